@@ -1,0 +1,82 @@
+// The shared memory between a recorded process tree and the collector.
+//
+// The collector creates one arena (a memfd) and names it in the environment variable ACLTAPE_ARENA,
+// as a path that any process of the tree can open ("/proc/<collector>/fd/<n>"). The arena is a
+// header page, then `slot_count` slot pages, then `slot_count` rings of `ring_bytes` each. A
+// recorded thread claims a slot and is the only writer of its ring; the collector is the only
+// reader.
+//
+// Life of a slot, as an observer sees it: free -> claimed (pid, tid set) -> closing (the thread is
+// gone or will write no more) -> free again, set by the collector once the ring is drained. After a
+// kill a slot stays claimed; the collector sees that the process is gone, drains and frees it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace acltape::wire {
+
+constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
+constexpr uint32_t kArenaVersion = 1;
+constexpr size_t kPage = 4096;
+constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
+
+enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
+enum LevelBits : uint32_t { kLevelAten = 1, kLevelAcl = 2 };
+
+enum class SlotState : uint32_t { kFree = 0, kClaimed = 1, kClosing = 2 };
+
+// One page per slot. `head` and `tail` count bytes since the claim and never wrap; the position in
+// the ring is the count modulo ring_bytes.
+struct Slot {
+  std::atomic<SlotState> state;
+  uint32_t pid;
+  uint32_t tid;
+  uint32_t generation;                     // grows by one with each claim
+  alignas(64) std::atomic<uint64_t> head;  // written by the producer, released after each record
+  alignas(64) std::atomic<uint64_t> tail;  // written by the collector
+  alignas(64) std::atomic<uint64_t> stalled_ns;  // time the producer waited for room
+  std::atomic<uint64_t> dropped_records;         // records given up, because the collector was gone
+  std::atomic<uint64_t> completed_calls;         // CallRecords written since the claim
+};
+static_assert(sizeof(Slot) <= kPage);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+struct ArenaHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t slot_count;
+  uint64_t ring_bytes;  // a power of two, a multiple of the page
+  // What to record; fixed before the program starts.
+  uint32_t levels;  // LevelBits
+  PayloadPolicy payload;
+  uint32_t record_composites;  // 1: enclosing calls, scopes and phases too
+  uint32_t record_modules;     // 1: scopes of torch.nn modules too (Python)
+  uint32_t collector_pid;
+  uint32_t reserved0;
+  // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
+  uint64_t base_tick;
+  uint64_t base_ns;
+  double ns_per_tick;
+  // Filled while running.
+  alignas(64) std::atomic<uint32_t> stop;            // 1: agents stop recording (disk full, limit)
+  std::atomic<uint64_t> heartbeat;                   // grows at least ten times a second
+  alignas(64) std::atomic<uint64_t> next_call_id;    // of the whole process tree, starts at 1
+  alignas(64) std::atomic<uint64_t> next_buffer_id;  // of the whole process tree, starts at 1
+  alignas(64) std::atomic<uint64_t> threads_without_slot;
+  std::atomic<uint64_t> attached_processes;  // processes that mapped the arena
+  std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
+  std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped
+};
+static_assert(sizeof(ArenaHeader) <= kPage);
+
+constexpr size_t SlotOffset(uint32_t slot) { return kPage * (1 + size_t{slot}); }
+constexpr size_t RingOffset(const ArenaHeader& header, uint32_t slot) {
+  return kPage * (1 + size_t{header.slot_count}) + size_t{slot} * header.ring_bytes;
+}
+constexpr size_t ArenaBytes(uint32_t slot_count, uint64_t ring_bytes) {
+  return kPage * (1 + size_t{slot_count}) + size_t{slot_count} * ring_bytes;
+}
+
+}  // namespace acltape::wire

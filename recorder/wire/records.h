@@ -1,0 +1,247 @@
+// Layout of the records that the agent writes and the collector reads.
+//
+// A ring holds a sequence of records. Each record starts with a RecordHeader, is a multiple of
+// eight bytes long and lies contiguously in memory (the ring is mapped twice in a row, see ring.h).
+// A record becomes visible as a whole; a process killed between two records leaves no torn one.
+//
+// Numbers are native: producer and consumer run on one machine. Ids and kinds are never reused for
+// another meaning; new kinds are appended. A collector skips kinds that it does not know and counts
+// them.
+//
+// Order. Within one ring records are in the order of the thread's actions: a leaf's buffer births
+// come before its CallRecord, an OpRecord before the first record that names its index, DATA before
+// the snapshot that needs it. Between rings nothing is ordered but by ticks: a buffer can be used
+// in one ring before its birth is read from another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace acltape::wire {
+
+enum class RecordKind : uint16_t {
+  kPad = 0,          // nothing; skip `bytes`
+  kOp = 1,           // OpRecord: names an op index of this ring
+  kBufferBirth = 2,  // BufferBirthRecord
+  kBufferDeath = 3,  // BufferDeathRecord
+  kCall = 4,         // CallRecord: one finished leaf
+  kFrameBegin = 5,   // FrameBeginRecord: an enclosing call starts (composite op, backward node)
+  kFrameEnd = 6,     // FrameEndRecord
+  kScopeBegin = 7,   // ScopeBeginRecord: a user or module range starts on this thread
+  kScopeEnd = 8,     // ScopeEndRecord
+  kData = 9,         // DataRecord: a piece of a payload
+  kSnapshot = 10,    // SnapshotRecord
+  kMeta = 11,        // TextRecord: "key\0value\0", goes to the table meta
+  kLedger = 12,      // LedgerRecord
+  kThreadName = 13,  // TextRecord: "name\0"
+};
+
+struct RecordHeader {
+  RecordKind kind;
+  uint16_t flags;
+  uint32_t bytes;  // of the whole record, header included; a multiple of 8
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+enum class Phase : uint8_t { kForward = 0, kBackward = 1, kOptimizer = 2 };
+
+// Followed by three NUL-terminated strings: name ("aten::add"), overload ("Tensor"), schema text
+// ("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor").
+struct OpRecord {
+  RecordHeader header;
+  uint32_t op_index;  // unique within the ring, dense from 0
+  uint32_t dialect;   // 0 aten, 1 aclnn, 2 aclrt, 3 aclmdlRI
+};
+
+// Buffer ids are unique in the process for its whole life and never 0.
+struct BufferBirthRecord {
+  RecordHeader header;
+  uint64_t buffer_id;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t tick;
+  uint64_t call_id;  // the innermost open call of the thread, 0 when none
+  uint32_t device;   // 0 host CPU
+  uint32_t flags;    // BufferFlags
+};
+enum BufferFlags : uint32_t {
+  kBufferForeign = 1,  // memory not from the framework's allocator: adopted at first sight
+};
+
+struct BufferDeathRecord {
+  RecordHeader header;
+  uint64_t buffer_id;
+  uint64_t tick;
+  uint64_t call_id;  // the innermost open call of the thread, 0 when none
+};
+
+// One finished leaf. Followed by `slot_count` buffer ids (uint64_t, 0 for a tensor without
+// storage), then by `signature_bytes` bytes of arguments (see ArgumentTag), then by padding. The
+// arguments name buffers by slot number in order of appearance, so the signature bytes of a
+// repeated call repeat.
+struct CallRecord {
+  RecordHeader header;
+  uint64_t call_id;    // process-wide, grows in the order in which calls began, never 0
+  uint64_t parent_id;  // 0: none
+  uint64_t begin_tick;
+  uint64_t end_tick;
+  uint32_t op_index;
+  uint32_t signature_bytes;
+  uint16_t slot_count;
+  Phase phase;
+  uint8_t reserved0;
+  int32_t status;  // 0 fine, 1 the operator threw
+};
+static_assert(sizeof(CallRecord) == 56);
+
+// An enclosing call. It is written only when a leaf of another op runs inside it.
+enum class FrameKind : uint32_t { kComposite = 0, kBackwardNode = 1 };
+struct FrameBeginRecord {
+  RecordHeader header;
+  uint64_t call_id;
+  uint64_t parent_id;
+  uint64_t tick;
+  uint32_t op_index;
+  FrameKind kind;
+  Phase phase;
+  uint8_t reserved0[7];
+};
+struct FrameEndRecord {
+  RecordHeader header;
+  uint64_t call_id;
+  uint64_t tick;
+};
+
+// Followed by the NUL-terminated name of the range.
+enum class ScopeKind : uint32_t { kUser = 0, kModule = 1 };
+struct ScopeBeginRecord {
+  RecordHeader header;
+  uint64_t tick;
+  uint64_t next_call_id;  // ids from here on lie inside
+  ScopeKind kind;
+  uint32_t reserved0;
+};
+struct ScopeEndRecord {
+  RecordHeader header;
+  uint64_t tick;
+  uint64_t next_call_id;  // ids from here on lie outside
+};
+
+// A piece of a payload, followed by `piece_bytes` bytes. The pieces of one digest come in order
+// from offset 0 and from one ring without other DATA in between.
+struct DataRecord {
+  RecordHeader header;
+  uint64_t digest_low;
+  uint64_t digest_high;
+  uint64_t total_bytes;
+  uint64_t offset;
+  uint64_t piece_bytes;
+};
+
+// The content of a tensor or of a whole buffer at one moment. The digest is XXH3-128 with seed 0 of
+// the packed bytes: in order of ascending address where the view covers a dense range (`packing`
+// 0), else in row-major order of the elements (`packing` 1). Followed by one tensor encoding
+// (kTensor tag included, slot 0) of `layout_bytes` bytes. A whole buffer is a uint8 tensor of its
+// size.
+struct SnapshotRecord {
+  RecordHeader header;
+  uint64_t call_id;
+  uint64_t buffer_id;
+  uint64_t digest_low;
+  uint64_t digest_high;
+  uint64_t bytes;  // of the packed content
+  double min;
+  double max;
+  double mean;
+  double l2;
+  uint64_t nan_count;
+  uint64_t inf_count;
+  int32_t position;  // argument position, -1 for a whole buffer
+  uint8_t moment;    // 0 before the call, 1 after it
+  uint8_t flags;     // SnapshotFlags
+  uint8_t packing;
+  uint8_t reserved0;
+  uint32_t layout_bytes;
+  uint32_t reserved1;
+};
+enum SnapshotFlags : uint8_t {
+  kSnapshotStatistics = 1,  // min .. inf_count are valid
+  kSnapshotPayload = 2,     // the bytes of this digest are sent in this recording
+  kSnapshotChanged = 4,     // the buffer changed between recorded calls and is an input again
+};
+
+// Followed by one or more NUL-terminated strings.
+struct TextRecord {
+  RecordHeader header;
+};
+
+// Followed by four NUL-terminated strings: kind, subject, cause, remedy. Severity: 0 info, 1
+// notice, 2 data_loss, 3 error. Rows with the same kind and subject are added up.
+struct LedgerRecord {
+  RecordHeader header;
+  uint64_t count;
+  uint32_t severity;
+  uint32_t reserved0;
+};
+
+// ---- Arguments --------------------------------------------------------------------------------
+//
+// The signature bytes of a call are its arguments in schema order, then its returns in order
+// (returns that alias a written argument are left out). Each starts with one tag byte; numbers
+// follow unaligned.
+enum class ArgumentTag : uint8_t {
+  kNone = 0,             // nothing follows: an absent optional
+  kTensor = 1,           // TensorEncoding
+  kTensorList = 2,       // uint32 n, then n x (kTensor or kNone encodings, tag included)
+  kInt = 3,              // int64
+  kReal = 4,             // double
+  kBool = 5,             // uint8
+  kText = 6,             // uint32 bytes, then the bytes without NUL
+  kIntList = 7,          // uint32 n, n x int64
+  kRealList = 8,         // uint32 n, n x double
+  kBoolList = 9,         // uint32 n, n x uint8
+  kDtype = 10,           // uint8 DType
+  kDevice = 11,          // as kText: "cpu", "npu:0"
+  kMemoryFormat = 12,    // int64 as the framework numbers it
+  kLayout = 13,          // int64 as the framework numbers it
+  kComplex = 14,         // two doubles
+  kOther = 15,           // as kText: a kind that the recorder cannot keep; the text says which
+  kUndefinedTensor = 16  // a tensor argument without a tensor
+};
+
+// After the kTensor tag: uint8 dtype, uint8 rank, uint8 flags, uint16 slot, int64 byte offset in
+// the buffer, rank x int64 sizes, rank x int64 strides in elements.
+enum TensorFlags : uint8_t {
+  kTensorParameter = 1,  // requires gradients and has no history: a parameter
+  kTensorConjugate = 2,  // the conjugate bit is set
+  kTensorNegative = 4,   // the negative bit is set
+  kTensorOpaque = 8      // no strided storage (sparse, vendor-blocked); values are not kept
+};
+
+// Codes of element types on the wire; those of PyTorch's c10::ScalarType where both have them.
+enum class DType : uint8_t {
+  kUint8 = 0,
+  kInt8 = 1,
+  kInt16 = 2,
+  kInt32 = 3,
+  kInt64 = 4,
+  kFloat16 = 5,
+  kFloat32 = 6,
+  kFloat64 = 7,
+  kComplex32 = 8,
+  kComplex64 = 9,
+  kComplex128 = 10,
+  kBool = 11,
+  kQint8 = 12,
+  kQuint8 = 13,
+  kQint32 = 14,
+  kBfloat16 = 15,
+  kUndefined = 255
+};
+
+constexpr uint32_t RoundUp8(size_t bytes) {
+  return static_cast<uint32_t>((bytes + 7) & ~size_t{7});
+}
+
+}  // namespace acltape::wire

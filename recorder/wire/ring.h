@@ -1,0 +1,100 @@
+// One producer, one consumer ring of records over shared memory (layout in arena.h).
+//
+// The ring's pages are mapped twice in a row, so a record that crosses the end is still contiguous.
+// The producer reserves room, writes the record in place and commits it with one release store; the
+// consumer reads committed bytes and releases them. Neither side ever waits inside this file: a
+// full ring is reported, the caller decides (Lamport's queue, with the producer's cached tail of
+// FastForward, PPoPP 2008).
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "recorder/wire/arena.h"
+
+namespace acltape::wire {
+
+// Maps the ring of `slot` twice; nullptr when the kernel refuses.
+inline std::byte* MapRing(int fd, const ArenaHeader& header, uint32_t slot) {
+  const size_t bytes = header.ring_bytes;
+  const auto offset = static_cast<off_t>(RingOffset(header, slot));
+  void* room =
+      mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* base = static_cast<std::byte*>(room);
+  for (int copy = 0; copy < 2; ++copy) {
+    if (mmap(base + copy * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+             offset) == MAP_FAILED) {
+      munmap(room, 2 * bytes);
+      return nullptr;
+    }
+  }
+  return base;
+}
+
+inline void UnmapRing(std::byte* base, const ArenaHeader& header) {
+  if (base != nullptr) munmap(base, 2 * header.ring_bytes);
+}
+
+class RingProducer {
+ public:
+  RingProducer() = default;
+  RingProducer(Slot* slot, std::byte* base, uint64_t ring_bytes)
+      : slot_(slot), base_(base), capacity_(ring_bytes) {}
+
+  // Room for `bytes` contiguous bytes, or nullptr when the ring is too full.
+  std::byte* Reserve(size_t bytes) {
+    if (head_ + bytes - cached_tail_ > capacity_) {
+      cached_tail_ = slot_->tail.load(std::memory_order_acquire);
+      if (head_ + bytes - cached_tail_ > capacity_) return nullptr;
+    }
+    return base_ + (head_ & (capacity_ - 1));
+  }
+  // Publishes `bytes` bytes written at the last reservation.
+  void Commit(size_t bytes) {
+    head_ += bytes;
+    slot_->head.store(head_, std::memory_order_release);
+  }
+
+  Slot* slot() const { return slot_; }
+  std::byte* base() const { return base_; }
+  uint64_t capacity() const { return capacity_; }
+
+ private:
+  Slot* slot_ = nullptr;
+  std::byte* base_ = nullptr;
+  uint64_t capacity_ = 0;
+  uint64_t head_ = 0;
+  uint64_t cached_tail_ = 0;
+};
+
+class RingConsumer {
+ public:
+  RingConsumer() = default;
+  RingConsumer(Slot* slot, const std::byte* base, uint64_t ring_bytes)
+      : slot_(slot), base_(base), capacity_(ring_bytes), tail_(slot->tail.load()) {}
+
+  // Committed bytes that have not been released, as one contiguous range.
+  struct Range {
+    const std::byte* begin;
+    size_t bytes;
+  };
+  Range Peek() const {
+    const uint64_t head = slot_->head.load(std::memory_order_acquire);
+    return {base_ + (tail_ & (capacity_ - 1)), static_cast<size_t>(head - tail_)};
+  }
+  void Release(size_t bytes) {
+    tail_ += bytes;
+    slot_->tail.store(tail_, std::memory_order_release);
+  }
+
+ private:
+  Slot* slot_ = nullptr;
+  const std::byte* base_ = nullptr;
+  uint64_t capacity_ = 0;
+  uint64_t tail_ = 0;
+};
+
+}  // namespace acltape::wire

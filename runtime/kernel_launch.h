@@ -1,0 +1,35 @@
+// How the soft device's operator library (libopapi.so) hands a bound kernel to its streams
+// (libascendcl.so). These symbols are private to the soft device: no vendor library has them, and
+// nothing outside runtime/ uses them.
+#pragma once
+
+#include "acl/acl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Runs the kernel on the stream's worker (or once per replay when captured); returns 0 or the
+// task's error code. Must not throw and must not call ACL functions.
+typedef aclError (*SoftKernelRun)(void* bound);
+// Frees `bound`. Called exactly once: after the only run, at the model's destruction when captured,
+// or at once when the launch fails.
+typedef void (*SoftKernelDrop)(void* bound);
+
+// Submits a kernel to `stream` (NULL: the default stream), or stores it in the capture that the
+// stream takes part in. Takes ownership of `bound` in every case. `name` (copied) is the
+// operator's.
+__attribute__((visibility("default"))) aclError SoftLaunchKernel(aclrtStream stream,
+                                                                 const char* name,
+                                                                 SoftKernelRun run,
+                                                                 SoftKernelDrop drop, void* bound);
+
+// Sets the text that aclGetRecentErrMsg returns next in this thread.
+__attribute__((visibility("default"))) void SoftSetErrorMessage(const char* text);
+
+// Stores `code` as the thread's last failing code (ERR-02) and returns it.
+__attribute__((visibility("default"))) aclError SoftSetLastError(aclError code);
+
+#ifdef __cplusplus
+}
+#endif

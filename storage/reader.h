@@ -1,0 +1,60 @@
+// Reads a trace. Opening checks that the file is a trace of a schema this build knows; each failure
+// is an Error of kind kTrace whose sentence names the file and the way out. Static tables (ops,
+// signatures, layouts, buffers) are loaded on first use and kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/trace.h"
+
+struct sqlite3;
+
+namespace acltape::storage {
+
+class Reader {
+ public:
+  enum class Mode { kReadOnly, kReadWrite };
+  // kReadWrite is for tools that add results (steps, findings, runs). A trace in state "recording"
+  // that no collector writes any more reads as "partial".
+  explicit Reader(const std::string& path, Mode mode = Mode::kReadOnly);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  const std::string& path() const;
+  sqlite3* handle() const;
+
+  std::string Meta(const std::string& key, const std::string& otherwise = "") const;
+  std::map<std::string, std::string> AllMeta() const;
+  std::string State() const;  // "complete", "partial" or "recording"
+
+  const Op& GetOp(int64_t op_id) const;
+  const Layout& GetLayout(int64_t layout_id) const;
+  const Buffer& GetBuffer(int64_t buffer_id) const;  // an empty Buffer with this id when unknown
+  bool HasBuffer(int64_t buffer_id) const;
+
+  // Calls in order of call_id. `leaves_only` leaves out enclosing calls.
+  std::vector<Call> Calls(bool leaves_only) const;
+  // The arguments of a call, tensors filled with the call's buffers.
+  std::vector<Argument> Arguments(const Call& call) const;
+
+  std::vector<Step> Steps() const;
+  std::vector<Snapshot> Snapshots() const;  // in order of call_id, moment, position
+  bool HasPayload(const std::string& digest) const;
+  // The packed bytes; throws kTrace when the digest is unknown or damaged (digest does not match).
+  std::vector<uint8_t> Payload(const std::string& digest) const;
+
+  std::vector<LedgerEntry> Ledger() const;
+
+ private:
+  struct State_;
+  std::unique_ptr<State_> state_;
+};
+
+}  // namespace acltape::storage

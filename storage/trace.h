@@ -1,0 +1,165 @@
+// What a trace holds, as plain values: the vocabulary that the reader gives out and the analyzer,
+// the replayer and the commands share. Column names in docs/schema.md are the same words.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acltape::storage {
+
+// Element types, with the names of PyTorch ("float32"). The codes are those on the wire.
+enum class DType : uint8_t {
+  kUint8 = 0,
+  kInt8 = 1,
+  kInt16 = 2,
+  kInt32 = 3,
+  kInt64 = 4,
+  kFloat16 = 5,
+  kFloat32 = 6,
+  kFloat64 = 7,
+  kComplex32 = 8,
+  kComplex64 = 9,
+  kComplex128 = 10,
+  kBool = 11,
+  kQint8 = 12,
+  kQuint8 = 13,
+  kQint32 = 14,
+  kBfloat16 = 15,
+  kUndefined = 255
+};
+std::string_view DTypeName(DType dtype);
+DType DTypeFromName(std::string_view name);  // kUndefined when unknown
+int64_t DTypeBytes(DType dtype);             // bytes of one element, 0 for kUndefined
+
+// dtype, shape and strides (in elements) at a byte offset of a buffer. Interned per trace.
+struct Layout {
+  int64_t layout_id = 0;
+  DType dtype = DType::kUndefined;
+  int64_t byte_offset = 0;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  uint32_t flags = 0;  // wire::TensorFlags: parameter, conjugate, negative, opaque
+
+  int64_t ElementCount() const;
+  // First byte and one past the last byte that the view touches, relative to the buffer.
+  int64_t FirstByte() const { return byte_offset; }
+  int64_t EndByte() const;
+  // True when the elements cover a range of addresses without gaps or overlaps, in any order of
+  // dimensions. The packed content of such a tensor is in order of address, else row-major.
+  bool IsDense() const;
+};
+
+// A tensor is a layout over a buffer. tensor_id = buffer_id << 24 | layout_id, as in the views.
+struct TensorRef {
+  int64_t buffer_id = 0;  // 0: undefined tensor or none
+  int64_t layout_id = 0;
+  int64_t tensor_id() const { return buffer_id << 24 | layout_id; }
+  bool defined() const { return buffer_id != 0 || layout_id != 0; }
+};
+
+enum class Direction : uint8_t { kIn = 0, kOut = 1, kInOut = 2 };
+
+enum class ValueKind : uint8_t {
+  kNone,
+  kTensor,
+  kTensorList,
+  kInt,
+  kReal,
+  kBool,
+  kText,
+  kIntList,
+  kRealList,
+  kBoolList,
+  kDtype,         // integer holds the DType code
+  kDevice,        // text
+  kMemoryFormat,  // integer, as PyTorch numbers it (0 contiguous, 1 preserve, 2 channels_last, 3
+                  // 3d)
+  kLayout,        // integer
+  kComplex,       // reals: real and imaginary part
+  kOther          // text says what it was
+};
+std::string_view ValueKindName(ValueKind kind);  // "tensor", "int_list", ...
+
+struct Argument {
+  int position = 0;  // schema arguments from 0, then returns
+  std::string name;  // schema name; returns: "out", or "out0", "out1" ...
+  Direction direction = Direction::kIn;
+  ValueKind kind = ValueKind::kNone;
+  std::vector<TensorRef> tensors;  // one for kTensor (buffer 0 if undefined), any number for a list
+  int64_t integer = 0;             // kInt, kBool, kDtype, kMemoryFormat, kLayout
+  double real = 0;
+  std::string text;
+  std::vector<int64_t> integers;  // kIntList, kBoolList
+  std::vector<double> reals;      // kRealList, kComplex
+};
+
+struct Op {
+  int64_t op_id = 0;
+  std::string dialect;   // "aten", "aclnn", ...
+  std::string name;      // "aten::add"
+  std::string overload;  // "Tensor"
+  std::string schema;
+  // "aten::add.Tensor"; without overload "aten::relu".
+  std::string FullName() const { return overload.empty() ? name : name + "." + overload; }
+};
+
+enum class Phase : uint8_t { kForward = 0, kBackward = 1, kOptimizer = 2 };
+
+struct Call {
+  int64_t call_id = 0;
+  int64_t parent_id = 0;  // 0: none
+  int64_t op_id = 0;
+  int64_t signature_id = 0;  // calls with the same op, scalars and layouts share it
+  int64_t thread_id = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int32_t status = 0;
+  Phase phase = Phase::kForward;
+  bool leaf = false;
+  std::vector<int64_t> buffers;  // buffer of each slot of the signature
+};
+
+struct Buffer {
+  int64_t buffer_id = 0;
+  int64_t address = 0;
+  int64_t bytes = 0;
+  int64_t alloc_call = 0;  // 0: outside any call
+  int64_t free_call = 0;   // 0: never, or outside any call
+  bool foreign = false;
+};
+
+struct Snapshot {
+  int64_t call_id = 0;
+  int position = -1;   // -1: the whole buffer
+  bool after = false;  // moment
+  TensorRef tensor;
+  std::string digest;  // 32 hexadecimal digits
+  int64_t bytes = 0;
+  int packing = 0;           // 0 address order, 1 row-major
+  bool changed = false;      // the buffer had changed between recorded calls
+  bool has_payload = false;  // the bytes are in the trace
+};
+
+struct Step {
+  int64_t step = 0;
+  int64_t first_call = 0;
+  int64_t last_call = 0;
+  std::string found_by;  // "range:NAME", "period", ...
+};
+
+enum class Severity : uint8_t { kInfo = 0, kNotice = 1, kDataLoss = 2, kError = 3 };
+std::string_view SeverityName(Severity severity);
+
+struct LedgerEntry {
+  std::string kind;  // a word with underscores, e.g. "recorder_stall"
+  Severity severity = Severity::kInfo;
+  int64_t count = 1;
+  std::string subject;
+  std::string cause;
+  std::string remedy;
+};
+
+}  // namespace acltape::storage
