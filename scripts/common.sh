@@ -1,0 +1,34 @@
+# What the scripts share; source it. Sets `root` (the top of the tree), `build` (the build folder;
+# ACLTAPE_BUILD overrides it) and `jobs`, and goes to the top of the tree.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${ACLTAPE_BUILD:-$root/build}
+jobs=${ACLTAPE_JOBS:-$(nproc)}
+cd "$root"
+
+# Prints the interpreter that the workloads run with: the first one that imports torch among
+# ACLTAPE_PYTHON, python3 on the path, /usr/bin/python3 and the versioned ones beside it. The
+# interpreter first on the path need not be the one that Debian's python3-torch serves.
+find_torch_python() {
+  local candidate
+  for candidate in "${ACLTAPE_PYTHON:-}" "$(command -v python3 || true)" /usr/bin/python3 \
+      /usr/bin/python3.[0-9]*; do
+    [[ $candidate == *-config ]] && continue
+    [[ -n $candidate && -x $candidate ]] || continue
+    if "$candidate" -c 'import torch' >/dev/null 2>&1; then
+      echo "$candidate"
+      return 0
+    fi
+  done
+  echo "no python3 on this machine can import torch; scripts/setup installs Debian's" >&2
+  return 1
+}
+
+# Configures a preset into a folder unless that was done before: configure FOLDER PRESET [options]
+configure() {
+  local folder=$1 preset=$2
+  shift 2
+  [[ -f $folder/build.ninja ]] ||
+    cmake --preset "$preset" -B "$folder" --log-level=WARNING "$@" >/dev/null
+}
+
+say() { printf '\n== %s\n' "$*"; }
