@@ -1,0 +1,47 @@
+"""Generates the exported operator functions of the soft device's libopapi.so.
+
+Each packs its arguments and hands them to acltape::opapi::Prepare or Launch (runtime/opapi/stub.h).
+
+usage: exports.py OUTPUT_DIRECTORY PARTS   writes aclnn_exports_0.cpp .. aclnn_exports_(PARTS-1).cpp
+"""
+
+import os
+import sys
+
+import tables
+
+
+def definition(index, op):
+    params = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
+    packed = ", ".join(f"Pack({arg['name']})" for arg in op["args"])
+    unused = "".join(f"{arg['ctype']}, " for arg in op["args"]) if op.get("exec_signature") else ""
+    values = "const ArgValue* argument_values = nullptr;"
+    if packed:
+        values = f"const ArgValue argument_values[] = {{{packed}}};"
+    return (
+        f"aclnnStatus {op['op']}GetWorkspaceSize({params}uint64_t* workspaceSize, "
+        f"aclOpExecutor** executor) {{\n  {values}\n"
+        f"  return Prepare({index}, argument_values, workspaceSize, executor);\n}}\n"
+        f"aclnnStatus {op['op']}(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, "
+        f"{unused}aclrtStream stream) {{\n"
+        f"  return Launch({index}, workspace, workspaceSize, executor, stream);\n}}\n"
+    )
+
+
+def main():
+    directory, parts = sys.argv[1], int(sys.argv[2])
+    operators = list(enumerate(tables.operators()))
+    size = (len(operators) + parts - 1) // parts
+    for part in range(parts):
+        rows = operators[part * size : (part + 1) * size]
+        headers = sorted({op["header"] for _, op in rows})
+        text = "// Generated from acl/data/aclnn_ops.json; do not edit.\n"
+        text += "".join(f'#include "aclnnop/{header}"\n' for header in headers)
+        text += '#include "acl/invoke/arg_value.h"\n#include "runtime/opapi/stub.h"\n\n'
+        text += "using acltape::acl::ArgValue;\nusing acltape::acl::Pack;\n"
+        text += "using acltape::opapi::Launch;\nusing acltape::opapi::Prepare;\n\n"
+        text += 'extern "C" {\n' + "".join(definition(index, op) for index, op in rows) + "}\n"
+        tables.write_if_changed(os.path.join(directory, f"aclnn_exports_{part}.cpp"), text)
+
+
+main()

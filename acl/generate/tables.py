@@ -1,0 +1,38 @@
+"""Reads the two tables in acl/data and writes generated files, leaving equal ones untouched."""
+
+import json
+import os
+
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
+
+
+def abi():
+    """The interface: typedefs, enums, macros, structs, opaque_structs, functions."""
+    with open(os.path.join(DATA, "acl_abi.json")) as file:
+        return json.load(file)
+
+
+def operators():
+    """The operators by name; the position in this list is the operator's index everywhere."""
+    with open(os.path.join(DATA, "aclnn_ops.json")) as file:
+        return sorted(json.load(file), key=lambda op: op["op"])
+
+
+def write_if_changed(path, text):
+    """Writes `text` unless the file holds it already, so that nothing is recompiled for nothing."""
+    try:
+        with open(path) as file:
+            if file.read() == text:
+                return
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def parameter_list(params, variadic=False):
+    """C parameter list of an interface function."""
+    items = [f"{p['type']} {p['name']}".replace("* ", "*") for p in params]
+    if variadic:
+        items.append("...")
+    return ", ".join(items) if items else "void"
