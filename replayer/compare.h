@@ -1,0 +1,77 @@
+// Times eager against captured execution of the steady steps of a recorded program.
+//
+// Both executions run the same device operators on the same device, interleaved (A B A B) after
+// warm-up. Per step: host time is what the issuing thread spends, without its waits for the device;
+// device time lies between two events around the step; latency runs from the first issue until the
+// stream is synchronised. Medians come with confidence intervals from order statistics (binomial,
+// distribution-free).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "replayer/replay.h"
+#include "storage/reader.h"
+
+namespace acltape::replayer {
+
+struct CompareOptions {
+  int repetitions = 20;  // timed passes over the steady steps, per execution
+  int warmup = 3;        // passes before them
+  double confidence = 0.95;
+  Data data = Data::kRecorded;
+  std::string device_lib;  // as in ReplayOptions
+  uint64_t seed = 1;
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+// A median with its confidence interval, over `samples` values. Nanoseconds unless said otherwise.
+struct Estimate {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+  int64_t samples = 0;
+};
+
+struct Execution {
+  Estimate host_ns;     // per step, waits for the device excluded
+  Estimate wait_ns;     // per step, host waits for the device inside the step (host reads)
+  Estimate device_ns;   // per step
+  Estimate latency_ns;  // per step
+  double host_ns_per_leaf = 0;
+};
+
+struct CompareReport {
+  std::string device;
+  int64_t eager_run_id = 0;
+  int64_t captured_run_id = 0;
+  int64_t steps = 0;         // steps of the program
+  int64_t steady_steps = 0;  // steps of the template's class: the ones timed
+  int64_t leaves_per_step = 0;
+  int64_t device_calls_per_step = 0;
+  int64_t regions_per_step = 0;  // graphs executed per step
+  Estimate recorded_span_ns;     // the recorded program: first call's begin to last call's end
+  Estimate recorded_leaves_ns;   // the recorded program: sum of its leaves
+  Execution eager;
+  Execution captured;
+  Estimate host_ratio;  // eager host time / captured host time, per pass
+  Estimate latency_ratio;
+  double capture_ns = 0;  // capture begin to end of all regions, warm-up not included
+  int64_t copies_per_step = 0;
+  int64_t copy_bytes_per_step = 0;
+  // Replays of a step after which the capture has paid for itself in host time; -1: never.
+  int64_t break_even_steps = -1;
+  int repetitions = 0;
+  int warmup = 0;
+  std::string refusal;  // not empty: why the program cannot be captured; eager is timed
+  std::vector<Note> notes;
+  int ExitCode() const { return refusal.empty() ? 0 : 1; }
+};
+
+// Errors as in Replay. `results` may be null.
+CompareReport Compare(const storage::Reader& trace, const CompareOptions& options,
+                      storage::Results* results);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,139 @@
+// Replays a recorded program on an ACL device and proves it equal to the recording.
+//
+// The leaves of the trace are lowered to aclnn calls (analyzer/lowering), device memory is planned
+// once, inputs and recorded random values are uploaded where the program met them, and every output
+// is compared bit for bit with the recorded one.
+//
+// Eager: each leaf is prepared and launched on its own, as an eager framework does. Captured: the
+// calls before the first step run eagerly; the regions of one template step are captured once on a
+// non-default stream, after a warm-up, and every step of the same class executes those graphs after
+// its changed inputs have been copied into the captured addresses. Steps that differ from the
+// template run eagerly and are listed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "storage/reader.h"
+
+namespace acltape::storage {
+class Results;
+}
+
+namespace acltape::replayer {
+
+enum class Mode { kEager, kCaptured };
+
+// Which outputs are compared: those of every leaf, or only what outlives each step (values that
+// nothing in the step consumes, state that a later step reads, host reads).
+enum class Outputs { kLeaf, kStep };
+
+// Where inputs come from: the recording, or seeded synthetic values. Synthetic values prove eager
+// against captured only.
+enum class Data { kRecorded, kSynthesised };
+
+struct ReplayOptions {
+  Mode mode = Mode::kEager;
+  Outputs outputs = Outputs::kLeaf;
+  Data data = Data::kRecorded;
+  std::string device_lib;       // a folder or file; empty: the soft device
+  int64_t mismatch_limit = 20;  // mismatches kept in the report; all are counted
+  bool keep_matches = false;    // a comparison row for each equal output too
+  uint64_t seed = 1;            // of synthetic data
+  // Called from the replaying thread with the number of leaves done and the total.
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+// How two contents of one tensor differ. Counts are in elements.
+struct Difference {
+  int64_t elements = 0;
+  int64_t differing = 0;
+  int64_t first_index = 0;  // row-major index of the first differing element
+  std::string expected;     // the values there
+  std::string actual;
+  double max_abs = 0;
+  double max_rel = 0;
+  int64_t max_ulp = 0;  // floating types only; -1 where a NaN meets a number
+  int64_t nan_expected = 0;
+  int64_t nan_actual = 0;
+};
+
+struct Mismatch {
+  int64_t call_id = 0;
+  std::string op;  // "aten::addmm"
+  int position = 0;
+  std::string name;          // argument name, "out" for a sole return
+  int64_t step = -1;         // -1: outside the steps
+  std::string reference;     // "recorded" or "eager"
+  bool digest_only = false;  // no values were kept, only `difference.elements` is known
+  Difference difference;
+};
+
+// A claim about the program that the replay met, also written to the table `finding`.
+struct Note {
+  std::string rule;      // "LOWER-GELU", "CAPTURE-SHAPE", ...
+  std::string severity;  // "info", "notice", "error"
+  int64_t call_id = 0;
+  int64_t count = 1;  // calls concerned
+  std::string message;
+};
+
+// A run of leaves that was captured as one graph, or that ran eagerly between graphs.
+struct RegionReport {
+  int64_t first_call = 0;  // of the template step
+  int64_t last_call = 0;
+  bool captured = false;
+  int64_t leaves = 0;
+  int64_t tasks = 0;   // device operations launched into it
+  std::string reason;  // why it is not captured
+};
+
+struct CaptureReport {
+  int64_t template_step = -1;
+  int64_t captured_steps = 0;
+  int64_t eager_steps = 0;
+  std::vector<std::string> eager_reasons;  // one sentence per step that ran eagerly
+  std::vector<RegionReport> regions;
+  int64_t moving_inputs = 0;    // inputs copied into captured addresses, per step
+  int64_t copies_per_step = 0;  // device copies those need
+  int64_t copy_bytes_per_step = 0;
+  int64_t capture_ns = 0;  // warm-up not included
+};
+
+struct ReplayReport {
+  std::string device;
+  int64_t run_id = 0;        // row of the table `run`, 0 when none was written
+  int64_t leaves = 0;        // of the program
+  int64_t kernels = 0;       // leaves run by device operators
+  int64_t device_calls = 0;  // aclnn invocations these became
+  int64_t views = 0;         // leaves that cost nothing: views
+  int64_t allocations = 0;   // ... allocations
+  int64_t sources = 0;       // random leaves, replayed from their recorded outputs
+  int64_t host_reads = 0;
+  int64_t substituted = 0;  // leaves without a rule, replaced by their recorded outputs
+  int64_t steps = 0;
+  int64_t compared = 0;  // outputs compared
+  int64_t equal = 0;
+  int64_t differing = 0;
+  int64_t not_comparable = 0;  // outputs without a recorded or eager reference
+  int64_t device_bytes = 0;    // device memory planned
+  std::vector<Mismatch> mismatches;
+  std::vector<Note> notes;
+  CaptureReport capture;  // of a captured replay
+  // Not empty: one sentence that says why the program cannot be captured; nothing ran captured.
+  std::string refusal;
+  std::string reproduce;  // the command that shows it again
+
+  // 0 when everything compared was equal and nothing was refused, else 1.
+  int ExitCode() const { return differing > 0 || !refusal.empty() ? 1 : 0; }
+};
+
+// Throws Error: kTrace when the trace lacks values that the replay needs (one sentence, with the
+// recording option that keeps them), kDevice when the device library or a device call fails.
+// `results` may be null; then nothing is written to the trace.
+ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
+                    storage::Results* results);
+
+}  // namespace acltape::replayer
