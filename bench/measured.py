@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Runs one program under one instrument and writes how long it took, as JSON.
+
+    measured.py OUT loop [--instrument I] [--iterations N]
+    measured.py OUT workload PATH --option --steps --few 4 --many 16 [--instrument I] [-- args...]
+
+`loop` times `a + b` on four elements. `workload` imports a script of bench/workloads, calls its
+main() with few and with many steps in turn, and takes the difference: construction of the model,
+imports and first-time work cancel out, and the script needs no timing code. The recorder is no
+instrument here: it comes from outside, by running this file under `acltape record`.
+
+Times end before an instrument processes what it collected.
+"""
+import argparse
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+import torch
+
+
+@contextlib.contextmanager
+def execution_graph():
+    from torch.profiler.profiler import ExecutionGraphObserver
+    handle, path = tempfile.mkstemp(suffix=".json")
+    os.close(handle)
+    observer = ExecutionGraphObserver()
+    observer.register_callback(path)
+    observer.start()
+    try:
+        yield
+    finally:
+        observer.stop()
+        observer.unregister_callback()
+        os.unlink(path)
+
+
+def profiler(record_shapes):
+    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
+                                  record_shapes=record_shapes)
+
+
+INSTRUMENTS = {
+    "nothing": contextlib.nullcontext,
+    "profiler": lambda: profiler(False),
+    "profiler_shapes": lambda: profiler(True),
+    "execution_graph": execution_graph,
+}
+
+
+def repeated(measure, seconds):
+    """Results of `measure` over about so many seconds, at least three."""
+    results, start = [], time.monotonic()
+    while len(results) < 3 or time.monotonic() - start < seconds:
+        results.append(measure())
+    return results
+
+
+def time_loop(instrument, iterations, seconds):
+    a, b = torch.ones(4), torch.ones(4)
+
+    def loop(count):
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            a + b
+        return (time.perf_counter_ns() - start) / count
+
+    with torch.no_grad():
+        loop(min(iterations, 20000))
+
+        def measure():
+            with instrument():
+                return loop(iterations)
+
+        return repeated(measure, seconds)
+
+
+def time_workload(instrument, path, option, few, many, seconds, extra):
+    spec = importlib.util.spec_from_file_location("workload", path)
+    workload = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(workload)
+
+    def run(steps):
+        sys.argv = [path, option, str(steps), *extra]
+        with contextlib.redirect_stdout(io.StringIO()), instrument():
+            start = time.perf_counter_ns()
+            workload.main()
+            return time.perf_counter_ns() - start
+
+    def measure():
+        short = run(few)
+        return (run(many) - short) / (many - few)
+
+    run(few)
+    return repeated(measure, seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", help="file for the result")
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    loop = kinds.add_parser("loop")
+    loop.add_argument("--iterations", type=int, default=100000)
+    workload = kinds.add_parser("workload")
+    workload.add_argument("path")
+    workload.add_argument("--option", required=True, help="the option that sets the steps")
+    workload.add_argument("--few", type=int, required=True)
+    workload.add_argument("--many", type=int, required=True)
+    for kind in (loop, workload):
+        kind.add_argument("--instrument", choices=INSTRUMENTS, default="nothing")
+        kind.add_argument("--seconds", type=float, default=2, help="how long to measure")
+    args, extra = parser.parse_known_args()
+
+    instrument = INSTRUMENTS[args.instrument]
+    if args.kind == "loop":
+        times = time_loop(instrument, args.iterations, args.seconds)
+    else:
+        extra = [word for word in extra if word != "--"]
+        times = time_workload(instrument, args.path, args.option, args.few, args.many, args.seconds,
+                              extra)
+    with open(args.out, "w") as out:
+        json.dump({"ns": statistics.median(times), "all": times}, out)
+
+
+if __name__ == "__main__":
+    main()
