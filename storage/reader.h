@@ -1,6 +1,9 @@
 // Reads a trace. Opening checks that the file is a trace of a schema this build knows; each failure
 // is an Error of kind kTrace whose sentence names the file and the way out. Static tables (ops,
 // signatures, layouts, buffers) are loaded on first use and kept.
+//
+// A trace can be opened while it is being recorded: it then holds what was committed when a table
+// is first read. Not thread-safe, not even its const functions.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +20,14 @@ struct sqlite3;
 
 namespace acltape::storage {
 
+class Database;
+
 class Reader {
  public:
   enum class Mode { kReadOnly, kReadWrite };
-  // kReadWrite is for tools that add results (steps, findings, runs). A trace in state "recording"
-  // that no collector writes any more reads as "partial".
+  // kReadWrite is for tools that add results (steps, findings, runs); where the file or its folder
+  // cannot be written it opens for reading, and storage/results.h refuses.
+  // A trace in state "recording" that no collector writes any more reads as "partial".
   explicit Reader(const std::string& path, Mode mode = Mode::kReadOnly);
   ~Reader();
   Reader(const Reader&) = delete;
@@ -29,18 +35,21 @@ class Reader {
 
   const std::string& path() const;
   sqlite3* handle() const;
+  Database& database() const;
+  bool writable() const;
 
   std::string Meta(const std::string& key, const std::string& otherwise = "") const;
   std::map<std::string, std::string> AllMeta() const;
   std::string State() const;  // "complete", "partial" or "recording"
 
-  const Op& GetOp(int64_t op_id) const;
+  const Op& GetOp(int64_t op_id) const;  // throws kTrace when unknown
   const Layout& GetLayout(int64_t layout_id) const;
   const Buffer& GetBuffer(int64_t buffer_id) const;  // an empty Buffer with this id when unknown
   bool HasBuffer(int64_t buffer_id) const;
 
   // Calls in order of call_id. `leaves_only` leaves out enclosing calls.
   std::vector<Call> Calls(bool leaves_only) const;
+  int64_t CallCount(bool leaves_only) const;
   // The arguments of a call, tensors filled with the call's buffers.
   std::vector<Argument> Arguments(const Call& call) const;
 

@@ -120,6 +120,7 @@ struct Call {
   Phase phase = Phase::kForward;
   bool leaf = false;
   std::vector<int64_t> buffers;  // buffer of each slot of the signature
+  int64_t scope_id = 0;          // innermost user or module range, 0: none
 };
 
 struct Buffer {
@@ -128,7 +129,10 @@ struct Buffer {
   int64_t bytes = 0;
   int64_t alloc_call = 0;  // 0: outside any call
   int64_t free_call = 0;   // 0: never, or outside any call
-  bool foreign = false;
+  bool foreign = false;    // memory that the framework's allocator did not give
+  int device = 0;          // 0: host
+  int64_t alloc_ns = 0;    // 0: unknown
+  int64_t free_ns = 0;     // 0: never
 };
 
 struct Snapshot {

@@ -1,7 +1,13 @@
 // Writes a trace: the collector's side. Creates the file (never overwrites one unless told),
-// interns, batches rows in large transactions, and closes into one self-contained file. Every
-// failure of the disk is an Error of kind kDevice, after which the file is still an openable trace
-// of all that was committed.
+// interns, batches rows in large transactions, and closes into one self-contained file.
+//
+// While it is open the trace is in state "recording" and in SQLite's WAL mode: any reader can open
+// it and sees what was committed. Nothing is synced to the disk: a killed collector loses only the
+// open transaction, a power failure may lose the trace.
+//
+// Every failure of the disk is an Error of kind kDevice, after which the file is still an openable
+// trace of all that was committed; `FinishAfterFailure` then uses room that was reserved beside the
+// file (`<path>.reserve`, gone when the writer is) to say so in the ledger.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +25,20 @@ class Writer {
  public:
   struct Options {
     bool overwrite = false;
-    int64_t commit_rows = 200000;  // rows per transaction
-    int compression_level = 1;     // zstd; 0 stores raw
+    int64_t commit_rows = 50000;                // rows per transaction
+    int64_t commit_bytes = 8 << 20;             // or bytes of payloads
+    int compression_level = 1;                  // zstd; 0 stores raw
+    int64_t base_ns = 0;                        // times are stored relative to this one
+    int64_t reserve_bytes = int64_t{24} << 20;  // kept free for closing on a full disk
   };
+  // Error kUsage when the file exists and may not be overwritten, kDevice when it cannot be made.
   Writer(const std::string& path, const Options& options);
   ~Writer();  // closes as "partial" unless Finish was called
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   void SetMeta(const std::string& key, const std::string& value);
+  void AddQuirk(const std::string& name, const std::string& description);
   void AddProcess(int64_t process_id, int64_t pid, const std::string& name);
   void AddThread(int64_t thread_id, int64_t process_id, int64_t tid, const std::string& name);
 
@@ -37,7 +48,11 @@ class Writer {
   // map from its own key to the returned id.
   int64_t AddSignature(int64_t op_id, const std::vector<Argument>& arguments);
   int64_t InternScope(int64_t parent_scope, const std::string& kind, const std::string& name);
+  // One time that a scope was entered and left; calls first_call .. last_call began inside.
+  void AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_call, int64_t last_call,
+                     int64_t begin_ns, int64_t end_ns);
 
+  // Times are absolute; Call::scope_id is ignored in favour of `scope_id`.
   void AddCall(const Call& call, int64_t scope_id);
   void AddBuffer(const Buffer& buffer);  // replaces an earlier row of this id
   bool HasPayload(const std::string& digest) const;
@@ -51,8 +66,16 @@ class Writer {
   void AddLedger(const LedgerEntry& entry);  // counts of the same kind and subject add up
 
   void Commit();
+  int64_t uncommitted_rows() const;
+  int64_t payload_bytes() const;  // of distinct payloads, before compression
+
   // Writes state ("complete" or "partial"), folds the journal into the one file and closes it.
   void Finish(const std::string& state);
+  // After an Error: drops the open transaction, writes `entry` and state "partial" as far as there
+  // is room, and closes. Never throws.
+  void FinishAfterFailure(const LedgerEntry& entry) noexcept;
+  // Closes and removes the file: nothing was recorded.
+  void Discard() noexcept;
 
  private:
   struct State_;

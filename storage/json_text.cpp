@@ -1,0 +1,123 @@
+#include "storage/json_text.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace acltape::storage {
+
+void AppendInteger(std::string& text, int64_t value) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+  text.append(digits, end);
+}
+
+void AppendReal(std::string& text, double value) {
+  if (std::isnan(value)) {
+    text += "null";
+    return;
+  }
+  if (std::isinf(value)) {
+    text += value > 0 ? "9e999" : "-9e999";
+    return;
+  }
+  char digits[40];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+  const std::string_view written(digits, end - digits);
+  text += written;
+  // "1" would read back as an integer in SQL.
+  if (written.find_first_of(".e") == std::string_view::npos) text += ".0";
+}
+
+void AppendIntegers(std::string& text, const int64_t* values, size_t count) {
+  text += '[';
+  for (size_t i = 0; i < count; ++i) {
+    if (i != 0) text += ',';
+    AppendInteger(text, values[i]);
+  }
+  text += ']';
+}
+
+std::string IntegersText(const std::vector<int64_t>& values) {
+  std::string text;
+  AppendIntegers(text, values.data(), values.size());
+  return text;
+}
+
+std::string RealsText(const std::vector<double>& values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i != 0) text += ',';
+    AppendReal(text, values[i]);
+  }
+  text += ']';
+  return text;
+}
+
+void AppendQuoted(std::string& text, std::string_view value) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  text += '"';
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (byte < 0x20) {
+      text += "\\u00";
+      text += kHex[byte >> 4];
+      text += kHex[byte & 15];
+    } else {
+      text += c;
+    }
+  }
+  text += '"';
+}
+
+std::vector<int64_t> ParseIntegers(std::string_view text) {
+  std::vector<int64_t> values;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at < end) {
+    if (*at == '[' || *at == ']' || *at == ',' || *at == ' ') {
+      ++at;
+      continue;
+    }
+    int64_t value = 0;
+    const auto [next, problem] = std::from_chars(at, end, value);
+    if (problem != std::errc()) break;
+    values.push_back(value);
+    at = next;
+  }
+  return values;
+}
+
+std::vector<double> ParseReals(std::string_view text) {
+  std::vector<double> values;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at < end) {
+    if (*at == '[' || *at == ']' || *at == ',' || *at == ' ') {
+      ++at;
+      continue;
+    }
+    if (text.substr(at - text.data()).starts_with("null")) {
+      values.push_back(std::numeric_limits<double>::quiet_NaN());
+      at += 4;
+      continue;
+    }
+    double value = 0;
+    const auto [next, problem] = std::from_chars(at, end, value);
+    if (problem == std::errc::result_out_of_range) {
+      value = *at == '-' ? -std::numeric_limits<double>::infinity()
+                         : std::numeric_limits<double>::infinity();
+    } else if (problem != std::errc()) {
+      break;
+    }
+    values.push_back(value);
+    at = next;
+  }
+  return values;
+}
+
+}  // namespace acltape::storage

@@ -1,0 +1,50 @@
+#include "storage/payload.h"
+
+#include <xxhash.h>
+#include <zstd.h>
+
+namespace acltape::storage {
+namespace {
+
+constexpr size_t kSampleBytes = 64 << 10;
+
+bool Saves(size_t packed, size_t bytes) { return packed < bytes - bytes / 20; }
+
+}  // namespace
+
+std::string DigestText(uint64_t high, uint64_t low) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string text(32, '0');
+  for (int i = 0; i < 16; ++i) {
+    text[15 - i] = kHex[(high >> (4 * i)) & 15];
+    text[31 - i] = kHex[(low >> (4 * i)) & 15];
+  }
+  return text;
+}
+
+std::string DigestOf(const void* data, size_t bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
+  return DigestText(hash.high64, hash.low64);
+}
+
+bool Compress(const void* data, size_t bytes, int level, std::vector<char>& packed) {
+  if (level <= 0 || bytes < 64) return false;
+  if (bytes > 8 * kSampleBytes) {
+    const char* middle = static_cast<const char*>(data) + (bytes - kSampleBytes) / 2;
+    packed.resize(ZSTD_compressBound(kSampleBytes));
+    const size_t size = ZSTD_compress(packed.data(), packed.size(), middle, kSampleBytes, level);
+    if (ZSTD_isError(size) || !Saves(size, kSampleBytes)) return false;
+  }
+  packed.resize(ZSTD_compressBound(bytes));
+  const size_t size = ZSTD_compress(packed.data(), packed.size(), data, bytes, level);
+  if (ZSTD_isError(size) || !Saves(size, bytes)) return false;
+  packed.resize(size);
+  return true;
+}
+
+bool Decompress(std::string_view packed, void* out, size_t bytes) {
+  const size_t size = ZSTD_decompress(out, bytes, packed.data(), packed.size());
+  return !ZSTD_isError(size) && size == bytes;
+}
+
+}  // namespace acltape::storage

@@ -1,0 +1,27 @@
+// Content of tensors: named by the XXH3-128 digest of the packed bytes, stored once, compressed
+// where that saves room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acltape::storage {
+
+// XXH3-128 with seed 0 as 32 lower-case hexadecimal digits, high half first.
+std::string DigestOf(const void* data, size_t bytes);
+std::string DigestText(uint64_t high, uint64_t low);
+
+// A payload is cut into pieces of this size, because one value of SQLite holds less than 1 GB.
+constexpr size_t kPayloadPieceBytes = size_t{256} << 20;
+
+// Compresses into `packed` with zstd and returns true when that saves at least a twentieth.
+// A sample decides first, so that random-looking data costs almost nothing.
+bool Compress(const void* data, size_t bytes, int level, std::vector<char>& packed);
+
+// Expands `packed` to exactly `bytes` bytes at `out`; false when it does not fit or is damaged.
+bool Decompress(std::string_view packed, void* out, size_t bytes);
+
+}  // namespace acltape::storage

@@ -1,0 +1,169 @@
+#include "storage/query.h"
+
+#include <fmt/format.h>
+
+#include "storage/database.h"
+
+namespace acltape::storage {
+namespace {
+
+constexpr NamedQuery kQueries[] = {
+    {"top_ops", "operators by total host time", "SELECT * FROM top_ops"},
+    {"slowest_calls", "the 50 slowest leaves",
+     "SELECT call_id, op, step, phase, duration_ns, thread_id FROM call WHERE leaf = 1 "
+     "ORDER BY duration_ns DESC LIMIT 50"},
+    {"host_gaps", "the 50 longest times between two leaves of a thread",
+     "SELECT * FROM host_gaps LIMIT 50"},
+    {"capture_breaks", "leaves that end a captured region, and why",
+     "SELECT * FROM capture_breaks ORDER BY call_id"},
+    {"steps", "steps with their calls and times", "SELECT * FROM step_summary"},
+    {"ops_by_phase", "operators by phase (forward, backward, optimizer)",
+     "SELECT phase, op, count(*) AS calls, sum(duration_ns) AS total_ns FROM call "
+     "WHERE leaf = 1 GROUP BY phase, op ORDER BY phase, total_ns DESC"},
+    {"tensors_by_size", "the 50 largest buffers",
+     "SELECT buffer_id, bytes, role, alloc_call, free_call, is_foreign FROM buffer "
+     "ORDER BY bytes DESC, buffer_id LIMIT 50"},
+    {"scopes", "user and module ranges with their time",
+     "SELECT s.path, s.kind, count(r.scope_id) AS times, sum(r.end_ns - r.begin_ns) AS total_ns, "
+     "min(r.first_call) AS first_call, max(r.last_call) AS last_call FROM scope s "
+     "LEFT JOIN scope_range r ON r.scope_id = s.scope_id GROUP BY s.scope_id ORDER BY s.scope_id"},
+    {"threads", "threads with their calls",
+     "SELECT t.thread_id, t.process_id, p.pid, t.tid, t.name, "
+     "(SELECT count(*) FROM call_row c WHERE c.thread_id = t.thread_id) AS calls "
+     "FROM thread t LEFT JOIN process p ON p.process_id = t.process_id ORDER BY t.thread_id"},
+    {"payloads", "the 50 largest payloads",
+     "SELECT digest, sum(bytes) AS bytes, codec, sum(length(data)) AS stored_bytes FROM payload "
+     "GROUP BY digest ORDER BY bytes DESC LIMIT 50"},
+    {"findings", "claims about this trace",
+     "SELECT finding_id, rule, severity, call_id, code, verdict, message FROM finding "
+     "ORDER BY finding_id"},
+    {"runs", "replays of this trace",
+     "SELECT r.run_id, r.mode, r.device, r.plan_id, r.exit_code, "
+     "(r.end_ns - r.begin_ns) / 1000000 AS wall_ms, "
+     "(SELECT count(*) FROM comparison c WHERE c.run_id = r.run_id) AS comparisons, "
+     "(SELECT count(*) FROM comparison c WHERE c.run_id = r.run_id AND c.verdict <> 'equal') "
+     "AS not_equal FROM run r ORDER BY r.run_id"},
+    {"ledger", "what was dropped, skipped or approximated",
+     "SELECT severity, kind, count, subject, cause, remedy FROM ledger ORDER BY "
+     "CASE severity WHEN 'error' THEN 0 WHEN 'data_loss' THEN 1 WHEN 'notice' THEN 2 ELSE 3 END, "
+     "kind, subject"},
+    {"meta", "facts about the recording", "SELECT key, value FROM meta ORDER BY key"},
+};
+
+Cell CellOf(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_TEXT: {
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+      return std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement, column)));
+    }
+    case SQLITE_BLOB: {
+      const auto* data = static_cast<const uint8_t*>(sqlite3_column_blob(statement, column));
+      return Blob{{data, data + sqlite3_column_bytes(statement, column)}};
+    }
+    default:
+      return std::monostate();
+  }
+}
+
+[[noreturn]] void RefuseSql(std::string_view why) {
+  throw Error(ErrorKind::kUsage, fmt::format("this query cannot be run: {}", why));
+}
+
+// SQLite's own guard against statements that write through a connection that could.
+class QueryOnly {
+ public:
+  explicit QueryOnly(sqlite3* handle) : handle_(handle) { Set("PRAGMA query_only=1"); }
+  ~QueryOnly() { Set("PRAGMA query_only=0"); }
+  QueryOnly(const QueryOnly&) = delete;
+  QueryOnly& operator=(const QueryOnly&) = delete;
+
+ private:
+  void Set(const char* sql) { sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); }
+  sqlite3* handle_;
+};
+
+struct Finalizer {
+  ~Finalizer() { sqlite3_finalize(statement); }
+  sqlite3_stmt* statement = nullptr;
+};
+
+// ATTACH and PRAGMA can write files although SQLite counts some of them as read-only.
+int Authorize(void*, int action, const char*, const char* argument, const char*, const char*) {
+  if (action == SQLITE_ATTACH || action == SQLITE_DETACH) return SQLITE_DENY;
+  if (action == SQLITE_PRAGMA && argument != nullptr) return SQLITE_DENY;
+  return SQLITE_OK;
+}
+
+}  // namespace
+
+std::span<const NamedQuery> NamedQueries() { return kQueries; }
+
+const NamedQuery* FindNamedQuery(std::string_view name) {
+  for (const NamedQuery& query : kQueries) {
+    if (query.name == name) return &query;
+  }
+  return nullptr;
+}
+
+void RunQuery(const Reader& reader, std::string_view sql,
+              const std::function<void(const std::vector<std::string>&)>& on_columns,
+              const std::function<bool(std::vector<Cell>&)>& on_row) {
+  sqlite3* handle = reader.handle();
+  const QueryOnly guard(handle);
+  Finalizer owner;
+  const char* rest = nullptr;
+  sqlite3_set_authorizer(handle, Authorize, nullptr);
+  const int prepared =
+      sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &owner.statement, &rest);
+  sqlite3_set_authorizer(handle, nullptr, nullptr);
+  if (prepared != SQLITE_OK) {
+    if ((prepared & 0xff) == SQLITE_CORRUPT) reader.database().Fail(prepared, "reading");
+    if ((prepared & 0xff) == SQLITE_AUTH) RefuseSql("queries only read the trace");
+    RefuseSql(sqlite3_errmsg(handle));
+  }
+  if (owner.statement == nullptr) RefuseSql("it is empty");
+  if (sqlite3_stmt_readonly(owner.statement) == 0) RefuseSql("queries only read the trace");
+  const std::string_view tail(rest, sql.data() + sql.size() - rest);
+  if (tail.find_first_not_of(" \t\r\n;") != std::string_view::npos && !tail.starts_with("--")) {
+    sqlite3_stmt* more = nullptr;
+    sqlite3_prepare_v2(handle, tail.data(), static_cast<int>(tail.size()), &more, nullptr);
+    const bool second = more != nullptr || sqlite3_errcode(handle) != SQLITE_OK;
+    sqlite3_finalize(more);
+    if (second) RefuseSql("it holds more than one statement");
+  }
+  std::vector<std::string> columns;
+  const int count = sqlite3_column_count(owner.statement);
+  for (int column = 0; column < count; ++column) {
+    columns.emplace_back(sqlite3_column_name(owner.statement, column));
+  }
+  on_columns(columns);
+  std::vector<Cell> row;
+  for (;;) {
+    const int code = sqlite3_step(owner.statement);
+    if (code == SQLITE_DONE) return;
+    if (code != SQLITE_ROW) {
+      if ((code & 0xff) == SQLITE_ERROR) RefuseSql(sqlite3_errmsg(handle));
+      reader.database().Fail(code, "reading");
+    }
+    row.clear();
+    for (int column = 0; column < count; ++column) row.push_back(CellOf(owner.statement, column));
+    if (!on_row(row)) return;
+  }
+}
+
+Table RunQuery(const Reader& reader, std::string_view sql, int64_t limit) {
+  Table table;
+  RunQuery(
+      reader, sql, [&table](const std::vector<std::string>& columns) { table.columns = columns; },
+      [&table, limit](std::vector<Cell>& row) {
+        table.rows.push_back(std::move(row));
+        return limit == 0 || static_cast<int64_t>(table.rows.size()) < limit;
+      });
+  return table;
+}
+
+}  // namespace acltape::storage

@@ -1,0 +1,436 @@
+#include "storage/reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "storage/database.h"
+#include "storage/json_text.h"
+#include "storage/payload.h"
+#include "storage/process_identity.h"
+#include "storage/schema.h"
+
+namespace acltape::storage {
+namespace {
+
+[[noreturn]] void Refuse(const std::string& sentence) { throw Error(ErrorKind::kTrace, sentence); }
+
+// What can be said without SQLite: no such file, a folder, not even the first line of a database.
+const std::string& CheckFile(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    Refuse(errno == ENOENT ? fmt::format("there is no trace '{}'", path)
+                           : fmt::format("cannot read '{}' ({})", path, std::strerror(errno)));
+  }
+  if (S_ISDIR(status.st_mode)) Refuse(fmt::format("'{}' is a folder, not a trace", path));
+  if (!S_ISREG(status.st_mode)) Refuse(fmt::format("'{}' is not a trace: not a file", path));
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) Refuse(fmt::format("cannot read '{}' ({})", path, std::strerror(errno)));
+  char head[16] = {};
+  const ssize_t bytes = read(file, head, sizeof(head));
+  close(file);
+  if (bytes == 0) Refuse(fmt::format("'{}' is empty: nothing was recorded into it", path));
+  if (bytes != sizeof(head) || std::memcmp(head, "SQLite format 3", 16) != 0) {
+    Refuse(fmt::format("'{}' is not a trace: it is not an SQLite file", path));
+  }
+  return path;
+}
+
+int64_t ToInteger(const std::string& text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+template <typename T, size_t N>
+T FromName(std::string_view name, std::string_view (*name_of)(T), T otherwise) {
+  for (size_t i = 0; i < N; ++i) {
+    if (name_of(static_cast<T>(i)) == name) return static_cast<T>(i);
+  }
+  return otherwise;
+}
+
+Direction DirectionFromName(std::string_view name) {
+  if (name == "out") return Direction::kOut;
+  return name == "inout" ? Direction::kInOut : Direction::kIn;
+}
+
+}  // namespace
+
+struct Reader::State_ {
+  State_(const std::string& file, Mode mode)
+      : path(CheckFile(file)),
+        database(path, mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) {
+    sqlite3_busy_timeout(database.handle(), 5000);
+    CheckSchema();
+    const std::string folder =
+        path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/') + 1);
+    writable = mode == Mode::kReadWrite && sqlite3_db_readonly(database.handle(), "main") == 0 &&
+               access(path.c_str(), W_OK) == 0 && access(folder.c_str(), W_OK) == 0;
+  }
+
+  void CheckSchema();
+  void LoadOps();
+  void LoadLayouts();
+  void LoadSignatures();
+  void LoadBuffers();
+  void LoadPayloads();
+
+  std::string path;
+  Database database;
+  bool writable = false;
+  int64_t base_ns = 0;
+
+  bool have_ops = false;
+  bool have_layouts = false;
+  bool have_signatures = false;
+  bool have_buffers = false;
+  bool have_payloads = false;
+  std::unordered_map<int64_t, Op> ops;
+  std::unordered_map<int64_t, Layout> layouts;
+  std::unordered_map<int64_t, int64_t> signature_ops;
+  // Tensors name slots here: buffer_id is slot + 1, 0 for none.
+  std::unordered_map<int64_t, std::vector<Argument>> signatures;
+  std::unordered_map<int64_t, Buffer> buffers;
+  std::unordered_map<int64_t, Buffer> unknown_buffers;
+  std::unordered_set<std::string> payloads;
+};
+
+void Reader::State_::CheckSchema() {
+  try {
+    const int64_t application = database.Integer("PRAGMA application_id");
+    if (application != kApplicationId) {
+      Refuse(fmt::format("'{}' is an SQLite file but not a trace of acltape", path));
+    }
+    const int64_t version = database.Integer("PRAGMA user_version");
+    if (version > kSchemaVersion) {
+      Refuse(
+          fmt::format("'{}' was written by a newer acltape (schema {}, this one knows up to {}); "
+                      "update acltape",
+                      path, version, kSchemaVersion));
+    }
+    base_ns = database.Integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns'");
+    // Touches both ends of the table that grows, which finds a truncated file.
+    database.Integer("SELECT min(call_id) FROM call_row");
+    database.Integer("SELECT max(call_id) FROM call_row");
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kTrace) throw;
+    // To a reader, everything that keeps it from reading makes the trace unusable.
+    Refuse(error.what());
+  }
+}
+
+void Reader::State_::LoadOps() {
+  if (have_ops) return;
+  have_ops = true;
+  Statement rows(database, "SELECT op_id, dialect, name, overload, schema FROM op");
+  while (rows.Next()) {
+    ops.emplace(rows.Integer(0),
+                Op{rows.Integer(0), std::string(rows.Text(1)), std::string(rows.Text(2)),
+                   std::string(rows.Text(3)), std::string(rows.Text(4))});
+  }
+}
+
+void Reader::State_::LoadLayouts() {
+  if (have_layouts) return;
+  have_layouts = true;
+  Statement rows(database,
+                 "SELECT layout_id, dtype, byte_offset, shape, strides, flags FROM layout");
+  while (rows.Next()) {
+    Layout layout;
+    layout.layout_id = rows.Integer(0);
+    layout.dtype = DTypeFromName(rows.Text(1));
+    layout.byte_offset = rows.Integer(2);
+    layout.shape = ParseIntegers(rows.Text(3));
+    layout.strides = ParseIntegers(rows.Text(4));
+    layout.flags = static_cast<uint32_t>(rows.Integer(5));
+    layouts.emplace(layout.layout_id, std::move(layout));
+  }
+}
+
+void Reader::State_::LoadSignatures() {
+  if (have_signatures) return;
+  have_signatures = true;
+  {
+    Statement rows(database, "SELECT signature_id, op_id FROM signature");
+    while (rows.Next()) signature_ops.emplace(rows.Integer(0), rows.Integer(1));
+  }
+  Statement rows(database,
+                 "SELECT signature_id, position, name, direction, kind, layout_id, slot, integer, "
+                 "real, text, list FROM signature_argument ORDER BY signature_id, position");
+  while (rows.Next()) {
+    Argument argument;
+    argument.position = static_cast<int>(rows.Integer(1));
+    argument.name = rows.Text(2);
+    argument.direction = DirectionFromName(rows.Text(3));
+    argument.kind = FromName<ValueKind, 16>(rows.Text(4), ValueKindName, ValueKind::kOther);
+    argument.integer = rows.Integer(7);
+    argument.real = rows.Real(8);
+    argument.text = rows.Text(9);
+    switch (argument.kind) {
+      case ValueKind::kTensor:
+        argument.tensors.push_back(
+            {rows.IsNull(6) ? 0 : rows.Integer(6) + 1, rows.IsNull(5) ? 0 : rows.Integer(5)});
+        break;
+      case ValueKind::kTensorList: {
+        const std::vector<int64_t> pairs = ParseIntegers(rows.Text(10));
+        for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+          argument.tensors.push_back({pairs[i] + 1, pairs[i + 1]});
+        }
+        break;
+      }
+      case ValueKind::kReal:
+        if (rows.IsNull(8)) argument.real = std::numeric_limits<double>::quiet_NaN();
+        argument.text.clear();
+        break;
+      case ValueKind::kIntList:
+      case ValueKind::kBoolList:
+        argument.integers = ParseIntegers(rows.Text(10));
+        break;
+      case ValueKind::kRealList:
+      case ValueKind::kComplex:
+        argument.reals = ParseReals(rows.Text(10));
+        break;
+      default:
+        break;
+    }
+    signatures[rows.Integer(0)].push_back(std::move(argument));
+  }
+}
+
+void Reader::State_::LoadBuffers() {
+  if (have_buffers) return;
+  have_buffers = true;
+  Statement rows(database,
+                 "SELECT buffer_id, address, bytes, alloc_call, free_call, flags, alloc_ns, "
+                 "life_ns FROM buffer_row");
+  while (rows.Next()) {
+    Buffer buffer;
+    buffer.buffer_id = rows.Integer(0);
+    buffer.address = rows.Integer(1);
+    buffer.bytes = rows.Integer(2);
+    buffer.alloc_call = rows.Integer(3);
+    buffer.free_call = rows.Integer(4);
+    buffer.foreign = (rows.Integer(5) & 1) != 0;
+    buffer.device = static_cast<int>(rows.Integer(5) >> 8);
+    if (!rows.IsNull(6)) buffer.alloc_ns = rows.Integer(6) + base_ns;
+    if (!rows.IsNull(6) && !rows.IsNull(7)) buffer.free_ns = buffer.alloc_ns + rows.Integer(7);
+    buffers.emplace(buffer.buffer_id, buffer);
+  }
+}
+
+void Reader::State_::LoadPayloads() {
+  if (have_payloads) return;
+  have_payloads = true;
+  Statement rows(database, "SELECT DISTINCT digest FROM payload");
+  while (rows.Next()) payloads.emplace(rows.Text(0));
+}
+
+Reader::Reader(const std::string& path, Mode mode) : state_(std::make_unique<State_>(path, mode)) {}
+Reader::~Reader() = default;
+
+const std::string& Reader::path() const { return state_->path; }
+sqlite3* Reader::handle() const { return state_->database.handle(); }
+Database& Reader::database() const { return state_->database; }
+bool Reader::writable() const { return state_->writable; }
+
+std::string Reader::Meta(const std::string& key, const std::string& otherwise) const {
+  Statement rows(state_->database, "SELECT value FROM meta WHERE key = ?");
+  rows.Bind(1, std::string_view(key));
+  return rows.Next() ? std::string(rows.Text(0)) : otherwise;
+}
+
+std::map<std::string, std::string> Reader::AllMeta() const {
+  std::map<std::string, std::string> all;
+  Statement rows(state_->database, "SELECT key, value FROM meta");
+  while (rows.Next()) all.emplace(rows.Text(0), rows.Text(1));
+  return all;
+}
+
+std::string Reader::State() const {
+  const std::string state = Meta("state", "partial");
+  if (state != "recording") return state;
+  const bool alive = Meta("collector_boot") == BootIdentity() &&
+                     ProcessRuns(ToInteger(Meta("collector_pid")),
+                                 static_cast<uint64_t>(ToInteger(Meta("collector_start"))));
+  return alive ? state : "partial";
+}
+
+const Op& Reader::GetOp(int64_t op_id) const {
+  state_->LoadOps();
+  const auto found = state_->ops.find(op_id);
+  if (found == state_->ops.end()) {
+    Refuse(fmt::format("'{}' names op {}, which it does not have", path(), op_id));
+  }
+  return found->second;
+}
+
+const Layout& Reader::GetLayout(int64_t layout_id) const {
+  state_->LoadLayouts();
+  const auto found = state_->layouts.find(layout_id);
+  if (found == state_->layouts.end()) {
+    Refuse(fmt::format("'{}' names layout {}, which it does not have", path(), layout_id));
+  }
+  return found->second;
+}
+
+bool Reader::HasBuffer(int64_t buffer_id) const {
+  state_->LoadBuffers();
+  return state_->buffers.contains(buffer_id);
+}
+
+const Buffer& Reader::GetBuffer(int64_t buffer_id) const {
+  state_->LoadBuffers();
+  const auto found = state_->buffers.find(buffer_id);
+  if (found != state_->buffers.end()) return found->second;
+  Buffer& empty = state_->unknown_buffers[buffer_id];
+  empty.buffer_id = buffer_id;
+  return empty;
+}
+
+std::vector<Call> Reader::Calls(bool leaves_only) const {
+  state_->LoadSignatures();
+  std::vector<Call> calls;
+  calls.reserve(static_cast<size_t>(CallCount(leaves_only)));
+  Statement rows(state_->database,
+                 fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
+                             "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status "
+                             "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
+                             "{} ORDER BY c.call_id",
+                             leaves_only ? "WHERE c.bits & 4" : ""));
+  while (rows.Next()) {
+    Call& call = calls.emplace_back();
+    call.call_id = rows.Integer(0);
+    call.signature_id = rows.Integer(1);
+    call.thread_id = rows.Integer(2);
+    call.parent_id = rows.Integer(3);
+    call.scope_id = rows.Integer(4);
+    call.phase = static_cast<Phase>(rows.Integer(5) & 3);
+    call.leaf = (rows.Integer(5) & 4) != 0;
+    call.begin_ns = rows.Integer(6) + state_->base_ns;
+    call.end_ns = call.begin_ns + rows.Integer(7);
+    call.buffers = ParseIntegers(rows.Text(8));
+    call.status = static_cast<int32_t>(rows.Integer(9));
+    const auto op = state_->signature_ops.find(call.signature_id);
+    if (op == state_->signature_ops.end()) {
+      Refuse(fmt::format("'{}' is damaged: call {} has no signature", path(), call.call_id));
+    }
+    call.op_id = op->second;
+  }
+  return calls;
+}
+
+int64_t Reader::CallCount(bool leaves_only) const {
+  return state_->database.Integer(leaves_only ? "SELECT count(*) FROM call_row WHERE bits & 4"
+                                              : "SELECT count(*) FROM call_row");
+}
+
+std::vector<Argument> Reader::Arguments(const Call& call) const {
+  state_->LoadSignatures();
+  const auto found = state_->signatures.find(call.signature_id);
+  if (found == state_->signatures.end()) return {};
+  std::vector<Argument> arguments = found->second;
+  for (Argument& argument : arguments) {
+    for (TensorRef& tensor : argument.tensors) {
+      const auto slot = static_cast<size_t>(tensor.buffer_id);
+      tensor.buffer_id = slot >= 1 && slot <= call.buffers.size() ? call.buffers[slot - 1] : 0;
+    }
+  }
+  return arguments;
+}
+
+std::vector<Step> Reader::Steps() const {
+  std::vector<Step> steps;
+  Statement rows(state_->database,
+                 "SELECT step, first_call, last_call, found_by FROM step ORDER BY step");
+  while (rows.Next()) {
+    steps.push_back({rows.Integer(0), rows.Integer(1), rows.Integer(2), std::string(rows.Text(3))});
+  }
+  return steps;
+}
+
+std::vector<Snapshot> Reader::Snapshots() const {
+  state_->LoadPayloads();
+  std::vector<Snapshot> snapshots;
+  Statement rows(state_->database,
+                 "SELECT call_id, position, moment, tensor_id, digest, bytes, packing, changed "
+                 "FROM snapshot ORDER BY call_id, moment DESC, position, rowid");
+  while (rows.Next()) {
+    Snapshot& snapshot = snapshots.emplace_back();
+    snapshot.call_id = rows.Integer(0);
+    snapshot.position = static_cast<int>(rows.Integer(1));
+    snapshot.after = rows.Text(2) == "after";
+    snapshot.tensor = {rows.Integer(3) >> 24, rows.Integer(3) & 0xffffff};
+    snapshot.digest = rows.Text(4);
+    snapshot.bytes = rows.Integer(5);
+    snapshot.packing = static_cast<int>(rows.Integer(6));
+    snapshot.changed = rows.Integer(7) != 0;
+    snapshot.has_payload = state_->payloads.contains(snapshot.digest);
+  }
+  return snapshots;
+}
+
+bool Reader::HasPayload(const std::string& digest) const {
+  state_->LoadPayloads();
+  return state_->payloads.contains(digest);
+}
+
+std::vector<uint8_t> Reader::Payload(const std::string& digest) const {
+  std::vector<uint8_t> content;
+  bool any = false;
+  bool sound = true;
+  Statement rows(state_->database,
+                 "SELECT bytes, codec, data FROM payload WHERE digest = ? ORDER BY piece");
+  rows.Bind(1, std::string_view(digest));
+  while (sound && rows.Next()) {
+    any = true;
+    const int64_t bytes = rows.Integer(0);
+    const std::string_view data = rows.Text(2);
+    if (bytes < 0 || static_cast<uint64_t>(bytes) > kPayloadPieceBytes) {
+      sound = false;
+      break;
+    }
+    const size_t at = content.size();
+    content.resize(at + static_cast<size_t>(bytes));
+    if (rows.Text(1) == "zstd") {
+      sound = Decompress(data, content.data() + at, static_cast<size_t>(bytes));
+    } else {
+      sound = data.size() == static_cast<size_t>(bytes);
+      if (sound && bytes > 0) std::memcpy(content.data() + at, data.data(), data.size());
+    }
+  }
+  if (!any) {
+    Refuse(fmt::format("'{}' holds no payload {}; record it with --payload inputs or all", path(),
+                       digest));
+  }
+  if (!sound || DigestOf(content.data(), content.size()) != digest) {
+    Refuse(fmt::format("payload {} of '{}' is damaged: its content does not match its digest",
+                       digest, path()));
+  }
+  return content;
+}
+
+std::vector<LedgerEntry> Reader::Ledger() const {
+  std::vector<LedgerEntry> ledger;
+  Statement rows(state_->database,
+                 "SELECT kind, severity, count, subject, cause, remedy FROM ledger ORDER BY kind, "
+                 "subject");
+  while (rows.Next()) {
+    ledger.push_back({std::string(rows.Text(0)),
+                      FromName<Severity, 4>(rows.Text(1), SeverityName, Severity::kError),
+                      rows.Integer(2), std::string(rows.Text(3)), std::string(rows.Text(4)),
+                      std::string(rows.Text(5))});
+  }
+  return ledger;
+}
+
+}  // namespace acltape::storage

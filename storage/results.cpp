@@ -1,0 +1,192 @@
+#include "storage/results.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include "storage/database.h"
+
+namespace acltape::storage {
+namespace {
+
+constexpr int64_t kRowsPerTransaction = 20000;
+
+int64_t WallNs() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+void Bind(Statement& statement, int parameter, const std::optional<int64_t>& value) {
+  if (value.has_value()) {
+    statement.Bind(parameter, *value);
+  } else {
+    statement.BindNull(parameter);
+  }
+}
+
+Database& Writable(Reader& reader) {
+  if (!reader.writable()) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("results cannot be added to '{}': the file or its folder is read-only; "
+                            "copy the trace to a writable folder",
+                            reader.path()));
+  }
+  if (reader.State() == "recording") {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("results cannot be added to '{}' while it is being recorded; wait for "
+                            "the recording to end",
+                            reader.path()));
+  }
+  return reader.database();
+}
+
+}  // namespace
+
+struct Results::State_ {
+  explicit State_(Database& trace) : database(trace) {}
+
+  void Begin() {
+    if (open) return;
+    database.Execute("BEGIN IMMEDIATE");
+    open = true;
+  }
+  void Commit() {
+    pending = 0;
+    if (!open) return;
+    database.Execute("COMMIT");
+    open = false;
+  }
+  void Run(Statement& statement) {
+    Begin();
+    statement.Run();
+    if (++pending >= kRowsPerTransaction) Commit();
+  }
+
+  Database& database;
+  bool open = false;
+  int64_t pending = 0;
+  Statement add_run{database,
+                    "INSERT INTO run(mode, device, plan_id, options, begin_ns) VALUES(?,?,?,?,?)"};
+  Statement finish_run{database, "UPDATE run SET end_ns = ?, exit_code = ? WHERE run_id = ?"};
+  Statement add_sample{database, "INSERT INTO sample VALUES(?,?,?,?,?,?,?)"};
+  Statement add_comparison{database, "INSERT INTO comparison VALUES(?,?,?,?,?,?)"};
+  Statement add_finding{
+      database,
+      "INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
+      "VALUES(?,?,?,?,?,?,?) ON CONFLICT(rule, call_id, message) DO UPDATE SET "
+      "severity = excluded.severity, code = excluded.code, evidence = excluded.evidence, "
+      "verdict = excluded.verdict"};
+  Statement add_step{database, "INSERT OR REPLACE INTO step VALUES(?,?,?,?)"};
+  Statement set_role{database,
+                     "INSERT INTO buffer_role(buffer_id, role) VALUES(?,?) ON CONFLICT(buffer_id) "
+                     "DO UPDATE SET role = excluded.role"};
+  Statement add_ledger{database,
+                       "INSERT INTO ledger VALUES(?,?,?,?,?,?) ON CONFLICT(kind, subject) DO "
+                       "UPDATE SET count = count + excluded.count"};
+  Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
+};
+
+Results::Results(Reader& reader) : state_(std::make_unique<State_>(Writable(reader))) {}
+
+Results::~Results() {
+  try {
+    state_->Commit();
+  } catch (const Error&) {
+    // Whoever needs to know calls Commit. The open transaction goes away with the connection.
+    sqlite3_exec(state_->database.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+int64_t Results::AddRun(const struct Run& run) {
+  Statement& add = state_->add_run;
+  add.Bind(1, std::string_view(run.mode));
+  add.Bind(2, std::string_view(run.device));
+  Bind(add, 3, run.plan_id);
+  add.Bind(4, std::string_view(run.options));
+  add.Bind(5, run.begin_ns != 0 ? run.begin_ns : WallNs());
+  state_->Run(add);
+  return sqlite3_last_insert_rowid(state_->database.handle());
+}
+
+void Results::FinishRun(int64_t run_id, int exit_code) {
+  state_->finish_run.Bind(1, WallNs());
+  state_->finish_run.Bind(2, static_cast<int64_t>(exit_code));
+  state_->finish_run.Bind(3, run_id);
+  state_->Run(state_->finish_run);
+}
+
+void Results::AddSample(const Sample& sample) {
+  Statement& add = state_->add_sample;
+  add.Bind(1, sample.run_id);
+  add.Bind(2, sample.repetition);
+  Bind(add, 3, sample.step);
+  Bind(add, 4, sample.call_id);
+  Bind(add, 5, sample.region_id);
+  Bind(add, 6, sample.host_ns);
+  Bind(add, 7, sample.device_ns);
+  state_->Run(add);
+}
+
+void Results::AddComparison(const Comparison& comparison) {
+  Statement& add = state_->add_comparison;
+  add.Bind(1, comparison.run_id);
+  Bind(add, 2, comparison.step);
+  add.Bind(3, comparison.call_id);
+  add.Bind(4, static_cast<int64_t>(comparison.position));
+  add.Bind(5, std::string_view(comparison.metrics));
+  add.Bind(6, std::string_view(comparison.verdict));
+  state_->Run(add);
+}
+
+void Results::AddFinding(const Finding& finding) {
+  Statement& add = state_->add_finding;
+  add.Bind(1, std::string_view(finding.rule));
+  add.Bind(2, SeverityName(finding.severity));
+  // 0 rather than NULL: NULLs differ from each other, and the finding would be stored twice.
+  add.Bind(3, finding.call_id);
+  add.BindNonZero(4, finding.code);
+  add.Bind(5, std::string_view(finding.message));
+  add.Bind(6, std::string_view(finding.evidence));
+  add.Bind(7, std::string_view(finding.verdict));
+  state_->Run(add);
+}
+
+void Results::ReplaceSteps(const std::vector<Step>& steps) {
+  state_->Begin();
+  state_->database.Execute("DELETE FROM step");
+  for (const Step& step : steps) {
+    state_->add_step.Bind(1, step.step);
+    state_->add_step.Bind(2, step.first_call);
+    state_->add_step.Bind(3, step.last_call);
+    state_->add_step.Bind(4, std::string_view(step.found_by));
+    state_->add_step.Run();
+  }
+  state_->Commit();
+}
+
+void Results::SetBufferRole(int64_t buffer_id, const std::string& role) {
+  state_->set_role.Bind(1, buffer_id);
+  state_->set_role.Bind(2, std::string_view(role));
+  state_->Run(state_->set_role);
+}
+
+void Results::AddLedger(const LedgerEntry& entry) {
+  Statement& add = state_->add_ledger;
+  add.Bind(1, std::string_view(entry.kind));
+  add.Bind(2, SeverityName(entry.severity));
+  add.Bind(3, entry.count);
+  add.Bind(4, std::string_view(entry.subject));
+  add.Bind(5, std::string_view(entry.cause));
+  add.Bind(6, std::string_view(entry.remedy));
+  state_->Run(add);
+}
+
+void Results::SetMeta(const std::string& key, const std::string& value) {
+  state_->set_meta.Bind(1, std::string_view(key));
+  state_->set_meta.Bind(2, std::string_view(value));
+  state_->Run(state_->set_meta);
+}
+
+void Results::Commit() { state_->Commit(); }
+
+}  // namespace acltape::storage

@@ -1,0 +1,87 @@
+// What tools add to a trace: runs and their samples, comparisons, findings, steps. Rows of one
+// object go into one transaction, committed by Commit, by the destructor, and every 20000 rows.
+//
+//   Results results(reader);                 // reader opened with Mode::kReadWrite
+//   const int64_t run = results.AddRun({.mode = "captured", .device = "soft"});
+//   results.AddSample({.run_id = run, .step = 3, .host_ns = 1800});
+//   results.FinishRun(run, 0);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/reader.h"
+#include "storage/trace.h"
+
+namespace acltape::storage {
+
+struct Run {
+  std::string mode;    // "eager", "captured"
+  std::string device;  // which ACL library served it
+  std::optional<int64_t> plan_id;
+  std::string options = "{}";  // JSON object
+  int64_t begin_ns = 0;        // CLOCK_REALTIME; 0: now
+};
+
+// A measurement of a call, of a region, or (neither set) of a whole step.
+struct Sample {
+  int64_t run_id = 0;
+  int64_t repetition = 0;
+  std::optional<int64_t> step;
+  std::optional<int64_t> call_id;
+  std::optional<int64_t> region_id;
+  std::optional<int64_t> host_ns;
+  std::optional<int64_t> device_ns;
+};
+
+struct Comparison {
+  int64_t run_id = 0;
+  std::optional<int64_t> step;
+  int64_t call_id = 0;
+  int position = 0;
+  std::string metrics = "{}";  // JSON object
+  std::string verdict;         // "equal", "different", ...
+};
+
+struct Finding {
+  std::string rule;  // "CAP-07", ...
+  Severity severity = Severity::kNotice;
+  int64_t call_id = 0;  // 0: the trace as a whole
+  int64_t code = 0;     // ACL error code, 0: none
+  std::string message;
+  std::string evidence = "[]";  // JSON
+  std::string verdict = "predicted";
+};
+
+class Results {
+ public:
+  // Error kDevice when the trace or its folder cannot be written, or is still being recorded.
+  explicit Results(Reader& reader);
+  ~Results();
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+
+  int64_t AddRun(const Run& run);  // the new run_id
+  void FinishRun(int64_t run_id, int exit_code);
+  void AddSample(const Sample& sample);
+  void AddComparison(const Comparison& comparison);
+  // A finding with the rule, call and message of an earlier one replaces its evidence and verdict.
+  void AddFinding(const Finding& finding);
+  // Replaces all steps.
+  void ReplaceSteps(const std::vector<Step>& steps);
+  // The analysed role of a buffer: "parameter", "input", "activation", ...
+  void SetBufferRole(int64_t buffer_id, const std::string& role);
+  void AddLedger(const LedgerEntry& entry);
+  void SetMeta(const std::string& key, const std::string& value);
+
+  void Commit();
+
+ private:
+  struct State_;
+  std::unique_ptr<State_> state_;
+};
+
+}  // namespace acltape::storage

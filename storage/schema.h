@@ -1,0 +1,24 @@
+// The tables and views of a trace. Names and columns are public and documented in docs/schema.md;
+// changes are additive, and raise kSchemaVersion.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace acltape::storage {
+
+class Database;
+
+constexpr int64_t kApplicationId = 0x41434c54;  // "ACLT" in the header of the file
+constexpr int64_t kSchemaVersion = 1;
+
+// Creates every table, fills the rule tables and adds the views. The database is empty before.
+void CreateSchema(Database& database);
+
+// Indexes that only pay once recording is over; created when the trace is closed.
+void CreateIndexes(Database& database);
+
+// Part of CreateSchema; in a file of its own (views.cpp) because it is the part users read.
+void CreateViews(Database& database);
+
+}  // namespace acltape::storage

@@ -1,0 +1,107 @@
+#include "storage/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace acltape::storage {
+namespace {
+
+struct ElementType {
+  DType dtype;
+  std::string_view name;
+  int64_t bytes;
+};
+
+constexpr ElementType kElementTypes[] = {
+    {DType::kUint8, "uint8", 1},
+    {DType::kInt8, "int8", 1},
+    {DType::kInt16, "int16", 2},
+    {DType::kInt32, "int32", 4},
+    {DType::kInt64, "int64", 8},
+    {DType::kFloat16, "float16", 2},
+    {DType::kFloat32, "float32", 4},
+    {DType::kFloat64, "float64", 8},
+    {DType::kComplex32, "complex32", 4},
+    {DType::kComplex64, "complex64", 8},
+    {DType::kComplex128, "complex128", 16},
+    {DType::kBool, "bool", 1},
+    {DType::kQint8, "qint8", 1},
+    {DType::kQuint8, "quint8", 1},
+    {DType::kQint32, "qint32", 4},
+    {DType::kBfloat16, "bfloat16", 2},
+    {DType::kUndefined, "undefined", 0},
+};
+
+constexpr std::array<std::string_view, 16> kValueKindNames = {
+    "none",          "tensor",   "tensor_list", "int",       "real",  "bool",
+    "text",          "int_list", "real_list",   "bool_list", "dtype", "device",
+    "memory_format", "layout",   "complex",     "other"};
+
+constexpr std::array<std::string_view, 4> kSeverityNames = {"info", "notice", "data_loss", "error"};
+
+}  // namespace
+
+std::string_view DTypeName(DType dtype) {
+  for (const ElementType& type : kElementTypes) {
+    if (type.dtype == dtype) return type.name;
+  }
+  return "undefined";
+}
+
+DType DTypeFromName(std::string_view name) {
+  for (const ElementType& type : kElementTypes) {
+    if (type.name == name) return type.dtype;
+  }
+  return DType::kUndefined;
+}
+
+int64_t DTypeBytes(DType dtype) {
+  for (const ElementType& type : kElementTypes) {
+    if (type.dtype == dtype) return type.bytes;
+  }
+  return 0;
+}
+
+int64_t Layout::ElementCount() const {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return count;
+}
+
+int64_t Layout::EndByte() const {
+  if (ElementCount() == 0) return byte_offset;
+  int64_t last = 0;
+  for (size_t d = 0; d < shape.size() && d < strides.size(); ++d) {
+    last += (shape[d] - 1) * strides[d];
+  }
+  return byte_offset + (last + 1) * DTypeBytes(dtype);
+}
+
+bool Layout::IsDense() const {
+  if (ElementCount() <= 1) return true;
+  if (strides.size() != shape.size()) return false;
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] != 1) dimensions.emplace_back(strides[d], shape[d]);
+  }
+  std::sort(dimensions.begin(), dimensions.end());
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+std::string_view ValueKindName(ValueKind kind) {
+  const auto index = static_cast<size_t>(kind);
+  return index < kValueKindNames.size() ? kValueKindNames[index] : "other";
+}
+
+std::string_view SeverityName(Severity severity) {
+  const auto index = static_cast<size_t>(severity);
+  return index < kSeverityNames.size() ? kSeverityNames[index] : "error";
+}
+
+}  // namespace acltape::storage

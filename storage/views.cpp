@@ -1,0 +1,188 @@
+// The views: what users query. They put back together what the tables intern, with the SQL of a
+// stock sqlite3 3.40 and no extension.
+//
+// Three rules keep them usable on a hundred thousand calls. A view over calls starts from call_row
+// (CROSS JOIN fixes that order), so that a range of call_id is a range of rows. Tables that only
+// add columns are joined by LEFT JOIN on their primary key, which SQLite leaves out when the
+// columns are not asked for. The step of a call is one look-up in the index of first calls.
+#include "storage/database.h"
+#include "storage/schema.h"
+
+namespace acltape::storage {
+namespace {
+
+constexpr char kCallViews[] = R"sql(
+CREATE VIEW call AS
+SELECT c.call_id AS call_id, c.parent_id AS parent_id, s.op_id AS op_id,
+  o.name || iif(o.overload = '', '', '.' || o.overload) AS op,
+  c.thread_id AS thread_id, x.stream_id AS stream_id,
+  (SELECT iif(t.last_call >= c.call_id, t.step, NULL) FROM step t
+   WHERE t.first_call <= c.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
+  CASE c.bits & 3 WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' ELSE 'optimizer' END AS phase,
+  c.scope_id AS scope_id, x.stack_id AS stack_id,
+  c.begin_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns,
+  c.begin_ns + c.duration_ns
+    + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS end_ns,
+  c.duration_ns AS duration_ns, x.prepare_ns AS prepare_ns, x.launch_ns AS launch_ns,
+  ifnull(x.status, 0) AS status, x.model_id AS model_id, (c.bits >> 2) & 1 AS leaf,
+  c.signature_id AS signature_id, ifnull(c.buffers, '[]') AS buffers
+FROM call_row c CROSS JOIN signature s ON s.signature_id = c.signature_id
+LEFT JOIN op o ON o.op_id = s.op_id
+LEFT JOIN call_extra x ON x.call_id = c.call_id;
+
+CREATE VIEW buffer AS
+SELECT b.buffer_id AS buffer_id, ifnull(b.flags, 0) >> 8 AS device, b.address AS address,
+  b.bytes AS bytes, b.alloc_call AS alloc_call, b.free_call AS free_call, r.pool AS pool,
+  r.role AS role, ifnull(b.flags, 0) & 1 AS is_foreign,
+  b.alloc_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS alloc_ns,
+  b.alloc_ns + b.life_ns
+    + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS free_ns
+FROM buffer_row b LEFT JOIN buffer_role r ON r.buffer_id = b.buffer_id;
+
+CREATE VIEW argument AS
+SELECT c.call_id AS call_id, a.position AS position, a.name AS name, a.direction AS direction,
+  a.kind AS kind,
+  ifnull(json_extract(c.buffers, '$[' || a.slot || ']'), 0) << 24 | a.layout_id AS tensor_id,
+  a.integer AS integer, a.real AS real, a.text AS text,
+  CASE a.kind WHEN 'tensor_list' THEN
+    (SELECT json_group_array(
+       ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0) << 24
+       | json_extract(e.value, '$[1]'))
+     FROM json_each(a.list) e)
+  ELSE a.list END AS list,
+  json_extract(c.buffers, '$[' || a.slot || ']') AS buffer_id, a.layout_id AS layout_id,
+  l.dtype AS dtype, l.shape AS shape
+FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_id
+LEFT JOIN layout l ON l.layout_id = a.layout_id;
+
+-- One row for each tensor that an argument is or holds.
+CREATE VIEW tensor_use AS
+SELECT c.call_id AS call_id, a.position AS position, a.name AS name, a.direction AS direction,
+  0 AS element, ifnull(json_extract(c.buffers, '$[' || a.slot || ']'), 0) AS buffer_id,
+  a.layout_id AS layout_id
+FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_id
+WHERE a.kind = 'tensor' AND a.layout_id IS NOT NULL
+UNION ALL
+SELECT c.call_id, a.position, a.name, a.direction, e.key,
+  ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0),
+  json_extract(e.value, '$[1]')
+FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_id
+CROSS JOIN json_each(a.list) e
+WHERE a.kind = 'tensor_list' AND json_extract(e.value, '$[1]') > 0;
+
+CREATE VIEW tensor AS
+SELECT u.buffer_id << 24 | u.layout_id AS tensor_id, u.buffer_id AS buffer_id,
+  l.byte_offset AS byte_offset, l.dtype AS dtype, l.shape AS shape, l.strides AS strides,
+  l.format AS format, l.flags AS flags, l.layout_id AS layout_id
+FROM (SELECT DISTINCT buffer_id, layout_id FROM tensor_use) u
+JOIN layout l ON l.layout_id = u.layout_id;
+)sql";
+
+constexpr char kAnalysisViews[] = R"sql(
+CREATE VIEW top_ops AS
+SELECT o.name || iif(o.overload = '', '', '.' || o.overload) AS op, o.dialect AS dialect,
+  sum(t.calls) AS calls, sum(t.total_ns) AS total_ns, sum(t.total_ns) / sum(t.calls) AS mean_ns,
+  min(t.min_ns) AS min_ns, max(t.max_ns) AS max_ns,
+  round(100.0 * sum(t.total_ns) / nullif(sum(sum(t.total_ns)) OVER (), 0), 2) AS percent,
+  count(*) AS signatures
+FROM (SELECT signature_id, count(*) AS calls, sum(duration_ns) AS total_ns,
+        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
+      FROM call_row WHERE bits & 4 GROUP BY signature_id) t
+JOIN signature s ON s.signature_id = t.signature_id
+JOIN op o ON o.op_id = s.op_id
+GROUP BY o.op_id
+ORDER BY total_ns DESC, op;
+
+CREATE VIEW host_gaps AS
+SELECT g.gap_ns AS gap_ns, g.thread_id AS thread_id, g.call_id AS after_call,
+  g.next_call AS before_call,
+  (SELECT o.name FROM signature s JOIN op o ON o.op_id = s.op_id
+   WHERE s.signature_id = g.signature_id) AS after_op,
+  (SELECT o.name FROM signature s JOIN op o ON o.op_id = s.op_id
+   WHERE s.signature_id = g.next_signature) AS before_op,
+  (SELECT iif(t.last_call >= g.call_id, t.step, NULL) FROM step t
+   WHERE t.first_call <= g.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
+  g.end_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns
+FROM (SELECT call_id, thread_id, signature_id, begin_ns + duration_ns AS end_ns,
+        lead(begin_ns) OVER w - begin_ns - duration_ns AS gap_ns,
+        lead(call_id) OVER w AS next_call, lead(signature_id) OVER w AS next_signature
+      FROM call_row WHERE bits & 4
+      WINDOW w AS (PARTITION BY thread_id ORDER BY begin_ns, call_id)) g
+WHERE g.next_call IS NOT NULL AND g.gap_ns > 0
+ORDER BY g.gap_ns DESC;
+
+CREATE VIEW capture_breaks AS
+SELECT c.call_id AS call_id,
+  (SELECT iif(t.last_call >= c.call_id, t.step, NULL) FROM step t
+   WHERE t.first_call <= c.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
+  k.op AS op, k.code AS code, k.reason AS reason, c.duration_ns AS duration_ns
+FROM call_row c CROSS JOIN (
+  SELECT s.signature_id AS signature_id,
+    o.name || iif(o.overload = '', '', '.' || o.overload) AS op, r.code AS code,
+    r.reason AS reason
+  FROM barrier_rule r JOIN op o ON o.name = r.op_name JOIN signature s ON s.op_id = o.op_id
+  UNION ALL
+  SELECT s.signature_id, o.name || iif(o.overload = '', '', '.' || o.overload), 107027,
+    'data-dependent shape: an index is a mask, whose nonzero elements are counted'
+  FROM op o JOIN signature s ON s.op_id = o.op_id
+  WHERE o.name IN ('aten::index', 'aten::index_put', 'aten::index_put_', 'aten::_index_put_impl_')
+    AND EXISTS (SELECT 1 FROM signature_argument a, json_each(a.list) e, layout l
+      WHERE a.signature_id = s.signature_id AND a.kind = 'tensor_list'
+        AND l.layout_id = json_extract(e.value, '$[1]') AND l.dtype IN ('bool', 'uint8'))
+) k ON k.signature_id = c.signature_id
+WHERE c.bits & 4 OR k.op LIKE 'acl%'
+UNION ALL
+SELECT c.call_id, c.step, c.op, 107030,
+  'copy between device ' || s.device || ' and device ' || d.device, c.duration_ns
+FROM call c
+JOIN argument ds ON ds.call_id = c.call_id AND ds.position = 0
+JOIN argument sr ON sr.call_id = c.call_id AND sr.position = 1
+JOIN buffer d ON d.buffer_id = ds.buffer_id
+JOIN buffer s ON s.buffer_id = sr.buffer_id
+WHERE c.signature_id IN (SELECT s.signature_id FROM signature s JOIN op o ON o.op_id = s.op_id
+                         WHERE o.name IN ('aten::copy_'))
+  AND (SELECT max(ifnull(flags, 0) >> 8) FROM buffer_row) > 0
+  AND c.leaf = 1 AND d.device <> s.device;
+
+CREATE VIEW tensor_flow AS
+SELECT u.buffer_id AS buffer_id, u.call_id AS call_id,
+  o.name || iif(o.overload = '', '', '.' || o.overload) AS op, u.position AS position,
+  u.name AS name, u.direction AS direction,
+  CASE u.direction WHEN 'in' THEN 'consumer' WHEN 'out' THEN 'producer' ELSE 'both' END AS part,
+  u.written_by AS written_by, u.buffer_id << 24 | u.layout_id AS tensor_id, l.dtype AS dtype,
+  l.shape AS shape
+FROM (SELECT call_id, position, name, direction, buffer_id, layout_id,
+        max(iif(direction = 'in', NULL, call_id)) OVER (PARTITION BY buffer_id ORDER BY call_id
+          GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS written_by
+      FROM tensor_use
+      WHERE buffer_id > 0
+        AND call_id IN (SELECT call_id FROM call_row WHERE bits & 4)) u
+JOIN call_row c ON c.call_id = u.call_id
+JOIN signature s ON s.signature_id = c.signature_id
+JOIN op o ON o.op_id = s.op_id
+LEFT JOIN layout l ON l.layout_id = u.layout_id;
+
+CREATE VIEW step_summary AS
+SELECT t.step AS step, t.first_call AS first_call, t.last_call AS last_call,
+  t.found_by AS found_by, count(c.call_id) AS calls, sum(c.bits >> 2 & 1) AS leaves,
+  max(c.begin_ns + c.duration_ns) - min(c.begin_ns) AS wall_ns,
+  sum(iif(c.bits & 4, c.duration_ns, 0)) AS leaf_ns,
+  count(DISTINCT iif(c.bits & 4, c.signature_id, NULL)) AS signatures,
+  sum(iif(c.bits & 4 AND c.bits & 3 = 1, 1, 0)) AS backward_leaves,
+  sum(iif(c.bits & 4 AND s.op_id IN (SELECT o.op_id FROM op o JOIN barrier_rule r
+                                     ON r.op_name = o.name), 1, 0)) AS breaks
+FROM step t
+LEFT JOIN call_row c ON c.call_id BETWEEN t.first_call AND t.last_call
+LEFT JOIN signature s ON s.signature_id = c.signature_id
+GROUP BY t.step
+ORDER BY t.step;
+)sql";
+
+}  // namespace
+
+void CreateViews(Database& database) {
+  database.Execute(kCallViews);
+  database.Execute(kAnalysisViews);
+}
+
+}  // namespace acltape::storage
