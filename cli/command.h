@@ -1,0 +1,41 @@
+// One command of `acltape`. A command declares its options, runs, and carries its own help; adding
+// one means a file that implements this interface and a row in commands.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace acltape::cli {
+
+// Exit codes besides those of ErrorKind (storage/error.h).
+constexpr int kExitFine = 0;
+constexpr int kExitDifferences = 1;  // differences or findings
+constexpr int kExitUsage = 2;
+constexpr int kExitDevice = 4;
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual std::string Name() const = 0;
+  virtual std::string Summary() const = 0;   // one sentence
+  virtual std::string Examples() const = 0;  // lines of shell, shown at the end of --help
+  // The words after a lone "--" belong to another program and are handed to SetProgram.
+  virtual bool TakesProgram() const { return false; }
+  virtual void SetProgram(std::vector<std::string> /*words*/) {}
+  virtual void Declare(CLI::App& app) = 0;
+  // Returns the exit code; throws acltape::Error.
+  virtual int Run() = 0;
+};
+
+// All commands, in the order in which help lists them.
+std::vector<std::unique_ptr<Command>> AllCommands();
+
+// Parses the command line, runs the command, prints errors to stderr; returns the exit code.
+int Main(int argc, char** argv);
+
+}  // namespace acltape::cli

@@ -1,0 +1,18 @@
+// The makers of the commands, one per file of the same name.
+#pragma once
+
+#include <memory>
+
+#include "cli/command.h"
+
+namespace acltape::cli {
+
+std::unique_ptr<Command> MakeRecordCommand();
+std::unique_ptr<Command> MakeInfoCommand();
+std::unique_ptr<Command> MakeQueryCommand();
+std::unique_ptr<Command> MakeGraphCommand();
+std::unique_ptr<Command> MakeReplayCommand();
+std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeDoctorCommand();
+
+}  // namespace acltape::cli

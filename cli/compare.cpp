@@ -1,0 +1,165 @@
+#include "replayer/compare.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+
+namespace acltape::cli {
+namespace {
+
+using replayer::CompareReport;
+using replayer::Estimate;
+
+std::string WithInterval(const Estimate& estimate) {
+  if (estimate.samples == 0) return "";
+  return fmt::format("{} [{}, {}]", HumanNs(estimate.median), HumanNs(estimate.low),
+                     HumanNs(estimate.high));
+}
+
+std::string RatioWithInterval(const Estimate& ratio) {
+  if (ratio.samples == 0) return "";
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.median, ratio.low, ratio.high);
+}
+
+std::string Quotient(const Estimate& eager, const Estimate& captured) {
+  if (eager.samples == 0 || captured.samples == 0 || captured.median <= 0) return "";
+  return fmt::format("{:.2f}", eager.median / captured.median);
+}
+
+// For people: a column per execution, medians with their intervals.
+Table TimesForPeople(const CompareReport& report) {
+  Table table({"per step", "recorded program", "eager", "captured", "eager / captured"});
+  const auto& eager = report.eager;
+  const auto& captured = report.captured;
+  table.Add({"host time", WithInterval(report.recorded_span_ns), WithInterval(eager.host_ns),
+             WithInterval(captured.host_ns), RatioWithInterval(report.host_ratio)});
+  table.Add({"  inside operators", WithInterval(report.recorded_leaves_ns), "", "", ""});
+  table.Add({"  per leaf", "", HumanNs(eager.host_ns_per_leaf),
+             captured.host_ns.samples == 0 ? "" : HumanNs(captured.host_ns_per_leaf), ""});
+  table.Add({"host waits for the device", "", WithInterval(eager.wait_ns),
+             WithInterval(captured.wait_ns), Quotient(eager.wait_ns, captured.wait_ns)});
+  table.Add({"device time", "", WithInterval(eager.device_ns), WithInterval(captured.device_ns),
+             Quotient(eager.device_ns, captured.device_ns)});
+  table.Add({"latency", "", WithInterval(eager.latency_ns), WithInterval(captured.latency_ns),
+             RatioWithInterval(report.latency_ratio)});
+  return table;
+}
+
+// For programs: one row per number, nanoseconds or a ratio.
+Table TimesForPrograms(const CompareReport& report) {
+  Table table({"quantity", "execution", "unit", "median", "low", "high", "samples"});
+  const auto add = [&](const char* quantity, const char* execution, const char* unit,
+                       const Estimate& estimate) {
+    if (estimate.samples == 0) return;
+    table.Add({quantity, execution, unit, estimate.median, estimate.low, estimate.high,
+               estimate.samples});
+  };
+  add("host_per_step", "recorded", "ns", report.recorded_span_ns);
+  add("operators_per_step", "recorded", "ns", report.recorded_leaves_ns);
+  const std::pair<const char*, const replayer::Execution*> executions[] = {
+      {"eager", &report.eager}, {"captured", &report.captured}};
+  for (const auto& [name, execution] : executions) {
+    add("host_per_step", name, "ns", execution->host_ns);
+    add("wait_per_step", name, "ns", execution->wait_ns);
+    add("device_per_step", name, "ns", execution->device_ns);
+    add("latency_per_step", name, "ns", execution->latency_ns);
+  }
+  add("host_per_step", "eager/captured", "ratio", report.host_ratio);
+  add("latency_per_step", "eager/captured", "ratio", report.latency_ratio);
+  return table;
+}
+
+Table Facts(const CompareReport& report, const replayer::CompareOptions& options, bool people) {
+  Table table({"quantity", "value"});
+  const auto add = [&](const char* quantity, Cell value) {
+    table.Add({quantity, std::move(value)});
+  };
+  add("device", report.device);
+  add("steps", report.steps);
+  add("steps of the captured kind", report.steady_steps);
+  add("leaves per step", report.leaves_per_step);
+  add("device calls per step", report.device_calls_per_step);
+  add("graphs per step", report.regions_per_step);
+  add("repetitions", int64_t{report.repetitions});
+  add("warm-up repetitions", int64_t{report.warmup});
+  add("confidence of the intervals", options.confidence);
+  if (people) {
+    add("capture cost", HumanNs(report.capture_ns));
+  } else {
+    add("capture cost, ns", report.capture_ns);
+  }
+  add("input copies per step", report.copies_per_step);
+  add("input bytes copied per step", report.copy_bytes_per_step);
+  add("steps until capture has paid",
+      report.break_even_steps < 0 ? Cell("never") : Cell(report.break_even_steps));
+  if (!report.refusal.empty()) add("not captured", report.refusal);
+  return table;
+}
+
+class CompareCommand final : public Command {
+ public:
+  std::string Name() const override { return "compare"; }
+  std::string Summary() const override {
+    return "Time eager against captured replay of the recorded steps, interleaved";
+  }
+  std::string Examples() const override {
+    return "  acltape compare t.db\n"
+           "  acltape compare t.db --repetitions 50 --warmup 5 --format json";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    app.add_option("--repetitions", options_.repetitions,
+                   "Timed passes over the steps, of each execution")
+        ->check(AtLeast(3))
+        ->capture_default_str();
+    app.add_option("--warmup", options_.warmup, "Passes before them")
+        ->check(AtLeast(0))
+        ->capture_default_str();
+    app.add_option("--confidence", options_.confidence, "Of the intervals around the medians")
+        ->check(CLI::Range(0.5, 0.999))
+        ->capture_default_str();
+    AddChoice(
+        app, "--data", options_.data,
+        {{"recorded", replayer::Data::kRecorded}, {"synthesised", replayer::Data::kSynthesised}},
+        "Where inputs come from");
+    app.add_option("--device-lib", options_.device_lib,
+                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
+                   "device)");
+    app.add_option("--seed", options_.seed, "Seed of synthesised values")->capture_default_str();
+    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const OpenedTrace trace(trace_, discard_);
+    Progress progress("compare");
+    options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
+    const CompareReport report = replayer::Compare(trace.reader(), options_, trace.results());
+
+    progress.Clear();
+    const bool people = format_ == Format::kTable;
+    Report output;
+    output.Add("setting", Facts(report, options_, people));
+    output.Add("notes", NoteTable(report.notes));
+    // Last, because it is what one looks for.
+    output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));
+    fmt::print("{}", output.ToText(format_));
+    return report.ExitCode();
+  }
+
+ private:
+  std::string trace_;
+  replayer::CompareOptions options_;
+  bool discard_ = false;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCompareCommand() { return std::make_unique<CompareCommand>(); }
+
+}  // namespace acltape::cli

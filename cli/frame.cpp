@@ -1,0 +1,92 @@
+// The frame around the commands: parsing, help, errors and exit codes.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "cli/command.h"
+#include "storage/error.h"
+
+namespace acltape::cli {
+namespace {
+
+constexpr char kVersion[] = "acltape 0.1.0";
+constexpr char kFooter[] =
+    "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
+    "combined with /.\n"
+    "Exit codes: 0 fine, 1 differences or findings, 2 usage, 3 unusable trace, 4 device or\n"
+    "runtime error, 125 cannot judge; `record` passes on the code of the recorded program.\n"
+    "`acltape COMMAND --help` explains a command.";
+
+void Complain(const std::string& sentence) { fmt::print(stderr, "acltape: {}\n", sentence); }
+
+// CLI11 reports errors over two lines with a hint; here an error is one sentence.
+int UsageError(const CLI::ParseError& error) {
+  std::string sentence = error.what();
+  sentence = sentence.substr(0, sentence.find('\n'));
+  while (!sentence.empty() && (sentence.back() == '.' || sentence.back() == ' ')) {
+    sentence.pop_back();
+  }
+  Complain(sentence + "; `acltape --help` lists what it takes.");
+  return kExitUsage;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
+               "acltape");
+  app.footer(kFooter);
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(34);
+
+  const auto commands = AllCommands();
+  Command* chosen = nullptr;
+  for (const auto& command : commands) {
+    CLI::App* child = app.add_subcommand(command->Name(), command->Summary());
+    child->footer("Examples:\n" + command->Examples());
+    child->callback([&chosen, &command] { chosen = command.get(); });
+    command->Declare(*child);
+  }
+
+  // The recorded program's words must not be read as ours, whatever they look like.
+  std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> program;
+  const auto named = std::find_if(commands.begin(), commands.end(), [&](const auto& command) {
+    return !words.empty() && words.front() == command->Name();
+  });
+  if (named != commands.end() && (*named)->TakesProgram()) {
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    if (dashes != words.end()) {
+      program.assign(dashes + 1, words.end());
+      words.erase(dashes, words.end());
+    }
+    (*named)->SetProgram(std::move(program));
+  }
+
+  try {
+    std::reverse(words.begin(), words.end());  // CLI11 takes the words from the back
+    app.parse(words);
+    if (chosen == nullptr) {
+      fmt::print(stderr, "{}", app.help());
+      return kExitUsage;
+    }
+    return chosen->Run();
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    return UsageError(error);
+  } catch (const Error& error) {
+    Complain(error.what());
+    return static_cast<int>(error.kind());
+  } catch (const std::bad_alloc&) {
+    Complain("out of memory.");
+  } catch (const std::exception& error) {
+    Complain(fmt::format("unexpected failure: {}", error.what()));
+  }
+  return kExitDevice;
+}
+
+}  // namespace acltape::cli

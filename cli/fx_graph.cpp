@@ -1,0 +1,241 @@
+#include "cli/fx_graph.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "recorder/wire/records.h"
+
+namespace acltape::cli {
+namespace {
+
+using storage::Argument;
+using storage::Direction;
+using storage::TensorRef;
+using storage::ValueKind;
+
+// "aten::add_.Tensor" -> "add_"; what torch.fx would base a node's name on.
+std::string NodeStem(const storage::Op& op) {
+  std::string stem = op.name.substr(op.name.rfind(':') + 1);
+  for (char& c : stem) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return stem;
+}
+
+// Names of the arguments that a schema puts after "*": only these go to kwargs.
+std::set<std::string> KeywordOnly(const std::string& schema) {
+  std::set<std::string> names;
+  const size_t open = schema.find('(');
+  const size_t arrow = schema.rfind(") ->");
+  if (open == std::string::npos || arrow == std::string::npos) return names;
+  const size_t star = schema.find("*,", open);
+  if (star == std::string::npos || star > arrow) return names;
+  // Each piece is "Type name" or "Type name=default"; commas inside brackets belong to a type or a
+  // default.
+  std::string piece;
+  int depth = 0;
+  const auto finish = [&] {
+    const std::string declaration = piece.substr(0, piece.find('='));
+    const size_t space = declaration.rfind(' ');
+    if (space != std::string::npos) names.insert(declaration.substr(space + 1));
+    piece.clear();
+  };
+  for (size_t i = star + 2; i < arrow; ++i) {
+    const char c = schema[i];
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c == ',' && depth == 0) {
+      finish();
+    } else {
+      piece += c;
+    }
+  }
+  finish();
+  return names;
+}
+
+class Builder {
+ public:
+  explicit Builder(const storage::Reader& reader) : reader_(reader) {}
+
+  void AddLeaf(const storage::Call& call) {
+    const storage::Op& op = reader_.GetOp(call.op_id);
+    const std::vector<Argument> arguments = reader_.Arguments(call);
+    const std::set<std::string> keyword_only = KeywordOnly(op.schema);
+    FxNode node;
+    node.call_id = call.call_id;
+    node.opcode = "call_function";
+    node.target = op.FullName();
+    for (const Argument& argument : arguments) {
+      if (argument.direction == Direction::kOut) continue;
+      if (keyword_only.count(argument.name) != 0) {
+        if (argument.kind != ValueKind::kNone) {
+          Append(node.kwargs, argument.name + "=" + Shown(argument));
+        }
+      } else {
+        Append(node.args, Shown(argument));
+      }
+    }
+    node.name = Fresh(NodeStem(op));
+    // From here on the tensors that the call wrote or returned are known by its name.
+    const auto outputs = std::count_if(arguments.begin(), arguments.end(), [](const Argument& a) {
+      return a.direction != Direction::kIn;
+    });
+    int output = 0;
+    for (const Argument& argument : arguments) {
+      if (argument.direction == Direction::kIn) continue;
+      const std::string name = outputs == 1 ? node.name : fmt::format("{}[{}]", node.name, output);
+      ++output;
+      for (size_t i = 0; i < argument.tensors.size(); ++i) {
+        const TensorRef& tensor = argument.tensors[i];
+        if (!tensor.defined()) continue;
+        Produce(tensor,
+                argument.kind == ValueKind::kTensorList ? fmt::format("{}[{}]", name, i) : name,
+                node.name);
+        Append(node.result, Layout(tensor));
+      }
+      if (argument.tensors.empty()) {
+        Append(node.result, std::string(storage::ValueKindName(argument.kind)));
+      }
+    }
+    unused_.insert(node.name);
+    order_.push_back(node.name);
+    calls_.push_back(std::move(node));
+  }
+
+  std::vector<FxNode> Finish() {
+    std::vector<FxNode> nodes = std::move(inputs_);
+    std::move(calls_.begin(), calls_.end(), std::back_inserter(nodes));
+    FxNode output;
+    output.opcode = output.name = output.target = "output";
+    for (const std::string& name : order_) {
+      if (unused_.count(name) != 0) Append(output.args, name);
+    }
+    nodes.push_back(std::move(output));
+    return nodes;
+  }
+
+ private:
+  static void Append(std::string& list, const std::string& item) {
+    if (!list.empty()) list += ", ";
+    list += item;
+  }
+
+  std::string Fresh(const std::string& stem) {
+    const int number = used_stems_[stem]++;
+    return number == 0 ? stem : fmt::format("{}_{}", stem, number);
+  }
+
+  std::string Layout(const TensorRef& tensor) const {
+    const storage::Layout& layout = reader_.GetLayout(tensor.layout_id);
+    return fmt::format("{}[{}]", storage::DTypeName(layout.dtype), fmt::join(layout.shape, ", "));
+  }
+
+  void Produce(const TensorRef& tensor, const std::string& name, const std::string& node) {
+    by_tensor_[tensor.tensor_id()] = {name, node};
+    by_buffer_[tensor.buffer_id] = {name, node};
+  }
+
+  // The name of a tensor: of its own producer, else of the buffer's last one (a view made outside
+  // the picked leaves), else of a new input.
+  std::string NameOf(const TensorRef& tensor) {
+    if (!tensor.defined()) return "None";
+    auto found = by_tensor_.find(tensor.tensor_id());
+    if (found == by_tensor_.end()) {
+      found = by_buffer_.find(tensor.buffer_id);
+      if (found == by_buffer_.end()) return AddInput(tensor);
+    }
+    unused_.erase(found->second.node);
+    return found->second.name;
+  }
+
+  std::string AddInput(const TensorRef& tensor) {
+    const storage::Layout& layout = reader_.GetLayout(tensor.layout_id);
+    const bool parameter = (layout.flags & wire::kTensorParameter) != 0;
+    FxNode node;
+    node.opcode = parameter ? "get_attr" : "placeholder";
+    node.name = fmt::format("{}_{}", parameter ? "param" : "input",
+                            ++(parameter ? parameters_ : placeholders_));
+    node.target = fmt::format("buffer:{}", tensor.buffer_id);
+    node.result = Layout(tensor);
+    Produce(tensor, node.name, node.name);
+    inputs_.push_back(node);
+    return node.name;
+  }
+
+  std::string Shown(const Argument& argument) {
+    switch (argument.kind) {
+      case ValueKind::kNone:
+        return "None";
+      case ValueKind::kTensor:
+        return argument.tensors.empty() ? "None" : NameOf(argument.tensors.front());
+      case ValueKind::kTensorList: {
+        std::vector<std::string> names;
+        for (const TensorRef& tensor : argument.tensors) names.push_back(NameOf(tensor));
+        return fmt::format("[{}]", fmt::join(names, ", "));
+      }
+      case ValueKind::kInt:
+      case ValueKind::kMemoryFormat:
+      case ValueKind::kLayout:
+        return fmt::format("{}", argument.integer);
+      case ValueKind::kReal:
+        return fmt::format("{}", argument.real);
+      case ValueKind::kBool:
+        return argument.integer != 0 ? "True" : "False";
+      case ValueKind::kText:
+        return fmt::format("'{}'", argument.text);
+      case ValueKind::kIntList:
+        return fmt::format("[{}]", fmt::join(argument.integers, ", "));
+      case ValueKind::kRealList:
+        return fmt::format("[{}]", fmt::join(argument.reals, ", "));
+      case ValueKind::kBoolList: {
+        std::vector<std::string> words;
+        for (const int64_t value : argument.integers) words.push_back(value ? "True" : "False");
+        return fmt::format("[{}]", fmt::join(words, ", "));
+      }
+      case ValueKind::kDtype:
+        return fmt::format("torch.{}",
+                           storage::DTypeName(static_cast<storage::DType>(argument.integer)));
+      case ValueKind::kComplex:
+        return argument.reals.size() == 2
+                   ? fmt::format("({}{:+}j)", argument.reals[0], argument.reals[1])
+                   : "?";
+      case ValueKind::kDevice:
+      case ValueKind::kOther:
+        return argument.text;
+    }
+    return "?";
+  }
+
+  struct Producer {
+    std::string name;  // as an argument shows it: "max_1[0]"
+    std::string node;
+  };
+  const storage::Reader& reader_;
+  std::unordered_map<int64_t, Producer> by_tensor_;
+  std::unordered_map<int64_t, Producer> by_buffer_;
+  std::map<std::string, int> used_stems_;
+  int parameters_ = 0;
+  int placeholders_ = 0;
+  std::vector<FxNode> inputs_;
+  std::vector<FxNode> calls_;
+  std::vector<std::string> order_;
+  std::set<std::string> unused_;
+};
+
+}  // namespace
+
+std::vector<FxNode> BuildFxGraph(const storage::Reader& reader,
+                                 const std::vector<storage::Call>& leaves) {
+  Builder builder(reader);
+  for (const storage::Call& leaf : leaves) builder.AddLeaf(leaf);
+  return builder.Finish();
+}
+
+}  // namespace acltape::cli

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/query_table.h"
+#include "storage/reader.h"
+
+namespace acltape::cli {
+namespace {
+
+// The first column of the first row, or 0.
+int64_t Count(const storage::Reader& reader, const char* sql) {
+  const storage::Table table = storage::RunQuery(reader, sql, 1);
+  if (table.rows.empty()) return 0;
+  const auto* integer = std::get_if<int64_t>(&table.rows.front().front());
+  return integer == nullptr ? 0 : *integer;
+}
+
+// Why a replay with values is possible or not, as far as the trace itself can say.
+std::string Replayable(const storage::Reader& reader, int64_t leaves) {
+  if (leaves == 0) return "no: it holds no leaves";
+  const std::string policy = reader.Meta("payload");
+  if (policy == "none") {
+    return "with --data synthesised only: no values were kept (record with --payload inputs or "
+           "all)";
+  }
+  if (policy == "digest") {
+    return "with --data synthesised only: digests were kept, but no values (record with --payload "
+           "inputs or all)";
+  }
+  if (policy == "inputs") {
+    return "yes; outputs are compared where the trace has a reference (--payload all keeps every "
+           "one)";
+  }
+  return "yes, and every output can be compared";
+}
+
+class InfoCommand final : public Command {
+ public:
+  std::string Name() const override { return "info"; }
+  std::string Summary() const override { return "Say what a trace holds and what it lacks"; }
+  std::string Examples() const override {
+    return "  acltape info t.db\n"
+           "  acltape info t.db --format json";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const storage::Reader reader(trace_);
+    Report report;
+    report.Add("trace", Facts(reader));
+    report.Add("meta", MetaTable(reader));
+    AddQuery(report, reader, "threads", "threads");
+    report.Add("steps", StepTable(reader));
+    report.Add("ledger", LedgerTable(reader));
+    fmt::print("{}", report.ToText(format_));
+    return kExitFine;
+  }
+
+ private:
+  Table Facts(const storage::Reader& reader) const {
+    Table table({"fact", "value"});
+    const auto add = [&](const char* fact, Cell value) { table.Add({fact, std::move(value)}); };
+    std::error_code ignored;
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(trace_, ignored));
+    const int64_t calls = Count(reader, "SELECT count(*) FROM call_row");
+    const int64_t leaves = Count(reader, "SELECT count(*) FROM call_row WHERE bits & 4");
+    add("file", trace_);
+    add("state", reader.State());
+    add("bytes", bytes);
+    add("calls", calls);
+    add("leaves", leaves);
+    add("ops", Count(reader, "SELECT count(*) FROM op"));
+    add("signatures", Count(reader, "SELECT count(*) FROM signature"));
+    add("buffers", Count(reader, "SELECT count(*) FROM buffer_row"));
+    add("steps", Count(reader, "SELECT count(*) FROM step"));
+    add("processes", Count(reader, "SELECT count(*) FROM process"));
+    add("threads", Count(reader, "SELECT count(*) FROM thread"));
+    add("snapshots", Count(reader, "SELECT count(*) FROM snapshot"));
+    add("payloads", Count(reader, "SELECT count(DISTINCT digest) FROM payload"));
+    add("payload bytes", Count(reader, "SELECT sum(bytes) FROM payload"));
+    add("payload bytes stored", Count(reader, "SELECT sum(length(data)) FROM payload"));
+    add("replayable", Replayable(reader, leaves));
+    return table;
+  }
+
+  static Table MetaTable(const storage::Reader& reader) {
+    Table table({"key", "value"});
+    for (const auto& [key, value] : reader.AllMeta()) table.Add({key, value});
+    return table;
+  }
+
+  // All of them for programs; the first few for people, who have `query --name steps` for the rest.
+  Table StepTable(const storage::Reader& reader) const {
+    constexpr size_t kShown = 4;
+    Table table({"step", "first_call", "last_call", "found_by"});
+    const auto steps = reader.Steps();
+    for (const storage::Step& step : steps) {
+      if (format_ == Format::kTable && table.rows().size() == kShown) {
+        table.Add({fmt::format("... {} in all", steps.size()), Cell(), Cell(), Cell()});
+        break;
+      }
+      table.Add({step.step, step.first_call, step.last_call, step.found_by});
+    }
+    return table;
+  }
+
+  static Table LedgerTable(const storage::Reader& reader) {
+    Table table({"severity", "kind", "count", "subject", "cause", "remedy"});
+    for (const storage::LedgerEntry& entry : reader.Ledger()) {
+      table.Add({std::string(storage::SeverityName(entry.severity)), entry.kind, entry.count,
+                 entry.subject, entry.cause, entry.remedy});
+    }
+    return table;
+  }
+
+  static void AddQuery(Report& report, const storage::Reader& reader, const char* title,
+                       const char* name) {
+    const storage::NamedQuery* query = storage::FindNamedQuery(name);
+    if (query == nullptr) return;
+    report.Add(title, ToTable(storage::RunQuery(reader, query->sql)));
+  }
+
+  std::string trace_;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeInfoCommand() { return std::make_unique<InfoCommand>(); }
+
+}  // namespace acltape::cli

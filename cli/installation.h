@@ -1,0 +1,27 @@
+// Where the parts of an acltape build lie relative to the running executable, and how to run a
+// small program and read what it prints.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace acltape::cli {
+
+// build/bin/acltape -> build/lib.
+std::filesystem::path LibraryDirectory();
+std::filesystem::path AgentLibrary();  // preloaded into recorded programs
+std::filesystem::path TorchPlugin();   // loaded into recorded programs that use libtorch
+
+struct ProgramOutput {
+  bool started = false;
+  int exit_code = 0;  // 128 + signal when killed
+  std::string text;   // what it wrote to stdout
+};
+// Runs argv[0] (searched on PATH), stderr discarded. Does not throw.
+ProgramOutput RunProgram(const std::vector<std::string>& argv);
+
+// The executable files that a name stands for, in the order of PATH.
+std::vector<std::filesystem::path> FindOnPath(const std::string& name);
+
+}  // namespace acltape::cli

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/query_table.h"
+
+namespace acltape::cli {
+namespace {
+
+class QueryCommand final : public Command {
+ public:
+  std::string Name() const override { return "query"; }
+  std::string Summary() const override {
+    return "Run read-only SQL, or a query that comes with acltape, over a trace";
+  }
+  std::string Examples() const override {
+    return "  acltape query --list\n"
+           "  acltape query t.db --name top_ops --limit 10\n"
+           "  acltape query t.db 'SELECT op, count(*) FROM call GROUP BY op' --format csv\n"
+           "docs/schema.md describes the tables and views.";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace");
+    auto* sql = app.add_option("sql", sql_, "One SQL statement that does not write");
+    app.add_option("--name", name_, "A query that comes with acltape")->excludes(sql);
+    app.add_flag("--list", list_, "List those queries");
+    app.add_option("--limit", limit_, "Rows at most, 0: all")
+        ->check(AtLeast(0))
+        ->capture_default_str();
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    if (list_) {
+      ListQueries();
+      return kExitFine;
+    }
+    if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or --list.");
+    const std::string sql = Statement();
+    const storage::Reader reader(trace_);
+    if (format_ == Format::kCsv) {
+      PrintCsv(reader, sql);
+      return kExitFine;
+    }
+    fmt::print("{}", ToTable(storage::RunQuery(reader, sql, limit_)).ToText(format_));
+    return kExitFine;
+  }
+
+ private:
+  void ListQueries() const {
+    Table table({"name", "description", "sql"});
+    for (const storage::NamedQuery& query : storage::NamedQueries()) {
+      table.Add({std::string(query.name), std::string(query.description), std::string(query.sql)});
+    }
+    fmt::print("{}", table.ToText(format_));
+  }
+
+  std::string Statement() const {
+    if (!name_.empty()) {
+      const storage::NamedQuery* query = storage::FindNamedQuery(name_);
+      if (query == nullptr) {
+        throw Error(ErrorKind::kUsage, fmt::format("there is no query '{}'; `acltape query --list` "
+                                                   "shows the names.",
+                                                   name_));
+      }
+      return std::string(query->sql);
+    }
+    if (sql_.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "query needs SQL or --name; `acltape query --list` shows the names.");
+    }
+    return sql_;
+  }
+
+  // Row by row: a dump of a long trace need not fit in memory.
+  void PrintCsv(const storage::Reader& reader, const std::string& sql) const {
+    int64_t rows = 0;
+    storage::RunQuery(
+        reader, sql,
+        [](const std::vector<std::string>& columns) {
+          fmt::print("{}", CsvLine(std::vector<Cell>(columns.begin(), columns.end())));
+        },
+        [&](std::vector<storage::Cell>& row) {
+          fmt::print("{}", CsvLine(ToRow(std::move(row))));
+          return ++rows != limit_;
+        });
+  }
+
+  std::string trace_;
+  std::string sql_;
+  std::string name_;
+  bool list_ = false;
+  int64_t limit_ = 0;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeQueryCommand() { return std::make_unique<QueryCommand>(); }
+
+}  // namespace acltape::cli

@@ -1,0 +1,167 @@
+#include "replayer/replay.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/table.h"
+#include "storage/results.h"
+
+namespace acltape::cli {
+namespace {
+
+using replayer::Data;
+using replayer::Mode;
+using replayer::Outputs;
+
+// What was wrong with an output, in one line.
+std::string Shown(const replayer::Difference& difference) {
+  return fmt::format("{} of {} elements, first [{}]: recorded {}, replayed {}",
+                     difference.differing, difference.elements, difference.first_index,
+                     difference.expected, difference.actual);
+}
+
+Table MismatchTable(const replayer::ReplayReport& report) {
+  Table table({"call_id", "step", "op", "output", "reference", "max_ulp", "max_abs", "max_rel",
+               "difference"});
+  for (const auto& mismatch : report.mismatches) {
+    const auto& difference = mismatch.difference;
+    const Cell step = mismatch.step < 0 ? Cell() : Cell(mismatch.step);
+    if (mismatch.digest_only) {
+      table.Add({mismatch.call_id, step, mismatch.op, mismatch.name, mismatch.reference, Cell(),
+                 Cell(), Cell(), "another digest; the trace keeps no values to look into"});
+      continue;
+    }
+    table.Add({mismatch.call_id, step, mismatch.op, mismatch.name, mismatch.reference,
+               difference.max_ulp, difference.max_abs, difference.max_rel, Shown(difference)});
+  }
+  return table;
+}
+
+Table RegionTable(const replayer::CaptureReport& capture) {
+  Table table({"region", "first_call", "last_call", "kind", "leaves", "tasks", "why not captured"});
+  int64_t number = 0;
+  for (const auto& region : capture.regions) {
+    table.Add({++number, region.first_call, region.last_call,
+               region.captured ? "captured" : "eager", region.leaves, region.tasks,
+               region.captured ? Cell() : Cell(region.reason)});
+  }
+  return table;
+}
+
+std::string Verdict(const replayer::ReplayReport& report) {
+  if (!report.refusal.empty()) return report.refusal;
+  if (report.differing > 0) {
+    return fmt::format("different: {} of {} compared outputs", report.differing, report.compared);
+  }
+  if (report.compared == 0) return "nothing was compared";
+  return fmt::format("equal bit for bit: all {} compared outputs", report.compared);
+}
+
+Table SummaryTable(const replayer::ReplayReport& report, Mode mode) {
+  Table table({"quantity", "value"});
+  const auto add = [&](const char* quantity, Cell value) {
+    table.Add({quantity, std::move(value)});
+  };
+  add("device", report.device);
+  add("mode", mode == Mode::kEager ? "eager" : "captured");
+  add("steps", report.steps);
+  add("leaves", report.leaves);
+  add("  run by device operators", report.kernels);
+  add("  views", report.views);
+  add("  allocations", report.allocations);
+  add("  sources (recorded random values)", report.sources);
+  add("  host reads", report.host_reads);
+  add("  substituted by recorded outputs", report.substituted);
+  add("device calls", report.device_calls);
+  add("device memory, bytes", report.device_bytes);
+  add("outputs compared", report.compared);
+  add("outputs equal", report.equal);
+  add("outputs different", report.differing);
+  add("outputs without a reference", report.not_comparable);
+  if (mode == Mode::kCaptured) {
+    const auto& capture = report.capture;
+    if (capture.template_step >= 0) add("template step", capture.template_step);
+    add("steps run captured", capture.captured_steps);
+    add("steps run eagerly", capture.eager_steps);
+    add("inputs copied per step", capture.copies_per_step);
+    add("bytes copied per step", capture.copy_bytes_per_step);
+    add("capture cost, us", static_cast<double>(capture.capture_ns) / 1e3);
+  }
+  if (report.run_id != 0) add("run_id", report.run_id);
+  add("verdict", Verdict(report));
+  if (report.ExitCode() != 0 && !report.reproduce.empty()) add("reproduce", report.reproduce);
+  return table;
+}
+
+class ReplayCommand final : public Command {
+ public:
+  std::string Name() const override { return "replay"; }
+  std::string Summary() const override {
+    return "Run the recorded program on a device and compare every output with the recording";
+  }
+  std::string Examples() const override {
+    return "  acltape replay t.db --mode eager\n"
+           "  acltape replay t.db --mode captured --outputs step\n"
+           "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
+           "  acltape replay t.db --mode captured --data synthesised   no recorded values needed";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    AddChoice(app, "--mode", options_.mode,
+              {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
+              "Launch every leaf on its own, or capture steps as graphs and execute those");
+    AddChoice(app, "--outputs", options_.outputs,
+              {{"leaf", Outputs::kLeaf}, {"step", Outputs::kStep}},
+              "Compare what every leaf wrote, or what outlives a step");
+    AddChoice(app, "--data", options_.data,
+              {{"recorded", Data::kRecorded}, {"synthesised", Data::kSynthesised}},
+              "Where inputs come from");
+    app.add_option("--device-lib", options_.device_lib,
+                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
+                   "device)");
+    app.add_option("--mismatches", options_.mismatch_limit, "Differences to list; all are counted")
+        ->check(AtLeast(0))
+        ->capture_default_str();
+    app.add_option("--seed", options_.seed, "Seed of synthesised values")->capture_default_str();
+    app.add_flag("--keep-matches", options_.keep_matches,
+                 "Write a row of the table `comparison` for equal outputs too");
+    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const OpenedTrace trace(trace_, discard_);
+    Progress progress("replay");
+    options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
+    const replayer::ReplayReport report =
+        replayer::Replay(trace.reader(), options_, trace.results());
+
+    progress.Clear();
+    Report output;
+    output.Add("summary", SummaryTable(report, options_.mode));
+    output.Add("differences", MismatchTable(report));
+    if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
+    Table eager_steps({"steps that ran eagerly"});
+    for (const std::string& reason : report.capture.eager_reasons) eager_steps.Add({reason});
+    output.Add("eager steps", std::move(eager_steps));
+    output.Add("notes", NoteTable(report.notes));
+    fmt::print("{}", output.ToText(format_));
+    return report.ExitCode();
+  }
+
+ private:
+  std::string trace_;
+  replayer::ReplayOptions options_;
+  bool discard_ = false;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeReplayCommand() { return std::make_unique<ReplayCommand>(); }
+
+}  // namespace acltape::cli

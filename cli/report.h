@@ -1,0 +1,31 @@
+// What the commands that replay share: opening a trace that they also write results to, choices
+// among named values, and the table of notes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/table.h"
+#include "replayer/replay.h"
+#include "storage/reader.h"
+#include "storage/results.h"
+
+namespace acltape::cli {
+
+// A trace together with the results that a command adds to it. A trace in a read-only place is
+// still replayed; then there is nowhere to keep results, which is said on stderr.
+class OpenedTrace {
+ public:
+  OpenedTrace(const std::string& path, bool discard_results);
+  const storage::Reader& reader() const { return *reader_; }
+  storage::Results* results() const { return results_.get(); }  // null: nothing is kept
+
+ private:
+  std::unique_ptr<storage::Reader> reader_;
+  std::unique_ptr<storage::Results> results_;
+};
+
+Table NoteTable(const std::vector<replayer::Note>& notes);
+
+}  // namespace acltape::cli

@@ -1,0 +1,169 @@
+#include "cli/selection.h"
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
+#include <unordered_map>
+
+namespace acltape::cli {
+namespace {
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+[[noreturn]] void Refuse(std::string_view part, const char* expected) {
+  throw Error(ErrorKind::kUsage,
+              fmt::format("selection: '{}' is not {}; examples: 100-200, step:3, op:aten::mm, "
+                          "stream:1, step:3/op:aten::mm.",
+                          part, expected));
+}
+
+int64_t ParseNumber(std::string_view text, std::string_view whole) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+    Refuse(whole, "a number or a range such as 100-200");
+  }
+  return number;
+}
+
+// "*" stands for any text, also none.
+bool Matches(std::string_view pattern, std::string_view text) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == text;
+  if (text.substr(0, star) != pattern.substr(0, star)) return false;
+  const std::string_view rest = pattern.substr(star + 1);
+  for (size_t from = star; from <= text.size(); ++from) {
+    if (Matches(rest, text.substr(from))) return true;
+  }
+  return false;
+}
+
+// Streams are read on demand: only traces of the ACL level have them, and few selections ask.
+std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader) {
+  std::unordered_map<int64_t, int64_t> streams;
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(reader.handle(),
+                         "SELECT call_id, stream_id FROM call WHERE stream_id IS NOT NULL", -1,
+                         &statement, nullptr) == SQLITE_OK) {
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      streams[sqlite3_column_int64(statement, 0)] = sqlite3_column_int64(statement, 1);
+    }
+  }
+  sqlite3_finalize(statement);
+  return streams;
+}
+
+}  // namespace
+
+Selection Selection::Parse(const std::string& text) {
+  Selection selection;
+  if (text.empty()) return selection;
+  for (const std::string_view part : Split(text, '/')) selection.terms_.push_back(ParseTerm(part));
+  return selection;
+}
+
+Selection::Term Selection::ParseTerm(std::string_view text) {
+  static constexpr struct {
+    std::string_view word;
+    Kind kind;
+  } kWords[] = {{"step:", Kind::kStep}, {"op:", Kind::kOp}, {"stream:", Kind::kStream}};
+  Term term{Kind::kCall, {}, {}};
+  std::string_view rest = text;
+  for (const auto& [word, kind] : kWords) {
+    if (text.substr(0, word.size()) == word) {
+      term.kind = kind;
+      rest.remove_prefix(word.size());
+    }
+  }
+  if (rest.empty()) Refuse(text, "a term");
+  for (const std::string_view part : Split(rest, ',')) {
+    if (term.kind != Kind::kOp) {
+      term.ranges.push_back(ParseRange(part));
+    } else if (part.empty()) {
+      Refuse(text, "a list of op names");
+    } else {
+      term.names.emplace_back(part);
+    }
+  }
+  return term;
+}
+
+Selection::Range Selection::ParseRange(std::string_view text) {
+  const size_t dash = text.find('-');
+  if (dash == std::string_view::npos) {
+    const int64_t number = ParseNumber(text, text);
+    return {number, number};
+  }
+  const int64_t first = ParseNumber(text.substr(0, dash), text);
+  if (dash + 1 == text.size()) return {first, std::numeric_limits<int64_t>::max()};
+  const int64_t last = ParseNumber(text.substr(dash + 1), text);
+  if (last < first) Refuse(text, "a range whose first number is the smaller one");
+  return {first, last};
+}
+
+bool Selection::Asks(Kind kind) const {
+  return std::any_of(terms_.begin(), terms_.end(),
+                     [kind](const Term& term) { return term.kind == kind; });
+}
+
+bool Selection::Contains(const SelectionSubject& subject) const {
+  const auto holds = [&](const Term& term) {
+    if (term.kind == Kind::kOp) {
+      return std::any_of(term.names.begin(), term.names.end(), [&](const std::string& name) {
+        return Matches(name, subject.name) || Matches(name, subject.full_name);
+      });
+    }
+    const int64_t number = term.kind == Kind::kCall   ? subject.call_id
+                           : term.kind == Kind::kStep ? subject.step
+                                                      : subject.stream;
+    return std::any_of(term.ranges.begin(), term.ranges.end(), [number](const Range& range) {
+      return range.first <= number && number <= range.last;
+    });
+  };
+  return std::all_of(terms_.begin(), terms_.end(), holds);
+}
+
+std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Selection& selection) {
+  std::vector<storage::Call> leaves = reader.Calls(/*leaves_only=*/true);
+  if (selection.empty()) return leaves;
+  const std::vector<storage::Step> steps = reader.Steps();
+  if (selection.asks_step() && steps.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} has no steps to pick from; record with --steps-from RANGE or pick "
+                            "calls by number.",
+                            reader.path()));
+  }
+  const auto streams =
+      selection.asks_stream() ? StreamOfCalls(reader) : std::unordered_map<int64_t, int64_t>();
+  std::vector<storage::Call> picked;
+  for (storage::Call& call : leaves) {
+    const storage::Op& op = reader.GetOp(call.op_id);
+    const std::string full_name = op.FullName();
+    SelectionSubject subject{call.call_id, -1, -1, op.name, full_name};
+    const auto after = std::upper_bound(
+        steps.begin(), steps.end(), call.call_id,
+        [](int64_t id, const storage::Step& step) { return id < step.first_call; });
+    if (after != steps.begin() && call.call_id <= std::prev(after)->last_call) {
+      subject.step = std::prev(after)->step;
+    }
+    if (const auto found = streams.find(call.call_id); found != streams.end()) {
+      subject.stream = found->second;
+    }
+    if (selection.Contains(subject)) picked.push_back(std::move(call));
+  }
+  return picked;
+}
+
+}  // namespace acltape::cli

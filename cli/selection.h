@@ -1,0 +1,65 @@
+// How every command picks calls:
+//
+//   selection = term { "/" term }          a call is picked when every term holds for it
+//   term      = ranges                     its call_id
+//             | "step:" ranges             the step it lies in
+//             | "op:" name { "," name }    its op, with or without overload; "*" is any text
+//             | "stream:" ranges           the stream it was put on
+//   ranges    = range { "," range }        one of them
+//   range     = N | N "-" M | N "-"        both ends belong to it
+//
+// "step:3/op:aten::mm,aten::addmm" are the matrix products of step 3; "100-200" are the calls 100
+// to 200. The empty text picks every call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/reader.h"
+
+namespace acltape::cli {
+
+// What a term can ask about one call.
+struct SelectionSubject {
+  int64_t call_id = 0;
+  int64_t step = -1;           // -1: outside every step; no step: term holds for it
+  int64_t stream = -1;         // -1: on no stream
+  std::string_view name;       // "aten::add"
+  std::string_view full_name;  // "aten::add.Tensor"
+};
+
+class Selection {
+ public:
+  // Throws Error kUsage with the grammar's words for what is wrong.
+  static Selection Parse(const std::string& text);
+
+  bool empty() const { return terms_.empty(); }
+  bool asks_stream() const { return Asks(Kind::kStream); }
+  bool asks_step() const { return Asks(Kind::kStep); }
+  bool Contains(const SelectionSubject& subject) const;
+
+ private:
+  enum class Kind { kCall, kStep, kOp, kStream };
+  struct Range {
+    int64_t first;
+    int64_t last;
+  };
+  struct Term {
+    Kind kind;
+    std::vector<Range> ranges;
+    std::vector<std::string> names;
+  };
+  static Term ParseTerm(std::string_view text);
+  static Range ParseRange(std::string_view text);
+  bool Asks(Kind kind) const;
+
+  std::vector<Term> terms_;
+};
+
+// The leaves of a trace that a selection picks, in order of call_id. Throws Error kUsage when it
+// asks for steps and the trace has none.
+std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Selection& selection);
+
+}  // namespace acltape::cli

@@ -1,0 +1,180 @@
+#include "cli/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace acltape::cli {
+namespace {
+
+// The widest that a column may grow in `table`; longer text runs over instead of being cut.
+constexpr size_t kWidest = 72;
+
+std::string RealText(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return fmt::format("{}", value);
+}
+
+std::string Shown(const Cell& cell, Format format) {
+  if (const auto* integer = std::get_if<int64_t>(&cell)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&cell)) {
+    return format == Format::kTable && std::isfinite(*real) ? fmt::format("{:.6g}", *real)
+                                                            : RealText(*real);
+  }
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return "";
+}
+
+// Columns on a terminal: code points, not bytes.
+size_t Width(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string AlignedText(const Table& table) {
+  const size_t count = table.columns().size();
+  std::vector<size_t> widths;
+  std::vector<bool> numeric(count, true);
+  for (const auto& column : table.columns()) widths.push_back(Width(column));
+  std::vector<std::vector<std::string>> shown;
+  for (const auto& row : table.rows()) {
+    auto& line = shown.emplace_back();
+    for (size_t i = 0; i < count; ++i) {
+      line.push_back(OneLine(Shown(row[i], Format::kTable)));
+      widths[i] = std::max(widths[i], std::min(Width(line.back()), kWidest));
+      if (std::holds_alternative<std::string>(row[i])) numeric[i] = false;
+    }
+  }
+  std::string text;
+  const auto add_line = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t used = Width(cells[i]);
+      const std::string gap(used < widths[i] ? widths[i] - used : 0, ' ');
+      line += (i == 0 ? "" : "  ") + (numeric[i] ? gap + cells[i] : cells[i] + gap);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  };
+  add_line(table.columns());
+  std::vector<std::string> rule;
+  for (const size_t width : widths) rule.emplace_back(width, '-');
+  add_line(rule);
+  for (const auto& line : shown) add_line(line);
+  return text;
+}
+
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string CsvText(const Table& table) {
+  std::string text = CsvLine(std::vector<Cell>(table.columns().begin(), table.columns().end()));
+  for (const auto& row : table.rows()) text += CsvLine(row);
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const Table& table) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const auto& row : table.rows()) {
+    auto object = nlohmann::ordered_json::object();
+    for (size_t i = 0; i < row.size(); ++i) {
+      auto& value = object[table.columns()[i]];
+      if (const auto* integer = std::get_if<int64_t>(&row[i])) value = *integer;
+      // JSON has no NaN and no infinities; their names keep the difference.
+      if (const auto* real = std::get_if<double>(&row[i])) {
+        if (std::isfinite(*real)) {
+          value = *real;
+        } else {
+          value = RealText(*real);
+        }
+      }
+      if (const auto* text = std::get_if<std::string>(&row[i])) value = *text;
+    }
+    rows.push_back(std::move(object));
+  }
+  return rows;
+}
+
+// Bytes that are not UTF-8 become replacement characters instead of an exception.
+std::string Dump(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+std::string CsvLine(const std::vector<Cell>& cells) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    line += (i == 0 ? "" : ",") + CsvField(Shown(cells[i], Format::kCsv));
+  }
+  return line + '\n';
+}
+
+std::string Table::ToText(Format format) const {
+  switch (format) {
+    case Format::kCsv:
+      return CsvText(*this);
+    case Format::kJson:
+      return Dump(ToJson(*this));
+    case Format::kTable:
+      break;
+  }
+  return AlignedText(*this);
+}
+
+std::string Report::ToText(Format format) const {
+  if (format == Format::kJson) {
+    auto object = nlohmann::ordered_json::object();
+    for (const auto& [name, table] : parts_) object[name] = ToJson(table);
+    return Dump(object);
+  }
+  std::string text;
+  for (const auto& [name, table] : parts_) {
+    if (format == Format::kTable && table.rows().empty()) continue;
+    if (!text.empty()) text += '\n';
+    if (format == Format::kTable) text += name + '\n';
+    text += table.ToText(format);
+  }
+  return text;
+}
+
+std::string HumanBytes(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string HumanNs(double ns) {
+  static constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+  size_t unit = 0;
+  while (std::abs(ns) >= 1000 && unit + 1 < std::size(kUnits)) {
+    ns /= 1000;
+    ++unit;
+  }
+  const int decimals = std::abs(ns) >= 100 || unit == 0 ? 0 : std::abs(ns) >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", ns, decimals, kUnits[unit]);
+}
+
+}  // namespace acltape::cli

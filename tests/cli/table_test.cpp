@@ -1,0 +1,99 @@
+#include "cli/table.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace acltape::cli {
+namespace {
+
+Table Sample() {
+  Table table({"op", "calls", "ms"});
+  table.Add({"aten::mm", int64_t{12}, 1.5});
+  table.Add({"say \"hi\", twice", int64_t{1234}, Cell()});
+  return table;
+}
+
+TEST(Table, AlignsTextLeftAndNumbersRight) {
+  EXPECT_EQ(Sample().ToText(Format::kTable),
+            "op               calls   ms\n"
+            "---------------  -----  ---\n"
+            "aten::mm            12  1.5\n"
+            "say \"hi\", twice   1234\n");
+}
+
+TEST(Table, AlignsByCharactersNotBytes) {
+  Table table({"name", "n"});
+  table.Add({"\u00fc\u00fc", int64_t{1}});
+  table.Add({"uu", int64_t{2}});
+  EXPECT_EQ(table.ToText(Format::kTable),
+            "name  n\n"
+            "----  -\n"
+            "\u00fc\u00fc    1\n"
+            "uu    2\n");
+}
+
+TEST(Table, CsvQuotesWhatNeedsIt) {
+  EXPECT_EQ(Sample().ToText(Format::kCsv),
+            "op,calls,ms\n"
+            "aten::mm,12,1.5\n"
+            "\"say \"\"hi\"\", twice\",1234,\n");
+}
+
+TEST(Table, JsonKeepsTypesAndColumnOrder) {
+  const auto json = nlohmann::ordered_json::parse(Sample().ToText(Format::kJson));
+  EXPECT_EQ(json.dump(), R"([{"op":"aten::mm","calls":12,"ms":1.5},)"
+                         R"({"op":"say \"hi\", twice","calls":1234,"ms":null}])");
+}
+
+TEST(Table, JsonNamesNumbersThatItCannotHold) {
+  Table table({"x"});
+  table.Add({std::numeric_limits<double>::quiet_NaN()});
+  table.Add({-std::numeric_limits<double>::infinity()});
+  const auto json = nlohmann::json::parse(table.ToText(Format::kJson));
+  EXPECT_EQ(json[0]["x"], "nan");
+  EXPECT_EQ(json[1]["x"], "-inf");
+}
+
+TEST(Table, JsonReplacesBytesThatAreNotUtf8) {
+  Table table({"x"});
+  table.Add({"a\xff"});
+  EXPECT_NO_THROW(nlohmann::json::parse(table.ToText(Format::kJson)));
+}
+
+TEST(Table, CsvKeepsEveryDigitOfAReal) {
+  Table table({"x"});
+  table.Add({0.1 + 0.2});
+  EXPECT_EQ(table.ToText(Format::kCsv), "x\n0.30000000000000004\n");
+}
+
+TEST(Report, JsonIsAnObjectOfTables) {
+  Report report;
+  report.Add("ops", Sample());
+  report.Add("empty", Table({"a"}));
+  const auto json = nlohmann::json::parse(report.ToText(Format::kJson));
+  EXPECT_EQ(json["ops"].size(), 2u);
+  EXPECT_TRUE(json["empty"].is_array());
+}
+
+TEST(Report, TableLeavesOutEmptyTables) {
+  Report report;
+  report.Add("empty", Table({"a"}));
+  report.Add("ops", Sample());
+  const std::string text = report.ToText(Format::kTable);
+  EXPECT_EQ(text.find("empty"), std::string::npos);
+  EXPECT_EQ(text.substr(0, 4), "ops\n");
+}
+
+TEST(HumanNumbers, AreShortAndCarryTheirUnit) {
+  EXPECT_EQ(HumanBytes(312), "312 B");
+  EXPECT_EQ(HumanBytes(1536), "1.5 KiB");
+  EXPECT_EQ(HumanBytes(int64_t{3} << 30), "3.0 GiB");
+  EXPECT_EQ(HumanNs(310), "310 ns");
+  EXPECT_EQ(HumanNs(1250000), "1.25 ms");
+  EXPECT_EQ(HumanNs(35400), "35.4 us");
+}
+
+}  // namespace
+}  // namespace acltape::cli
