@@ -4,5 +4,8 @@ find_path(TORCH_INCLUDE_DIR torch/library.h REQUIRED)
 find_library(TORCH_CPU_LIBRARY torch_cpu REQUIRED)
 find_library(C10_LIBRARY c10 REQUIRED)
 add_library(acltape_libtorch INTERFACE)
-target_include_directories(acltape_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIR})
+find_path(TORCH_API_INCLUDE_DIR torch/version.h
+          PATHS ${TORCH_INCLUDE_DIR}/torch/csrc/api/include NO_DEFAULT_PATH REQUIRED)
+target_include_directories(acltape_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIR}
+                                                             ${TORCH_API_INCLUDE_DIR})
 target_link_libraries(acltape_libtorch INTERFACE ${TORCH_CPU_LIBRARY} ${C10_LIBRARY})

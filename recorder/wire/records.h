@@ -51,7 +51,7 @@ enum class Phase : uint8_t { kForward = 0, kBackward = 1, kOptimizer = 2 };
 struct OpRecord {
   RecordHeader header;
   uint32_t op_index;  // unique within the ring, dense from 0
-  uint32_t dialect;   // 0 aten, 1 aclnn, 2 aclrt, 3 aclmdlRI
+  uint32_t dialect;   // 0 aten, 1 aclnn, 2 aclrt, 3 aclmdlRI, 4 autograd
 };
 
 // Buffer ids are unique in the process for its whole life and never 0.
@@ -216,6 +216,7 @@ enum TensorFlags : uint8_t {
   kTensorParameter = 1,  // requires gradients and has no history: a parameter
   kTensorConjugate = 2,  // the conjugate bit is set
   kTensorNegative = 4,   // the negative bit is set
+  kTensorWrapped = 16,   // a Python number passed as a 0-d tensor: weak in type promotion
   kTensorOpaque = 8      // no strided storage (sparse, vendor-blocked); values are not kept
 };
 

@@ -1,0 +1,62 @@
+// Finds the arena that the collector announced and maps it into this process.
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "recorder/agent/process.h"
+
+namespace acltape::agent {
+
+namespace {
+
+Process g_process;
+
+// In a forked child the parent's slots belong to the parent; the child claims its own.
+void AfterForkInChild() {
+  g_process.forks++;
+  g_process.pid = static_cast<uint32_t>(getpid());
+  if (g_process.arena != nullptr) g_process.arena->attached_processes.fetch_add(1);
+  ForgetTapeAfterFork();
+}
+
+}  // namespace
+
+Process& ThisProcess() { return g_process; }
+
+wire::ArenaHeader* Arena() { return g_process.arena; }
+
+bool Attach() {
+  const char* path = getenv(wire::kArenaVariable);
+  if (path == nullptr || *path == '\0') return false;
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  void* page = mmap(nullptr, wire::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (page == MAP_FAILED) {
+    close(fd);
+    return false;
+  }
+  auto* header = static_cast<wire::ArenaHeader*>(page);
+  if (header->magic != wire::kArenaMagic || header->version != wire::kArenaVersion) {
+    munmap(page, wire::kPage);
+    close(fd);
+    return false;
+  }
+  const size_t slot_bytes = wire::kPage * size_t{header->slot_count};
+  void* slots = mmap(nullptr, slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, wire::kPage);
+  if (slots == MAP_FAILED) {
+    munmap(page, wire::kPage);
+    close(fd);
+    return false;
+  }
+  g_process.fd = fd;
+  g_process.slots = static_cast<std::byte*>(slots);
+  g_process.pid = static_cast<uint32_t>(getpid());
+  g_process.arena = header;
+  header->attached_processes.fetch_add(1);
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  return true;
+}
+
+}  // namespace acltape::agent

@@ -1,0 +1,127 @@
+// What makes the agent effective in an unmodified program: it is preloaded, attaches to the arena,
+// notices when libtorch appears and then loads the torch plug-in.
+//
+// Note [dlopen and its caller]. dlopen searches the RUNPATH of the object that calls it, so a
+// wrapper changes the meaning of a bare file name. Where that can matter (no slash in the name, or
+// a token such as $ORIGIN) the wrapper jumps to the real function as its last act, which keeps the
+// caller's return address, and looks for libtorch at the next occasion instead.
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "recorder/agent/process.h"
+
+namespace acltape::agent {
+
+namespace {
+
+using ThreadHook = void (*)();
+
+std::atomic<ThreadHook> g_torch_thread_hook{nullptr};
+std::atomic<bool> g_torch_tried{false};
+thread_local bool t_in_hook = false;
+
+int IsTorch(dl_phdr_info* info, size_t, void* found) {
+  const char* slash = strrchr(info->dlpi_name, '/');
+  const char* name = slash != nullptr ? slash + 1 : info->dlpi_name;
+  if (strncmp(name, "libtorch_cpu.so", 15) != 0) return 0;
+  *static_cast<bool*>(found) = true;
+  return 1;
+}
+
+// Loads the plug-in once libtorch's CPU library is in the process. Failures leave the program
+// alone.
+void LookForTorch() {
+  if (t_in_hook || g_torch_tried.load(std::memory_order_relaxed)) return;
+  if (Arena() == nullptr || (Arena()->levels & wire::kLevelAten) == 0) return;
+  bool found = false;
+  dl_iterate_phdr(IsTorch, &found);
+  if (!found || g_torch_tried.exchange(true)) return;
+  const char* path = getenv("ACLTAPE_TORCH_PLUGIN");
+  if (path == nullptr) return;
+  t_in_hook = true;
+  void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char* error = plugin == nullptr ? dlerror() : nullptr;
+  Tape* tape = CurrentTape();
+  if (error != nullptr && tape != nullptr) {
+    tape->WriteLedger(3, 1, "torch_plugin_failed", path, error,
+                      "build acltape against the libtorch that the program uses");
+  }
+  if (plugin != nullptr) {
+    g_torch_thread_hook.store(
+        reinterpret_cast<ThreadHook>(dlsym(plugin, "acltape_torch_enter_thread")));
+    Arena()->torch_processes.fetch_add(1);
+  }
+  t_in_hook = false;
+}
+
+struct ThreadStart {
+  void* (*routine)(void*);
+  void* argument;
+};
+
+void* StartThread(void* opaque) {
+  const ThreadStart start = *static_cast<ThreadStart*>(opaque);
+  free(opaque);
+  if (ThreadHook hook = g_torch_thread_hook.load(std::memory_order_acquire)) hook();
+  return start.routine(start.argument);
+}
+
+template <typename Function>
+Function Next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+using DlopenFunction = void* (*)(const char*, int);
+using CreateFunction = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
+DlopenFunction g_dlopen = nullptr;
+
+__attribute__((constructor)) void Begin() {
+  g_dlopen = Next<DlopenFunction>("dlopen");
+  PrepareThreadEnd();
+  if (Attach()) LookForTorch();
+}
+
+__attribute__((destructor)) void Finish() { CloseTape(); }
+
+}  // namespace
+}  // namespace acltape::agent
+
+extern "C" {
+
+ACLTAPE_AGENT_API __attribute__((optimize("O2"))) void* dlopen(const char* file, int mode) {
+  using namespace acltape::agent;
+  if (g_dlopen == nullptr) g_dlopen = Next<DlopenFunction>("dlopen");
+  const bool caller_matters =
+      file != nullptr && (strchr(file, '/') == nullptr || strchr(file, '$') != nullptr);
+  if (caller_matters || Arena() == nullptr) {
+    LookForTorch();
+    return g_dlopen(file, mode);  // a tail call, see Note [dlopen and its caller]
+  }
+  void* handle = g_dlopen(file, mode);
+  if (handle != nullptr) LookForTorch();
+  return handle;
+}
+
+// A thread's very first operator is seen only if its thread-local dispatch keys are set before.
+ACLTAPE_AGENT_API int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                     void* (*routine)(void*), void* argument) {
+  using namespace acltape::agent;
+  static CreateFunction create = nullptr;
+  if (create == nullptr) create = Next<CreateFunction>("pthread_create");
+  LookForTorch();
+  if (Arena() == nullptr) return create(thread, attributes, routine, argument);
+  auto* start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
+  if (start == nullptr) return create(thread, attributes, routine, argument);
+  *start = {routine, argument};
+  const int result = create(thread, attributes, StartThread, start);
+  if (result != 0) free(start);
+  return result;
+}
+
+}  // extern "C"

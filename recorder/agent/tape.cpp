@@ -1,0 +1,139 @@
+// Claims and closes slots, and waits when a ring is full.
+#include "recorder/agent/tape.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "recorder/agent/process.h"
+
+namespace acltape::agent {
+
+namespace {
+
+// A thread that found no slot, or lost its collector, points at this mark and asks no more.
+Tape* const kNoTape = reinterpret_cast<Tape*>(1);
+
+// Static TLS: the agent is always loaded at program start.
+__attribute__((tls_model("initial-exec"))) thread_local Tape* t_tape = nullptr;
+
+pthread_key_t g_end_key;
+bool g_end_key_made = false;
+
+wire::Slot* SlotAt(uint32_t index) {
+  return reinterpret_cast<wire::Slot*>(ThisProcess().slots + wire::kPage * size_t{index});
+}
+
+void SleepMicroseconds(long microseconds) {
+  timespec pause{0, microseconds * 1000};
+  nanosleep(&pause, nullptr);
+}
+
+Tape* ClaimSlot() {
+  Process& process = ThisProcess();
+  wire::ArenaHeader* arena = process.arena;
+  if (arena == nullptr || arena->stop.load(std::memory_order_relaxed) != 0) return kNoTape;
+  for (uint32_t index = 0; index < arena->slot_count; ++index) {
+    wire::Slot* slot = SlotAt(index);
+    auto expected = wire::SlotState::kFree;
+    if (slot->state.load(std::memory_order_relaxed) != expected) continue;
+    // pid and tid are set after the claim: the collector reads them once records arrive.
+    if (!slot->state.compare_exchange_strong(expected, wire::SlotState::kClaimed)) continue;
+    slot->pid = process.pid;
+    slot->tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    slot->generation++;
+    std::byte* ring = wire::MapRing(process.fd, *arena, index);
+    void* memory = ring != nullptr ? malloc(sizeof(Tape)) : nullptr;
+    if (memory == nullptr) {
+      wire::UnmapRing(ring, *arena);
+      slot->state.store(wire::SlotState::kClosing, std::memory_order_release);
+      return kNoTape;
+    }
+    Tape* tape = new (memory) Tape;
+    tape->arena = arena;
+    tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
+    tape->slot_index = index;
+    tape->process = process.forks;
+    if (g_end_key_made) pthread_setspecific(g_end_key, tape);
+    char name[64] = "";
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    const char* texts[] = {name};
+    tape->WriteWithTexts(wire::TextRecord{{wire::RecordKind::kThreadName, 0, 0}}, texts, 1);
+    return tape;
+  }
+  arena->threads_without_slot.fetch_add(1);
+  return kNoTape;
+}
+
+void OnThreadEnd(void*) { CloseTape(); }
+
+bool CollectorIsGone(const wire::ArenaHeader& arena) {
+  return kill(static_cast<pid_t>(arena.collector_pid), 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
+void PrepareThreadEnd() { g_end_key_made = pthread_key_create(&g_end_key, OnThreadEnd) == 0; }
+
+Tape* CurrentTape() {
+  Tape* tape = t_tape;
+  if (__builtin_expect(tape == nullptr, 0)) {
+    t_tape = kNoTape;  // what the claim itself calls must not recurse
+    t_tape = tape = ClaimSlot();
+  }
+  return tape == kNoTape ? nullptr : tape;
+}
+
+void CloseTape() {
+  Tape* tape = t_tape;
+  t_tape = kNoTape;
+  if (tape == nullptr || tape == kNoTape) return;
+  wire::UnmapRing(tape->ring.base(), *tape->arena);
+  tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
+  free(tape);
+}
+
+void ForgetTapeAfterFork() {
+  // The parent's tape is copied memory; its ring stays mapped here but is never written again.
+  t_tape = nullptr;
+  if (g_end_key_made) pthread_setspecific(g_end_key, nullptr);
+}
+
+bool WaitForRoom(Tape* tape, size_t bytes) {
+  wire::Slot* slot = tape->ring.slot();
+  if (bytes <= tape->ring.capacity()) {
+    const uint64_t begin = wire::MonotonicNs();
+    uint64_t heartbeat = tape->arena->heartbeat.load(std::memory_order_relaxed);
+    uint64_t heartbeat_seen = begin;
+    for (uint32_t round = 0;; ++round) {
+      if (tape->ring.Reserve(bytes) != nullptr) {
+        slot->stalled_ns.fetch_add(wire::MonotonicNs() - begin, std::memory_order_relaxed);
+        return true;
+      }
+      SleepMicroseconds(round < 20 ? 20 : 200);
+      if (round % 256 != 255) continue;
+      // A slow collector is waited for; a dead or frozen one is not.
+      if (CollectorIsGone(*tape->arena)) break;
+      const uint64_t beat = tape->arena->heartbeat.load(std::memory_order_relaxed);
+      const uint64_t now = wire::MonotonicNs();
+      if (beat != heartbeat) {
+        heartbeat = beat;
+        heartbeat_seen = now;
+      } else if (now - heartbeat_seen > 30000000000u) {
+        break;
+      }
+    }
+  }
+  slot->dropped_records.fetch_add(1, std::memory_order_relaxed);
+  // The tape stays allocated: callers up the stack still hold it.
+  if (bytes <= tape->ring.capacity()) t_tape = kNoTape;
+  return false;
+}
+
+}  // namespace acltape::agent

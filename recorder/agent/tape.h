@@ -1,0 +1,107 @@
+// The recording core of one process: what the ACL wrappers and the torch plug-in share.
+//
+// A Tape is one thread's way into its ring. It is created at the thread's first use and lives until
+// the thread ends. All members are for the owning thread alone. The agent library defines the
+// functions; the plug-in, loaded later, finds them there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "recorder/wire/arena.h"
+#include "recorder/wire/clock.h"
+#include "recorder/wire/records.h"
+#include "recorder/wire/ring.h"
+
+#define ACLTAPE_AGENT_API __attribute__((visibility("default")))
+
+namespace acltape::agent {
+
+class Tape;
+
+// The arena of this process, or nullptr when it is not being recorded.
+ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
+
+// This thread's tape, or nullptr when the process is not recorded, no slot was free, or the
+// collector is gone. Claims a slot at the first call in a thread.
+ACLTAPE_AGENT_API Tape* CurrentTape();
+
+// Waits until `bytes` fit into the tape's ring. False: recording has ended, drop the record.
+ACLTAPE_AGENT_API bool WaitForRoom(Tape* tape, size_t bytes);
+
+class Tape {
+ public:
+  // Room for one record of `bytes` bytes (a multiple of 8), or nullptr when recording has ended.
+  std::byte* Begin(size_t bytes) {
+    std::byte* room = ring.Reserve(bytes);
+    if (__builtin_expect(room == nullptr, 0)) {
+      if (!WaitForRoom(this, bytes)) return nullptr;
+      room = ring.Reserve(bytes);
+    }
+    return room;
+  }
+  void End(size_t bytes) { ring.Commit(bytes); }
+
+  // Room for a record of type R and `extra` bytes behind it; the header is filled in.
+  template <typename R>
+  R* Begin(wire::RecordKind kind, size_t extra, uint32_t* total) {
+    *total = wire::RoundUp8(sizeof(R) + extra);
+    auto* record = reinterpret_cast<R*>(Begin(*total));
+    if (record != nullptr) record->header = {kind, 0, *total};
+    return record;
+  }
+
+  // Writes a record of NUL-terminated strings behind `record`'s fixed part.
+  template <typename R>
+  void WriteWithTexts(const R& fixed, const char* const* texts, size_t count) {
+    size_t extra = 0;
+    for (size_t i = 0; i < count; ++i) extra += strlen(texts[i]) + 1;
+    uint32_t total = 0;
+    R* record = Begin<R>(fixed.header.kind, extra, &total);
+    if (record == nullptr) return;
+    *record = fixed;
+    record->header.bytes = total;
+    char* out = reinterpret_cast<char*>(record + 1);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t bytes = strlen(texts[i]) + 1;
+      memcpy(out, texts[i], bytes);
+      out += bytes;
+    }
+    End(total);
+  }
+  void WriteMeta(const char* key, const char* value) {
+    const char* texts[] = {key, value};
+    WriteWithTexts(wire::TextRecord{{wire::RecordKind::kMeta, 0, 0}}, texts, 2);
+  }
+  void WriteLedger(uint32_t severity, uint64_t count, const char* kind, const char* subject,
+                   const char* cause, const char* remedy) {
+    const char* texts[] = {kind, subject, cause, remedy};
+    wire::LedgerRecord record{{wire::RecordKind::kLedger, 0, 0}, count, severity, 0};
+    WriteWithTexts(record, texts, 4);
+  }
+
+  uint64_t NextCallId() { return arena->next_call_id.fetch_add(1, std::memory_order_relaxed); }
+  // Buffer ids come in blocks, so that most need no shared counter.
+  uint64_t NextBufferId() {
+    if (buffer_id == buffer_id_end) {
+      buffer_id = arena->next_buffer_id.fetch_add(kBufferIdBlock, std::memory_order_relaxed);
+      buffer_id_end = buffer_id + kBufferIdBlock;
+    }
+    return buffer_id++;
+  }
+
+  static constexpr uint64_t kBufferIdBlock = 256;
+
+  wire::ArenaHeader* arena = nullptr;
+  wire::RingProducer ring;
+  uint64_t open_call = 0;  // innermost open call that has an id, 0 when none
+  uint64_t last_tick = 0;  // of the last call that ended; stamps what happens between calls
+  uint64_t buffer_id = 0;
+  uint64_t buffer_id_end = 0;
+  void* torch = nullptr;  // the plug-in's own state of this thread
+  uint32_t slot_index = 0;
+  uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
+};
+
+}  // namespace acltape::agent

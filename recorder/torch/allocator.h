@@ -1,0 +1,49 @@
+// Buffer identity. The plug-in puts an allocator before the framework's host allocator: the context
+// of each block's data pointer is a header that carries a buffer id for the life of the block. So a
+// tensor's buffer is known first-hand, in constant time, and a reused address is another buffer.
+// The blocks themselves come from the framework's allocator with the sizes the program asked for.
+#pragma once
+
+#include <c10/core/StorageImpl.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "recorder/agent/tape.h"
+
+namespace acltape::torch_plugin {
+
+// What is known of a buffer's content.
+enum BufferState : uint32_t {
+  kContentKnown = 1,  // written by recorded calls, or kept as a snapshot
+  kHasDigest = 2,     // `digest` is that of the content at `verified_call`
+};
+
+struct BufferHeader {
+  void* data;
+  uint64_t buffer_id;
+  uint64_t bytes;
+  std::atomic<uint32_t> state;
+  uint32_t process;        // agent::Tape::process of the allocation
+  uint32_t foreign;        // 1: not from the framework's allocator
+  uint64_t digest;         // XXH3-64 of the whole content
+  uint64_t sample;         // XXH3-64 of the sampled cache lines
+  uint64_t sampled_reads;  // reads checked by sample alone since the last full check
+};
+
+// Write the birth and the death of a buffer to the thread's ring.
+void RecordBirth(agent::Tape* tape, const BufferHeader& header);
+void RecordDeath(agent::Tape* tape, const BufferHeader& header);
+
+// Installs the allocator; false when the framework's allocator does not allow it.
+bool InstallAllocator();
+
+// The header of a storage's buffer. Storages from elsewhere (NumPy, mapped files) are adopted at
+// first sight. nullptr when the storage has no memory or is not on the host.
+BufferHeader* HeaderOf(const c10::StorageImpl* storage);
+
+// For storages that are not from the allocator above; see foreign.cpp.
+BufferHeader* AdoptForeign(const c10::StorageImpl* storage);
+
+}  // namespace acltape::torch_plugin

@@ -1,0 +1,72 @@
+// Buffers that the framework did not allocate: NumPy arrays, mapped files, blobs of a C++ program.
+//
+// They are known by their StorageImpl. A weak reference keeps that object's address from being
+// reused, so the identity is exact without touching the storage: code that checks a storage's
+// deleter (shared memory, for one) sees it unchanged.
+#include <c10/core/StorageImpl.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "recorder/agent/tape.h"
+#include "recorder/torch/allocator.h"
+
+namespace acltape::torch_plugin {
+
+namespace {
+
+struct Foreign {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  std::unique_ptr<BufferHeader> header;
+};
+
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<const c10::StorageImpl*, Foreign> rows;
+  size_t sweep_at = 64;
+};
+Table& ForeignTable() {
+  static Table* table = new Table;  // never destroyed: see RecordingAllocator
+  return *table;
+}
+
+}  // namespace
+
+BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr) return nullptr;
+  Table& table = ForeignTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  auto found = table.rows.find(storage);
+  if (found != table.rows.end()) return found->second.header.get();
+  if (table.rows.size() >= table.sweep_at) {
+    for (auto row = table.rows.begin(); row != table.rows.end();) {
+      if (!row->second.storage.expired()) {
+        ++row;
+        continue;
+      }
+      if (row->second.header->process == tape->process) {
+        RecordDeath(tape, *row->second.header);
+      }
+      row = table.rows.erase(row);
+    }
+    table.sweep_at = std::max<size_t>(64, 2 * table.rows.size());
+  }
+  auto header = std::make_unique<BufferHeader>();
+  header->data = storage->data_ptr().get();
+  header->buffer_id = tape->NextBufferId();
+  header->bytes = storage->nbytes();
+  header->process = tape->process;
+  header->foreign = 1;
+  RecordBirth(tape, *header);
+  auto strong =
+      c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(const_cast<c10::StorageImpl*>(storage));
+  BufferHeader* result = header.get();
+  table.rows.emplace(storage,
+                     Foreign{c10::weak_intrusive_ptr<c10::StorageImpl>(strong), std::move(header)});
+  return result;
+}
+
+}  // namespace acltape::torch_plugin

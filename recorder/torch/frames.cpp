@@ -1,0 +1,193 @@
+// Enclosing calls, phases and ranges.
+//
+// A composite operator is one whose kernel is made of other operators. Each of them gets a boxed
+// kernel at a dispatch key above autograd that all other operators fall through, so a plain `add`
+// pays nothing. (A record-function callback on every operator would give the same and cost 0.2 us
+// each.) Backward nodes and user ranges come from PyTorch's record functions.
+//
+// A frame is written only when a leaf runs inside it.
+#include <ATen/record_function.h>
+#include <torch/library.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/thread_state.h"
+#include "recorder/torch/torch_version.h"
+
+namespace acltape::torch_plugin {
+
+namespace {
+
+constexpr std::string_view kOptimizerPrefix = "Optimizer.step";
+
+void BeginScope(ThreadState& state, const at::RecordFunction& function) {
+  agent::Tape* tape = state.tape;
+  wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
+                                wire::Tick(),
+                                tape->arena->next_call_id.load(std::memory_order_relaxed),
+                                wire::ScopeKind::kUser,
+                                0};
+  const char* texts[] = {function.name()};
+  tape->WriteWithTexts(record, texts, 1);
+  const bool optimizer =
+      std::strncmp(texts[0], kOptimizerPrefix.data(), kOptimizerPrefix.size()) == 0;
+  state.scope_is_optimizer.push_back(optimizer);
+  state.optimizer_depth += optimizer ? 1 : 0;
+}
+
+void EndScope(ThreadState& state) {
+  if (state.scope_is_optimizer.empty()) return;
+  state.optimizer_depth -= state.scope_is_optimizer.back() ? 1 : 0;
+  state.scope_is_optimizer.pop_back();
+  agent::Tape* tape = state.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
+  if (record == nullptr) return;
+  record->tick = wire::Tick();
+  record->next_call_id = tape->arena->next_call_id.load(std::memory_order_relaxed);
+  tape->End(total);
+}
+
+void RecordFrame(ThreadState& state, Frame& frame) {
+  agent::Tape* tape = state.tape;
+  const uint32_t op =
+      frame.schema != nullptr
+          ? state.AnnounceNamed(frame.schema->name(), frame.schema->overload_name(), 0)
+          : state.AnnounceNamed(frame.node->name(), "", 4);
+  frame.call_id = tape->NextCallId();
+  frame.outer_call = tape->open_call;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::FrameBeginRecord>(wire::RecordKind::kFrameBegin, 0, &total);
+  if (record != nullptr) {
+    record->call_id = frame.call_id;
+    record->parent_id = frame.outer_call;
+    record->tick = frame.begin_tick;
+    record->op_index = op;
+    record->kind =
+        frame.schema != nullptr ? wire::FrameKind::kComposite : wire::FrameKind::kBackwardNode;
+    record->phase = state.phase();
+    std::memset(record->reserved0, 0, sizeof(record->reserved0));
+    tape->End(total);
+  }
+  tape->open_call = frame.call_id;
+}
+
+void PopFrame(ThreadState& state) {
+  const Frame frame = state.frames.back();
+  state.frames.pop_back();
+  if (state.frames_recorded > state.frames.size()) state.frames_recorded = state.frames.size();
+  if (frame.call_id == 0) return;
+  agent::Tape* tape = state.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
+  if (record != nullptr) {
+    record->call_id = frame.call_id;
+    record->tick = wire::Tick();
+    tape->End(total);
+  }
+  tape->open_call = frame.outer_call;
+}
+
+void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                     torch::jit::Stack* stack) {
+  const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kCompositeKey);
+  ThreadState* state = CurrentThread();
+  if (state == nullptr || state->in_leaf) {
+    op.redispatchBoxed(below, stack);
+    return;
+  }
+  state->frames.push_back({&op.schema(), nullptr, wire::Tick(), 0, 0});
+  struct Pop {
+    ThreadState& state;
+    size_t depth;
+    ~Pop() {
+      while (state.frames.size() >= depth) PopFrame(state);
+    }
+  } pop{*state, state->frames.size()};
+  op.redispatchBoxed(below, stack);
+}
+
+std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
+  ThreadState* state = CurrentThread();
+  if (state == nullptr || state->in_leaf) return nullptr;
+  if (function.scope() == at::RecordScope::USER_SCOPE) {
+    BeginScope(*state, function);
+  } else {
+    state->frames.push_back({nullptr, &function, wire::Tick(), 0, 0});
+  }
+  return nullptr;
+}
+
+void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
+  ThreadState* state = CurrentThread();
+  if (state == nullptr || state->in_leaf) return;
+  if (function.scope() == at::RecordScope::USER_SCOPE) {
+    EndScope(*state);
+    return;
+  }
+  // Normally the innermost frame; one that ended on another thread goes with the frame around it.
+  for (size_t at = state->frames.size(); at-- > 0;) {
+    if (state->frames[at].node != &function) continue;
+    while (state->frames.size() > at) PopFrame(*state);
+    return;
+  }
+}
+
+// Queries without a tensor result (is_complex, size) are many, cheap and enclose nothing.
+bool ReturnsTensors(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& result : schema.returns()) {
+    const auto kind = result.type()->kind();
+    if (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::ListType) return true;
+  }
+  return schema.name() == "aten::item";
+}
+
+void RegisterComposites() {
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  // Library objects are never destroyed: operators run until the very end of the process.
+  if (!dispatcher.hasBackendFallbackForDispatchKey(kCompositeKey)) {
+    auto* all = new torch::Library(torch::Library::IMPL, "_", kCompositeKey, __FILE__, __LINE__);
+    all->fallback(torch::CppFunction::makeFallthrough());
+  }
+  std::map<std::string, torch::Library*> libraries;
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findSchema(name);
+    if (!op || !op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) continue;
+    const size_t colons = name.name.find("::");
+    if (colons == std::string::npos || !ReturnsTensors(op->schema())) continue;
+    // Entering and leaving a range reaches OnStart and OnEnd by itself.
+    if (name.name.rfind("profiler::", 0) == 0) continue;
+    torch::Library*& library = libraries[name.name.substr(0, colons)];
+    if (library == nullptr) {
+      library = new torch::Library(torch::Library::IMPL, name.name.substr(0, colons), kCompositeKey,
+                                   __FILE__, __LINE__);
+    }
+    std::string local = name.name.substr(colons + 2);
+    if (!name.overload_name.empty()) local += "." + name.overload_name;
+    library->impl(local.c_str(), torch::CppFunction::makeFromBoxedFunction<&CompositeKernel>());
+  }
+}
+
+}  // namespace
+
+bool InBackwardPass() { return EngineIsRunning(); }
+
+void RecordEnclosingFrames(ThreadState& state) {
+  while (state.frames_recorded < state.frames.size()) {
+    RecordFrame(state, state.frames[state.frames_recorded]);
+    state.frames_recorded++;
+  }
+}
+
+void RegisterFrames() {
+  RegisterComposites();
+  at::addGlobalCallback(
+      at::RecordFunctionCallback(OnStart, OnEnd)
+          .scopes({at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
+}
+
+}  // namespace acltape::torch_plugin

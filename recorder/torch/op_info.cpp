@@ -1,0 +1,122 @@
+#include "recorder/torch/op_info.h"
+
+#include <mutex>
+#include <sstream>
+#include <string_view>
+#include <unordered_map>
+
+#include "recorder/torch/torch_version.h"
+
+namespace acltape::torch_plugin {
+
+namespace {
+
+// Operators whose result is memory without content.
+constexpr std::string_view kAllocations[] = {
+    "aten::empty",     "aten::empty_strided", "aten::empty_like",
+    "aten::new_empty", "aten::resize_",       "aten::new_empty_strided",
+    "aten::set_",      "aten::resize_as_",    "aten::empty_quantized"};
+
+// Views that their schema does not mark as aliases.
+constexpr std::string_view kUnmarkedViews[] = {"aten::_unsafe_view", "aten::lift",
+                                               "aten::lift_fresh"};
+
+// In-place operators that do not read what they overwrite.
+constexpr std::string_view kOverwriting[] = {
+    "aten::zero_",      "aten::fill_",       "aten::copy_",      "aten::normal_",
+    "aten::uniform_",   "aten::random_",     "aten::bernoulli_", "aten::exponential_",
+    "aten::geometric_", "aten::log_normal_", "aten::cauchy_"};
+
+// Random operators of libtorch 1.13 that its tag `nondeterministic_seeded` leaves out.
+constexpr std::string_view kUntaggedRandom[] = {"aten::randn",           "aten::rand",
+                                                "aten::randint",         "aten::randperm",
+                                                "aten::normal_",         "aten::uniform_",
+                                                "aten::random_",         "aten::bernoulli_",
+                                                "aten::exponential_",    "aten::geometric_",
+                                                "aten::log_normal_",     "aten::cauchy_",
+                                                "aten::multinomial",     "aten::normal",
+                                                "aten::bernoulli",       "aten::poisson",
+                                                "aten::binomial",        "aten::native_dropout",
+                                                "aten::randn_like",      "aten::rand_like",
+                                                "aten::randint_like",    "aten::_standard_gamma",
+                                                "aten::rrelu_with_noise"};
+
+template <size_t N>
+bool Contains(const std::string_view (&names)[N], std::string_view name) {
+  for (std::string_view candidate : names) {
+    if (candidate == name) return true;
+  }
+  return false;
+}
+
+c10::TypePtr WithoutOptional(c10::TypePtr type) {
+  if (auto optional = type->cast<c10::OptionalType>()) return optional->getElementType();
+  return type;
+}
+
+NumberMeaning MeaningOf(const c10::Argument& argument) {
+  switch (WithoutOptional(DeclaredType(argument))->kind()) {
+    case c10::TypeKind::ScalarTypeType:
+      return NumberMeaning::kDtype;
+    case c10::TypeKind::LayoutType:
+      return NumberMeaning::kLayout;
+    case c10::TypeKind::MemoryFormatType:
+      return NumberMeaning::kMemoryFormat;
+    default:
+      return NumberMeaning::kPlain;
+  }
+}
+
+bool IsTensor(const c10::Argument& argument) {
+  return WithoutOptional(argument.type())->kind() == c10::TypeKind::TensorType;
+}
+
+bool Writes(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+OpInfo* Build(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  auto* info = new OpInfo;
+  info->name = schema.name();
+  info->overload = schema.overload_name();
+  std::ostringstream text;
+  text << schema;
+  info->schema = text.str();
+  const bool overwriting = Contains(kOverwriting, info->name);
+  for (const c10::Argument& argument : schema.arguments()) {
+    ArgumentInfo row;
+    row.meaning = MeaningOf(argument);
+    row.written = Writes(argument);
+    row.overwritten = row.written && (overwriting || argument.kwarg_only());
+    info->writes |= row.written;
+    info->tensor_slots += IsTensor(argument) ? 1 : 0;
+    info->arguments.push_back(row);
+  }
+  bool shares = false;
+  for (const c10::Argument& result : schema.returns()) {
+    info->return_meanings.push_back(MeaningOf(result));
+    info->return_kept.push_back(!Writes(result));
+    info->tensor_slots += IsTensor(result) ? 1 : 0;
+    shares |= result.alias_info() != nullptr && !result.alias_info()->isWrite();
+  }
+  info->view = (shares && !info->writes) || Contains(kUnmarkedViews, info->name);
+  info->allocation = Contains(kAllocations, info->name);
+  info->random =
+      Contains(kUntaggedRandom, info->name) || op.hasTag(at::Tag::nondeterministic_seeded);
+  info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  return info;
+}
+
+}  // namespace
+
+const OpInfo* DescribeOp(const c10::OperatorHandle& op) {
+  static auto* mutex = new std::mutex;
+  static auto* known = new std::unordered_map<const c10::FunctionSchema*, const OpInfo*>;
+  std::lock_guard<std::mutex> lock(*mutex);
+  const OpInfo*& info = (*known)[&op.schema()];
+  if (info == nullptr) info = Build(op);
+  return info;
+}
+
+}  // namespace acltape::torch_plugin

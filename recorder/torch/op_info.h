@@ -1,0 +1,39 @@
+// What the plug-in knows of an operator from its schema, computed once per operator and process.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace acltape::torch_plugin {
+
+// How a number in an argument is to be understood.
+enum class NumberMeaning : uint8_t { kPlain, kDtype, kLayout, kMemoryFormat };
+
+struct ArgumentInfo {
+  NumberMeaning meaning = NumberMeaning::kPlain;
+  bool written = false;      // the schema marks it as written
+  bool overwritten = false;  // and the old content is not read
+};
+
+struct OpInfo {
+  std::string name;
+  std::string overload;
+  std::string schema;
+  std::vector<ArgumentInfo> arguments;
+  std::vector<NumberMeaning> return_meanings;
+  std::vector<bool> return_kept;  // false: the return aliases a written argument
+  bool composite = false;         // has a composite kernel: its leaves are recorded, not itself
+  bool view = false;              // moves no data: returns share storage with an argument
+  bool allocation = false;        // returns memory without content
+  bool random = false;            // its outputs depend on a generator
+  bool writes = false;            // some argument is written
+  int tensor_slots = 0;           // tensor arguments and returns, lists not counted
+};
+
+// The description of `op`; lives for ever.
+const OpInfo* DescribeOp(const c10::OperatorHandle& op);
+
+}  // namespace acltape::torch_plugin

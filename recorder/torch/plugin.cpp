@@ -1,0 +1,109 @@
+// Entry of the torch plug-in: registers the hooks when the agent loads it.
+#include <ATen/Parallel.h>
+#include <torch/library.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "recorder/torch/allocator.h"
+#include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/leaf.h"
+#include "recorder/torch/thread_state.h"
+#include "recorder/torch/torch_version.h"
+
+namespace acltape::torch_plugin {
+
+namespace {
+
+thread_local std::unique_ptr<ThreadState> t_state;
+
+ThreadState* MakeThreadState() {
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr) return nullptr;
+  t_state = std::make_unique<ThreadState>(tape);
+  t_state->begin_ns = wire::MonotonicNs();
+  return t_state.get();
+}
+
+}  // namespace
+
+ThreadState* CurrentThread() {
+  ThreadState* state = t_state.get();
+  if (__builtin_expect(state != nullptr && agent::CurrentTape() == state->tape, 1)) {
+    return state;
+  }
+  return MakeThreadState();
+}
+
+const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, const void* key) {
+  if (2 * (op_count + 1) > op_rows.size()) {
+    std::vector<OpRow> larger(2 * op_rows.size());
+    for (const OpRow& row : op_rows) {
+      if (row.key == nullptr) continue;
+      size_t at = HashOf(row.key);
+      while (larger[at & (larger.size() - 1)].key != nullptr) ++at;
+      larger[at & (larger.size() - 1)] = row;
+    }
+    op_rows.swap(larger);
+  }
+  size_t at = HashOf(key);
+  while (op_rows[at & (op_rows.size() - 1)].key != nullptr) ++at;
+  OpRow& row = op_rows[at & (op_rows.size() - 1)];
+  row = {key, DescribeOp(op), op_count++};
+  wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row.index, 0};
+  const char* texts[] = {row.info->name.c_str(), row.info->overload.c_str(),
+                         row.info->schema.c_str()};
+  tape->WriteWithTexts(record, texts, 3);
+  return row;
+}
+
+uint32_t ThreadState::AnnounceNamed(const std::string& name, const std::string& overload,
+                                    uint32_t dialect) {
+  auto [row, fresh] = named_ops.try_emplace(name + "." + overload, op_count);
+  if (!fresh) return row->second;
+  op_count++;
+  std::string schema;
+  if (dialect == 0) {
+    if (auto op = c10::Dispatcher::singleton().findSchema({name, overload})) {
+      schema = DescribeOp(*op)->schema;
+    }
+  }
+  wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row->second, dialect};
+  const char* texts[] = {name.c_str(), overload.c_str(), schema.c_str()};
+  tape->WriteWithTexts(record, texts, 3);
+  return row->second;
+}
+
+namespace {
+
+void RegisterAll() {
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr) return;
+  tape->WriteMeta("torch_version", TORCH_VERSION);
+  if (!InstallAllocator()) {
+    tape->WriteLedger(
+        3, 1, "torch_allocator", "host allocator",
+        "the program's host allocator has no raw deleter, buffers are only told apart "
+        "by storage object",
+        "record without a custom host allocator");
+  }
+  // The library object is never destroyed: operators run until the very end of the process.
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "_", kLeafKey, __FILE__, __LINE__);
+  library->fallback(torch::CppFunction::makeFromBoxedFunction<&LeafFallback>());
+  if (tape->arena->record_composites != 0) RegisterFrames();
+  EnterThread();
+}
+
+struct AtLoad {
+  AtLoad() { RegisterAll(); }
+} g_at_load;
+
+}  // namespace
+
+}  // namespace acltape::torch_plugin
+
+extern "C" ACLTAPE_AGENT_API void acltape_torch_enter_thread() {
+  acltape::torch_plugin::EnterThread();
+}

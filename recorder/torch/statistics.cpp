@@ -1,0 +1,163 @@
+#include "recorder/torch/statistics.h"
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace acltape::torch_plugin {
+
+namespace {
+
+// One block's sums in float lanes, so that the loop vectorises; blocks are added in double.
+constexpr size_t kBlock = 1024;
+constexpr size_t kLanes = 16;
+
+struct BlockSums {
+  float low, high, sum, square;
+  uint32_t special;
+};
+
+#if defined(__x86_64__)
+__attribute__((target_clones("avx2", "default")))
+#endif
+BlockSums
+SumBlock(const float* x, size_t count) {
+  float low[kLanes], high[kLanes], sum[kLanes], square[kLanes];
+  uint32_t special[kLanes];
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    low[lane] = std::numeric_limits<float>::max();
+    high[lane] = std::numeric_limits<float>::lowest();
+    sum[lane] = square[lane] = 0;
+    special[lane] = 0;
+  }
+  for (size_t i = 0; i < count; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      uint32_t bits;
+      std::memcpy(&bits, x + i + lane, 4);
+      const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
+      const float value = finite ? x[i + lane] : 0.0f;
+      const float for_low = finite ? value : std::numeric_limits<float>::max();
+      const float for_high = finite ? value : std::numeric_limits<float>::lowest();
+      low[lane] = for_low < low[lane] ? for_low : low[lane];
+      high[lane] = for_high > high[lane] ? for_high : high[lane];
+      sum[lane] += value;
+      square[lane] += value * value;
+      special[lane] += finite ? 0 : 1;
+    }
+  }
+  BlockSums total{low[0], high[0], 0, 0, 0};
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    total.low = std::min(total.low, low[lane]);
+    total.high = std::max(total.high, high[lane]);
+    total.sum += sum[lane];
+    total.square += square[lane];
+    total.special += special[lane];
+  }
+  return total;
+}
+
+struct Accumulator {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  double square = 0;
+  uint64_t nan = 0;
+  uint64_t inf = 0;
+  size_t count = 0;
+
+  void AddOne(double value) {
+    ++count;
+    if (std::isnan(value)) {
+      ++nan;
+    } else if (std::isinf(value)) {
+      ++inf;
+    } else {
+      low = std::min(low, value);
+      high = std::max(high, value);
+      sum += value;
+      square += value * value;
+    }
+  }
+  void AddBlock(const float* x, size_t n) {
+    const BlockSums block = SumBlock(x, n);
+    // Squares of large finite numbers overflow in float; such blocks are summed one by one.
+    if (block.special != 0 || !std::isfinite(block.square) || !std::isfinite(block.sum)) {
+      for (size_t i = 0; i < n; ++i) AddOne(x[i]);
+      return;
+    }
+    count += n;
+    low = std::min<double>(low, block.low);
+    high = std::max<double>(high, block.high);
+    sum += block.sum;
+    square += block.square;
+  }
+  void Store(Statistics* result) const {
+    const uint64_t finite = count - nan - inf;
+    *result = Statistics{};
+    result->nan_count = nan;
+    result->inf_count = inf;
+    if (finite == 0) return;
+    result->min = low;
+    result->max = high;
+    result->mean = sum / static_cast<double>(finite);
+    result->l2 = std::sqrt(square);
+  }
+};
+
+template <typename T>
+void AddAll(const void* elements, size_t count, Accumulator* to) {
+  const T* x = static_cast<const T*>(elements);
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, c10::Half> ||
+                std::is_same_v<T, c10::BFloat16>) {
+    size_t i = 0;
+    float converted[kBlock];
+    for (; i + kLanes <= count; i += kBlock) {
+      const size_t n = std::min(kBlock, (count - i) / kLanes * kLanes);
+      if constexpr (std::is_same_v<T, float>) {
+        to->AddBlock(x + i, n);
+      } else {
+        for (size_t k = 0; k < n; ++k) converted[k] = static_cast<float>(x[i + k]);
+        to->AddBlock(converted, n);
+      }
+      if (n < kBlock) {
+        i += n;
+        break;
+      }
+    }
+    for (; i < count; ++i) to->AddOne(static_cast<float>(x[i]));
+  } else {
+    for (size_t i = 0; i < count; ++i) to->AddOne(static_cast<double>(x[i]));
+  }
+}
+
+using AddFunction = void (*)(const void*, size_t, Accumulator*);
+struct Row {
+  c10::ScalarType dtype;
+  AddFunction add;
+};
+constexpr Row kRows[] = {
+    {c10::ScalarType::Float, AddAll<float>},    {c10::ScalarType::Double, AddAll<double>},
+    {c10::ScalarType::Half, AddAll<c10::Half>}, {c10::ScalarType::BFloat16, AddAll<c10::BFloat16>},
+    {c10::ScalarType::Byte, AddAll<uint8_t>},   {c10::ScalarType::Char, AddAll<int8_t>},
+    {c10::ScalarType::Short, AddAll<int16_t>},  {c10::ScalarType::Int, AddAll<int32_t>},
+    {c10::ScalarType::Long, AddAll<int64_t>},   {c10::ScalarType::Bool, AddAll<uint8_t>},
+};
+
+}  // namespace
+
+bool Summarise(const void* elements, size_t count, c10::ScalarType dtype, Statistics* result) {
+  for (const Row& row : kRows) {
+    if (row.dtype != dtype) continue;
+    Accumulator total;
+    row.add(elements, count, &total);
+    total.Store(result);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace acltape::torch_plugin

@@ -1,0 +1,83 @@
+// What the plug-in keeps per thread.
+#pragma once
+
+#include <ATen/record_function.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "recorder/agent/tape.h"
+#include "recorder/torch/op_info.h"
+
+namespace acltape::torch_plugin {
+
+// A composite operator or a backward node that is active on this thread. It becomes a recorded call
+// only when a leaf runs inside it.
+struct Frame {
+  const c10::FunctionSchema* schema;  // of a composite operator
+  const at::RecordFunction* node;     // of a backward node
+  uint64_t begin_tick;
+  uint64_t call_id;     // 0: not recorded so far
+  uint64_t outer_call;  // the tape's open call before this frame, valid once recorded
+};
+
+// True while the autograd engine runs a backward pass on this thread.
+bool InBackwardPass();
+
+struct ThreadState {
+  explicit ThreadState(agent::Tape* tape) : tape(tape), op_rows(1024) {}
+
+  // The ring's index of an operator, announced at its first use in this ring.
+  struct OpRow {
+    const void* key = nullptr;
+    const OpInfo* info = nullptr;
+    uint32_t index = 0;
+  };
+  static size_t HashOf(const void* key) {
+    return (reinterpret_cast<uintptr_t>(key) >> 4) * 0x9E3779B97F4A7C15ull >> 32;
+  }
+  const OpRow& Row(const c10::OperatorHandle& op) {
+    const void* key = &op.schema();
+    for (size_t at = HashOf(key);; ++at) {
+      OpRow& row = op_rows[at & (op_rows.size() - 1)];
+      if (row.key == key) return row;
+      if (row.key == nullptr) return Announce(op, key);
+    }
+  }
+  const OpRow& Announce(const c10::OperatorHandle& op, const void* key);
+  // Announces an operator that only a record function names; returns its index.
+  uint32_t AnnounceNamed(const std::string& name, const std::string& overload, uint32_t dialect);
+
+  agent::Tape* tape;
+  std::vector<OpRow> op_rows;  // open addressing, a power of two
+  uint32_t op_count = 0;
+  std::unordered_map<std::string, uint32_t> named_ops;
+  std::vector<Frame> frames;
+  size_t frames_recorded = 0;  // the outermost this many frames are recorded calls
+  int optimizer_depth = 0;
+  std::vector<bool> scope_is_optimizer;
+  bool in_leaf = false;
+  uint64_t verify_ns = 0;  // time spent looking for buffers that changed
+  uint64_t begin_ns = 0;
+  int reported_threads = 0;  // last intra-op thread count that was sent
+  std::vector<std::byte> signature;
+  std::vector<uint64_t> slots;
+
+  wire::Phase phase() const {
+    if (optimizer_depth > 0) return wire::Phase::kOptimizer;
+    return InBackwardPass() ? wire::Phase::kBackward : wire::Phase::kForward;
+  }
+};
+
+// This thread's state, or nullptr when it is not recorded.
+ThreadState* CurrentThread();
+
+// Makes every frame around a leaf a recorded call.
+void RecordEnclosingFrames(ThreadState& state);
+
+// Starts to follow composite operators, backward nodes and user ranges.
+void RegisterFrames();
+
+}  // namespace acltape::torch_plugin

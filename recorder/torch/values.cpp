@@ -1,0 +1,292 @@
+// Note [Buffers that change behind the recorder's back]. A NumPy write or a host copy changes a
+// buffer without an operator call. Under `all` each buffer's digest is taken after every recorded
+// write and compared before every read. Under `inputs` only buffers that came from outside carry a
+// digest: small ones and foreign ones are checked in full at each read, larger ones by sampled
+// cache lines at each read and in full as often as a fixed share of the run time allows. A change
+// that only the later full check finds is reported in the ledger with the number of reads that may
+// have seen it.
+#include "recorder/torch/values.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+
+#include "recorder/torch/arguments.h"
+#include "recorder/torch/statistics.h"
+
+namespace acltape::torch_plugin {
+
+namespace {
+
+constexpr uint64_t kAlwaysFullBytes = 4096;
+constexpr uint64_t kForeignFullBytes = 1 << 20;
+constexpr double kVerifyShare = 0.01;  // of the run time, for full checks of large inputs
+constexpr size_t kSampledLines = 16;
+constexpr size_t kLine = 64;
+constexpr size_t kPieceBytes = 1 << 20;
+
+struct Digest {
+  uint64_t low, high;
+  bool operator==(const Digest& other) const { return low == other.low && high == other.high; }
+};
+struct DigestHash {
+  size_t operator()(const Digest& digest) const { return digest.low; }
+};
+
+Digest DigestOf(const void* data, size_t bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
+  return {hash.low64, hash.high64};
+}
+
+uint64_t SampleOf(const void* data, size_t bytes) {
+  const char* base = static_cast<const char*>(data);
+  const size_t last = bytes - kLine;
+  uint64_t sample = bytes;
+  for (size_t i = 0; i < kSampledLines; ++i) {
+    sample = XXH3_64bits_withSeed(base + last * i / (kSampledLines - 1), kLine, sample);
+  }
+  return sample;
+}
+
+// Contents that were sent already; a second tensor of the same bytes costs its digest only.
+bool FirstTime(const Digest& digest) {
+  static auto* mutex = new std::mutex;
+  static auto* sent = new std::unordered_set<Digest, DigestHash>;
+  std::lock_guard<std::mutex> lock(*mutex);
+  return sent->insert(digest).second;
+}
+
+void SendData(agent::Tape* tape, const Digest& digest, const void* data, size_t bytes) {
+  const size_t piece = std::min<size_t>(kPieceBytes, tape->arena->ring_bytes / 4);
+  for (size_t offset = 0; offset < bytes; offset += piece) {
+    const size_t size = std::min(piece, bytes - offset);
+    uint32_t total = 0;
+    auto* record = tape->Begin<wire::DataRecord>(wire::RecordKind::kData, size, &total);
+    if (record == nullptr) return;
+    record->digest_low = digest.low;
+    record->digest_high = digest.high;
+    record->total_bytes = bytes;
+    record->offset = offset;
+    record->piece_bytes = size;
+    std::memcpy(record + 1, static_cast<const char*>(data) + offset, size);
+    tape->End(total);
+  }
+}
+
+// The layout of a whole buffer: uint8 [bytes] at offset 0.
+size_t EncodeWholeBuffer(uint64_t bytes, std::byte* out) {
+  const auto tag = static_cast<uint8_t>(wire::ArgumentTag::kTensor);
+  const auto dtype = static_cast<uint8_t>(wire::DType::kUint8);
+  const uint8_t head[] = {tag, dtype, 1, 0, 0, 0};
+  std::memcpy(out, head, sizeof(head));
+  const int64_t numbers[] = {0, static_cast<int64_t>(bytes), 1};
+  std::memcpy(out + sizeof(head), numbers, sizeof(numbers));
+  return sizeof(head) + sizeof(numbers);
+}
+
+template <typename Encode>
+void SendSnapshot(agent::Tape* tape, wire::SnapshotRecord row, const Statistics* statistics,
+                  size_t layout_bytes, const Encode& encode) {
+  uint32_t total = 0;
+  auto* record =
+      tape->Begin<wire::SnapshotRecord>(wire::RecordKind::kSnapshot, layout_bytes, &total);
+  if (record == nullptr) return;
+  row.header = record->header;
+  row.layout_bytes = static_cast<uint32_t>(layout_bytes);
+  if (statistics != nullptr) {
+    row.flags |= wire::kSnapshotStatistics;
+    row.min = statistics->min;
+    row.max = statistics->max;
+    row.mean = statistics->mean;
+    row.l2 = statistics->l2;
+    row.nan_count = statistics->nan_count;
+    row.inf_count = statistics->inf_count;
+  }
+  *record = row;
+  encode(reinterpret_cast<std::byte*>(record + 1));
+  tape->End(total);
+}
+
+const void* BufferData(const c10::StorageImpl* storage) { return storage->data_ptr().get(); }
+
+template <typename Visit>
+void VisitTensors(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined()) visit(tensor);
+    }
+  } else if (value.isList()) {
+    const auto list = value.toList();
+    for (const c10::IValue& element : list) {
+      if (element.isTensor() && element.toTensor().defined()) visit(element.toTensor());
+    }
+  }
+}
+
+bool CoversItsBuffer(const at::Tensor& tensor, const BufferHeader& header) {
+  return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
+         static_cast<uint64_t>(tensor.numel()) * tensor.itemsize() == header.bytes;
+}
+
+BufferHeader* HeaderOfTensor(const at::Tensor& tensor) {
+  if (!tensor.has_storage() || tensor.layout() != at::kStrided) return nullptr;
+  return HeaderOf(tensor.storage().unsafeGetStorageImpl());
+}
+
+}  // namespace
+
+void LeafValues::BeforeCall(const torch::jit::Stack& stack, size_t first_argument) {
+  const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
+                           !info_.view && !info_.allocation;
+  for (size_t i = 0; i < info_.arguments.size(); ++i) {
+    const ArgumentInfo& argument = info_.arguments[i];
+    VisitTensors(stack[first_argument + i], [&](const at::Tensor& tensor) {
+      if (argument.written) written_.emplace_back(tensor, static_cast<int>(i));
+      if (keep_inputs) KeepInput(tensor, argument);
+    });
+  }
+}
+
+void LeafValues::KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument) {
+  BufferHeader* header = HeaderOfTensor(tensor);
+  if (header == nullptr || header->bytes == 0) return;
+  const uint32_t known = header->state.load(std::memory_order_relaxed);
+  const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
+  if ((known & kContentKnown) == 0) {
+    if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
+    KeepBuffer(header, data, false);
+  } else if ((known & kHasDigest) != 0) {
+    if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
+    CheckUnchanged(header, data);
+  }
+}
+
+void LeafValues::KeepBuffer(BufferHeader* header, const void* data, bool changed) {
+  const Digest digest = DigestOf(data, header->bytes);
+  agent::Tape* tape = state_.tape;
+  if (FirstTime(digest)) SendData(tape, digest, data, header->bytes);
+  wire::SnapshotRecord row{};
+  row.call_id = call_id_;
+  row.buffer_id = header->buffer_id;
+  row.digest_low = digest.low;
+  row.digest_high = digest.high;
+  row.bytes = header->bytes;
+  row.position = -1;
+  row.flags = changed ? wire::kSnapshotPayload | wire::kSnapshotChanged : +wire::kSnapshotPayload;
+
+  std::byte layout[64];
+  const size_t layout_bytes = EncodeWholeBuffer(header->bytes, layout);
+  SendSnapshot(tape, row, nullptr, layout_bytes,
+               [&](std::byte* out) { std::memcpy(out, layout, layout_bytes); });
+  header->digest = digest.low;
+  if (header->bytes > kAlwaysFullBytes) header->sample = SampleOf(data, header->bytes);
+  header->sampled_reads = 0;
+  header->state.store(kContentKnown | kHasDigest, std::memory_order_relaxed);
+}
+
+void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
+  const bool all = state_.tape->arena->payload == wire::PayloadPolicy::kAll;
+  bool full = all || header->bytes <= kAlwaysFullBytes ||
+              (header->foreign != 0 && header->bytes <= kForeignFullBytes);
+  if (!full) {
+    if (SampleOf(data, header->bytes) != header->sample) {
+      KeepBuffer(header, data, true);
+      return;
+    }
+    const uint64_t now = wire::MonotonicNs();
+    const auto budget = static_cast<uint64_t>(kVerifyShare * double(now - state_.begin_ns));
+    if (state_.verify_ns > budget) {
+      header->sampled_reads++;
+      return;
+    }
+    const bool same = DigestOf(data, header->bytes).low == header->digest;
+    state_.verify_ns += wire::MonotonicNs() - now;
+    if (same) {
+      header->sampled_reads = 0;
+      return;
+    }
+    if (header->sampled_reads > 0) {
+      state_.tape->WriteLedger(
+          2, header->sampled_reads, "late_change",
+          ("buffer " + std::to_string(header->buffer_id)).c_str(),
+          "an input changed between recorded calls and was noticed only at a later read",
+          "record with --payload all, which checks every read in full");
+    }
+    KeepBuffer(header, data, true);
+    return;
+  }
+  if (DigestOf(data, header->bytes).low != header->digest) KeepBuffer(header, data, true);
+}
+
+void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
+  const wire::PayloadPolicy policy = state_.tape->arena->payload;
+  const bool payload = policy == wire::PayloadPolicy::kAll ||
+                       (policy == wire::PayloadPolicy::kInputs && info_.random);
+  if (!payload && policy != wire::PayloadPolicy::kDigest) return;
+  BufferHeader* header = HeaderOfTensor(tensor);
+  if (header == nullptr || tensor.numel() == 0) return;
+  const bool dense = tensor.is_non_overlapping_and_dense();
+  const at::Tensor packed = dense ? tensor : tensor.contiguous();
+  const void* data = packed.data_ptr();
+  const size_t bytes = packed.numel() * packed.itemsize();
+  const Digest digest = DigestOf(data, bytes);
+  if (payload && FirstTime(digest)) SendData(state_.tape, digest, data, bytes);
+  wire::SnapshotRecord row{};
+  row.call_id = call_id_;
+  row.buffer_id = header->buffer_id;
+  row.digest_low = digest.low;
+  row.digest_high = digest.high;
+  row.bytes = bytes;
+  row.position = position;
+  row.moment = 1;
+  row.packing = dense ? 0 : 1;
+  if (payload) row.flags = wire::kSnapshotPayload;
+  Statistics statistics;
+  const bool summarised = policy != wire::PayloadPolicy::kInputs &&
+                          Summarise(data, packed.numel(), tensor.scalar_type(), &statistics);
+  SendSnapshot(state_.tape, row, summarised ? &statistics : nullptr,
+               TensorEncodingBytes(tensor.dim()),
+               [&](std::byte* out) { EncodeTensor(tensor, 0, out); });
+}
+
+void LeafValues::AfterCall(const torch::jit::Stack& stack, size_t first_return,
+                           size_t argument_slots) {
+  const bool all = state_.tape->arena->payload == wire::PayloadPolicy::kAll;
+  const auto produced = [&](const at::Tensor& tensor, int position) {
+    BufferHeader* header = HeaderOfTensor(tensor);
+    if (header == nullptr) return;
+    if (all && header->bytes != 0) {
+      const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
+      header->digest = DigestOf(data, header->bytes).low;
+    }
+    header->state.store(all ? kContentKnown | kHasDigest : +kContentKnown,
+                        std::memory_order_relaxed);
+    KeepOutput(tensor, position);
+  };
+  if (info_.allocation) return;
+  for (const auto& [tensor, position] : written_) produced(tensor, position);
+  if (info_.view) return;
+  const size_t arguments = info_.arguments.size();
+  for (size_t i = 0; i < info_.return_kept.size(); ++i) {
+    if (!info_.return_kept[i]) continue;
+    VisitTensors(stack[first_return + i], [&](const at::Tensor& tensor) {
+      BufferHeader* header = HeaderOfTensor(tensor);
+      if (header == nullptr) return;
+      // A return that shares an argument's buffer is a view, whatever the schema says.
+      const auto begin = state_.slots.begin();
+      if (std::find(begin, begin + argument_slots, header->buffer_id) != begin + argument_slots) {
+        return;
+      }
+      produced(tensor, static_cast<int>(arguments + i));
+    });
+  }
+}
+
+}  // namespace acltape::torch_plugin
