@@ -1,0 +1,434 @@
+#include "analyzer/lowering/bind.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/lowering/promotion.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::DType;
+using storage::Layout;
+using storage::ValueKind;
+
+LoweredValue Int(int64_t value) {
+  LoweredValue result;
+  result.kind = ValueKind::kInt;
+  result.integer = value;
+  return result;
+}
+
+LoweredValue Bool(bool value) {
+  LoweredValue result = Int(value);
+  result.kind = ValueKind::kBool;
+  return result;
+}
+
+LoweredValue IntList(std::vector<int64_t> values) {
+  LoweredValue result;
+  result.kind = ValueKind::kIntList;
+  result.integers = std::move(values);
+  return result;
+}
+
+LoweredValue Tensor(LoweredTensor tensor) {
+  LoweredValue result;
+  result.kind = tensor.present ? ValueKind::kTensor : ValueKind::kNone;
+  if (tensor.present) result.tensors.push_back(std::move(tensor));
+  return result;
+}
+
+const LoweredTensor& TensorOf(const LoweredValue& value, const char* function) {
+  if (value.kind != ValueKind::kTensor) {
+    throw CannotBind(std::string(function) + " needs a tensor");
+  }
+  return value.tensors[0];
+}
+
+int64_t IntOf(const LoweredValue& value, const char* function) {
+  if (value.kind != ValueKind::kInt && value.kind != ValueKind::kBool) {
+    throw CannotBind(std::string(function) + " needs an integer");
+  }
+  return value.integer;
+}
+
+std::string TextOf(const LoweredValue& value) {
+  switch (value.kind) {
+    case ValueKind::kText:
+      return value.text;
+    case ValueKind::kInt:
+      return std::to_string(value.integer);
+    case ValueKind::kBool:
+      return value.integer != 0 ? "true" : "false";
+    case ValueKind::kNone:
+      return "none";
+    default:
+      return "?";
+  }
+}
+
+std::vector<int64_t> ContiguousStrides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= std::max<int64_t>(shape[d], 1);
+  }
+  return strides;
+}
+
+bool IsContiguous(const Layout& layout) {
+  int64_t stride = 1;
+  for (size_t d = layout.shape.size(); d-- > 0;) {
+    if (layout.shape[d] != 1 && layout.strides[d] != stride) return false;
+    stride *= layout.shape[d];
+  }
+  return true;
+}
+
+int64_t Wrapped(int64_t dim, size_t rank) {
+  return dim < 0 ? dim + static_cast<int64_t>(std::max<size_t>(rank, 1)) : dim;
+}
+
+using Values = std::vector<LoweredValue>;
+
+// dtype(tensor): its element type.
+LoweredValue DtypeFunction(Binder&, Values& operands) {
+  LoweredValue result;
+  result.kind = ValueKind::kDtype;
+  result.integer = static_cast<int64_t>(TensorOf(operands[0], "dtype").layout.dtype);
+  return result;
+}
+
+// list(a, b ...): integers as a list; a list stays, none gives the empty list.
+LoweredValue ListFunction(Binder&, Values& operands) {
+  std::vector<int64_t> list;
+  for (const LoweredValue& operand : operands) {
+    if (operand.kind == ValueKind::kNone) continue;
+    if (operand.kind == ValueKind::kIntList) {
+      list.insert(list.end(), operand.integers.begin(), operand.integers.end());
+    } else {
+      list.push_back(IntOf(operand, "list"));
+    }
+  }
+  return IntList(std::move(list));
+}
+
+// alldims(tensor): [0, 1 .. rank).
+LoweredValue AllDimsFunction(Binder&, Values& operands) {
+  std::vector<int64_t> dims(TensorOf(operands[0], "alldims").layout.shape.size());
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] = static_cast<int64_t>(d);
+  return IntList(std::move(dims));
+}
+
+// size(tensor, dim).
+LoweredValue SizeFunction(Binder&, Values& operands) {
+  const Layout& layout = TensorOf(operands[0], "size").layout;
+  const int64_t dim = Wrapped(IntOf(operands[1], "size"), layout.shape.size());
+  if (dim < 0 || dim >= static_cast<int64_t>(layout.shape.size())) {
+    throw CannotBind("size of a dimension that the tensor lacks");
+  }
+  return Int(layout.shape[dim]);
+}
+
+// shape(tensor).
+LoweredValue ShapeFunction(Binder&, Values& operands) {
+  return IntList(TensorOf(operands[0], "shape").layout.shape);
+}
+
+// pick(x, key, value, key, value ...): the value behind the key that x equals.
+LoweredValue PickFunction(Binder&, Values& operands) {
+  const std::string text = TextOf(operands[0]);
+  for (size_t i = 1; i + 1 < operands.size(); i += 2) {
+    if (TextOf(operands[i]) == text) return operands[i + 1];
+  }
+  throw CannotBind("the value " + text + " has no counterpart");
+}
+
+// num(x, y): operand x of an arithmetic operation with y. PyTorch treats a Python number as a
+// tensor without dimensions that does not take part in type promotion; the recorded type of the
+// result shows that. Where plain promotion would compute in another type, x is cast first.
+LoweredValue NumFunction(Binder& binder, Values& operands) {
+  const LoweredTensor x = TensorOf(operands[0], "num");
+  const LoweredTensor y = TensorOf(operands[1], "num");
+  const DType wanted = binder.Result().layout.dtype;
+  if (!x.layout.shape.empty() || x.layout.dtype == wanted) return operands[0];
+  const DType common = ResultType(x.layout, y.layout);
+  const bool true_division = IsIntegral(common, true) && IsFloating(wanted);
+  if (common == wanted || true_division) return operands[0];
+  const LoweredTensor cast = binder.Temporary(wanted, {});
+  Invocation invocation;
+  invocation.op = "aclnnCast";
+  LoweredValue dtype;
+  dtype.kind = ValueKind::kDtype;
+  dtype.integer = static_cast<int64_t>(wanted);
+  invocation.arguments = {operands[0], dtype, Tensor(cast)};
+  binder.Before(std::move(invocation));
+  return Tensor(cast);
+}
+
+// flat(tensor): its elements in row-major order as one dimension, copied if need be.
+LoweredValue FlatFunction(Binder& binder, Values& operands) {
+  LoweredTensor x = TensorOf(operands[0], "flat");
+  if (!IsContiguous(x.layout)) {
+    LoweredTensor copy = binder.Temporary(x.layout.dtype, x.layout.shape);
+    binder.Before({"aclnnInplaceCopy", {Tensor(copy), Tensor(x)}});
+    x = copy;
+  }
+  x.layout.shape = {x.layout.ElementCount()};
+  x.layout.strides = {1};
+  return Tensor(x);
+}
+
+// ones(tensor, n): n ones of the tensor's element type.
+LoweredValue OnesFunction(Binder& binder, Values& operands) {
+  const LoweredTensor ones =
+      binder.Temporary(TensorOf(operands[0], "ones").layout.dtype, {IntOf(operands[1], "ones")});
+  binder.Before({"aclnnInplaceOne", {Tensor(ones)}});
+  return Tensor(ones);
+}
+
+// zeros(tensor, n).
+LoweredValue ZerosFunction(Binder& binder, Values& operands) {
+  const LoweredTensor zeros =
+      binder.Temporary(TensorOf(operands[0], "zeros").layout.dtype, {IntOf(operands[1], "zeros")});
+  binder.Before({"aclnnInplaceZero", {Tensor(zeros)}});
+  return Tensor(zeros);
+}
+
+// temp(tensor): uninitialised memory of its type and shape.
+LoweredValue TempFunction(Binder& binder, Values& operands) {
+  const Layout& layout = TensorOf(operands[0], "temp").layout;
+  return Tensor(binder.Temporary(layout.dtype, layout.shape));
+}
+
+// indices(list): a tensor list in which a skipped dimension is an empty tensor.
+LoweredValue IndicesFunction(Binder& binder, Values& operands) {
+  if (operands[0].kind != ValueKind::kTensorList) throw CannotBind("indices needs a tensor list");
+  LoweredValue list = operands[0];
+  for (LoweredTensor& tensor : list.tensors) {
+    if (!tensor.present) tensor = binder.Temporary(DType::kInt64, {0});
+  }
+  return list;
+}
+
+// tensors(a, b ...): a tensor list.
+LoweredValue TensorsFunction(Binder&, Values& operands) {
+  LoweredValue list;
+  list.kind = ValueKind::kTensorList;
+  for (const LoweredValue& operand : operands) list.tensors.push_back(TensorOf(operand, "tensors"));
+  return list;
+}
+
+// wrap(dim, tensor): dim counted from the front.
+LoweredValue WrapFunction(Binder&, Values& operands) {
+  return Int(
+      Wrapped(IntOf(operands[0], "wrap"), TensorOf(operands[1], "wrap").layout.shape.size()));
+}
+
+// select(tensor, dim, index): the view without that dimension.
+LoweredValue SelectFunction(Binder&, Values& operands) {
+  LoweredTensor x = TensorOf(operands[0], "select");
+  const int64_t rank = static_cast<int64_t>(x.layout.shape.size());
+  const int64_t dim = Wrapped(IntOf(operands[1], "select"), rank);
+  if (dim < 0 || dim >= rank) throw CannotBind("select of a dimension that the tensor lacks");
+  int64_t index = IntOf(operands[2], "select");
+  if (index < 0) index += x.layout.shape[dim];
+  x.layout.byte_offset += index * x.layout.strides[dim] * storage::DTypeBytes(x.layout.dtype);
+  x.layout.shape.erase(x.layout.shape.begin() + dim);
+  x.layout.strides.erase(x.layout.strides.begin() + dim);
+  return Tensor(x);
+}
+
+// slice(tensor, dim, start, end, step): the view, with bounds clamped as Python does.
+LoweredValue SliceFunction(Binder&, Values& operands) {
+  LoweredTensor x = TensorOf(operands[0], "slice");
+  const int64_t rank = static_cast<int64_t>(x.layout.shape.size());
+  const int64_t dim = Wrapped(IntOf(operands[1], "slice"), rank);
+  if (dim < 0 || dim >= rank) throw CannotBind("slice of a dimension that the tensor lacks");
+  const int64_t size = x.layout.shape[dim];
+  const auto bound = [size](int64_t value) {
+    return std::clamp<int64_t>(value < 0 ? value + size : value, 0, size);
+  };
+  const int64_t start = bound(IntOf(operands[2], "slice"));
+  const int64_t end = std::max(start, bound(IntOf(operands[3], "slice")));
+  const int64_t step = IntOf(operands[4], "slice");
+  if (step < 1) throw CannotBind("slice with a step below one");
+  x.layout.byte_offset += start * x.layout.strides[dim] * storage::DTypeBytes(x.layout.dtype);
+  x.layout.shape[dim] = (end - start + step - 1) / step;
+  x.layout.strides[dim] *= step;
+  return Tensor(x);
+}
+
+// drop(x): 1 - 1 / x, the drop probability from the scale of native_dropout_backward.
+LoweredValue DropFunction(Binder&, Values& operands) {
+  LoweredValue result;
+  result.kind = ValueKind::kReal;
+  result.real = operands[0].real == 0 ? 1.0 : 1.0 - 1.0 / operands[0].real;
+  return result;
+}
+
+struct Function {
+  std::string_view name;
+  size_t least_operands;
+  LoweredValue (*evaluate)(Binder&, Values&);
+};
+constexpr Function kFunctions[] = {
+    {"dtype", 1, DtypeFunction},     {"list", 0, ListFunction},
+    {"alldims", 1, AllDimsFunction}, {"size", 2, SizeFunction},
+    {"shape", 1, ShapeFunction},     {"pick", 3, PickFunction},
+    {"num", 2, NumFunction},         {"flat", 1, FlatFunction},
+    {"ones", 2, OnesFunction},       {"zeros", 2, ZerosFunction},
+    {"temp", 1, TempFunction},
+
+    {"indices", 1, IndicesFunction}, {"tensors", 1, TensorsFunction},
+    {"wrap", 2, WrapFunction},
+
+    {"drop", 1, DropFunction},       {"select", 3, SelectFunction},
+    {"slice", 5, SliceFunction},
+};
+
+// or(a, b): a unless it is none or an empty list. Not a row of the table, because b must not be
+// evaluated (and bring in its calls) when a is there.
+constexpr std::string_view kOr = "or";
+
+const Function* FindFunction(std::string_view name) {
+  for (const Function& function : kFunctions) {
+    if (function.name == name) return &function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool IsBindFunction(std::string_view name) { return name == kOr || FindFunction(name) != nullptr; }
+
+LoweredTensor Binder::Temporary(DType dtype, std::vector<int64_t> shape) {
+  LoweredTensor tensor;
+  tensor.present = true;
+  tensor.temporary = static_cast<int32_t>(lowering_->temporaries.size());
+  tensor.layout.dtype = dtype;
+  tensor.layout.strides = ContiguousStrides(shape);
+  tensor.layout.shape = std::move(shape);
+  lowering_->temporaries.push_back(
+      std::max<int64_t>(tensor.layout.ElementCount() * storage::DTypeBytes(dtype), 1));
+  return tensor;
+}
+
+void Binder::Before(Invocation invocation) {
+  lowering_->invocations.push_back(std::move(invocation));
+}
+
+LoweredValue Binder::Named(std::string_view name) const {
+  const storage::Argument* argument = leaf_.Find(name);
+  LoweredValue value;
+  if (argument == nullptr) return value;
+  value.kind = argument->kind;
+  value.integer = argument->integer;
+  value.real = argument->real;
+  value.text = argument->text;
+  value.integers = argument->integers;
+  value.reals = argument->reals;
+  for (const storage::TensorRef& tensor : argument->tensors) {
+    LoweredTensor lowered;
+    if (tensor.defined()) {
+      lowered.present = true;
+      lowered.buffer_id = tensor.buffer_id;
+      lowered.layout = program_.LayoutOf(tensor);
+      // A tensor without storage (an empty result, for example) still is one for the operator.
+      if (tensor.buffer_id == 0 && lowered.layout.ElementCount() != 0) {
+        throw CannotBind(std::string(name) + " has no storage");
+      }
+    }
+    value.tensors.push_back(std::move(lowered));
+  }
+  if (value.kind == ValueKind::kTensor && !value.tensors.empty() && !value.tensors[0].present) {
+    value.kind = ValueKind::kNone;
+    value.tensors.clear();
+  }
+  if (value.kind == ValueKind::kOther) throw CannotBind(std::string(name) + " is " + value.text);
+  return value;
+}
+
+LoweredTensor Binder::Result() const {
+  for (const TensorUse& use : program_.uses[leaf_.index].writes) {
+    LoweredTensor tensor;
+    tensor.present = true;
+    tensor.buffer_id = use.tensor.buffer_id;
+    tensor.layout = *use.layout;
+    return tensor;
+  }
+  throw CannotBind("the call writes no tensor");
+}
+
+LoweredValue Binder::Evaluate(const Expression& expression) {
+  switch (expression.kind) {
+    case Expression::Kind::kNone:
+      return {};
+    case Expression::Kind::kName:
+      return Named(expression.name);
+    case Expression::Kind::kInt:
+      return Int(expression.integer);
+    case Expression::Kind::kBool:
+      return Bool(expression.integer != 0);
+    case Expression::Kind::kReal: {
+      LoweredValue value;
+      value.kind = ValueKind::kReal;
+      value.real = expression.real;
+      return value;
+    }
+    case Expression::Kind::kText: {
+      LoweredValue value;
+      value.kind = ValueKind::kText;
+      value.text = expression.name;
+      return value;
+    }
+    case Expression::Kind::kFunction:
+      break;
+  }
+  if (expression.name == kOr && expression.operands.size() == 2) {
+    LoweredValue first = Evaluate(expression.operands[0]);
+    const bool absent = first.kind == ValueKind::kNone ||
+                        (first.kind == ValueKind::kIntList && first.integers.empty());
+    return absent ? Evaluate(expression.operands[1]) : first;
+  }
+  const Function* function = FindFunction(expression.name);
+  if (function == nullptr) throw CannotBind("no function " + expression.name);
+  Values operands;
+  for (const Expression& operand : expression.operands) operands.push_back(Evaluate(operand));
+  if (operands.size() < function->least_operands) {
+    throw CannotBind(expression.name + " has too few operands");
+  }
+  return function->evaluate(*this, operands);
+}
+
+void Binder::Bind(const CallPattern& pattern, Lowering* lowering) {
+  lowering_ = lowering;
+  Invocation invocation;
+  invocation.op = pattern.op;
+  for (const Expression& argument : pattern.arguments) {
+    invocation.arguments.push_back(Evaluate(argument));
+  }
+  lowering->invocations.push_back(std::move(invocation));
+}
+
+bool Binder::Holds(std::string_view when) const {
+  if (when.empty()) return true;
+  if (when[0] == '+') return Named(when.substr(1)).kind != ValueKind::kNone;
+  if (when[0] == '-') return Named(when.substr(1)).kind == ValueKind::kNone;
+  const size_t equals = when.find('=');
+  if (equals == std::string_view::npos) throw CannotBind("unknown condition");
+  constexpr std::string_view kDtype = "dtype ";
+  if (when.substr(0, kDtype.size()) == kDtype) {
+    const LoweredValue a = Named(when.substr(kDtype.size(), equals - kDtype.size()));
+    const LoweredValue b = Named(when.substr(equals + 1));
+    return a.kind == ValueKind::kTensor && b.kind == ValueKind::kTensor &&
+           a.tensors[0].layout.dtype == b.tensors[0].layout.dtype;
+  }
+  const bool negated = equals > 0 && when[equals - 1] == '!';
+  const std::string text = TextOf(Named(when.substr(0, equals - (negated ? 1 : 0))));
+  return (text == when.substr(equals + 1)) != negated;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,49 @@
+// Evaluates a rule's expressions for one recorded call.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "analyzer/lowering/lowering.h"
+#include "analyzer/lowering/pattern.h"
+
+namespace acltape::analyzer {
+
+// The rule does not fit these arguments; the text says why.
+class CannotBind : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Binds the patterns of one leaf; collects invocations and temporaries.
+class Binder {
+ public:
+  Binder(const Program& program, const Leaf& leaf) : program_(program), leaf_(leaf) {}
+
+  // Appends the call, after the calls that its operands needed.
+  void Bind(const CallPattern& pattern, Lowering* lowering);
+
+  // Whether the condition of a rule row holds (grammar in rules.h).
+  bool Holds(std::string_view when) const;
+
+  LoweredValue Evaluate(const Expression& expression);
+  // The recorded argument or result; none when the call has none of this name.
+  LoweredValue Named(std::string_view name) const;
+  // The first tensor that the call writes.
+  LoweredTensor Result() const;
+  // A contiguous tensor in fresh memory that lives as long as the calls of this leaf.
+  LoweredTensor Temporary(storage::DType dtype, std::vector<int64_t> shape);
+  // Puts a call before the one being bound.
+  void Before(Invocation invocation);
+
+ private:
+  const Program& program_;
+  const Leaf& leaf_;
+  Lowering* lowering_ = nullptr;
+};
+
+// Whether bind.cpp has a function of this name; for the tests of the tables.
+bool IsBindFunction(std::string_view name);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,95 @@
+#include "analyzer/lowering/lowering.h"
+
+#include <unordered_map>
+
+#include "analyzer/lowering/bind.h"
+#include "analyzer/lowering/pattern.h"
+#include "analyzer/lowering/rules.h"
+
+namespace acltape::analyzer {
+namespace {
+
+struct CompiledRule {
+  std::string_view when;
+  std::vector<CallPattern> calls;
+};
+
+using RuleMap = std::unordered_map<std::string_view, std::vector<CompiledRule>>;
+
+// Parsed once, at first use; the tests parse every row.
+const RuleMap& CompiledRules() {
+  static const RuleMap rules = [] {
+    RuleMap map;
+    for (const LoweringRule& rule : LoweringRules()) {
+      map[rule.aten].push_back({rule.when, ParsePattern(rule.calls)});
+    }
+    return map;
+  }();
+  return rules;
+}
+
+std::string PlainName(const Leaf& leaf) {
+  constexpr std::string_view kNamespace = "aten::";
+  std::string name = leaf.Name();
+  return name.rfind(kNamespace, 0) == 0 ? name.substr(kNamespace.size()) : name;
+}
+
+}  // namespace
+
+const std::vector<LoweringRule>& LoweringRules() {
+  static const std::vector<LoweringRule> all = [] {
+    std::vector<LoweringRule> rules = MathRules();
+    rules.insert(rules.end(), LayerRules().begin(), LayerRules().end());
+    rules.insert(rules.end(), DataRules().begin(), DataRules().end());
+    return rules;
+  }();
+  return all;
+}
+
+const std::vector<DivergenceRule>& DivergenceRules() {
+  static const std::vector<DivergenceRule> rules = {
+      {"gelu", "approximate=none", "LOWER-GELU",
+       "the framework adapter maps gelu to aclnnGelu, which computes the tanh form; replayed with "
+       "aclnnGeluV2 in the recorded erf form"},
+      {"gelu_backward", "approximate=none", "LOWER-GELU",
+       "the framework adapter maps gelu_backward to aclnnGeluBackward, the gradient of the tanh "
+       "form; replayed with aclnnGeluBackwardV2 in the recorded erf form"},
+      {"max_pool2d_with_indices", "", "LOWER-MAXPOOL",
+       "the framework adapter maps max_pool2d to aclnnMaxPool2dWithMask, whose second result is a "
+       "packed mask instead of indices; replayed with aclnnMaxPool2dWithIndices"},
+      {"max_pool2d_with_indices_backward", "", "LOWER-MAXPOOL",
+       "the framework adapter expects the packed mask of aclnnMaxPool2dWithMask here; replayed "
+       "with aclnnMaxPool2dWithIndicesBackward on the recorded indices"},
+  };
+  return rules;
+}
+
+std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
+  const std::string name = PlainName(leaf);
+  const auto rules = CompiledRules().find(name);
+  if (rules == CompiledRules().end()) {
+    if (why != nullptr) *why = "no lowering rule for " + leaf.Name();
+    return std::nullopt;
+  }
+  std::string reason = "no lowering rule of " + leaf.Name() + " fits these arguments";
+  for (const CompiledRule& rule : rules->second) {
+    Binder binder(program, leaf);
+    try {
+      if (!binder.Holds(rule.when)) continue;
+      Lowering lowering;
+      for (const CallPattern& call : rule.calls) binder.Bind(call, &lowering);
+      for (const DivergenceRule& row : DivergenceRules()) {
+        if (row.aten == name && binder.Holds(row.when)) {
+          lowering.note = LoweringNote{std::string(row.rule), std::string(row.message)};
+        }
+      }
+      return lowering;
+    } catch (const CannotBind& cause) {
+      reason = "the lowering rule of " + leaf.Name() + " does not fit: " + cause.what();
+    }
+  }
+  if (why != nullptr) *why = reason;
+  return std::nullopt;
+}
+
+}  // namespace acltape::analyzer

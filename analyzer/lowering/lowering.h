@@ -1,0 +1,58 @@
+// Rewrites one aten leaf as aclnn calls, by rules in tables (rules.h).
+//
+// A lowering keeps the recorded semantics: the operator whose definition is the recorded one, on
+// the recorded layouts. Where torch_npu would choose an operator that computes something else, the
+// faithful operator is taken and a LoweringNote says what a user would meet on the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/program.h"
+
+namespace acltape::analyzer {
+
+// A tensor operand: a layout over a buffer of the program, or over a temporary of this lowering.
+struct LoweredTensor {
+  bool present = false;    // false: an absent tensor, passed as null
+  int64_t buffer_id = 0;   // 0 with temporary < 0: an empty tensor without storage
+  int32_t temporary = -1;  // index in Lowering::temporaries
+  storage::Layout layout;
+};
+
+// One argument of an aclnn call, in the table's order; the caller converts it to the C type that
+// the operator declares. Members as in storage::Argument.
+struct LoweredValue {
+  storage::ValueKind kind = storage::ValueKind::kNone;
+  std::vector<LoweredTensor> tensors;
+  int64_t integer = 0;
+  double real = 0;
+  std::string text;
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+};
+
+struct Invocation {
+  std::string op;  // "aclnnAdd"
+  std::vector<LoweredValue> arguments;
+};
+
+// A device whose operator differs from the recorded one in meaning.
+struct LoweringNote {
+  std::string rule;  // "LOWER-GELU"
+  std::string message;
+};
+
+struct Lowering {
+  std::vector<Invocation> invocations;
+  std::vector<int64_t> temporaries;  // bytes of each
+  std::optional<LoweringNote> note;
+};
+
+// Nothing when no rule matches or a rule cannot express these arguments; `why` then says so.
+// Precondition: leaf.kind is kKernel.
+std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why);
+
+}  // namespace acltape::analyzer

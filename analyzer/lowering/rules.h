@@ -1,0 +1,54 @@
+// The lowering rules: one row per aten operator and case.
+//
+// `calls` is a small pattern language. It lists aclnn calls with their arguments in the order of
+// the operator table:
+//
+//   aclnnAddmm(self, mat1, mat2, beta, alpha, out, 0)
+//   aclnnInplaceCopy(out, self); aclnnInplaceMaskedFillScalar(out, mask, value)
+//
+//   calls      = call { ";" call }
+//   call       = operator "(" [ expression { "," expression } ] ")"
+//   expression = number | "true" | "false" | "none" | "'" text "'" | name
+//              | function "(" [ expression { "," expression } ] ")"
+//
+// A name is an argument of the recorded call by its schema name, or a result: "out", or "out0",
+// "out1" and so on. An argument that the call does not have is none. Functions are rows of the
+// table in bind.cpp (dtype, list, or, num, flat, ...).
+//
+// `when` restricts a row to calls of a shape; rows of one operator are tried in order:
+//   ""            always
+//   "+dim"        argument dim is present (not none)
+//   "-dim"        it is absent
+//   "dim=1"       it has this value; "dim!=1" it has another
+//   "dtype self=out"   both tensors have one element type
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace acltape::analyzer {
+
+struct LoweringRule {
+  std::string_view aten;  // "add.Tensor", without the namespace aten
+  std::string_view when;
+  std::string_view calls;
+};
+
+// Cases in which the vendor's framework adapter picks an operator with another meaning.
+struct DivergenceRule {
+  std::string_view aten;
+  std::string_view when;
+  std::string_view rule;
+  std::string_view message;
+};
+
+// All rows: arithmetic and comparisons, layers and losses, data movement and creation.
+const std::vector<LoweringRule>& LoweringRules();
+const std::vector<DivergenceRule>& DivergenceRules();
+
+// The parts, one per file.
+const std::vector<LoweringRule>& MathRules();
+const std::vector<LoweringRule>& LayerRules();
+const std::vector<LoweringRule>& DataRules();
+
+}  // namespace acltape::analyzer

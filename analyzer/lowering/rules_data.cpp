@@ -1,0 +1,101 @@
+// Creation, copies, indexing and rearrangement.
+#include "analyzer/lowering/rules.h"
+
+namespace acltape::analyzer {
+
+const std::vector<LoweringRule>& DataRules() {
+  static const std::vector<LoweringRule> rules = {
+      // ---- creation ----
+      {"zeros", "", "aclnnInplaceZero(out)"},
+      {"zeros_like", "", "aclnnInplaceZero(out)"},
+      {"new_zeros", "", "aclnnInplaceZero(out)"},
+      {"zero_", "", "aclnnInplaceZero(self)"},
+      {"zero", "", "aclnnInplaceZero(out)"},
+      {"_efficientzerotensor", "", "aclnnInplaceZero(out)"},
+      {"ones", "", "aclnnInplaceOne(out)"},
+      {"ones_like", "", "aclnnInplaceOne(out)"},
+      {"new_ones", "", "aclnnInplaceOne(out)"},
+      {"full", "", "aclnnInplaceFillScalar(out, fill_value)"},
+      {"full_like", "", "aclnnInplaceFillScalar(out, fill_value)"},
+      {"new_full", "", "aclnnInplaceFillScalar(out, fill_value)"},
+      {"scalar_tensor", "", "aclnnInplaceFillScalar(out, s)"},
+      {"fill_.Scalar", "", "aclnnInplaceFillScalar(self, value)"},
+      {"fill_.Tensor", "", "aclnnInplaceFillTensor(self, value)"},
+      {"fill.Scalar", "", "aclnnInplaceFillScalar(out, value)"},
+      {"arange", "", "aclnnArange(0, end, 1, out)"},
+      {"arange.start", "", "aclnnArange(start, end, 1, out)"},
+      {"arange.start_step", "", "aclnnArange(start, end, step, out)"},
+      {"arange.out", "", "aclnnArange(0, end, 1, out)"},
+      {"arange.start_out", "", "aclnnArange(start, end, step, out)"},
+      {"linspace", "", "aclnnLinspace(start, end, or(steps, 100), out)"},
+      {"eye", "", "aclnnEye(n, n, out)"},
+      {"eye.m", "", "aclnnEye(n, m, out)"},
+      {"triu", "", "aclnnTriu(self, diagonal, out)"},
+      {"triu_", "", "aclnnInplaceTriu(self, diagonal)"},
+      {"tril", "", "aclnnTril(self, diagonal, out)"},
+      {"tril_", "", "aclnnInplaceTril(self, diagonal)"},
+
+      // ---- copies and conversions ----
+      {"copy_", "", "aclnnInplaceCopy(self, src)"},
+      {"copy", "", "aclnnInplaceCopy(out, src)"},
+      {"clone", "", "aclnnInplaceCopy(out, self)"},
+      {"contiguous", "", "aclnnInplaceCopy(out, self)"},
+      {"lift_fresh_copy", "", "aclnnInplaceCopy(out, self)"},
+      {"_to_copy", "dtype self=out", "aclnnInplaceCopy(out, self)"},
+      {"_to_copy", "", "aclnnCast(self, dtype(out), out)"},
+
+      // ---- masks and selection ----
+      {"masked_fill.Scalar", "",
+       "aclnnInplaceCopy(out, self); aclnnInplaceMaskedFillScalar(out, mask, value)"},
+      {"masked_fill.Tensor", "",
+       "aclnnInplaceCopy(out, self); aclnnInplaceMaskedFillTensor(out, mask, value)"},
+      {"masked_fill_.Scalar", "", "aclnnInplaceMaskedFillScalar(self, mask, value)"},
+      {"masked_fill_.Tensor", "", "aclnnInplaceMaskedFillTensor(self, mask, value)"},
+      {"masked_scatter_", "", "aclnnInplaceMaskedScatter(self, mask, source)"},
+      {"where.self", "", "aclnnSWhere(condition, num(self, other), num(other, self), out)"},
+
+      // ---- indexing ----
+      {"index.Tensor", "", "aclnnIndex(self, indices(indices), out)"},
+      {"index_put_", "", "aclnnIndexPutImpl(self, indices(indices), values, accumulate, false)"},
+      {"_index_put_impl_", "",
+       "aclnnIndexPutImpl(self, indices(indices), values, accumulate, unsafe)"},
+      {"index_put", "",
+       "aclnnInplaceCopy(out, self); "
+       "aclnnIndexPutImpl(out, indices(indices), values, accumulate, false)"},
+      {"index_select", "", "aclnnIndexSelect(self, dim, index, out)"},
+      {"index_copy_", "", "aclnnInplaceIndexCopy(self, dim, index, source)"},
+      {"index_copy", "",
+       "aclnnInplaceCopy(out, self); aclnnInplaceIndexCopy(out, dim, index, source)"},
+      {"index_add", "", "aclnnIndexAdd(self, dim, index, source, alpha, out)"},
+      {"index_add_", "", "aclnnIndexAdd(self, dim, index, source, alpha, self)"},
+      {"index_fill.int_Scalar", "", "aclnnIndexFill(self, dim, index, value, out)"},
+      {"index_fill_.int_Scalar", "", "aclnnInplaceIndexFill(self, dim, index, value)"},
+      {"gather", "", "aclnnGather(self, dim, index, out)"},
+      {"scatter.src", "", "aclnnScatter(self, dim, index, src, 0, out)"},
+      {"scatter.value", "", "aclnnScatterValue(self, dim, index, value, 0, out)"},
+      {"scatter_.src", "", "aclnnInplaceScatter(self, dim, index, src, 0)"},
+      {"scatter_.value", "", "aclnnInplaceScatterValue(self, dim, index, value, 0)"},
+      {"scatter_add", "", "aclnnScatterAdd(self, dim, index, src, out)"},
+      {"scatter_add_", "", "aclnnScatterAdd(self, dim, index, src, self)"},
+      {"take", "", "aclnnTake(self, index, out)"},
+      {"bucketize.Tensor", "", "aclnnBucketize(self, boundaries, out_int32, right, out)"},
+
+      // ---- rearrangement ----
+      {"cat", "", "aclnnCat(tensors, dim, out)"},
+      {"_cat", "", "aclnnCat(tensors, dim, out)"},
+      {"stack", "", "aclnnStack(tensors, dim, out)"},
+      {"repeat", "", "aclnnRepeat(self, repeats, out)"},
+      {"flip", "", "aclnnFlip(self, dims, out)"},
+      {"roll", "", "aclnnRoll(self, shifts, dims, out)"},
+      // Forward results of these share storage; only the gradients compute something.
+      {"select_backward", "",
+       "aclnnInplaceZero(out); aclnnInplaceCopy(select(out, dim, index), "
+       "grad_output)"},
+      {"slice_backward", "",
+       "aclnnInplaceZero(out); aclnnInplaceCopy(slice(out, dim, start, end, "
+       "step), grad_output)"},
+  };
+  return rules;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,144 @@
+// Layers, activations and losses with their gradients.
+#include "analyzer/lowering/rules.h"
+
+namespace acltape::analyzer {
+
+const std::vector<LoweringRule>& LayerRules() {
+  static const std::vector<LoweringRule> rules = {
+      // ---- convolution, pooling, resampling; the 0 before `out` or last keeps float32 ----
+      {"convolution", "",
+       "aclnnConvolution(input, weight, bias, stride, padding, dilation, transposed, "
+       "output_padding, groups, out, 0)"},
+      {"convolution_overrideable", "",
+       "aclnnConvolution(input, weight, bias, stride, padding, dilation, transposed, "
+       "output_padding, groups, out, 0)"},
+      {"convolution_backward", "",
+       "aclnnConvolutionBackward(grad_output, input, weight, bias_sizes, stride, padding, "
+       "dilation, transposed, output_padding, groups, output_mask, 0, out0, out1, out2)"},
+      {"max_pool2d_with_indices", "",
+       "aclnnMaxPool2dWithIndices(self, kernel_size, or(stride, kernel_size), padding, dilation, "
+       "ceil_mode, out0, out1)"},
+      {"max_pool2d_with_indices_backward", "",
+       "aclnnMaxPool2dWithIndicesBackward(grad_output, self, indices, kernel_size, "
+       "or(stride, kernel_size), padding, dilation, ceil_mode, out)"},
+      {"avg_pool2d", "",
+       "aclnnAvgPool2d(self, kernel_size, or(stride, kernel_size), padding, ceil_mode, "
+       "count_include_pad, or(divisor_override, 0), 0, out)"},
+      {"avg_pool2d_backward", "",
+       "aclnnAvgPool2dBackward(grad_output, self, kernel_size, or(stride, kernel_size), padding, "
+       "ceil_mode, count_include_pad, or(divisor_override, 0), 0, out)"},
+      {"_adaptive_avg_pool2d", "", "aclnnAdaptiveAvgPool2d(self, output_size, out)"},
+      {"_adaptive_avg_pool2d_backward", "",
+       "aclnnAdaptiveAvgPool2dBackward(grad_output, self, out)"},
+      {"adaptive_max_pool2d", "", "aclnnAdaptiveMaxPool2d(self, output_size, out0, out1)"},
+      {"upsample_nearest2d", "-scales_h", "aclnnUpsampleNearest2d(self, output_size, out)"},
+      {"upsample_bilinear2d", "",
+       "aclnnUpsampleBilinear2d(self, output_size, align_corners, or(scales_h, 0.0), "
+       "or(scales_w, 0.0), out)"},
+      {"constant_pad_nd", "", "aclnnConstantPadNd(self, pad, value, out)"},
+      {"reflection_pad1d", "", "aclnnReflectionPad1d(self, padding, out)"},
+      {"reflection_pad2d", "", "aclnnReflectionPad2d(self, padding, out)"},
+      {"im2col", "", "aclnnIm2col(self, kernel_size, dilation, padding, stride, out)"},
+
+      // ---- normalisation ----
+      {"native_batch_norm", "",
+       "aclnnBatchNorm(input, weight, bias, running_mean, running_var, training, momentum, eps, "
+       "out0, out1, out2)"},
+      {"native_batch_norm_backward", "",
+       "aclnnBatchNormBackward(grad_out, input, weight, running_mean, running_var, save_mean, "
+       "save_invstd, train, eps, output_mask, out0, out1, out2)"},
+      {"native_layer_norm", "",
+       "aclnnLayerNorm(input, normalized_shape, weight, bias, eps, out0, out1, out2)"},
+      {"native_layer_norm_backward", "",
+       "aclnnLayerNormBackward(grad_out, input, normalized_shape, mean, rstd, weight, bias, "
+       "output_mask, out0, out1, out2)"},
+      {"native_group_norm", "",
+       "aclnnGroupNorm(input, weight, bias, N, C, HxW, group, eps, out0, out1, out2)"},
+      {"native_group_norm_backward", "",
+       "aclnnGroupNormBackward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask, "
+       "out0, out1, out2)"},
+
+      // ---- activations ----
+      {"relu", "", "aclnnRelu(self, out)"},
+      {"relu_", "", "aclnnInplaceRelu(self)"},
+      {"threshold", "", "aclnnThreshold(self, threshold, value, out)"},
+      {"threshold_", "", "aclnnInplaceThreshold(self, threshold, value)"},
+      {"threshold_backward", "", "aclnnThresholdBackward(grad_output, self, threshold, out)"},
+      {"gelu", "", "aclnnGeluV2(self, pick(or(approximate, 'none'), 'none', 0, 'tanh', 1), out)"},
+      {"gelu_backward", "", "aclnnGeluBackwardV2(grad_output, self, or(approximate, 'none'), out)"},
+      {"tanh", "", "aclnnTanh(self, out)"},
+      {"tanh_", "", "aclnnInplaceTanh(self)"},
+      {"tanh_backward", "", "aclnnTanhBackward(grad_output, output, out)"},
+      {"sigmoid", "", "aclnnSigmoid(self, out)"},
+      {"sigmoid_", "", "aclnnInplaceSigmoid(self)"},
+      {"sigmoid_backward", "", "aclnnSigmoidBackward(grad_output, output, out)"},
+      {"silu", "", "aclnnSilu(self, out)"},
+      {"silu_", "", "aclnnSilu(self, self)"},
+      {"silu_backward", "", "aclnnSiluBackward(grad_output, self, out)"},
+      {"leaky_relu", "", "aclnnLeakyRelu(self, negative_slope, out)"},
+      {"leaky_relu_", "", "aclnnInplaceLeakyRelu(self, negative_slope)"},
+      {"leaky_relu_backward", "",
+       "aclnnLeakyReluBackward(grad_output, self, negative_slope, self_is_result, out)"},
+      {"elu", "", "aclnnElu(self, alpha, scale, input_scale, out)"},
+      {"elu_", "", "aclnnInplaceElu(self, alpha, scale, input_scale)"},
+      {"hardtanh", "", "aclnnHardtanh(self, min_val, max_val, out)"},
+      {"hardtanh_", "", "aclnnInplaceHardtanh(self, min_val, max_val)"},
+      {"hardtanh_backward", "", "aclnnHardtanhBackward(grad_output, self, min_val, max_val, out)"},
+      {"hardswish", "", "aclnnHardswish(self, out)"},
+      {"hardswish_", "", "aclnnInplaceHardswish(self)"},
+      {"hardswish_backward", "", "aclnnHardswishBackward(grad_output, self, out)"},
+      {"hardsigmoid", "", "aclnnHardsigmoid(self, out)"},
+      {"hardsigmoid_backward", "", "aclnnHardsigmoidBackward(grad_output, self, out)"},
+      {"softplus", "", "aclnnSoftplus(self, beta, threshold, out)"},
+      {"softplus_backward", "", "aclnnSoftplusBackward(grad_output, self, beta, threshold, out)"},
+      {"mish", "", "aclnnMish(self, out)"},
+      {"mish_backward", "", "aclnnMishBackward(grad_output, self, out)"},
+      {"glu", "", "aclnnGlu(self, dim, out)"},
+      {"glu_backward", "", "aclnnGluBackward(grad_output, self, dim, out)"},
+      {"log_sigmoid_forward", "", "aclnnLogSigmoidForward(self, out0, out1)"},
+      {"log_sigmoid_backward", "", "aclnnLogSigmoidBackward(grad_output, self, buffer, out)"},
+      {"_prelu_kernel", "", "aclnnPrelu(self, weight, out)"},
+      {"prelu", "", "aclnnPrelu(self, weight, out)"},
+      {"_softmax", "half_to_float=false", "aclnnSoftmax(self, dim, out)"},
+      {"_softmax_backward_data", "", "aclnnSoftmaxBackward(grad_output, output, dim, out)"},
+      {"_log_softmax", "half_to_float=false", "aclnnLogSoftmax(self, dim, out)"},
+      {"_log_softmax_backward_data", "", "aclnnLogSoftmaxBackward(grad_output, output, dim, out)"},
+
+      // ---- losses; a missing class weight is a vector of ones for the operator ----
+      {"nll_loss_forward", "",
+       "aclnnNLLLoss(self, target, or(weight, ones(self, size(self, -1))), reduction, "
+       "ignore_index, out0, out1)"},
+      {"nll_loss_backward", "",
+       "aclnnNLLLossBackward(grad_output, self, target, or(weight, ones(self, size(self, -1))), "
+       "reduction, ignore_index, total_weight, out)"},
+      {"nll_loss2d_forward", "",
+       "aclnnNLLLoss2d(self, target, or(weight, ones(self, size(self, 1))), reduction, "
+       "ignore_index, out0, out1)"},
+      {"nll_loss2d_backward", "",
+       "aclnnNLLLoss2dBackward(grad_output, self, target, or(weight, ones(self, size(self, 1))), "
+       "reduction, ignore_index, total_weight, out)"},
+      {"mse_loss", "", "aclnnMseLoss(self, target, reduction, out)"},
+      {"mse_loss_backward", "", "aclnnMseLossBackward(grad_output, self, target, reduction, out)"},
+      {"smooth_l1_loss", "", "aclnnSmoothL1Loss(self, target, reduction, beta, out)"},
+      {"smooth_l1_loss_backward", "",
+       "aclnnSmoothL1LossBackward(grad_output, self, target, reduction, beta, out)"},
+      {"binary_cross_entropy", "", "aclnnBinaryCrossEntropy(self, target, weight, reduction, out)"},
+      {"binary_cross_entropy_backward", "",
+       "aclnnBinaryCrossEntropyBackward(grad_output, self, target, weight, reduction, out)"},
+      {"binary_cross_entropy_with_logits", "",
+       "aclnnBinaryCrossEntropyWithLogits(self, target, weight, pos_weight, reduction, out)"},
+      {"kl_div", "", "aclnnKlDiv(self, target, reduction, log_target, out)"},
+
+      // ---- embedding and dropout ----
+      {"embedding", "", "aclnnEmbedding(weight, indices, out)"},
+      {"embedding_dense_backward", "",
+       "aclnnEmbeddingDenseBackward(grad_output, indices, num_weights, padding_idx, "
+       "scale_grad_by_freq, out)"},
+      // The recorded mask holds bools, not the packed bits of aclnnDropoutDoMask.
+      {"native_dropout_backward", "",
+       "aclnnMul(grad_output, mask, out); aclnnInplaceMuls(out, scale)"},
+  };
+  return rules;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,53 @@
+#include "analyzer/regions.h"
+
+#include <string_view>
+
+namespace acltape::analyzer {
+namespace {
+
+// Operators whose result shape depends on values, by name without overload.
+constexpr std::string_view kDataDependent[] = {
+    "aten::nonzero",
+    "aten::masked_select",
+    "aten::_unique",
+    "aten::_unique2",
+    "aten::unique_dim",
+    "aten::bincount",
+    "aten::unique_consecutive",
+    "aten::repeat_interleave",
+};
+
+}  // namespace
+
+std::string BarrierReason(const Leaf& leaf) {
+  if (leaf.kind == LeafKind::kHostRead) return "host read";
+  for (const std::string_view name : kDataDependent) {
+    if (leaf.op->name == name &&
+        (name != "aten::repeat_interleave" || leaf.op->overload == "Tensor" ||
+         leaf.op->overload == "self_Tensor")) {
+      return "data-dependent shape";
+    }
+  }
+  return "";
+}
+
+std::vector<Region> FindRegions(size_t leaf_count,
+                                const std::function<std::string(size_t)>& barrier,
+                                const std::function<bool(size_t)>& cut_before) {
+  std::vector<Region> regions;
+  bool open = false;
+  for (size_t i = 0; i < leaf_count; ++i) {
+    const std::string reason = barrier(i);
+    if (!reason.empty()) {
+      regions.push_back({i, i + 1, false, reason});
+      open = false;
+      continue;
+    }
+    if (!open || cut_before(i)) regions.push_back({i, i, true, ""});
+    regions.back().end = i + 1;
+    open = true;
+  }
+  return regions;
+}
+
+}  // namespace acltape::analyzer
