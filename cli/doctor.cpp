@@ -155,23 +155,31 @@ void CheckAgent(Rows& rows) {
   rows.push_back({Health::kOk, "agent", agent.string(), ""});
 }
 
-// How many operators of the table the opened library can run. The soft device says by itself which
-// exported operators have kernels; of another library only the symbols can be counted.
+// True when the soft device's first phase, given nothing, misses its arguments; without a kernel it
+// says so before it looks at them. Not asked of a vendor's library, which need not survive it.
+bool HasKernel(const acl::OperatorInfo& info, void* prepare) {
+  constexpr aclnnStatus kNoKernel = ACLNN_ERR_INNER_FIND_KERNEL_ERROR;
+  const std::vector<acl::ArgValue> nothing(info.arg_count);
+  uint64_t workspace = 0;
+  aclOpExecutor* executor = nullptr;
+  return info.prepare(prepare, nothing.data(), &workspace, &executor) != kNoKernel;
+}
+
+// How many operators of the table the opened library exports, and of the soft device also how many
+// it can run.
 std::string OperatorCoverage(const acl::Library& library) {
+  const bool soft = library.Symbol("SoftLaunchKernel") != nullptr;
   uint32_t exported = 0;
+  uint32_t kernels = 0;
   for (uint32_t i = 0; i < acl::OperatorCount(); ++i) {
-    const acl::OperatorFunctions functions = library.Operator(acl::OperatorAt(i));
-    if (functions.prepare != nullptr && functions.launch != nullptr) ++exported;
+    const acl::OperatorInfo& info = acl::OperatorAt(i);
+    const acl::OperatorFunctions functions = library.Operator(info);
+    if (functions.prepare == nullptr || functions.launch == nullptr) continue;
+    ++exported;
+    if (soft && HasKernel(info, functions.prepare)) ++kernels;
   }
   std::string text = fmt::format("{} of {} operators exported", exported, acl::OperatorCount());
-  if (void* symbol = library.Symbol("SoftOperatorHasKernel")) {
-    const auto has_kernel = reinterpret_cast<int (*)(const char*)>(symbol);
-    uint32_t kernels = 0;
-    for (uint32_t i = 0; i < acl::OperatorCount(); ++i) {
-      if (has_kernel(std::string(acl::OperatorAt(i).name).c_str()) != 0) ++kernels;
-    }
-    text += fmt::format(", {} with kernels", kernels);
-  }
+  if (soft) text += fmt::format(", {} with kernels", kernels);
   return text;
 }
 

@@ -1,0 +1,182 @@
+#include "recorder/collector/record.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/installation.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+
+namespace acltape::cli {
+namespace {
+
+using wire::PayloadPolicy;
+
+// "aten,acl" -> LevelBits.
+uint32_t ParseLevels(const std::string& text) {
+  uint32_t levels = 0;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "aten") {
+      levels |= wire::kLevelAten;
+    } else if (word == "acl") {
+      levels |= wire::kLevelAcl;
+    } else {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("'{}' is no level; levels are aten and acl, joined by a comma.", word));
+    }
+  }
+  if (levels == 0) throw Error(ErrorKind::kUsage, "--level names no level; it takes aten,acl.");
+  return levels;
+}
+
+// "16M" -> bytes; binary units.
+uint64_t ParseBytes(const std::string& text) {
+  size_t used = 0;
+  uint64_t value = 0;
+  try {
+    value = std::stoull(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const std::string unit = text.substr(used);
+  const uint64_t scale = unit.empty()  ? 1
+                         : unit == "K" ? uint64_t{1} << 10
+                         : unit == "M" ? uint64_t{1} << 20
+                         : unit == "G" ? uint64_t{1} << 30
+                                       : 0;
+  if (used == 0 || scale == 0 || value == 0 || text[0] == '-') {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{}' is no size; write 65536, 64K, 16M or 1G.", text));
+  }
+  return value * scale;
+}
+
+class RecordCommand final : public Command {
+ public:
+  std::string Name() const override { return "record"; }
+  std::string Summary() const override {
+    return "Run a program and record what it dispatches into a trace";
+  }
+  std::string Examples() const override {
+    return "  acltape record -- python3 train.py --epochs 1\n"
+           "  acltape record -o t.db --payload all -- python3 bench/workloads/decoder.py\n"
+           "  acltape record --steps-from 'step*' --payload digest -- ./serve model.pt\n"
+           "The program's output and exit code are its own; the summary goes to stderr.";
+  }
+  bool TakesProgram() const override { return true; }
+  void SetProgram(std::vector<std::string> words) override { options_.command = std::move(words); }
+
+  void Declare(CLI::App& app) override {
+    options_.output = "acltape.db";
+    app.add_option("-o,--output", options_.output, "The trace to write")->capture_default_str();
+    AddChoice(app, "--payload", options_.payload,
+              {{"none", PayloadPolicy::kNone},
+               {"digest", PayloadPolicy::kDigest},
+               {"inputs", PayloadPolicy::kInputs},
+               {"all", PayloadPolicy::kAll}},
+              "Which tensor values to keep: none; a digest and statistics of every output; what a "
+              "replay needs; every output too");
+    app.add_option("--level", levels_, "What to record: aten, acl or both")->capture_default_str();
+    app.add_option("--steps-from", options_.steps_from,
+                   "Every user range of this name is a step; NAME* takes all that begin so "
+                   "(default: steps are found by their period)");
+    app.add_flag("!--no-composites", options_.composites,
+                 "Leave out enclosing calls, ranges and phases");
+    app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
+    app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
+        ->capture_default_str();
+    app.add_option("--threads", options_.slots, "Threads recorded at the same time")
+        ->check(AtLeast(1))
+        ->capture_default_str();
+    app.add_flag("--force", options_.overwrite, "Replace the trace when it exists");
+    app.add_flag("--quiet", quiet_, "No summary and no progress, only errors");
+    app.prefix_command();  // the program may come without "--"
+    app_ = &app;
+  }
+
+  int Run() override {
+    if (options_.command.empty()) {
+      options_.command = app_->remaining();
+      if (!options_.command.empty() && options_.command.front().front() == '-') {
+        throw Error(ErrorKind::kUsage, fmt::format("record has no option {}; `acltape record "
+                                                   "--help` lists what it takes.",
+                                                   options_.command.front()));
+      }
+    } else if (!app_->remaining().empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("'{}' before -- is no option of record; `acltape record --help` "
+                              "lists what it takes.",
+                              app_->remaining().front()));
+    }
+    if (options_.command.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "record needs a program: acltape record -o t.db -- python3 script.py.");
+    }
+    options_.levels = ParseLevels(levels_);
+    options_.ring_bytes = ParseBytes(ring_size_);
+    options_.agent_library = AgentLibrary();
+    options_.torch_plugin = TorchPlugin();
+    for (const std::string* library : {&options_.agent_library, &options_.torch_plugin}) {
+      if (!std::filesystem::exists(*library)) {
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("{} is not there; build it, `acltape doctor` says how.", *library));
+      }
+    }
+
+    const collector::RecordSummary summary = collector::Record(options_);
+    if (!quiet_) Say(summary);
+    if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
+    if (summary.signal != 0) return 128 + summary.signal;
+    if (summary.exit_code != 0) return summary.exit_code;
+    return summary.failure.empty() ? kExitFine : kExitDevice;
+  }
+
+ private:
+  void Say(const collector::RecordSummary& summary) const {
+    if (summary.signal != 0) {
+      fmt::print(stderr, "acltape: the program was killed by signal {} ({}).\n", summary.signal,
+                 strsignal(summary.signal));
+    } else if (summary.exit_code != 0) {
+      fmt::print(stderr, "acltape: the program failed with code {}.\n", summary.exit_code);
+    }
+    if ((options_.levels & wire::kLevelAten) != 0 && summary.torch_processes == 0) {
+      fmt::print(
+          stderr,
+          "acltape: there was no torch in it: no process of '{}' loaded libtorch, so nothing "
+          "was recorded at the aten level{}.\n",
+          options_.command.front(), summary.acl_processes > 0 ? "; the acl level was" : "");
+    }
+    for (const storage::LedgerEntry& entry : summary.ledger) {
+      if (entry.severity < storage::Severity::kNotice) continue;
+      fmt::print(stderr, "acltape: {}: {}{} ({}x){}{}\n", storage::SeverityName(entry.severity),
+                 entry.kind, entry.subject.empty() ? "" : " of " + entry.subject, entry.count,
+                 entry.cause.empty() ? "" : ": " + entry.cause,
+                 entry.remedy.empty() ? "" : "; " + entry.remedy);
+    }
+    fmt::print(stderr,
+               "acltape: {} holds {} calls, {} of them leaves, in {} ({}; {} of values kept; {})\n",
+               options_.output, summary.calls, summary.leaves, HumanBytes(summary.file_bytes),
+               summary.state, HumanBytes(summary.payload_bytes),
+               HumanNs(static_cast<double>(summary.wall_ns)));
+  }
+
+  collector::RecordOptions options_;
+  std::string levels_ = "aten,acl";
+  std::string ring_size_ = "16M";
+  bool quiet_ = false;
+  CLI::App* app_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRecordCommand() { return std::make_unique<RecordCommand>(); }
+
+}  // namespace acltape::cli

@@ -1,0 +1,89 @@
+"""What the end-to-end tests share: running acltape and reading what it says.
+
+The environment names what is tested: ACLTAPE_BINARY (the executable). Every failing check shows the
+command that was run and what it printed.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape"))
+WORKLOADS = os.path.join(SOURCE, "bench", "workloads")
+
+
+def find_torch_python():
+    candidates = [os.environ.get("ACLTAPE_PYTHON"), shutil.which("python3"), "/usr/bin/python3"]
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "-c", "import torch"], capture_output=True).returncode == 0:
+            return candidate
+    return None
+
+
+TORCH_PYTHON = find_torch_python()
+
+
+class Result:
+    def __init__(self, command, done):
+        self.command, self.code = command, done.returncode
+        self.out, self.err = done.stdout, done.stderr
+
+    def __str__(self):
+        return f"\n$ {' '.join(self.command)}\nexit code {self.code}\n{self.out}{self.err}"
+
+
+def run(*command, **options):
+    command = [str(word) for word in command]
+    return Result(command, subprocess.run(command, capture_output=True, text=True, **options))
+
+
+class CommandTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="acltape_cli_")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def script(self, text):
+        """A Python program of the test, as a file."""
+        path = self.path(f"{self.id().rsplit('.', 1)[-1]}.py")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def acltape(self, *words, code=0, **options):
+        result = run(BINARY, *words, **options)
+        self.assertEqual(result.code, code, result)
+        return result
+
+    def record(self, trace, *words, payload="inputs", code=0, options=()):
+        return self.acltape("record", "--force", "-o", trace, "--payload", payload, *options, "--",
+                            *words, code=code)
+
+    def json(self, *words, code=0):
+        return json.loads(self.acltape(*words, "--format", "json", code=code).out)
+
+    def assertSentence(self, result, *words):
+        """stderr is one line from acltape, without a trace of the inside, that says these words."""
+        lines = result.err.strip().splitlines()
+        self.assertEqual(len(lines), 1, result)
+        self.assertTrue(lines[0].startswith("acltape: "), result)
+        for word in words:
+            self.assertIn(word, lines[0], result)
+
+
+def main():
+    if TORCH_PYTHON is None:
+        sys.exit("the end-to-end tests need a python3 that imports torch; scripts/setup installs it")
+    unittest.main()
