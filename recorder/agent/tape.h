@@ -99,7 +99,7 @@ class Tape {
   uint64_t last_tick = 0;  // of the last call that ended; stamps what happens between calls
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
-  void* torch = nullptr;  // the plug-in's own state of this thread
+  void* spare_headers = nullptr;  // the plug-in's list of buffer headers to use again
   uint32_t slot_index = 0;
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };

@@ -22,7 +22,12 @@ void Release(void* context) {
   agent::Tape* tape = agent::CurrentTape();
   if (tape != nullptr && tape->process == header->process) RecordDeath(tape, *header);
   g_base_deleter(header->data);
-  std::free(header);
+  if (tape == nullptr) {
+    std::free(header);
+  } else {
+    header->data = tape->spare_headers;
+    tape->spare_headers = header;
+  }
 }
 
 class RecordingAllocator final : public c10::Allocator {
@@ -31,8 +36,12 @@ class RecordingAllocator final : public c10::Allocator {
     agent::Tape* tape = bytes != 0 ? agent::CurrentTape() : nullptr;
     if (tape == nullptr) return g_base->allocate(bytes);
     c10::DataPtr block = g_base->allocate(bytes);
-    void* memory = std::malloc(sizeof(BufferHeader));
-    if (memory == nullptr) return block;
+    void* memory = tape->spare_headers;
+    if (memory != nullptr) {
+      tape->spare_headers = static_cast<BufferHeader*>(memory)->data;
+    } else if ((memory = std::malloc(sizeof(BufferHeader))) == nullptr) {
+      return block;
+    }
     const c10::Device device = block.device();
     auto* header = new (memory) BufferHeader{};
     header->data = block.release_context();
@@ -73,6 +82,14 @@ void RecordDeath(agent::Tape* tape, const BufferHeader& header) {
   record->tick = tape->last_tick;
   record->call_id = tape->open_call;
   tape->End(total);
+}
+
+void FreeSpareHeaders(agent::Tape* tape) {
+  while (tape->spare_headers != nullptr) {
+    auto* header = static_cast<BufferHeader*>(tape->spare_headers);
+    tape->spare_headers = header->data;
+    std::free(header);
+  }
 }
 
 bool InstallAllocator() {

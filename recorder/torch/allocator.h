@@ -36,6 +36,9 @@ struct BufferHeader {
 void RecordBirth(agent::Tape* tape, const BufferHeader& header);
 void RecordDeath(agent::Tape* tape, const BufferHeader& header);
 
+// Frees the headers that a thread keeps for its next allocations.
+void FreeSpareHeaders(agent::Tape* tape);
+
 // Installs the allocator; false when the framework's allocator does not allow it.
 bool InstallAllocator();
 

@@ -16,39 +16,43 @@ std::byte* Put(std::byte* out, T value) {
   return out + sizeof(T);
 }
 
-// Room for `bytes` more signature bytes.
-std::byte* Grow(ThreadState& state, size_t bytes) {
-  const size_t used = state.signature.size();
-  state.signature.resize(used + bytes);
-  return state.signature.data() + used;
-}
-
 template <typename T>
 void Append(ThreadState& state, ArgumentTag tag, T value) {
-  std::byte* out = Put(Grow(state, 1 + sizeof(T)), tag);
-  Put(out, value);
+  std::byte* out = state.signature.Room(1 + sizeof(T));
+  state.signature.Advance(Put(Put(out, tag), value));
 }
 
-void AppendTag(ThreadState& state, ArgumentTag tag) { Put(Grow(state, 1), tag); }
+void AppendTag(ThreadState& state, ArgumentTag tag) {
+  state.signature.Advance(Put(state.signature.Room(1), tag));
+}
 
 void AppendText(ThreadState& state, ArgumentTag tag, const std::string& text) {
-  std::byte* out = Put(Grow(state, 5 + text.size()), tag);
+  std::byte* out = Put(state.signature.Room(5 + text.size()), tag);
   out = Put(out, static_cast<uint32_t>(text.size()));
   std::memcpy(out, text.data(), text.size());
+  state.signature.Advance(out + text.size());
 }
 
 template <typename Stored, typename Range>
 void AppendList(ThreadState& state, ArgumentTag tag, const Range& values) {
   const auto count = static_cast<uint32_t>(values.size());
-  std::byte* out = Put(Grow(state, 5 + sizeof(Stored) * count), tag);
+  std::byte* out = Put(state.signature.Room(5 + sizeof(Stored) * count), tag);
   out = Put(out, count);
   for (const auto& value : values) out = Put(out, static_cast<Stored>(value));
+  state.signature.Advance(out);
 }
+
+constexpr c10::DispatchKeySet kOpaqueKeys =
+    c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsrCPU,
+                         c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::MkldnnCPU});
 
 uint8_t FlagsOf(const at::Tensor& tensor) {
   uint8_t flags = 0;
   const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  if (impl->layout() != at::kStrided || !impl->has_storage()) flags |= wire::kTensorOpaque;
+  const c10::DispatchKeySet keys = impl->key_set();
+  if (keys.has_any(kOpaqueKeys) || impl->unsafe_storage().unsafeGetStorageImpl() == nullptr) {
+    flags |= wire::kTensorOpaque;
+  }
   if (impl->is_conj()) flags |= wire::kTensorConjugate;
   if (impl->is_neg()) flags |= wire::kTensorNegative;
   if (impl->is_wrapped_number()) flags |= wire::kTensorWrapped;
@@ -61,16 +65,17 @@ void AppendTensor(ThreadState& state, const at::Tensor& tensor) {
     AppendTag(state, ArgumentTag::kUndefinedTensor);
     return;
   }
+  const c10::StorageImpl* storage =
+      tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  const BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
   const auto slot = static_cast<uint16_t>(state.slots.size());
-  const BufferHeader* header =
-      tensor.has_storage() ? HeaderOf(tensor.storage().unsafeGetStorageImpl()) : nullptr;
   state.slots.push_back(header != nullptr ? header->buffer_id : 0);
-  EncodeTensor(tensor, slot, Grow(state, TensorEncodingBytes(tensor.dim())));
+  std::byte* out = state.signature.Room(TensorEncodingBytes(tensor.dim()));
+  state.signature.Advance(EncodeTensor(tensor, slot, out));
 }
 
 void AppendTensors(ThreadState& state, const c10::List<c10::IValue>& list) {
-  std::byte* out = Put(Grow(state, 5), ArgumentTag::kTensorList);
-  Put(out, static_cast<uint32_t>(list.size()));
+  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(list.size()));
   for (const c10::IValue& element : list) {
     if (element.isTensor()) {
       AppendTensor(state, element.toTensor());
@@ -110,23 +115,26 @@ bool IsListOfTensors(const c10::IValue& value) {
 
 std::byte* EncodeTensor(const at::Tensor& tensor, uint16_t slot, std::byte* out) {
   const uint8_t flags = FlagsOf(tensor);
-  const auto rank = static_cast<uint8_t>(tensor.dim());
-  const auto item = static_cast<int64_t>(tensor.itemsize());
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::IntArrayRef sizes = impl->sizes();
+  const size_t rank = sizes.size();
   const bool opaque = (flags & wire::kTensorOpaque) != 0;
+  const caffe2::TypeMeta type = impl->dtype();
   out = Put(out, ArgumentTag::kTensor);
-  out = Put(out, static_cast<uint8_t>(tensor.scalar_type()));
-  out = Put(out, rank);
+  out = Put(out, static_cast<uint8_t>(c10::typeMetaToScalarType(type)));
+  out = Put(out, static_cast<uint8_t>(rank));
   out = Put(out, flags);
   out = Put(out, slot);
-  out = Put(out, opaque ? int64_t{0} : tensor.storage_offset() * item);
-  std::memcpy(out, tensor.sizes().data(), 8 * size_t{rank});
-  out += 8 * size_t{rank};
+  out = Put(out,
+            opaque ? int64_t{0} : impl->storage_offset() * static_cast<int64_t>(type.itemsize()));
+  for (size_t i = 0; i < rank; ++i) out = Put(out, sizes[i]);
   if (opaque) {
-    std::memset(out, 0, 8 * size_t{rank});
-  } else {
-    std::memcpy(out, tensor.strides().data(), 8 * size_t{rank});
+    for (size_t i = 0; i < rank; ++i) out = Put(out, int64_t{0});
+    return out;
   }
-  return out + 8 * size_t{rank};
+  const c10::IntArrayRef strides = impl->strides();
+  for (size_t i = 0; i < rank; ++i) out = Put(out, strides[i]);
+  return out;
 }
 
 void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning meaning) {
@@ -154,8 +162,8 @@ void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning mea
     AppendText(state, ArgumentTag::kDevice, value.toDevice().str());
   } else if (value.isComplexDouble()) {
     const auto number = value.toComplexDouble();
-    std::byte* out = Put(Grow(state, 17), ArgumentTag::kComplex);
-    Put(Put(out, number.real()), number.imag());
+    std::byte* out = Put(state.signature.Room(17), ArgumentTag::kComplex);
+    state.signature.Advance(Put(Put(out, number.real()), number.imag()));
   } else {
     AppendText(state, ArgumentTag::kOther, value.tagKind());
   }

@@ -80,7 +80,7 @@ void RecordLeaf(ThreadState& state, const c10::OperatorHandle& op, c10::Dispatch
     c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKeySet({kLeafKey, kCompositeKey})};
   } in_leaf(state);
 
-  state.signature.clear();
+  state.signature.Clear();
   state.slots.clear();
   const size_t count = info.arguments.size();
   const size_t first = stack->size() - count;

@@ -16,23 +16,31 @@ namespace acltape::torch_plugin {
 
 namespace {
 
-thread_local std::unique_ptr<ThreadState> t_state;
+// The pointer is what the hot path reads: static TLS without a constructor. The owner frees it.
+__attribute__((tls_model("initial-exec"))) thread_local ThreadState* t_state = nullptr;
+struct Owner {
+  std::unique_ptr<ThreadState> state;
+  ~Owner() {
+    if (state != nullptr) FreeSpareHeaders(state->tape);
+    t_state = nullptr;
+  }
+};
+thread_local Owner t_owner;
 
 ThreadState* MakeThreadState() {
   agent::Tape* tape = agent::CurrentTape();
   if (tape == nullptr) return nullptr;
-  t_state = std::make_unique<ThreadState>(tape);
+  t_owner.state = std::make_unique<ThreadState>(tape);
+  t_state = t_owner.state.get();
   t_state->begin_ns = wire::MonotonicNs();
-  return t_state.get();
+  return t_state;
 }
 
 }  // namespace
 
 ThreadState* CurrentThread() {
-  ThreadState* state = t_state.get();
-  if (__builtin_expect(state != nullptr && agent::CurrentTape() == state->tape, 1)) {
-    return state;
-  }
+  ThreadState* state = t_state;
+  if (__builtin_expect(state != nullptr && agent::CurrentTape() == state->tape, 1)) return state;
   return MakeThreadState();
 }
 

@@ -26,6 +26,29 @@ struct Frame {
 // True while the autograd engine runs a backward pass on this thread.
 bool InBackwardPass();
 
+// Bytes of the signature that is being written; keeps its memory between calls.
+class SignatureBuffer {
+ public:
+  SignatureBuffer() : bytes_(4096), cursor_(bytes_.data()) {}
+  void Clear() { cursor_ = bytes_.data(); }
+  // Room for `bytes` more bytes at the end.
+  std::byte* Room(size_t bytes) {
+    const size_t used = size();
+    if (__builtin_expect(used + bytes > bytes_.size(), 0)) {
+      bytes_.resize(2 * (used + bytes));
+      cursor_ = bytes_.data() + used;
+    }
+    return cursor_;
+  }
+  void Advance(std::byte* end) { cursor_ = end; }
+  const std::byte* data() const { return bytes_.data(); }
+  size_t size() const { return static_cast<size_t>(cursor_ - bytes_.data()); }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::byte* cursor_;
+};
+
 struct ThreadState {
   explicit ThreadState(agent::Tape* tape) : tape(tape), op_rows(1024) {}
 
@@ -62,7 +85,7 @@ struct ThreadState {
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed
   uint64_t begin_ns = 0;
   int reported_threads = 0;  // last intra-op thread count that was sent
-  std::vector<std::byte> signature;
+  SignatureBuffer signature;
   std::vector<uint64_t> slots;
 
   wire::Phase phase() const {
