@@ -28,36 +28,40 @@ std::string NodeStem(const storage::Op& op) {
   return stem;
 }
 
-// Names of the arguments that a schema puts after "*": only these go to kwargs.
-std::set<std::string> KeywordOnly(const std::string& schema) {
-  std::set<std::string> names;
+// The arguments of a schema, in order; its returns come after them in a call's arguments.
+struct SchemaArgument {
+  std::string name;
+  bool keyword_only;  // after "*": goes to kwargs
+};
+
+std::vector<SchemaArgument> ParseSchema(const std::string& schema) {
+  std::vector<SchemaArgument> arguments;
   const size_t open = schema.find('(');
   const size_t arrow = schema.rfind(") ->");
-  if (open == std::string::npos || arrow == std::string::npos) return names;
-  const size_t star = schema.find("*,", open);
-  if (star == std::string::npos || star > arrow) return names;
-  // Each piece is "Type name" or "Type name=default"; commas inside brackets belong to a type or a
-  // default.
+  if (open == std::string::npos || arrow == std::string::npos) return arguments;
+  // Each piece is "Type name", "Type name=default" or "*"; commas inside brackets belong to a type
+  // or a default.
+  bool keyword_only = false;
   std::string piece;
   int depth = 0;
-  const auto finish = [&] {
-    const std::string declaration = piece.substr(0, piece.find('='));
-    const size_t space = declaration.rfind(' ');
-    if (space != std::string::npos) names.insert(declaration.substr(space + 1));
-    piece.clear();
-  };
-  for (size_t i = star + 2; i < arrow; ++i) {
+  for (size_t i = open + 1; i <= arrow; ++i) {
     const char c = schema[i];
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (c == ',' && depth == 0) {
-      finish();
-    } else {
+    if (i != arrow && (c != ',' || depth != 0)) {
+      if (c == '(' || c == '[') ++depth;
+      if (c == ')' || c == ']') --depth;
       piece += c;
+      continue;
     }
+    const std::string declaration = piece.substr(0, piece.find('='));
+    const size_t space = declaration.find_last_of(' ');
+    if (declaration.substr(space + 1) == "*") {
+      keyword_only = true;
+    } else if (!declaration.empty()) {
+      arguments.push_back({declaration.substr(space + 1), keyword_only});
+    }
+    piece.clear();
   }
-  finish();
-  return names;
+  return arguments;
 }
 
 class Builder {
@@ -67,19 +71,20 @@ class Builder {
   void AddLeaf(const storage::Call& call) {
     const storage::Op& op = reader_.GetOp(call.op_id);
     const std::vector<Argument> arguments = reader_.Arguments(call);
-    const std::set<std::string> keyword_only = KeywordOnly(op.schema);
+    const std::vector<SchemaArgument> schema = ParseSchema(op.schema);
     FxNode node;
     node.call_id = call.call_id;
     node.opcode = "call_function";
     node.target = op.FullName();
     for (const Argument& argument : arguments) {
-      if (argument.direction == Direction::kOut) continue;
-      if (keyword_only.count(argument.name) != 0) {
-        if (argument.kind != ValueKind::kNone) {
-          Append(node.kwargs, argument.name + "=" + Shown(argument));
-        }
-      } else {
+      const auto position = static_cast<size_t>(argument.position);
+      if (position >= schema.size()) {
+        // A return, or an op whose schema the trace does not have.
+        if (argument.direction != Direction::kOut) Append(node.args, Shown(argument));
+      } else if (!schema[position].keyword_only) {
         Append(node.args, Shown(argument));
+      } else if (argument.kind != ValueKind::kNone) {
+        Append(node.kwargs, argument.name + "=" + Shown(argument));
       }
     }
     node.name = Fresh(NodeStem(op));
