@@ -33,7 +33,7 @@ void RemoveTraceFiles(const std::string& path) {
 
 // Refuses or makes way, and finds out before anything else whether the file can be created, so that
 // the sentence can say why not.
-const std::string& ClaimPath(const std::string& path, bool overwrite) {
+void ClaimPath(const std::string& path, bool overwrite) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
@@ -54,7 +54,14 @@ const std::string& ClaimPath(const std::string& path, bool overwrite) {
                 fmt::format("cannot create '{}' ({})", path, std::strerror(errno)));
   }
   close(file);
-  return path;
+}
+
+bool MakeEmptyTrace(Database& database) {
+  database.Execute(
+      "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+      "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=1024; PRAGMA temp_store=MEMORY;");
+  CreateSchema(database);
+  return true;
 }
 
 std::string OpKey(const Op& op) {
@@ -83,14 +90,7 @@ std::string LayoutKey(const Layout& layout) {
 
 struct Writer::State_ {
   State_(const std::string& file, const Options& wanted)
-      : path(ClaimPath(file, wanted.overwrite)),
-        options(wanted),
-        database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {
-    database.Execute(
-        "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
-        "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=1024; PRAGMA temp_store=MEMORY;"
-        "PRAGMA trusted_schema=ON;");
-    CreateSchema(database);
+      : path(file), options(wanted), database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {
     Reserve();
   }
 
@@ -145,6 +145,7 @@ struct Writer::State_ {
   std::string path;
   Options options;
   Database database;
+  const bool has_schema = MakeEmptyTrace(database);  // before the statements that need it
   bool open_transaction = false;
   bool finished = false;
   int64_t pending_rows = 0;
@@ -177,8 +178,14 @@ struct Writer::State_ {
                        "DO UPDATE SET count = count + excluded.count"};
 };
 
-Writer::Writer(const std::string& path, const Options& options)
-    : state_(std::make_unique<State_>(path, options)) {
+Writer::Writer(const std::string& path, const Options& options) {
+  ClaimPath(path, options.overwrite);
+  try {
+    state_ = std::make_unique<State_>(path, options);
+  } catch (const Error&) {
+    RemoveTraceFiles(path);
+    throw;
+  }
   SetMeta("schema_version", std::to_string(kSchemaVersion));
   SetMeta("state", "recording");
   SetMeta("base_ns", std::to_string(options.base_ns));

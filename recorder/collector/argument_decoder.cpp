@@ -1,0 +1,212 @@
+#include "recorder/collector/argument_decoder.h"
+
+namespace acltape::collector {
+namespace {
+
+using storage::ValueKind;
+using wire::ArgumentTag;
+
+// Reads from the front of a range and remembers when it ran out.
+class Source {
+ public:
+  explicit Source(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T Take() {
+    T value{};
+    if (bytes_.size() < sizeof(T)) {
+      failed_ = true;
+      bytes_ = {};
+      return value;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
+    return value;
+  }
+  std::string_view TakeText() {
+    const auto length = Take<uint32_t>();
+    if (failed_ || bytes_.size() < length) {
+      failed_ = true;
+      return {};
+    }
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), length);
+    bytes_ = bytes_.subspan(length);
+    return text;
+  }
+  // A count of elements of at least `element_bytes` bytes each, so that memory is never taken for
+  // elements that cannot be there.
+  uint32_t TakeCount(size_t element_bytes) {
+    const auto count = Take<uint32_t>();
+    if (failed_ || bytes_.size() / element_bytes < count) {
+      failed_ = true;
+      return 0;
+    }
+    return count;
+  }
+  void Fail() { failed_ = true; }
+  bool failed() const { return failed_; }
+  bool empty() const { return bytes_.empty(); }
+  size_t size() const { return bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool failed_ = false;
+};
+
+void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) {
+  storage::Layout layout;
+  layout.dtype = static_cast<storage::DType>(source.Take<uint8_t>());
+  const auto rank = source.Take<uint8_t>();
+  layout.flags = source.Take<uint8_t>();
+  const auto slot = source.Take<uint16_t>();
+  layout.byte_offset = source.Take<int64_t>();
+  if (source.failed() || slot >= slot_count || source.size() < size_t{16} * rank) {
+    source.Fail();
+    return;
+  }
+  for (int d = 0; d < rank; ++d) layout.shape.push_back(source.Take<int64_t>());
+  for (int d = 0; d < rank; ++d) layout.strides.push_back(source.Take<int64_t>());
+  argument.layouts.push_back(std::move(layout));
+  argument.value.tensors.push_back(
+      {int64_t{slot} + 1, static_cast<int64_t>(argument.layouts.size())});
+}
+
+template <typename Stored, typename Element>
+void TakeList(Source& source, ValueKind kind, std::vector<Element>& out,
+              DecodedArgument& argument) {
+  argument.value.kind = kind;
+  const uint32_t count = source.TakeCount(sizeof(Stored));
+  out.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) out.push_back(source.Take<Stored>());
+}
+
+void TakeTensorList(Source& source, uint32_t slot_count, DecodedArgument& argument) {
+  argument.value.kind = ValueKind::kTensorList;
+  const uint32_t count = source.TakeCount(1);
+  for (uint32_t i = 0; i < count && !source.failed(); ++i) {
+    switch (source.Take<ArgumentTag>()) {
+      case ArgumentTag::kTensor:
+        TakeTensor(source, slot_count, argument);
+        break;
+      case ArgumentTag::kNone:
+      case ArgumentTag::kUndefinedTensor:
+        argument.value.tensors.push_back({0, 0});
+        break;
+      default:
+        source.Fail();
+    }
+  }
+}
+
+void TakeArgument(Source& source, uint32_t slot_count, DecodedArgument& argument) {
+  storage::Argument& value = argument.value;
+  const auto tag = source.Take<ArgumentTag>();
+  switch (tag) {
+    case ArgumentTag::kNone:
+      value.kind = ValueKind::kNone;
+      break;
+    case ArgumentTag::kTensor:
+      value.kind = ValueKind::kTensor;
+      TakeTensor(source, slot_count, argument);
+      break;
+    case ArgumentTag::kUndefinedTensor:
+      value.kind = ValueKind::kTensor;
+      value.tensors.push_back({0, 0});
+      break;
+    case ArgumentTag::kTensorList:
+      TakeTensorList(source, slot_count, argument);
+      break;
+    case ArgumentTag::kInt:
+      value.kind = ValueKind::kInt;
+      value.integer = source.Take<int64_t>();
+      break;
+    case ArgumentTag::kReal:
+      value.kind = ValueKind::kReal;
+      value.real = source.Take<double>();
+      break;
+    case ArgumentTag::kBool:
+      value.kind = ValueKind::kBool;
+      value.integer = source.Take<uint8_t>() != 0 ? 1 : 0;
+      break;
+    case ArgumentTag::kText:
+      value.kind = ValueKind::kText;
+      value.text = source.TakeText();
+      break;
+    case ArgumentTag::kIntList:
+      TakeList<int64_t>(source, ValueKind::kIntList, value.integers, argument);
+      break;
+    case ArgumentTag::kRealList:
+      TakeList<double>(source, ValueKind::kRealList, value.reals, argument);
+      break;
+    case ArgumentTag::kBoolList:
+      TakeList<uint8_t>(source, ValueKind::kBoolList, value.integers, argument);
+      break;
+    case ArgumentTag::kDtype:
+      value.kind = ValueKind::kDtype;
+      value.integer = source.Take<uint8_t>();
+      break;
+    case ArgumentTag::kDevice:
+      value.kind = ValueKind::kDevice;
+      value.text = source.TakeText();
+      break;
+    case ArgumentTag::kMemoryFormat:
+      value.kind = ValueKind::kMemoryFormat;
+      value.integer = source.Take<int64_t>();
+      break;
+    case ArgumentTag::kLayout:
+      value.kind = ValueKind::kLayout;
+      value.integer = source.Take<int64_t>();
+      break;
+    case ArgumentTag::kComplex:
+      value.kind = ValueKind::kComplex;
+      value.reals.push_back(source.Take<double>());
+      value.reals.push_back(source.Take<double>());
+      break;
+    case ArgumentTag::kOther:
+      value.kind = ValueKind::kOther;
+      value.text = source.TakeText();
+      break;
+    default:
+      source.Fail();
+  }
+}
+
+}  // namespace
+
+RecordBytes FirstRecord(std::span<const std::byte> bytes) {
+  wire::RecordHeader header;
+  if (bytes.size() < sizeof(header)) return {};
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.bytes < sizeof(header) || header.bytes % 8 != 0 || header.bytes > bytes.size()) {
+    return {};
+  }
+  return bytes.first(header.bytes);
+}
+
+bool SplitTexts(std::span<const std::byte> bytes, std::string_view* texts, size_t count) {
+  const char* at = reinterpret_cast<const char*>(bytes.data());
+  size_t left = bytes.size();
+  for (size_t i = 0; i < count; ++i) {
+    const void* end = left == 0 ? nullptr : std::memchr(at, 0, left);
+    if (end == nullptr) return false;
+    const size_t length = static_cast<size_t>(static_cast<const char*>(end) - at);
+    texts[i] = std::string_view(at, length);
+    at += length + 1;
+    left -= length + 1;
+  }
+  return true;
+}
+
+bool DecodeArguments(std::span<const std::byte> bytes, uint32_t slot_count,
+                     std::vector<DecodedArgument>* arguments) {
+  Source source(bytes);
+  while (!source.empty()) {
+    DecodedArgument argument;
+    TakeArgument(source, slot_count, argument);
+    if (source.failed()) return false;
+    arguments->push_back(std::move(argument));
+  }
+  return true;
+}
+
+}  // namespace acltape::collector

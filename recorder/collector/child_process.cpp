@@ -1,0 +1,159 @@
+#include "recorder/collector/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+extern char** environ;
+
+namespace acltape::collector {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+// Signals that arrived and are to be passed on, one bit each.
+std::atomic<unsigned> g_pending{0};
+struct sigaction g_before[std::size(kSignals)];
+
+void OnSignal(int number, siginfo_t* info, void*) {
+  // What the terminal sends, it sends to the whole group: the program has it already.
+  if (info != nullptr && info->si_code == SI_KERNEL) return;
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    if (kSignals[i] == number) g_pending.fetch_or(1u << i);
+  }
+}
+
+[[noreturn]] void CannotRun(const std::string& name, int number) {
+  throw Error(ErrorKind::kUsage,
+              fmt::format("cannot run '{}' ({})", name,
+                          number == ENOENT ? "no such program" : std::strerror(number)));
+}
+
+int WhyNotExecutable(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
+  return access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+std::string_view NameOf(std::string_view assignment) {
+  return assignment.substr(0, assignment.find('='));
+}
+
+}  // namespace
+
+std::string FindProgram(const std::string& name) {
+  if (name.empty()) CannotRun(name, ENOENT);
+  if (name.find('/') != std::string::npos) {
+    const int number = WhyNotExecutable(name);
+    if (number != 0) CannotRun(name, number);
+    return name;
+  }
+  const char* variable = std::getenv("PATH");
+  const std::string path = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  int reason = ENOENT;
+  for (size_t begin = 0; begin <= path.size();) {
+    size_t end = path.find(':', begin);
+    if (end == std::string::npos) end = path.size();
+    const std::string folder = end == begin ? "." : path.substr(begin, end - begin);
+    const std::string file = folder + "/" + name;
+    const int number = WhyNotExecutable(file);
+    if (number == 0) return file;
+    if (number == EACCES) reason = EACCES;
+    begin = end + 1;
+  }
+  CannotRun(name, reason);
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command,
+                           const std::vector<std::string>& environment) {
+  // Everything that allocates happens before the fork.
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::vector<char*> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    bool replaced = false;
+    for (const std::string& added : environment) replaced |= NameOf(added) == NameOf(*entry);
+    if (!replaced) variables.push_back(*entry);
+  }
+  for (const std::string& added : environment) {
+    variables.push_back(const_cast<char*>(added.c_str()));
+  }
+  variables.push_back(nullptr);
+
+  // The child reports a failed exec through this pipe; a successful one closes it.
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("cannot start a program ({})", std::strerror(errno)));
+  }
+  g_pending.store(0);
+  struct sigaction action = {};
+  action.sa_sigaction = OnSignal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], nullptr, &g_before[i]);
+    // A signal that nohup or a shell had ignored stays ignored.
+    if (g_before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
+
+  pid_ = fork();
+  if (pid_ == 0) {
+    // exec resets handlers to the default and keeps ignored signals ignored: as it was before.
+    execvpe(arguments[0], arguments.data(), variables.data());
+    const int number = errno;
+    static_cast<void>(!write(report[1], &number, sizeof(number)));
+    _exit(127);
+  }
+  const int fork_error = errno;
+  close(report[1]);
+  int number = 0;
+  ssize_t bytes = 0;
+  if (pid_ > 0) {
+    do {
+      bytes = read(report[0], &number, sizeof(number));
+    } while (bytes < 0 && errno == EINTR);
+  }
+  close(report[0]);
+  if (pid_ > 0 && bytes != sizeof(number)) return;
+
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
+  if (pid_ > 0) CannotRun(command[0], number);
+  throw Error(ErrorKind::kDevice,
+              fmt::format("cannot start a process ({})", std::strerror(fork_error)));
+}
+
+ChildProcess::~ChildProcess() {
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
+}
+
+bool ChildProcess::HasEnded() {
+  if (ended_) return true;
+  const unsigned pending = g_pending.exchange(0);
+  for (size_t i = 0; pending != 0 && i < std::size(kSignals); ++i) {
+    if ((pending & (1u << i)) != 0) kill(pid_, kSignals[i]);
+  }
+  int status = 0;
+  const pid_t waited = waitpid(pid_, &status, WNOHANG);
+  if (waited == 0 || (waited < 0 && errno == EINTR)) return false;
+  ended_ = true;
+  if (waited < 0) return true;  // someone else reaped it; its code is unknown
+  if (WIFSIGNALED(status)) {
+    signal_ = WTERMSIG(status);
+  } else {
+    exit_code_ = WEXITSTATUS(status);
+  }
+  return true;
+}
+
+}  // namespace acltape::collector

@@ -1,0 +1,44 @@
+// The recorded program as a child process: started as execvp would, with the collector's standard
+// streams, and waited for. While one exists, signals that would end the collector are held off and
+// passed on (see record.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+
+namespace acltape::collector {
+
+// The file that execvp would run. Error kUsage when there is none or it cannot be executed.
+std::string FindProgram(const std::string& name);
+
+class ChildProcess {
+ public:
+  // `environment` ("NAME=value") is added to this process's, replacing equal names.
+  // Error kUsage when the program cannot be run.
+  ChildProcess(const std::vector<std::string>& command,
+               const std::vector<std::string>& environment);
+  // Restores the signals. The child must have ended.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Passes signals on and, without waiting, looks whether the child has ended.
+  bool HasEnded();
+
+  pid_t pid() const { return pid_; }
+  int exit_code() const { return exit_code_; }  // once ended, when signal() is 0
+  int signal() const { return signal_; }        // that killed it, else 0
+
+ private:
+  pid_t pid_ = -1;
+  bool ended_ = false;
+  int exit_code_ = 0;
+  int signal_ = 0;
+};
+
+}  // namespace acltape::collector

@@ -1,0 +1,398 @@
+#include "recorder/collector/record.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "recorder/collector/arena_owner.h"
+#include "recorder/collector/child_process.h"
+#include "recorder/collector/slot_drain.h"
+#include "recorder/collector/trace_builder.h"
+#include "recorder/wire/clock.h"
+#include "storage/json_text.h"
+#include "storage/reader.h"
+#include "storage/writer.h"
+
+namespace acltape::collector {
+namespace {
+
+using storage::Severity;
+
+constexpr int64_t kMillisecond = 1000000;
+
+int64_t Now() { return static_cast<int64_t>(wire::MonotonicNs()); }
+
+int64_t WallNs() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+void Sleep(int64_t ns) {
+  const timespec pause{0, static_cast<long>(ns)};
+  nanosleep(&pause, nullptr);
+}
+
+// Shows recorded threads that the collector lives, even while it compresses a large payload.
+class Heartbeat {
+ public:
+  explicit Heartbeat(wire::ArenaHeader& header)
+      : thread_([this, &header] {
+          while (!stop_.load(std::memory_order_relaxed)) {
+            header.heartbeat.fetch_add(1, std::memory_order_relaxed);
+            std::this_thread::sleep_for(std::chrono::milliseconds(25));
+          }
+        }) {}
+  ~Heartbeat() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+  }
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+std::string CommandText(const std::vector<std::string>& command) {
+  std::string text = "[";
+  for (const std::string& word : command) {
+    if (text.size() > 1) text += ',';
+    storage::AppendQuoted(text, word);
+  }
+  text += ']';
+  return text;
+}
+
+std::string CpuName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "";
+}
+
+// Variables that change what a program computes or how fast, as a JSON object.
+std::string EnvironmentText() {
+  static constexpr const char* kNames[] = {"OMP_NUM_THREADS",
+                                           "MKL_NUM_THREADS",
+                                           "OPENBLAS_NUM_THREADS",
+                                           "TASK_QUEUE_ENABLE",
+                                           "ASCEND_TOOLKIT_HOME",
+                                           "ASCEND_HOME_PATH",
+                                           "ASCEND_LAUNCH_BLOCKING",
+                                           "ASCEND_VISIBLE_DEVICES",
+                                           "ASCEND_RT_VISIBLE_DEVICES",
+                                           "ACL_DEVICE_SYNC_TIMEOUT",
+                                           "PYTORCH_NPU_ALLOC_CONF",
+                                           "LD_LIBRARY_PATH",
+                                           "LD_PRELOAD",
+                                           "PYTHONPATH",
+                                           "RANK",
+                                           "WORLD_SIZE",
+                                           "LOCAL_RANK"};
+  std::string text = "{";
+  for (const char* name : kNames) {
+    const char* value = std::getenv(name);
+    if (value == nullptr) continue;
+    if (text.size() > 1) text += ',';
+    storage::AppendQuoted(text, name);
+    text += ':';
+    storage::AppendQuoted(text, value);
+  }
+  text += '}';
+  return text;
+}
+
+std::string_view PolicyName(wire::PayloadPolicy policy) {
+  static constexpr std::string_view kNames[] = {"none", "digest", "inputs", "all"};
+  return kNames[static_cast<size_t>(policy) % 4];
+}
+
+void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
+  utsname host{};
+  uname(&host);
+  char folder[4096] = "";
+  if (getcwd(folder, sizeof(folder)) == nullptr) folder[0] = '\0';
+  const bool aten = (options.levels & wire::kLevelAten) != 0;
+  const bool acl = (options.levels & wire::kLevelAcl) != 0;
+  writer.SetMeta("acltape_version", ACLTAPE_VERSION);
+  writer.SetMeta("command", CommandText(options.command));
+  writer.SetMeta("cwd", folder);
+  writer.SetMeta("host", host.nodename);
+  writer.SetMeta("system", fmt::format("{} {} {}", host.sysname, host.release, host.machine));
+  writer.SetMeta("cpu", CpuName());
+  writer.SetMeta("cpu_count", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+  writer.SetMeta("environment", EnvironmentText());
+  writer.SetMeta("begin_wall_ns", std::to_string(WallNs()));
+  writer.SetMeta("payload", std::string(PolicyName(options.payload)));
+  writer.SetMeta("levels", aten && acl ? "aten,acl" : aten ? "aten" : acl ? "acl" : "");
+  std::string recorder =
+      fmt::format(R"({{"composites":{},"modules":{},"ring_bytes":{},"slots":{},"steps_from":)",
+                  options.composites, options.modules, options.ring_bytes, options.slots);
+  storage::AppendQuoted(recorder, options.steps_from);
+  writer.SetMeta("recorder", recorder + "}");
+  writer.AddQuirk("frame_time_at_begin",
+                  "the begin of an enclosing call is when it was entered, its row is written when "
+                  "its first leaf ran");
+  writer.AddQuirk("overwriting_is_out",
+                  "self of operators that only overwrite it (copy_, fill_, zero_, random fills) "
+                  "has direction out, not inout");
+  writer.AddQuirk("batch_norm_writes_statistics",
+                  "running_mean and running_var of native_batch_norm have direction inout, in "
+                  "evaluation too");
+  writer.Commit();
+}
+
+std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const ArenaOwner& arena) {
+  std::vector<std::string> environment = options.environment;
+  environment.push_back(fmt::format("{}={}", wire::kArenaVariable, arena.path()));
+  if (!options.torch_plugin.empty()) {
+    environment.push_back("ACLTAPE_TORCH_PLUGIN=" + options.torch_plugin);
+  }
+  if (!options.agent_library.empty()) {
+    const char* before = std::getenv("LD_PRELOAD");
+    environment.push_back(before == nullptr || *before == '\0'
+                              ? "LD_PRELOAD=" + options.agent_library
+                              : "LD_PRELOAD=" + options.agent_library + ":" + before);
+  }
+  return environment;
+}
+
+// One recording, from the moment that the program runs.
+class Recording {
+ public:
+  Recording(const RecordOptions& options, ArenaOwner& arena, storage::Writer& writer,
+            ChildProcess& child)
+      : options_(options),
+        arena_(arena),
+        writer_(writer),
+        child_(child),
+        trace_(writer, arena, options.steps_from),
+        drain_(arena, trace_),
+        begin_(Now()) {}
+
+  RecordSummary Run();
+
+ private:
+  void DrainUntilEnd();
+  void DrainRest();
+  void Tick(int64_t now);
+  size_t Round();
+  void Fail(const Error& error);
+  void Close(RecordSummary& summary);
+
+  const RecordOptions& options_;
+  ArenaOwner& arena_;
+  storage::Writer& writer_;
+  ChildProcess& child_;
+  TraceBuilder trace_;
+  SlotDrain drain_;
+  int64_t begin_;
+  int64_t last_tick_ = 0;
+  int64_t last_commit_ = 0;
+  int64_t last_living_ = 0;
+  bool outlived_ = false;
+  std::string failure_;
+};
+
+// The trace cannot be written any more. The program runs on as if nothing was: its agents stop, and
+// what they still send is thrown away.
+void Recording::Fail(const Error& error) {
+  if (!failure_.empty()) return;
+  failure_ = error.what();
+  arena_.header().stop.store(1);
+  drain_.Discard();
+  writer_.FinishAfterFailure({"recording_stopped", Severity::kDataLoss, 1, "trace", failure_,
+                              "make room, or record fewer values (--payload none)"});
+}
+
+size_t Recording::Round() {
+  try {
+    return drain_.Round();
+  } catch (const Error& error) {
+    Fail(error);
+  } catch (const std::exception& error) {
+    Fail(Error(ErrorKind::kDevice, fmt::format("recording stopped: {}", error.what())));
+  }
+  return 0;
+}
+
+void Recording::Tick(int64_t now) {
+  if (now - last_tick_ < 100 * kMillisecond) return;
+  last_tick_ = now;
+  if (now - last_living_ >= 250 * kMillisecond) {
+    last_living_ = now;
+    drain_.CheckLiving();
+  }
+  if (failure_.empty() && now - last_commit_ >= 1000 * kMillisecond) {
+    last_commit_ = now;
+    try {
+      trace_.buffers().WriteLiving();
+      writer_.Commit();
+    } catch (const Error& error) {
+      Fail(error);
+    }
+  }
+  if (options_.progress) {
+    options_.progress({trace_.calls(), trace_.leaves(),
+                       failure_.empty() ? writer_.payload_bytes() : 0, now - begin_});
+  }
+}
+
+void Recording::DrainUntilEnd() {
+  // With little to do the collector sleeps, so that a busy machine is the program's: a ring holds
+  // tens of milliseconds of the fastest producer.
+  constexpr size_t kMuch = 256 << 10;
+  int64_t pause = 200000;
+  for (;;) {
+    const size_t drained = Round();
+    if (child_.HasEnded()) return;
+    Tick(Now());
+    if (drained >= kMuch) continue;
+    pause = drained > 0 ? 500000 : std::min<int64_t>(pause * 2, 2 * kMillisecond);
+    Sleep(pause);
+  }
+}
+
+// The program has ended; processes it started may still run.
+void Recording::DrainRest() {
+  const int64_t deadline = Now() + options_.outlive_ms * kMillisecond;
+  for (;;) {
+    drain_.CheckLiving();
+    while (Round() > 0) {
+    }
+    if (drain_.LivingSlots() == 0) return;
+    if (Now() >= deadline) {
+      outlived_ = true;
+      arena_.header().stop.store(1);
+      while (Round() > (64u << 10)) {
+      }
+      return;
+    }
+    Tick(Now());
+    Sleep(kMillisecond);
+  }
+}
+
+void Recording::Close(RecordSummary& summary) {
+  const wire::ArenaHeader& header = arena_.header();
+  drain_.FinishAll();
+  if (outlived_) {
+    trace_.Note(Severity::kDataLoss, "process_outlived", "processes",
+                "a process that the program started was still running when recording ended",
+                "wait in the program for the processes that it starts");
+  }
+  const uint64_t without_slot = header.threads_without_slot.load();
+  if (without_slot > 0) {
+    trace_.Note(Severity::kDataLoss, "threads_without_slot", "threads",
+                fmt::format("more than {} threads at a time, the others were not recorded",
+                            header.slot_count),
+                "record with more slots", static_cast<int64_t>(without_slot));
+  }
+  if (header.torch_processes.load() == 0 && header.acl_processes.load() == 0) {
+    trace_.Note(Severity::kNotice, "no_operators", options_.command[0],
+                "the program loaded neither libtorch nor an ACL library",
+                "check that the command runs the program that was meant, dynamically linked");
+  }
+  if (child_.signal() != 0) {
+    trace_.Note(Severity::kNotice, "program_killed", options_.command[0],
+                fmt::format("signal {} ended the program", child_.signal()),
+                "the trace holds every call that was complete");
+  }
+  trace_.Finish();
+  writer_.SetMeta("exit_code", std::to_string(child_.exit_code()));
+  writer_.SetMeta("signal", std::to_string(child_.signal()));
+  writer_.SetMeta("end_wall_ns", std::to_string(WallNs()));
+  writer_.SetMeta("wall_ns", std::to_string(Now() - begin_));
+  writer_.SetMeta("torch_processes", std::to_string(header.torch_processes.load()));
+  writer_.SetMeta("acl_processes", std::to_string(header.acl_processes.load()));
+  summary.state = child_.signal() != 0 || trace_.data_lost() ? "partial" : "complete";
+  writer_.Finish(summary.state);
+}
+
+RecordSummary Recording::Run() {
+  {
+    const Heartbeat heartbeat(arena_.header());
+    DrainUntilEnd();
+    DrainRest();
+  }
+  RecordSummary summary;
+  summary.exit_code = child_.exit_code();
+  summary.signal = child_.signal();
+  summary.payload_bytes = writer_.payload_bytes();
+  if (failure_.empty()) {
+    try {
+      Close(summary);
+    } catch (const Error& error) {
+      Fail(error);
+    }
+  }
+  if (!failure_.empty()) summary.state = "partial";
+  summary.failure = failure_;
+  summary.calls = trace_.calls();
+  summary.leaves = trace_.leaves();
+  summary.torch_processes = arena_.header().torch_processes.load();
+  summary.acl_processes = arena_.header().acl_processes.load();
+  summary.wall_ns = Now() - begin_;
+  return summary;
+}
+
+void ReadBack(const std::string& path, RecordSummary& summary) {
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0) summary.file_bytes = status.st_size;
+  try {
+    summary.ledger = storage::Reader(path).Ledger();
+  } catch (const Error&) {
+    // The failure is told already.
+  }
+}
+
+}  // namespace
+
+RecordSummary Record(const RecordOptions& options) {
+  if (options.command.empty()) throw Error(ErrorKind::kUsage, "no program to record was named");
+  FindProgram(options.command[0]);
+  ArenaOptions arena_options;
+  arena_options.slots = options.slots;
+  arena_options.ring_bytes = options.ring_bytes;
+  arena_options.levels = options.levels;
+  arena_options.payload = options.payload;
+  arena_options.composites = options.composites;
+  arena_options.modules = options.modules;
+  ArenaOwner arena(arena_options);
+
+  storage::Writer::Options writer_options;
+  writer_options.overwrite = options.overwrite;
+  writer_options.base_ns = static_cast<int64_t>(arena.header().base_ns);
+  storage::Writer writer(options.output, writer_options);
+  std::optional<ChildProcess> child;
+  try {
+    WriteFacts(writer, options);
+    child.emplace(options.command, ProgramEnvironment(options, arena));
+  } catch (const Error&) {
+    writer.Discard();
+    throw;
+  }
+  RecordSummary summary;
+  {
+    Recording recording(options, arena, writer, *child);
+    summary = recording.Run();
+  }
+  ReadBack(options.output, summary);
+  return summary;
+}
+
+}  // namespace acltape::collector

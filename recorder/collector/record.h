@@ -1,0 +1,70 @@
+// Records a program: starts it with the agent preloaded, drains what its threads write into shared
+// memory, and closes the trace when it has ended. The interface of `acltape record`.
+//
+// The program keeps its standard streams, its signals and its exit code. Ctrl-C in a terminal
+// reaches the program, which shares the process group; SIGTERM, and SIGINT or SIGHUP sent by a
+// process, are passed on to it. In every case the collector drains until the program has ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "recorder/wire/arena.h"
+#include "storage/error.h"
+#include "storage/trace.h"
+
+namespace acltape::collector {
+
+struct Progress {
+  int64_t calls = 0;
+  int64_t leaves = 0;
+  int64_t payload_bytes = 0;
+  int64_t wall_ns = 0;
+};
+
+struct RecordOptions {
+  std::string output;
+  bool overwrite = false;
+  wire::PayloadPolicy payload = wire::PayloadPolicy::kInputs;
+  std::vector<std::string> command;  // program and arguments, found as execvp finds them
+  uint32_t levels = wire::kLevelAten | wire::kLevelAcl;
+  // Every instance of a user range of this name becomes a step; "NAME*" takes every range whose
+  // name begins so. Empty: no steps.
+  std::string steps_from;
+  uint64_t ring_bytes = uint64_t{16} << 20;  // per thread; rounded up to a power of two
+  uint32_t slots = 64;                       // threads recorded at the same time
+  bool composites = true;                    // enclosing calls, ranges and phases
+  bool modules = false;                      // ranges of torch.nn modules
+  std::string agent_library;                 // preloaded; empty: none
+  std::string torch_plugin;                  // loaded by the agent once libtorch is there
+  std::vector<std::string> environment;      // "NAME=value", added to the program's
+  // How long processes that outlive the program are waited for before recording ends.
+  int64_t outlive_ms = 2000;
+  std::function<void(const Progress&)> progress;  // called about ten times a second
+};
+
+struct RecordSummary {
+  int exit_code = 0;  // of the program, when it exited by itself
+  int signal = 0;     // that killed it, else 0
+  std::string state;  // of the trace: "complete" or "partial"
+  // Not empty when the recording failed although the program ran on: one sentence. Exit code 4
+  // unless the program's own is not 0.
+  std::string failure;
+  int64_t calls = 0;
+  int64_t leaves = 0;
+  int64_t payload_bytes = 0;  // of distinct contents, uncompressed
+  int64_t file_bytes = 0;
+  uint64_t torch_processes = 0;
+  uint64_t acl_processes = 0;
+  std::vector<storage::LedgerEntry> ledger;
+  int64_t wall_ns = 0;
+};
+
+// Errors before the program starts: kUsage when it cannot be found or run, or when the output
+// exists and may not be overwritten; kDevice when the output or the shared memory cannot be made.
+// No trace is left then. What goes wrong later never disturbs the program and is in the summary.
+RecordSummary Record(const RecordOptions& options);
+
+}  // namespace acltape::collector

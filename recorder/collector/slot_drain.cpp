@@ -1,0 +1,164 @@
+#include "recorder/collector/slot_drain.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "storage/process_identity.h"
+
+namespace acltape::collector {
+namespace {
+
+using storage::Severity;
+using wire::SlotState;
+
+bool ThreadRuns(uint32_t pid, uint32_t tid) {
+  char path[64];
+  std::snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
+  return access(path, F_OK) == 0;
+}
+
+}  // namespace
+
+SlotDrain::SlotDrain(ArenaOwner& arena, TraceBuilder& trace)
+    : arena_(arena), trace_(trace), slots_(arena.header().slot_count) {}
+
+SlotDrain::~SlotDrain() {
+  for (Adopted& adopted : slots_) wire::UnmapRing(adopted.ring, arena_.header());
+}
+
+void SlotDrain::Adopt(uint32_t index) {
+  wire::Slot& slot = arena_.slot(index);
+  Adopted& adopted = slots_[index];
+  adopted = Adopted{};
+  adopted.ring = wire::MapRing(arena_.fd(), arena_.header(), index);
+  if (adopted.ring == nullptr) {
+    throw Error(ErrorKind::kDevice, "cannot map a ring of the shared memory");
+  }
+  adopted.slot = &slot;
+  adopted.pid = slot.pid;
+  adopted.tid = slot.tid;
+  adopted.start_time = storage::ProcessStartTime(adopted.pid);
+  adopted.consumer = wire::RingConsumer(&slot, adopted.ring, arena_.header().ring_bytes);
+  // A program that is replaced by exec claims again under the same ids; its first image will write
+  // no more.
+  for (Adopted& other : slots_) {
+    if (&other != &adopted && other.slot != nullptr && other.pid == adopted.pid &&
+        other.tid == adopted.tid) {
+      other.gone = true;
+    }
+  }
+  if (!discarding_) adopted.log = std::make_unique<RingLog>(trace_, adopted.pid, adopted.tid);
+}
+
+size_t SlotDrain::Drain(Adopted& adopted) {
+  size_t total = 0;
+  // At most what was there at the start, so that no thread keeps the others waiting.
+  size_t left = adopted.consumer.Peek().bytes;
+  while (left > 0) {
+    const wire::RingConsumer::Range range = adopted.consumer.Peek();
+    // The producer may have been hit by anything: never read beyond the double mapping.
+    if (range.bytes > arena_.header().ring_bytes) {
+      adopted.consumer.Release(range.bytes);
+      if (adopted.log != nullptr) {
+        const std::byte nothing[8] = {};
+        adopted.log->Consume(nothing);  // an impossible record ends the log
+      }
+      return total;
+    }
+    const size_t taken =
+        adopted.log == nullptr ? range.bytes : adopted.log->Consume({range.begin, range.bytes});
+    adopted.consumer.Release(taken);
+    total += taken;
+    left -= taken < left ? taken : left;
+  }
+  return total;
+}
+
+void SlotDrain::Finish(Adopted& adopted) {
+  if (adopted.log == nullptr || discarding_) return;
+  const wire::Slot& slot = *adopted.slot;
+  adopted.log->Finish(slot.completed_calls.load(std::memory_order_relaxed));
+  const uint64_t dropped = slot.dropped_records.load(std::memory_order_relaxed);
+  if (dropped > 0) {
+    trace_.Note(Severity::kDataLoss, "records_dropped", fmt::format("process {}", adopted.pid),
+                "a thread gave up records: one was larger than the ring, or the collector did not "
+                "answer",
+                "record with larger rings", static_cast<int64_t>(dropped));
+  }
+  const uint64_t stalled = slot.stalled_ns.load(std::memory_order_relaxed);
+  if (stalled > 0) {
+    trace_.Note(Severity::kNotice, "recorder_stall", fmt::format("process {}", adopted.pid),
+                "microseconds that threads waited for room in their rings; times in the trace "
+                "include them",
+                "record fewer values (--payload), with larger rings, or to a faster disk",
+                static_cast<int64_t>(stalled / 1000 + 1));
+  }
+}
+
+void SlotDrain::Free(uint32_t index) {
+  Adopted& adopted = slots_[index];
+  wire::Slot& slot = *adopted.slot;
+  wire::UnmapRing(adopted.ring, arena_.header());
+  adopted = Adopted{};
+  arena_.ReleasePages(index);
+  slot.head.store(0, std::memory_order_relaxed);
+  slot.tail.store(0, std::memory_order_relaxed);
+  slot.stalled_ns.store(0, std::memory_order_relaxed);
+  slot.dropped_records.store(0, std::memory_order_relaxed);
+  slot.completed_calls.store(0, std::memory_order_relaxed);
+  slot.pid = 0;
+  slot.tid = 0;
+  slot.state.store(SlotState::kFree, std::memory_order_release);
+}
+
+size_t SlotDrain::Round() {
+  size_t total = 0;
+  for (uint32_t index = 0; index < slots_.size(); ++index) {
+    wire::Slot& slot = arena_.slot(index);
+    // Read before draining: what a closed slot holds now is all that it will ever hold.
+    const SlotState state = slot.state.load(std::memory_order_acquire);
+    if (state == SlotState::kFree) continue;
+    Adopted& adopted = slots_[index];
+    if (adopted.slot == nullptr) {
+      // A claim is complete (pid and tid are set) once there is a record or the slot is closed.
+      if (state == SlotState::kClaimed && slot.head.load(std::memory_order_acquire) == 0) continue;
+      Adopt(index);
+    }
+    const bool last = state == SlotState::kClosing || adopted.gone;
+    total += Drain(adopted);
+    if (!last) continue;
+    while (Drain(adopted) > 0) {
+    }
+    Finish(adopted);
+    Free(index);
+  }
+  return total;
+}
+
+void SlotDrain::CheckLiving() {
+  for (Adopted& adopted : slots_) {
+    if (adopted.slot == nullptr || adopted.gone) continue;
+    if (storage::ProcessRuns(adopted.pid, adopted.start_time) &&
+        ThreadRuns(adopted.pid, adopted.tid)) {
+      continue;
+    }
+    adopted.gone = true;
+  }
+}
+
+int SlotDrain::LivingSlots() const {
+  int count = 0;
+  for (const Adopted& adopted : slots_) count += adopted.slot != nullptr && !adopted.gone ? 1 : 0;
+  return count;
+}
+
+void SlotDrain::FinishAll() {
+  for (Adopted& adopted : slots_) {
+    if (adopted.slot == nullptr) continue;
+    Finish(adopted);
+    wire::UnmapRing(adopted.ring, arena_.header());
+    adopted = Adopted{};
+  }
+}
+
+}  // namespace acltape::collector

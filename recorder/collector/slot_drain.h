@@ -1,0 +1,64 @@
+// Follows the slots of an arena: adopts each that a thread claims, drains its ring into a RingLog,
+// and frees it when the thread or its process is gone (life of a slot: recorder/wire/arena.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "recorder/collector/arena_owner.h"
+#include "recorder/collector/ring_log.h"
+#include "recorder/collector/trace_builder.h"
+#include "recorder/wire/ring.h"
+
+namespace acltape::collector {
+
+class SlotDrain {
+ public:
+  SlotDrain(ArenaOwner& arena, TraceBuilder& trace);
+  ~SlotDrain();
+  SlotDrain(const SlotDrain&) = delete;
+  SlotDrain& operator=(const SlotDrain&) = delete;
+
+  // One round over all slots; returns the bytes drained. Throws what the trace's writer throws.
+  size_t Round();
+
+  // Looks which threads and processes of claimed slots still run; the others' slots are drained and
+  // freed by the next round. Costs some system calls per slot: a few times a second.
+  void CheckLiving();
+
+  // Claimed slots whose thread still runs, as of the last CheckLiving.
+  int LivingSlots() const;
+
+  // Finishes every log that is left, claimed or not. Nothing is drained after this.
+  void FinishAll();
+
+  // From now on everything that arrives is thrown away, so that no program ever waits: the trace
+  // cannot be written any more. Round goes on emptying rings.
+  void Discard() { discarding_ = true; }
+
+ private:
+  struct Adopted {
+    wire::Slot* slot = nullptr;
+    std::byte* ring = nullptr;
+    wire::RingConsumer consumer;
+    std::unique_ptr<RingLog> log;
+    uint32_t pid = 0;
+    uint32_t tid = 0;
+    uint64_t start_time = 0;  // of the process
+    bool gone = false;        // thread or process has ended without closing the slot
+  };
+
+  void Adopt(uint32_t index);
+  size_t Drain(Adopted& adopted);
+  void Finish(Adopted& adopted);
+  void Free(uint32_t index);
+
+  ArenaOwner& arena_;
+  TraceBuilder& trace_;
+  std::vector<Adopted> slots_;  // by index; slot == nullptr: not adopted
+  bool discarding_ = false;
+};
+
+}  // namespace acltape::collector

@@ -1,0 +1,188 @@
+#include "recorder/collector/trace_builder.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "storage/payload.h"
+
+namespace acltape::collector {
+namespace {
+
+// By code on the wire. Calls of the first two are operators, which a replay executes.
+struct Dialect {
+  std::string_view name;
+  bool is_operator;
+};
+constexpr Dialect kDialects[] = {
+    {"aten", true}, {"aclnn", true}, {"aclrt", false}, {"aclmdlRI", false}, {"autograd", false},
+};
+
+// Meta keys that only the collector writes.
+constexpr std::string_view kOwnKeys[] = {"schema_version", "state",  "base_ns",        "command",
+                                         "exit_code",      "signal", "acltape_version"};
+
+std::string ProcessName(uint32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/comm", pid));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+}  // namespace
+
+TraceBuilder::TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from)
+    : writer_(writer), arena_(arena), buffers_(writer), steps_from_(std::move(steps_from)) {}
+
+int64_t TraceBuilder::AddThread(uint32_t pid, uint32_t tid) {
+  const auto [process, fresh] =
+      processes_.try_emplace(pid, static_cast<int64_t>(processes_.size()) + 1);
+  if (fresh) writer_.AddProcess(process->second, pid, ProcessName(pid));
+  threads_.push_back({process->second, tid});
+  const auto thread_id = static_cast<int64_t>(threads_.size());
+  writer_.AddThread(thread_id, process->second, tid, "");
+  return thread_id;
+}
+
+void TraceBuilder::NameThread(int64_t thread_id, const std::string& name) {
+  const Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
+  writer_.AddThread(thread_id, thread.process_id, thread.tid, name);
+}
+
+KnownOp TraceBuilder::AddOp(uint32_t dialect, std::string_view name, std::string_view overload,
+                            std::string_view schema) {
+  KnownOp known;
+  storage::Op op;
+  if (dialect < std::size(kDialects)) {
+    op.dialect = kDialects[dialect].name;
+    known.is_operator = kDialects[dialect].is_operator;
+  } else {
+    op.dialect = fmt::format("dialect{}", dialect);
+  }
+  op.name = name;
+  op.overload = overload;
+  op.schema = schema;
+  known.op_id = writer_.InternOp(op);
+  known.schema = ParseOpSchema(name, schema);
+  return known;
+}
+
+int64_t TraceBuilder::Signature(const KnownOp& op, std::span<const std::byte> bytes,
+                                uint32_t slot_count) {
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSeed(bytes.data(), bytes.size(), static_cast<uint64_t>(op.op_id));
+  const Key key{hash.low64, hash.high64};
+  const auto found = signatures_.find(key);
+  if (found != signatures_.end()) return found->second;
+
+  std::vector<DecodedArgument> decoded;
+  if (!DecodeArguments(bytes, slot_count, &decoded)) return 0;
+  std::vector<storage::Argument> arguments;
+  arguments.reserve(decoded.size());
+  for (size_t i = 0; i < decoded.size(); ++i) {
+    storage::Argument& argument = decoded[i].value;
+    if (i < op.schema.values.size()) {
+      argument.position = op.schema.values[i].position;
+      argument.name = op.schema.values[i].name;
+      argument.direction = op.schema.values[i].direction;
+    } else {
+      argument.position = static_cast<int>(i);
+      if (!op.schema.values.empty()) {
+        argument.position +=
+            op.schema.values.back().position + 1 - static_cast<int>(op.schema.values.size());
+      }
+      argument.name = fmt::format("arg{}", argument.position);
+    }
+    for (storage::TensorRef& tensor : argument.tensors) {
+      if (tensor.layout_id == 0) continue;
+      const storage::Layout& layout = decoded[i].layouts[static_cast<size_t>(tensor.layout_id) - 1];
+      tensor.layout_id = writer_.InternLayout(layout);
+    }
+    arguments.push_back(std::move(argument));
+  }
+  const int64_t signature_id = writer_.AddSignature(op.op_id, arguments);
+  signatures_.emplace(key, signature_id);
+  return signature_id;
+}
+
+void TraceBuilder::AddMeta(const std::string& key, const std::string& value) {
+  const bool own = key.starts_with("collector_") ||
+                   std::find(std::begin(kOwnKeys), std::end(kOwnKeys), key) != std::end(kOwnKeys);
+  writer_.SetMeta(own ? "agent." + key : key, value);
+}
+
+void TraceBuilder::Note(storage::Severity severity, const std::string& kind,
+                        const std::string& subject, const std::string& cause,
+                        const std::string& remedy, int64_t count) {
+  if (severity == storage::Severity::kDataLoss) data_lost_ = true;
+  const auto [entry, fresh] =
+      notes_.try_emplace(std::make_pair(kind, subject),
+                         storage::LedgerEntry{kind, severity, count, subject, cause, remedy});
+  if (!fresh) entry->second.count += count;
+}
+
+bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_t bytes) {
+  if (writer_.HasPayload(digest)) return true;
+  if (storage::DigestOf(data, bytes) != digest) return false;
+  writer_.AddPayload(digest, data, bytes);
+  return true;
+}
+
+bool TraceBuilder::IsStepName(std::string_view name) const {
+  if (steps_from_.empty()) return false;
+  if (steps_from_.back() == '*') {
+    return name.starts_with(std::string_view(steps_from_).substr(0, steps_from_.size() - 1));
+  }
+  return name == steps_from_;
+}
+
+void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::string& name) {
+  if (last_call < first_call) return;
+  storage::Step step{static_cast<int64_t>(steps_.size()), first_call, last_call, "range:" + name};
+  writer_.AddStep(step);
+  steps_.push_back(std::move(step));
+}
+
+void TraceBuilder::Finish() {
+  buffers_.WriteLiving();
+  const int64_t unborn = buffers_.WriteUnborn();
+  if (unborn > 0) {
+    Note(storage::Severity::kNotice, "buffer_without_birth", "buffers",
+         "buffers were freed whose allocation was not recorded", "record from the program's start",
+         unborn);
+  }
+
+  int64_t missing = 0;
+  for (const std::string& digest : promised_) missing += writer_.HasPayload(digest) ? 0 : 1;
+  if (missing > 0) {
+    Note(storage::Severity::kDataLoss, "payload_missing", "snapshots",
+         "snapshots announced contents that did not arrive",
+         "record again; a program that is killed loses what it was sending", missing);
+  }
+
+  // Ranges of several threads end in another order than they begin.
+  const bool ordered = std::is_sorted(
+      steps_.begin(), steps_.end(),
+      [](const auto& left, const auto& right) { return left.first_call < right.first_call; });
+  if (!ordered) {
+    std::sort(steps_.begin(), steps_.end(), [](const auto& left, const auto& right) {
+      return left.first_call < right.first_call;
+    });
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      steps_[i].step = static_cast<int64_t>(i);
+      writer_.AddStep(steps_[i]);
+    }
+  }
+  if (!steps_from_.empty() && steps_.empty()) {
+    Note(storage::Severity::kNotice, "no_steps", steps_from_,
+         "no range of this name was entered while calls were recorded",
+         "name a range of torch.profiler.record_function that encloses one iteration");
+  }
+
+  for (const auto& [key, entry] : notes_) writer_.AddLedger(entry);
+  notes_.clear();
+}
+
+}  // namespace acltape::collector

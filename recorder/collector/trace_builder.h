@@ -1,0 +1,113 @@
+// What all rings of a recording share: the trace being written, interned signatures, buffer lives,
+// steps, promised payloads, and the count of everything that went wrong.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "recorder/collector/arena_owner.h"
+#include "recorder/collector/argument_decoder.h"
+#include "recorder/collector/buffer_lives.h"
+#include "recorder/collector/op_schema.h"
+#include "storage/writer.h"
+
+namespace acltape::collector {
+
+// An op as one ring names it.
+struct KnownOp {
+  int64_t op_id = 0;
+  bool is_operator = false;  // its calls are leaves
+  OpSchema schema;
+};
+
+class TraceBuilder {
+ public:
+  // `steps_from` as in RecordOptions.
+  TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from);
+
+  storage::Writer& writer() { return writer_; }
+  BufferLives& buffers() { return buffers_; }
+  int64_t ToNs(uint64_t tick) const { return arena_.ToNs(tick); }
+  // Ids that no process can have been given belong to a damaged record.
+  bool IsCallId(uint64_t id) const {
+    return id != 0 && id < arena_.header().next_call_id.load(std::memory_order_relaxed);
+  }
+  bool IsBufferId(uint64_t id) const {
+    return id != 0 && id < arena_.header().next_buffer_id.load(std::memory_order_relaxed);
+  }
+
+  // Registers a thread (and its process) at its first record.
+  int64_t AddThread(uint32_t pid, uint32_t tid);
+  void NameThread(int64_t thread_id, const std::string& name);
+
+  KnownOp AddOp(uint32_t dialect, std::string_view name, std::string_view overload,
+                std::string_view schema);
+
+  // The signature of a call of `op` with these argument bytes; 0 when they are malformed.
+  int64_t Signature(const KnownOp& op, std::span<const std::byte> bytes, uint32_t slot_count);
+
+  void AddCall(const storage::Call& call, int64_t scope_id) {
+    writer_.AddCall(call, scope_id);
+    ++calls_;
+    leaves_ += call.leaf ? 1 : 0;
+    if (call.call_id > last_call_) last_call_ = call.call_id;
+  }
+
+  void AddMeta(const std::string& key, const std::string& value);
+  // Something worth telling; rows of one kind and subject are added up.
+  void Note(storage::Severity severity, const std::string& kind, const std::string& subject,
+            const std::string& cause, const std::string& remedy, int64_t count = 1);
+  // A payload announced by a snapshot: must have arrived when recording ends.
+  void Promise(const std::string& digest) { promised_.insert(digest); }
+  // The bytes of a payload; false when they do not have this digest.
+  bool AddPayload(const std::string& digest, const void* data, size_t bytes);
+
+  bool IsStepName(std::string_view name) const;
+  void AddStep(int64_t first_call, int64_t last_call, const std::string& name);
+
+  // Last rows: living buffers, missing payloads, steps in order, ledger. Afterwards `data_lost`
+  // says whether the trace lacks something that was recorded.
+  void Finish();
+
+  bool data_lost() const { return data_lost_; }
+  int64_t calls() const { return calls_; }
+  int64_t leaves() const { return leaves_; }
+  int64_t last_call() const { return last_call_; }
+
+ private:
+  struct Key {
+    uint64_t low, high;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const { return key.low; }
+  };
+
+  storage::Writer& writer_;
+  ArenaOwner& arena_;
+  BufferLives buffers_;
+  std::string steps_from_;
+  int64_t calls_ = 0;
+  int64_t leaves_ = 0;
+  int64_t last_call_ = 0;
+  bool data_lost_ = false;
+
+  std::unordered_map<uint32_t, int64_t> processes_;
+  struct Thread {
+    int64_t process_id;
+    uint32_t tid;
+  };
+  std::vector<Thread> threads_;
+  std::unordered_map<Key, int64_t, KeyHash> signatures_;
+  std::unordered_set<std::string> promised_;
+  std::vector<storage::Step> steps_;
+  std::map<std::pair<std::string, std::string>, storage::LedgerEntry> notes_;
+};
+
+}  // namespace acltape::collector
