@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <sstream>
 
+#include "analyzer/steps.h"
 #include "cli/commands.h"
 #include "cli/installation.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/table.h"
+#include "storage/results.h"
 
 namespace acltape::cli {
 namespace {
@@ -57,6 +59,29 @@ uint64_t ParseBytes(const std::string& text) {
                 fmt::format("'{}' is no size; write 65536, 64K, 16M or 1G.", text));
   }
   return value * scale;
+}
+
+// Longer recordings find their steps when a command first needs them: the search holds the whole
+// program in memory.
+constexpr int64_t kMostLeavesForSteps = 500000;
+
+// Steps that no user range named are found now, so that queries can use them. Returns how many the
+// trace has; a search that fails costs only the steps.
+int64_t CompleteSteps(const std::string& path, int64_t leaves) {
+  if (leaves == 0 || leaves > kMostLeavesForSteps) return 0;
+  try {
+    storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
+    const auto steps = reader.Steps();
+    if (!steps.empty()) return static_cast<int64_t>(steps.size());
+    analyzer::Program program = analyzer::LoadProgram(reader);
+    storage::Results results(reader);
+    analyzer::AssignSteps(program, &results);
+    results.Commit();
+    return static_cast<int64_t>(program.steps.size());
+  } catch (const Error& error) {
+    fmt::print(stderr, "acltape: no steps were looked for: {}\n", error.what());
+    return 0;
+  }
 }
 
 class RecordCommand final : public Command {
@@ -132,7 +157,8 @@ class RecordCommand final : public Command {
     }
 
     const collector::RecordSummary summary = collector::Record(options_);
-    if (!quiet_) Say(summary);
+    const int64_t steps = CompleteSteps(options_.output, summary.leaves);
+    if (!quiet_) Say(summary, steps);
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
     if (summary.signal != 0) return 128 + summary.signal;
     if (summary.exit_code != 0) return summary.exit_code;
@@ -140,7 +166,7 @@ class RecordCommand final : public Command {
   }
 
  private:
-  void Say(const collector::RecordSummary& summary) const {
+  void Say(const collector::RecordSummary& summary, int64_t steps) const {
     if (summary.signal != 0) {
       fmt::print(stderr, "acltape: the program was killed by signal {} ({}).\n", summary.signal,
                  strsignal(summary.signal));
@@ -162,9 +188,10 @@ class RecordCommand final : public Command {
                  entry.remedy.empty() ? "" : "; " + entry.remedy);
     }
     fmt::print(stderr,
-               "acltape: {} holds {} calls, {} of them leaves, in {} ({}; {} of values kept; {})\n",
-               options_.output, summary.calls, summary.leaves, HumanBytes(summary.file_bytes),
-               summary.state, HumanBytes(summary.payload_bytes),
+               "acltape: {} holds {} calls, {} of them leaves in {} steps, in {} ({}; {} of values "
+               "kept; {})\n",
+               options_.output, summary.calls, summary.leaves, steps,
+               HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
                HumanNs(static_cast<double>(summary.wall_ns)));
   }
 
