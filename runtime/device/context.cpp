@@ -1,0 +1,159 @@
+#include "runtime/device/context.h"
+
+#include <algorithm>
+
+#include "runtime/device/capture/capture.h"
+#include "runtime/device/error.h"
+#include "runtime/device/event.h"
+#include "runtime/device/futex.h"
+#include "runtime/device/model.h"
+#include "runtime/device/notify.h"
+#include "runtime/device/thread_state.h"
+
+namespace acltape::device {
+
+Context::Context(Device& device, bool primary)
+    : device_(device), handle_(AllocateHandle(HandleKind::kContext, this)), primary_(primary) {}
+
+std::unique_ptr<Context> Context::Create(Device& device, bool primary) {
+  std::unique_ptr<Context> context(new Context(device, primary));
+  std::optional<uint32_t> number = device.stream_numbers.Take();
+  if (!number || context->handle_ == nullptr) return nullptr;
+  context->default_stream_ = new Stream(*context, *number, 0, 0, true);
+  context->streams.insert(context->default_stream_);
+  return context;
+}
+
+Context::~Context() {
+  tearing_down.store(true);
+  DiscardCapturesOf(*this);
+  std::set<Stream*> owned;
+  {
+    std::lock_guard lock(mutex);
+    owned.swap(streams);
+  }
+  // Streams may wait for each other, so all of them run dry before the first one ends.
+  for (Stream* stream : owned) stream->Synchronize();
+  for (Stream* stream : owned) {
+    stream->Finish(true);
+    device_.stream_numbers.Release(stream->id());
+    delete stream;
+  }
+  for (Model* model : models) delete model;
+  for (Event* event : events) delete event;
+  for (Notify* notify : notifies) DeleteNotify(notify);
+  for (CountNotify* notify : count_notifies) DeleteNotify(notify);
+  if (handle_ != nullptr) WipeHandle(handle_);
+}
+
+aclError Context::CreateStream(uint32_t priority, uint32_t flags, Stream** stream) {
+  std::optional<uint32_t> number = device_.stream_numbers.Take();
+  if (!number) {
+    return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+                "all %u streams of device %d are in use; captured models hold some until destroyed",
+                GetProfile().streams, device_.id);
+  }
+  auto* created = new Stream(*this, *number, flags, priority, false);
+  if (created->handle() == nullptr) {
+    device_.stream_numbers.Release(*number);
+    delete created;
+    return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "no handle left for a stream");
+  }
+  std::lock_guard lock(mutex);
+  streams.insert(created);
+  *stream = created;
+  return ACL_SUCCESS;
+}
+
+void Context::DestroyStream(Stream* stream, bool run_queued) {
+  {
+    std::lock_guard lock(mutex);
+    streams.erase(stream);
+  }
+  stream->Finish(run_queued);
+  // Late destructors at exit: the worker may still stand on the object.
+  if (Exiting()) return;
+  device_.stream_numbers.Release(stream->id());
+  delete stream;
+}
+
+aclError Context::Synchronize(int64_t timeout_ns) {
+  std::set<Stream*> waiting;
+  {
+    std::lock_guard lock(mutex);
+    for (Stream* stream : streams) {
+      if (stream->capturing()) {
+        return Fail(ACL_ERROR_RT_STREAM_CAPTURED,
+                    "device synchronisation: stream %u is capturing; end the capture first",
+                    stream->id());
+      }
+      if ((stream->flags() & kStreamFlagsWithoutCapture) == 0) waiting.insert(stream);
+    }
+  }
+  int64_t deadline = timeout_ns < 0 ? 0 : NowNs() + timeout_ns;
+  aclError result = ACL_SUCCESS;
+  for (Stream* stream : waiting) {
+    int64_t left = timeout_ns < 0 ? -1 : std::max<int64_t>(deadline - NowNs(), 0);
+    aclError code = stream->Synchronize(left);
+    if (result == ACL_SUCCESS) result = code;
+    if (code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) break;
+  }
+  return result;
+}
+
+void Context::NoteTaskFailure(aclError code) {
+  if (IsDeviceFault(code)) device_.fault.store(code, std::memory_order_release);
+  if (!stops_on_failure()) return;
+  aclError none = ACL_SUCCESS;
+  stopped_by_.compare_exchange_strong(none, code);  // the first failure stays
+}
+
+Context* CurrentContext(const char* call) {
+  auto* context = thread_state.context.Get<Context>(HandleKind::kContext);
+  if (context != nullptr && !context->tearing_down.load(std::memory_order_relaxed)) [[likely]] {
+    return context;
+  }
+  if (thread_state.context.block == nullptr && DefaultDevice() >= 0 &&
+      SetDevice(DefaultDevice()) == ACL_SUCCESS) {
+    return thread_state.context.Get<Context>(HandleKind::kContext);
+  }
+  if (call != nullptr) {
+    Fail(ACL_ERROR_RT_CONTEXT_NULL,
+         "%s: this thread has no current context; call aclrtSetDevice or aclrtSetCurrentContext in "
+         "it first",
+         call);
+  }
+  return nullptr;
+}
+
+void SetCurrentContext(Context* context) {
+  thread_state.context = context == nullptr ? HandleRef{} : HandleRef::To(context->handle());
+}
+
+aclError FindAnyStream(aclrtStream handle, const char* call, Stream** stream) {
+  if (handle == nullptr) {
+    Context* context = CurrentContext(call);
+    if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+    *stream = &context->default_stream();
+    return ACL_SUCCESS;
+  }
+  *stream = ObjectOf<Stream>(handle, HandleKind::kStream);
+  if (*stream == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is not a live stream", call, handle);
+  }
+  return ACL_SUCCESS;
+}
+
+aclError FindStream(aclrtStream handle, const char* call, Stream** stream) {
+  if (aclError code = FindAnyStream(handle, call, stream); code != ACL_SUCCESS) return code;
+  Context* context = CurrentContext(call);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  if (&(*stream)->context() != context) {
+    return Fail(ACL_ERROR_RT_STREAM_CONTEXT,
+                "%s: stream %u belongs to another context than this thread's current one", call,
+                (*stream)->id());
+  }
+  return ACL_SUCCESS;
+}
+
+}  // namespace acltape::device

@@ -1,0 +1,89 @@
+// Contexts own streams, events, notifies and models; the current one is a property of the thread
+// (CTX-01 to CTX-10).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "runtime/device/device.h"
+#include "runtime/device/handle.h"
+#include "runtime/device/host_service.h"
+#include "runtime/device/stream.h"
+
+namespace acltape::device {
+
+class Event;
+class Model;
+class Notify;
+class CountNotify;
+
+class Context {
+ public:
+  // Null when no stream number is left for the default stream.
+  static std::unique_ptr<Context> Create(Device& device, bool primary);
+  // Waits for the streams, discards captures, and destroys everything inside (CTX-07, CAP-73).
+  ~Context();
+
+  Device& device() const { return device_; }
+  HandleBlock* handle() const { return handle_; }
+  bool primary() const { return primary_; }
+  Stream& default_stream() const { return *default_stream_; }
+  HostService& host_service() { return host_service_; }
+
+  // Null and a reason on failure.
+  aclError CreateStream(uint32_t priority, uint32_t flags, Stream** stream);
+  // Removes the stream; queued tasks run first, or are dropped.
+  void DestroyStream(Stream* stream, bool run_queued);
+
+  // Waits for every stream; the first error found is returned.
+  aclError Synchronize(int64_t timeout_ns);
+
+  // Why no task is accepted now: the failure that stopped the context (STR-15), or a device fault
+  // (ERR-05); 0 normally.
+  aclError Refusal() const {
+    aclError stopped = stopped_by_.load(std::memory_order_acquire);
+    return stopped != ACL_SUCCESS ? stopped : device_.fault.load(std::memory_order_acquire);
+  }
+  bool Stopped() const { return stopped_by_.load(std::memory_order_acquire) != ACL_SUCCESS; }
+  bool stops_on_failure() const { return stop_on_failure_.load(std::memory_order_acquire); }
+  void StopOnFailure() { stop_on_failure_.store(true, std::memory_order_release); }
+  void NoteTaskFailure(aclError code);
+
+  // Guards the sets below and the objects' membership in them. Taken after the capture lock.
+  std::mutex mutex;
+  std::set<Stream*> streams;  // the default stream included
+  std::set<Event*> events;
+  std::set<Model*> models;
+  std::set<Notify*> notifies;
+  std::set<CountNotify*> count_notifies;
+  std::map<int, int64_t> options;  // aclSysParamOpt to value (CTX-09)
+
+  std::atomic<bool> tearing_down{false};
+
+ private:
+  Context(Device& device, bool primary);
+
+  Device& device_;
+  HandleBlock* handle_;
+  const bool primary_;
+  HostService host_service_;
+  Stream* default_stream_ = nullptr;
+  std::atomic<bool> stop_on_failure_{false};
+  std::atomic<aclError> stopped_by_{ACL_SUCCESS};
+};
+
+// The thread's current context; null when it has none and no default device is configured. `call`
+// names the interface function for the message; null: no message.
+Context* CurrentContext(const char* call);
+void SetCurrentContext(Context* context);
+
+// Finds the stream of an interface call: null means the default stream (GEN-04), another context's
+// stream is refused (GEN-05), a bad handle recognised (GEN-09).
+aclError FindStream(aclrtStream handle, const char* call, Stream** stream);
+// As above, without the check of the context.
+aclError FindAnyStream(aclrtStream handle, const char* call, Stream** stream);
+
+}  // namespace acltape::device

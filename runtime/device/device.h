@@ -1,0 +1,57 @@
+// Devices: use counts, primary contexts and what is limited per device (DEV-01 to DEV-16).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "acl/acl.h"
+#include "runtime/device/numbers.h"
+#include "runtime/device/profile.h"
+
+namespace acltape::device {
+
+class Context;
+
+// Error codes that stand for a faulty device rather than a failed task (ERR-05).
+bool IsDeviceFault(aclError code);
+
+struct Device {
+  explicit Device(int32_t number);
+
+  const int32_t id;
+  Numbers stream_numbers;
+  Numbers event_numbers;
+  Numbers notify_numbers;
+  Numbers model_numbers;
+
+  std::atomic<aclError> fault{ACL_SUCCESS};
+  std::atomic<uint64_t> memory_used{0};
+  std::atomic<uint64_t> peers{0};  // bit n: may access device n (DEV-14)
+  std::atomic<uint32_t> cube_core_limit;
+  std::atomic<uint32_t> vector_core_limit;
+
+  // Guarded by the device lock.
+  uint32_t use_count = 0;
+  bool released_by_force = false;
+  bool was_set = false;
+  std::unique_ptr<Context> primary;
+};
+
+// Null when out of range (DEV-04).
+Device* DeviceAt(int32_t id);
+
+// The lock of use counts and primary contexts.
+std::mutex& DeviceLock();
+
+// DEV-01 to DEV-03; makes the primary context current.
+aclError SetDevice(int32_t id);
+// DEV-05, DEV-06, DEV-07.
+aclError ResetDevice(int32_t id, bool force);
+
+// The device that threads without one use (INIT-04); -1: none.
+int32_t DefaultDevice();
+void SetDefaultDevice(int32_t id);
+
+}  // namespace acltape::device

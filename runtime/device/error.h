@@ -1,0 +1,30 @@
+// How calls fail: a code (exact, see the rules), remembered for aclrtGetLastError (ERR-02), and one
+// sentence for aclGetRecentErrMsg (ERR-01).
+#pragma once
+
+#include <string>
+
+#include "acl/acl.h"
+
+namespace acltape::device {
+
+// Stores `code` as the thread's last failing code and the sentence as its newest message, followed
+// by the code's name. Returns `code`.
+[[gnu::format(printf, 2, 3)]] aclError Fail(aclError code, const char* format, ...);
+
+// Stores the code alone. Success is not stored (ERR-02).
+aclError SetLastError(aclError code);
+aclError PeekLastError();
+aclError TakeLastError();
+
+void SetMessage(const char* text);
+// The newest message, or null; cleared. Valid until the thread's next call of this function.
+const char* TakeMessage();
+
+// Messages of all threads go to one place from now on (INIT-04, error message mode 1).
+void ShareMessagesInProcess();
+
+// "107027 (stream is capturing)"; just the number when the code is not in the table.
+std::string CodeText(aclError code);
+
+}  // namespace acltape::device

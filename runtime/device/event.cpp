@@ -1,0 +1,226 @@
+#include "runtime/device/event.h"
+
+#include "runtime/device/error.h"
+#include "runtime/device/futex.h"
+
+namespace acltape::device {
+namespace {
+
+std::atomic<uint32_t> newest_event_id{0};
+
+struct RecordPayload {
+  EventPoint* point;
+};
+
+aclError RunRecord(void* argument) {
+  static_cast<RecordPayload*>(argument)->point->Complete();
+  return ACL_SUCCESS;
+}
+
+void DropRecord(void* argument) {
+  // A record that was dropped must still let its waiters pass.
+  EventPoint* point = static_cast<RecordPayload*>(argument)->point;
+  point->Complete();
+  point->Release();
+}
+
+struct WaitPayload {
+  EventPoint* point;
+  WaitCount* waits;  // null for Ex events
+  int64_t timeout_ns;
+};
+
+aclError RunWait(void* argument) {
+  auto* wait = static_cast<WaitPayload*>(argument);
+  int64_t deadline = wait->timeout_ns == 0 ? 0 : NowNs() + wait->timeout_ns;
+  return wait->point->Wait(deadline) ? ACL_SUCCESS : ACL_ERROR_RT_WAIT_TIMEOUT;
+}
+
+void DropWait(void* argument) {
+  auto* wait = static_cast<WaitPayload*>(argument);
+  wait->point->Release();
+  if (wait->waits != nullptr) {
+    wait->waits->outstanding.fetch_sub(1);
+    wait->waits->Release();
+  }
+}
+
+struct LivePayload {
+  LiveFlag* live;
+  int64_t timeout_ns;
+};
+
+aclError RunLiveRecord(void* argument) {
+  static_cast<LivePayload*>(argument)->live->set.store(1, std::memory_order_release);
+  return ACL_SUCCESS;
+}
+
+aclError RunLiveReset(void* argument) {
+  static_cast<LivePayload*>(argument)->live->set.store(0, std::memory_order_release);
+  return ACL_SUCCESS;
+}
+
+bool LiveReady(void* argument) {
+  return static_cast<LivePayload*>(argument)->live->set.load(std::memory_order_acquire) != 0;
+}
+
+aclError RunLiveWait(void* argument) {
+  auto* wait = static_cast<LivePayload*>(argument);
+  int64_t deadline = wait->timeout_ns == 0 ? 0 : NowNs() + wait->timeout_ns;
+  return PollUntil(LiveReady, argument, deadline) ? ACL_SUCCESS : ACL_ERROR_RT_WAIT_TIMEOUT;
+}
+
+void DropLive(void* argument) { static_cast<LivePayload*>(argument)->live->Release(); }
+
+Task LiveTask(TaskKind kind, const char* name, LiveFlag* live, int64_t timeout_ns,
+              aclError (*run)(void*)) {
+  live->Retain();
+  Task task = MakeTask(kind, name, LivePayload{live, timeout_ns}, run);
+  task.drop = DropLive;
+  return task;
+}
+
+}  // namespace
+
+void EventPoint::Complete() {
+  if (done()) return;
+  time_ns_ = NowNs();
+  done_.store(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) FutexWakeAll(done_);
+}
+
+bool EventPoint::Wait(int64_t deadline_ns) {
+  if (SpinUntil([this] { return done(); })) return true;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (!done()) {
+    Runner* runner = Runner::Current();
+    if ((runner != nullptr && runner->Interrupted()) || Exiting()) break;
+    int64_t slice = 10000000;
+    if (deadline_ns != 0) {
+      int64_t left = deadline_ns - NowNs();
+      if (left <= 0) break;
+      slice = left < slice ? left : slice;
+    }
+    FutexWait(done_, 0, slice);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return done();
+}
+
+Event::Event(Context& context, EventType type, uint32_t flags)
+    : context_(context),
+      handle_(AllocateHandle(HandleKind::kEvent, this)),
+      type_(type),
+      flags_(flags),
+      id_(newest_event_id.fetch_add(1)) {
+  if (type == EventType::kExternal) live_ = new LiveFlag;
+  if (type == EventType::kOld) waits_ = new WaitCount;
+}
+
+Event::~Event() {
+  if (handle_ != nullptr) WipeHandle(handle_);
+  if (newest_ != nullptr) newest_->Release();
+  if (live_ != nullptr) live_->Release();
+  if (waits_ != nullptr) waits_->Release();
+  if (owns_number_) context_.device().event_numbers.Release(id_);
+}
+
+aclError Event::TakeNumber(const char* call) {
+  if (type_ == EventType::kEx || owns_number_) return ACL_SUCCESS;
+  std::optional<uint32_t> number = context_.device().event_numbers.Take();
+  if (!number) {
+    return Fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "%s: all %u events of device %d are in use", call,
+                GetProfile().events, context_.device().id);
+  }
+  id_ = *number;
+  owns_number_ = true;
+  return ACL_SUCCESS;
+}
+
+aclError Event::Record(Stream& stream) {
+  if (type_ == EventType::kExternal) return stream.Submit(ExternalRecordTask());
+  auto* point = new EventPoint;
+  std::lock_guard lock(mutex_);
+  if (aclError code = TakeNumber("aclrtRecordEvent"); code != ACL_SUCCESS) {
+    point->Release();
+    return code;
+  }
+  if (newest_ != nullptr && !newest_is_recorded_) {
+    point->Release();  // waits that came first wait for this record
+    point = newest_;
+  } else {
+    if (newest_ != nullptr) newest_->Release();
+    newest_ = point;
+  }
+  newest_is_recorded_ = true;
+  point->Retain();
+  Task task = MakeTask(TaskKind::kEventRecord, "EVENT_RECORD", RecordPayload{point}, RunRecord);
+  task.drop = DropRecord;
+  return stream.Submit(std::move(task));
+}
+
+aclError Event::Wait(Stream& stream, int64_t timeout_ns) {
+  if (type_ == EventType::kExternal) return stream.Submit(ExternalWaitTask(timeout_ns));
+  Task task;
+  {
+    std::lock_guard lock(mutex_);
+    if (newest_ == nullptr) {
+      if (type_ == EventType::kEx) return ACL_SUCCESS;
+      newest_ = new EventPoint;
+      newest_is_recorded_ = false;
+    }
+    newest_->Retain();
+    if (waits_ != nullptr) {
+      waits_->Retain();
+      waits_->outstanding.fetch_add(1);
+    }
+    task = MakeTask(TaskKind::kEventWait, "EVENT_WAIT", WaitPayload{newest_, waits_, timeout_ns},
+                    RunWait);
+    task.drop = DropWait;
+  }
+  return stream.Submit(std::move(task));
+}
+
+aclError Event::Reset(Stream& stream) {
+  if (type_ == EventType::kExternal) return stream.Submit(ExternalResetTask());
+  std::lock_guard lock(mutex_);
+  if (newest_ == nullptr || !newest_is_recorded_) return ACL_SUCCESS;
+  newest_->Release();
+  newest_ = nullptr;
+  newest_is_recorded_ = false;
+  // What follows the reset in its stream still follows what came before it there.
+  return stream.Submit(MakeTask(TaskKind::kEventReset, "EVENT_RESET", 0,
+                                [](void*) -> aclError { return ACL_SUCCESS; }));
+}
+
+EventPoint* Event::NewestPoint() const {
+  std::lock_guard lock(mutex_);
+  if (newest_ == nullptr || !newest_is_recorded_) return nullptr;
+  newest_->Retain();
+  return newest_;
+}
+
+Task Event::ExternalRecordTask() const {
+  return LiveTask(TaskKind::kEventRecord, "EVENT_RECORD", live_, 0, RunLiveRecord);
+}
+
+Task Event::ExternalWaitTask(int64_t timeout_ns) const {
+  Task task = LiveTask(TaskKind::kEventWait, "EVENT_WAIT", live_, timeout_ns, RunLiveWait);
+  task.ready = LiveReady;
+  return task;
+}
+
+Task Event::ExternalResetTask() const {
+  return LiveTask(TaskKind::kEventReset, "EVENT_RESET", live_, 0, RunLiveReset);
+}
+
+aclError FindEvent(aclrtEvent handle, const char* call, Event** event) {
+  if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the event is NULL", call);
+  *event = ObjectOf<Event>(handle, HandleKind::kEvent);
+  if (*event == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is not a live event", call, handle);
+  }
+  return ACL_SUCCESS;
+}
+
+}  // namespace acltape::device

@@ -1,0 +1,117 @@
+// Contexts (section 4 of the rules).
+#include "runtime/device/context.h"
+
+#include "runtime/device/call.h"
+
+using namespace acltape::device;
+
+namespace {
+
+// GEN-09: for contexts the code of a bad handle is 107002.
+aclError FindContext(aclrtContext handle, const char* call, Context** context) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, call, "the context"));
+  *context = ObjectOf<Context>(handle, HandleKind::kContext);
+  if (*context != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_CONTEXT_NULL, "%s: %p is not a live context", call, handle);
+}
+
+aclError GetOption(Context& context, aclSysParamOpt option, int64_t* value, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, call, "value"));
+  std::lock_guard lock(context.mutex);
+  auto found = context.options.find(option);
+  if (found == context.options.end()) {
+    return Fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "%s: option %d was never set", call,
+                static_cast<int>(option));
+  }
+  *value = found->second;
+  return ACL_SUCCESS;
+}
+
+aclError CheckOption(aclSysParamOpt option, const char* call) {
+  if (option >= ACL_OPT_DETERMINISTIC && option <= ACL_OPT_ENABLE_KERNEL_EARLY_START) {
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no option %d", call,
+              static_cast<int>(option));
+}
+
+}  // namespace
+
+aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
+  constexpr const char* kCall = "aclrtCreateContext";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(context, kCall, "context"));
+  Device* device = DeviceAt(deviceId);
+  if (device == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %d", kCall, deviceId);
+  }
+  std::unique_ptr<Context> created = Context::Create(*device, false);
+  if (created == nullptr) {
+    return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+                "%s: device %d has no stream left for the default stream", kCall, deviceId);
+  }
+  SetCurrentContext(created.get());
+  *context = created.release()->handle();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+  constexpr const char* kCall = "aclrtDestroyContext";
+  if (Exiting()) return ACL_SUCCESS;
+  Context* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindContext(context, kCall, &found));
+  if (found->primary()) {
+    return Fail(ACL_ERROR_RT_CONTEXT_NULL,
+                "%s: this is the primary context of device %d; use aclrtResetDevice", kCall,
+                found->device().id);
+  }
+  if (found->tearing_down.exchange(true)) {
+    return Fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "%s: another call is destroying the context",
+                kCall);
+  }
+  // A context that was current is nobody's any more: its handle is wiped.
+  delete found;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+  Context* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindContext(context, "aclrtSetCurrentContext", &found));
+  SetCurrentContext(found);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetCurrentContext(aclrtContext* context) {
+  constexpr const char* kCall = "aclrtGetCurrentContext";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(context, kCall, "context"));
+  Context* current = CurrentContext(kCall);
+  if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *context = current->handle();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
+  constexpr const char* kCall = "aclrtCtxGetCurrentDefaultStream";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
+  Context* current = CurrentContext(kCall);
+  if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *stream = current->default_stream().handle();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  constexpr const char* kCall = "aclrtCtxGetSysParamOpt";
+  ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, kCall));
+  Context* current = CurrentContext(kCall);
+  if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  return GetOption(*current, opt, value, kCall);
+}
+
+aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  constexpr const char* kCall = "aclrtCtxSetSysParamOpt";
+  ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, kCall));
+  Context* current = CurrentContext(kCall);
+  if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  std::lock_guard lock(current->mutex);
+  current->options[opt] = value;
+  return ACL_SUCCESS;
+}

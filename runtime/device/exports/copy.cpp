@@ -1,0 +1,280 @@
+// Copies and fills (section 10 of the rules).
+#include <cstring>
+
+#include "runtime/device/call.h"
+#include "runtime/device/memory.h"
+
+using namespace acltape::device;
+
+namespace {
+
+constexpr size_t kMaxWidth2d = 5000000;   // CPY-08, bytes
+constexpr size_t kMaxHeight2d = 5242880;  // rows
+
+struct CopyPayload {
+  void* to;
+  const void* from;
+  size_t bytes;
+};
+
+aclError RunCopy(void* argument) {
+  auto* copy = static_cast<CopyPayload*>(argument);
+  std::memmove(copy->to, copy->from, copy->bytes);
+  return ACL_SUCCESS;
+}
+
+struct Copy2dPayload {
+  char* to;
+  size_t to_pitch;
+  const char* from;
+  size_t from_pitch;
+  size_t width;
+  size_t height;
+};
+
+aclError RunCopy2d(void* argument) {
+  auto* copy = static_cast<Copy2dPayload*>(argument);
+  for (size_t row = 0; row < copy->height; ++row) {
+    std::memmove(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, copy->width);
+  }
+  return ACL_SUCCESS;
+}
+
+struct FillPayload {
+  void* to;
+  uint32_t value;
+  size_t count;
+};
+
+aclError RunFill(void* argument) {
+  auto* fill = static_cast<FillPayload*>(argument);
+  std::memset(fill->to, static_cast<int>(fill->value), fill->count);
+  return ACL_SUCCESS;
+}
+
+aclError RunFill32(void* argument) {
+  auto* fill = static_cast<FillPayload*>(argument);
+  auto* to = static_cast<uint32_t*>(fill->to);
+  for (size_t i = 0; i < fill->count; ++i) to[i] = fill->value;
+  return ACL_SUCCESS;
+}
+
+// CPY-01, CPY-03; *nothing is set when there is nothing to do.
+aclError CheckCopy(const void* to, size_t room, const void* from, size_t bytes, int kind,
+                   const char* call, bool* nothing) {
+  *nothing = false;
+  if (kind < 0 || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no copy kind %d here", call, kind);
+  }
+  if (bytes == 0) {
+    *nothing = true;
+    return ACL_SUCCESS;
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(from, call, "src"));
+  if (room < bytes) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes do not fit into the %zu of dst", call,
+                bytes, room);
+  }
+  return ACL_SUCCESS;
+}
+
+// A copy must not leave the device block it begins in: the real device would fault.
+aclError CheckBounds(const std::optional<MemoryBlock>& block, const void* address, size_t bytes,
+                     const char* call, const char* name) {
+  if (!IsDevice(block)) return ACL_SUCCESS;
+  auto left = static_cast<size_t>(block->begin + block->bytes - static_cast<const char*>(address));
+  if (bytes <= left) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: %s %p has %zu bytes of device memory left in its block, not %zu", call, name,
+              address, left, bytes);
+}
+
+// CPY-06, CAP-37: what an asynchronous copy with pageable memory becomes.
+aclError CopyPageable(Stream& stream, Task&& task, const char* call) {
+  if (stream.capturing()) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: stream %u is capturing and the host memory is pageable; allocate it with "
+                "aclrtMallocHost or register it",
+                call, stream.id());
+  }
+  ACLTAPE_RETURN_IF_FAILED(stream.Synchronize());
+  if (UnsafeCallRefused(stream.context())) {
+    return Fail(ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
+                "%s: with pageable host memory this is a synchronous copy, which a running capture "
+                "refuses",
+                call);
+  }
+  return task.Run();
+}
+
+struct Direction {
+  bool pageable;      // some host side is not pinned
+  bool host_to_host;  // no device side
+};
+
+Direction DirectionOf(const std::optional<MemoryBlock>& to,
+                      const std::optional<MemoryBlock>& from) {
+  return {IsPageable(to) || IsPageable(from), !IsDevice(to) && !IsDevice(from)};
+}
+
+aclError RefuseHostToHost(const char* call) {
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "%s: neither address is device memory; use the synchronous copy", call);
+}
+
+// CPY-09, CPY-10; *nothing as in CheckCopy.
+aclError CheckFill(const void* to, size_t room, size_t count, const char* call, bool* nothing) {
+  *nothing = count == 0;
+  if (*nothing) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call, "the address"));
+  if (count > room) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes do not fit into %zu", call, count, room);
+  }
+  return CheckBounds(FindMemory(to), to, count, call, "address");
+}
+
+aclError CheckFill32(const void* to, size_t room, size_t count, const char* call, bool* nothing) {
+  *nothing = count == 0;
+  if (*nothing) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call, "ptr"));
+  if (reinterpret_cast<uintptr_t>(to) % 4 != 0 || count > room / 4) {
+    return Fail(ACL_ERROR_INVALID_PARAM,
+                "%s: %zu words at %p do not fit into %zu bytes, or are not aligned to 4", call,
+                count, to, room);
+  }
+  return CheckBounds(FindMemory(to), to, count * 4, call, "ptr");
+}
+
+aclError RunSynchronously(Task&& task, const char* call) {
+  Context* context = CurrentContext(call);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  ACLTAPE_RETURN_IF_FAILED(CheckSynchronousCall(*context, call));
+  return task.Run();
+}
+
+aclError Check2d(const void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                 size_t height, const char* call, bool* nothing) {
+  *nothing = width == 0 || height == 0;
+  if (*nothing) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(from, call, "src"));
+  if (width > to_pitch || width > from_pitch) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: width %zu is above a pitch (%zu, %zu)", call, width,
+                to_pitch, from_pitch);
+  }
+  ACLTAPE_RETURN_IF_FAILED(
+      CheckBounds(FindMemory(to), to, (height - 1) * to_pitch + width, call, "dst"));
+  return CheckBounds(FindMemory(from), from, (height - 1) * from_pitch + width, call, "src");
+}
+
+}  // namespace
+
+aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
+                     aclrtMemcpyKind kind) {
+  constexpr const char* kCall = "aclrtMemcpy";
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckBounds(FindMemory(dst), dst, count, kCall, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckBounds(FindMemory(src), src, count, kCall, "src"));
+  return RunSynchronously(
+      MakeTask(TaskKind::kCopy, "MEMCPY", CopyPayload{dst, src, count}, RunCopy), kCall);
+}
+
+aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                          aclrtMemcpyKind kind, aclrtStream stream) {
+  constexpr const char* kCall = "aclrtMemcpyAsync";
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, kCall, &nothing));
+  if (nothing || dst == src) return ACL_SUCCESS;
+  auto to = FindMemory(dst);
+  auto from = FindMemory(src);
+  Direction direction = DirectionOf(to, from);
+  if (kind == ACL_MEMCPY_HOST_TO_HOST || direction.host_to_host) return RefuseHostToHost(kCall);
+  ACLTAPE_RETURN_IF_FAILED(CheckBounds(to, dst, count, kCall, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckBounds(from, src, count, kCall, "src"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  Task task = MakeTask(TaskKind::kCopy, "MEMCPY_ASYNC", CopyPayload{dst, src, count}, RunCopy);
+  if (direction.pageable) return CopyPageable(*found, std::move(task), kCall);
+  return SubmitOrCapture(*found, std::move(task));
+}
+
+aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                       size_t height, aclrtMemcpyKind kind) {
+  constexpr const char* kCall = "aclrtMemcpy2d";
+  if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_DEFAULT) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no copy kind %d here", kCall,
+                static_cast<int>(kind));
+  }
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(Check2d(dst, dpitch, src, spitch, width, height, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  Copy2dPayload payload{
+      static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height};
+  return RunSynchronously(MakeTask(TaskKind::kCopy, "MEMCPY_2D", payload, RunCopy2d), kCall);
+}
+
+aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                            size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
+  constexpr const char* kCall = "aclrtMemcpy2dAsync";
+  if (kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEFAULT) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no copy kind %d here", kCall,
+                static_cast<int>(kind));
+  }
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(Check2d(dst, dpitch, src, spitch, width, height, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  if (width > kMaxWidth2d || height > kMaxHeight2d) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu by %zu is above %zu by %zu", kCall, width,
+                height, kMaxWidth2d, kMaxHeight2d);
+  }
+  Direction direction = DirectionOf(FindMemory(dst), FindMemory(src));
+  if (direction.host_to_host) return RefuseHostToHost(kCall);
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  Copy2dPayload payload{
+      static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height};
+  Task task = MakeTask(TaskKind::kCopy, "MEMCPY_2D_ASYNC", payload, RunCopy2d);
+  if (direction.pageable) return CopyPageable(*found, std::move(task), kCall);
+  return SubmitOrCapture(*found, std::move(task));
+}
+
+aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  constexpr const char* kCall = "aclrtMemset";
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(CheckFill(devPtr, maxCount, count, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  FillPayload payload{devPtr, static_cast<uint32_t>(value), count};
+  return RunSynchronously(MakeTask(TaskKind::kFill, "MEMSET", payload, RunFill), kCall);
+}
+
+aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
+                          aclrtStream stream) {
+  constexpr const char* kCall = "aclrtMemsetAsync";
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(CheckFill(devPtr, maxCount, count, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  return SubmitPayload(stream, kCall, TaskKind::kFill, "MEMSET_ASYNC",
+                       FillPayload{devPtr, static_cast<uint32_t>(value), count}, RunFill);
+}
+
+aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
+  constexpr const char* kCall = "aclrtMemsetD32";
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(CheckFill32(ptr, memSize, N, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  return RunSynchronously(
+      MakeTask(TaskKind::kFill, "MEMSET_D32", FillPayload{ptr, value, N}, RunFill32), kCall);
+}
+
+aclError aclrtMemsetD32Async(void* ptr, size_t memSize, uint32_t value, size_t N,
+                             aclrtStream stream) {
+  constexpr const char* kCall = "aclrtMemsetD32Async";
+  bool nothing = false;
+  ACLTAPE_RETURN_IF_FAILED(CheckFill32(ptr, memSize, N, kCall, &nothing));
+  if (nothing) return ACL_SUCCESS;
+  return SubmitPayload(stream, kCall, TaskKind::kFill, "MEMSET_D32_ASYNC",
+                       FillPayload{ptr, value, N}, RunFill32);
+}

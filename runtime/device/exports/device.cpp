@@ -1,0 +1,268 @@
+// Devices (section 3 of the rules).
+#include "runtime/device/device.h"
+
+#include <cstring>
+
+#include "runtime/device/call.h"
+#include "runtime/device/thread_state.h"
+
+using namespace acltape::device;
+
+namespace {
+
+aclError FindDevice(int64_t id, const char* call, Device** device) {
+  *device = id <= INT32_MAX ? DeviceAt(static_cast<int32_t>(id)) : nullptr;
+  if (*device != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %lld; valid: 0 to %u", call,
+              static_cast<long long>(id), GetProfile().devices - 1);
+}
+
+struct DeviceFact {
+  aclrtDevAttr attribute;
+  int64_t (*value)(const Device&);
+};
+
+// What aclrtGetDeviceInfo knows; other attributes are not offered.
+constexpr DeviceFact kDeviceFacts[] = {
+    {ACL_DEV_ATTR_AICPU_CORE_NUM,
+     [](const Device&) -> int64_t { return GetProfile().ai_cpu_cores; }},
+    {ACL_DEV_ATTR_AICORE_CORE_NUM,
+     [](const Device&) -> int64_t { return GetProfile().cube_cores; }},
+    {ACL_DEV_ATTR_CUBE_CORE_NUM, [](const Device&) -> int64_t { return GetProfile().cube_cores; }},
+    {ACL_DEV_ATTR_VECTOR_CORE_NUM,
+     [](const Device&) -> int64_t { return GetProfile().vector_cores; }},
+    {ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE,
+     [](const Device&) { return static_cast<int64_t>(GetProfile().memory); }},
+    {ACL_DEV_ATTR_L2_CACHE_SIZE,
+     [](const Device&) { return static_cast<int64_t>(GetProfile().l2_bytes); }},
+    {ACL_DEV_ATTR_PHY_CHIP_ID, [](const Device& device) -> int64_t { return device.id; }},
+    {ACL_DEV_ATTR_IS_VIRTUAL, [](const Device&) -> int64_t { return 0; }},
+};
+
+// Resource limits per device (DEV-16).
+std::atomic<uint32_t>* LimitOf(Device& device, aclrtDevResLimitType type) {
+  switch (type) {
+    case ACL_RT_DEV_RES_CUBE_CORE:
+      return &device.cube_core_limit;
+    case ACL_RT_DEV_RES_VECTOR_CORE:
+      return &device.vector_core_limit;
+  }
+  return nullptr;
+}
+
+uint32_t MostOf(aclrtDevResLimitType type) {
+  return type == ACL_RT_DEV_RES_CUBE_CORE ? GetProfile().cube_cores : GetProfile().vector_cores;
+}
+
+aclError CheckLimit(aclrtDevResLimitType type, uint32_t value, const char* call) {
+  if (type != ACL_RT_DEV_RES_CUBE_CORE && type != ACL_RT_DEV_RES_VECTOR_CORE) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no resource type %d", call,
+                static_cast<int>(type));
+  }
+  if (value == 0 || value > MostOf(type)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %u is not a number from 1 to %u", call, value,
+                MostOf(type));
+  }
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+aclError aclrtSetDevice(int32_t deviceId) { return SetDevice(deviceId); }
+aclError aclrtResetDevice(int32_t deviceId) { return ResetDevice(deviceId, false); }
+aclError aclrtResetDeviceForce(int32_t deviceId) { return ResetDevice(deviceId, true); }
+
+aclError aclrtGetDevice(int32_t* deviceId) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(deviceId, "aclrtGetDevice", "deviceId"));
+  Context* context = CurrentContext("aclrtGetDevice");
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *deviceId = context->device().id;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceCount(uint32_t* count) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(count, "aclrtGetDeviceCount", "count"));
+  *count = GetProfile().devices;
+  return ACL_SUCCESS;
+}
+
+const char* aclrtGetSocName(void) { return GetProfile().soc_name; }
+
+aclError aclrtGetRunMode(aclrtRunMode* runMode) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(runMode, "aclrtGetRunMode", "runMode"));
+  *runMode = ACL_HOST;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSynchronizeDevice(void) {
+  Context* context = CurrentContext("aclrtSynchronizeDevice");
+  return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : context->Synchronize(-1);
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+  constexpr const char* kCall = "aclrtSynchronizeDeviceWithTimeout";
+  ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
+  Context* context = CurrentContext(kCall);
+  return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : context->Synchronize(TimeoutNs(timeout));
+}
+
+aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
+  constexpr const char* kCall = "aclrtGetPrimaryCtxState";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(active, kCall, "active"));
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  std::lock_guard lock(DeviceLock());
+  *active = device->primary != nullptr ? 1 : 0;
+  if (flags != nullptr) *flags = 0;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
+  constexpr const char* kCall = "aclrtDeviceCanAccessPeer";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(canAccessPeer, kCall, "canAccessPeer"));
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &device));
+  *canAccessPeer = deviceId != peerDeviceId ? 1 : 0;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
+  constexpr const char* kCall = "aclrtDeviceEnablePeerAccess";
+  if (flags != 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flags must be 0", kCall);
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  Device* peer = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &peer));
+  if (peer == &context->device()) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d is the current device", kCall,
+                peerDeviceId);
+  }
+  context->device().peers.fetch_or(uint64_t{1} << peerDeviceId);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  constexpr const char* kCall = "aclrtDeviceDisablePeerAccess";
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  Device* peer = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &peer));
+  context->device().peers.fetch_and(~(uint64_t{1} << peerDeviceId));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) {
+  constexpr const char* kCall = "aclrtDevicePeerAccessStatus";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
+  Device* device = nullptr;
+  Device* peer = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &peer));
+  *status = (device->peers.load() >> peerDeviceId) & 1 ? 1 : 0;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
+  constexpr const char* kCall = "aclrtQueryDeviceStatus";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(deviceStatus, kCall, "deviceStatus"));
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  *deviceStatus = device->fault.load() == ACL_SUCCESS ? ACL_RT_DEVICE_STATUS_NORMAL
+                                                      : ACL_RT_DEVICE_STATUS_ABNORMAL;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
+  constexpr const char* kCall = "aclrtGetDeviceInfo";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  for (const DeviceFact& fact : kDeviceFacts) {
+    if (fact.attribute != attr) continue;
+    *value = fact.value(*device);
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: attribute %d is not offered", kCall,
+              static_cast<int>(attr));
+}
+
+aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t* value) {
+  constexpr const char* kCall = "aclrtGetDeviceResLimit";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, 1, kCall));
+  *value = LimitOf(*device, type)->load();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
+  constexpr const char* kCall = "aclrtSetDeviceResLimit";
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
+  ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, value, kCall));
+  LimitOf(*device, type)->store(value);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtResetDeviceResLimit(int32_t deviceId) {
+  Device* device = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, "aclrtResetDeviceResLimit", &device));
+  device->cube_core_limit.store(GetProfile().cube_cores);
+  device->vector_core_limit.store(GetProfile().vector_cores);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t* value) {
+  constexpr const char* kCall = "aclrtGetStreamResLimit";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, 1, kCall));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  uint32_t own = found->core_limits[type].load();
+  *value = own != 0 ? own : LimitOf(found->context().device(), type)->load();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
+  constexpr const char* kCall = "aclrtSetStreamResLimit";
+  ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, value, kCall));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  found->core_limits[type].store(value);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtResetStreamResLimit(aclrtStream stream) {
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, "aclrtResetStreamResLimit", &found));
+  for (auto& limit : found->core_limits) limit.store(0);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, "aclrtUseStreamResInCurrentThread", &found));
+  thread_state.resource_stream = HandleRef::To(found->handle());
+  return ACL_SUCCESS;
+}
+
+aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, "aclrtUnuseStreamResInCurrentThread", &found));
+  if (thread_state.resource_stream.block == found->handle()) thread_state.resource_stream = {};
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
+  constexpr const char* kCall = "aclrtGetResInCurrentThread";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, 1, kCall));
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  auto* stream = thread_state.resource_stream.Get<Stream>(HandleKind::kStream);
+  uint32_t own = stream != nullptr ? stream->core_limits[type].load() : 0;
+  *value = own != 0 ? own : LimitOf(context->device(), type)->load();
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,34 @@
+// The way in for kernels of the operator library (runtime/kernel_launch.h).
+#include "runtime/device/call.h"
+#include "runtime/kernel_launch.h"
+
+using namespace acltape::device;
+
+namespace {
+
+Task KernelTask(const char* name, SoftKernelRun run, SoftKernelDrop drop, void* bound) {
+  Task task;
+  task.run = run;
+  task.drop = drop;
+  task.argument = bound;
+  task.name = InternName(name);
+  task.kind = TaskKind::kKernel;
+  return task;
+}
+
+}  // namespace
+
+aclError SoftLaunchKernel(aclrtStream stream, const char* name, SoftKernelRun run,
+                          SoftKernelDrop drop, void* bound) {
+  Task task = KernelTask(name, run, drop, bound);
+  Stream* found = nullptr;
+  if (aclError code = FindStream(stream, task.name, &found); code != ACL_SUCCESS) {
+    task.Drop();
+    return code;
+  }
+  return SubmitOrCapture(*found, std::move(task));
+}
+
+void SoftSetErrorMessage(const char* text) { SetMessage(text != nullptr ? text : ""); }
+
+aclError SoftSetLastError(aclError code) { return SetLastError(code); }

@@ -1,0 +1,193 @@
+// Memory (section 9 of the rules); copies are in copy.cpp, mapped ranges in mapped_memory.cpp.
+#include "runtime/device/memory.h"
+
+#include "runtime/device/call.h"
+
+using namespace acltape::device;
+
+namespace {
+
+constexpr size_t kPadding = 32;  // MEM-02
+
+aclError Allocate(void** pointer, size_t size, size_t padding, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "devPtr"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
+  Context* context = CurrentContext(call);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  Device& device = context->device();
+  *pointer = AllocateDeviceMemory(device, size, padding);
+  if (*pointer != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+              "%s: no room for %zu bytes; device %d has %llu bytes, of which %llu are in use", call,
+              size, device.id, static_cast<unsigned long long>(GetProfile().memory),
+              static_cast<unsigned long long>(device.memory_used.load()));
+}
+
+aclError AllocateHost(void** pointer, size_t size, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "hostPtr"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
+  if (CurrentContext(call) == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *pointer = AllocatePinnedMemory(size);
+  if (*pointer != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no room for %zu bytes", call, size);
+}
+
+aclError Free(void* pointer, MemoryKind kind, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "the address"));
+  if (FreeMemory(pointer, kind)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not the beginning of %s memory in use", call,
+              pointer, kind == MemoryKind::kDevice ? "device" : "pinned host");
+}
+
+aclError Register(void* pointer, uint64_t size, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "ptr"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
+  if (RegisterHostMemory(pointer, size)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+              "%s: a part of the %llu bytes at %p is registered or pinned already", call,
+              static_cast<unsigned long long>(size), pointer);
+}
+
+}  // namespace
+
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
+  bool gigabyte_pages =
+      policy == ACL_MEM_MALLOC_HUGE1G_ONLY || policy == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
+  return Allocate(devPtr, size, gigabyte_pages ? 0 : kPadding, "aclrtMalloc");
+}
+
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return Allocate(devPtr, size, 0, "aclrtMallocAlign32");
+}
+
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return Allocate(devPtr, size, kPadding, "aclrtMallocCached");
+}
+
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy, aclrtMallocConfig*) {
+  return Allocate(devPtr, size, kPadding, "aclrtMallocWithCfg");
+}
+
+// Flush and invalidate concern the cache of memory that host and device share; here they share all.
+aclError aclrtMemFlush(void* devPtr, size_t size) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, "aclrtMemFlush", "devPtr"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMemFlush: the size is 0");
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemInvalidate(void* devPtr, size_t size) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, "aclrtMemInvalidate", "devPtr"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMemInvalidate: the size is 0");
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFree(void* devPtr) { return Free(devPtr, MemoryKind::kDevice, "aclrtFree"); }
+
+aclError aclrtFreeWithDevSync(void* devPtr) {
+  constexpr const char* kCall = "aclrtFreeWithDevSync";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  ACLTAPE_RETURN_IF_FAILED(context->Synchronize(-1));
+  return Free(devPtr, MemoryKind::kDevice, kCall);
+}
+
+aclError aclrtMallocHost(void** hostPtr, size_t size) {
+  return AllocateHost(hostPtr, size, "aclrtMallocHost");
+}
+
+aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig*) {
+  return AllocateHost(ptr, size, "aclrtMallocHostWithCfg");
+}
+
+aclError aclrtFreeHost(void* hostPtr) {
+  return Free(hostPtr, MemoryKind::kPinned, "aclrtFreeHost");
+}
+
+aclError aclrtFreeHostWithDevSync(void* hostPtr) {
+  constexpr const char* kCall = "aclrtFreeHostWithDevSync";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(hostPtr, kCall, "hostPtr"));
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  ACLTAPE_RETURN_IF_FAILED(context->Synchronize(-1));
+  return Free(hostPtr, MemoryKind::kPinned, kCall);
+}
+
+aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type, void** devPtr) {
+  constexpr const char* kCall = "aclrtHostRegister";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
+  if (type != ACL_HOST_REGISTER_MAPPED && type != ACL_HOST_REGISTER_IOMEMORY &&
+      type != ACL_HOST_REGISTER_READONLY) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no register type %d", kCall,
+                static_cast<int>(type));
+  }
+  ACLTAPE_RETURN_IF_FAILED(Register(ptr, size, kCall));
+  *devPtr = ptr;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t) {
+  return Register(ptr, size, "aclrtHostRegisterV2");
+}
+
+aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t) {
+  constexpr const char* kCall = "aclrtHostGetDevicePointer";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pHost, kCall, "pHost"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pDevice, kCall, "pDevice"));
+  auto block = FindMemory(pHost);
+  if (!block || block->kind == MemoryKind::kDevice) {
+    return Fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%s: %p is not registered host memory", kCall,
+                pHost);
+  }
+  *pDevice = pHost;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtHostUnregister(void* ptr) {
+  constexpr const char* kCall = "aclrtHostUnregister";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
+  if (UnregisterHostMemory(ptr)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%s: %p was not registered", kCall, ptr);
+}
+
+aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes) {
+  constexpr const char* kCall = "aclrtPointerGetAttributes";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(attributes, kCall, "attributes"));
+  *attributes = {};
+  auto block = FindMemory(ptr);
+  attributes->location.type = !block            ? ACL_MEM_LOCATION_TYPE_UNREGISTERED
+                              : IsDevice(block) ? ACL_MEM_LOCATION_TYPE_DEVICE
+                                                : ACL_MEM_LOCATION_TYPE_HOST;
+  attributes->location.id = IsDevice(block) ? static_cast<uint32_t>(block->device) : 0;
+  attributes->pageSize = 4096;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
+  constexpr const char* kCall = "aclrtMemGetAddressRange";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
+  auto block = FindMemory(ptr);
+  if (!IsDevice(block)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory", kCall, ptr);
+  }
+  if (pbase != nullptr) *pbase = block->begin;
+  if (psize != nullptr) *psize = block->bytes;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
+  constexpr const char* kCall = "aclrtGetMemInfo";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(free, kCall, "free"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(total, kCall, "total"));
+  // MEM-09: the device has one kind of memory, which answers for all.
+  if (attr > ACL_MEM_P2P_HUGE1G) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no memory kind %d", kCall,
+                static_cast<int>(attr));
+  }
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *total = GetProfile().memory;
+  *free = GetProfile().memory - context->device().memory_used.load();
+  return ACL_SUCCESS;
+}

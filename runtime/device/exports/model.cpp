@@ -1,0 +1,167 @@
+// Execution and destruction of models (section 18 of the rules).
+#include "runtime/device/model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "runtime/device/call.h"
+#include "runtime/device/futex.h"
+
+using namespace acltape::device;
+
+namespace {
+
+constexpr int64_t kDestroyWaitNs = 10 * kSecond;  // EXE-14
+
+struct ReplayPayload {
+  Model* model;
+  uint64_t ticket;
+};
+
+aclError RunReplay(void* argument) {
+  auto* replay = static_cast<ReplayPayload*>(argument);
+  return replay->model->Replay(replay->ticket);
+}
+
+void DropReplay(void* argument) {
+  auto* replay = static_cast<ReplayPayload*>(argument);
+  replay->model->Retire(replay->ticket);
+}
+
+aclError CheckNotCaptured(const Model& model, const char* call) {
+  if (model.state() != Model::State::kCapturing) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_MODEL_CAPTURED, "%s: model %u is being captured; end the capture first",
+              call, model.id());
+}
+
+}  // namespace
+
+aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
+  constexpr const char* kCall = "aclmdlRIExecuteAsync";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCaptured(*model, kCall));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  if (&model->context() != &found->context()) {
+    return Fail(ACL_ERROR_RT_MODEL_CONTEXT, "%s: model %u belongs to another context", kCall,
+                model->id());
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+  if ((found->flags() & kStreamFlagsWithoutCapture) != 0) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: stream %u was created with flags 0x%x and cannot execute models", kCall,
+                found->id(), found->flags());
+  }
+  Task task = MakeTask(TaskKind::kModel, "MODEL_EXECUTE", ReplayPayload{model, model->Enqueue()},
+                       RunReplay);
+  task.drop = DropReplay;
+  return found->Submit(std::move(task));
+}
+
+// EXE-11: for built models, which the soft device does not offer yet.
+aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
+  constexpr const char* kCall = "aclmdlRIExecute";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
+  return Fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: model %u was captured; execute it with aclmdlRIExecuteAsync", kCall,
+              model->id());
+}
+
+aclError aclmdlRIDestroy(aclmdlRI modelRI) {
+  constexpr const char* kCall = "aclmdlRIDestroy";
+  if (Exiting() && modelRI != nullptr) return ACL_SUCCESS;
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  // EXE-13: a model that the current context does not know. Without a context, in a late
+  // destructor, every model is known.
+  Context* context = CurrentContext(nullptr);
+  if (context != nullptr && context != &model->context()) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCaptured(*model, kCall));
+  int64_t limit = NowNs() + kDestroyWaitNs;
+  while (model->Running()) {
+    if (NowNs() >= limit) {
+      return Fail(ACL_ERROR_RT_MODEL_RUNNING,
+                  "%s: model %u is still running after 10 s; synchronise its stream and try again",
+                  kCall, model->id());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::vector<Model::DestroyCallback> callbacks;
+  {
+    std::lock_guard lock(model->context().mutex);
+    model->context().models.erase(model);
+    callbacks.swap(model->destroy_callbacks);
+  }
+  for (const Model::DestroyCallback& callback : callbacks) callback.function(callback.user_data);
+  delete model;
+  return ACL_SUCCESS;
+}
+
+aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void* userData) {
+  constexpr const char* kCall = "aclmdlRIDestroyRegisterCallback";
+  if (modelRI == nullptr || func == nullptr) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the model or the function is NULL", kCall);
+  }
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  std::lock_guard lock(model->context().mutex);
+  for (const Model::DestroyCallback& callback : model->destroy_callbacks) {
+    if (callback.function == func) {
+      return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the function is registered already", kCall);
+    }
+  }
+  model->destroy_callbacks.push_back({func, userData});
+  return ACL_SUCCESS;
+}
+
+aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func) {
+  constexpr const char* kCall = "aclmdlRIDestroyUnregisterCallback";
+  if (modelRI == nullptr || func == nullptr) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the model or the function is NULL", kCall);
+  }
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  std::lock_guard lock(model->context().mutex);
+  auto removed = std::erase_if(model->destroy_callbacks, [&](const Model::DestroyCallback& row) {
+    return row.function == func;
+  });
+  if (removed != 0) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the function is not registered", kCall);
+}
+
+aclError aclmdlRISetName(aclmdlRI modelRI, const char* name) {
+  constexpr const char* kCall = "aclmdlRISetName";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, kCall, "name"));
+  std::lock_guard lock(model->context().mutex);
+  std::strncpy(model->name, name, Model::kNameBytes);
+  model->name[Model::kNameBytes] = '\0';
+  return ACL_SUCCESS;
+}
+
+aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
+  constexpr const char* kCall = "aclmdlRIGetName";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, kCall, "name"));
+  if (maxLen == 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: maxLen is 0", kCall);
+  std::lock_guard lock(model->context().mutex);
+  size_t length = std::min<size_t>(std::strlen(model->name), maxLen - 1);
+  std::memcpy(name, model->name, length);
+  name[length] = '\0';
+  return ACL_SUCCESS;
+}
+
+aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t* modelRIId) {
+  constexpr const char* kCall = "aclmdlRIGetId";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(modelRIId, kCall, "modelRIId"));
+  *modelRIId = model->id();
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,339 @@
+// Streams (section 5 of the rules).
+#include "runtime/device/stream.h"
+
+#include <cstring>
+
+#include "runtime/device/call.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/thread_state.h"
+
+using namespace acltape::device;
+
+namespace {
+
+constexpr uint32_t kKnownFlags = 0x3F;  // STR-07
+
+aclError CreateStream(aclrtStream* stream, uint32_t priority, uint32_t flags, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, call, "stream"));
+  if ((flags & ~kKnownFlags) != 0) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: unknown flags 0x%x", call, flags & ~kKnownFlags);
+  }
+  Context* context = CurrentContext(call);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  Stream* created = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(context->CreateStream(priority, flags, &created));
+  *stream = created->handle();
+  return ACL_SUCCESS;
+}
+
+// STR-10, CAP-64.
+aclError DestroyStream(aclrtStream stream, bool run_queued, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, call, "stream"));
+  if (Exiting()) return ACL_SUCCESS;
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, call, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, call));
+  // A thread without context may still destroy: late destructors run in such threads (INIT-09).
+  Context* context = CurrentContext(nullptr);
+  if (context != nullptr && &found->context() != context) {
+    return Fail(ACL_ERROR_RT_STREAM_CONTEXT, "%s: stream %u belongs to another context", call,
+                found->id());
+  }
+  if (found->is_default()) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a default stream lives as long as its context",
+                call);
+  }
+  found->context().DestroyStream(found, run_queued);
+  return ACL_SUCCESS;
+}
+
+// GEN-06: a stream of another context is accepted.
+aclError Synchronize(aclrtStream stream, int64_t timeout_ns, const char* call) {
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, call, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, call));
+  return found->Synchronize(timeout_ns);
+}
+
+// STR-15 to STR-17.
+aclError SetFailureMode(Stream& stream, uint64_t mode, const char* call) {
+  if (mode > ACL_STOP_ON_FAILURE) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: failure mode %llu is not 0 or 1", call,
+                static_cast<unsigned long long>(mode));
+  }
+  Context& context = stream.context();
+  if (mode == ACL_STOP_ON_FAILURE) {
+    context.StopOnFailure();
+  } else if (context.stops_on_failure()) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                "%s: the failure mode can be raised to stop, but not lowered again", call);
+  }
+  return ACL_SUCCESS;
+}
+
+struct ValuePayload {
+  uint64_t* address;
+  uint64_t value;
+  uint32_t flag;
+};
+
+bool ValueReady(void* argument) {
+  auto* wait = static_cast<ValuePayload*>(argument);
+  uint64_t now = __atomic_load_n(wait->address, __ATOMIC_ACQUIRE);
+  switch (wait->flag) {
+    case ACL_STREAM_WAIT_VALUE_GEQ:
+      return static_cast<int64_t>(now - wait->value) >= 0;
+    case ACL_STREAM_WAIT_VALUE_EQ:
+      return now == wait->value;
+    case ACL_STREAM_WAIT_VALUE_AND:
+      return (now & wait->value) != 0;
+    default:
+      return ~(now | wait->value) != 0;
+  }
+}
+
+aclError RunValueWait(void* argument) {
+  return PollUntil(ValueReady, argument, 0) ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_ABORT;
+}
+
+aclError RunValueWrite(void* argument) {
+  auto* write = static_cast<ValuePayload*>(argument);
+  __atomic_store_n(write->address, write->value, __ATOMIC_RELEASE);
+  return ACL_SUCCESS;
+}
+
+// STR-21.
+aclError CheckValueAddress(const void* address, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(address, call, "devAddr"));
+  if (reinterpret_cast<uintptr_t>(address) % 8 != 0) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: address %p is not aligned to 8 bytes", call,
+                address);
+  }
+  if (!IsDevice(FindMemory(address))) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory", call, address);
+  }
+  return ACL_SUCCESS;
+}
+
+// Values of aclrtSetStreamConfigOpt, by attribute.
+struct ConfigField {
+  aclrtStreamConfigAttr attribute;
+  size_t offset;
+  size_t bytes;
+};
+constexpr ConfigField kConfigFields[] = {
+    {ACL_RT_STREAM_WORK_ADDR_PTR, offsetof(aclrtStreamConfigHandle, workptr), sizeof(void*)},
+    {ACL_RT_STREAM_WORK_SIZE, offsetof(aclrtStreamConfigHandle, workSize), sizeof(size_t)},
+    {ACL_RT_STREAM_FLAG, offsetof(aclrtStreamConfigHandle, flag), sizeof(size_t)},
+    {ACL_RT_STREAM_PRIORITY, offsetof(aclrtStreamConfigHandle, priority), sizeof(uint32_t)},
+};
+
+}  // namespace
+
+aclError aclrtCreateStream(aclrtStream* stream) {
+  return CreateStream(stream, 0, 0, "aclrtCreateStream");
+}
+
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
+  return CreateStream(stream, priority, flag, "aclrtCreateStreamWithConfig");
+}
+
+aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle* handle) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, "aclrtCreateStreamV2", "handle"));
+  return CreateStream(stream, handle->priority, static_cast<uint32_t>(handle->flag),
+                      "aclrtCreateStreamV2");
+}
+
+aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void) {
+  return new aclrtStreamConfigHandle{};
+}
+
+aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, "aclrtDestroyStreamConfigHandle", "handle"));
+  delete handle;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
+                                 const void* attrValue, size_t valueSize) {
+  constexpr const char* kCall = "aclrtSetStreamConfigOpt";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(attrValue, kCall, "attrValue"));
+  for (const ConfigField& field : kConfigFields) {
+    if (field.attribute != attr) continue;
+    if (valueSize != field.bytes) {
+      return Fail(ACL_ERROR_INVALID_PARAM, "%s: attribute %d has %zu bytes, not %zu", kCall,
+                  static_cast<int>(attr), field.bytes, valueSize);
+    }
+    std::memcpy(reinterpret_cast<char*>(handle) + field.offset, attrValue, valueSize);
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no attribute %d", kCall,
+              static_cast<int>(attr));
+}
+
+aclError aclrtDestroyStream(aclrtStream stream) {
+  return DestroyStream(stream, true, "aclrtDestroyStream");
+}
+
+aclError aclrtDestroyStreamForce(aclrtStream stream) {
+  return DestroyStream(stream, false, "aclrtDestroyStreamForce");
+}
+
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+  return Synchronize(stream, -1, "aclrtSynchronizeStream");
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+  constexpr const char* kCall = "aclrtSynchronizeStreamWithTimeout";
+  ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
+  return Synchronize(stream, TimeoutNs(timeout), kCall);
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
+  constexpr const char* kCall = "aclrtStreamQuery";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+  *status = found->Idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  if (aclError code = found->PendingError(); code != ACL_SUCCESS) {
+    return Fail(code, "%s: a task of stream %u failed", kCall, found->id());
+  }
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamAbort(aclrtStream stream) {
+  constexpr const char* kCall = "aclrtStreamAbort";
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+  found->Abort();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
+  constexpr const char* kCall = "aclrtStreamGetId";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(streamId, kCall, "streamId"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
+  *streamId = static_cast<int32_t>(found->id());
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
+  constexpr const char* kCall = "aclrtStreamGetPriority";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(priority, kCall, "priority"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
+  *priority = found->priority();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
+  constexpr const char* kCall = "aclrtStreamGetFlags";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(flags, kCall, "flags"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
+  *flags = found->flags();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* greatestPriority) {
+  constexpr const char* kCall = "aclrtDeviceGetStreamPriorityRange";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(leastPriority, kCall, "leastPriority"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(greatestPriority, kCall, "greatestPriority"));
+  *leastPriority = 7;
+  *greatestPriority = 0;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+  constexpr const char* kCall = "aclrtSetStreamFailureMode";
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  return SetFailureMode(*found, mode, kCall);
+}
+
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                 aclrtStreamAttrValue* value) {
+  constexpr const char* kCall = "aclrtSetStreamAttribute";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  switch (stmAttrType) {
+    case ACL_STREAM_ATTR_FAILURE_MODE:
+      return SetFailureMode(*found, value->failureMode, kCall);
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+      ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+      found->overflow_switch.store(value->overflowSwitch);
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+      ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+      found->user_tag.store(value->userCustomTag);
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
+      found->cache_op_info.store(value->cacheOpInfoSwitch);
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_PRIORITY:
+      found->set_priority(value->streamPriority);
+      return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no attribute %d", kCall,
+              static_cast<int>(stmAttrType));
+}
+
+aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                 aclrtStreamAttrValue* value) {
+  constexpr const char* kCall = "aclrtGetStreamAttribute";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  switch (stmAttrType) {
+    case ACL_STREAM_ATTR_FAILURE_MODE:
+      value->failureMode = found->context().stops_on_failure() ? 1 : 0;
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+      value->overflowSwitch = found->overflow_switch.load();
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+      value->userCustomTag = found->user_tag.load();
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
+      value->cacheOpInfoSwitch = found->cache_op_info.load();
+      return ACL_SUCCESS;
+    case ACL_STREAM_ATTR_PRIORITY:
+      value->streamPriority = found->priority();
+      return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no attribute %d", kCall,
+              static_cast<int>(stmAttrType));
+}
+
+aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
+  constexpr const char* kCall = "aclrtValueWrite";
+  ACLTAPE_RETURN_IF_FAILED(CheckValueAddress(devAddr, kCall));
+  if (flag != 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %u is not 0", kCall, flag);
+  return SubmitPayload(stream, kCall, TaskKind::kValueWrite, "VALUE_WRITE",
+                       ValuePayload{static_cast<uint64_t*>(devAddr), value, 0}, RunValueWrite);
+}
+
+aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
+  constexpr const char* kCall = "aclrtValueWait";
+  ACLTAPE_RETURN_IF_FAILED(CheckValueAddress(devAddr, kCall));
+  if (flag > ACL_STREAM_WAIT_VALUE_NOR) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no comparison %u", kCall, flag);
+  }
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  Task task = MakeTask(TaskKind::kValueWait, "VALUE_WAIT",
+                       ValuePayload{static_cast<uint64_t*>(devAddr), value, flag}, RunValueWait);
+  task.ready = ValueReady;
+  return SubmitOrCapture(*found, std::move(task));
+}
+
+aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(taskId, "aclrtGetThreadLastTaskId", "taskId"));
+  *taskId = thread_state.last_task_id;
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,265 @@
+#include "runtime/device/stream.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "runtime/device/context.h"
+#include "runtime/device/error.h"
+#include "runtime/device/futex.h"
+#include "runtime/device/profile.h"
+#include "runtime/device/thread_state.h"
+
+namespace acltape::device {
+namespace {
+
+// A sleeping host thread looks again this often, in case the process exits.
+constexpr int64_t kSliceNs = 100000000;
+
+std::atomic<bool> exiting{false};
+std::atomic<uint32_t> running_workers{0};
+
+// Registered when the first worker starts, so it runs before the destructors of whatever libraries
+// the kernels need: those were loaded earlier.
+void RegisterExit() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::atexit(StandStillAtExit);
+    // A forked child has no workers: its late destructors must not wait for them.
+    pthread_atfork(nullptr, nullptr, [] { exiting.store(true); });
+  });
+}
+
+uint64_t Mix(uint64_t value) {
+  value += 0x9E3779B97F4A7C15;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+}  // namespace
+
+bool Exiting() { return exiting.load(std::memory_order_relaxed); }
+
+void StandStillAtExit() {
+  exiting.store(true);
+  // Let the tasks that run now end; what is queued behind them is given up, as when a device loses
+  // its host. A task that takes longer than this keeps running into the exit.
+  int64_t limit = NowNs() + 2000000000;
+  while (running_workers.load() != 0 && NowNs() < limit) {
+    timespec pause{0, 100000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+Stream::Stream(Context& context, uint32_t id, uint32_t flags, uint32_t priority, bool is_default)
+    : context_(context),
+      handle_(AllocateHandle(HandleKind::kStream, this)),
+      id_(id),
+      flags_(flags),
+      priority_(priority),
+      is_default_(is_default),
+      depth_(GetProfile().queue_depth) {}
+
+Stream::~Stream() {
+  if (handle_ != nullptr) WipeHandle(handle_);
+}
+
+void Stream::StartWorker() {
+  RegisterExit();
+  slots_.reset(new Slot[depth_]);
+  worker_ = std::thread([this] { Work(); });
+  started_ = true;
+}
+
+aclError Stream::Submit(Task&& task) {
+  aclError refusal = context_.Refusal();
+  if (refusal != ACL_SUCCESS || Exiting()) [[unlikely]] {
+    task.Drop();
+    if (refusal == ACL_SUCCESS) return ACL_SUCCESS;
+    return Fail(refusal, "task %s refused: an earlier task of this context or device failed",
+                task.name);
+  }
+  std::lock_guard lock(submit_mutex_);
+  if (persistent()) {
+    held_.push_back(task);
+    return ACL_SUCCESS;
+  }
+  if (!started_) [[unlikely]]
+    StartWorker();
+  uint64_t position = submitted_.load(std::memory_order_relaxed);
+  if (position - completed_.load(std::memory_order_acquire) >= depth_) [[unlikely]] {
+    bool aborted = false;
+    WaitForCompleted(position - depth_ + 1, -1, abort_epoch_.load(), &aborted);
+    if (Exiting()) {
+      task.Drop();
+      return ACL_SUCCESS;
+    }
+  }
+  slots_[position % depth_].task = task;
+  thread_state.last_task_id = static_cast<uint32_t>(position);
+  // Sequentially consistent against the worker's "sleep, then look again".
+  submitted_.store(position + 1, std::memory_order_seq_cst);
+  if (sleeping_.load(std::memory_order_seq_cst) != 0) {
+    sleeping_.store(0, std::memory_order_seq_cst);
+    FutexWakeAll(sleeping_);
+  }
+  return ACL_SUCCESS;
+}
+
+void Stream::Work() {
+  Runner runner(this);
+  Runner::SetCurrent(&runner);
+  uint64_t position = 0;
+  auto has_task = [&] {
+    return submitted_.load(std::memory_order_acquire) > position ||
+           stop_.load(std::memory_order_relaxed);
+  };
+  while (true) {
+    if (!has_task() && !SpinUntil(has_task)) {
+      sleeping_.store(1, std::memory_order_seq_cst);
+      if (submitted_.load(std::memory_order_seq_cst) == position && !stop_.load()) {
+        FutexWait(sleeping_, 1, kSliceNs * 600);
+      }
+      sleeping_.store(0, std::memory_order_seq_cst);
+      continue;
+    }
+    if (submitted_.load(std::memory_order_acquire) == position) return;  // stopped and drained
+    running_workers.fetch_add(1);
+    if (Exiting()) {
+      running_workers.fetch_sub(1);
+      while (true) pause();
+    }
+    do {
+      runner.set_position(position);
+      RunSlot(slots_[position % depth_].task, position);
+      Advance(++position);
+    } while (submitted_.load(std::memory_order_acquire) > position && !Exiting());
+    running_workers.fetch_sub(1);
+  }
+}
+
+void Stream::RunSlot(Task& task, uint64_t position) {
+  if (GetProfile().jitter_seed != 0) Jitter(position);
+  if (!AbortedBehind(position) && !context_.Stopped()) {
+    aclError code = task.Run();
+    // A task that runs others has reported them itself; one that an abort interrupted is no
+    // failure.
+    if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !AbortedBehind(position)) {
+      NoteFailure(code, task.name, TakeMessage());
+    }
+  }
+  task.Drop();
+}
+
+void Stream::Advance(uint64_t completed) {
+  completed_.store(completed, std::memory_order_seq_cst);
+  if (completed >= wake_at_.load(std::memory_order_seq_cst)) [[unlikely]] {
+    wake_at_.store(UINT64_MAX, std::memory_order_seq_cst);
+    progress_.fetch_add(1, std::memory_order_seq_cst);
+    FutexWakeAll(progress_);
+  }
+}
+
+bool Stream::WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abort_epoch,
+                              bool* aborted) {
+  auto reached = [&] { return completed_.load(std::memory_order_acquire) >= target; };
+  if (SpinUntil(reached)) return true;
+  int64_t deadline = timeout_ns < 0 ? INT64_MAX : NowNs() + timeout_ns;
+  while (true) {
+    uint32_t progress = progress_.load(std::memory_order_seq_cst);
+    uint64_t wake_at = wake_at_.load(std::memory_order_seq_cst);
+    while (wake_at > target && !wake_at_.compare_exchange_weak(wake_at, target)) {
+    }
+    if (completed_.load(std::memory_order_seq_cst) >= target || Exiting()) return true;
+    if (abort_epoch_.load() != abort_epoch) {
+      *aborted = true;
+      return true;
+    }
+    int64_t now = NowNs();
+    if (now >= deadline) return false;
+    FutexWait(progress_, progress, std::min(kSliceNs, deadline - now));
+  }
+}
+
+aclError Stream::Synchronize(int64_t timeout_ns) {
+  if (persistent()) return ACL_SUCCESS;
+  bool aborted = false;
+  uint32_t epoch = abort_epoch_.load();
+  uint64_t target = submitted_.load(std::memory_order_acquire);
+  if (!WaitForCompleted(target, timeout_ns, epoch, &aborted)) {
+    return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                "stream %u: %llu tasks were not finished in time; they go on", id_,
+                static_cast<unsigned long long>(target - completed_.load()));
+  }
+  if (aborted) {
+    return Fail(ACL_ERROR_RT_STREAM_ABORT, "stream %u was aborted during the synchronisation", id_);
+  }
+  aclError stored = context_.Refusal();
+  aclError own = error_.exchange(ACL_SUCCESS, std::memory_order_acq_rel);
+  if (stored == ACL_SUCCESS && own == ACL_SUCCESS) return ACL_SUCCESS;
+  std::string text;
+  {
+    std::lock_guard lock(error_mutex_);
+    text = error_text_;
+  }
+  if (text.empty()) text = "an earlier task of this context or device failed";
+  return Fail(stored != ACL_SUCCESS ? stored : own, "stream %u: %s", id_, text.c_str());
+}
+
+bool Stream::Idle() const {
+  return persistent() ||
+         completed_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire);
+}
+
+aclError Stream::PendingError() const {
+  aclError stored = context_.Refusal();
+  return stored != ACL_SUCCESS ? stored : error_.load(std::memory_order_acquire);
+}
+
+void Stream::NoteFailure(aclError code, const char* task_name, const char* message) {
+  std::string text = std::string("task ") + task_name + " failed with " + CodeText(code);
+  if (message != nullptr && *message != '\0') text += std::string(": ") + message;
+  {
+    std::lock_guard lock(error_mutex_);
+    error_text_ = text;
+  }
+  error_.store(code, std::memory_order_release);
+  context_.NoteTaskFailure(code);
+}
+
+void Stream::Abort() {
+  abort_below_.store(submitted_.load(std::memory_order_acquire));
+  abort_epoch_.fetch_add(1);
+  progress_.fetch_add(1);
+  FutexWakeAll(progress_);
+}
+
+void Stream::Finish(bool run_queued) {
+  // No more waiting for workers that stand still.
+  if (Exiting()) return;
+  if (!run_queued) abort_below_.store(submitted_.load(std::memory_order_acquire));
+  for (Task& task : held_) task.Drop();
+  held_.clear();
+  if (!started_) return;
+  stop_.store(true);
+  sleeping_.store(0);
+  FutexWakeAll(sleeping_);
+  if (worker_.get_id() == std::this_thread::get_id()) {
+    worker_.detach();  // a callback destroys its own stream: a client error, but no deadlock
+    return;
+  }
+  worker_.join();
+}
+
+void Stream::Jitter(uint64_t position) const {
+  uint64_t draw = Mix(GetProfile().jitter_seed ^ Mix((uint64_t{id_} << 40) + position));
+  if (draw % 4 != 0) return;
+  timespec pause{0, static_cast<long>(Mix(draw) % 200000)};
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace acltape::device

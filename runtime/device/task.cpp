@@ -1,0 +1,67 @@
+#include "runtime/device/task.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+
+#include "runtime/device/futex.h"
+#include "runtime/device/stream.h"
+
+namespace acltape::device {
+namespace {
+
+thread_local constinit Runner* current_runner = nullptr;
+
+struct Names {
+  std::mutex mutex;
+  std::unordered_set<std::string> set;
+};
+
+Names& GetNames() {
+  static Names& names = *new Names;  // outlives late tasks
+  return names;
+}
+
+// Names seen by this thread, by the address they came from: callers pass string literals.
+struct CachedName {
+  const char* address;
+  const char* interned;
+};
+thread_local constinit CachedName cached_names[64] = {};
+
+}  // namespace
+
+Runner* Runner::Current() { return current_runner; }
+void Runner::SetCurrent(Runner* runner) { current_runner = runner; }
+
+bool Runner::Interrupted() const { return stream_->AbortedBehind(position_) || Exiting(); }
+
+bool PollUntil(bool (*ready)(void*), void* argument, int64_t deadline_ns) {
+  if (SpinUntil([&] { return ready(argument); })) return true;
+  int64_t pause_ns = 10000;
+  while (!ready(argument)) {
+    Runner* runner = Runner::Current();
+    if (runner != nullptr && runner->Interrupted()) return false;
+    if (deadline_ns != 0 && NowNs() >= deadline_ns) return false;
+    timespec pause{0, pause_ns};
+    nanosleep(&pause, nullptr);
+    pause_ns = std::min<int64_t>(pause_ns * 2, 500000);
+  }
+  return true;
+}
+
+const char* InternName(const char* name) {
+  if (name == nullptr) return "";
+  CachedName& cached = cached_names[(reinterpret_cast<uintptr_t>(name) >> 3) % 64];
+  // The bytes behind an address may have changed, so the text decides.
+  if (cached.address == name && std::strcmp(cached.interned, name) == 0) return cached.interned;
+  Names& names = GetNames();
+  std::lock_guard lock(names.mutex);
+  cached = {name, names.set.emplace(name).first->c_str()};
+  return cached.interned;
+}
+
+}  // namespace acltape::device

@@ -1,0 +1,93 @@
+// A task: what a stream runs in order, or a capture stores (STR-01, CAP-01).
+//
+// A task is a function and its argument; small arguments lie inside the task. A task is moved byte
+// by byte until it rests where it runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "acl/acl.h"
+
+namespace acltape::device {
+
+class Stream;
+
+enum class TaskKind : uint8_t {
+  kKernel,
+  kCopy,
+  kFill,
+  kEventRecord,
+  kEventWait,
+  kEventReset,
+  kValueWrite,
+  kValueWait,
+  kNotify,
+  kCallback,
+  kModel,
+};
+
+struct Task {
+  static constexpr size_t kPayloadBytes = 48;
+
+  aclError (*run)(void* argument) = nullptr;
+  // Releases what the argument holds; null: nothing. Called exactly once per task.
+  void (*drop)(void* argument) = nullptr;
+  // For tasks whose run() blocks until something else happens: whether it would return at once.
+  bool (*ready)(void* argument) = nullptr;
+  void* argument = nullptr;  // unless inline_payload
+  const char* name = "";     // lives as long as the process
+  TaskKind kind = TaskKind::kKernel;
+  bool inline_payload = false;
+  alignas(8) unsigned char payload[kPayloadBytes];
+
+  void* Argument() { return inline_payload ? static_cast<void*>(payload) : argument; }
+  aclError Run() { return run(Argument()); }
+  void Drop() {
+    if (drop != nullptr) drop(Argument());
+  }
+};
+
+template <typename Payload>
+Task MakeTask(TaskKind kind, const char* name, const Payload& payload, aclError (*run)(void*)) {
+  static_assert(sizeof(Payload) <= Task::kPayloadBytes && std::is_trivially_copyable_v<Payload>);
+  Task task;
+  task.run = run;
+  task.name = name;
+  task.kind = kind;
+  task.inline_payload = true;
+  std::memcpy(task.payload, &payload, sizeof(payload));
+  return task;
+}
+
+// The worker that runs tasks in this thread; what blocking tasks ask whether to go on waiting.
+class Runner {
+ public:
+  explicit Runner(Stream* stream) : stream_(stream) {}
+
+  static Runner* Current();
+  static void SetCurrent(Runner* runner);
+
+  void set_position(uint64_t position) { position_ = position; }
+  // True when the stream was aborted behind this task, or the process is exiting.
+  bool Interrupted() const;
+  Stream* stream() const { return stream_; }
+
+ private:
+  Stream* stream_;
+  uint64_t position_ = 0;
+};
+
+// Waits until `ready()`; false when the runner was interrupted or `deadline_ns` (0: none) passed.
+// For conditions that nobody signals, such as a value in memory.
+bool PollUntil(bool (*ready)(void*), void* argument, int64_t deadline_ns);
+
+// Equal names share one copy that lives as long as the process.
+const char* InternName(const char* name);
+
+// Set when the process began to exit, or in a forked child: workers stand still and waits return.
+bool Exiting();
+
+}  // namespace acltape::device

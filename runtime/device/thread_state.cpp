@@ -1,0 +1,15 @@
+#include "runtime/device/thread_state.h"
+
+#include <atomic>
+
+namespace acltape::device {
+
+thread_local constinit ThreadState thread_state{};
+
+uint64_t ThreadNumber() {
+  static std::atomic<uint64_t> newest{0};
+  if (thread_state.number == 0) thread_state.number = newest.fetch_add(1) + 1;
+  return thread_state.number;
+}
+
+}  // namespace acltape::device

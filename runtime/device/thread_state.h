@@ -1,0 +1,30 @@
+// What the interface keeps per thread. Plain memory without destructors: threads end, and processes
+// exit, with calls still to come (INIT-09).
+#pragma once
+
+#include <cstdint>
+
+#include "acl/acl.h"
+#include "runtime/device/handle.h"
+
+namespace acltape::device {
+
+struct ThreadState {
+  uint64_t number;         // unique in the process, from 1; 0: not assigned yet
+  HandleRef context;       // current context, primary or explicit (CTX-01); may be stale
+  uint32_t exchange_mode;  // X of rule CAP-32: starts as GLOBAL, which is 0
+  uint32_t last_task_id;   // of the newest task this thread submitted
+  aclError last_error;     // ERR-02
+  bool has_message;
+  char message[1024];   // newest message
+  char returned[1024];  // what aclGetRecentErrMsg returned last
+  // The stream whose resource limits this thread uses (DEV-16).
+  HandleRef resource_stream;
+};
+
+extern thread_local constinit ThreadState thread_state;
+
+// thread_state.number, assigned at first use.
+uint64_t ThreadNumber();
+
+}  // namespace acltape::device
