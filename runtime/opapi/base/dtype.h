@@ -1,0 +1,39 @@
+// Sizes of ACL dtypes.
+#pragma once
+
+#include <cstddef>
+
+#include "acl/acl_base_rt.h"
+
+namespace acltape::opapi {
+
+// Bytes of one element; 0 for dtypes without a whole-byte host form.
+inline size_t ItemSize(aclDataType dtype) {
+  switch (dtype) {
+    case ACL_BOOL:
+    case ACL_INT8:
+    case ACL_UINT8:
+      return 1;
+    case ACL_FLOAT16:
+    case ACL_BF16:
+    case ACL_INT16:
+    case ACL_UINT16:
+      return 2;
+    case ACL_FLOAT:
+    case ACL_INT32:
+    case ACL_UINT32:
+    case ACL_COMPLEX32:
+      return 4;
+    case ACL_DOUBLE:
+    case ACL_INT64:
+    case ACL_UINT64:
+    case ACL_COMPLEX64:
+      return 8;
+    case ACL_COMPLEX128:
+      return 16;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace acltape::opapi

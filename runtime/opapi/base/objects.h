@@ -1,0 +1,106 @@
+// What the opaque handles of aclnn/acl_meta.h are on the soft device. Created and destroyed by
+// libnnopbase.so, read by libopapi.so. Objects are immutable but for the calls that say otherwise,
+// and not synchronised: as with the vendor's library, one thread at a time uses one object.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acl/invoke/operator_table.h"
+#include "aclnn/acl_meta.h"
+
+// A view over device memory that belongs to the caller.
+struct aclTensor {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;       // elements
+  std::vector<int64_t> storage_dims;  // of the whole storage, as the caller described it
+  int64_t offset = 0;                 // elements from `address` to the view's first element
+  aclDataType dtype = ACL_DT_UNDEFINED;
+  aclFormat format = ACL_FORMAT_UNDEFINED;
+  void* address = nullptr;
+};
+
+// A host value with its own dtype, copied at creation.
+struct aclScalar {
+  alignas(16) unsigned char bytes[16];
+  aclDataType dtype;
+};
+
+struct aclIntArray {
+  std::vector<int64_t> values;
+};
+
+struct aclFloatArray {
+  std::vector<float> values;
+};
+
+struct aclBoolArray {
+  std::vector<uint8_t> values;
+};
+
+// Lists own their members: destroying the list destroys them.
+struct aclTensorList {
+  std::vector<aclTensor*> tensors;
+};
+
+struct aclScalarList {
+  std::vector<aclScalar*> scalars;
+};
+
+namespace acltape::opapi {
+
+// A kernel with all its arguments bound, ready to be submitted. Made by libopapi.so.
+class BoundTask {
+ public:
+  virtual ~BoundTask() = default;
+};
+
+// Deep copies of an operator call's arguments, for executors that outlive them.
+class ACL_FUNC_VISIBILITY OwnedArguments {
+ public:
+  OwnedArguments(const acl::OperatorInfo& op, const acl::ArgValue* args);
+  OwnedArguments(const OwnedArguments&) = delete;
+  OwnedArguments& operator=(const OwnedArguments&) = delete;
+  ~OwnedArguments();
+
+  const acl::ArgValue* values() const { return values_.data(); }
+
+  // The nth tensor (not counting those in lists); with `outputs` set, of the outputs or of the
+  // inputs alone, where an in-place operand counts as both. Null when there are fewer.
+  enum class Among { kAll, kInputs, kOutputs };
+  aclTensor* Tensor(size_t n, Among among) const;
+  // The tensor list at argument position `position`; null when that is no list.
+  aclTensorList* List(size_t position) const;
+
+ private:
+  const acl::OperatorInfo& op_;
+  std::vector<acl::ArgValue> values_;
+  std::vector<std::string> strings_;
+};
+
+// Sets the thread's error message and returns `code`.
+ACL_FUNC_VISIBILITY aclnnStatus Reject(aclnnStatus code, const std::string& message);
+
+}  // namespace acltape::opapi
+
+// The state between the two phases of a call. A plain executor is consumed by its launch; a
+// repeatable one keeps copies of the arguments and binds them anew for each launch.
+struct aclOpExecutor {
+  const acltape::acl::OperatorInfo* op = nullptr;
+  std::vector<acltape::acl::ArgValue> args;  // as given; the objects belong to the caller
+  uint64_t workspace_size = 0;               // bytes
+  std::unique_ptr<acltape::opapi::BoundTask> task;
+  std::unique_ptr<acltape::opapi::OwnedArguments> owned;  // set when repeatable
+};
+
+// aclnn status codes (documentation tables; they are in no header of the interface).
+namespace acltape::opapi {
+inline constexpr aclnnStatus kParamNull = 161001;
+inline constexpr aclnnStatus kParamInvalid = 161002;
+inline constexpr aclnnStatus kRuntimeError = 361001;
+inline constexpr aclnnStatus kInner = 561000;
+inline constexpr aclnnStatus kFindKernelError = 561003;
+inline constexpr aclnnStatus kNotTransExecutor = 561102;
+}  // namespace acltape::opapi

@@ -1,0 +1,324 @@
+#include "runtime/opapi/engine/call.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/opapi/base/dtype.h"
+
+namespace acltape::opapi {
+namespace {
+
+using acl::ArgInfo;
+
+struct DtypeRow {
+  aclDataType acl;
+  at::ScalarType aten;
+};
+
+constexpr DtypeRow kDtypes[] = {
+    {ACL_FLOAT, at::kFloat},
+    {ACL_FLOAT16, at::kHalf},
+    {ACL_BF16, at::kBFloat16},
+    {ACL_DOUBLE, at::kDouble},
+    {ACL_INT64, at::kLong},
+    {ACL_INT32, at::kInt},
+    {ACL_INT16, at::kShort},
+    {ACL_INT8, at::kChar},
+    {ACL_UINT8, at::kByte},
+    {ACL_BOOL, at::kBool},
+    {ACL_COMPLEX64, at::kComplexFloat},
+    {ACL_COMPLEX128, at::kComplexDouble},
+};
+
+c10::optional<at::ScalarType> FindDtype(aclDataType dtype) {
+  for (const DtypeRow& row : kDtypes) {
+    if (row.acl == dtype) return row.aten;
+  }
+  return c10::nullopt;
+}
+
+template <typename T>
+T Read(const aclScalar& scalar) {
+  T value;
+  std::memcpy(&value, scalar.bytes, sizeof value);
+  return value;
+}
+
+bool PlainFormat(aclFormat format) {
+  switch (format) {
+    case ACL_FORMAT_UNDEFINED:
+    case ACL_FORMAT_NCHW:
+    case ACL_FORMAT_NHWC:
+    case ACL_FORMAT_ND:
+    case ACL_FORMAT_HWCN:
+    case ACL_FORMAT_NDHWC:
+    case ACL_FORMAT_NCDHW:
+    case ACL_FORMAT_NC:
+    case ACL_FORMAT_NCL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool MustWiden(at::ScalarType dtype, Widen widen) {
+  if (widen == Widen::kHalfAndBfloat16) return dtype == at::kHalf || dtype == at::kBFloat16;
+  return (dtype == at::kHalf && widen == Widen::kHalf) ||
+         (dtype == at::kBFloat16 && widen == Widen::kBfloat16);
+}
+
+}  // namespace
+
+std::string SizesText(at::IntArrayRef sizes) {
+  std::string text = "[";
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
+  }
+  return text + "]";
+}
+
+Operand::Operand(at::Tensor view, Widen widen) : view_(std::move(view)) {
+  widen_ = view_.defined() && MustWiden(view_.scalar_type(), widen);
+}
+
+void Call::RejectArg(int i, const std::string& what) const {
+  throw RejectedCall{kParamInvalid, std::string(op_.name) + ": " + std::string(op_.args[i].name) +
+                                        " " + what + "."};
+}
+
+void Call::RejectCall(const std::string& what) const {
+  throw RejectedCall{kParamInvalid, std::string(op_.name) + ": " + what + "."};
+}
+
+at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
+  if (tensor == nullptr) {
+    throw RejectedCall{kParamNull,
+                       std::string(op_.name) + ": " + std::string(op_.args[i].name) + " is NULL."};
+  }
+  const c10::optional<at::ScalarType> dtype = FindDtype(tensor->dtype);
+  if (!dtype) {
+    RejectArg(i, "has dtype " + std::to_string(tensor->dtype) + ", which the soft device lacks");
+  }
+  if (!PlainFormat(tensor->format)) {
+    RejectArg(i, "has the private format " + std::to_string(tensor->format) +
+                     ", which the soft device lacks");
+  }
+  if (std::any_of(tensor->strides.begin(), tensor->strides.end(),
+                  [](int64_t stride) { return stride < 0; })) {
+    RejectArg(i, "has a negative stride");
+  }
+  const bool empty =
+      std::find(tensor->sizes.begin(), tensor->sizes.end(), 0) != tensor->sizes.end();
+  if (tensor->address == nullptr && !empty) {
+    throw RejectedCall{kParamNull, std::string(op_.name) + ": the address of " +
+                                       std::string(op_.args[i].name) + " is NULL."};
+  }
+  const auto options = at::TensorOptions(*dtype).device(at::kCPU);
+  if (tensor->address == nullptr) return at::empty_strided(tensor->sizes, tensor->strides, options);
+  char* first = static_cast<char*>(tensor->address) +
+                tensor->offset * static_cast<int64_t>(ItemSize(tensor->dtype));
+  return at::from_blob(first, tensor->sizes, tensor->strides, options);
+}
+
+at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTensor*>(args_[i])); }
+
+Operand Call::In(int i) const { return Operand(View(i), widen_); }
+
+Operand Call::OptionalIn(int i) const { return IsNull(i) ? Operand() : In(i); }
+
+at::Tensor Call::Out(int i) const {
+  at::Tensor view = View(i);
+  if (at::has_internal_overlap(view) == at::MemOverlap::Yes) {
+    RejectArg(i, "is written but several of its elements share memory");
+  }
+  return view;
+}
+
+at::Tensor Call::OptionalOut(int i) const { return IsNull(i) ? at::Tensor() : Out(i); }
+
+std::vector<at::Tensor> Call::Views(int i) const {
+  const auto* list = acl::Unpack<const aclTensorList*>(args_[i]);
+  std::vector<at::Tensor> views;
+  if (list == nullptr) return views;
+  for (const aclTensor* tensor : list->tensors) views.push_back(MakeView(i, tensor));
+  return views;
+}
+
+std::vector<Operand> Call::Ins(int i) const {
+  std::vector<Operand> operands;
+  for (at::Tensor& view : Views(i)) operands.emplace_back(std::move(view), widen_);
+  return operands;
+}
+
+std::vector<at::Tensor> Call::Outs(int i) const {
+  std::vector<at::Tensor> views = Views(i);
+  for (const at::Tensor& view : views) {
+    if (at::has_internal_overlap(view) == at::MemOverlap::Yes) {
+      RejectArg(i, "holds an output of which several elements share memory");
+    }
+  }
+  return views;
+}
+
+namespace {
+
+at::Scalar ToNumber(const Call& call, int i, const aclScalar& scalar) {
+  switch (scalar.dtype) {
+    case ACL_FLOAT:
+      return static_cast<double>(Read<float>(scalar));
+    case ACL_DOUBLE:
+      return Read<double>(scalar);
+    case ACL_FLOAT16:
+      return static_cast<double>(static_cast<float>(Read<c10::Half>(scalar)));
+    case ACL_BF16:
+      return static_cast<double>(static_cast<float>(Read<c10::BFloat16>(scalar)));
+    case ACL_INT8:
+      return static_cast<int64_t>(Read<int8_t>(scalar));
+    case ACL_UINT8:
+      return static_cast<int64_t>(Read<uint8_t>(scalar));
+    case ACL_INT16:
+      return static_cast<int64_t>(Read<int16_t>(scalar));
+    case ACL_UINT16:
+      return static_cast<int64_t>(Read<uint16_t>(scalar));
+    case ACL_INT32:
+      return static_cast<int64_t>(Read<int32_t>(scalar));
+    case ACL_UINT32:
+      return static_cast<int64_t>(Read<uint32_t>(scalar));
+    case ACL_INT64:
+    case ACL_UINT64:
+      return Read<int64_t>(scalar);
+    case ACL_BOOL:
+      return Read<uint8_t>(scalar) != 0;
+    case ACL_COMPLEX64:
+      return c10::complex<double>(Read<c10::complex<float>>(scalar));
+    case ACL_COMPLEX128:
+      return Read<c10::complex<double>>(scalar);
+    default:
+      call.RejectArg(i, "is a scalar of dtype " + std::to_string(scalar.dtype) +
+                            ", which the soft device lacks");
+  }
+}
+
+}  // namespace
+
+at::Scalar Call::Number(int i) const {
+  const auto* scalar = acl::Unpack<const aclScalar*>(args_[i]);
+  if (scalar == nullptr) {
+    throw RejectedCall{kParamNull,
+                       std::string(op_.name) + ": " + std::string(op_.args[i].name) + " is NULL."};
+  }
+  return ToNumber(*this, i, *scalar);
+}
+
+c10::optional<at::Scalar> Call::OptionalNumber(int i) const {
+  if (IsNull(i)) return c10::nullopt;
+  return Number(i);
+}
+
+std::vector<at::Scalar> Call::Numbers(int i) const {
+  const auto* list = acl::Unpack<const aclScalarList*>(args_[i]);
+  std::vector<at::Scalar> numbers;
+  if (list == nullptr) return numbers;
+  for (const aclScalar* scalar : list->scalars) {
+    if (scalar == nullptr) RejectArg(i, "holds a NULL scalar");
+    numbers.push_back(ToNumber(*this, i, *scalar));
+  }
+  return numbers;
+}
+
+std::string Call::Text(int i) const {
+  const auto* text = acl::Unpack<const char*>(args_[i]);
+  return text == nullptr ? "" : text;
+}
+
+at::ScalarType Call::Dtype(int i) const {
+  const c10::optional<at::ScalarType> dtype = FindDtype(static_cast<aclDataType>(args_[i].integer));
+  if (!dtype) {
+    RejectArg(i, "is dtype " + std::to_string(args_[i].integer) + ", which the soft device lacks");
+  }
+  return *dtype;
+}
+
+std::vector<int64_t> Call::Ints(int i) const {
+  const auto* array = acl::Unpack<const aclIntArray*>(args_[i]);
+  return array == nullptr ? std::vector<int64_t>() : array->values;
+}
+
+std::vector<bool> Call::Bools(int i) const {
+  const auto* array = acl::Unpack<const aclBoolArray*>(args_[i]);
+  if (array == nullptr) return {};
+  return {array->values.begin(), array->values.end()};
+}
+
+int64_t Call::Dim(int i, int64_t rank) const {
+  const int64_t dim = Int(i), bound = std::max<int64_t>(rank, 1);
+  if (dim < -bound || dim >= bound) {
+    RejectArg(
+        i, "is " + std::to_string(dim) + ", outside of a tensor of rank " + std::to_string(rank));
+  }
+  return dim < 0 ? dim + bound : dim;
+}
+
+std::vector<int64_t> Call::ReductionDims(int i, int64_t rank) const {
+  std::vector<int64_t> dims = Ints(i);
+  const int64_t bound = std::max<int64_t>(rank, 1);
+  std::vector<bool> seen(bound);
+  for (int64_t& dim : dims) {
+    if (dim < -bound || dim >= bound) {
+      RejectArg(i, "holds " + std::to_string(dim) + ", outside of a tensor of rank " +
+                       std::to_string(rank));
+    }
+    if (dim < 0) dim += bound;
+    if (seen[dim]) RejectArg(i, "names dim " + std::to_string(dim) + " twice");
+    seen[dim] = true;
+  }
+  return dims;
+}
+
+void Call::ExpectSizes(int i, const at::Tensor& tensor, at::IntArrayRef sizes) const {
+  if (tensor.sizes() != sizes) {
+    RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", expected " + SizesText(sizes));
+  }
+}
+
+void Call::ExpectRank(int i, const at::Tensor& tensor, int64_t rank) const {
+  if (tensor.dim() != rank) {
+    RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", expected " + std::to_string(rank) +
+                     " dims");
+  }
+}
+
+void Call::ExpectIndex(int i, const at::Tensor& tensor) const {
+  if (tensor.scalar_type() != at::kLong && tensor.scalar_type() != at::kInt) {
+    RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) +
+                     ", expected int32 or int64");
+  }
+}
+
+std::vector<int64_t> Call::Broadcast(std::initializer_list<at::IntArrayRef> shapes) const {
+  std::vector<int64_t> result;
+  for (at::IntArrayRef shape : shapes) {
+    const size_t rank = std::max(result.size(), shape.size());
+    std::vector<int64_t> merged(rank);
+    for (size_t i = 0; i < rank; ++i) {
+      const int64_t a = i < result.size() ? result[result.size() - 1 - i] : 1;
+      const int64_t b = i < shape.size() ? shape[shape.size() - 1 - i] : 1;
+      if (a != b && a != 1 && b != 1) {
+        RejectCall("shapes " + SizesText(result) + " and " + SizesText(shape) +
+                   " do not broadcast");
+      }
+      merged[rank - 1 - i] = a == 1 ? b : a;
+    }
+    result = std::move(merged);
+  }
+  return result;
+}
+
+at::ScalarType Call::Computed(at::ScalarType dtype) const {
+  return MustWiden(dtype, widen_) ? at::kFloat : dtype;
+}
+
+}  // namespace acltape::opapi

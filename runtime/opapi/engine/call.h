@@ -1,0 +1,106 @@
+// The arguments of one operator call as libtorch values, validated while they are read: what
+// binders (engine/kernel_table.h) are written against.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+#include <vector>
+
+#include "acl/invoke/operator_table.h"
+#include "runtime/opapi/base/objects.h"
+
+namespace acltape::opapi {
+
+// Thrown by binders and accessors; the first phase returns `status` and sets `message`.
+struct RejectedCall {
+  aclnnStatus status;
+  std::string message;
+};
+
+// The dtypes that libtorch's CPU operator lacks a kernel for, so that the operator computes in
+// float32 and rounds once at the end.
+enum class Widen : uint8_t { kNever, kHalf, kBfloat16, kHalfAndBfloat16 };
+
+// An input: the view over device memory, read through operator() at every run, in float32 where the
+// library's operator lacks the dtype.
+class Operand {
+ public:
+  Operand() = default;
+  Operand(at::Tensor view, Widen widen);
+
+  at::Tensor operator()() const { return widen_ ? view_.to(at::kFloat) : view_; }
+  const at::Tensor& view() const { return view_; }
+  bool defined() const { return view_.defined(); }
+  at::IntArrayRef sizes() const { return view_.sizes(); }
+  int64_t dim() const { return view_.dim(); }
+  // The dtype that operator() yields.
+  at::ScalarType dtype() const { return widen_ ? at::kFloat : view_.scalar_type(); }
+
+ private:
+  at::Tensor view_;
+  bool widen_ = false;
+};
+
+class Call {
+ public:
+  Call(const acl::OperatorInfo& op, const acl::ArgValue* args, Widen widen)
+      : op_(op), args_(args), widen_(widen) {}
+
+  // Accessors take the argument's position in the operator table. All but Optional* reject NULL.
+
+  at::Tensor View(int i) const;                // as it is, whatever its direction
+  Operand In(int i) const;                     // an input, widened where needed
+  Operand OptionalIn(int i) const;             // not defined() when NULL
+  at::Tensor Out(int i) const;                 // rejects outputs that overlap themselves
+  at::Tensor OptionalOut(int i) const;         // undefined when NULL
+  std::vector<at::Tensor> Views(int i) const;  // members of a tensor list
+  std::vector<Operand> Ins(int i) const;
+  std::vector<at::Tensor> Outs(int i) const;
+  at::Scalar Number(int i) const;
+  c10::optional<at::Scalar> OptionalNumber(int i) const;
+  std::vector<at::Scalar> Numbers(int i) const;
+  int64_t Int(int i) const { return args_[i].integer; }
+  bool Bool(int i) const { return args_[i].integer != 0; }
+  double Real(int i) const { return args_[i].real; }
+  std::string Text(int i) const;
+  at::ScalarType Dtype(int i) const;
+  std::vector<int64_t> Ints(int i) const;  // NULL counts as empty
+  std::vector<bool> Bools(int i) const;
+  bool IsNull(int i) const { return args_[i].pointer == nullptr; }
+
+  // A dim argument counted from the front, checked against `rank` (0-dim tensors have one dim).
+  int64_t Dim(int i, int64_t rank) const;
+  // Dims of a reduction: empty means all; counted from the front, in the given order, no
+  // duplicates.
+  std::vector<int64_t> ReductionDims(int i, int64_t rank) const;
+
+  // Rejects the call unless tensor `i` has exactly these sizes.
+  void ExpectSizes(int i, const at::Tensor& tensor, at::IntArrayRef sizes) const;
+  void ExpectRank(int i, const at::Tensor& tensor, int64_t rank) const;
+  // Rejects index tensors that are neither int32 nor int64.
+  void ExpectIndex(int i, const at::Tensor& tensor) const;
+  // The broadcast shape of the inputs; rejects inputs that do not broadcast.
+  std::vector<int64_t> Broadcast(std::initializer_list<at::IntArrayRef> shapes) const;
+
+  // Rejects the call as invalid: "aclnnAdd: out <what>."
+  [[noreturn]] void RejectArg(int i, const std::string& what) const;
+  [[noreturn]] void RejectCall(const std::string& what) const;
+
+  const acl::OperatorInfo& op() const { return op_; }
+  Widen widen() const { return widen_; }
+  // The dtype that results of the operator are computed in when promotion says `dtype`.
+  at::ScalarType Computed(at::ScalarType dtype) const;
+
+ private:
+  at::Tensor MakeView(int i, const aclTensor* tensor) const;
+
+  const acl::OperatorInfo& op_;
+  const acl::ArgValue* args_;
+  Widen widen_;
+};
+
+// The sizes as messages show them: "[2, 3]".
+std::string SizesText(at::IntArrayRef sizes);
+
+}  // namespace acltape::opapi

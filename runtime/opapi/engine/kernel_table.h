@@ -1,0 +1,51 @@
+// The operators that have a kernel on the soft device: one row each, in tables by family
+// (runtime/opapi/kernels/). To add an operator, add a row; nothing else names it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/opapi/engine/call.h"
+#include "runtime/opapi/engine/kernel.h"
+
+namespace acltape::opapi {
+
+// Validates the call's arguments (throws RejectedCall) and binds them.
+using Binder = std::function<std::unique_ptr<Kernel>(const Call&)>;
+
+struct KernelRow {
+  const char* name;  // "aclnnAdd"
+  Binder bind;
+  Widen widen = Widen::kNever;
+  // Positions of pointer arguments that may be NULL though the operator table does not say so.
+  std::vector<int> nullable = {};
+};
+
+using KernelRows = std::vector<KernelRow>;
+
+// The families, each defined in the file of its name.
+KernelRows UnaryRows();
+KernelRows BinaryRows();
+KernelRows CompareRows();
+KernelRows PointwiseRows();
+KernelRows ActivationRows();
+KernelRows MatmulRows();
+KernelRows ReduceRows();
+KernelRows SortRows();
+KernelRows NormRows();
+KernelRows ConvolutionRows();
+KernelRows PoolRows();
+KernelRows IndexRows();
+KernelRows ShapeRows();
+KernelRows FillRows();
+KernelRows LossRows();
+KernelRows RandomRows();
+KernelRows ForeachRows();
+KernelRows OptimizerRows();
+KernelRows TransformerRows();
+
+// The row of an operator, by its index in the operator table; null when it has no kernel.
+const KernelRow* FindKernel(uint32_t op_index);
+
+}  // namespace acltape::opapi

@@ -1,0 +1,110 @@
+// The two phases of every operator call.
+#include "runtime/opapi/stub.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/opapi/engine/kernel_table.h"
+
+namespace acltape::opapi {
+namespace {
+
+using acl::ArgKind;
+using acl::OperatorInfo;
+
+bool IsObject(ArgKind kind) { return kind <= ArgKind::kString; }
+
+// Rejects NULL where the operator needs an object.
+void CheckNulls(const OperatorInfo& op, const KernelRow& row, const acl::ArgValue* args) {
+  for (uint32_t i = 0; i < op.arg_count; ++i) {
+    if (args[i].pointer != nullptr || op.args[i].optional || !IsObject(op.args[i].kind)) continue;
+    if (std::count(row.nullable.begin(), row.nullable.end(), static_cast<int>(i)) > 0) continue;
+    throw RejectedCall{kParamNull,
+                       std::string(op.name) + ": " + std::string(op.args[i].name) + " is NULL."};
+  }
+}
+
+// Validates and binds. Never throws anything but RejectedCall.
+std::unique_ptr<Kernel> Bind(const OperatorInfo& op, const acl::ArgValue* args) {
+  const KernelRow* row = FindKernel(op.index);
+  if (row == nullptr) {
+    throw RejectedCall{kFindKernelError,
+                       std::string(op.name) +
+                           " has no kernel on the soft device; run it on a vendor "
+                           "device or substitute its recorded outputs."};
+  }
+  CheckNulls(op, *row, args);
+  try {
+    c10::InferenceMode inference;
+    return row->bind(Call(op, args, row->widen));
+  } catch (const c10::Error& error) {
+    throw RejectedCall{kParamInvalid, std::string(op.name) + ": " + error.what_without_backtrace()};
+  } catch (const std::exception& error) {
+    throw RejectedCall{kInner, std::string(op.name) + ": " + error.what()};
+  }
+}
+
+}  // namespace
+
+aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* workspace_size,
+                    aclOpExecutor** executor) {
+  const OperatorInfo& op = acl::OperatorAt(op_index);
+  if (workspace_size == nullptr || executor == nullptr) {
+    return Reject(kParamNull, std::string(op.name) + ": workspaceSize or executor is NULL.");
+  }
+  *workspace_size = 0;
+  *executor = nullptr;
+  try {
+    std::unique_ptr<Kernel> kernel = Bind(op, args);
+    auto made = std::make_unique<aclOpExecutor>();
+    made->op = &op;
+    made->args.assign(args, args + op.arg_count);
+    made->workspace_size = kernel->workspace_size();
+    made->task = std::move(kernel);
+    *workspace_size = made->workspace_size;
+    *executor = made.release();
+    return OK;
+  } catch (const RejectedCall& rejected) {
+    return Reject(rejected.status, rejected.message);
+  } catch (const std::exception& error) {
+    return Reject(kInner, std::string(op.name) + ": " + error.what());
+  }
+}
+
+aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
+                   aclOpExecutor* executor, aclrtStream stream) {
+  const OperatorInfo& op = acl::OperatorAt(op_index);
+  const std::string name(op.name);
+  if (executor == nullptr) return Reject(kParamNull, name + ": executor is NULL.");
+  if (executor->op != &op) {
+    return Reject(kParamInvalid,
+                  name + ": the executor was made for " + std::string(executor->op->name) + ".");
+  }
+  if (executor->workspace_size > 0 && workspace == nullptr) {
+    return Reject(kParamNull, name + ": the workspace is NULL but " +
+                                  std::to_string(executor->workspace_size) + " bytes are needed.");
+  }
+  if (workspace_size < executor->workspace_size) {
+    return Reject(kParamInvalid, name + ": the workspace has " + std::to_string(workspace_size) +
+                                     " bytes but " + std::to_string(executor->workspace_size) +
+                                     " are needed.");
+  }
+  std::unique_ptr<Kernel> kernel;
+  if (executor->owned != nullptr) {
+    try {
+      kernel = Bind(op, executor->owned->values());
+    } catch (const RejectedCall& rejected) {
+      return Reject(rejected.status, rejected.message);
+    }
+  } else {
+    kernel.reset(static_cast<Kernel*>(executor->task.release()));
+    delete executor;
+  }
+  if (kernel->workspace_size() > 0) kernel->Attach(workspace);
+  const SoftKernelRun run = kernel->run();
+  const aclError error = SoftLaunchKernel(stream, name.c_str(), run, DropKernel, kernel.release());
+  // The runtime's own code is the thread's last error (aclrtGetLastError), its text the message.
+  return error == ACL_SUCCESS ? OK : kRuntimeError;
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,219 @@
+// Activations and softmax, forward and backward.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+
+void Relu(Tensor& out, const Tensor& self) { f::clamp_min_out(out, self, 0); }
+
+// The operators spell the approximation in three ways: by name, by number, by string.
+void GeluTanh(Tensor& out, const Tensor& self) { f::gelu_out(out, self, "tanh"); }
+
+auto GeluNumbered(const Call& call) {
+  const int64_t approximate = call.Int(1);
+  if (approximate != 0 && approximate != 1) call.RejectArg(1, "must be 0 (erf) or 1 (tanh)");
+  return [approximate](Tensor& out, const Tensor& self) {
+    f::gelu_out(out, self, approximate == 1 ? "tanh" : "none");
+  };
+}
+
+void GeluBackwardTanh(Tensor& out, const Tensor& gradient, const Tensor& self) {
+  f::gelu_backward_out(out, gradient, self, "tanh");
+}
+
+auto GeluBackwardNamed(const Call& call) {
+  const std::string approximate = call.Text(2);
+  if (approximate != "none" && approximate != "tanh") {
+    call.RejectArg(2, "must be \"none\" or \"tanh\"");
+  }
+  return [approximate](Tensor& out, const Tensor& gradient, const Tensor& self) {
+    f::gelu_backward_out(out, gradient, self, approximate);
+  };
+}
+
+auto LeakyRelu(const Call& call) {
+  return [slope = call.Number(1)](Tensor& out, const Tensor& self) {
+    f::leaky_relu_out(out, self, slope);
+  };
+}
+
+auto LeakyReluBackward(const Call& call) {
+  return [slope = call.Number(2), is_result = call.Bool(3)](Tensor& out, const Tensor& gradient,
+                                                            const Tensor& self) {
+    f::leaky_relu_backward_out(out, gradient, self, slope, is_result);
+  };
+}
+
+auto Elu(const Call& call) {
+  return [alpha = call.Number(1), scale = call.Number(2), input_scale = call.Number(3)](
+             Tensor& out, const Tensor& self) { f::elu_out(out, self, alpha, scale, input_scale); };
+}
+
+// elu with alpha and scale of their own; the input scale keeps x -> x*alpha below zero smooth.
+void Selu(Tensor& out, const Tensor& self) {
+  f::elu_out(out, self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
+}
+
+auto Celu(const Call& call) {
+  const at::Scalar alpha = call.Number(1);
+  if (alpha.to<double>() == 0) call.RejectArg(1, "must not be 0");
+  return [alpha](Tensor& out, const Tensor& self) {
+    f::elu_out(out, self, alpha, 1, 1.0 / alpha.to<double>());
+  };
+}
+
+auto Hardtanh(const Call& call) {
+  return [low = call.Number(1), high = call.Number(2)](Tensor& out, const Tensor& self) {
+    f::hardtanh_out(out, self, low, high);
+  };
+}
+
+auto HardtanhBackward(const Call& call) {
+  return [low = call.Number(2), high = call.Number(3)](Tensor& out, const Tensor& gradient,
+                                                       const Tensor& self) {
+    f::hardtanh_backward_out(out, gradient, self, low, high);
+  };
+}
+
+auto Softplus(const Call& call) {
+  return [beta = call.Number(1), threshold = call.Number(2)](Tensor& out, const Tensor& self) {
+    f::softplus_out(out, self, beta, threshold);
+  };
+}
+
+auto SoftplusBackward(const Call& call) {
+  return [beta = call.Number(2), threshold = call.Number(3)](Tensor& out, const Tensor& gradient,
+                                                             const Tensor& self) {
+    f::softplus_backward_out(out, gradient, self, beta, threshold);
+  };
+}
+
+auto Threshold(const Call& call) {
+  return [threshold = call.Number(1), value = call.Number(2)](Tensor& out, const Tensor& self) {
+    f::threshold_out(out, self, threshold, value);
+  };
+}
+
+auto ThresholdBackward(const Call& call) {
+  return [threshold = call.Number(2)](Tensor& out, const Tensor& gradient, const Tensor& self) {
+    f::threshold_backward_out(out, gradient, self, threshold);
+  };
+}
+
+void LogSigmoid(Tensor& out, const Tensor& self) {
+  Tensor buffer = at::empty({0}, self.options());
+  f::log_sigmoid_forward_out(out, buffer, self);
+}
+
+std::unique_ptr<Kernel> BindEluBackward(const Call& call) {
+  const at::Scalar alpha = call.Number(1), scale = call.Number(2), input_scale = call.Number(3);
+  const bool is_result = call.Bool(4);
+  return BindBinary(call, 6, call.Out(6), call.In(0), call.In(5), Promote::kUsual,
+                    [=](Tensor& out, const Tensor& gradient, const Tensor& self) {
+                      f::elu_backward_out(out, gradient, alpha, scale, input_scale, is_result,
+                                          self);
+                    });
+}
+
+std::unique_ptr<Kernel> BindGlu(const Call& call) {
+  const Operand self = call.In(0);
+  const int64_t dim = call.Dim(1, self.dim());
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (sizes.empty() || sizes[dim] % 2 != 0) call.RejectArg(0, "cannot be split in halves");
+  sizes[dim] /= 2;
+  const Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, sizes);
+  Target target(out, self.dtype(), Access::kFree, {&self.view()});
+  return MakeKernel(
+      [=] { target.Write([&](Tensor& result) { f::glu_out(result, self(), dim); }); });
+}
+
+// (self, dim, out)
+template <typename Fn>
+Binder AlongDim(Fn fn) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    if (!at::isFloatingType(self.dtype())) call.RejectArg(0, "has no floating dtype");
+    const int64_t dim = call.Dim(1, self.dim());
+    const Tensor out = call.Out(2);
+    call.ExpectSizes(2, out, self.sizes());
+    Target target(out, self.dtype(), Access::kFree, {&self.view()});
+    return MakeKernel(
+        [=] { target.Write([&](Tensor& result) { fn(result, self(), dim, false); }); });
+  };
+}
+
+// (gradOutput, output, dim, out)
+template <typename Fn>
+Binder BackwardAlongDim(Fn fn) {
+  return [=](const Call& call) {
+    const Operand gradient = call.In(0), output = call.In(1);
+    if (gradient.dtype() != output.dtype()) {
+      call.RejectArg(0, "has another dtype than " + std::string(call.op().args[1].name));
+    }
+    const int64_t dim = call.Dim(2, output.dim());
+    const Tensor out = call.Out(3);
+    call.ExpectSizes(0, gradient.view(), output.sizes());
+    call.ExpectSizes(3, out, output.sizes());
+    Target target(out, output.dtype(), Access::kFree, {&gradient.view(), &output.view()});
+    return MakeKernel([=] {
+      target.Write([&](Tensor& result) { fn(result, gradient(), output(), dim, output.dtype()); });
+    });
+  };
+}
+
+}  // namespace
+
+KernelRows ActivationRows() {
+  constexpr Widen kHalf = Widen::kHalf, kBoth = Widen::kHalfAndBfloat16;
+  return {
+      {"aclnnRelu", Unary(Relu), kHalf},
+      {"aclnnInplaceRelu", InplaceUnary(Relu), kHalf},
+      {"aclnnGelu", Unary(GeluTanh), kHalf},
+      {"aclnnGeluV2", UnaryWith(GeluNumbered, 2), kHalf},
+      {"aclnnGeluBackward", Binary(GeluBackwardTanh), kHalf},
+      {"aclnnGeluBackwardV2", BinaryWith(GeluBackwardNamed, 3), kHalf},
+      {"aclnnSilu", Unary(f::silu_out), kHalf},
+      {"aclnnSiluBackward", Binary(f::silu_backward_out), kHalf},
+      {"aclnnSigmoidBackward", Binary(f::sigmoid_backward_out)},
+      {"aclnnTanhBackward", Binary(f::tanh_backward_out), kHalf},
+      {"aclnnThreshold", UnaryWith(Threshold, 3), kHalf},
+      {"aclnnInplaceThreshold", InplaceUnaryWith(Threshold), kHalf},
+      {"aclnnThresholdBackward", BinaryWith(ThresholdBackward, 3), kHalf},
+      {"aclnnLeakyRelu", UnaryWith(LeakyRelu, 2), kHalf},
+      {"aclnnInplaceLeakyRelu", InplaceUnaryWith(LeakyRelu), kHalf},
+      {"aclnnLeakyReluBackward", BinaryWith(LeakyReluBackward, 4), kHalf},
+      {"aclnnElu", UnaryWith(Elu, 4), kHalf},
+      {"aclnnInplaceElu", InplaceUnaryWith(Elu), kHalf},
+      {"aclnnEluBackward", BindEluBackward, kHalf},
+      {"aclnnSelu", Unary(Selu), kHalf},
+      {"aclnnInplaceSelu", InplaceUnary(Selu), kHalf},
+      {"aclnnCelu", UnaryWith(Celu, 2), kHalf},
+      {"aclnnInplaceCelu", InplaceUnaryWith(Celu), kHalf},
+      {"aclnnHardsigmoid", Unary(f::hardsigmoid_out), kHalf},
+      {"aclnnInplaceHardsigmoid", InplaceUnary(f::hardsigmoid_out), kHalf},
+      {"aclnnHardsigmoidBackward", Binary(f::hardsigmoid_backward_out), kHalf},
+      {"aclnnHardswish", Unary(f::hardswish_out), kHalf},
+      {"aclnnInplaceHardswish", InplaceUnary(f::hardswish_out), kHalf},
+      {"aclnnHardtanh", UnaryWith(Hardtanh, 3), kHalf},
+      {"aclnnInplaceHardtanh", InplaceUnaryWith(Hardtanh), kHalf},
+      {"aclnnHardtanhBackward", BinaryWith(HardtanhBackward, 4), kBoth},
+      {"aclnnMish", Unary(f::mish_out), kBoth},
+      {"aclnnInplaceMish", InplaceUnary(f::mish_out), kBoth},
+      {"aclnnSoftplus", UnaryWith(Softplus, 3), kHalf},
+      {"aclnnSoftplusBackward", BinaryWith(SoftplusBackward, 4), kHalf},
+      {"aclnnLogSigmoid", Unary(LogSigmoid), kHalf},
+      {"aclnnGlu", BindGlu, kHalf},
+      {"aclnnSoftmax", AlongDim(f::_softmax_out), kHalf},
+      {"aclnnLogSoftmax", AlongDim(f::_log_softmax_out), kHalf},
+      {"aclnnSoftmaxBackward", BackwardAlongDim(f::_softmax_backward_data_out), kHalf},
+      {"aclnnLogSoftmaxBackward", BackwardAlongDim(f::_log_softmax_backward_data_out), kHalf},
+  };
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,192 @@
+// Elementwise arithmetic of two operands, tensors or scalars.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+
+// alpha must fit the promoted dtype: a bool one needs bools, a fractional one needs floats.
+at::Scalar Alpha(const Call& call, int i, at::ScalarType promoted) {
+  const at::Scalar alpha = call.Number(i);
+  if (alpha.isBoolean() && promoted != at::kBool) {
+    call.RejectArg(i, "is a bool but the operands are not");
+  }
+  if (at::isIntegralType(promoted, /*includeBool=*/true) && !alpha.isIntegral(true)) {
+    call.RejectArg(i, "must be an integer because the operands are");
+  }
+  return alpha;
+}
+
+at::ScalarType Promoted(const Call& call) {
+  return at::result_type(TensorOrNumber(call, 0).view(), TensorOrNumber(call, 1).view());
+}
+
+// fn(out, self, other) = self + alpha * other
+auto AddWith(int alpha_index) {
+  return [=](const Call& call) {
+    return [alpha = Alpha(call, alpha_index, Promoted(call))](
+               at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+      f::add_out(out, self, other, alpha);
+    };
+  };
+}
+
+void RejectBools(const Call& call) {
+  if (Promoted(call) == at::kBool) call.RejectCall("subtraction is not defined for bools");
+}
+
+auto SubWith(int alpha_index) {
+  return [=](const Call& call) {
+    RejectBools(call);
+    return [alpha = Alpha(call, alpha_index, Promoted(call))](
+               at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+      f::sub_out(out, self, other, alpha);
+    };
+  };
+}
+
+auto RsubWith(int alpha_index) {
+  return [=](const Call& call) {
+    RejectBools(call);
+    return [alpha = Alpha(call, alpha_index, Promoted(call))](
+               at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+      f::sub_out(out, other, self, alpha);
+    };
+  };
+}
+
+void Mul(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  f::mul_out(out, self, other);
+}
+
+void Div(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  f::div_out(out, self, other);
+}
+
+// An in-place quotient must fit selfRef.
+auto CheckedDiv(const Call& call) {
+  if (!at::isFloatingType(call.View(0).scalar_type()) &&
+      !at::isComplexType(call.View(0).scalar_type())) {
+    call.RejectArg(0, "is no floating tensor, so it cannot hold a quotient");
+  }
+  return Div;
+}
+
+// A division with a rounding mode divides integers as integers.
+std::unique_ptr<Kernel> BindDivMod(const Call& call, int out_index) {
+  static constexpr const char* kModes[] = {"", "trunc", "floor"};
+  const int64_t mode = call.Int(2);
+  if (mode < 0 || mode > 2) call.RejectArg(2, "must be 0 (none), 1 (trunc) or 2 (floor)");
+  if (mode == 0) {
+    return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
+                      TensorOrNumber(call, 1), Promote::kFloat, Div);
+  }
+  const char* name = kModes[mode];
+  return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
+                    TensorOrNumber(call, 1), Promote::kUsual,
+                    [name](at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+                      f::div_out(out, a, b, c10::string_view(name));
+                    });
+}
+
+Binder DivMod(int out_index) {
+  return [=](const Call& call) { return BindDivMod(call, out_index); };
+}
+
+void FloorDivide(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  f::div_out(out, self, other, c10::string_view("floor"));
+}
+
+void Remainder(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  f::remainder_out(out, self, other);
+}
+
+void PowTensors(at::Tensor& out, const at::Tensor& self, const at::Tensor& exponent) {
+  f::pow_out(out, self, exponent);
+}
+
+// The scalar forms have exact paths of their own (2, 0.5, ...), so the scalar stays one.
+std::unique_ptr<Kernel> BindPowTensorScalar(const Call& call, int out_index) {
+  const at::Scalar exponent = call.Number(1);
+  const Operand self = call.In(0);
+  if (at::isIntegralType(self.dtype(), true) && exponent.isIntegral(true) &&
+      exponent.toLong() < 0) {
+    call.RejectArg(1, "is a negative integer but self has an integer dtype");
+  }
+  const at::ScalarType computed = call.Computed(at::result_type(self.view(), exponent));
+  const at::Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, self.sizes());
+  Target target(out, computed, Access::kElementwise, {&self.view()});
+  return MakeKernel(
+      [=] { target.Write([&](at::Tensor& result) { f::pow_out(result, self(), exponent); }); });
+}
+
+std::unique_ptr<Kernel> BindPowScalarTensor(const Call& call) {
+  const at::Scalar self = call.Number(0);
+  const Operand exponent = call.In(1);
+  const at::Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, exponent.sizes());
+  Target target(out, call.Computed(at::result_type(self, exponent.view())), Access::kElementwise,
+                {&exponent.view()});
+  return MakeKernel(
+      [=] { target.Write([&](at::Tensor& result) { f::pow_out(result, self, exponent()); }); });
+}
+
+}  // namespace
+
+KernelRows BinaryRows() {
+  constexpr Promote kFloat = Promote::kFloat;
+  return {
+      {"aclnnAdd", BinaryWith(AddWith(2), 3)},
+      {"aclnnAdds", BinaryWith(AddWith(2), 3)},
+      {"aclnnAddV3", BinaryWith(AddWith(2), 3)},
+      {"aclnnInplaceAdd", InplaceBinaryWith(AddWith(2))},
+      {"aclnnInplaceAdds", InplaceBinaryWith(AddWith(2))},
+      {"aclnnSub", BinaryWith(SubWith(2), 3)},
+      {"aclnnSubs", BinaryWith(SubWith(2), 3)},
+      {"aclnnInplaceSub", InplaceBinaryWith(SubWith(2))},
+      {"aclnnInplaceSubs", InplaceBinaryWith(SubWith(2))},
+      {"aclnnRsub", BinaryWith(RsubWith(2), 3)},
+      {"aclnnRsubs", BinaryWith(RsubWith(2), 3)},
+      {"aclnnMul", Binary(Mul)},
+      {"aclnnMuls", Binary(Mul)},
+      {"aclnnInplaceMul", InplaceBinary(Mul)},
+      {"aclnnInplaceMuls", InplaceBinary(Mul)},
+      {"aclnnDiv", Binary(Div, kFloat)},
+      {"aclnnDivs", Binary(Div, kFloat)},
+      {"aclnnInplaceDiv", InplaceBinaryWith(CheckedDiv, kFloat)},
+      {"aclnnInplaceDivs", InplaceBinaryWith(CheckedDiv, kFloat)},
+      {"aclnnDivMod", DivMod(3)},
+      {"aclnnDivMods", DivMod(3)},
+      {"aclnnInplaceDivMod", DivMod(0)},
+      {"aclnnInplaceDivMods", DivMod(0)},
+      {"aclnnFloorDivide", Binary(FloorDivide)},
+      {"aclnnFloorDivides", Binary(FloorDivide)},
+      {"aclnnInplaceFloorDivide", InplaceBinary(FloorDivide)},
+      {"aclnnInplaceFloorDivides", InplaceBinary(FloorDivide)},
+      {"aclnnRemainderTensorTensor", Binary(Remainder)},
+      {"aclnnRemainderTensorScalar", Binary(Remainder)},
+      {"aclnnRemainderScalarTensor", Binary(Remainder)},
+      {"aclnnInplaceRemainderTensorTensor", InplaceBinary(Remainder)},
+      {"aclnnInplaceRemainderTensorScalar", InplaceBinary(Remainder)},
+      {"aclnnFmodTensor", Binary(f::fmod_out)},
+      {"aclnnFmodScalar", Binary(f::fmod_out)},
+      {"aclnnInplaceFmodTensor", InplaceBinary(f::fmod_out)},
+      {"aclnnInplaceFmodScalar", InplaceBinary(f::fmod_out)},
+      {"aclnnAtan2", Binary(f::atan2_out, kFloat), Widen::kHalf},
+      {"aclnnInplaceAtan2", InplaceBinary(f::atan2_out, kFloat), Widen::kHalf},
+      {"aclnnMaximum", Binary(f::maximum_out)},
+      {"aclnnMinimum", Binary(f::minimum_out)},
+      {"aclnnPowTensorTensor", Binary(PowTensors)},
+      {"aclnnInplacePowTensorTensor", InplaceBinary(PowTensors)},
+      {"aclnnPowTensorScalar", [](const Call& call) { return BindPowTensorScalar(call, 2); }},
+      {"aclnnInplacePowTensorScalar",
+       [](const Call& call) { return BindPowTensorScalar(call, 0); }},
+      {"aclnnPowScalarTensor", BindPowScalarTensor},
+  };
+}
+
+}  // namespace acltape::opapi

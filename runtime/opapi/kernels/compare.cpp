@@ -1,0 +1,85 @@
+// Comparisons, logic and bits.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+
+// The library's functions are overloaded; these pick the form of two tensors.
+void Eq(Tensor& out, const Tensor& a, const Tensor& b) { f::eq_out(out, a, b); }
+void Ne(Tensor& out, const Tensor& a, const Tensor& b) { f::ne_out(out, a, b); }
+void Lt(Tensor& out, const Tensor& a, const Tensor& b) { f::lt_out(out, a, b); }
+void Le(Tensor& out, const Tensor& a, const Tensor& b) { f::le_out(out, a, b); }
+void Gt(Tensor& out, const Tensor& a, const Tensor& b) { f::gt_out(out, a, b); }
+void Ge(Tensor& out, const Tensor& a, const Tensor& b) { f::ge_out(out, a, b); }
+void BitAnd(Tensor& out, const Tensor& a, const Tensor& b) { f::bitwise_and_out(out, a, b); }
+void BitOr(Tensor& out, const Tensor& a, const Tensor& b) { f::bitwise_or_out(out, a, b); }
+void BitXor(Tensor& out, const Tensor& a, const Tensor& b) { f::bitwise_xor_out(out, a, b); }
+
+template <typename Fn>
+auto Bits(Fn fn) {
+  return [fn](const Call& call) {
+    for (int i : {0, 1}) {
+      const Operand operand = TensorOrNumber(call, i);
+      if (!at::isIntegralType(operand.view().scalar_type(), /*includeBool=*/true)) {
+        call.RejectArg(i, "is neither of an integer dtype nor bool");
+      }
+    }
+    return fn;
+  };
+}
+
+}  // namespace
+
+KernelRows CompareRows() {
+  constexpr Promote kBool = Promote::kBool;
+  return {
+      {"aclnnEqTensor", Binary(Eq, kBool)},
+      {"aclnnNeTensor", Binary(Ne, kBool)},
+      {"aclnnLtTensor", Binary(Lt, kBool)},
+      {"aclnnLeTensor", Binary(Le, kBool)},
+      {"aclnnGtTensor", Binary(Gt, kBool)},
+      {"aclnnGeTensor", Binary(Ge, kBool)},
+      {"aclnnEqScalar", Binary(Eq, kBool)},
+      {"aclnnNeScalar", Binary(Ne, kBool)},
+      {"aclnnLtScalar", Binary(Lt, kBool)},
+      {"aclnnLeScalar", Binary(Le, kBool)},
+      {"aclnnGtScalar", Binary(Gt, kBool)},
+      {"aclnnGeScalar", Binary(Ge, kBool)},
+      {"aclnnInplaceEqTensor", InplaceBinary(Eq, kBool)},
+      {"aclnnInplaceNeTensor", InplaceBinary(Ne, kBool)},
+      {"aclnnInplaceLtTensor", InplaceBinary(Lt, kBool)},
+      {"aclnnInplaceLeTensor", InplaceBinary(Le, kBool)},
+      {"aclnnInplaceGtTensor", InplaceBinary(Gt, kBool)},
+      {"aclnnInplaceGeTensor", InplaceBinary(Ge, kBool)},
+      {"aclnnInplaceEqScalar", InplaceBinary(Eq, kBool)},
+      {"aclnnInplaceNeScalar", InplaceBinary(Ne, kBool)},
+      {"aclnnInplaceLtScalar", InplaceBinary(Lt, kBool)},
+      {"aclnnInplaceLeScalar", InplaceBinary(Le, kBool)},
+      {"aclnnInplaceGtScalar", InplaceBinary(Gt, kBool)},
+      {"aclnnInplaceGeScalar", InplaceBinary(Ge, kBool)},
+      {"aclnnLogicalAnd", Binary(f::logical_and_out, kBool)},
+      {"aclnnLogicalOr", Binary(f::logical_or_out, kBool)},
+      {"aclnnLogicalXor", Binary(f::logical_xor_out, kBool)},
+      {"aclnnInplaceLogicalAnd", InplaceBinary(f::logical_and_out, kBool)},
+      {"aclnnInplaceLogicalOr", InplaceBinary(f::logical_or_out, kBool)},
+      {"aclnnBitwiseAndTensor", BinaryWith(Bits(BitAnd), 2)},
+      {"aclnnBitwiseOrTensor", BinaryWith(Bits(BitOr), 2)},
+      {"aclnnBitwiseXorTensor", BinaryWith(Bits(BitXor), 2)},
+      {"aclnnBitwiseAndScalar", BinaryWith(Bits(BitAnd), 2)},
+      {"aclnnBitwiseOrScalar", BinaryWith(Bits(BitOr), 2)},
+      {"aclnnBitwiseXorScalar", BinaryWith(Bits(BitXor), 2)},
+      {"aclnnInplaceBitwiseAndTensor", InplaceBinaryWith(Bits(BitAnd))},
+      {"aclnnInplaceBitwiseOrTensor", InplaceBinaryWith(Bits(BitOr))},
+      {"aclnnInplaceBitwiseXorTensor", InplaceBinaryWith(Bits(BitXor))},
+      {"aclnnInplaceBitwiseAndScalar", InplaceBinaryWith(Bits(BitAnd))},
+      {"aclnnInplaceBitwiseOrScalar", InplaceBinaryWith(Bits(BitOr))},
+      {"aclnnInplaceBitwiseXorScalar", InplaceBinaryWith(Bits(BitXor))},
+  };
+}
+
+}  // namespace acltape::opapi

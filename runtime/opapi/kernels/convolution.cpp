@@ -1,0 +1,170 @@
+// Convolutions of one to three spatial dims.
+#include <ATen/ATen.h>
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+
+struct Geometry {
+  std::vector<int64_t> stride, padding, dilation, output_padding;
+  std::vector<int64_t> extra_pad;  // constant_pad_nd form; only for unequal sides
+  bool transposed;
+  int64_t groups;
+};
+
+// One value stands for all spatial dims.
+std::vector<int64_t> PerDim(const Call& call, int i, int64_t spatial) {
+  std::vector<int64_t> values = call.Ints(i);
+  if (values.size() == 1) values.resize(spatial, values[0]);
+  if (static_cast<int64_t>(values.size()) != spatial) {
+    call.RejectArg(i, "has " + std::to_string(values.size()) + " entries, expected " +
+                          std::to_string(spatial));
+  }
+  return values;
+}
+
+// Two entries per spatial dim (before, after) pad the sides differently.
+void ReadPadding(const Call& call, int i, int64_t spatial, Geometry& geometry) {
+  const std::vector<int64_t> values = call.Ints(i);
+  if (static_cast<int64_t>(values.size()) != 2 * spatial || spatial == 1) {
+    geometry.padding = PerDim(call, i, spatial);
+    return;
+  }
+  std::vector<int64_t> extra;
+  for (int64_t dim = spatial - 1; dim >= 0; --dim) {
+    const int64_t before = values[2 * dim], after = values[2 * dim + 1];
+    const int64_t common = std::min(before, after);
+    extra.insert(extra.end(), {before - common, after - common});
+    geometry.padding.insert(geometry.padding.begin(), common);
+  }
+  if (std::any_of(extra.begin(), extra.end(), [](int64_t pad) { return pad != 0; })) {
+    geometry.extra_pad = extra;
+  }
+}
+
+// (..., stride, padding, dilation, transposed, outputPadding, groups) starting at `first`.
+Geometry ReadGeometry(const Call& call, int first, const Operand& input, const Operand& weight,
+                      int input_index) {
+  const int64_t spatial = weight.dim() - 2;
+  if (spatial < 1 || spatial > 3 || input.dim() != weight.dim()) {
+    call.RejectArg(input_index, "has shape " + SizesText(input.sizes()) +
+                                    ", which does not fit weight " + SizesText(weight.sizes()));
+  }
+  Geometry geometry;
+  geometry.stride = PerDim(call, first, spatial);
+  ReadPadding(call, first + 1, spatial, geometry);
+  geometry.dilation = PerDim(call, first + 2, spatial);
+  geometry.transposed = call.Bool(first + 3);
+  geometry.output_padding =
+      geometry.transposed ? PerDim(call, first + 4, spatial) : std::vector<int64_t>(spatial, 0);
+  geometry.groups = call.Int(first + 5);
+  if (geometry.groups < 1) call.RejectArg(first + 5, "must be positive");
+  const int64_t channels =
+      weight.sizes()[geometry.transposed ? 0 : 1] * (geometry.transposed ? 1 : geometry.groups);
+  if (input.sizes()[1] != channels) {
+    call.RejectArg(input_index, "has " + std::to_string(input.sizes()[1]) + " channels, expected " +
+                                    std::to_string(channels));
+  }
+  for (int64_t i = 0; i < spatial; ++i) {
+    if (geometry.stride[i] < 1) call.RejectArg(first, "must be positive");
+    if (geometry.dilation[i] < 1) call.RejectArg(first + 2, "must be positive");
+  }
+  return geometry;
+}
+
+std::vector<int64_t> OutputSizes(const Geometry& geometry, at::IntArrayRef input,
+                                 at::IntArrayRef weight) {
+  std::vector<int64_t> sizes{input[0],
+                             geometry.transposed ? weight[1] * geometry.groups : weight[0]};
+  const size_t spatial = geometry.stride.size();
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t reach = geometry.dilation[i] * (weight[i + 2] - 1);
+    int64_t padding = 2 * geometry.padding[i];
+    if (!geometry.extra_pad.empty()) {
+      const size_t pair = 2 * (spatial - 1 - i);
+      padding += geometry.extra_pad[pair] + geometry.extra_pad[pair + 1];
+    }
+    sizes.push_back(geometry.transposed
+                        ? (input[i + 2] - 1) * geometry.stride[i] - padding + reach +
+                              geometry.output_padding[i] + 1
+                        : (input[i + 2] + padding - reach - 1) / geometry.stride[i] + 1);
+  }
+  return sizes;
+}
+
+// (input, weight, bias?, stride, padding, dilation, transposed, outputPadding, groups, output,
+// cubeMathType)
+std::unique_ptr<Kernel> BindConvolution(const Call& call) {
+  const Operand input = call.In(0), weight = call.In(1), bias = call.OptionalIn(2);
+  const Geometry geometry = ReadGeometry(call, 3, input, weight, 0);
+  const Tensor out = call.Out(9);
+  if (input.view().scalar_type() != weight.view().scalar_type()) {
+    call.RejectArg(1, "has another dtype than input");
+  }
+  const std::vector<int64_t> sizes = OutputSizes(geometry, input.sizes(), weight.sizes());
+  call.ExpectSizes(9, out, sizes);
+  if (bias.defined()) call.ExpectSizes(2, bias.view(), {sizes[1]});
+  if (geometry.transposed && !geometry.extra_pad.empty()) {
+    call.RejectArg(4, "pads the sides differently, which a transposed convolution does not allow");
+  }
+  return MakeKernel([=] {
+    Tensor x = input();
+    if (!geometry.extra_pad.empty()) x = at::constant_pad_nd(x, geometry.extra_pad, 0);
+    out.copy_(at::convolution(x, weight(),
+                              bias.defined() ? c10::optional<Tensor>(bias()) : c10::nullopt,
+                              geometry.stride, geometry.padding, geometry.dilation,
+                              geometry.transposed, geometry.output_padding, geometry.groups));
+  });
+}
+
+// (gradOutput, input, weight, biasSizes?, stride, padding, dilation, transposed, outputPadding,
+// groups, mask, cubeMathType, gradInput?, gradWeight?, gradBias?)
+std::unique_ptr<Kernel> BindConvolutionBackward(const Call& call) {
+  const Operand gradient = call.In(0), input = call.In(1), weight = call.In(2);
+  const Geometry geometry = ReadGeometry(call, 4, input, weight, 1);
+  const std::array<Tensor, 3> outs{call.OptionalOut(12), call.OptionalOut(13),
+                                   call.OptionalOut(14)};
+  const std::vector<bool> wanted = call.Bools(10);
+  if (wanted.size() != 3) call.RejectArg(10, "must have 3 entries");
+  const std::array<bool, 3> mask{wanted[0], wanted[1], wanted[2]};
+  const std::vector<int64_t> sizes = OutputSizes(geometry, input.sizes(), weight.sizes());
+  call.ExpectSizes(0, gradient.view(), sizes);
+  if (!geometry.extra_pad.empty()) call.RejectArg(5, "pads the sides differently");
+  const at::IntArrayRef expected[3] = {input.sizes(), weight.sizes(), {&sizes[1], 1}};
+  for (int i = 0; i < 3; ++i) {
+    if (!mask[i]) continue;
+    if (!outs[i].defined()) {
+      throw RejectedCall{kParamNull, std::string(call.op().name) + ": " +
+                                         std::string(call.op().args[12 + i].name) +
+                                         " is asked for but NULL."};
+    }
+    call.ExpectSizes(12 + i, outs[i], expected[i]);
+  }
+  const bool has_bias = mask[2];
+  const std::vector<int64_t> bias_sizes{sizes[1]};
+  return MakeKernel([=] {
+    const auto results = at::convolution_backward(
+        gradient(), input(), weight(),
+        has_bias ? at::OptionalIntArrayRef(bias_sizes) : at::OptionalIntArrayRef(), geometry.stride,
+        geometry.padding, geometry.dilation, geometry.transposed, geometry.output_padding,
+        geometry.groups, mask);
+    if (mask[0]) outs[0].copy_(std::get<0>(results));
+    if (mask[1]) outs[1].copy_(std::get<1>(results));
+    if (mask[2]) outs[2].copy_(std::get<2>(results));
+  });
+}
+
+}  // namespace
+
+KernelRows ConvolutionRows() {
+  return {
+      {"aclnnConvolution", BindConvolution, Widen::kHalf},
+      {"aclnnConvolutionBackward", BindConvolutionBackward, Widen::kHalf},
+  };
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,115 @@
+// Makers of binders for operators that work element by element. `fn(out, a, ...)` is the library's
+// operator in its out form; it may resize `out` when that is empty.
+#pragma once
+
+#include <ATen/ScalarOps.h>
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+
+// The dtype an operator computes in, given the promoted dtype of its inputs.
+enum class Promote : uint8_t {
+  kUsual,
+  kFloat,  // integers and bools become the default float dtype
+  kBool,   // the result is a truth value
+};
+
+inline at::ScalarType ComputedDtype(const Call& call, at::ScalarType promoted, Promote promote) {
+  if (promote == Promote::kBool) return at::kBool;
+  if (promote == Promote::kFloat && at::isIntegralType(promoted, /*includeBool=*/true)) {
+    return at::kFloat;
+  }
+  return call.Computed(promoted);
+}
+
+// An input that is a tensor or a scalar, as the operator table says; scalars become wrapped
+// numbers, which promote across kinds (bool, integer, float, complex) only.
+inline Operand TensorOrNumber(const Call& call, int i) {
+  if (call.op().args[i].kind == acl::ArgKind::kScalar) {
+    return Operand(at::native::wrapped_scalar_tensor(call.Number(i)), Widen::kNever);
+  }
+  return call.In(i);
+}
+
+// Binds an elementwise fn(out, a).
+template <typename Fn>
+std::unique_ptr<Kernel> BindUnary(const Call& call, int out_index, at::Tensor out, Operand a,
+                                  Promote promote, Fn fn) {
+  call.ExpectSizes(out_index, out, a.sizes());
+  Target target(std::move(out), ComputedDtype(call, a.view().scalar_type(), promote),
+                Access::kElementwise, {&a.view()});
+  return MakeKernel([=] { target.Write([&](at::Tensor& result) { fn(result, a()); }); });
+}
+
+// (self, ..., out): `fn(out, self)`. `make_fn(call)` may read further arguments.
+template <typename MakeFn>
+Binder UnaryWith(MakeFn make_fn, int out_index, Promote promote = Promote::kUsual) {
+  return [=](const Call& call) {
+    return BindUnary(call, out_index, call.Out(out_index), call.In(0), promote, make_fn(call));
+  };
+}
+
+// (selfRef, ...)
+template <typename MakeFn>
+Binder InplaceUnaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
+  return [=](const Call& call) {
+    return BindUnary(call, 0, call.Out(0), call.In(0), promote, make_fn(call));
+  };
+}
+
+// (self, out)
+template <typename Fn>
+Binder Unary(Fn fn, Promote promote = Promote::kUsual) {
+  return UnaryWith([fn](const Call&) { return fn; }, 1, promote);
+}
+
+// (selfRef)
+template <typename Fn>
+Binder InplaceUnary(Fn fn, Promote promote = Promote::kUsual) {
+  return InplaceUnaryWith([fn](const Call&) { return fn; }, promote);
+}
+
+// Binds an elementwise fn(out, a, b); an in-place operand is not broadcast.
+template <typename Fn>
+std::unique_ptr<Kernel> BindBinary(const Call& call, int out_index, at::Tensor out, Operand a,
+                                   Operand b, Promote promote, Fn fn) {
+  call.ExpectSizes(out_index, out, call.Broadcast({a.sizes(), b.sizes()}));
+  const at::ScalarType promoted = at::result_type(a.view(), b.view());
+  Target target(std::move(out), ComputedDtype(call, promoted, promote), Access::kElementwise,
+                {&a.view(), &b.view()});
+  return MakeKernel([=] { target.Write([&](at::Tensor& result) { fn(result, a(), b()); }); });
+}
+
+// (self, other, ..., out), either of the first two a tensor or a scalar.
+template <typename MakeFn>
+Binder BinaryWith(MakeFn make_fn, int out_index, Promote promote = Promote::kUsual) {
+  return [=](const Call& call) {
+    return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
+                      TensorOrNumber(call, 1), promote, make_fn(call));
+  };
+}
+
+// (selfRef, other, ...)
+template <typename MakeFn>
+Binder InplaceBinaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
+  return [=](const Call& call) {
+    return BindBinary(call, 0, call.Out(0), call.In(0), TensorOrNumber(call, 1), promote,
+                      make_fn(call));
+  };
+}
+
+// (self, other, out)
+template <typename Fn>
+Binder Binary(Fn fn, Promote promote = Promote::kUsual) {
+  return BinaryWith([fn](const Call&) { return fn; }, 2, promote);
+}
+
+// (selfRef, other)
+template <typename Fn>
+Binder InplaceBinary(Fn fn, Promote promote = Promote::kUsual) {
+  return InplaceBinaryWith([fn](const Call&) { return fn; }, promote);
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,100 @@
+// Outputs that depend on no tensor: fills and ranges.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+
+std::unique_ptr<Kernel> BindFill(const Call& call, const at::Scalar& value) {
+  Tensor self = call.Out(0);
+  return MakeKernel([=]() mutable { f::fill_(self, value); });
+}
+
+// (selfRef, value of one element)
+std::unique_ptr<Kernel> BindFillTensor(const Call& call) {
+  Tensor self = call.Out(0), value = call.View(1);
+  if (value.numel() != 1) call.RejectArg(1, "must have one element");
+  value = value.reshape({});
+  return MakeKernel([=]() mutable { f::fill_(self, value); });
+}
+
+int64_t RangeCount(const Call& call, const at::Scalar& start, const at::Scalar& end,
+                   const at::Scalar& step, bool closed) {
+  const double first = start.toDouble(), last = end.toDouble(), stride = step.toDouble();
+  if (stride == 0) call.RejectArg(2, "is 0");
+  if ((last - first) / stride < 0) call.RejectCall("start, end and step lead away from the end");
+  if (closed) return static_cast<int64_t>((last - first) / stride + 1);
+  if (start.isIntegral(true) && end.isIntegral(true) && step.isIntegral(true)) {
+    const int64_t distance = end.toLong() - start.toLong(), by = step.toLong();
+    return (distance + by - (by > 0 ? 1 : -1)) / by;
+  }
+  return static_cast<int64_t>(std::ceil((last - first) / stride));
+}
+
+// (start, end, step, out): the half-open range of the library, whose element i is start + i * step.
+std::unique_ptr<Kernel> BindArange(const Call& call) {
+  const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
+  Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, {RangeCount(call, start, end, step, false)});
+  return MakeKernel([=]() mutable { f::arange_out(out, start, end, step); });
+}
+
+// (start, end, step, out): as arange, with the end.
+std::unique_ptr<Kernel> BindRange(const Call& call) {
+  const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
+  Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, {RangeCount(call, start, end, step, true)});
+  return MakeKernel([=]() mutable { f::range_out(out, start, end, step); });
+}
+
+// (start, end, steps, out)
+std::unique_ptr<Kernel> BindLinspace(const Call& call) {
+  const at::Scalar start = call.Number(0), end = call.Number(1);
+  const int64_t steps = call.Int(2);
+  Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, {steps});
+  return MakeKernel([=]() mutable { f::linspace_out(out, start, end, steps); });
+}
+
+// (n, m, out)
+std::unique_ptr<Kernel> BindEye(const Call& call) {
+  Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, {call.Int(0), call.Int(1)});
+  return MakeKernel([=]() mutable {
+    f::fill_(out, 0);
+    Tensor diagonal = out.diagonal();
+    f::fill_(diagonal, 1);
+  });
+}
+
+// (selfRef, fillValue, wrap)
+std::unique_ptr<Kernel> BindFillDiagonal(const Call& call) {
+  Tensor self = call.Out(0);
+  if (self.dim() < 2) call.RejectArg(0, "has less than 2 dims");
+  const at::Scalar value = call.Number(1);
+  const bool wrap = call.Bool(2);
+  return MakeKernel([=]() mutable { self.fill_diagonal_(value, wrap); });
+}
+
+}  // namespace
+
+KernelRows FillRows() {
+  return {
+      {"aclnnInplaceZero", [](const Call& call) { return BindFill(call, 0); }},
+      {"aclnnInplaceOne", [](const Call& call) { return BindFill(call, 1); }},
+      {"aclnnInplaceFillScalar", [](const Call& call) { return BindFill(call, call.Number(1)); }},
+      {"aclnnInplaceFillTensor", BindFillTensor},
+      {"aclnnInplaceFillDiagonal", BindFillDiagonal},
+      {"aclnnArange", BindArange},
+      {"aclnnRange", BindRange},
+      {"aclnnLinspace", BindLinspace},
+      {"aclnnEye", BindEye},
+  };
+}
+
+}  // namespace acltape::opapi

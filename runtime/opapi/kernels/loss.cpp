@@ -1,0 +1,224 @@
+// Losses and their gradients. Reductions: 0 none, 1 mean, 2 sum.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+using OptionalTensor = c10::optional<Tensor>;
+
+int64_t Reduction(const Call& call, int i) {
+  const int64_t reduction = call.Int(i);
+  if (reduction < 0 || reduction > 2) call.RejectArg(i, "must be 0 (none), 1 (mean) or 2 (sum)");
+  return reduction;
+}
+
+OptionalTensor Maybe(const Operand& operand) {
+  return operand.defined() ? OptionalTensor(operand()) : OptionalTensor();
+}
+
+// The dims of a class score tensor without its classes.
+std::vector<int64_t> TargetSizes(const Call& call, const Operand& self, int64_t rank) {
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (self.dim() == rank) {
+    sizes.erase(sizes.begin() + 1);
+  } else if (rank == 2 && self.dim() == 1) {
+    sizes.clear();
+  } else {
+    call.RejectArg(
+        0, "has shape " + SizesText(self.sizes()) + ", expected " + std::to_string(rank) + " dims");
+  }
+  return sizes;
+}
+
+void CheckClasses(const Call& call, int self_index, const Operand& self, const Tensor& target,
+                  int weight_index, const Operand& weight, int64_t rank) {
+  const int target_index = self_index + 1;
+  call.ExpectIndex(target_index, target);
+  call.ExpectSizes(target_index, target, TargetSizes(call, self, rank));
+  if (weight.defined()) {
+    call.ExpectSizes(weight_index, weight.view(), {self.sizes()[self.dim() == 1 ? 0 : 1]});
+  }
+}
+
+// (self, target, weight, reduction, ignoreIndex, out, totalWeight)
+template <typename Fn>
+Binder Nll(Fn fn, int64_t rank) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0), weight = call.OptionalIn(2);
+    const Tensor target = call.View(1);
+    CheckClasses(call, 0, self, target, 2, weight, rank);
+    const int64_t reduction = Reduction(call, 3), ignore = call.Int(4);
+    const Tensor out = call.Out(5), total = call.Out(6);
+    call.ExpectSizes(5, out, reduction == 0 ? target.sizes() : at::IntArrayRef());
+    if (total.numel() != 1) call.RejectArg(6, "must have one element");
+    return MakeKernel([=] {
+      const auto result = fn(self(), target.to(at::kLong), Maybe(weight), reduction, ignore);
+      out.copy_(std::get<0>(result));
+      // Without a reduction the library does not compute the total.
+      if (std::get<1>(result).numel() == 1) CopyResult(total, std::get<1>(result));
+    });
+  };
+}
+
+// (gradOutput, self, target, weight, reduction, ignoreIndex, totalWeight, out)
+template <typename Fn>
+Binder NllBackward(Fn fn, int64_t rank) {
+  return [=](const Call& call) {
+    const Operand gradient = call.In(0), self = call.In(1), weight = call.OptionalIn(3);
+    const Operand total = call.In(6);
+    const Tensor target = call.View(2);
+    CheckClasses(call, 1, self, target, 3, weight, rank);
+    const int64_t reduction = Reduction(call, 4), ignore = call.Int(5);
+    if (total.view().numel() != 1) call.RejectArg(6, "must have one element");
+    const Tensor out = call.Out(7);
+    call.ExpectSizes(7, out, self.sizes());
+    if (reduction == 0) {
+      call.ExpectSizes(0, gradient.view(), target.sizes());
+    } else if (gradient.view().numel() != 1) {
+      call.RejectArg(0, "must have one element");
+    }
+    const auto scalar = [](const Operand& operand, bool reshape) {
+      const Tensor value = operand();
+      return reshape ? value.reshape({}) : value;
+    };
+    return MakeKernel([=] {
+      out.copy_(fn(scalar(gradient, reduction != 0), self(), target.to(at::kLong), Maybe(weight),
+                   reduction, ignore, scalar(total, true)));
+    });
+  };
+}
+
+std::vector<int64_t> LossSizes(int64_t reduction, const std::vector<int64_t>& elements) {
+  return reduction == 0 ? elements : std::vector<int64_t>();
+}
+
+// fn(out, self, target) of two tensors that broadcast, (self, target, ..., reduction, ..., out)
+template <typename Fn>
+std::unique_ptr<Kernel> BindLoss(const Call& call, int reduction_index, int out_index, Fn fn) {
+  const Operand self = call.In(0), target = call.In(1);
+  const int64_t reduction = Reduction(call, reduction_index);
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out,
+                   LossSizes(reduction, call.Broadcast({self.sizes(), target.sizes()})));
+  return MakeKernel([=] { out.copy_(fn(self(), target(), reduction)); });
+}
+
+std::unique_ptr<Kernel> BindMseLoss(const Call& call) {
+  return BindLoss(call, 2, 3, [](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::mse_loss(self, target, reduction);
+  });
+}
+
+std::unique_ptr<Kernel> BindL1Loss(const Call& call) {
+  return BindLoss(call, 2, 3, [](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::l1_loss(self, target, reduction);
+  });
+}
+
+// (self, target, reduction, beta, result)
+std::unique_ptr<Kernel> BindSmoothL1Loss(const Call& call) {
+  const double beta = call.Real(3);
+  return BindLoss(call, 2, 4, [beta](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::smooth_l1_loss(self, target, reduction, beta);
+  });
+}
+
+// (self, target, weight?, reduction, out)
+std::unique_ptr<Kernel> BindBinaryCrossEntropy(const Call& call) {
+  const Operand weight = call.OptionalIn(2);
+  return BindLoss(call, 3, 4, [=](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::binary_cross_entropy(self, target, Maybe(weight), reduction);
+  });
+}
+
+// (self, target, weight?, posWeight?, reduction, out)
+std::unique_ptr<Kernel> BindBceWithLogits(const Call& call) {
+  const Operand weight = call.OptionalIn(2), positive = call.OptionalIn(3);
+  return BindLoss(call, 4, 5, [=](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::binary_cross_entropy_with_logits(self, target, Maybe(weight), Maybe(positive),
+                                                reduction);
+  });
+}
+
+// (self, target, reduction, logTarget, out)
+std::unique_ptr<Kernel> BindKlDiv(const Call& call) {
+  const bool log_target = call.Bool(3);
+  return BindLoss(call, 2, 4, [=](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::kl_div(self, target, reduction, log_target);
+  });
+}
+
+// (gradOutput, self, target, reduction, ..., out)
+template <typename Fn>
+std::unique_ptr<Kernel> BindLossBackward(const Call& call, int reduction_index, int out_index,
+                                         Fn fn) {
+  const Operand gradient = call.In(0), self = call.In(1), target = call.In(2);
+  const int64_t reduction = Reduction(call, reduction_index);
+  const std::vector<int64_t> sizes = call.Broadcast({self.sizes(), target.sizes()});
+  if (call.Broadcast({gradient.sizes(), sizes}) != sizes) {
+    call.RejectArg(0, "does not broadcast to the loss");
+  }
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, sizes);
+  return MakeKernel([=] { out.copy_(fn(gradient(), self(), target(), reduction)); });
+}
+
+std::unique_ptr<Kernel> BindMseLossBackward(const Call& call) {
+  return BindLossBackward(
+      call, 3, 4,
+      [](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        return at::mse_loss_backward(gradient, self, target, reduction);
+      });
+}
+
+// (gradOut, self, target, reduction, beta, gradInput)
+std::unique_ptr<Kernel> BindSmoothL1LossBackward(const Call& call) {
+  const double beta = call.Real(4);
+  return BindLossBackward(
+      call, 3, 5,
+      [beta](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        return at::smooth_l1_loss_backward(gradient, self, target, reduction, beta);
+      });
+}
+
+// (gradOutput, self, target, weight?, reduction, out)
+std::unique_ptr<Kernel> BindBinaryCrossEntropyBackward(const Call& call) {
+  const Operand weight = call.OptionalIn(3);
+  return BindLossBackward(
+      call, 4, 5,
+      [=](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        return at::binary_cross_entropy_backward(gradient, self, target, Maybe(weight), reduction);
+      });
+}
+
+}  // namespace
+
+KernelRows LossRows() {
+  constexpr Widen kHalf = Widen::kHalf, kBoth = Widen::kHalfAndBfloat16;
+  const auto nll = [](const auto&... args) { return f::nll_loss_forward(args...); };
+  const auto nll2d = [](const auto&... args) { return f::nll_loss2d_forward(args...); };
+  const auto nll_backward = [](const auto&... args) { return f::nll_loss_backward(args...); };
+  const auto nll2d_backward = [](const auto&... args) { return f::nll_loss2d_backward(args...); };
+  return {
+      {"aclnnNLLLoss", Nll(nll, 2), kHalf, {2}},
+      {"aclnnNLLLoss2d", Nll(nll2d, 4), kHalf, {2}},
+      {"aclnnNLLLossBackward", NllBackward(nll_backward, 2), kHalf, {3}},
+      {"aclnnNLLLoss2dBackward", NllBackward(nll2d_backward, 4), kHalf, {3}},
+      {"aclnnMseLoss", BindMseLoss, Widen::kBfloat16},
+      {"aclnnMseLossBackward", BindMseLossBackward, kBoth},
+      {"aclnnL1Loss", BindL1Loss},
+      {"aclnnSmoothL1Loss", BindSmoothL1Loss},
+      {"aclnnSmoothL1LossBackward", BindSmoothL1LossBackward, kHalf},
+      {"aclnnBinaryCrossEntropy", BindBinaryCrossEntropy, kBoth},
+      {"aclnnBinaryCrossEntropyBackward", BindBinaryCrossEntropyBackward, kBoth},
+      {"aclnnBinaryCrossEntropyWithLogits", BindBceWithLogits, kHalf},
+      {"aclnnKlDiv", BindKlDiv, kHalf},
+  };
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,232 @@
+// Matrix products. cubeMathType is accepted and ignored: float32 arithmetic satisfies all its
+// values.
+#include <ATen/CPUFunctions.h>
+#include <ATen/ExpandUtils.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+
+void ExpectSameDtype(const Call& call, const Operand& a, int i, const Operand& b) {
+  if (a.view().scalar_type() != b.view().scalar_type()) {
+    call.RejectArg(i, std::string("has dtype ") + at::toString(b.view().scalar_type()) + " but " +
+                          std::string(call.op().args[0].name) + " has " +
+                          at::toString(a.view().scalar_type()));
+  }
+}
+
+void ExpectInner(const Call& call, const Tensor& a, const Tensor& b) {
+  if (a.size(-1) != b.size(b.dim() == 1 ? 0 : -2)) {
+    call.RejectCall("shapes " + SizesText(a.sizes()) + " and " + SizesText(b.sizes()) +
+                    " do not multiply");
+  }
+}
+
+// A dense float32 copy of a half tensor in the workspace.
+class WidenedCopy {
+ public:
+  explicit WidenedCopy(Tensor view)
+      : view_(std::move(view)), strides_(at::infer_dense_strides(view_.sizes(), view_.strides())) {}
+
+  uint64_t bytes() const { return (view_.numel() * sizeof(float) + 63) / 64 * 64; }
+
+  // The copy's memory, unfilled; moves `workspace` behind it.
+  Tensor Place(char*& workspace) const {
+    Tensor placed = at::from_blob(workspace, view_.sizes(), strides_,
+                                  at::TensorOptions(at::kFloat).device(at::kCPU));
+    workspace += bytes();
+    return placed;
+  }
+
+  Tensor Fill(char*& workspace) const { return Place(workspace).copy_(view_); }
+
+  const Tensor& view() const { return view_; }
+
+ private:
+  Tensor view_;
+  std::vector<int64_t> strides_;
+};
+
+// fn(out, a, b) of half tensors: float32 copies live in the workspace that the caller brings.
+template <typename Fn>
+std::unique_ptr<Kernel> BindHalfProduct(Tensor out, Tensor a, Tensor b, Fn fn) {
+  const WidenedCopy wide_a(std::move(a)), wide_b(std::move(b)), wide_out(std::move(out));
+  return MakeWorkspaceKernel(wide_a.bytes() + wide_b.bytes() + wide_out.bytes(),
+                             [=](char* workspace) {
+                               const Tensor x = wide_a.Fill(workspace);
+                               const Tensor y = wide_b.Fill(workspace);
+                               Tensor product = wide_out.Place(workspace);
+                               fn(product, x, y);
+                               wide_out.view().copy_(product);
+                             });
+}
+
+template <typename Fn>
+std::unique_ptr<Kernel> BindProduct(const Tensor& out, const Operand& a, const Operand& b, Fn fn) {
+  if (a.view().scalar_type() == at::kHalf && out.numel() > 0) {
+    return BindHalfProduct(out, a.view(), b.view(), fn);
+  }
+  Target target(out, a.dtype(), Access::kFree, {&a.view(), &b.view()});
+  return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, a(), b()); }); });
+}
+
+std::unique_ptr<Kernel> BindMm(const Call& call) {
+  const Operand a = call.In(0), b = call.In(1);
+  const Tensor out = call.Out(2);
+  call.ExpectRank(0, a.view(), 2);
+  call.ExpectRank(1, b.view(), 2);
+  ExpectSameDtype(call, a, 1, b);
+  ExpectInner(call, a.view(), b.view());
+  call.ExpectSizes(2, out, {a.view().size(0), b.view().size(1)});
+  return BindProduct(out, a, b, f::mm_out);
+}
+
+// One side's batch may be 1 against N.
+std::unique_ptr<Kernel> BindBatchMatMul(const Call& call) {
+  const Tensor a = call.View(0), b = call.View(1);
+  const Tensor out = call.Out(2);
+  call.ExpectRank(0, a, 3);
+  call.ExpectRank(1, b, 3);
+  const int64_t batch = call.Broadcast({{a.size(0)}, {b.size(0)}})[0];
+  const Operand left(a.expand({batch, a.size(1), a.size(2)}), call.widen());
+  const Operand right(b.expand({batch, b.size(1), b.size(2)}), call.widen());
+  ExpectSameDtype(call, left, 1, right);
+  ExpectInner(call, a, b);
+  call.ExpectSizes(2, out, {batch, a.size(1), b.size(2)});
+  return BindProduct(out, left, right, f::bmm_out);
+}
+
+// Any ranks from 1 to 6: batch dims broadcast, 1-D operands gain and lose a dim.
+std::unique_ptr<Kernel> BindMatmul(const Call& call) {
+  const Operand a = call.In(0), b = call.In(1);
+  const Tensor out = call.Out(2);
+  ExpectSameDtype(call, a, 1, b);
+  if (a.dim() == 0 || b.dim() == 0) call.RejectCall("a 0-dim operand cannot be multiplied");
+  ExpectInner(call, a.view(), b.view());
+  const int64_t batch_a = std::max<int64_t>(a.dim() - 2, 0);
+  const int64_t batch_b = std::max<int64_t>(b.dim() - 2, 0);
+  std::vector<int64_t> sizes =
+      call.Broadcast({a.sizes().slice(0, batch_a), b.sizes().slice(0, batch_b)});
+  if (a.dim() > 1) sizes.push_back(a.sizes()[a.dim() - 2]);
+  if (b.dim() > 1) sizes.push_back(b.sizes()[b.dim() - 1]);
+  call.ExpectSizes(2, out, sizes);
+  if (a.dim() == 2 && b.dim() == 2) return BindProduct(out, a, b, f::mm_out);
+  if (a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0]) {
+    return BindProduct(out, a, b, f::bmm_out);
+  }
+  return BindProduct(out, a, b, [](Tensor& result, const Tensor& x, const Tensor& y) {
+    if (result.numel() == 0) {
+      result = at::matmul(x, y);
+    } else {
+      result.copy_(at::matmul(x, y));
+    }
+  });
+}
+
+// fn(out, self, a, b, beta, alpha) = beta * self + alpha * (a @ b), where self broadcasts.
+template <typename Fn>
+std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int alpha_index,
+                                         int out_index, std::vector<int64_t> sizes, Fn fn) {
+  const Operand self = call.In(0), a = call.In(1), b = call.In(2);
+  ExpectSameDtype(call, self, 1, a);
+  ExpectSameDtype(call, self, 2, b);
+  const at::Scalar beta = call.Number(beta_index), alpha = call.Number(alpha_index);
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, sizes);
+  if (call.Broadcast({self.sizes(), sizes}) != sizes) {
+    call.RejectArg(0, "has shape " + SizesText(self.sizes()) + ", which does not broadcast to " +
+                          SizesText(sizes));
+  }
+  Target target(out, self.dtype(), Access::kFree, {&a.view(), &b.view()});
+  target.Read(self.view(), Access::kElementwise);
+  return MakeKernel(
+      [=] { target.Write([&](Tensor& result) { fn(result, self(), a(), b(), beta, alpha); }); });
+}
+
+std::unique_ptr<Kernel> BindAddmm(const Call& call, int out_index) {
+  const Tensor a = call.View(1), b = call.View(2);
+  call.ExpectRank(1, a, 2);
+  call.ExpectRank(2, b, 2);
+  ExpectInner(call, a, b);
+  return BindAccumulating(call, 3, 4, out_index, {a.size(0), b.size(1)}, f::addmm_out);
+}
+
+std::unique_ptr<Kernel> BindBaddbmm(const Call& call, int out_index) {
+  const Tensor a = call.View(1), b = call.View(2);
+  call.ExpectRank(1, a, 3);
+  call.ExpectRank(2, b, 3);
+  ExpectInner(call, a, b);
+  if (a.size(0) != b.size(0)) call.RejectArg(2, "has another batch than batch1");
+  return BindAccumulating(call, 3, 4, out_index, {a.size(0), a.size(1), b.size(2)}, f::baddbmm_out);
+}
+
+std::unique_ptr<Kernel> BindAddbmm(const Call& call, int out_index) {
+  const Tensor a = call.View(1), b = call.View(2);
+  call.ExpectRank(1, a, 3);
+  call.ExpectRank(2, b, 3);
+  ExpectInner(call, a, b);
+  return BindAccumulating(call, 3, 4, out_index, {a.size(1), b.size(2)}, f::addbmm_out);
+}
+
+std::unique_ptr<Kernel> BindAddmv(const Call& call) {
+  const Tensor matrix = call.View(1), vector = call.View(2);
+  call.ExpectRank(1, matrix, 2);
+  call.ExpectRank(2, vector, 1);
+  ExpectInner(call, matrix, vector);
+  return BindAccumulating(call, 4, 3, 5, {matrix.size(0)}, f::addmv_out);
+}
+
+std::unique_ptr<Kernel> BindMv(const Call& call) {
+  const Operand matrix = call.In(0), vector = call.In(1);
+  const Tensor out = call.Out(2);
+  call.ExpectRank(0, matrix.view(), 2);
+  call.ExpectRank(1, vector.view(), 1);
+  ExpectSameDtype(call, matrix, 1, vector);
+  ExpectInner(call, matrix.view(), vector.view());
+  call.ExpectSizes(2, out, {matrix.view().size(0)});
+  Target target(out, matrix.dtype(), Access::kFree, {&matrix.view(), &vector.view()});
+  return MakeKernel(
+      [=] { target.Write([&](Tensor& result) { at::mv_out(result, matrix(), vector()); }); });
+}
+
+std::unique_ptr<Kernel> BindDot(const Call& call) {
+  const Operand a = call.In(0), b = call.In(1);
+  const Tensor out = call.Out(2);
+  call.ExpectRank(0, a.view(), 1);
+  call.ExpectSizes(1, b.view(), a.sizes());
+  ExpectSameDtype(call, a, 1, b);
+  call.ExpectSizes(2, out, {});
+  return MakeKernel([=] { out.copy_(f::dot(a(), b())); });
+}
+
+// Writes `bind`'s out into argument `out_index`.
+template <typename Bind>
+Binder Into(Bind bind, int out_index) {
+  return [=](const Call& call) { return bind(call, out_index); };
+}
+
+}  // namespace
+
+KernelRows MatmulRows() {
+  constexpr Widen kHalf = Widen::kHalf;
+  return {
+      {"aclnnMm", BindMm, kHalf},
+      {"aclnnMatmul", BindMatmul, kHalf},
+      {"aclnnBatchMatMul", BindBatchMatMul, kHalf},
+      {"aclnnAddmm", Into(BindAddmm, 5), kHalf},
+      {"aclnnInplaceAddmm", Into(BindAddmm, 0), kHalf},
+      {"aclnnBaddbmm", Into(BindBaddbmm, 5), kHalf},
+      {"aclnnInplaceBaddbmm", Into(BindBaddbmm, 0), kHalf},
+      {"aclnnAddbmm", Into(BindAddbmm, 5), kHalf},
+      {"aclnnInplaceAddbmm", Into(BindAddbmm, 0), kHalf},
+      {"aclnnAddmv", BindAddmv, kHalf},
+      {"aclnnMv", BindMv, kHalf},
+      {"aclnnDot", BindDot, kHalf},
+  };
+}
+
+}  // namespace acltape::opapi

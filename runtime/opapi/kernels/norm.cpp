@@ -1,0 +1,237 @@
+// Normalisations and their gradients.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+using OptionalTensor = c10::optional<Tensor>;
+
+OptionalTensor Maybe(const Operand& operand) {
+  return operand.defined() ? OptionalTensor(operand()) : OptionalTensor();
+}
+
+// Statistics come with dims of size 1 or without them, depending on the caller.
+void ExpectCount(const Call& call, int i, const Tensor& tensor, int64_t count) {
+  if (tensor.defined() && tensor.numel() != count) {
+    call.RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", expected " +
+                          std::to_string(count) + " elements");
+  }
+}
+
+// The mask of the three gradients that are wanted; those need an output.
+std::array<bool, 3> GradientMask(const Call& call, int mask_index,
+                                 const std::array<Tensor, 3>& outs) {
+  const std::vector<bool> mask = call.Bools(mask_index);
+  if (mask.size() != 3) call.RejectArg(mask_index, "must have 3 entries");
+  for (int i = 0; i < 3; ++i) {
+    if (mask[i] && !outs[i].defined()) {
+      throw RejectedCall{kParamNull, std::string(call.op().name) + ": gradient " +
+                                         std::to_string(i) +
+                                         " is asked for but its output is NULL."};
+    }
+  }
+  return {mask[0], mask[1], mask[2]};
+}
+
+void CopyWanted(const std::array<bool, 3>& mask, const std::array<Tensor, 3>& outs,
+                const std::tuple<Tensor, Tensor, Tensor>& results) {
+  if (mask[0]) CopyResult(outs[0], std::get<0>(results));
+  if (mask[1]) CopyResult(outs[1], std::get<1>(results));
+  if (mask[2]) CopyResult(outs[2], std::get<2>(results));
+}
+
+// Rows of a layer norm: the product of the dims before the normalised ones.
+int64_t LayerNormRows(const Call& call, const Operand& input,
+                      const std::vector<int64_t>& normalized) {
+  const int64_t leading = input.dim() - static_cast<int64_t>(normalized.size());
+  if (normalized.empty() || leading < 0 ||
+      input.sizes().slice(leading) != at::IntArrayRef(normalized)) {
+    call.RejectCall("the normalised shape " + SizesText(normalized) + " does not end the shape " +
+                    SizesText(input.sizes()));
+  }
+  int64_t rows = 1;
+  for (int64_t size : input.sizes().slice(0, leading)) rows *= size;
+  return rows;
+}
+
+// (input, normalizedShape, weight?, bias?, eps, out, mean?, rstd?)
+std::unique_ptr<Kernel> BindLayerNorm(const Call& call) {
+  const Operand input = call.In(0), weight = call.OptionalIn(2), bias = call.OptionalIn(3);
+  const std::vector<int64_t> normalized = call.Ints(1);
+  const double eps = call.Real(4);
+  const Tensor out = call.Out(5), mean = call.OptionalOut(6), rstd = call.OptionalOut(7);
+  const int64_t rows = LayerNormRows(call, input, normalized);
+  for (int i : {2, 3}) {
+    if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), normalized);
+  }
+  call.ExpectSizes(5, out, input.sizes());
+  ExpectCount(call, 6, mean, rows);
+  ExpectCount(call, 7, rstd, rows);
+  return MakeKernel([=] {
+    const auto result = f::native_layer_norm(input(), normalized, Maybe(weight), Maybe(bias), eps);
+    out.copy_(std::get<0>(result));
+    CopyResult(mean, std::get<1>(result));
+    CopyResult(rstd, std::get<2>(result));
+  });
+}
+
+// (gradOut, input, normalizedShape, mean, rstd, weight?, bias?, mask, gradInput?, gradWeight?,
+// gradBias?)
+std::unique_ptr<Kernel> BindLayerNormBackward(const Call& call) {
+  const Operand gradient = call.In(0), input = call.In(1), mean = call.In(3), rstd = call.In(4);
+  const Operand weight = call.OptionalIn(5), bias = call.OptionalIn(6);
+  const std::vector<int64_t> normalized = call.Ints(2);
+  const std::array<Tensor, 3> outs{call.OptionalOut(8), call.OptionalOut(9), call.OptionalOut(10)};
+  const std::array<bool, 3> mask = GradientMask(call, 7, outs);
+  const int64_t rows = LayerNormRows(call, input, normalized);
+  call.ExpectSizes(0, gradient.view(), input.sizes());
+  ExpectCount(call, 3, mean.view(), rows);
+  ExpectCount(call, 4, rstd.view(), rows);
+  if (mask[0]) call.ExpectSizes(8, outs[0], input.sizes());
+  if (mask[1]) call.ExpectSizes(9, outs[1], normalized);
+  if (mask[2]) call.ExpectSizes(10, outs[2], normalized);
+  return MakeKernel([=] {
+    CopyWanted(mask, outs,
+               f::native_layer_norm_backward(gradient(), input(), normalized, mean(), rstd(),
+                                             Maybe(weight), Maybe(bias), mask));
+  });
+}
+
+int64_t Channels(const Call& call, int i, const Operand& input) {
+  if (input.dim() < 2) call.RejectArg(i, "has less than 2 dims");
+  return input.sizes()[1];
+}
+
+// (input, weight?, bias?, runningMean?, runningVar?, training, momentum, eps, output, saveMean,
+// saveInvstd). Inference leaves the saved statistics unwritten.
+std::unique_ptr<Kernel> BindBatchNorm(const Call& call) {
+  const Operand input = call.In(0), weight = call.OptionalIn(1), bias = call.OptionalIn(2);
+  const Operand running_mean = call.OptionalIn(3), running_var = call.OptionalIn(4);
+  const bool training = call.Bool(5);
+  const double momentum = call.Real(6), eps = call.Real(7);
+  const Tensor out = call.Out(8), mean = call.OptionalOut(9), invstd = call.OptionalOut(10);
+  const int64_t channels = Channels(call, 0, input);
+  for (int i : {1, 2, 3, 4}) {
+    if (!call.IsNull(i)) call.ExpectSizes(i, call.View(i), {channels});
+  }
+  if (!training && (!running_mean.defined() || !running_var.defined())) {
+    call.RejectCall("inference needs runningMean and runningVar");
+  }
+  call.ExpectSizes(8, out, input.sizes());
+  if (training) {
+    ExpectCount(call, 9, mean, channels);
+    ExpectCount(call, 10, invstd, channels);
+  }
+  return MakeKernel([=] {
+    const OptionalTensor used_mean = Maybe(running_mean), used_var = Maybe(running_var);
+    const auto result = f::native_batch_norm(input(), Maybe(weight), Maybe(bias), used_mean,
+                                             used_var, training, momentum, eps);
+    out.copy_(std::get<0>(result));
+    if (!training) return;
+    CopyResult(mean, std::get<1>(result));
+    CopyResult(invstd, std::get<2>(result));
+    // Widened running statistics are copies; the update must reach the caller's.
+    for (const auto& [used, given] :
+         {std::pair(used_mean, running_mean.view()), std::pair(used_var, running_var.view())}) {
+      if (used && !used->is_same(given)) given.copy_(*used);
+    }
+  });
+}
+
+// (gradOut, input, weight, runningMean, runningVar, saveMean, saveInvstd, training, eps, mask,
+// gradInput?, gradWeight?, gradBias?)
+std::unique_ptr<Kernel> BindBatchNormBackward(const Call& call) {
+  const Operand gradient = call.In(0), input = call.In(1), weight = call.OptionalIn(2);
+  const Operand running_mean = call.OptionalIn(3), running_var = call.OptionalIn(4);
+  const Operand mean = call.OptionalIn(5), invstd = call.OptionalIn(6);
+  const bool training = call.Bool(7);
+  const double eps = call.Real(8);
+  const std::array<Tensor, 3> outs{call.OptionalOut(10), call.OptionalOut(11),
+                                   call.OptionalOut(12)};
+  const std::array<bool, 3> mask = GradientMask(call, 9, outs);
+  const int64_t channels = Channels(call, 1, input);
+  call.ExpectSizes(0, gradient.view(), input.sizes());
+  if (training && (!mean.defined() || !invstd.defined())) {
+    call.RejectCall("training needs saveMean and saveInvstd");
+  }
+  if (mask[0]) call.ExpectSizes(10, outs[0], input.sizes());
+  if (mask[1]) call.ExpectSizes(11, outs[1], {channels});
+  if (mask[2]) call.ExpectSizes(12, outs[2], {channels});
+  return MakeKernel([=] {
+    CopyWanted(mask, outs,
+               f::native_batch_norm_backward(gradient(), input(), Maybe(weight),
+                                             Maybe(running_mean), Maybe(running_var), Maybe(mean),
+                                             Maybe(invstd), training, eps, mask));
+  });
+}
+
+void ExpectGroups(const Call& call, const Operand& input, int n_index) {
+  const int64_t n = call.Int(n_index), c = call.Int(n_index + 1), area = call.Int(n_index + 2);
+  const int64_t groups = call.Int(n_index + 3);
+  if (input.view().numel() != n * c * area) {
+    call.RejectCall("N, C and HxW do not match the shape " + SizesText(input.sizes()));
+  }
+  if (groups <= 0 || c % groups != 0) call.RejectArg(n_index + 3, "does not divide C");
+}
+
+// (self, gamma?, beta?, N, C, HxW, group, eps, out, mean, rstd)
+std::unique_ptr<Kernel> BindGroupNorm(const Call& call) {
+  const Operand input = call.In(0), gamma = call.OptionalIn(1), beta = call.OptionalIn(2);
+  ExpectGroups(call, input, 3);
+  const int64_t n = call.Int(3), c = call.Int(4), area = call.Int(5), groups = call.Int(6);
+  const double eps = call.Real(7);
+  const Tensor out = call.Out(8), mean = call.Out(9), rstd = call.Out(10);
+  call.ExpectSizes(8, out, input.sizes());
+  ExpectCount(call, 9, mean, n * groups);
+  ExpectCount(call, 10, rstd, n * groups);
+  return MakeKernel([=] {
+    const auto result = at::native_group_norm(input().contiguous(), Maybe(gamma), Maybe(beta), n, c,
+                                              area, groups, eps);
+    out.copy_(std::get<0>(result));
+    CopyResult(mean, std::get<1>(result));
+    CopyResult(rstd, std::get<2>(result));
+  });
+}
+
+// (gradOut, input, mean, rstd, gamma, N, C, HxW, group, mask, gradInput, gradGamma, gradBeta)
+std::unique_ptr<Kernel> BindGroupNormBackward(const Call& call) {
+  const Operand gradient = call.In(0), input = call.In(1), mean = call.In(2), rstd = call.In(3);
+  const Operand gamma = call.OptionalIn(4);
+  ExpectGroups(call, input, 5);
+  const int64_t n = call.Int(5), c = call.Int(6), area = call.Int(7), groups = call.Int(8);
+  const std::array<Tensor, 3> outs{call.OptionalOut(10), call.OptionalOut(11),
+                                   call.OptionalOut(12)};
+  const std::array<bool, 3> mask = GradientMask(call, 9, outs);
+  call.ExpectSizes(0, gradient.view(), input.sizes());
+  if (mask[0]) call.ExpectSizes(10, outs[0], input.sizes());
+  if (mask[1]) call.ExpectSizes(11, outs[1], {c});
+  if (mask[2]) call.ExpectSizes(12, outs[2], {c});
+  return MakeKernel([=] {
+    CopyWanted(mask, outs,
+               at::native_group_norm_backward(
+                   gradient().contiguous(), input().contiguous(), mean().reshape({n, groups}),
+                   rstd().reshape({n, groups}), Maybe(gamma), n, c, area, groups, mask));
+  });
+}
+
+}  // namespace
+
+KernelRows NormRows() {
+  constexpr Widen kHalf = Widen::kHalf;
+  return {
+      {"aclnnLayerNorm", BindLayerNorm, kHalf},
+      {"aclnnFastLayerNorm", BindLayerNorm, kHalf},
+      {"aclnnLayerNormBackward", BindLayerNormBackward, kHalf},
+      {"aclnnBatchNorm", BindBatchNorm, kHalf, {9, 10}},
+      {"aclnnBatchNormBackward", BindBatchNormBackward, kHalf, {2, 3, 4, 5, 6}},
+      {"aclnnGroupNorm", BindGroupNorm, kHalf},
+      {"aclnnGroupNormBackward", BindGroupNormBackward, kHalf, {4, 10, 11, 12}},
+  };
+}
+
+}  // namespace acltape::opapi

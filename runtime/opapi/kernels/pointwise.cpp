@@ -1,0 +1,175 @@
+// Elementwise operators of three operands, and clamps.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+
+// Binds an elementwise fn(out, a, b, c) of tensors that broadcast.
+template <typename Fn>
+std::unique_ptr<Kernel> BindTernary(const Call& call, int out_index, std::array<Operand, 3> in,
+                                    at::ScalarType computed, Fn fn) {
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, call.Broadcast({in[0].sizes(), in[1].sizes(), in[2].sizes()}));
+  Target target(out, computed, Access::kElementwise, {&in[0].view(), &in[1].view(), &in[2].view()});
+  return MakeKernel(
+      [=] { target.Write([&](Tensor& result) { fn(result, in[0](), in[1](), in[2]()); }); });
+}
+
+at::ScalarType PromotedTensors(const Call& call, const Operand& a, const Operand& b,
+                               const Operand& c) {
+  return call.Computed(
+      at::result_type(Tensor(at::empty({1}, at::result_type(a.view(), b.view()))), c.view()));
+}
+
+// (self, tensor1, tensor2, value, out), or in place without out.
+template <typename Fn>
+Binder Addc(Fn fn, int out_index) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0), a = call.In(1), b = call.In(2);
+    const at::Scalar value = call.Number(3);
+    return BindTernary(call, out_index, {self, a, b}, PromotedTensors(call, self, a, b),
+                       [fn, value](Tensor& out, const Tensor& x, const Tensor& y, const Tensor& z) {
+                         fn(out, x, y, z, value);
+                       });
+  };
+}
+
+Tensor& Addcdiv(Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b,
+                const at::Scalar& value) {
+  return f::addcdiv_out(out, self, a, b, value);
+}
+
+Binder CheckedAddcdiv(int out_index) {
+  return [=](const Call& call) {
+    if (at::isIntegralType(at::result_type(call.View(1), call.View(2)), true)) {
+      call.RejectCall("division of integer tensors is not defined");
+    }
+    return Addc(Addcdiv, out_index)(call);
+  };
+}
+
+void ExpectSameDtype(const Call& call, int i, int j) {
+  if (call.View(i).scalar_type() != call.View(j).scalar_type()) {
+    call.RejectArg(j, "has another dtype than " + std::string(call.op().args[i].name));
+  }
+}
+
+// (self, end, weight tensor, out)
+Binder Lerp(int out_index) {
+  return [=](const Call& call) {
+    ExpectSameDtype(call, 0, 1);
+    ExpectSameDtype(call, 0, 2);
+    const Operand self = call.In(0);
+    return BindTernary(call, out_index, {self, call.In(1), call.In(2)}, self.dtype(),
+                       [](Tensor& out, const Tensor& x, const Tensor& end, const Tensor& weight) {
+                         f::lerp_out(out, x, end, weight);
+                       });
+  };
+}
+
+// (self, end, weight scalar, out)
+auto LerpNumber(const Call& call) {
+  ExpectSameDtype(call, 0, 1);
+  return [weight = call.Number(2)](Tensor& out, const Tensor& self, const Tensor& end) {
+    f::lerp_out(out, self, end, weight);
+  };
+}
+
+std::unique_ptr<Kernel> BindWhere(const Call& call) {
+  const Tensor condition = call.View(0);
+  if (condition.scalar_type() != at::kBool && condition.scalar_type() != at::kByte) {
+    call.RejectArg(0, "is neither bool nor uint8");
+  }
+  const Operand self = call.In(1), other = call.In(2);
+  const bool convert = condition.scalar_type() != at::kBool;
+  return BindTernary(call, 3, {Operand(condition, Widen::kNever), self, other},
+                     at::result_type(self.view(), other.view()),
+                     [convert](Tensor& out, const Tensor& test, const Tensor& x, const Tensor& y) {
+                       f::where_out(out, convert ? test.to(at::kBool) : test, x, y);
+                     });
+}
+
+// Clamps by host scalars; either bound may be absent, not both.
+std::unique_ptr<Kernel> BindClamp(const Call& call, int out_index, c10::optional<at::Scalar> low,
+                                  c10::optional<at::Scalar> high) {
+  if (!low && !high) call.RejectCall("both bounds are NULL");
+  const Operand self = call.In(0);
+  at::ScalarType promoted = self.view().scalar_type();
+  for (const auto& bound : {low, high}) {
+    if (bound) promoted = at::promote_types(promoted, at::result_type(self.view(), *bound));
+  }
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, self.sizes());
+  Target target(out, call.Computed(promoted), Access::kElementwise, {&self.view()});
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) {
+      if (!high) {
+        f::clamp_min_out(result, self(), *low);
+      } else if (!low) {
+        f::clamp_max_out(result, self(), *high);
+      } else {
+        f::clamp_out(result, self(), low, high);
+      }
+    });
+  });
+}
+
+std::unique_ptr<Kernel> BindClampTensor(const Call& call) {
+  const Operand self = call.In(0), low = call.In(1), high = call.In(2);
+  return BindTernary(call, 3, {self, low, high}, PromotedTensors(call, self, low, high),
+                     [](Tensor& out, const Tensor& x, const Tensor& y, const Tensor& z) {
+                       f::clamp_out(out, x, c10::optional<Tensor>(y), c10::optional<Tensor>(z));
+                     });
+}
+
+void ClampMin(Tensor& out, const Tensor& self, const Tensor& low) {
+  f::clamp_min_out(out, self, low);
+}
+
+void ClampMax(Tensor& out, const Tensor& self, const Tensor& high) {
+  f::clamp_max_out(out, self, high);
+}
+
+}  // namespace
+
+KernelRows PointwiseRows() {
+  constexpr Widen kHalf = Widen::kHalf;
+  const auto clamp_min = [](int out_index) {
+    return
+        [=](const Call& call) { return BindClamp(call, out_index, call.Number(1), c10::nullopt); };
+  };
+  const auto clamp_max = [](int out_index) {
+    return
+        [=](const Call& call) { return BindClamp(call, out_index, c10::nullopt, call.Number(1)); };
+  };
+  return {
+      {"aclnnAddcmul", Addc(f::addcmul_out, 4), kHalf},
+      {"aclnnInplaceAddcmul", Addc(f::addcmul_out, 0), kHalf},
+      {"aclnnAddcdiv", CheckedAddcdiv(4), kHalf},
+      {"aclnnInplaceAddcdiv", CheckedAddcdiv(0), kHalf},
+      {"aclnnLerp", Lerp(3), kHalf},
+      {"aclnnInplaceLerp", Lerp(0), kHalf},
+      {"aclnnLerps", BinaryWith(LerpNumber, 3), kHalf},
+      {"aclnnInplaceLerps", InplaceBinaryWith(LerpNumber), kHalf},
+      {"aclnnSWhere", BindWhere},
+      {"aclnnClamp",
+       [](const Call& call) {
+         return BindClamp(call, 3, call.OptionalNumber(1), call.OptionalNumber(2));
+       },
+       kHalf,
+       {1, 2}},
+      {"aclnnClampMin", clamp_min(2), kHalf},
+      {"aclnnClampMax", clamp_max(2), kHalf},
+      {"aclnnInplaceClampMax", clamp_max(0), kHalf},
+      {"aclnnClampTensor", BindClampTensor, kHalf},
+      {"aclnnInplaceClampMinTensor", InplaceBinary(ClampMin), kHalf},
+      {"aclnnInplaceClampMaxTensor", InplaceBinary(ClampMax), kHalf},
+  };
+}
+
+}  // namespace acltape::opapi

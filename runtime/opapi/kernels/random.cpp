@@ -1,0 +1,239 @@
+// Random operators. Numbers come from the library's Mersenne twister, seeded with `seed` and
+// advanced by `offset` draws of 32 bits, so that equal arguments give equal numbers, eager or
+// replayed, and the Tensor forms give the same numbers as the others for the same values.
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+
+at::Generator MakeGenerator(int64_t seed, int64_t offset) {
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(seed));
+  auto* engine = generator.get<at::CPUGeneratorImpl>();
+  for (int64_t i = 0; i < offset; ++i) engine->random();
+  return generator;
+}
+
+// Where a kernel finds seed and offset: in its arguments, or in device memory when it runs.
+class SeedSource {
+ public:
+  // (..., seed, offset) from position `first`
+  static SeedSource Values(const Call& call, int first) {
+    SeedSource source;
+    source.seed_ = call.Int(first);
+    source.offset_ = call.Int(first + 1);
+    return source;
+  }
+
+  // (..., seedTensor, offsetTensor, offset) from position `first`
+  static SeedSource Tensors(const Call& call, int first) {
+    SeedSource source;
+    source.seed_tensor_ = call.View(first);
+    source.offset_tensor_ = call.View(first + 1);
+    for (int i : {first, first + 1}) {
+      if (call.View(i).numel() != 1) call.RejectArg(i, "must have one element");
+    }
+    source.offset_ = call.Int(first + 2);
+    return source;
+  }
+
+  at::Generator Generator() const {
+    if (!seed_tensor_.defined()) return MakeGenerator(seed_, offset_);
+    return MakeGenerator(seed_tensor_.item().toLong(), offset_tensor_.item().toLong() + offset_);
+  }
+
+ private:
+  int64_t seed_ = 0;
+  int64_t offset_ = 0;
+  Tensor seed_tensor_;
+  Tensor offset_tensor_;
+};
+
+using ReadSeed = SeedSource (*)(const Call&, int);
+
+// (selfRef, from, to, seed...)
+Binder Uniform(ReadSeed read) {
+  return [=](const Call& call) {
+    Tensor self = call.Out(0);
+    const double from = call.Real(1), to = call.Real(2);
+    if (!(from <= to)) call.RejectArg(1, "is greater than to");
+    const SeedSource seed = read(call, 3);
+    return MakeKernel([=]() mutable { self.uniform_(from, to, seed.Generator()); });
+  };
+}
+
+// (selfRef, mean, std, seed...)
+Binder Normal(ReadSeed read) {
+  return [=](const Call& call) {
+    Tensor self = call.Out(0);
+    const double mean = call.Real(1), deviation = call.Real(2);
+    if (!(deviation >= 0)) call.RejectArg(2, "is negative");
+    const SeedSource seed = read(call, 3);
+    return MakeKernel([=]() mutable { self.normal_(mean, deviation, seed.Generator()); });
+  };
+}
+
+// (selfRef, from, to, seed...): integers of the half-open range
+Binder Random(ReadSeed read) {
+  return [=](const Call& call) {
+    Tensor self = call.Out(0);
+    const int64_t from = call.Int(1), to = call.Int(2);
+    if (from >= to) call.RejectArg(1, "is not less than to");
+    const SeedSource seed = read(call, 3);
+    return MakeKernel([=]() mutable { self.random_(from, to, seed.Generator()); });
+  };
+}
+
+// (selfRef, seed...): integers of the dtype's own range
+Binder RandomWhole(ReadSeed read) {
+  return [=](const Call& call) {
+    Tensor self = call.Out(0);
+    const SeedSource seed = read(call, 1);
+    return MakeKernel([=]() mutable { self.random_(seed.Generator()); });
+  };
+}
+
+// (selfRef, prob, seed, offset)
+std::unique_ptr<Kernel> BindBernoulli(const Call& call) {
+  Tensor self = call.Out(0);
+  const double probability = call.Number(1).toDouble();
+  if (!(probability >= 0 && probability <= 1)) call.RejectArg(1, "is no probability");
+  const SeedSource seed = SeedSource::Values(call, 2);
+  return MakeKernel([=]() mutable { self.bernoulli_(probability, seed.Generator()); });
+}
+
+// (selfRef, prob tensor, seed, offset)
+std::unique_ptr<Kernel> BindBernoulliTensor(const Call& call) {
+  Tensor self = call.Out(0);
+  const Tensor probability = call.View(1);
+  if (call.Broadcast({probability.sizes(), self.sizes()}) != self.sizes().vec()) {
+    call.RejectArg(1, "does not broadcast to selfRef");
+  }
+  const SeedSource seed = SeedSource::Values(call, 2);
+  return MakeKernel([=]() mutable { self.bernoulli_(probability, seed.Generator()); });
+}
+
+// (mean, std, seed, offset, out)
+std::unique_ptr<Kernel> BindNormalFloatFloat(const Call& call) {
+  Tensor out = call.Out(4);
+  const double mean = call.Real(0), deviation = call.Real(1);
+  if (!(deviation >= 0)) call.RejectArg(1, "is negative");
+  const SeedSource seed = SeedSource::Values(call, 2);
+  return MakeKernel([=]() mutable { out.normal_(mean, deviation, seed.Generator()); });
+}
+
+// (n, seed, offset, out)
+std::unique_ptr<Kernel> BindRandperm(const Call& call) {
+  const int64_t n = call.Int(0);
+  const Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, {n});
+  const SeedSource seed = SeedSource::Values(call, 1);
+  return MakeKernel(
+      [=] { out.copy_(at::randperm(n, seed.Generator(), at::TensorOptions(out.scalar_type()))); });
+}
+
+// (self, numsamples, replacement, seed..., out)
+Binder Multinomial(ReadSeed read, int out_index) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    const int64_t samples = call.Int(1);
+    const bool replacement = call.Bool(2);
+    const SeedSource seed = read(call, 3);
+    if (self.dim() < 1 || self.dim() > 2) call.RejectArg(0, "must have 1 or 2 dims");
+    if (samples < 1 || (!replacement && samples > self.sizes().back())) {
+      call.RejectArg(1, "is not possible with so many categories");
+    }
+    std::vector<int64_t> sizes = self.sizes().vec();
+    sizes.back() = samples;
+    const Tensor out = call.Out(out_index);
+    call.ExpectSizes(out_index, out, sizes);
+    return MakeKernel(
+        [=] { out.copy_(at::multinomial(self(), samples, replacement, seed.Generator())); });
+  };
+}
+
+// Dropout masks hold one bit per element, least significant first, padded to 128 bits.
+int64_t MaskBytes(int64_t elements) { return (elements + 127) / 128 * 16; }
+
+// (shape, prob, seed..., probDataType, out): a bit is 1 where the element is kept.
+Binder DropoutMask(ReadSeed read, int out_index) {
+  return [=](const Call& call) {
+    int64_t elements = 1;
+    for (int64_t size : call.Ints(0)) elements *= size;
+    const double drop = call.Real(1);
+    if (!(drop >= 0 && drop <= 1)) call.RejectArg(1, "is no probability");
+    const SeedSource seed = read(call, 2);
+    const Tensor out = call.Out(out_index);
+    if (out.scalar_type() != at::kByte || !out.is_contiguous()) {
+      call.RejectArg(out_index, "must be a dense uint8 tensor");
+    }
+    if (out.numel() < MaskBytes(elements)) {
+      call.RejectArg(out_index, "has " + std::to_string(out.numel()) + " bytes, expected " +
+                                    std::to_string(MaskBytes(elements)));
+    }
+    return MakeKernel([=] {
+      const Tensor draws = at::empty({elements}, at::kFloat).uniform_(0, 1, seed.Generator());
+      const float* draw = draws.data_ptr<float>();
+      auto* bytes = out.data_ptr<uint8_t>();
+      std::fill(bytes, bytes + out.numel(), 0);
+      for (int64_t i = 0; i < elements; ++i) {
+        if (draw[i] >= drop) bytes[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
+      }
+    });
+  };
+}
+
+// (self, mask, prob, out): kept elements divided by 1 - prob, the others 0.
+std::unique_ptr<Kernel> BindDropoutDoMask(const Call& call) {
+  const Operand self = call.In(0);
+  const Tensor mask = call.View(1), out = call.Out(3);
+  const double drop = call.Real(2);
+  if (!(drop >= 0 && drop <= 1)) call.RejectArg(2, "is no probability");
+  if (mask.scalar_type() != at::kByte || !mask.is_contiguous() ||
+      mask.numel() * 8 < self.view().numel()) {
+    call.RejectArg(1, "must be a dense uint8 tensor with a bit for every element");
+  }
+  call.ExpectSizes(3, out, self.sizes());
+  return MakeKernel([=] {
+    const int64_t elements = self.view().numel();
+    Tensor keep = at::empty({elements}, at::kFloat);
+    const auto* bytes = mask.data_ptr<uint8_t>();
+    auto* factor = keep.data_ptr<float>();
+    const float scale = drop == 1 ? 0.0f : static_cast<float>(1 / (1 - drop));
+    for (int64_t i = 0; i < elements; ++i) factor[i] = (bytes[i / 8] >> (i % 8) & 1) ? scale : 0.0f;
+    const Tensor scaled = self() * keep.view(self.sizes());
+    out.copy_(at::where(keep.view(self.sizes()).eq(0), at::zeros({}, scaled.options()), scaled));
+  });
+}
+
+}  // namespace
+
+KernelRows RandomRows() {
+  const ReadSeed values = SeedSource::Values, tensors = SeedSource::Tensors;
+  return {
+      {"aclnnInplaceUniform", Uniform(values)},
+      {"aclnnInplaceUniformTensor", Uniform(tensors)},
+      {"aclnnInplaceNormal", Normal(values)},
+      {"aclnnInplaceNormalTensor", Normal(tensors)},
+      {"aclnnInplaceRandom", Random(values)},
+      {"aclnnInplaceRandomTensor", Random(tensors)},
+      {"aclnnInplaceRandomWithoutFromTo", RandomWhole(values)},
+      {"aclnnInplaceRandomWithoutFromToTensor", RandomWhole(tensors)},
+      {"aclnnInplaceBernoulli", BindBernoulli},
+      {"aclnnInplaceBernoulliTensor", BindBernoulliTensor},
+      {"aclnnNormalFloatFloat", BindNormalFloatFloat},
+      {"aclnnRandperm", BindRandperm},
+      {"aclnnMultinomial", Multinomial(values, 5), Widen::kHalf},
+      {"aclnnMultinomialTensor", Multinomial(tensors, 6), Widen::kHalf},
+      {"aclnnDropoutGenMaskV2", DropoutMask(values, 5)},
+      {"aclnnDropoutGenMaskV2Tensor", DropoutMask(tensors, 6)},
+      {"aclnnDropoutDoMask", BindDropoutDoMask, Widen::kHalf},
+  };
+}
+
+}  // namespace acltape::opapi

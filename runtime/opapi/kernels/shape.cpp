@@ -1,0 +1,320 @@
+// Copies: conversions, joins, and views made into memory of their own.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+namespace {
+
+namespace f = at::cpu;
+using at::Tensor;
+
+// Copies `source`, which has or broadcasts to the output's shape; through a temporary where the two
+// share bytes in another order.
+std::unique_ptr<Kernel> BindCopy(const Tensor& out, const Tensor& source) {
+  Target target(out, out.scalar_type(), Access::kElementwise, {});
+  Target overlap(out, source.scalar_type(), Access::kElementwise, {&source});
+  const bool shares = MayOverlap(out, source) && !overlap.direct();
+  if (shares) return MakeKernel([=] { out.copy_(source.clone()); });
+  return MakeKernel([=] { out.copy_(source); });
+}
+
+// (selfRef, src)
+std::unique_ptr<Kernel> BindInplaceCopy(const Call& call) {
+  const Tensor self = call.Out(0), source = call.View(1);
+  if (call.Broadcast({source.sizes(), self.sizes()}) != self.sizes().vec()) {
+    call.RejectArg(1, "has shape " + SizesText(source.sizes()) + ", which does not broadcast to " +
+                          SizesText(self.sizes()));
+  }
+  return BindCopy(self, source);
+}
+
+// (self, dtype, out)
+std::unique_ptr<Kernel> BindCast(const Call& call) {
+  const Tensor self = call.View(0), out = call.Out(2);
+  if (out.scalar_type() != call.Dtype(1))
+    call.RejectArg(2, "has another dtype than the dtype argument");
+  call.ExpectSizes(2, out, self.sizes());
+  return BindCopy(out, self);
+}
+
+// (self, ..., out): copies `view(call, self)`.
+template <typename View>
+Binder CopyOf(View view, int out_index) {
+  return [=](const Call& call) {
+    const Tensor source = view(call, call.View(0));
+    const Tensor out = call.Out(out_index);
+    call.ExpectSizes(out_index, out, source.sizes());
+    return BindCopy(out, source);
+  };
+}
+
+Tensor Permuted(const Call& call, const Tensor& self) { return self.permute(call.Ints(1)); }
+
+Tensor Expanded(const Call& call, const Tensor& self) { return self.expand(call.Ints(1)); }
+
+// (self, dim, start, end, step, out)
+Tensor Sliced(const Call& call, const Tensor& self) {
+  return self.slice(call.Dim(1, self.dim()), call.Int(2), call.Int(3), call.Int(4));
+}
+
+// (self, starts, ends, axes, steps, out)
+Tensor SlicedDims(const Call& call, const Tensor& self) {
+  const std::vector<int64_t> starts = call.Ints(1), ends = call.Ints(2), axes = call.Ints(3);
+  const std::vector<int64_t> steps = call.Ints(4);
+  if (ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size()) {
+    call.RejectCall("starts, ends, axes and steps differ in length");
+  }
+  Tensor view = self;
+  for (size_t i = 0; i < axes.size(); ++i) view = view.slice(axes[i], starts[i], ends[i], steps[i]);
+  return view;
+}
+
+// fn(out, self) that moves elements without computing, into a known shape.
+template <typename Fn>
+std::unique_ptr<Kernel> BindMove(const Call& call, int out_index, at::IntArrayRef sizes, Fn fn) {
+  const Operand self = call.In(0);
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, sizes);
+  Target target(out, self.dtype(), Access::kFree, {&self.view()});
+  return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, self()); }); });
+}
+
+// Copies what the library's function without an out form returns.
+template <typename Fn>
+auto Returning(Fn fn) {
+  return [fn](Tensor& out, const Tensor& self) {
+    if (out.numel() == 0) {
+      out = fn(self);
+    } else {
+      out.copy_(fn(self));
+    }
+  };
+}
+
+// (self, repeats, out)
+std::unique_ptr<Kernel> BindRepeat(const Call& call) {
+  const Tensor self = call.View(0);
+  const std::vector<int64_t> repeats = call.Ints(1);
+  const auto extra = static_cast<int64_t>(repeats.size()) - self.dim();
+  if (extra < 0) call.RejectArg(1, "has fewer entries than self has dims");
+  std::vector<int64_t> sizes = repeats;
+  for (int64_t i = 0; i < self.dim(); ++i) sizes[extra + i] *= self.size(i);
+  return BindMove(call, 2, sizes,
+                  Returning([repeats](const Tensor& input) { return input.repeat(repeats); }));
+}
+
+// (self, dims, out)
+std::unique_ptr<Kernel> BindFlip(const Call& call) {
+  const std::vector<int64_t> dims = call.Ints(1);
+  return BindMove(call, 2, call.View(0).sizes(),
+                  Returning([dims](const Tensor& input) { return at::flip(input, dims); }));
+}
+
+// (x, shifts, dims, out)
+std::unique_ptr<Kernel> BindRoll(const Call& call) {
+  const std::vector<int64_t> shifts = call.Ints(1), dims = call.Ints(2);
+  if (!dims.empty() && shifts.size() != dims.size()) {
+    call.RejectCall("shifts and dims differ in length");
+  }
+  return BindMove(call, 3, call.View(0).sizes(),
+                  Returning([=](const Tensor& input) { return at::roll(input, shifts, dims); }));
+}
+
+std::vector<int64_t> PaddedSizes(const Call& call, int i, const Tensor& self,
+                                 const std::vector<int64_t>& pad) {
+  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size()) > 2 * self.dim()) {
+    call.RejectArg(i, "needs pairs for at most all dims");
+  }
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+    int64_t& size = sizes[sizes.size() - 1 - pair];
+    size += pad[2 * pair] + pad[2 * pair + 1];
+    if (size < 0) call.RejectArg(i, "crops more than there is");
+  }
+  return sizes;
+}
+
+// (self, pad, value, out)
+std::unique_ptr<Kernel> BindConstantPad(const Call& call) {
+  const Tensor self = call.View(0);
+  const std::vector<int64_t> pad = call.Ints(1);
+  const at::Scalar value = call.Number(2);
+  return BindMove(call, 3, PaddedSizes(call, 1, self, pad), Returning([=](const Tensor& input) {
+                    return at::constant_pad_nd(input, pad, value);
+                  }));
+}
+
+// (self, padding, out) of the library's reflection or replication padding
+template <typename Fn>
+Binder Pad(Fn fn) {
+  return [=](const Call& call) {
+    const std::vector<int64_t> pad = call.Ints(1);
+    return BindMove(call, 2, PaddedSizes(call, 1, call.View(0), pad),
+                    [=](Tensor& out, const Tensor& self) { fn(out, self, pad); });
+  };
+}
+
+// (self, repeats, dim, outputSize, out)
+std::unique_ptr<Kernel> BindRepeatInterleave(const Call& call) {
+  const Tensor self = call.View(0);
+  const int64_t repeats = call.Int(1), dim = call.Dim(2, self.dim());
+  if (repeats < 0) call.RejectArg(1, "is negative");
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (sizes.empty()) call.RejectArg(0, "has no dims");
+  sizes[dim] *= repeats;
+  if (call.Int(3) != sizes[dim]) call.RejectArg(3, "is not the size times repeats");
+  return BindMove(call, 4, sizes, Returning([=](const Tensor& input) {
+                    return at::repeat_interleave(input, repeats, dim);
+                  }));
+}
+
+// (self, diagonal, out) or in place
+template <typename Fn>
+Binder Triangle(Fn fn, int out_index) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    if (self.dim() < 2) call.RejectArg(0, "has less than 2 dims");
+    const int64_t diagonal = call.Int(1);
+    const Tensor out = call.Out(out_index);
+    call.ExpectSizes(out_index, out, self.sizes());
+    Target target(out, self.dtype(), Access::kElementwise, {&self.view()});
+    return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, self(), diagonal); }); });
+  };
+}
+
+at::ScalarType PromotedList(const std::vector<Tensor>& tensors) {
+  at::ScalarType dtype = tensors[0].scalar_type();
+  for (const Tensor& tensor : tensors) dtype = at::promote_types(dtype, tensor.scalar_type());
+  return dtype;
+}
+
+// (tensors, dim, out)
+std::unique_ptr<Kernel> BindCat(const Call& call) {
+  const std::vector<Tensor> tensors = call.Views(0);
+  if (tensors.empty()) call.RejectArg(0, "is empty");
+  const auto skipped = [](const Tensor& tensor) {
+    return tensor.dim() == 1 && tensor.numel() == 0;
+  };
+  const auto shown = std::find_if_not(tensors.begin(), tensors.end(), skipped);
+  const Tensor& model = shown == tensors.end() ? tensors[0] : *shown;
+  if (model.dim() == 0) call.RejectArg(0, "holds a 0-dim tensor");
+  const int64_t dim = call.Dim(1, model.dim());
+  std::vector<int64_t> sizes = model.sizes().vec();
+  sizes[dim] = 0;
+  for (const Tensor& tensor : tensors) {
+    if (skipped(tensor)) continue;
+    std::vector<int64_t> other = tensor.sizes().vec();
+    if (other.size() != sizes.size()) call.RejectArg(0, "holds tensors of different ranks");
+    const int64_t joined = sizes[dim] + other[dim];
+    other[dim] = sizes[dim];
+    if (other != sizes) call.RejectArg(0, "holds tensors that differ outside of the joined dim");
+    sizes[dim] = joined;
+  }
+  const Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, sizes);
+  Target target(out, PromotedList(tensors), Access::kFree, {});
+  for (const Tensor& tensor : tensors) target.Read(tensor, Access::kFree);
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) { f::cat_out(result, at::TensorList(tensors), dim); });
+  });
+}
+
+// (tensors, dim, out)
+std::unique_ptr<Kernel> BindStack(const Call& call) {
+  const std::vector<Tensor> tensors = call.Views(0);
+  if (tensors.empty()) call.RejectArg(0, "is empty");
+  const int64_t dim = call.Dim(1, tensors[0].dim() + 1);
+  for (const Tensor& tensor : tensors) {
+    if (tensor.sizes() != tensors[0].sizes())
+      call.RejectArg(0, "holds tensors of different shapes");
+  }
+  std::vector<int64_t> sizes = tensors[0].sizes().vec();
+  sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
+  const Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, sizes);
+  Target target(out, PromotedList(tensors), Access::kFree, {});
+  for (const Tensor& tensor : tensors) target.Read(tensor, Access::kFree);
+  return MakeKernel(
+      [=] { target.Write([&](Tensor& result) { at::stack_out(result, tensors, dim); }); });
+}
+
+std::unique_ptr<Kernel> BindSplit(const Call& call, const std::vector<Tensor>& parts,
+                                  int out_index) {
+  const std::vector<Tensor> outs = call.Outs(out_index);
+  if (outs.size() != parts.size()) {
+    call.RejectArg(out_index, "has " + std::to_string(outs.size()) + " tensors, expected " +
+                                  std::to_string(parts.size()));
+  }
+  for (size_t i = 0; i < parts.size(); ++i) call.ExpectSizes(out_index, outs[i], parts[i].sizes());
+  return MakeKernel([=] {
+    for (size_t i = 0; i < parts.size(); ++i) outs[i].copy_(parts[i]);
+  });
+}
+
+// (self, splitSections, dim, out)
+std::unique_ptr<Kernel> BindSplitTensor(const Call& call) {
+  const Tensor self = call.View(0);
+  return BindSplit(call, self.split(call.Int(1), call.Dim(2, self.dim())), 3);
+}
+
+// (self, splitSize, dim, out)
+std::unique_ptr<Kernel> BindSplitWithSize(const Call& call) {
+  const Tensor self = call.View(0);
+  return BindSplit(call, self.split_with_sizes(call.Ints(1), call.Dim(2, self.dim())), 3);
+}
+
+// (self, kernel, dilation, padding, stride, out)
+std::unique_ptr<Kernel> BindIm2col(const Call& call) {
+  const Operand self = call.In(0);
+  const std::vector<int64_t> kernel = call.Ints(1), dilation = call.Ints(2), padding = call.Ints(3);
+  const std::vector<int64_t> stride = call.Ints(4);
+  for (int i = 1; i <= 4; ++i) {
+    if (call.Ints(i).size() != 2) call.RejectArg(i, "must have 2 entries");
+  }
+  const Tensor out = call.Out(5);
+  return MakeKernel([=] {
+    const Tensor result = f::im2col(self(), kernel, dilation, padding, stride);
+    TORCH_CHECK(result.sizes() == out.sizes(), "aclnnIm2col: out has shape ", out.sizes(),
+                ", expected ", result.sizes());
+    out.copy_(result);
+  });
+}
+
+}  // namespace
+
+KernelRows ShapeRows() {
+  const auto reflection_1d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
+    f::reflection_pad1d_out(out, self, pad);
+  };
+  const auto reflection_2d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
+    f::reflection_pad2d_out(out, self, pad);
+  };
+  return {
+      {"aclnnInplaceCopy", BindInplaceCopy},
+      {"aclnnCast", BindCast},
+      {"aclnnPermute", CopyOf(Permuted, 2)},
+      {"aclnnExpand", CopyOf(Expanded, 2)},
+      {"aclnnSlice", CopyOf(Sliced, 5)},
+      {"aclnnSliceV2", CopyOf(SlicedDims, 5)},
+      {"aclnnCat", BindCat},
+      {"aclnnStack", BindStack},
+      {"aclnnSplitTensor", BindSplitTensor},
+      {"aclnnSplitWithSize", BindSplitWithSize},
+      {"aclnnRepeat", BindRepeat},
+      {"aclnnRepeatInterleaveIntWithDim", BindRepeatInterleave},
+      {"aclnnFlip", BindFlip},
+      {"aclnnRoll", BindRoll},
+      {"aclnnConstantPadNd", BindConstantPad},
+      {"aclnnReflectionPad1d", Pad(reflection_1d), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad2d", Pad(reflection_2d), Widen::kHalfAndBfloat16},
+      {"aclnnTriu", Triangle(f::triu_out, 2)},
+      {"aclnnTril", Triangle(f::tril_out, 2)},
+      {"aclnnInplaceTriu", Triangle(f::triu_out, 0)},
+      {"aclnnInplaceTril", Triangle(f::tril_out, 0)},
+      {"aclnnIm2col", BindIm2col},
+  };
+}
+
+}  // namespace acltape::opapi

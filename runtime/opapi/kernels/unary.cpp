@@ -1,0 +1,111 @@
+// Elementwise operators of one tensor.
+#include <ATen/CPUFunctions.h>
+
+#include "runtime/opapi/kernels/elementwise.h"
+
+namespace acltape::opapi {
+
+KernelRows UnaryRows() {
+  constexpr Widen kHalf = Widen::kHalf;
+  constexpr Promote kFloat = Promote::kFloat, kBool = Promote::kBool;
+  namespace f = at::cpu;
+  const auto frac = [](at::Tensor& out, const at::Tensor& self) { at::frac_out(out, self); };
+  const auto round = [](at::Tensor& out, const at::Tensor& self) { f::round_out(out, self); };
+  const auto one_if = [](auto test) {
+    return [test](at::Tensor& out, const at::Tensor& self) {
+      out.resize_(self.sizes()).copy_(test(self));
+    };
+  };
+  const auto isfinite = one_if([](const at::Tensor& self) { return at::isfinite(self); });
+  const auto isinf = one_if([](const at::Tensor& self) { return at::isinf(self); });
+  const auto round_decimals = [](int argument) {
+    return [argument](const Call& call) {
+      return [decimals = call.Int(argument)](at::Tensor& out, const at::Tensor& self) {
+        f::round_out(out, self, decimals);
+      };
+    };
+  };
+  const auto nan_to_num = [](const Call& call) {
+    return [nan = call.Real(1), posinf = call.Real(2), neginf = call.Real(3)](
+               at::Tensor& out, const at::Tensor& self) {
+      at::nan_to_num_out(out, self, nan, posinf, neginf);
+    };
+  };
+  return {
+      {"aclnnAbs", Unary(f::abs_out)},
+      {"aclnnAcos", Unary(f::acos_out, kFloat), kHalf},
+      {"aclnnAsin", Unary(f::asin_out, kFloat), kHalf},
+      {"aclnnAtan", Unary(f::atan_out, kFloat), kHalf},
+      {"aclnnBitwiseNot", Unary(f::bitwise_not_out)},
+      {"aclnnCeil", Unary(f::ceil_out), kHalf},
+      {"aclnnCos", Unary(f::cos_out, kFloat), kHalf},
+      {"aclnnCosh", Unary(f::cosh_out, kFloat), kHalf},
+      {"aclnnDigamma", Unary(f::digamma_out, kFloat), kHalf},
+      {"aclnnErf", Unary(f::erf_out, kFloat), kHalf},
+      {"aclnnErfc", Unary(f::erfc_out, kFloat), kHalf},
+      {"aclnnErfinv", Unary(f::erfinv_out, kFloat), kHalf},
+      {"aclnnExp", Unary(f::exp_out, kFloat), kHalf},
+      {"aclnnExp2", Unary(f::exp2_out, kFloat)},
+      {"aclnnExpm1", Unary(f::expm1_out, kFloat), kHalf},
+      {"aclnnFloor", Unary(f::floor_out), kHalf},
+      {"aclnnFrac", Unary(frac)},
+      {"aclnnIsFinite", Unary(isfinite, kBool)},
+      {"aclnnIsInf", Unary(isinf, kBool)},
+      {"aclnnLgamma", Unary(f::lgamma_out, kFloat), kHalf},
+      {"aclnnLog", Unary(f::log_out, kFloat), kHalf},
+      {"aclnnLog10", Unary(f::log10_out, kFloat), kHalf},
+      {"aclnnLog1p", Unary(f::log1p_out, kFloat), kHalf},
+      {"aclnnLog2", Unary(f::log2_out, kFloat), kHalf},
+      {"aclnnLogicalNot", Unary(f::logical_not_out, kBool)},
+      {"aclnnNanToNum", UnaryWith(nan_to_num, 4)},
+      {"aclnnNeg", Unary(f::neg_out)},
+      {"aclnnReciprocal", Unary(f::reciprocal_out, kFloat)},
+      {"aclnnRound", Unary(round), kHalf},
+      {"aclnnRoundDecimals", UnaryWith(round_decimals(1), 2), kHalf},
+      {"aclnnRsqrt", Unary(f::rsqrt_out, kFloat), kHalf},
+      {"aclnnSigmoid", Unary(f::sigmoid_out, kFloat), kHalf},
+      {"aclnnSign", Unary(f::sign_out)},
+      {"aclnnSignbit", Unary(f::signbit_out, kBool)},
+      {"aclnnSin", Unary(f::sin_out, kFloat), kHalf},
+      {"aclnnSinh", Unary(f::sinh_out, kFloat), kHalf},
+      {"aclnnSqrt", Unary(f::sqrt_out, kFloat), kHalf},
+      {"aclnnTan", Unary(f::tan_out, kFloat), kHalf},
+      {"aclnnTanh", Unary(f::tanh_out, kFloat), kHalf},
+      {"aclnnTrunc", Unary(f::trunc_out), kHalf},
+
+      {"aclnnInplaceAcos", InplaceUnary(f::acos_out, kFloat), kHalf},
+      {"aclnnInplaceAsin", InplaceUnary(f::asin_out, kFloat), kHalf},
+      {"aclnnInplaceAtan", InplaceUnary(f::atan_out, kFloat), kHalf},
+      {"aclnnInplaceCeil", InplaceUnary(f::ceil_out), kHalf},
+      {"aclnnInplaceCos", InplaceUnary(f::cos_out, kFloat), kHalf},
+      {"aclnnInplaceCosh", InplaceUnary(f::cosh_out, kFloat), kHalf},
+      {"aclnnInplaceErf", InplaceUnary(f::erf_out, kFloat), kHalf},
+      {"aclnnInplaceErfc", InplaceUnary(f::erfc_out, kFloat), kHalf},
+      {"aclnnInplaceErfinv", InplaceUnary(f::erfinv_out, kFloat), kHalf},
+      {"aclnnInplaceExp", InplaceUnary(f::exp_out, kFloat), kHalf},
+      {"aclnnInplaceExp2", InplaceUnary(f::exp2_out, kFloat)},
+      {"aclnnInplaceExpm1", InplaceUnary(f::expm1_out, kFloat), kHalf},
+      {"aclnnInplaceFloor", InplaceUnary(f::floor_out), kHalf},
+      {"aclnnInplaceFrac", InplaceUnary(frac)},
+      {"aclnnInplaceLog", InplaceUnary(f::log_out, kFloat), kHalf},
+      {"aclnnInplaceLog10", InplaceUnary(f::log10_out, kFloat), kHalf},
+      {"aclnnInplaceLog1p", InplaceUnary(f::log1p_out, kFloat), kHalf},
+      {"aclnnInplaceLog2", InplaceUnary(f::log2_out, kFloat), kHalf},
+      {"aclnnInplaceLogicalNot", InplaceUnary(f::logical_not_out, kBool)},
+      {"aclnnInplaceNanToNum", InplaceUnaryWith(nan_to_num)},
+      {"aclnnInplaceNeg", InplaceUnary(f::neg_out)},
+      {"aclnnInplaceReciprocal", InplaceUnary(f::reciprocal_out, kFloat)},
+      {"aclnnInplaceRound", InplaceUnary(round), kHalf},
+      {"aclnnInplaceRoundDecimals", InplaceUnaryWith(round_decimals(1)), kHalf},
+      {"aclnnInplaceRsqrt", InplaceUnary(f::rsqrt_out, kFloat), kHalf},
+      {"aclnnInplaceSigmoid", InplaceUnary(f::sigmoid_out, kFloat), kHalf},
+      {"aclnnInplaceSin", InplaceUnary(f::sin_out, kFloat), kHalf},
+      {"aclnnInplaceSinh", InplaceUnary(f::sinh_out, kFloat), kHalf},
+      {"aclnnInplaceSqrt", InplaceUnary(f::sqrt_out, kFloat), kHalf},
+      {"aclnnInplaceTan", InplaceUnary(f::tan_out, kFloat), kHalf},
+      {"aclnnInplaceTanh", InplaceUnary(f::tanh_out, kFloat), kHalf},
+      {"aclnnInplaceTrunc", InplaceUnary(f::trunc_out), kHalf},
+  };
+}
+
+}  // namespace acltape::opapi
