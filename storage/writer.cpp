@@ -17,6 +17,7 @@
 #include "storage/json_text.h"
 #include "storage/payload.h"
 #include "storage/process_identity.h"
+#include "storage/row_batch.h"
 #include "storage/schema.h"
 
 namespace acltape::storage {
@@ -121,6 +122,8 @@ struct Writer::State_ {
     pending_rows = 0;
     pending_bytes = 0;
     if (!open_transaction) return;
+    calls.Flush();
+    buffers.Flush();
     commit.Run();
     open_transaction = false;
   }
@@ -128,6 +131,8 @@ struct Writer::State_ {
     if (sqlite3_get_autocommit(database.handle()) == 0) {
       sqlite3_exec(database.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
     }
+    calls.Clear();
+    buffers.Clear();
     open_transaction = false;
     pending_rows = 0;
   }
@@ -164,9 +169,9 @@ struct Writer::State_ {
   Statement begin{database, "BEGIN IMMEDIATE"};
   Statement commit{database, "COMMIT"};
   Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
-  Statement add_call{database, "INSERT OR REPLACE INTO call_row VALUES(?,?,?,?,?,?,?,?,?)"};
+  RowBatch calls{database, "INSERT OR REPLACE INTO call_row VALUES", 9};
+  RowBatch buffers{database, "INSERT OR REPLACE INTO buffer_row VALUES", 8};
   Statement add_extra{database, "INSERT OR REPLACE INTO call_extra(call_id,status) VALUES(?,?)"};
-  Statement add_buffer{database, "INSERT OR REPLACE INTO buffer_row VALUES(?,?,?,?,?,?,?,?)"};
   Statement add_op{database, "INSERT INTO op VALUES(?,?,?,?,?)"};
   Statement add_layout{database, "INSERT INTO layout VALUES(?,?,?,?,?,?,?)"};
   Statement add_signature{database, "INSERT INTO signature VALUES(?,?)"};
@@ -390,23 +395,23 @@ void Writer::AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_ca
 void Writer::AddCall(const Call& call, int64_t scope_id) {
   State_& s = *state_;
   s.Begin();
-  Statement& add = s.add_call;
-  add.Bind(1, call.call_id);
-  add.Bind(2, call.signature_id);
-  add.Bind(3, call.thread_id);
-  add.BindNonZero(4, call.parent_id);
-  add.BindNonZero(5, scope_id);
-  add.Bind(6, static_cast<int64_t>(call.phase) | (call.leaf ? kLeafBit : 0));
-  add.Bind(7, call.begin_ns - s.options.base_ns);
-  add.Bind(8, call.end_ns - call.begin_ns);
+  RowBatch& row = s.calls;
+  row.Begin();
+  row.Add(call.call_id);
+  row.Add(call.signature_id);
+  row.Add(call.thread_id);
+  row.AddNonZero(call.parent_id);
+  row.AddNonZero(scope_id);
+  row.Add(static_cast<int64_t>(call.phase) | (call.leaf ? kLeafBit : 0));
+  row.Add(call.begin_ns - s.options.base_ns);
+  row.Add(call.end_ns - call.begin_ns);
   if (call.buffers.empty()) {
-    add.BindNull(9);
+    row.AddNull();
   } else {
     s.json.clear();
     AppendIntegers(s.json, call.buffers.data(), call.buffers.size());
-    add.Bind(9, std::string_view(s.json));
+    row.Add(std::string_view(s.json));
   }
-  add.Run();
   if (call.status != 0) {
     s.add_extra.Bind(1, call.call_id);
     s.add_extra.Bind(2, static_cast<int64_t>(call.status));
@@ -418,24 +423,24 @@ void Writer::AddCall(const Call& call, int64_t scope_id) {
 void Writer::AddBuffer(const Buffer& buffer) {
   State_& s = *state_;
   s.Begin();
-  Statement& add = s.add_buffer;
-  add.Bind(1, buffer.buffer_id);
-  add.Bind(2, buffer.address);
-  add.Bind(3, buffer.bytes);
-  add.BindNonZero(4, buffer.alloc_call);
-  add.BindNonZero(5, buffer.free_call);
-  add.BindNonZero(6, (int64_t{buffer.device} << 8) | (buffer.foreign ? 1 : 0));
+  RowBatch& row = s.buffers;
+  row.Begin();
+  row.Add(buffer.buffer_id);
+  row.Add(buffer.address);
+  row.Add(buffer.bytes);
+  row.AddNonZero(buffer.alloc_call);
+  row.AddNonZero(buffer.free_call);
+  row.AddNonZero((int64_t{buffer.device} << 8) | (buffer.foreign ? 1 : 0));
   if (buffer.alloc_ns == 0) {
-    add.BindNull(7);
+    row.AddNull();
   } else {
-    add.Bind(7, buffer.alloc_ns - s.options.base_ns);
+    row.Add(buffer.alloc_ns - s.options.base_ns);
   }
   if (buffer.alloc_ns == 0 || buffer.free_ns == 0) {
-    add.BindNull(8);
+    row.AddNull();
   } else {
-    add.Bind(8, buffer.free_ns - buffer.alloc_ns);
+    row.Add(buffer.free_ns - buffer.alloc_ns);
   }
-  add.Run();
   s.Wrote();
 }
 

@@ -1,0 +1,65 @@
+// Inserts rows of one table many at a time: a statement of 32 rows costs half as much per row as 32
+// statements of one. For the tables that grow with every call.
+//
+//   batch.Begin();                 // a row
+//   batch.Add(7); batch.AddNull(); batch.Add("text");
+//
+// Rows reach the table when 32 are there, or at Flush. The values of a row are copied.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/database.h"
+
+namespace acltape::storage {
+
+class RowBatch {
+ public:
+  // `insert` is the statement up to VALUES ("INSERT INTO t VALUES").
+  RowBatch(Database& database, std::string_view insert, int columns);
+
+  // Starts a row; every column must be added before the next.
+  void Begin() {
+    if (rows_ == kRows) Write();
+    ++rows_;
+  }
+  void Add(int64_t value) { cells_[used_++] = {Kind::kInteger, value, 0}; }
+  void AddNull() { cells_[used_++] = {Kind::kNull, 0, 0}; }
+  void AddNonZero(int64_t value) {
+    cells_[used_++] = {value == 0 ? Kind::kNull : Kind::kInteger, value, 0};
+  }
+  void Add(std::string_view text) {
+    cells_[used_++] = {Kind::kText, static_cast<int64_t>(texts_.size()),
+                       static_cast<int64_t>(text.size())};
+    texts_ += text;
+  }
+
+  void Flush();
+  // Forgets rows that have not reached the table.
+  void Clear();
+
+ private:
+  static constexpr int kRows = 32;
+  enum class Kind : uint8_t { kNull, kInteger, kText };
+  struct Cell {
+    Kind kind;
+    int64_t value;  // or where the text begins in texts_
+    int64_t bytes;
+  };
+
+  void Write();
+  void BindCells(Statement& statement, size_t first, int count);
+
+  int columns_;
+  int rows_ = 0;
+  size_t used_ = 0;
+  std::vector<Cell> cells_;
+  std::string texts_;
+  Statement many_;
+  Statement one_;
+};
+
+}  // namespace acltape::storage
