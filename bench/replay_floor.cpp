@@ -1,0 +1,165 @@
+// Captured replay of one recorded step against its floor: a bare loop that calls the same kernels
+// with the same buffers, without streams, queues, models or threads in between.
+//
+//   replay_floor TRACE [rounds]
+//
+// The middle step of the trace is bound to device memory and captured through the ACL interface as
+// a replay does it. While it is captured, the kernels that the operator library hands to the device
+// are noted; the bare loop calls exactly those. Both run in turn (A B A B); one captured execution
+// is aclmdlRIExecuteAsync and aclrtSynchronizeStream. Prints medians and the median of the ratios.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "analyzer/program.h"
+#include "analyzer/steps.h"
+#include "replayer/contents.h"
+#include "replayer/device.h"
+#include "replayer/eager.h"
+#include "replayer/execution.h"
+#include "replayer/lowered_program.h"
+#include "runtime/kernel_launch.h"
+#include "storage/reader.h"
+
+namespace {
+
+struct NotedKernel {
+  SoftKernelRun run;
+  void* bound;
+};
+bool g_noting = false;
+std::vector<NotedKernel> g_kernels;
+decltype(&SoftLaunchKernel) g_device_launch = nullptr;
+
+}  // namespace
+
+// The operator library finds this definition before the device's own, because an executable's
+// symbols come first.
+extern "C" __attribute__((visibility("default"))) aclError SoftLaunchKernel(
+    aclrtStream stream, const char* name, SoftKernelRun run, SoftKernelDrop drop, void* bound) {
+  if (g_noting) g_kernels.push_back({run, bound});
+  return g_device_launch(stream, name, run, drop, bound);
+}
+
+namespace {
+
+using namespace acltape;  // NOLINT(google-build-using-namespace): one small program
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+bool LaunchesKernels(const analyzer::Program& program, const replayer::LoweredProgram& lowered,
+                     int64_t leaf) {
+  return program.leaves[leaf].kind == analyzer::LeafKind::kKernel && !lowered.IsSubstituted(leaf);
+}
+
+int Measure(const std::string& path, int rounds) {
+  const storage::Reader trace(path);
+  analyzer::Program program = analyzer::LoadProgram(trace);
+  analyzer::AssignSteps(program, nullptr);
+  if (program.steps.empty()) {
+    throw Error(ErrorKind::kTrace, path + " has no steps to replay.");
+  }
+  const analyzer::StepRange step = program.steps[program.steps.size() / 2];
+
+  replayer::AdoptRecordedThreads(trace);
+  replayer::Device device("");
+  g_device_launch =
+      reinterpret_cast<decltype(&SoftLaunchKernel)>(device.library().Symbol("SoftLaunchKernel"));
+  if (g_device_launch == nullptr) {
+    throw Error(ErrorKind::kDevice, "the device library is not the soft device.");
+  }
+  replayer::Contents contents(program, replayer::Data::kRecorded, 1);
+  const replayer::LoweredProgram lowered = replayer::LowerProgram(program, contents, {});
+  // Every buffer lives from the first leaf to the last, so that a step can run again and again
+  // without another buffer in the place of its inputs.
+  std::vector<replayer::HomeMemory::Need> needs = replayer::EagerNeeds(program);
+  for (auto& need : needs) {
+    need.first_leaf = 0;
+    need.last_leaf = static_cast<int64_t>(program.leaves.size());
+  }
+  const replayer::HomeMemory homes(device, program, needs);
+  replayer::Execution execution(device, lowered, contents);
+
+  // Up to the end of the step everything runs once: buffers get their contents, kernels are warm.
+  replayer::EagerExecution eager(execution, homes);
+  eager.Bind(0, step.end_leaf);
+  eager.Run(0, step.end_leaf, nullptr, nullptr);
+  device.Synchronize();
+
+  std::vector<replayer::BoundLeaf> leaves;
+  for (int64_t leaf = step.first_leaf; leaf < step.end_leaf; ++leaf) {
+    if (!LaunchesKernels(program, lowered, leaf)) continue;
+    leaves.push_back(
+        execution.Bind(leaf, [&](int64_t buffer_id, const storage::Layout& layout) -> uint8_t* {
+          return homes.Find(buffer_id) + layout.byte_offset;
+        }));
+  }
+  execution.workspace().Freeze(true);
+  const auto& api = device.api();
+  aclmdlRI model = nullptr;
+  device.Check(api.aclmdlRICaptureBegin(device.stream(), ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL),
+               "aclmdlRICaptureBegin");
+  g_noting = true;
+  for (const auto& leaf : leaves) execution.Launch(leaf);
+  g_noting = false;
+  device.Check(api.aclmdlRICaptureEnd(device.stream(), &model), "aclmdlRICaptureEnd");
+
+  const auto captured = [&] {
+    device.Check(api.aclmdlRIExecuteAsync(model, device.stream()), "aclmdlRIExecuteAsync");
+    device.Synchronize();
+  };
+  const auto bare = [&] {
+    for (const NotedKernel& kernel : g_kernels) {
+      if (kernel.run(kernel.bound) != 0) throw Error(ErrorKind::kDevice, "a kernel failed.");
+    }
+  };
+  const auto time = [](const auto& work) {
+    const int64_t begin = replayer::NowNs();
+    work();
+    return static_cast<double>(replayer::NowNs() - begin);
+  };
+  const int warmup = std::max(10, rounds / 10);
+  for (int i = 0; i < warmup; ++i) {
+    captured();
+    bare();
+  }
+  std::vector<double> captured_ns, bare_ns, ratios;
+  for (int i = 0; i < rounds; ++i) {
+    captured_ns.push_back(time(captured));
+    bare_ns.push_back(time(bare));
+    ratios.push_back(captured_ns.back() / bare_ns.back());
+  }
+  device.Check(api.aclmdlRIDestroy(model), "aclmdlRIDestroy");
+
+  fmt::print("{}: step {}, {} leaves, {} kernels, {} rounds\n", path, step.step, leaves.size(),
+             g_kernels.size(), rounds);
+  fmt::print("captured replay  {:10.1f} us a step (median)\n", Median(captured_ns) / 1e3);
+  fmt::print("bare loop        {:10.1f} us a step (median)\n", Median(bare_ns) / 1e3);
+  fmt::print("ratio            {:10.3f}    (median of the rounds; target 1.10)\n", Median(ratios));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: replay_floor TRACE [rounds]\n");
+    return 2;
+  }
+  try {
+    return Measure(argv[1], argc > 2 ? std::max(3, std::atoi(argv[2])) : 2000);
+  } catch (const Error& error) {
+    fmt::print(stderr, "replay_floor: {}\n", error.what());
+    return static_cast<int>(error.kind());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "replay_floor: {}\n", error.what());
+    return 4;
+  }
+}
