@@ -30,6 +30,14 @@ ACLTAPE_AGENT_API Tape* CurrentTape();
 // Waits until `bytes` fit into the tape's ring. False: recording has ended, drop the record.
 ACLTAPE_AGENT_API bool WaitForRoom(Tape* tape, size_t bytes);
 
+// Small memory blocks that the plug-in keeps for the thread's next allocations, by size class.
+constexpr size_t kSpareClasses = 17;
+constexpr uint32_t kSpareBlocks = 32;
+struct SpareBlocks {
+  void* first = nullptr;
+  uint32_t count = 0;
+};
+
 class Tape {
  public:
   // Room for one record of `bytes` bytes (a multiple of 8), or nullptr when recording has ended.
@@ -99,7 +107,7 @@ class Tape {
   uint64_t last_tick = 0;  // of the last call that ended; stamps what happens between calls
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
-  void* spare_headers = nullptr;  // the plug-in's list of buffer headers to use again
+  SpareBlocks spare_blocks[kSpareClasses];
   uint32_t slot_index = 0;
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };

@@ -2,7 +2,6 @@
 
 #include <c10/core/CPUAllocator.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -13,21 +12,51 @@ namespace acltape::torch_plugin {
 
 namespace {
 
+constexpr size_t kFront = sizeof(BufferHeader);
+constexpr size_t kGranule = 64;  // the framework's alignment
+
 c10::Allocator* g_base = nullptr;
 c10::DeleterFnPtr g_base_deleter = nullptr;
 
-void Release(void* context) {
-  auto* header = static_cast<BufferHeader*>(context);
-  // A forked child frees its copy of the parent's buffers; those live on in the parent.
+BufferHeader* HeaderBefore(void* data) {
+  return reinterpret_cast<BufferHeader*>(static_cast<char*>(data) - kFront);
+}
+
+// Small blocks are kept per thread and used again: with a header in front of a few bytes, malloc's
+// aligned path would otherwise cost more than everything else that is recorded of a small operator.
+size_t SizeClass(size_t bytes) { return (bytes + kGranule - 1) / kGranule; }
+
+void* TakeSpare(agent::Tape* tape, size_t size_class) {
+  auto& spare = tape->spare_blocks[size_class];
+  if (spare.first == nullptr) return nullptr;
+  void* block = spare.first;
+  spare.first = *static_cast<void**>(block);
+  spare.count--;
+  return block;
+}
+
+bool KeepSpare(agent::Tape* tape, size_t size_class, void* block) {
+  auto& spare = tape->spare_blocks[size_class];
+  if (spare.count >= agent::kSpareBlocks) return false;
+  *static_cast<void**>(block) = spare.first;
+  spare.first = block;
+  spare.count++;
+  return true;
+}
+
+void Release(void* data) {
+  BufferHeader* header = HeaderBefore(data);
   agent::Tape* tape = agent::CurrentTape();
-  if (tape != nullptr && tape->process == header->process) RecordDeath(tape, *header);
-  g_base_deleter(header->data);
-  if (tape == nullptr) {
-    std::free(header);
-  } else {
-    header->data = tape->spare_headers;
-    tape->spare_headers = header;
+  if (tape != nullptr) {
+    // A forked child frees its copy of the parent's buffers; those live on in the parent.
+    if (tape->process == header->process) RecordDeath(tape, *header);
+    const size_t size_class = SizeClass(header->bytes);
+    if (size_class < agent::kSpareClasses && header->pooled != 0 &&
+        KeepSpare(tape, size_class, header)) {
+      return;
+    }
   }
+  g_base_deleter(header);
 }
 
 class RecordingAllocator final : public c10::Allocator {
@@ -35,22 +64,24 @@ class RecordingAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) ACLTAPE_ALLOCATE_QUALIFIER override {
     agent::Tape* tape = bytes != 0 ? agent::CurrentTape() : nullptr;
     if (tape == nullptr) return g_base->allocate(bytes);
-    c10::DataPtr block = g_base->allocate(bytes);
-    void* memory = tape->spare_headers;
-    if (memory != nullptr) {
-      tape->spare_headers = static_cast<BufferHeader*>(memory)->data;
-    } else if ((memory = std::malloc(sizeof(BufferHeader))) == nullptr) {
-      return block;
+    const size_t size_class = SizeClass(bytes);
+    // A memory profile of the program must see each of its allocations.
+    const bool pooled = size_class < agent::kSpareClasses && !c10::memoryProfilingEnabled();
+    void* block = pooled ? TakeSpare(tape, size_class) : nullptr;
+    if (block == nullptr) {
+      block = g_base->allocate(kFront + (pooled ? size_class * kGranule : bytes)).release_context();
     }
-    const c10::Device device = block.device();
-    auto* header = new (memory) BufferHeader{};
-    header->data = block.release_context();
-    header->buffer_id = tape->NextBufferId();
+    auto* header = new (block) BufferHeader{};
+    header->data = static_cast<char*>(block) + kFront;
     header->bytes = bytes;
+    header->buffer_id = tape->NextBufferId();
     header->process = tape->process;
+    header->pooled = pooled ? 1 : 0;
     RecordBirth(tape, *header);
-    return {header->data, header, &Release, device};
+    // Context and data are the same pointer, as the framework's raw interface asks for.
+    return {header->data, header->data, &Release, c10::Device(c10::DeviceType::CPU)};
   }
+  c10::DeleterFnPtr raw_deleter() const override { return &Release; }
 #if ACLTAPE_ALLOCATOR_HAS_COPY
   void copy_data(void* to, const void* from, size_t bytes) const override {
     std::memcpy(to, from, bytes);
@@ -84,11 +115,9 @@ void RecordDeath(agent::Tape* tape, const BufferHeader& header) {
   tape->End(total);
 }
 
-void FreeSpareHeaders(agent::Tape* tape) {
-  while (tape->spare_headers != nullptr) {
-    auto* header = static_cast<BufferHeader*>(tape->spare_headers);
-    tape->spare_headers = header->data;
-    std::free(header);
+void FreeSpareBlocks(agent::Tape* tape) {
+  for (size_t size_class = 0; size_class < agent::kSpareClasses; ++size_class) {
+    while (void* block = TakeSpare(tape, size_class)) g_base_deleter(block);
   }
 }
 
@@ -104,7 +133,7 @@ bool InstallAllocator() {
 BufferHeader* HeaderOf(const c10::StorageImpl* storage) {
   const c10::DataPtr& data = storage->data_ptr();
   if (__builtin_expect(data.get_deleter() == &Release, 1)) {
-    return static_cast<BufferHeader*>(data.get_context());
+    return data.get() == nullptr ? nullptr : HeaderBefore(data.get_context());
   }
   if (data.get() == nullptr || data.device().type() != c10::DeviceType::CPU) return nullptr;
   return AdoptForeign(storage);

@@ -1,7 +1,6 @@
-// Buffer identity. The plug-in puts an allocator before the framework's host allocator: the context
-// of each block's data pointer is a header that carries a buffer id for the life of the block. So a
+// Buffer identity. The plug-in puts an allocator before the framework's host allocator: each block
+// gets a header of one cache line in front that carries a buffer id for the life of the block. So a
 // tensor's buffer is known first-hand, in constant time, and a reused address is another buffer.
-// The blocks themselves come from the framework's allocator with the sizes the program asked for.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -20,24 +19,26 @@ enum BufferState : uint32_t {
   kHasDigest = 2,     // `digest` is that of the content at `verified_call`
 };
 
-struct BufferHeader {
+struct alignas(64) BufferHeader {
   void* data;
   uint64_t buffer_id;
   uint64_t bytes;
   std::atomic<uint32_t> state;
   uint32_t process;        // agent::Tape::process of the allocation
-  uint32_t foreign;        // 1: not from the framework's allocator
+  uint32_t foreign : 1;    // not from the allocator of the framework
+  uint32_t pooled : 1;     // the block is as large as its size class
   uint64_t digest;         // XXH3-64 of the whole content
   uint64_t sample;         // XXH3-64 of the sampled cache lines
   uint64_t sampled_reads;  // reads checked by sample alone since the last full check
 };
+static_assert(sizeof(BufferHeader) == 64);
 
 // Write the birth and the death of a buffer to the thread's ring.
 void RecordBirth(agent::Tape* tape, const BufferHeader& header);
 void RecordDeath(agent::Tape* tape, const BufferHeader& header);
 
-// Frees the headers that a thread keeps for its next allocations.
-void FreeSpareHeaders(agent::Tape* tape);
+// Frees the blocks that a thread keeps for its next allocations.
+void FreeSpareBlocks(agent::Tape* tape);
 
 // Installs the allocator; false when the framework's allocator does not allow it.
 bool InstallAllocator();

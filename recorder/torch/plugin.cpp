@@ -21,7 +21,7 @@ __attribute__((tls_model("initial-exec"))) thread_local ThreadState* t_state = n
 struct Owner {
   std::unique_ptr<ThreadState> state;
   ~Owner() {
-    if (state != nullptr) FreeSpareHeaders(state->tape);
+    if (state != nullptr) FreeSpareBlocks(state->tape);
     t_state = nullptr;
   }
 };
