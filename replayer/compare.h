@@ -35,7 +35,8 @@ struct Estimate {
   int64_t samples = 0;
 };
 
-struct Execution {
+// Times per step of one way of executing.
+struct ExecutionTimes {
   Estimate host_ns;     // per step, waits for the device excluded
   Estimate wait_ns;     // per step, host waits for the device inside the step (host reads)
   Estimate device_ns;   // per step
@@ -54,8 +55,8 @@ struct CompareReport {
   int64_t regions_per_step = 0;  // graphs executed per step
   Estimate recorded_span_ns;     // the recorded program: first call's begin to last call's end
   Estimate recorded_leaves_ns;   // the recorded program: sum of its leaves
-  Execution eager;
-  Execution captured;
+  ExecutionTimes eager;
+  ExecutionTimes captured;
   Estimate host_ratio;  // eager host time / captured host time, per pass
   Estimate latency_ratio;
   double capture_ns = 0;  // capture begin to end of all regions, warm-up not included

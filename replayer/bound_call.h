@@ -1,0 +1,88 @@
+// One aclnn call with its arguments bound to device addresses: what eager execution launches and
+// what a capture stores.
+//
+// Run does per call what an eager framework does: it makes the descriptors, asks for the workspace
+// size, launches, and destroys the descriptors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "acl/invoke/operator_table.h"
+#include "analyzer/lowering/lowering.h"
+#include "replayer/device.h"
+
+namespace acltape::replayer {
+
+// The device cannot run an operator with these arguments. The text says why.
+class UnsupportedOperator : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The address of the first element of a tensor.
+using AddressOf = std::function<uint8_t*(const analyzer::LoweredTensor&)>;
+
+// Workspace of the calls of one stream. They run one after the other, so one block serves all;
+// captured graphs keep its address, so it must not grow after a capture (see Freeze).
+class Workspace {
+ public:
+  explicit Workspace(Device& device) : device_(device) {}
+  // At least `bytes`; the block before it, if any, is freed after the stream has drained.
+  void* Reserve(uint64_t bytes);
+  // From now on Reserve throws Error instead of growing.
+  void Freeze(bool frozen) { frozen_ = frozen; }
+  uint64_t bytes() const { return block_.bytes(); }
+
+ private:
+  Device& device_;
+  Block block_;
+  bool frozen_ = false;
+};
+
+class BoundCall {
+ public:
+  // Throws UnsupportedOperator when the library lacks the operator or an argument does not fit its
+  // signature.
+  BoundCall(const Device& device, const analyzer::Invocation& invocation,
+            const AddressOf& address_of);
+
+  // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails.
+  void Run(const Device& device, Workspace& workspace) const;
+
+  const acl::OperatorInfo& info() const { return *info_; }
+
+ private:
+  struct Tensor {
+    bool present = false;
+    aclDataType dtype = ACL_FLOAT;
+    std::vector<int64_t> shape;
+    std::vector<int64_t> strides;
+    int64_t storage_elements = 0;
+    uint8_t* address = nullptr;
+  };
+  struct Argument {
+    acl::ArgKind kind = acl::ArgKind::kInt64;
+    bool absent = false;  // passed as null
+    std::vector<Tensor> tensors;
+    acl::ArgValue plain{};  // numbers
+    aclDataType scalar_type = ACL_INT64;
+    std::string text;
+    std::vector<int64_t> integers;
+    std::vector<float> floats;
+    std::vector<uint8_t> flags;
+  };
+  class Objects;
+
+  Argument Convert(const acl::ArgInfo& info, const analyzer::LoweredValue& value,
+                   const AddressOf& address_of) const;
+
+  const acl::OperatorInfo* info_ = nullptr;
+  acl::OperatorFunctions functions_;
+  std::vector<Argument> arguments_;
+};
+
+}  // namespace acltape::replayer

@@ -1,0 +1,336 @@
+#include "replayer/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "replayer/eager.h"
+#include "replayer/memory_plan.h"
+#include "replayer/session.h"
+#include "replayer/statistics.h"
+#include "replayer/step_graph.h"
+#include "storage/results.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::StepMatch;
+using analyzer::StepRange;
+
+// Times of one step in one pass, in nanoseconds.
+struct StepTime {
+  double host = 0;
+  double wait = 0;
+  double device = 0;
+  double latency = 0;
+};
+
+// Samples of one execution over all passes; `pass_*` sum the steps of one pass.
+struct Samples {
+  std::vector<double> host, wait, device, latency;
+  std::vector<double> pass_host, pass_latency;
+};
+
+class Timer {
+ public:
+  Timer(const storage::Reader& trace, const CompareOptions& options, storage::Results* results)
+      : options_(options),
+        results_(results),
+        session_(trace, options.data, options.device_lib, options.seed, results) {}
+
+  CompareReport Run() {
+    const std::optional<Note> refusal = session_.CaptureRefusal();
+    session_.WithLowering([&](Execution& execution) {
+      report_ = CompareReport();
+      report_.device = session_.device().description();
+      report_.repetitions = options_.repetitions;
+      report_.warmup = options_.warmup;
+      report_.steps = static_cast<int64_t>(session_.program().steps.size());
+      report_.notes = session_.lowered().notes;
+      if (refusal) {
+        report_.refusal = refusal->message;
+        report_.notes.push_back(*refusal);
+      }
+      Measure(execution, !refusal.has_value());
+    });
+    WriteNotes(report_.notes, results_);
+    if (results_ != nullptr) results_->Commit();
+    return std::move(report_);
+  }
+
+ private:
+  // The steps to time: those of the largest class; of a program that cannot be captured, all steps
+  // but the first.
+  std::vector<int64_t> SteadySteps(bool capturable) const {
+    std::vector<int64_t> steps;
+    if (capturable) {
+      for (const StepMatch& match : session_.classes().Largest().matches) {
+        steps.push_back(match.step);
+      }
+      return steps;
+    }
+    const auto count = static_cast<int64_t>(session_.program().steps.size());
+    for (int64_t s = count > 1 ? 1 : 0; s < count; ++s) steps.push_back(s);
+    return steps;
+  }
+
+  // Buffers that the steady steps find ready stay in place for all passes.
+  std::vector<HomeMemory::Need> PinnedNeeds(const std::vector<int64_t>& steps) const {
+    const analyzer::Program& program = session_.program();
+    std::vector<HomeMemory::Need> needs = EagerNeeds(program);
+    if (steps.empty()) return needs;
+    const int64_t first = program.steps[steps.front()].first_leaf;
+    const auto last = static_cast<int64_t>(program.leaves.size());
+    for (HomeMemory::Need& need : needs) {
+      const int64_t step = program.leaves[need.first_leaf].step;
+      const int64_t last_step = program.leaves[need.last_leaf].step;
+      if (need.first_leaf < first && need.last_leaf >= first) need.last_leaf = last;
+      // What is used across steps, or by copies at the ends of a step, lives for whole steps.
+      if (step >= 0) {
+        const bool across = step != last_step;
+        if (across) need.first_leaf = program.steps[step].first_leaf;
+      }
+      if (last_step >= 0 && step != last_step) {
+        need.last_leaf = std::max(need.last_leaf, program.steps[last_step].end_leaf);
+      }
+    }
+    return needs;
+  }
+
+  void Measure(Execution& execution, bool capturable) {
+    const analyzer::Program& program = session_.program();
+    const std::vector<int64_t> steps = SteadySteps(capturable);
+    DescribeRecorded(steps);
+    if (steps.empty()) return;
+    const HomeMemory homes(session_.device(), program, PinnedNeeds(steps));
+    EagerExecution eager(execution, homes);
+    std::unique_ptr<StepGraph> graph;
+    if (capturable) {
+      graph = std::make_unique<StepGraph>(execution, homes, session_.classes().Largest(),
+                                          /*keep_outputs=*/false);
+    }
+    // Up to the first steady step everything runs once, as recorded.
+    const int64_t first = program.steps[steps.front()].first_leaf;
+    eager.Bind(0, first);
+    eager.Run(0, first, nullptr, nullptr);
+    for (const int64_t step : steps) {
+      eager.Bind(program.steps[step].first_leaf, program.steps[step].end_leaf);
+      eager.Preload(program.steps[step].first_leaf, program.steps[step].end_leaf);
+    }
+    const StateBackup state(session_.device(), program, homes, steps);
+    state.Save();
+    session_.device().Synchronize();
+    if (graph) {
+      graph->Preload();
+      graph->WarmUpAndCapture(0);
+      report_.capture_ns = static_cast<double>(graph->capture_ns());
+      report_.regions_per_step = graph->graph_count();
+      CaptureReport capture;
+      graph->Describe(capture);
+      report_.copies_per_step = capture.copies_per_step;
+      report_.copy_bytes_per_step = capture.copy_bytes_per_step;
+    }
+    Passes(eager, graph.get(), steps, state);
+  }
+
+  // State that steady steps change in place, saved once and put back before each pass.
+  class StateBackup {
+   public:
+    StateBackup(Device& device, const analyzer::Program& program, const HomeMemory& homes,
+                const std::vector<int64_t>& steps)
+        : device_(device) {
+      const int64_t first = program.steps[steps.front()].first_leaf;
+      int64_t bytes = 0;
+      for (const auto& [id, use] : program.buffers) {
+        const bool written = std::any_of(
+            use.accesses.begin(), use.accesses.end(),
+            [&](const analyzer::Access& access) { return access.write && access.leaf >= first; });
+        if (use.first_leaf >= first || !written || homes.Find(id) == nullptr) continue;
+        copies_.push_back({nullptr, homes.Find(id), static_cast<size_t>(use.bytes)});
+        bytes += AlignUp(use.bytes);
+      }
+      block_ = Block(device, Block::Kind::kDevice, bytes);
+      uint8_t* next = block_.data();
+      for (DeviceCopy& copy : copies_) {
+        copy.to = next;
+        next += AlignUp(static_cast<int64_t>(copy.bytes));
+      }
+    }
+    void Save() const {
+      for (const DeviceCopy& copy : copies_) device_.Copy(copy.to, copy.from, copy.bytes);
+    }
+    void Restore() const {
+      for (const DeviceCopy& copy : copies_) {
+        device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
+      }
+    }
+
+   private:
+    Device& device_;
+    std::vector<DeviceCopy> copies_;
+    Block block_;
+  };
+
+  void Passes(EagerExecution& eager, StepGraph* graph, const std::vector<int64_t>& steps,
+              const StateBackup& state) {
+    OpenRuns(graph != nullptr);
+    Samples eager_samples;
+    Samples captured_samples;
+    const int64_t total = options_.warmup + options_.repetitions;
+    for (int64_t pass = 0; pass < total; ++pass) {
+      const bool timed = pass >= options_.warmup;
+      const int64_t repetition = pass - options_.warmup;
+      OnePass(steps, state, timed ? &eager_samples : nullptr, report_.eager_run_id, repetition,
+              [&](size_t s, WaitClock* clock) {
+                const StepRange& range = session_.program().steps[steps[s]];
+                eager.Run(range.first_leaf, range.end_leaf, nullptr, clock);
+              });
+      if (graph != nullptr) {
+        OnePass(steps, state, timed ? &captured_samples : nullptr, report_.captured_run_id,
+                repetition, [&](size_t s, WaitClock* clock) { graph->Execute(s, nullptr, clock); });
+      }
+      if (options_.progress) options_.progress(pass + 1, total);
+    }
+    report_.eager = Summarise(eager_samples);
+    if (graph != nullptr) {
+      report_.captured = Summarise(captured_samples);
+      report_.host_ratio = Ratio(eager_samples.pass_host, captured_samples.pass_host);
+      report_.latency_ratio = Ratio(eager_samples.pass_latency, captured_samples.pass_latency);
+      const double saved = report_.eager.host_ns.median - report_.captured.host_ns.median;
+      if (saved > 0) {
+        report_.break_even_steps = static_cast<int64_t>(std::ceil(report_.capture_ns / saved));
+      }
+    }
+    if (results_ != nullptr) {
+      results_->FinishRun(report_.eager_run_id, 0);
+      if (graph != nullptr) results_->FinishRun(report_.captured_run_id, 0);
+    }
+  }
+
+  template <typename RunStep>
+  void OnePass(const std::vector<int64_t>& steps, const StateBackup& state, Samples* samples,
+               int64_t run_id, int64_t repetition, const RunStep& run_step) {
+    Device& device = session_.device();
+    state.Restore();
+    device.Synchronize();
+    double pass_host = 0;
+    double pass_latency = 0;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      Event begin(device);
+      Event end(device);
+      WaitClock clock;
+      const int64_t t0 = NowNs();
+      begin.Record();
+      run_step(s, &clock);
+      end.Record();
+      const int64_t t1 = NowNs();
+      device.Synchronize();
+      const int64_t t2 = NowNs();
+      StepTime time;
+      time.wait = static_cast<double>(clock.waited_ns);
+      time.host = static_cast<double>(t1 - t0) - time.wait;
+      time.device = end.NanosecondsSince(begin);
+      time.latency = static_cast<double>(t2 - t0);
+      pass_host += time.host;
+      pass_latency += time.latency;
+      if (samples == nullptr) continue;
+      samples->host.push_back(time.host);
+      samples->wait.push_back(time.wait);
+      samples->device.push_back(time.device);
+      samples->latency.push_back(time.latency);
+      WriteSample(run_id, repetition, session_.program().steps[steps[s]].step, time);
+    }
+    if (samples == nullptr) return;
+    samples->pass_host.push_back(pass_host);
+    samples->pass_latency.push_back(pass_latency);
+  }
+
+  ExecutionTimes Summarise(const Samples& samples) const {
+    ExecutionTimes times;
+    times.host_ns = MedianOf(samples.host, options_.confidence);
+    times.wait_ns = MedianOf(samples.wait, options_.confidence);
+    times.device_ns = MedianOf(samples.device, options_.confidence);
+    times.latency_ns = MedianOf(samples.latency, options_.confidence);
+    if (report_.leaves_per_step > 0) {
+      times.host_ns_per_leaf = times.host_ns.median / static_cast<double>(report_.leaves_per_step);
+    }
+    return times;
+  }
+
+  Estimate Ratio(const std::vector<double>& above, const std::vector<double>& below) const {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < above.size() && i < below.size(); ++i) {
+      if (below[i] > 0) ratios.push_back(above[i] / below[i]);
+    }
+    return MedianOf(ratios, options_.confidence);
+  }
+
+  void DescribeRecorded(const std::vector<int64_t>& steps) {
+    const analyzer::Program& program = session_.program();
+    std::vector<double> spans;
+    std::vector<double> sums;
+    for (const int64_t step : steps) {
+      const StepRange& range = program.steps[step];
+      double sum = 0;
+      int64_t begin = 0;
+      int64_t end = 0;
+      for (int64_t i = range.first_leaf; i < range.end_leaf; ++i) {
+        const storage::Call& call = program.leaves[i].call;
+        sum += static_cast<double>(call.end_ns - call.begin_ns);
+        begin = i == range.first_leaf ? call.begin_ns : std::min(begin, call.begin_ns);
+        end = std::max(end, call.end_ns);
+      }
+      spans.push_back(static_cast<double>(end - begin));
+      sums.push_back(sum);
+    }
+    report_.recorded_span_ns = MedianOf(spans, options_.confidence);
+    report_.recorded_leaves_ns = MedianOf(sums, options_.confidence);
+    report_.steady_steps = static_cast<int64_t>(steps.size());
+    if (steps.empty()) return;
+    const StepRange& first = program.steps[steps.front()];
+    report_.leaves_per_step = first.end_leaf - first.first_leaf;
+    for (int64_t i = first.first_leaf; i < first.end_leaf; ++i) {
+      report_.device_calls_per_step +=
+          static_cast<int64_t>(session_.lowered().lowerings[i].invocations.size());
+    }
+  }
+
+  void OpenRuns(bool captured) {
+    if (results_ == nullptr) return;
+    storage::Run run;
+    run.device = report_.device;
+    run.options = nlohmann::json{{"purpose", "timing"},
+                                 {"repetitions", options_.repetitions},
+                                 {"warmup", options_.warmup}}
+                      .dump();
+    run.mode = "eager";
+    report_.eager_run_id = results_->AddRun(run);
+    run.mode = "captured";
+    if (captured) report_.captured_run_id = results_->AddRun(run);
+  }
+
+  void WriteSample(int64_t run_id, int64_t repetition, int64_t step, const StepTime& time) {
+    if (results_ == nullptr) return;
+    storage::Sample sample;
+    sample.run_id = run_id;
+    sample.repetition = repetition;
+    sample.step = step;
+    sample.host_ns = static_cast<int64_t>(time.host);
+    sample.device_ns = static_cast<int64_t>(time.device);
+    results_->AddSample(sample);
+  }
+
+  const CompareOptions& options_;
+  storage::Results* results_;
+  Session session_;
+  CompareReport report_;
+};
+
+}  // namespace
+
+CompareReport Compare(const storage::Reader& trace, const CompareOptions& options,
+                      storage::Results* results) {
+  return Timer(trace, options, results).Run();
+}
+
+}  // namespace acltape::replayer

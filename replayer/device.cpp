@@ -1,0 +1,144 @@
+#include "replayer/device.h"
+
+#include <cstdlib>
+#include <utility>
+
+namespace acltape::replayer {
+namespace {
+
+constexpr int kRepeatedInit = 100002;  // ACL_ERROR_REPEAT_INITIALIZE
+
+std::unique_ptr<acl::Library> OpenLibrary(const std::string& path) {
+  acl::LibraryOptions options;
+  options.path = path;
+  try {
+    auto library = std::make_unique<acl::Library>(options);
+    library->Require({"aclInit", "aclrtSetDevice", "aclrtResetDevice", "aclrtCreateStream",
+                      "aclrtDestroyStream", "aclrtSynchronizeStream", "aclrtMalloc", "aclrtFree",
+                      "aclrtMallocHost", "aclrtFreeHost", "aclrtMemcpyAsync", "aclCreateTensor",
+                      "aclDestroyTensor", "aclCreateScalar", "aclDestroyScalar"});
+    return library;
+  } catch (const acl::LoadError& cause) {
+    throw Error(ErrorKind::kDevice, cause.what());
+  }
+}
+
+}  // namespace
+
+Block::Block(Device& device, Kind kind, size_t bytes)
+    : device_(&device), kind_(kind), bytes_(bytes) {
+  if (bytes == 0) return;
+  void* address = nullptr;
+  if (kind == Kind::kDevice) {
+    const std::string call = "aclrtMalloc of " + std::to_string(bytes) + " bytes";
+    device.Check(device.api().aclrtMalloc(&address, bytes, ACL_MEM_MALLOC_HUGE_FIRST),
+                 call.c_str());
+  } else {
+    const std::string call = "aclrtMallocHost of " + std::to_string(bytes) + " bytes";
+    device.Check(device.api().aclrtMallocHost(&address, bytes), call.c_str());
+  }
+  data_ = static_cast<uint8_t*>(address);
+}
+
+Block::~Block() {
+  if (data_ == nullptr) return;
+  if (kind_ == Kind::kDevice) {
+    device_->api().aclrtFree(data_);
+  } else {
+    device_->api().aclrtFreeHost(data_);
+  }
+}
+
+Block& Block::operator=(Block&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(kind_, other.kind_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Event::Event(Device& device) : device_(device) {
+  // 0x1 lets streams wait for it, 0x8 gives it a time stamp (rules EVT-03, EVT-14).
+  constexpr uint32_t kFlags = 0x1 | 0x8;
+  device.Check(device.api().aclrtCreateEventExWithFlag(&event_, kFlags),
+               "aclrtCreateEventExWithFlag");
+}
+
+Event::~Event() {
+  if (event_ != nullptr) device_.api().aclrtDestroyEvent(event_);
+}
+
+void Event::Record() {
+  device_.Check(device_.api().aclrtRecordEvent(event_, device_.stream()), "aclrtRecordEvent");
+}
+
+void Event::Wait() {
+  device_.Check(device_.api().aclrtSynchronizeEvent(event_), "aclrtSynchronizeEvent");
+}
+
+double Event::NanosecondsSince(const Event& earlier) const {
+  float milliseconds = 0;
+  device_.Check(device_.api().aclrtEventElapsedTime(&milliseconds, earlier.event_, event_),
+                "aclrtEventElapsedTime");
+  return static_cast<double>(milliseconds) * 1e6;
+}
+
+Device::Device(const std::string& library) : library_(OpenLibrary(library)) {
+  const int code = api().aclInit(nullptr);
+  if (code != kRepeatedInit) Check(code, "aclInit");
+  Check(api().aclrtSetDevice(0), "aclrtSetDevice");
+  Check(api().aclrtCreateStream(&stream_), "aclrtCreateStream");
+}
+
+Device::~Device() {
+  if (stream_ != nullptr) {
+    api().aclrtSynchronizeStream(stream_);
+    api().aclrtDestroyStream(stream_);
+  }
+  api().aclrtResetDevice(0);
+}
+
+std::string Device::description() const {
+  const char* soc = api().aclrtGetSocName == nullptr ? nullptr : api().aclrtGetSocName();
+  return library_->description() + (soc == nullptr ? "" : std::string(", ") + soc);
+}
+
+void Device::Check(int code, const char* call) const {
+  if (code == 0) return;
+  std::string sentence = std::string(call) + " failed with code " + std::to_string(code);
+  const char* message = api().aclGetRecentErrMsg == nullptr ? nullptr : api().aclGetRecentErrMsg();
+  if (message != nullptr && *message != '\0') sentence += ": " + std::string(message);
+  throw Error(ErrorKind::kDevice, sentence);
+}
+
+void Device::Upload(void* device, const void* pinned, size_t bytes) const {
+  if (bytes == 0) return;
+  Check(api().aclrtMemcpyAsync(device, bytes, pinned, bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream_),
+        "aclrtMemcpyAsync to the device");
+}
+
+void Device::Download(void* pinned, const void* device, size_t bytes) const {
+  if (bytes == 0) return;
+  Check(api().aclrtMemcpyAsync(pinned, bytes, device, bytes, ACL_MEMCPY_DEVICE_TO_HOST, stream_),
+        "aclrtMemcpyAsync to the host");
+}
+
+void Device::Copy(void* to, const void* from, size_t bytes) const {
+  if (bytes == 0 || to == from) return;
+  Check(api().aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
+        "aclrtMemcpyAsync on the device");
+}
+
+void Device::Synchronize() const {
+  Check(api().aclrtSynchronizeStream(stream_), "aclrtSynchronizeStream");
+}
+
+void AdoptRecordedThreads(const storage::Reader& trace) {
+  const std::string threads = trace.Meta("torch_threads");
+  if (threads.empty()) return;
+  constexpr int kKeep = 0;  // do not overwrite what the user set
+  setenv("OMP_NUM_THREADS", threads.c_str(), kKeep);
+  setenv("ACLTAPE_SOFT_THREADS", threads.c_str(), kKeep);
+}
+
+}  // namespace acltape::replayer

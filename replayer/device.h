@@ -1,0 +1,91 @@
+// One device opened through the public ACL interface: the library, device 0, one non-default
+// stream, and memory with an owner. Everything the replayer does on a device goes through here.
+//
+// Every failing call becomes an Error of kind kDevice that names the call, its code and the
+// device's own message.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "acl/loader/library.h"
+#include "storage/error.h"
+#include "storage/reader.h"
+
+namespace acltape::replayer {
+
+class Device;
+
+// Device memory, or pinned host memory, freed by its destructor.
+class Block {
+ public:
+  enum class Kind { kDevice, kPinned };
+  Block() = default;
+  Block(Device& device, Kind kind, size_t bytes);
+  ~Block();
+  Block(Block&& other) noexcept { *this = std::move(other); }
+  Block& operator=(Block&& other) noexcept;
+
+  uint8_t* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Device* device_ = nullptr;
+  Kind kind_ = Kind::kDevice;
+  uint8_t* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// An event that can be timed and waited for.
+class Event {
+ public:
+  explicit Event(Device& device);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void Record();
+  // Both must have been reached.
+  double NanosecondsSince(const Event& earlier) const;
+  void Wait();
+
+ private:
+  Device& device_;
+  aclrtEvent event_ = nullptr;
+};
+
+class Device {
+ public:
+  // `library` is a folder, a file, or empty for the soft device.
+  explicit Device(const std::string& library);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const acl::Library& library() const { return *library_; }
+  const acl::Api& api() const { return library_->api(); }
+  aclrtStream stream() const { return stream_; }
+  std::string description() const;
+
+  // Throws unless `code` is 0. `call` names the interface function.
+  void Check(int code, const char* call) const;
+
+  // Asynchronous copies on the stream. Host memory must be pinned.
+  void Upload(void* device, const void* pinned, size_t bytes) const;
+  void Download(void* pinned, const void* device, size_t bytes) const;
+  void Copy(void* to, const void* from, size_t bytes) const;
+  // Waits for the stream.
+  void Synchronize() const;
+
+ private:
+  std::unique_ptr<acl::Library> library_;
+  aclrtStream stream_ = nullptr;
+};
+
+// Gives a device that computes on the CPU as many threads as the recorded process had, so that sums
+// are split alike. Only variables that the user has not set are set; call it before the first
+// Device of the process.
+void AdoptRecordedThreads(const storage::Reader& trace);
+
+}  // namespace acltape::replayer

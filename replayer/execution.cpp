@@ -1,0 +1,153 @@
+#include "replayer/execution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "replayer/difference.h"
+#include "replayer/memory_plan.h"
+
+namespace acltape::replayer {
+namespace {
+
+constexpr size_t kRingBytes = size_t{16} << 20;
+
+}  // namespace
+
+HomeMemory::HomeMemory(Device& device, const analyzer::Program& program,
+                       const std::vector<Need>& needs) {
+  std::vector<Life> lives;
+  for (const Need& need : needs) {
+    Life life;
+    life.buffer_id = need.buffer_id;
+    life.bytes = program.buffers.at(need.buffer_id).bytes;
+    life.first = need.first_leaf;
+    life.last = need.last_leaf;
+    lives.push_back(life);
+  }
+  arena_ = Block(device, Block::Kind::kDevice, PlanMemory(lives));
+  for (const Life& life : lives) addresses_[life.buffer_id] = arena_.data() + life.offset;
+}
+
+uint8_t* HomeMemory::Find(int64_t buffer_id) const {
+  const auto found = addresses_.find(buffer_id);
+  return found == addresses_.end() ? nullptr : found->second;
+}
+
+Uploader::Uploader(Device& device)
+    : device_(device), ring_(device, Block::Kind::kPinned, kRingBytes) {}
+
+uint8_t* Uploader::Reserve(size_t bytes) {
+  if (used_ + bytes > ring_.bytes()) {
+    device_.Synchronize();  // every earlier upload has been read
+    used_ = 0;
+    if (bytes > ring_.bytes()) {
+      ring_ = Block();
+      ring_ = Block(device_, Block::Kind::kPinned, bytes);
+    }
+  }
+  uint8_t* piece = ring_.data() + used_;
+  used_ += AlignUp(static_cast<int64_t>(bytes));
+  return piece;
+}
+
+void Uploader::Upload(uint8_t* device, const uint8_t* values, size_t bytes) {
+  if (bytes == 0) return;
+  uint8_t* piece = Reserve(bytes);
+  std::memcpy(piece, values, bytes);
+  device_.Upload(device, piece, bytes);
+}
+
+Execution::Execution(Device& device, const LoweredProgram& lowered, Contents& contents)
+    : device_(device),
+      lowered_(lowered),
+      contents_(contents),
+      workspace_(device),
+      uploader_(device),
+      temporaries_(device, Block::Kind::kDevice,
+                   std::max<int64_t>(lowered.temporary_bytes, kDeviceAlignment)),
+      nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
+
+BoundLeaf Execution::Bind(int64_t leaf, const Place& place) {
+  BoundLeaf bound;
+  bound.leaf = leaf;
+  const auto address = [&](const analyzer::TensorUse& use) -> uint8_t* {
+    return use.layout->ElementCount() == 0 ? nothing_.data()
+                                           : place(use.tensor.buffer_id, *use.layout);
+  };
+  for (const analyzer::TensorUse& use : program().uses[leaf].reads) {
+    bound.reads.push_back(address(use));
+  }
+  for (const analyzer::TensorUse& use : program().uses[leaf].writes) {
+    bound.writes.push_back(address(use));
+  }
+  const analyzer::Lowering& lowering = lowered_.lowerings[leaf];
+  std::vector<uint8_t*> temporaries;
+  uint8_t* next = temporaries_.data();
+  for (const int64_t bytes : lowering.temporaries) {
+    temporaries.push_back(next);
+    next += AlignUp(bytes);
+  }
+  const AddressOf address_of = [&](const analyzer::LoweredTensor& tensor) -> uint8_t* {
+    if (tensor.layout.ElementCount() == 0) return nothing_.data();
+    if (tensor.temporary >= 0) return temporaries[tensor.temporary] + tensor.layout.byte_offset;
+    return place(tensor.buffer_id, tensor.layout);
+  };
+  try {
+    for (const analyzer::Invocation& invocation : lowering.invocations) {
+      bound.calls.emplace_back(device_, invocation, address_of);
+    }
+  } catch (const UnsupportedOperator& cause) {
+    throw LeafRefused(program().leaves[leaf].Name(), cause.what());
+  }
+  return bound;
+}
+
+void Execution::Launch(const BoundLeaf& bound, Workspace& workspace) {
+  try {
+    for (const BoundCall& call : bound.calls) call.Run(device_, workspace);
+  } catch (const UnsupportedOperator& cause) {
+    throw LeafRefused(program().leaves[bound.leaf].Name(), cause.what());
+  }
+}
+
+void Execution::PutResults(const BoundLeaf& bound, int64_t data_leaf) {
+  for (size_t w = 0; w < bound.writes.size(); ++w) PutResult(bound, data_leaf, w);
+}
+
+void Execution::PutResult(const BoundLeaf& bound, int64_t data_leaf, size_t write) {
+  const analyzer::Leaf& leaf = program().leaves[data_leaf];
+  const analyzer::TensorUse& use = program().uses[data_leaf].writes[write];
+  const storage::Layout& layout = *use.layout;
+  if (layout.ElementCount() == 0) return;
+  const Bytes packed = contents_.GetResult(leaf, use);
+  if (packed == nullptr) {
+    throw Error(ErrorKind::kTrace, program().Describe(data_leaf) +
+                                       " needs its recorded results, which the trace does not "
+                                       "hold; record with --payload all");
+  }
+  const storage::Snapshot* snapshot = analyzer::RecordedResult(leaf, use);
+  const bool address_order = snapshot != nullptr ? snapshot->packing == 0 : layout.IsDense();
+  if (address_order) {
+    uploader_.Upload(bound.writes[write], packed->data(), packed->size());
+  } else {
+    PutStrided(layout, *packed, bound.writes[write]);
+  }
+}
+
+// Bytes between the elements of a strided view belong to other tensors and must stay.
+void Execution::PutStrided(const storage::Layout& layout, const std::vector<uint8_t>& packed,
+                           uint8_t* address) {
+  const size_t span = layout.EndByte() - layout.FirstByte();
+  uint8_t* piece = uploader_.Reserve(span);
+  device_.Download(piece, address, span);
+  device_.Synchronize();
+  UnpackRowMajor(layout, packed.data(), piece);
+  device_.Upload(address, piece, span);
+}
+
+void Execution::Put(const Feed& feed, uint8_t* address) {
+  const Bytes bytes = contents_.Get(feed);
+  uploader_.Upload(address, bytes->data(), bytes->size());
+}
+
+}  // namespace acltape::replayer

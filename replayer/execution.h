@@ -1,0 +1,109 @@
+// Runs leaves at fixed device addresses: the common part of eager and captured execution.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "replayer/bound_call.h"
+#include "replayer/contents.h"
+#include "replayer/device.h"
+#include "replayer/lowered_program.h"
+#include "replayer/verifier.h"
+
+namespace acltape::replayer {
+
+// A leaf with device addresses: its calls, and element 0 of each tensor it reads and writes, in the
+// order of LeafUses.
+struct BoundLeaf {
+  int64_t leaf = -1;
+  std::vector<BoundCall> calls;
+  std::vector<uint8_t*> reads;
+  std::vector<uint8_t*> writes;
+};
+
+// Where the buffers of a program lie on the device while eager leaves run: one planned arena, in
+// which buffers whose lives do not overlap share memory.
+class HomeMemory {
+ public:
+  struct Need {
+    int64_t buffer_id = 0;
+    int64_t first_leaf = 0;
+    int64_t last_leaf = 0;
+  };
+  HomeMemory(Device& device, const analyzer::Program& program, const std::vector<Need>& needs);
+  // Null when the buffer has no home.
+  uint8_t* Find(int64_t buffer_id) const;
+  int64_t bytes() const { return static_cast<int64_t>(arena_.bytes()); }
+
+ private:
+  Block arena_;
+  std::unordered_map<int64_t, uint8_t*> addresses_;
+};
+
+// Copies host values into device memory in stream order through a pinned ring.
+class Uploader {
+ public:
+  explicit Uploader(Device& device);
+  // A piece of pinned memory whose content may be written now and uploaded later. Waits for the
+  // stream when the ring is full.
+  uint8_t* Reserve(size_t bytes);
+  // Copies `bytes` of `values` to `device`.
+  void Upload(uint8_t* device, const uint8_t* values, size_t bytes);
+
+ private:
+  Device& device_;
+  Block ring_;
+  size_t used_ = 0;
+};
+
+class Execution {
+ public:
+  Execution(Device& device, const LoweredProgram& lowered, Contents& contents);
+
+  // Addresses of buffers: element 0 of `layout` in the buffer.
+  using Place = std::function<uint8_t*(int64_t buffer_id, const storage::Layout& layout)>;
+  // Throws UnsupportedOperator for a leaf that the device cannot run; the text names the operator.
+  BoundLeaf Bind(int64_t leaf, const Place& place);
+
+  // Launches the calls of a kernel leaf. Throws LeafRefused when the device refuses one.
+  void Launch(const BoundLeaf& bound) { Launch(bound, workspace_); }
+  void Launch(const BoundLeaf& bound, Workspace& workspace);
+  // Writes the recorded results of `data_leaf` where `bound` writes.
+  void PutResults(const BoundLeaf& bound, int64_t data_leaf);
+  // One of them.
+  void PutResult(const BoundLeaf& bound, int64_t data_leaf, size_t write);
+  // Puts the content of a feed at `address`, the start of its buffer.
+  void Put(const Feed& feed, uint8_t* address);
+
+  Device& device() { return device_; }
+  Uploader& uploader() { return uploader_; }
+  const LoweredProgram& lowered() const { return lowered_; }
+  const analyzer::Program& program() const { return *lowered_.program; }
+  Contents& contents() { return contents_; }
+
+ private:
+  void PutStrided(const storage::Layout& layout, const std::vector<uint8_t>& packed,
+                  uint8_t* address);
+
+  Device& device_;
+  const LoweredProgram& lowered_;
+  Contents& contents_;
+  Workspace workspace_;
+  Uploader uploader_;
+  Block temporaries_;
+  Block nothing_;  // the address of tensors without elements
+};
+
+// The device refused to run a leaf's operator: the leaf must be substituted.
+class LeafRefused : public std::runtime_error {
+ public:
+  LeafRefused(std::string operator_name, const std::string& why)
+      : std::runtime_error(why), operator_name_(std::move(operator_name)) {}
+  const std::string& operator_name() const { return operator_name_; }
+
+ private:
+  std::string operator_name_;
+};
+
+}  // namespace acltape::replayer

@@ -1,0 +1,34 @@
+// A program with its device calls: each kernel leaf lowered, or marked as substituted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/lowering/lowering.h"
+#include "analyzer/program.h"
+#include "replayer/contents.h"
+#include "replayer/replay.h"
+
+namespace acltape::replayer {
+
+struct LoweredProgram {
+  const analyzer::Program* program = nullptr;
+  std::vector<analyzer::Lowering> lowerings;   // by leaf index; empty for other kinds
+  std::map<int64_t, std::string> substituted;  // leaf index to the reason
+  std::vector<Note> notes;                     // divergences and substitutions, grouped
+  int64_t temporary_bytes = 0;                 // most that one leaf needs
+  int64_t device_calls = 0;
+
+  bool IsSubstituted(int64_t leaf) const { return substituted.count(leaf) != 0; }
+};
+
+// Lowers every kernel leaf. A leaf without a rule, or one whose name is a key of `refused` (name of
+// the leaf's operator to the device's reason), is substituted by its recorded results; Error kTrace
+// naming the operator when those were not recorded either.
+LoweredProgram LowerProgram(const analyzer::Program& program, Contents& contents,
+                            const std::map<std::string, std::string>& refused);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,28 @@
+// Places buffers with known lives in one arena, so that memory is allocated once.
+//
+// Greedy by size: the largest buffers first, each at the lowest offset that no placed buffer with
+// an overlapping life occupies (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference", 2020, section 5.3).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace acltape::replayer {
+
+constexpr int64_t kDeviceAlignment = 64;  // of every planned address, in bytes
+
+struct Life {
+  int64_t buffer_id = 0;
+  int64_t bytes = 0;
+  int64_t first = 0;  // first and last moment of use, inclusive
+  int64_t last = 0;
+  int64_t offset = 0;  // set by PlanMemory
+};
+
+// Sets the offsets; returns the size of the arena in bytes.
+int64_t PlanMemory(std::vector<Life>& lives);
+
+int64_t AlignUp(int64_t bytes);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,200 @@
+#include "replayer/replay.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "replayer/eager.h"
+#include "replayer/session.h"
+#include "replayer/step_graph.h"
+#include "storage/results.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::LeafKind;
+using analyzer::StepMatch;
+using analyzer::StepRange;
+
+class Replayer {
+ public:
+  Replayer(const storage::Reader& trace, const ReplayOptions& options, storage::Results* results)
+      : trace_(trace),
+        options_(options),
+        results_(results),
+        session_(trace, options.data, options.device_lib, options.seed, results) {}
+
+  ReplayReport Run() {
+    std::optional<Note> refusal;
+    if (options_.mode == Mode::kCaptured) refusal = session_.CaptureRefusal();
+    OpenRun();
+    if (refusal) {
+      report_.refusal = refusal->message;
+      CountLeaves();
+      report_.notes.push_back(*refusal);
+    } else {
+      session_.WithLowering([this](Execution& execution) { RunOnce(execution); });
+    }
+    if (report_.ExitCode() != 0) {
+      std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
+      if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
+      if (options_.data == Data::kSynthesised) arguments += " --data synthesised";
+      if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
+      report_.reproduce = ReproduceCommand(trace_, arguments);
+    }
+    CloseRun();
+    return std::move(report_);
+  }
+
+ private:
+  // One complete replay; starts over when the device refuses an operator.
+  void RunOnce(Execution& execution) {
+    const int64_t run_id = report_.run_id;
+    report_ = ReplayReport();
+    report_.run_id = run_id;
+    CountLeaves();
+    const bool captured = options_.mode == Mode::kCaptured;
+    // Without recorded results a captured replay is compared with an eager one.
+    Verifier::Digests reference;
+    if (captured && !session_.contents().has_recorded_results()) {
+      ReplayReport ignored;
+      Verifier collector(session_.device(), session_.program(), session_.contents(), options_,
+                         ignored);
+      collector.UseDigests(&reference, nullptr);
+      RunEager(execution, collector);
+    }
+    Verifier verifier(session_.device(), session_.program(), session_.contents(), options_,
+                      report_);
+    verifier.WriteTo(results_, report_.run_id);
+    verifier.UseDigests(nullptr, &reference);
+    if (captured) {
+      RunCaptured(execution, verifier);
+    } else {
+      RunEager(execution, verifier);
+    }
+  }
+
+  void RunEager(Execution& execution, Verifier& verifier) {
+    const HomeMemory homes(session_.device(), session_.program(), EagerNeeds(session_.program()));
+    report_.device_bytes = homes.bytes();
+    EagerExecution eager(execution, homes);
+    RunEagerLeaves(eager, 0, LeafCount(), verifier);
+    verifier.Flush();
+  }
+
+  void RunEagerLeaves(EagerExecution& eager, int64_t first, int64_t end, Verifier& verifier) {
+    constexpr int64_t kPiece = 256;  // leaves between two reports of progress
+    for (int64_t at = first; at < end; at += kPiece) {
+      const int64_t piece_end = std::min(end, at + kPiece);
+      eager.Bind(at, piece_end);
+      eager.Run(at, piece_end, &verifier, nullptr);
+      Progress(piece_end);
+    }
+  }
+
+  void RunCaptured(Execution& execution, Verifier& verifier) {
+    const analyzer::Program& program = session_.program();
+    const analyzer::StepTemplate& step_class = session_.classes().Largest();
+    const HomeMemory homes(session_.device(), program,
+                           CapturedNeeds(program, step_class, session_.contents()));
+    EagerExecution eager(execution, homes);
+    StepGraph graph(execution, homes, step_class, /*keep_outputs=*/true);
+    report_.device_bytes = homes.bytes() + graph.plan().device_bytes;
+    int64_t at = 0;
+    for (size_t m = 0; m < step_class.matches.size(); ++m) {
+      const StepRange& range = program.steps[step_class.matches[m].step];
+      RunEagerLeaves(eager, at, range.first_leaf, verifier);
+      if (m == 0) {
+        verifier.Flush();
+        graph.WarmUpAndCapture(m);
+      }
+      graph.Execute(m, &verifier, nullptr);
+      verifier.Flush();
+      at = range.end_leaf;
+      Progress(at);
+    }
+    RunEagerLeaves(eager, at, LeafCount(), verifier);
+    verifier.Flush();
+    graph.Describe(report_.capture);
+    DescribeSteps(step_class);
+  }
+
+  void DescribeSteps(const analyzer::StepTemplate& step_class) {
+    const analyzer::Program& program = session_.program();
+    std::set<int64_t> captured;
+    for (const StepMatch& match : step_class.matches) captured.insert(match.step);
+    report_.capture.captured_steps = static_cast<int64_t>(captured.size());
+    for (size_t s = 0; s < program.steps.size(); ++s) {
+      const auto step = static_cast<int64_t>(s);
+      if (captured.count(step) != 0) continue;
+      ++report_.capture.eager_steps;
+      std::string reason = "step " + std::to_string(program.steps[s].step) + " ran eagerly";
+      // A first step has no step before it; the step after it tells what differs.
+      auto difference = session_.classes().differences.find(step);
+      if (difference == session_.classes().differences.end()) {
+        difference = session_.classes().differences.find(step + 1);
+      }
+      if (difference != session_.classes().differences.end()) {
+        reason += ": " + analyzer::DescribeDifference(program, difference->second);
+      }
+      report_.capture.eager_reasons.push_back(reason);
+    }
+  }
+
+  void CountLeaves() {
+    const analyzer::Program& program = session_.program();
+    report_.device = session_.device().description();
+    report_.leaves = LeafCount();
+    report_.steps = static_cast<int64_t>(program.steps.size());
+    report_.device_calls = session_.lowered().device_calls;
+    report_.substituted = static_cast<int64_t>(session_.lowered().substituted.size());
+    for (const analyzer::Leaf& leaf : program.leaves) {
+      report_.views += leaf.kind == LeafKind::kView ? 1 : 0;
+      report_.allocations += leaf.kind == LeafKind::kAllocation ? 1 : 0;
+      report_.sources += leaf.kind == LeafKind::kSource ? 1 : 0;
+      report_.host_reads += leaf.kind == LeafKind::kHostRead ? 1 : 0;
+      report_.kernels += leaf.kind == LeafKind::kKernel ? 1 : 0;
+    }
+    report_.kernels -= report_.substituted;
+    report_.notes = session_.lowered().notes;
+  }
+
+  void OpenRun() {
+    if (results_ == nullptr) return;
+    storage::Run run;
+    run.mode = options_.mode == Mode::kEager ? "eager" : "captured";
+    run.device = session_.device().description();
+    run.options =
+        nlohmann::json{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
+                       {"data", options_.data == Data::kRecorded ? "recorded" : "synthesised"}}
+            .dump();
+    report_.run_id = results_->AddRun(run);
+  }
+
+  void CloseRun() {
+    WriteNotes(report_.notes, results_);
+    if (results_ == nullptr) return;
+    results_->FinishRun(report_.run_id, report_.ExitCode());
+    results_->Commit();
+  }
+
+  int64_t LeafCount() const { return static_cast<int64_t>(session_.program().leaves.size()); }
+
+  void Progress(int64_t done) const {
+    if (options_.progress) options_.progress(done, LeafCount());
+  }
+
+  const storage::Reader& trace_;
+  const ReplayOptions& options_;
+  storage::Results* results_;
+  Session session_;
+  ReplayReport report_;
+};
+
+}  // namespace
+
+ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
+                    storage::Results* results) {
+  return Replayer(trace, options, results).Run();
+}
+
+}  // namespace acltape::replayer

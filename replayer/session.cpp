@@ -1,0 +1,111 @@
+#include "replayer/session.h"
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/steps.h"
+#include "storage/results.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::StepDifference;
+
+// The rule of a refusal by what differs.
+struct AspectRule {
+  std::string_view aspect;
+  const char* rule;
+};
+constexpr AspectRule kAspectRules[] = {
+    {"shape", "CAPTURE-SHAPE"},         {"strides", "CAPTURE-SHAPE"}, {"value", "CAPTURE-VALUE"},
+    {"element type", "CAPTURE-SHAPE"},  {"length", "CAPTURE-SHAPE"},  {"operator", "CAPTURE-OPS"},
+    {"number of calls", "CAPTURE-OPS"}, {"place", "CAPTURE-PLACE"},
+};
+
+const char* RuleOf(const StepDifference& difference) {
+  for (const AspectRule& row : kAspectRules) {
+    if (difference.aspect == row.aspect) return row.rule;
+  }
+  return "CAPTURE-OPS";
+}
+
+}  // namespace
+
+Session::Session(const storage::Reader& trace, Data data, const std::string& device_lib,
+                 uint64_t seed, storage::Results* results)
+    : program_(analyzer::LoadProgram(trace)) {
+  contents_ = std::make_unique<Contents>(program_, data, seed);
+  lowered_ = LowerProgram(program_, *contents_, refused_);
+  analyzer::AssignSteps(program_, results);
+  classes_ = analyzer::ClassifySteps(program_);
+  AdoptRecordedThreads(trace);
+  device_ = std::make_unique<Device>(device_lib);
+}
+
+void Session::WithLowering(const std::function<void(Execution&)>& body) {
+  for (;;) {
+    try {
+      Execution execution(*device_, lowered_, *contents_);
+      body(execution);
+      return;
+    } catch (const LeafRefused& refusal) {
+      device_->Synchronize();
+      if (!refused_.emplace(refusal.operator_name(), refusal.what()).second) {
+        throw Error(ErrorKind::kDevice, refusal.operator_name() + ": " + refusal.what());
+      }
+      lowered_ = LowerProgram(program_, *contents_, refused_);
+    }
+  }
+}
+
+std::optional<Note> Session::CaptureRefusal() const {
+  Note note;
+  note.severity = "error";
+  if (program_.steps.size() < 2) {
+    note.rule = "CAPTURE-STEPS";
+    note.message = "the trace shows " + std::to_string(program_.steps.size()) +
+                   " steps; a captured replay needs at least two alike";
+    return note;
+  }
+  if (classes_.Largest().matches.size() >= 2) return std::nullopt;
+  // Steady steps show the reason best: the first pair whose calls are the same operators.
+  const StepDifference* chosen = nullptr;
+  for (const auto& [step, difference] : classes_.differences) {
+    const std::string rule = RuleOf(difference);
+    if (chosen == nullptr ||
+        (RuleOf(*chosen) == std::string("CAPTURE-OPS") && rule != "CAPTURE-OPS")) {
+      chosen = &difference;
+    }
+  }
+  note.rule = chosen == nullptr ? "CAPTURE-OPS" : RuleOf(*chosen);
+  note.message = "one graph cannot serve the steps";
+  if (chosen != nullptr) {
+    note.message += ": " + analyzer::DescribeDifference(program_, *chosen);
+    const int64_t leaf = chosen->leaf_b >= 0 ? chosen->leaf_b : chosen->leaf_a;
+    if (leaf >= 0) note.call_id = program_.leaves[leaf].call.call_id;
+  }
+  return note;
+}
+
+std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments) {
+  return "acltape replay " + trace.path() + " " + arguments;
+}
+
+void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {
+  if (results == nullptr) return;
+  for (const Note& note : notes) {
+    storage::Finding finding;
+    finding.rule = note.rule;
+    finding.severity = note.severity == "error"  ? storage::Severity::kError
+                       : note.severity == "info" ? storage::Severity::kInfo
+                                                 : storage::Severity::kNotice;
+    finding.call_id = note.call_id;
+    finding.message = note.message;
+    finding.evidence =
+        nlohmann::json::array({{{"first_call", note.call_id}, {"calls", note.count}}}).dump();
+    const bool divergence = note.rule.rfind("LOWER-", 0) == 0 && note.rule != "LOWER-SUBSTITUTED";
+    finding.verdict = divergence ? "predicted" : "reproduced";
+    results->AddFinding(finding);
+  }
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,55 @@
+// What replay and comparison share: the device, the program with its steps and classes, its values,
+// and its lowering, made again whenever the device turns an operator down.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analyzer/step_template.h"
+#include "replayer/execution.h"
+#include "replayer/replay.h"
+
+namespace acltape::storage {
+class Results;
+}
+
+namespace acltape::replayer {
+
+class Session {
+ public:
+  Session(const storage::Reader& trace, Data data, const std::string& device_lib, uint64_t seed,
+          storage::Results* results);
+
+  Device& device() { return *device_; }
+  const analyzer::Program& program() const { return program_; }
+  Contents& contents() { return *contents_; }
+  const LoweredProgram& lowered() const { return lowered_; }
+  const analyzer::StepClasses& classes() const { return classes_; }
+
+  // Runs `body` with the current lowering. When the device refuses an operator, that operator's
+  // leaves become substituted and `body` runs again from the start.
+  void WithLowering(const std::function<void(Execution&)>& body);
+
+  // Why no two steps can share graphs; nothing when some can. The note carries a rule:
+  // CAPTURE-STEPS (too few steps), CAPTURE-SHAPE, CAPTURE-VALUE, CAPTURE-OPS or CAPTURE-PLACE.
+  std::optional<Note> CaptureRefusal() const;
+
+ private:
+  std::unique_ptr<Device> device_;
+  analyzer::Program program_;
+  std::unique_ptr<Contents> contents_;
+  analyzer::StepClasses classes_;
+  std::map<std::string, std::string> refused_;
+  LoweredProgram lowered_;
+};
+
+// A run ended by a disagreement or a refusal says how to see it again.
+std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments);
+
+// Writes notes as findings: divergences are predicted, what the replay met itself is reproduced.
+void WriteNotes(const std::vector<Note>& notes, storage::Results* results);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,31 @@
+#include "replayer/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace acltape::replayer {
+
+Estimate MedianOf(std::vector<double> samples, double confidence) {
+  Estimate estimate;
+  const auto n = static_cast<int64_t>(samples.size());
+  estimate.samples = n;
+  if (n == 0) return estimate;
+  std::sort(samples.begin(), samples.end());
+  estimate.median = n % 2 == 1 ? samples[n / 2] : 0.5 * (samples[n / 2 - 1] + samples[n / 2]);
+  // The largest rank below which lies at most half of what the confidence leaves over.
+  const double tail = (1.0 - confidence) / 2.0;
+  double cumulative = 0;
+  int64_t rank = 0;  // 0-based rank of the lower limit
+  for (int64_t k = 0; k < n / 2; ++k) {
+    const double log_probability =
+        std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0) - n * std::log(2.0);
+    cumulative += std::exp(log_probability);
+    if (cumulative > tail) break;
+    rank = k;
+  }
+  estimate.low = samples[rank];
+  estimate.high = samples[n - 1 - rank];
+  return estimate;
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,103 @@
+// What serves a class of steps with one set of captured graphs: the fixed place of every buffer of
+// the template step, the regions, and for each step the values to upload, the operands to copy in
+// and the results to copy out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analyzer/regions.h"
+#include "analyzer/step_template.h"
+#include "replayer/execution.h"
+
+namespace acltape::replayer {
+
+// A recorded value that goes to a fixed place: a range of a buffer's content, or a leaf's result.
+struct StepUpload {
+  uint8_t* address = nullptr;
+  size_t bytes = 0;
+  const Feed* feed = nullptr;  // else a result
+  size_t feed_offset = 0;
+  int64_t leaf = -1;  // of the step at hand
+  int write = 0;
+  bool strided = false;  // a result that is not dense: uploaded alone
+  std::string digest;
+  Bytes content;  // loaded ahead, or null
+};
+
+struct DeviceCopy {
+  uint8_t* to = nullptr;
+  const uint8_t* from = nullptr;
+  size_t bytes = 0;
+};
+
+// Moves of one step. "at" are places in the list of active leaves, all of them starts of regions.
+struct StepMoves {
+  std::vector<StepUpload> uploads;  // before the first region
+  std::vector<DeviceCopy> copies_in;
+  std::map<size_t, std::vector<StepUpload>> uploads_at;
+  std::map<size_t, std::vector<DeviceCopy>> copies_at;
+  std::vector<DeviceCopy> copies_out;  // behind the last region
+};
+
+struct StepGraphPlan {
+  const analyzer::StepTemplate* step_class = nullptr;
+  std::vector<analyzer::Region> regions;
+  std::vector<StepMoves> moves;       // by match of the class
+  std::vector<StepUpload> constants;  // equal in every step and never written: uploaded once
+  std::vector<DeviceCopy> state;      // stable operands that the step writes: from home, to backup
+  std::unordered_map<int64_t, uint8_t*> internal;  // template buffer to address
+  std::vector<uint8_t*> slots;                     // by operand; null for stable ones
+  // By (place of the leaf, write): where a result is kept that the step overwrites later.
+  std::map<std::pair<size_t, int>, uint8_t*> shadows;
+  int64_t device_bytes = 0;
+};
+
+// Buffers that must keep a home in a captured replay: those that leaves outside the class use, that
+// several steps use, and the stable operands of the class.
+std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
+                                            const analyzer::StepTemplate& step_class,
+                                            const Contents& contents);
+
+// Owns the device memory of a plan.
+class StepGraphPlanner {
+ public:
+  // `keep_outputs`: every buffer has its own place and overwritten results get shadows, so that all
+  // of them can be compared after the step; else places are shared where lives allow.
+  StepGraphPlanner(Execution& execution, const HomeMemory& homes,
+                   const analyzer::StepTemplate& step_class, bool keep_outputs);
+
+  const StepGraphPlan& plan() const { return plan_; }
+  StepGraphPlan& plan() { return plan_; }
+  // Element 0 of a tensor of the template step.
+  uint8_t* Place(int64_t buffer_id, const storage::Layout& layout) const;
+
+ private:
+  void PlaceMemory();
+  void CutRegions();
+  void CollectMoves(size_t match);
+  void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,
+                   StepMoves& moves);
+  void CollectResults(const analyzer::StepMatch& match, StepMoves& moves);
+  void CollectCopies(const analyzer::StepMatch& match, StepMoves& moves);
+  void FindConstants();
+  void PlanShadows();
+  bool TouchedBefore(const analyzer::StepMatch& match, int64_t buffer_id, int64_t first_byte,
+                     int64_t end_byte, size_t at) const;
+
+  Execution& execution_;
+  const HomeMemory& homes_;
+  const analyzer::StepTemplate& class_;
+  const bool keep_outputs_;
+  std::unordered_set<int64_t> with_home_;  // by rule, whether or not `homes_` has more
+  std::vector<bool> cut_;                  // by place of the leaf: a region must start there
+  StepGraphPlan plan_;
+  Block arena_;
+  Block shadow_block_;
+};
+
+}  // namespace acltape::replayer

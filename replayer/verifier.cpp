@@ -1,0 +1,265 @@
+#include "replayer/verifier.h"
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "replayer/difference.h"
+#include "replayer/memory_plan.h"
+#include "storage/payload.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::Leaf;
+using analyzer::TensorUse;
+using storage::Layout;
+
+constexpr size_t kStagingBytes = size_t{32} << 20;
+
+std::string MetricsText(const Difference& difference) {
+  const auto number = [](double value) -> nlohmann::json {
+    if (std::isfinite(value)) return value;
+    return value > 0 ? "inf" : "nan";
+  };
+  nlohmann::json metrics;
+  metrics["elements"] = difference.elements;
+  metrics["differing"] = difference.differing;
+  metrics["first_index"] = difference.first_index;
+  metrics["expected"] = difference.expected;
+  metrics["actual"] = difference.actual;
+  metrics["max_abs"] = number(difference.max_abs);
+  metrics["max_rel"] = number(difference.max_rel);
+  metrics["max_ulp"] = difference.max_ulp;
+  metrics["nan_expected"] = difference.nan_expected;
+  metrics["nan_actual"] = difference.nan_actual;
+  return metrics.dump();
+}
+
+}  // namespace
+
+Verifier::Verifier(Device& device, const analyzer::Program& program, Contents& contents,
+                   const ReplayOptions& options, ReplayReport& report)
+    : device_(device),
+      program_(program),
+      contents_(contents),
+      options_(options),
+      report_(report),
+      staging_(device, Block::Kind::kPinned, kStagingBytes) {}
+
+void Verifier::WriteTo(storage::Results* results, int64_t run_id) {
+  results_ = results;
+  run_id_ = run_id;
+}
+
+void Verifier::UseDigests(Digests* collect, const Digests* reference) {
+  collect_ = collect;
+  reference_ = reference;
+}
+
+// A result outlives its step when later leaves outside the step use its bytes, or when nothing
+// inside the step uses them after it was written.
+bool Verifier::OutlivesStep(int64_t leaf, const TensorUse& use) const {
+  const int64_t step = program_.leaves[leaf].step;
+  bool used_inside = false;
+  for (const analyzer::Access& access : program_.buffers.at(use.tensor.buffer_id).accesses) {
+    if (access.leaf <= leaf || access.end_byte <= use.layout->FirstByte() ||
+        use.layout->EndByte() <= access.first_byte) {
+      continue;
+    }
+    if (program_.leaves[access.leaf].step != step) return !used_inside || !access.write;
+    if (access.write) return false;  // overwritten inside the step: a later write is the result
+    used_inside = true;
+  }
+  return !used_inside;
+}
+
+bool Verifier::Wants(int64_t leaf, int write) const {
+  const TensorUse& use = program_.uses[leaf].writes[write];
+  if (use.layout->ElementCount() == 0) return false;
+  return options_.outputs == Outputs::kLeaf || OutlivesStep(leaf, use);
+}
+
+void Verifier::Take(int64_t leaf, int write, const uint8_t* address) {
+  const Layout& layout = *program_.uses[leaf].writes[write].layout;
+  Pending pending;
+  pending.leaf = leaf;
+  pending.write = write;
+  pending.bytes = layout.EndByte() - layout.FirstByte();
+  Stage(pending, address);
+}
+
+void Verifier::TakeHostRead(int64_t leaf, const uint8_t* address) {
+  // Only reads of one element bring back that element; "equal" and the like compute on the host.
+  const std::vector<TensorUse>& reads = program_.uses[leaf].reads;
+  if (reads.size() != 1 || reads[0].layout->ElementCount() != 1) {
+    ++report_.not_comparable;
+    return;
+  }
+  Pending pending;
+  pending.leaf = leaf;
+  pending.write = -1;
+  pending.bytes = storage::DTypeBytes(program_.uses[leaf].reads[0].layout->dtype);
+  Stage(pending, address);
+}
+
+void Verifier::Stage(Pending pending, const uint8_t* address) {
+  if (staged_ + pending.bytes > staging_.bytes()) Flush();
+  if (pending.bytes > staging_.bytes()) {
+    staging_ = Block();
+    staging_ = Block(device_, Block::Kind::kPinned, pending.bytes);
+  }
+  pending.offset = staged_;
+  device_.Download(staging_.data() + staged_, address, pending.bytes);
+  staged_ += AlignUp(static_cast<int64_t>(pending.bytes));
+  pending_.push_back(pending);
+}
+
+void Verifier::Flush() {
+  if (pending_.empty()) return;
+  device_.Synchronize();
+  for (const Pending& pending : pending_) {
+    const uint8_t* bytes = staging_.data() + pending.offset;
+    if (pending.write < 0) {
+      CheckHostRead(pending, bytes);
+    } else {
+      Check(pending, bytes);
+    }
+  }
+  pending_.clear();
+  staged_ = 0;
+}
+
+void Verifier::Check(const Pending& pending, const uint8_t* bytes) {
+  const Leaf& leaf = program_.leaves[pending.leaf];
+  const TensorUse& use = program_.uses[pending.leaf].writes[pending.write];
+  const Layout& layout = *use.layout;
+  const storage::Argument& argument = leaf.arguments[use.argument];
+  const storage::Snapshot* recorded =
+      contents_.synthetic() ? nullptr : analyzer::RecordedResult(leaf, use);
+  const bool address_order = recorded != nullptr ? recorded->packing == 0 : layout.IsDense();
+  const int64_t packed_bytes = layout.ElementCount() * storage::DTypeBytes(layout.dtype);
+  std::vector<uint8_t> packed;
+  const uint8_t* actual = bytes;
+  if (!address_order) {
+    packed.resize(packed_bytes);
+    PackRowMajor(layout, bytes, packed.data());
+    actual = packed.data();
+  }
+  const std::string digest = storage::DigestOf(actual, packed_bytes);
+  const std::pair<int64_t, int> key{pending.leaf, pending.write};
+  if (collect_ != nullptr) (*collect_)[key] = digest;
+  std::string expected;
+  std::string reference = "recorded";
+  if (recorded != nullptr) {
+    expected = recorded->digest;
+  } else if (reference_ != nullptr && reference_->count(key) != 0) {
+    expected = reference_->at(key);
+    reference = "eager";
+  } else {
+    ++report_.not_comparable;
+    return;
+  }
+  if (digest == expected) {
+    Note(leaf, argument.position, argument.name, reference, nullptr, false);
+    return;
+  }
+  Difference difference;
+  difference.elements = layout.ElementCount();
+  difference.differing = 1;
+  const Bytes payload =
+      recorded != nullptr && recorded->has_payload ? contents_.GetPayload(expected) : nullptr;
+  const bool digest_only =
+      payload == nullptr || static_cast<int64_t>(payload->size()) != packed_bytes;
+  if (!digest_only) {
+    difference = Compare(layout.dtype, payload->data(), actual, layout.ElementCount());
+  }
+  Note(leaf, argument.position, argument.name, reference, &difference, digest_only);
+}
+
+void Verifier::CheckHostRead(const Pending& pending, const uint8_t* bytes) {
+  const Leaf& leaf = program_.leaves[pending.leaf];
+  const storage::DType dtype = program_.uses[pending.leaf].reads[0].layout->dtype;
+  for (const storage::Argument& argument : leaf.arguments) {
+    if (argument.direction != storage::Direction::kOut) continue;
+    std::string expected;
+    char text[40];
+    switch (argument.kind) {
+      case storage::ValueKind::kReal:
+        snprintf(text, sizeof text, "%.17g", argument.real);
+        expected = text;
+        break;
+      case storage::ValueKind::kBool:
+        expected = argument.integer != 0 ? "true" : "false";
+        break;
+      case storage::ValueKind::kInt:
+        expected = std::to_string(argument.integer);
+        break;
+      default:
+        break;
+    }
+    if (expected.empty() || contents_.synthetic()) {
+      ++report_.not_comparable;
+      continue;
+    }
+    std::string actual = ElementText(dtype, bytes);
+    if (argument.kind == storage::ValueKind::kBool && dtype != storage::DType::kBool) {
+      actual = actual == "0" || actual == "-0" ? "false" : "true";
+    }
+    if (argument.kind == storage::ValueKind::kReal) {
+      // The host sees the element widened to double.
+      double value = 0;
+      if (dtype == storage::DType::kFloat64) {
+        std::memcpy(&value, bytes, sizeof value);
+      } else if (dtype == storage::DType::kFloat32) {
+        float narrow;
+        std::memcpy(&narrow, bytes, sizeof narrow);
+        value = narrow;
+      } else {
+        uint16_t bits;
+        std::memcpy(&bits, bytes, sizeof bits);
+        value = dtype == storage::DType::kFloat16 ? HalfToFloat(bits) : BfloatToFloat(bits);
+      }
+      snprintf(text, sizeof text, "%.17g", value);
+      actual = text;
+    }
+    Difference difference;
+    difference.elements = 1;
+    difference.differing = actual == expected ? 0 : 1;
+    difference.expected = expected;
+    difference.actual = actual;
+    Note(leaf, argument.position, argument.name, "recorded",
+         difference.differing == 0 ? nullptr : &difference, false);
+  }
+}
+
+void Verifier::Note(const Leaf& leaf, int position, const std::string& name,
+                    const std::string& reference, const Difference* difference, bool digest_only) {
+  ++report_.compared;
+  const bool equal = difference == nullptr;
+  ++(equal ? report_.equal : report_.differing);
+  const int64_t step = leaf.step < 0 ? -1 : program_.steps[leaf.step].step;
+  if (results_ != nullptr && (!equal || options_.keep_matches)) {
+    storage::Comparison row;
+    row.run_id = run_id_;
+    if (step >= 0) row.step = step;
+    row.call_id = leaf.call.call_id;
+    row.position = position;
+    row.verdict = equal ? "equal" : "different";
+    if (!equal && !digest_only) row.metrics = MetricsText(*difference);
+    results_->AddComparison(row);
+  }
+  if (equal || static_cast<int64_t>(report_.mismatches.size()) >= options_.mismatch_limit) return;
+  Mismatch mismatch;
+  mismatch.call_id = leaf.call.call_id;
+  mismatch.op = leaf.Name();
+  mismatch.position = position;
+  mismatch.name = name;
+  mismatch.step = step;
+  mismatch.reference = reference;
+  mismatch.digest_only = digest_only;
+  mismatch.difference = *difference;
+  report_.mismatches.push_back(std::move(mismatch));
+}
+
+}  // namespace acltape::replayer

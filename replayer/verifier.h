@@ -1,0 +1,71 @@
+// Compares what the device computed with a reference: the recorded results, or the results of an
+// earlier eager run of the same replay.
+//
+// Results are copied to pinned memory in stream order and compared in batches, so that checking
+// every leaf does not wait for every leaf.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "replayer/contents.h"
+#include "replayer/device.h"
+#include "replayer/replay.h"
+#include "storage/results.h"
+
+namespace acltape::replayer {
+
+class Verifier {
+ public:
+  // Digests of results by leaf index and index in LeafUses::writes.
+  using Digests = std::map<std::pair<int64_t, int>, std::string>;
+
+  Verifier(Device& device, const analyzer::Program& program, Contents& contents,
+           const ReplayOptions& options, ReplayReport& report);
+
+  // Rows of the table comparison go to `results` under `run_id`.
+  void WriteTo(storage::Results* results, int64_t run_id);
+  // Collect digests instead of comparing (`collect`), or compare leaves without a recorded result
+  // with these (`reference`). Both may be null.
+  void UseDigests(Digests* collect, const Digests* reference);
+
+  // Whether the option `outputs` asks for this write of this leaf.
+  bool Wants(int64_t leaf, int write) const;
+  // Takes the result at `address` (element 0 of the written tensor) as the stream finds it now.
+  void Take(int64_t leaf, int write, const uint8_t* address);
+  // Takes the value that a host read brings back.
+  void TakeHostRead(int64_t leaf, const uint8_t* address);
+  // Waits for the stream and compares everything taken.
+  void Flush();
+
+ private:
+  struct Pending {
+    int64_t leaf = 0;
+    int write = 0;  // -1: a host read
+    size_t offset = 0;
+    size_t bytes = 0;
+  };
+  void Stage(Pending pending, const uint8_t* address);
+  void Check(const Pending& pending, const uint8_t* bytes);
+  void CheckHostRead(const Pending& pending, const uint8_t* bytes);
+  void Note(const analyzer::Leaf& leaf, int position, const std::string& name,
+            const std::string& reference, const Difference* difference, bool digest_only);
+  bool OutlivesStep(int64_t leaf, const analyzer::TensorUse& use) const;
+
+  Device& device_;
+  const analyzer::Program& program_;
+  Contents& contents_;
+  const ReplayOptions& options_;
+  ReplayReport& report_;
+  storage::Results* results_ = nullptr;
+  int64_t run_id_ = 0;
+  Digests* collect_ = nullptr;
+  const Digests* reference_ = nullptr;
+  Block staging_;
+  size_t staged_ = 0;
+  std::vector<Pending> pending_;
+};
+
+}  // namespace acltape::replayer
