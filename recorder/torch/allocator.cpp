@@ -44,12 +44,20 @@ bool KeepSpare(agent::Tape* tape, size_t size_class, void* block) {
   return true;
 }
 
+constexpr uint32_t kMagic = 0x66754261;
+
 void Release(void* data) {
+  if (data == nullptr) return;
   BufferHeader* header = HeaderBefore(data);
+  if (header->magic != kMagic) {
+    g_base_deleter(data);  // allocated before the recorder came
+    return;
+  }
+  header->magic = 0;
   agent::Tape* tape = agent::CurrentTape();
   if (tape != nullptr) {
     // A forked child frees its copy of the parent's buffers; those live on in the parent.
-    if (tape->process == header->process) RecordDeath(tape, *header);
+    if (tape->process == header->process && header->buffer_id != 0) RecordDeath(tape, *header);
     const size_t size_class = SizeClass(header->bytes);
     if (size_class < agent::kSpareClasses && header->pooled != 0 &&
         KeepSpare(tape, size_class, header)) {
@@ -62,11 +70,12 @@ void Release(void* data) {
 class RecordingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) ACLTAPE_ALLOCATE_QUALIFIER override {
-    agent::Tape* tape = bytes != 0 ? agent::CurrentTape() : nullptr;
-    if (tape == nullptr) return g_base->allocate(bytes);
+    if (bytes == 0) return g_base->allocate(bytes);
+    agent::Tape* tape = agent::CurrentTape();
     const size_t size_class = SizeClass(bytes);
     // A memory profile of the program must see each of its allocations.
-    const bool pooled = size_class < agent::kSpareClasses && !c10::memoryProfilingEnabled();
+    const bool pooled =
+        tape != nullptr && size_class < agent::kSpareClasses && !c10::memoryProfilingEnabled();
     void* block = pooled ? TakeSpare(tape, size_class) : nullptr;
     if (block == nullptr) {
       block = g_base->allocate(kFront + (pooled ? size_class * kGranule : bytes)).release_context();
@@ -74,10 +83,13 @@ class RecordingAllocator final : public c10::Allocator {
     auto* header = new (block) BufferHeader{};
     header->data = static_cast<char*>(block) + kFront;
     header->bytes = bytes;
-    header->buffer_id = tape->NextBufferId();
-    header->process = tape->process;
     header->pooled = pooled ? 1 : 0;
-    RecordBirth(tape, *header);
+    header->magic = kMagic;
+    if (tape != nullptr) {
+      header->buffer_id = tape->NextBufferId();
+      header->process = tape->process;
+      RecordBirth(tape, *header);
+    }
     // Context and data are the same pointer, as the framework's raw interface asks for.
     return {header->data, header->data, &Release, c10::Device(c10::DeviceType::CPU)};
   }

@@ -25,8 +25,9 @@ struct alignas(64) BufferHeader {
   uint64_t bytes;
   std::atomic<uint32_t> state;
   uint32_t process;        // agent::Tape::process of the allocation
-  uint32_t foreign : 1;    // not from the allocator of the framework
-  uint32_t pooled : 1;     // the block is as large as its size class
+  uint16_t foreign;        // 1: not from the framework's allocator
+  uint16_t pooled;         // 1: the block is as large as its size class
+  uint32_t magic;          // set while the block is in use
   uint64_t digest;         // XXH3-64 of the whole content
   uint64_t sample;         // XXH3-64 of the sampled cache lines
   uint64_t sampled_reads;  // reads checked by sample alone since the last full check
