@@ -59,13 +59,13 @@ LEFT JOIN layout l ON l.layout_id = a.layout_id;
 CREATE VIEW tensor_use AS
 SELECT c.call_id AS call_id, a.position AS position, a.name AS name, a.direction AS direction,
   0 AS element, ifnull(json_extract(c.buffers, '$[' || a.slot || ']'), 0) AS buffer_id,
-  a.layout_id AS layout_id
+  a.layout_id AS layout_id, c.signature_id AS signature_id, (c.bits >> 2) & 1 AS leaf
 FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_id
 WHERE a.kind = 'tensor' AND a.layout_id IS NOT NULL
 UNION ALL
 SELECT c.call_id, a.position, a.name, a.direction, e.key,
   ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0),
-  json_extract(e.value, '$[1]')
+  json_extract(e.value, '$[1]'), c.signature_id, (c.bits >> 2) & 1
 FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_id
 CROSS JOIN json_each(a.list) e
 WHERE a.kind = 'tensor_list' AND json_extract(e.value, '$[1]') > 0;
@@ -144,21 +144,29 @@ WHERE c.signature_id IN (SELECT s.signature_id FROM signature s JOIN op o ON o.o
   AND (SELECT max(ifnull(flags, 0) >> 8) FROM buffer_row) > 0
   AND c.leaf = 1 AND d.device <> s.device;
 
+-- Operators whose result shares the buffer of an argument and writes nothing.
+CREATE VIEW view_op AS
+SELECT op_id FROM op
+WHERE instr(substr(schema, instr(schema, '->')), '(a') > 0
+    AND instr(substr(schema, instr(schema, '->')), '!') = 0
+  OR name IN ('aten::_unsafe_view', 'aten::lift', 'aten::lift_fresh');
+
 CREATE VIEW tensor_flow AS
 SELECT u.buffer_id AS buffer_id, u.call_id AS call_id,
   o.name || iif(o.overload = '', '', '.' || o.overload) AS op, u.position AS position,
   u.name AS name, u.direction AS direction,
-  CASE u.direction WHEN 'in' THEN 'consumer' WHEN 'out' THEN 'producer' ELSE 'both' END AS part,
+  CASE u.direction WHEN 'in' THEN 'consumer' WHEN 'inout' THEN 'both'
+    ELSE iif(u.is_view, 'view', 'producer') END AS part,
   u.written_by AS written_by, u.buffer_id << 24 | u.layout_id AS tensor_id, l.dtype AS dtype,
   l.shape AS shape
-FROM (SELECT call_id, position, name, direction, buffer_id, layout_id,
-        max(iif(direction = 'in', NULL, call_id)) OVER (PARTITION BY buffer_id ORDER BY call_id
-          GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS written_by
-      FROM tensor_use
-      WHERE buffer_id > 0
-        AND call_id IN (SELECT call_id FROM call_row WHERE bits & 4)) u
-JOIN call_row c ON c.call_id = u.call_id
-JOIN signature s ON s.signature_id = c.signature_id
+FROM (SELECT call_id, position, name, direction, buffer_id, layout_id, signature_id, is_view,
+        max(iif(direction = 'in' OR is_view, NULL, call_id)) OVER (PARTITION BY buffer_id
+          ORDER BY call_id GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS written_by
+      FROM (SELECT *, direction = 'out' AND signature_id IN (
+              SELECT signature_id FROM signature WHERE op_id IN (SELECT op_id FROM view_op))
+              AS is_view
+            FROM tensor_use WHERE leaf = 1 AND buffer_id > 0)) u
+JOIN signature s ON s.signature_id = u.signature_id
 JOIN op o ON o.op_id = s.op_id
 LEFT JOIN layout l ON l.layout_id = u.layout_id;
 

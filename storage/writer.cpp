@@ -312,7 +312,7 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
         break;
       case ValueKind::kTensorList:
         // Pairs of slot and layout; [-1,0] stands for an undefined tensor.
-        list = "[";
+        list += '[';
         for (const TensorRef& tensor : argument.tensors) {
           if (list.size() > 1) list += ',';
           const int64_t pair[] = {tensor.buffer_id - 1, tensor.layout_id};

@@ -2,6 +2,7 @@
 // clock, and maps rings.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,11 +35,11 @@ class ArenaOwner {
   // A path by which any process of this user opens the arena while the collector lives.
   std::string path() const;
 
-  // Nanoseconds of CLOCK_MONOTONIC at a tick.
+  // Nanoseconds of CLOCK_MONOTONIC at a tick. Within 4e18 even for a tick that makes no sense, so
+  // that differences of times never overflow.
   int64_t ToNs(uint64_t tick) const {
-    return base_ns_ +
-           static_cast<int64_t>(static_cast<double>(static_cast<int64_t>(tick - base_tick_)) *
-                                ns_per_tick_);
+    const double since = static_cast<double>(static_cast<int64_t>(tick - base_tick_)) * ns_per_tick_;
+    return base_ns_ + static_cast<int64_t>(std::clamp(since, -4e18, 4e18 - 1e16));
   }
 
   // Gives the memory of a drained ring back to the system.

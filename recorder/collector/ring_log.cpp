@@ -219,7 +219,7 @@ bool RingLog::TakeScopeBegin(RecordBytes record) {
   std::span<const std::byte> rest;
   std::string_view name;
   if (!SplitRecord(record, &begin, &rest) || !SplitTexts(rest, &name, 1)) return false;
-  if (scopes_.size() >= kMaxDepth) return false;
+  if (scopes_.size() >= kMaxDepth || !trace_.IsNextCallId(begin.next_call_id)) return false;
   last_ns_ = trace_.ToNs(begin.tick);
   const bool user = begin.kind == wire::ScopeKind::kUser;
   OpenScope scope;
@@ -247,7 +247,7 @@ void RingLog::CloseScope(const OpenScope& scope, int64_t next_call, int64_t end_
 bool RingLog::TakeScopeEnd(RecordBytes record) {
   wire::ScopeEndRecord end;
   std::span<const std::byte> rest;
-  if (!SplitRecord(record, &end, &rest)) return false;
+  if (!SplitRecord(record, &end, &rest) || !trace_.IsNextCallId(end.next_call_id)) return false;
   last_ns_ = trace_.ToNs(end.tick);
   if (scopes_.empty()) {
     trace_.Note(Severity::kInfo, "range_end_alone", "ranges",

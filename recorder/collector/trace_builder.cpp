@@ -120,7 +120,10 @@ void TraceBuilder::Note(storage::Severity severity, const std::string& kind,
   const auto [entry, fresh] =
       notes_.try_emplace(std::make_pair(kind, subject),
                          storage::LedgerEntry{kind, severity, count, subject, cause, remedy});
-  if (!fresh) entry->second.count += count;
+  if (fresh) return;
+  // Saturates: a count can come from a damaged record.
+  int64_t& total = entry->second.count;
+  if (__builtin_add_overflow(total, count, &total)) total = INT64_MAX;
 }
 
 bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_t bytes) {

@@ -38,6 +38,10 @@ class TraceBuilder {
   bool IsCallId(uint64_t id) const {
     return id != 0 && id < arena_.header().next_call_id.load(std::memory_order_relaxed);
   }
+  // An id that the next call had at some moment.
+  bool IsNextCallId(uint64_t id) const {
+    return id != 0 && id <= arena_.header().next_call_id.load(std::memory_order_relaxed);
+  }
   bool IsBufferId(uint64_t id) const {
     return id != 0 && id < arena_.header().next_buffer_id.load(std::memory_order_relaxed);
   }
