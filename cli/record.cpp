@@ -182,7 +182,7 @@ class RecordCommand final : public Command {
     }
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
-      fmt::print(stderr, "acltape: {}: {}{} ({}x){}{}\n", storage::SeverityName(entry.severity),
+      fmt::print(stderr, "acltape: {}: {}{}, count {}{}{}\n", storage::SeverityName(entry.severity),
                  entry.kind, entry.subject.empty() ? "" : " of " + entry.subject, entry.count,
                  entry.cause.empty() ? "" : ": " + entry.cause,
                  entry.remedy.empty() ? "" : "; " + entry.remedy);
