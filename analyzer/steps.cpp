@@ -153,33 +153,25 @@ class PeriodSearch {
     return steps;
   }
 
-  // The start of an iteration before `cut` that resembles a period but does not match it: the
-  // latest place before `cut` where the names begin like a period, if the names from there on are
-  // mostly those of a period. `cut` when there is none.
+  // The start of an iteration before `cut` that resembles a period but does not match it: the place
+  // from which the names up to `cut` have most in common with those of a period (Dice coefficient
+  // of the two bags of names). `cut` when no place reaches two thirds.
   int64_t FirstIteration(int64_t cut, int64_t period) const {
-    const int64_t lowest = std::max<int64_t>(0, cut - 2 * period);
-    for (int64_t length = std::min<int64_t>(period, 16); length >= 1; length = length / 2) {
-      for (int64_t first = cut - 1; first >= lowest; --first) {
-        if (first + length > cut) continue;
-        if (!std::equal(symbols_.begin() + first, symbols_.begin() + first + length,
-                        symbols_.begin() + cut)) {
-          continue;
-        }
-        if (Resembles(first, cut, cut, cut + period)) return first;
+    std::unordered_map<Symbol, int64_t> missing;
+    for (int64_t i = cut; i < cut + period; ++i) ++missing[symbols_[i]];
+    int64_t best = cut;
+    double best_score = 2.0 / 3.0;
+    int64_t common = 0;
+    for (int64_t first = cut - 1; first >= std::max<int64_t>(0, cut - 2 * period); --first) {
+      if (missing[symbols_[first]]-- > 0) ++common;
+      const double score =
+          2.0 * static_cast<double>(common) / static_cast<double>(cut - first + period);
+      if (score > best_score) {
+        best_score = score;
+        best = first;
       }
     }
-    return cut;
-  }
-
-  // Whether both stretches have at least two thirds of their names in common.
-  bool Resembles(int64_t a, int64_t a_end, int64_t b, int64_t b_end) const {
-    std::unordered_map<Symbol, int64_t> counts;
-    for (int64_t i = a; i < a_end; ++i) ++counts[symbols_[i]];
-    int64_t common = 0;
-    for (int64_t i = b; i < b_end; ++i) {
-      if (counts[symbols_[i]]-- > 0) ++common;
-    }
-    return 3 * common >= 2 * std::max(a_end - a, b_end - b);
+    return best;
   }
 
   const Program& program_;

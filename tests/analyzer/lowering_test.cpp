@@ -1,0 +1,278 @@
+#include "analyzer/lowering/lowering.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "acl/invoke/operator_table.h"
+#include "analyzer/lowering/bind.h"
+#include "analyzer/lowering/pattern.h"
+#include "analyzer/lowering/promotion.h"
+#include "analyzer/lowering/rules.h"
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::DType;
+using storage::ValueKind;
+using test::In;
+using test::Int;
+using test::Out;
+using test::TemporaryTrace;
+using test::Tensor;
+using test::TraceBuilder;
+using test::Written;
+
+void CheckFunctions(const Expression& expression, std::string_view aten) {
+  if (expression.kind == Expression::Kind::kFunction) {
+    EXPECT_TRUE(IsBindFunction(expression.name)) << aten << ": no function " << expression.name;
+  }
+  for (const Expression& operand : expression.operands) CheckFunctions(operand, aten);
+}
+
+TEST(LoweringRules, EveryRowNamesOperatorsOfTheTableWithTheRightNumberOfArguments) {
+  for (const LoweringRule& rule : LoweringRules()) {
+    std::vector<CallPattern> calls;
+    ASSERT_NO_THROW(calls = ParsePattern(rule.calls)) << rule.aten;
+    for (const CallPattern& call : calls) {
+      const acl::OperatorInfo* info = acl::FindOperator(call.op);
+      ASSERT_NE(info, nullptr) << rule.aten << ": the table has no " << call.op;
+      EXPECT_EQ(call.arguments.size(), info->arg_count) << rule.aten << ": " << call.op;
+      for (const Expression& argument : call.arguments) CheckFunctions(argument, rule.aten);
+    }
+  }
+}
+
+// What kind of literal an argument of the table takes.
+bool LiteralFits(const Expression& expression, acl::ArgKind kind) {
+  using K = acl::ArgKind;
+  switch (expression.kind) {
+    case Expression::Kind::kInt:
+      return kind == K::kInt8 || kind == K::kInt32 || kind == K::kInt64 || kind == K::kUint64 ||
+             kind == K::kScalar || kind == K::kUint32;
+    case Expression::Kind::kReal:
+      return kind == K::kScalar || kind == K::kDouble || kind == K::kFloat;
+    case Expression::Kind::kBool:
+      return kind == K::kBool;
+    case Expression::Kind::kText:
+      return kind == K::kString;
+    case Expression::Kind::kFunction:
+      if (expression.name == "dtype") return kind == K::kDtype;
+      if (expression.name == "list" || expression.name == "alldims") return kind == K::kIntArray;
+      if (expression.name == "indices") return kind == K::kTensorList;
+      if (expression.name == "num" || expression.name == "flat") return kind == K::kTensor;
+      return true;
+    default:
+      return true;
+  }
+}
+
+TEST(LoweringRules, EveryLiteralFitsTheTypeOfItsArgument) {
+  for (const LoweringRule& rule : LoweringRules()) {
+    for (const CallPattern& call : ParsePattern(rule.calls)) {
+      const acl::OperatorInfo* info = acl::FindOperator(call.op);
+      ASSERT_NE(info, nullptr);
+      for (size_t i = 0; i < call.arguments.size(); ++i) {
+        EXPECT_TRUE(LiteralFits(call.arguments[i], info->args[i].kind))
+            << rule.aten << ": " << call.op << " argument " << info->args[i].name;
+      }
+    }
+  }
+}
+
+// What an operator writes must come from a result or a written argument of the recorded call.
+TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
+  for (const LoweringRule& rule : LoweringRules()) {
+    for (const CallPattern& call : ParsePattern(rule.calls)) {
+      const acl::OperatorInfo* info = acl::FindOperator(call.op);
+      ASSERT_NE(info, nullptr);
+      for (uint32_t i = 0; i < info->arg_count; ++i) {
+        if (info->args[i].direction == acl::Direction::kIn) continue;
+        const Expression* target = &call.arguments[i];
+        while (target->kind == Expression::Kind::kFunction && !target->operands.empty()) {
+          target = &target->operands[0];
+        }
+        const std::string& name = target->name;
+        const std::string plain(rule.aten.substr(0, rule.aten.find('.')));
+        const bool result = name.rfind("out", 0) == 0;
+        const bool in_place = plain.back() == '_' && name == "self";
+        const bool statistics = name == "running_mean" || name == "running_var";
+        EXPECT_TRUE(result || in_place || statistics)
+            << rule.aten << ": " << call.op << " writes " << name;
+      }
+    }
+  }
+}
+
+TEST(Pattern, SyntaxErrorsNameThePattern) {
+  for (const char* text :
+       {"aclnnAdd(self", "aclnnAdd", "aclnnAdd(self,)", "aclnnAdd(self) x", "aclnnAdd('open)"}) {
+    try {
+      ParsePattern(text);
+      FAIL() << text;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Promotion, FollowsPyTorch) {
+  EXPECT_EQ(PromoteTypes(DType::kUint8, DType::kInt8), DType::kInt16);
+  EXPECT_EQ(PromoteTypes(DType::kInt64, DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(PromoteTypes(DType::kFloat16, DType::kBfloat16), DType::kFloat32);
+  EXPECT_EQ(PromoteTypes(DType::kBool, DType::kUint8), DType::kUint8);
+  storage::Layout tensor;
+  tensor.dtype = DType::kFloat32;
+  tensor.shape = {2};
+  storage::Layout number;
+  number.dtype = DType::kFloat64;
+  EXPECT_EQ(ResultType(tensor, number), DType::kFloat32);
+  tensor.dtype = DType::kInt64;
+  EXPECT_EQ(ResultType(tensor, number), DType::kFloat64);
+}
+
+// Lowers the only leaf of a trace.
+class Lowered {
+ public:
+  explicit Lowered(const std::function<void(TraceBuilder&)>& write) : file_("lowering") {
+    {
+      TraceBuilder trace(file_.path());
+      write(trace);
+      trace.Finish();
+    }
+    reader_ = std::make_unique<storage::Reader>(file_.path());
+    program_ = LoadProgram(*reader_);
+    lowering = Lower(program_, program_.leaves[0], &why);
+  }
+  std::vector<std::string> Ops() const {
+    std::vector<std::string> ops;
+    for (const Invocation& invocation : lowering->invocations) ops.push_back(invocation.op);
+    return ops;
+  }
+  std::optional<Lowering> lowering;
+  std::string why;
+
+ private:
+  TemporaryTrace file_;
+  std::unique_ptr<storage::Reader> reader_;
+  Program program_;
+};
+
+using Ops = std::vector<std::string>;
+
+TEST(Lowering, ErfGeluTakesTheFaithfulOperatorAndSaysWhatADeviceWouldDo) {
+  for (const bool tanh : {false, true}) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      const Tensor x = trace.NewTensor({4});
+      trace.Call("aten::gelu", {In("self", x), test::Text("approximate", tanh ? "tanh" : "none")},
+                 {Out("out", trace.NewTensor({4}))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(), Ops{"aclnnGeluV2"});
+    EXPECT_EQ(lowered.lowering->invocations[0].arguments[1].integer, tanh ? 1 : 0);
+    EXPECT_EQ(lowered.lowering->note.has_value(), !tanh);
+    if (!tanh) {
+      EXPECT_EQ(lowered.lowering->note->rule, "LOWER-GELU");
+    }
+  }
+}
+
+TEST(Lowering, FunctionalFormOfAnInPlaceOperatorCopiesFirst) {
+  Lowered lowered([](TraceBuilder& trace) {
+    const Tensor x = trace.NewTensor({4});
+    const Tensor mask = trace.NewTensor({4}, DType::kBool);
+    trace.Call("aten::masked_fill.Scalar",
+               {In("self", x), In("mask", mask), test::Real("value", -1e4)},
+               {Out("out", trace.NewTensor({4}))});
+  });
+  ASSERT_TRUE(lowered.lowering) << lowered.why;
+  EXPECT_EQ(lowered.Ops(), (Ops{"aclnnInplaceCopy", "aclnnInplaceMaskedFillScalar"}));
+}
+
+TEST(Lowering, ANumberIsCastWherePlainPromotionWouldComputeInAnotherType) {
+  struct Case {
+    std::vector<int64_t> shape;
+    DType self, other, out;
+    bool cast;
+  };
+  const Case cases[] = {
+      {{4}, DType::kFloat32, DType::kFloat64, DType::kFloat32, false},  // tensor wins
+      {{}, DType::kFloat32, DType::kFloat64, DType::kFloat32, true},    // both without dimensions
+      {{4}, DType::kInt64, DType::kFloat64, DType::kFloat32, true},     // default type
+      {{4}, DType::kInt64, DType::kInt64, DType::kFloat32, false},      // true division
+      {{4}, DType::kFloat16, DType::kFloat64, DType::kFloat16, false},
+  };
+  for (const Case& c : cases) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      trace.Call(
+          "aten::div.Tensor",
+          {In("self", trace.NewTensor(c.shape, c.self)), In("other", trace.NewTensor({}, c.other))},
+          {Out("out", trace.NewTensor(c.shape, c.out))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(), c.cast ? (Ops{"aclnnCast", "aclnnDiv"}) : Ops{"aclnnDiv"})
+        << DTypeName(c.self) << " / " << DTypeName(c.other);
+    EXPECT_EQ(lowered.lowering->temporaries.size(), c.cast ? 1u : 0u);
+  }
+}
+
+TEST(Lowering, AMissingClassWeightBecomesOnesAndAGivenOneStays) {
+  for (const bool given : {false, true}) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      const Tensor weight = trace.NewTensor({10});
+      trace.Call(
+          "aten::nll_loss_forward",
+          {In("self", trace.NewTensor({8, 10})), In("target", trace.NewTensor({8}, DType::kInt64)),
+           given ? In("weight", weight) : test::None("weight"), Int("reduction", 1),
+           Int("ignore_index", -100)},
+          {Out("out0", trace.NewTensor({})), Out("out1", trace.NewTensor({}))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(),
+              given ? Ops{"aclnnNLLLoss"} : (Ops{"aclnnInplaceOne", "aclnnNLLLoss"}));
+    const LoweredValue& weight = lowered.lowering->invocations.back().arguments[2];
+    ASSERT_EQ(weight.kind, ValueKind::kTensor);
+    EXPECT_EQ(weight.tensors[0].layout.shape, std::vector<int64_t>{10});
+  }
+}
+
+TEST(Lowering, ArgmaxOverAllElementsFlattensAStridedTensorThroughACopy) {
+  for (const bool strided : {false, true}) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      const Tensor x = trace.NewTensor({3, 4});
+      trace.Call("aten::argmax",
+                 {In("self", strided ? trace.View(x, {4, 3}, {1, 4}) : x), test::None("dim"),
+                  test::Bool("keepdim", false)},
+                 {Out("out", trace.NewTensor({}, DType::kInt64))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(),
+              strided ? (Ops{"aclnnInplaceCopy", "aclnnArgMax"}) : Ops{"aclnnArgMax"});
+    EXPECT_EQ(lowered.lowering->invocations.back().arguments[0].tensors[0].layout.shape,
+              std::vector<int64_t>{12});
+  }
+}
+
+TEST(Lowering, ConversionAndPlainCopyAreToldApart) {
+  for (const DType to : {DType::kFloat32, DType::kFloat16}) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      trace.Call("aten::_to_copy", {In("self", trace.NewTensor({4}))},
+                 {Out("out", trace.NewTensor({4}, to))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(), to == DType::kFloat32 ? Ops{"aclnnInplaceCopy"} : Ops{"aclnnCast"});
+  }
+}
+
+TEST(Lowering, AnOperatorWithoutARuleIsNamed) {
+  Lowered lowered([](TraceBuilder& trace) {
+    trace.Call("aten::fft_r2c", {In("self", trace.NewTensor({4}))},
+               {Out("out", trace.NewTensor({4}))});
+  });
+  EXPECT_FALSE(lowered.lowering);
+  EXPECT_NE(lowered.why.find("aten::fft_r2c"), std::string::npos) << lowered.why;
+}
+
+}  // namespace
+}  // namespace acltape::analyzer

@@ -1,0 +1,118 @@
+#include "analyzer/program.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using test::In;
+using test::Int;
+using test::Ints;
+using test::Out;
+using test::Real;
+using test::TemporaryTrace;
+using test::Tensor;
+using test::TraceBuilder;
+using test::Written;
+
+TEST(Program, EachLeafHasTheKindThatItsArgumentsShow) {
+  TemporaryTrace file("kinds");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({2, 3});
+  const Tensor y = trace.NewTensor({3, 2});
+  const Tensor s = trace.NewTensor({});
+  trace.Call("aten::empty.memory_format", {Ints("size", {2, 3})}, {Out("out", x)});
+  trace.Call("aten::normal_", {Written("self", x), Real("mean", 0), Real("std", 1)});
+  trace.Call("aten::t", {In("self", x)}, {Out("out", trace.View(x, {3, 2}, {1, 3}))});
+  trace.Call("aten::clone", {In("self", trace.View(x, {3, 2}, {1, 3}))}, {Out("out", y)});
+  trace.Call("aten::max", {In("self", y)}, {Out("out", s)});
+  trace.Call("aten::_local_scalar_dense", {In("self", s)},
+             {Real("out", 1.5, storage::Direction::kOut)});
+  trace.Call("aten::relu_", {Written("self", y)});
+  trace.Finish();
+
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  std::vector<std::string> kinds;
+  for (const Leaf& leaf : program.leaves) kinds.emplace_back(LeafKindName(leaf.kind));
+  EXPECT_EQ(kinds, (std::vector<std::string>{"allocation", "source", "view", "kernel", "kernel",
+                                             "host read", "kernel"}));
+}
+
+TEST(Program, ViewsTouchNoBytesAndInPlaceOperatorsReadAndWrite) {
+  TemporaryTrace file("uses");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  const Tensor half = trace.View(x, {2}, {1}, 2);
+  trace.Call("aten::slice.Tensor", {In("self", x)}, {Out("out", half)});
+  trace.Call("aten::add_.Scalar", {Written("self", half), Real("other", 1), Int("alpha", 1)});
+  trace.Finish();
+
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  const BufferUse& use = program.buffers.at(x.buffer);
+  ASSERT_EQ(use.accesses.size(), 2u);
+  EXPECT_FALSE(use.accesses[0].write);
+  EXPECT_TRUE(use.accesses[1].write);
+  EXPECT_EQ(use.accesses[1].leaf, 1);
+  EXPECT_EQ(use.accesses[1].first_byte, 8);
+  EXPECT_EQ(use.accesses[1].end_byte, 16);
+  EXPECT_EQ(use.first_leaf, 0);
+}
+
+TEST(Program, TrainingBatchNormWritesItsRunningStatisticsThoughItsSchemaDoesNotSaySo) {
+  TemporaryTrace file("batchnorm");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({2, 3, 4, 4});
+  const Tensor mean = trace.NewTensor({3});
+  const Tensor out = trace.NewTensor({2, 3, 4, 4});
+  for (const bool training : {false, true}) {
+    trace.Call("aten::native_batch_norm",
+               {In("input", x), In("running_mean", mean), test::Bool("training", training)},
+               {Out("out0", out)});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  EXPECT_EQ(program.uses[0].writes.size(), 1u);
+  EXPECT_EQ(program.uses[1].writes.size(), 2u);
+}
+
+TEST(Program, RecordedResultsAreFoundByPositionAndTensor) {
+  TemporaryTrace file("results");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({2});
+  const Tensor y = trace.NewTensor({2});
+  trace.Call("aten::relu", {In("self", x)}, {Out("out", y)})
+      .Before(x, std::vector<float>{-1, 2})
+      .After("out", std::vector<float>{0, 2});
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  const Leaf& leaf = program.leaves[0];
+  ASSERT_EQ(leaf.before.size(), 1u);
+  EXPECT_EQ(leaf.before[0].tensor.buffer_id, x.buffer);
+  const storage::Snapshot* result = RecordedResult(leaf, program.uses[0].writes[0]);
+  ASSERT_NE(result, nullptr);
+  EXPECT_TRUE(result->has_payload);
+  EXPECT_EQ(result->bytes, 8);
+}
+
+TEST(Program, ATraceWithoutOperatorCallsIsRefused) {
+  TemporaryTrace file("empty");
+  TraceBuilder trace(file.path());
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  try {
+    LoadProgram(reader);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTrace);
+    EXPECT_NE(std::string(error.what()).find(file.path()), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace acltape::analyzer

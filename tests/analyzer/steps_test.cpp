@@ -1,0 +1,161 @@
+#include "analyzer/steps.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "storage/results.h"
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using test::In;
+using test::Out;
+using test::TemporaryTrace;
+using test::Tensor;
+using test::TraceBuilder;
+
+// Writes one leaf per letter: capital letters are host reads, small ones kernels.
+void WriteLetters(TraceBuilder& trace, const std::string& letters) {
+  const Tensor x = trace.NewTensor({4});
+  const Tensor y = trace.NewTensor({4});
+  for (const char letter : letters) {
+    if (letter >= 'A' && letter <= 'Z') {
+      trace.Call("aten::item_" + std::string(1, letter), {In("self", x)},
+                 {test::Real("out", 0, storage::Direction::kOut)});
+    } else {
+      trace.Call("aten::op_" + std::string(1, letter), {In("self", x)}, {Out("out", y)});
+    }
+  }
+}
+
+// The steps of a program of letters, as the letters of each.
+std::vector<std::string> StepsOf(const std::string& letters) {
+  TemporaryTrace file("steps");
+  TraceBuilder trace(file.path());
+  WriteLetters(trace, letters);
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  std::vector<std::string> steps;
+  for (const StepRange& range : FindSteps(program)) {
+    steps.push_back(letters.substr(range.first_leaf, range.end_leaf - range.first_leaf));
+  }
+  return steps;
+}
+
+using Steps = std::vector<std::string>;
+
+TEST(Steps, RepeatedStretchBehindAPrologueIsFound) {
+  EXPECT_EQ(StepsOf("pqrs"
+                    "abcdH"
+                    "abcdH"
+                    "abcdH"),
+            (Steps{"abcdH", "abcdH", "abcdH"}));
+}
+
+TEST(Steps, RepeatedLayersInsideAStepDoNotHideTheStep) {
+  const std::string step =
+      "e"
+      "abcdabcdabcdabcd"
+      "fgH";
+  EXPECT_EQ(StepsOf("zyx" + step + step + step + step), (Steps{step, step, step, step}));
+}
+
+TEST(Steps, CutComesBehindTheHostReadBeforeTheLongestStretch) {
+  // Two host reads end each step; the cut is behind the second.
+  EXPECT_EQ(StepsOf("zz"
+                    "abcdeHfI"
+                    "abcdeHfI"
+                    "abcdeHfI"),
+            (Steps{"abcdeHfI", "abcdeHfI", "abcdeHfI"}));
+}
+
+TEST(Steps, AFirstIterationThatDiffersIsTheFirstStep) {
+  // The first iteration clones state (c) where later ones update it (d) and clear it first (z).
+  EXPECT_EQ(StepsOf("wxyw"
+                    "abefghicH"
+                    "zabefghidH"
+                    "zabefghidH"
+                    "zabefghidH"),
+            (Steps{"abefghicH", "zabefghidH", "zabefghidH", "zabefghidH"}));
+}
+
+TEST(Steps, APrologueThatDoesNotResembleAStepIsNone) {
+  EXPECT_EQ(StepsOf("mnopqrstuvw"
+                    "abcdH"
+                    "abcdH"
+                    "abcdH"),
+            (Steps{"abcdH", "abcdH", "abcdH"}));
+}
+
+TEST(Steps, AStretchCutOffInTheMiddleGivesALastPartialStep) {
+  EXPECT_EQ(StepsOf("pq"
+                    "abcdefH"
+                    "abcdefH"
+                    "abcde"),
+            (Steps{"abcdefH", "abcdefH", "abcde"}));
+}
+
+TEST(Steps, AProgramWithoutRepetitionHasNone) { EXPECT_TRUE(StepsOf("abcdefghijklmnop").empty()); }
+
+TEST(Steps, SeededRandomStepsAreRecovered) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    std::string step;
+    const int length = 5 + static_cast<int>(random() % 60);
+    for (int i = 0; i < length; ++i) step += static_cast<char>('a' + random() % 20);
+    step += 'H';
+    std::string prologue;
+    for (int i = 0; i < 12; ++i) prologue += static_cast<char>('u' + random() % 5);
+    const int count = 3 + static_cast<int>(random() % 6);
+    std::string letters = prologue;
+    for (int i = 0; i < count; ++i) letters += step;
+    EXPECT_EQ(StepsOf(letters), Steps(count, step)) << letters;
+  }
+}
+
+TEST(Steps, RecordedStepsAreTakenAsTheyAre) {
+  TemporaryTrace file("recorded");
+  TraceBuilder trace(file.path());
+  WriteLetters(trace, "pqabab");
+  storage::Step step;
+  step.step = 0;
+  step.first_call = 1;
+  step.last_call = 3;
+  step.found_by = "range:batch";
+  trace.writer().AddStep(step);
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  Program program = LoadProgram(reader);
+  AssignSteps(program, nullptr);
+  ASSERT_EQ(program.steps.size(), 1u);
+  EXPECT_EQ(program.steps[0].found_by, "range:batch");
+  EXPECT_EQ(program.leaves[2].step, 0);
+  EXPECT_EQ(program.leaves[3].step, -1);
+}
+
+TEST(Steps, FoundStepsAreWrittenToTheTrace) {
+  TemporaryTrace file("written");
+  {
+    TraceBuilder trace(file.path());
+    WriteLetters(trace, "pabHabHabH");
+    trace.Finish();
+  }
+  storage::Reader reader(file.path(), storage::Reader::Mode::kReadWrite);
+  {
+    storage::Results results(reader);
+    Program program = LoadProgram(reader);
+    AssignSteps(program, &results);
+  }
+  const storage::Reader again(file.path());
+  const std::vector<storage::Step> steps = again.Steps();
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].first_call, 2);
+  EXPECT_EQ(steps[2].last_call, 10);
+  EXPECT_EQ(steps[1].found_by, "period");
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
