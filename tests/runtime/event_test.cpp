@@ -1,0 +1,243 @@
+// Events: rules EVT-01 to EVT-21.
+#include "tests/runtime/soft_device_test.h"
+
+namespace acltape::device {
+namespace {
+
+class EventTest : public SoftDevice {
+ protected:
+  aclrtEvent CreateOld() {
+    aclrtEvent event = nullptr;
+    EXPECT_OK(aclrtCreateEvent(&event));
+    return event;
+  }
+  aclrtEventRecordedStatus QueryRecorded(aclrtEvent event) {
+    auto status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    EXPECT_OK(aclrtQueryEventStatus(event, &status));
+    return status;
+  }
+};
+
+TEST_F(EventTest, EVT_02_EVT_03_FlagsAreChecked) {
+  aclrtEvent event = nullptr;
+  for (uint32_t flag : {0x0u, 0x80u, 0x11u, 0x21u, 0x30u, 0x40u}) {
+    EXPECT_CODE(107000, aclrtCreateEventWithFlag(&event, flag)) << flag;
+  }
+  for (uint32_t flag : {0x1u, 0x2u, 0x4u, 0x8u, 0xFu, 0x10u, 0x20u}) {
+    EXPECT_OK(aclrtCreateEventWithFlag(&event, flag)) << flag;
+  }
+  for (uint32_t flag : {0x0u, 0x10u, 0x20u, 0x41u, 0x80u}) {
+    EXPECT_CODE(107000, aclrtCreateEventExWithFlag(&event, flag)) << flag;
+  }
+  for (uint32_t flag : {0x1u, 0x2u, 0x4u, 0x8u, 0xFu}) {
+    EXPECT_OK(aclrtCreateEventExWithFlag(&event, flag)) << flag;
+  }
+  EXPECT_CODE(100000, aclrtCreateEvent(nullptr));
+}
+
+TEST_F(EventTest, EVT_04_EventsWithoutWaitBitCannotBeWaitedForOrReset) {
+  aclrtEvent old_timeline = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&old_timeline, ACL_EVENT_TIME_LINE));
+  aclrtEvent ex_timeline = CreateEx(ACL_EVENT_TIME_LINE);
+  for (aclrtEvent event : {old_timeline, ex_timeline}) {
+    EXPECT_OK(aclrtRecordEvent(event, stream_));
+    EXPECT_CODE(207000, aclrtStreamWaitEvent(other_, event));
+    EXPECT_CODE(207000, aclrtResetEvent(event, stream_));
+  }
+}
+
+TEST_F(EventTest, EVT_05_AWaitBindsToTheNewestRecordAtItsCall) {
+  aclrtEvent event = CreateEx();
+  Gate gate;
+  Log log;
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtRecordEvent(event, stream_));  // behind the gate
+  Launch(other_, log, "first wait");
+  ASSERT_OK(aclrtSynchronizeStream(other_));  // the later record did not move the wait
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));
+  Launch(other_, log, "second wait");
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(other_, 20));
+  EXPECT_EQ(log.entries().size(), 1u);
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  EXPECT_EQ(log.entries().size(), 2u);
+}
+
+TEST_F(EventTest, EVT_05_RecordAndWaitOrderTwoStreams) {
+  Log log;
+  std::string expected;
+  for (int i = 0; i < 200; ++i) {
+    aclrtEvent forward = CreateEx();
+    aclrtEvent back = CreateEx();
+    Launch(stream_, log, "a");
+    ASSERT_OK(aclrtRecordEvent(forward, stream_));
+    ASSERT_OK(aclrtStreamWaitEvent(other_, forward));
+    Launch(other_, log, "b");
+    ASSERT_OK(aclrtRecordEvent(back, other_));
+    ASSERT_OK(aclrtStreamWaitEvent(stream_, back));
+    ASSERT_OK(aclrtDestroyEvent(forward));  // EVT-16: pending waits stay valid
+    ASSERT_OK(aclrtDestroyEvent(back));
+    expected += "ab";
+  }
+  ASSERT_OK(aclrtSynchronizeDevice());
+  EXPECT_EQ(log.text(), expected);
+}
+
+TEST_F(EventTest, EVT_06_WaitingForANeverRecordedExEventPasses) {
+  aclrtEvent event = CreateEx();
+  EXPECT_OK(aclrtStreamWaitEvent(stream_, event));
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+}
+
+TEST_F(EventTest, EVT_07_OldEventsStaySetUntilReset) {
+  aclrtEvent event = CreateOld();
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  ASSERT_OK(aclrtResetEvent(event, other_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));  // waits for the next record
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(other_, 20));
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  EXPECT_OK(aclrtSynchronizeStream(other_));
+}
+
+TEST_F(EventTest, EVT_07_AnOldEventMayBeWaitedForBeforeItsRecord) {
+  aclrtEvent event = CreateOld();
+  Log log;
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));
+  Launch(other_, log, "b");
+  Launch(stream_, log, "a");
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  EXPECT_EQ(log.text(), "ab");
+}
+
+TEST_F(EventTest, EVT_09_QueryStatus) {
+  EXPECT_EQ(QueryRecorded(CreateEx()), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  aclrtEvent event = CreateOld();
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+  Gate gate;
+  Launch(stream_, gate);
+  for (aclrtEvent recorded : {event, CreateEx()}) {
+    ASSERT_OK(aclrtRecordEvent(recorded, stream_));
+    EXPECT_EQ(QueryRecorded(recorded), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+  }
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+}
+
+TEST_F(EventTest, EVT_11_TheDeprecatedQueriesKnowOldEventsOnly) {
+  aclrtEventStatus status;
+  aclrtEventWaitStatus waited;
+  aclrtEvent external = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
+  for (aclrtEvent event : {CreateEx(), external}) {
+    EXPECT_CODE(207000, aclrtQueryEvent(event, &status));
+    EXPECT_CODE(207000, aclrtQueryEventWaitStatus(event, &waited));
+  }
+  aclrtEvent old_event = CreateOld();
+  Gate gate;
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtRecordEvent(old_event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, old_event));
+  ASSERT_OK(aclrtQueryEvent(old_event, &status));
+  EXPECT_EQ(status, ACL_EVENT_STATUS_NOT_READY);
+  ASSERT_OK(aclrtQueryEventWaitStatus(old_event, &waited));
+  EXPECT_EQ(waited, ACL_EVENT_WAIT_STATUS_NOT_READY);
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  ASSERT_OK(aclrtQueryEvent(old_event, &status));
+  EXPECT_EQ(status, ACL_EVENT_STATUS_COMPLETE);
+  ASSERT_OK(aclrtQueryEventWaitStatus(old_event, &waited));
+  EXPECT_EQ(waited, ACL_EVENT_WAIT_STATUS_COMPLETE);
+}
+
+TEST_F(EventTest, EVT_12_EVT_13_Synchronise) {
+  aclrtEvent event = CreateEx();
+  EXPECT_OK(aclrtSynchronizeEvent(event));
+  EXPECT_CODE(107000, aclrtSynchronizeEventWithTimeout(event, 0));
+  EXPECT_CODE(107000, aclrtSynchronizeEventWithTimeout(event, -5));
+  Gate gate;
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  EXPECT_CODE(507047, aclrtSynchronizeEventWithTimeout(event, 20));
+  gate.Open();
+  EXPECT_OK(aclrtSynchronizeEvent(event));
+  aclrtEvent external = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
+  EXPECT_CODE(207000, aclrtSynchronizeEvent(external));
+}
+
+TEST_F(EventTest, EVT_14_EVT_15_Times) {
+  aclrtEvent start = CreateEx();
+  aclrtEvent end = CreateEx();
+  aclrtEvent without = CreateEx(ACL_EVENT_SYNC);
+  float ms = -1;
+  uint64_t start_us = 0;
+  uint64_t end_us = 0;
+  EXPECT_CODE(507000, aclrtEventElapsedTime(&ms, start, end));
+  EXPECT_CODE(507000, aclrtEventGetTimestamp(start, &start_us));
+  Gate gate;
+  ASSERT_OK(aclrtRecordEvent(start, stream_));
+  ASSERT_OK(aclrtRecordEvent(without, stream_));
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtRecordEvent(end, stream_));
+  gate.WaitUntilEntered();
+  EXPECT_CODE(107006, aclrtEventElapsedTime(&ms, start, end));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  ASSERT_OK(aclrtEventElapsedTime(&ms, start, end));
+  EXPECT_GE(ms, 5.0f);
+  ASSERT_OK(aclrtEventGetTimestamp(start, &start_us));
+  ASSERT_OK(aclrtEventGetTimestamp(end, &end_us));
+  EXPECT_NEAR(static_cast<double>(end_us - start_us), ms * 1000.0, 2.0);
+  EXPECT_CODE(107006, aclrtEventElapsedTime(&ms, without, end));
+  aclrtEvent external = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
+  EXPECT_CODE(207000, aclrtEventElapsedTime(&ms, external, end));
+}
+
+TEST_F(EventTest, EVT_16_DestroyDoesNotBlockAndEndsTheHandle) {
+  Gate gate;
+  aclrtEvent event = CreateEx();
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  EXPECT_OK(aclrtDestroyEvent(event));
+  EXPECT_CODE(107017, aclrtDestroyEvent(event));
+  EXPECT_CODE(107017, aclrtRecordEvent(event, stream_));
+  EXPECT_CODE(100000, aclrtDestroyEvent(nullptr));
+  gate.Open();
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+}
+
+TEST_F(EventTest, EVT_18_WaitTimeouts) {
+  aclrtEvent event = CreateOld();
+  EXPECT_CODE(107000, aclrtStreamWaitEventWithTimeout(stream_, event, -1));
+  ASSERT_OK(aclrtStreamWaitEventWithTimeout(stream_, event, 1));
+  EXPECT_CODE(107019, aclrtSynchronizeStream(stream_));  // the task failed
+  ASSERT_OK(aclrtSetOpWaitTimeout(1));
+  ASSERT_OK(aclrtStreamWaitEvent(stream_, event));
+  ASSERT_OK(aclrtSetOpWaitTimeout(0));
+  EXPECT_CODE(107019, aclrtSynchronizeStream(stream_));
+}
+
+TEST_F(EventTest, CTX_10_EventsMayBeUsedFromAnyThreadOfTheContext) {
+  aclrtEvent event = CreateEx();
+  Log log;
+  InThread([&] {
+    Launch(stream_, log, "a");
+    ASSERT_OK(aclrtRecordEvent(event, stream_));
+  });
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));
+  Launch(other_, log, "b");
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  EXPECT_EQ(log.text(), "ab");
+}
+
+}  // namespace
+}  // namespace acltape::device
