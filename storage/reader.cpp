@@ -45,6 +45,11 @@ const std::string& CheckFile(const std::string& path) {
   return path;
 }
 
+// By this process as it is now, which may have given up rights.
+bool Writable(const std::string& path) {
+  return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
 int64_t ToInteger(const std::string& text) {
   int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -75,7 +80,7 @@ struct Reader::State_ {
     const std::string folder =
         path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/') + 1);
     writable = mode == Mode::kReadWrite && sqlite3_db_readonly(database.handle(), "main") == 0 &&
-               access(path.c_str(), W_OK) == 0 && access(folder.c_str(), W_OK) == 0;
+               Writable(path) && Writable(folder);
   }
 
   void CheckSchema();
@@ -190,6 +195,7 @@ void Reader::State_::LoadSignatures() {
       }
       case ValueKind::kReal:
         if (rows.IsNull(8)) argument.real = std::numeric_limits<double>::quiet_NaN();
+        if (argument.text == "-0.0") argument.real = -0.0;
         argument.text.clear();
         break;
       case ValueKind::kIntList:

@@ -46,7 +46,8 @@ SELECT c.call_id AS call_id, a.position AS position, a.name AS name, a.direction
   a.integer AS integer, a.real AS real, a.text AS text,
   CASE a.kind WHEN 'tensor_list' THEN
     (SELECT json_group_array(
-       ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0) << 24
+       iif(json_extract(e.value, '$[0]') < 0, 0,
+         ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0)) << 24
        | json_extract(e.value, '$[1]'))
      FROM json_each(a.list) e)
   ELSE a.list END AS list,
@@ -64,7 +65,8 @@ FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_
 WHERE a.kind = 'tensor' AND a.layout_id IS NOT NULL
 UNION ALL
 SELECT c.call_id, a.position, a.name, a.direction, e.key,
-  ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0),
+  iif(json_extract(e.value, '$[0]') < 0, 0,
+    ifnull(json_extract(c.buffers, '$[' || json_extract(e.value, '$[0]') || ']'), 0)),
   json_extract(e.value, '$[1]'), c.signature_id, (c.bits >> 2) & 1
 FROM call_row c CROSS JOIN signature_argument a ON a.signature_id = c.signature_id
 CROSS JOIN json_each(a.list) e

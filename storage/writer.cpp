@@ -321,11 +321,14 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
         list += ']';
         break;
       case ValueKind::kReal:
-        // SQLite keeps no NaN: it would be NULL without a word.
+        // SQLite keeps neither NaN, which becomes NULL, nor the sign of a zero.
         if (std::isnan(argument.real)) {
           add.Bind(10, std::string_view("nan"));
         } else {
           add.Bind(9, argument.real);
+          if (argument.real == 0 && std::signbit(argument.real)) {
+            add.Bind(10, std::string_view("-0.0"));
+          }
         }
         break;
       case ValueKind::kText:

@@ -38,7 +38,8 @@ class ArenaOwner {
   // Nanoseconds of CLOCK_MONOTONIC at a tick. Within 4e18 even for a tick that makes no sense, so
   // that differences of times never overflow.
   int64_t ToNs(uint64_t tick) const {
-    const double since = static_cast<double>(static_cast<int64_t>(tick - base_tick_)) * ns_per_tick_;
+    const double since =
+        static_cast<double>(static_cast<int64_t>(tick - base_tick_)) * ns_per_tick_;
     return base_ns_ + static_cast<int64_t>(std::clamp(since, -4e18, 4e18 - 1e16));
   }
 

@@ -76,10 +76,11 @@ int main(int argc, char** argv) {
   const uint64_t closing = SpentNs() - before_close;
   struct stat status;
   stat(path.c_str(), &status);
-  printf("drain %.0f ns per call, close %.0f ns per call, ring %.0f bytes per call, file %.1f "
-         "bytes per call\n",
-         static_cast<double>(spent) / calls, static_cast<double>(closing) / calls,
-         static_cast<double>(bytes) / calls, static_cast<double>(status.st_size) / calls);
+  printf(
+      "drain %.0f ns per call, close %.0f ns per call, ring %.0f bytes per call, file %.1f "
+      "bytes per call\n",
+      static_cast<double>(spent) / calls, static_cast<double>(closing) / calls,
+      static_cast<double>(bytes) / calls, static_cast<double>(status.st_size) / calls);
   wire::UnmapRing(ring, arena.header());
   unlink(path.c_str());
   return 0;

@@ -1,0 +1,76 @@
+// Read-only SQL.
+#include "storage/query.h"
+
+#include "tests/storage/trace_fixture.h"
+
+namespace acltape::storage {
+namespace {
+
+TEST_F(TraceTest, EveryNamedQueryRuns) {
+  const Reader reader(Make());
+  for (const NamedQuery& query : NamedQueries()) {
+    const Table table = RunQuery(reader, query.sql);
+    EXPECT_FALSE(table.columns.empty()) << query.name;
+    EXPECT_FALSE(query.description.empty()) << query.name;
+  }
+  EXPECT_EQ(FindNamedQuery("top_ops")->name, "top_ops");
+  EXPECT_EQ(FindNamedQuery("no_such"), nullptr);
+}
+
+TEST_F(TraceTest, ValuesKeepTheirType) {
+  const Reader reader(Make());
+  const Table table =
+      RunQuery(reader, "SELECT NULL AS n, 7 AS i, 0.5 AS r, 'x' AS t, x'0102' AS b; -- done");
+  EXPECT_EQ(table.columns, std::vector<std::string>({"n", "i", "r", "t", "b"}));
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(table.rows[0][0]));
+  EXPECT_EQ(std::get<int64_t>(table.rows[0][1]), 7);
+  EXPECT_EQ(std::get<double>(table.rows[0][2]), 0.5);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][3]), "x");
+  EXPECT_EQ(std::get<Blob>(table.rows[0][4]).bytes, std::vector<uint8_t>({1, 2}));
+}
+
+TEST_F(TraceTest, ALimitEndsAQueryEarly) {
+  const Reader reader(Make());
+  EXPECT_EQ(RunQuery(reader, "SELECT * FROM call", 3).rows.size(), 3u);
+  EXPECT_EQ(RunQuery(reader, "SELECT * FROM call").rows.size(), 8u);
+}
+
+TEST_F(TraceTest, StatementsThatWriteAreRefused) {
+  // Even where the trace could be written.
+  Reader reader(Make(), Reader::Mode::kReadWrite);
+  for (const char* sql :
+       {"DELETE FROM call_row", "INSERT INTO meta VALUES('a','b')", "DROP VIEW call",
+        "CREATE TABLE x(y)", "UPDATE meta SET value = 1", "PRAGMA user_version=5",
+        "PRAGMA journal_mode=WAL", "ATTACH '/tmp/acltape-attached.db' AS other", "VACUUM",
+        "VACUUM INTO '/tmp/acltape-vacuumed.db'"}) {
+    const auto [kind, sentence] = ErrorOf([&] { RunQuery(reader, sql); });
+    EXPECT_EQ(kind, 2) << sql << ": " << sentence;
+  }
+  EXPECT_EQ(reader.Calls(false).size(), 8u);
+  EXPECT_FALSE(std::filesystem::exists("/tmp/acltape-attached.db"));
+  EXPECT_FALSE(std::filesystem::exists("/tmp/acltape-vacuumed.db"));
+}
+
+TEST_F(TraceTest, MistakesAreUsageErrorsWithSqlitesOwnWords) {
+  const Reader reader(Make());
+  const auto sentence = [&reader](const char* sql) {
+    const auto [kind, text] = ErrorOf([&] { RunQuery(reader, sql); });
+    EXPECT_EQ(kind, 2) << sql;
+    return text;
+  };
+  EXPECT_EQ(sentence("SELECT * FROM nowhere"), "this query cannot be run: no such table: nowhere");
+  EXPECT_EQ(sentence(""), "this query cannot be run: it is empty");
+  EXPECT_EQ(sentence("-- only a comment"), "this query cannot be run: it is empty");
+  EXPECT_EQ(sentence("SELECT 1; SELECT 2"),
+            "this query cannot be run: it holds more than one statement");
+  EXPECT_EQ(sentence("SELECT json_extract('{', '$')"), "this query cannot be run: malformed JSON");
+}
+
+TEST_F(TraceTest, TablesCanBeDescribed) {
+  const Reader reader(Make());
+  EXPECT_GT(RunQuery(reader, "SELECT name FROM pragma_table_info('call')").rows.size(), 15u);
+}
+
+}  // namespace
+}  // namespace acltape::storage

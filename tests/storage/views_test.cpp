@@ -1,0 +1,158 @@
+// The views over the fixture: query and expected rows on one screen.
+#include <fmt/format.h>
+
+#include "storage/query.h"
+#include "tests/storage/trace_fixture.h"
+
+namespace acltape::storage {
+namespace {
+
+std::string TextOf(const Cell& cell) {
+  if (const auto* integer = std::get_if<int64_t>(&cell)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return "-";
+}
+
+// Rows as lines, values separated by blanks, NULL as "-".
+std::string Rows(const Reader& reader, const std::string& sql) {
+  std::string lines;
+  for (const auto& row : RunQuery(reader, sql).rows) {
+    for (size_t i = 0; i < row.size(); ++i) lines += (i == 0 ? "" : " ") + TextOf(row[i]);
+    lines += "\n";
+  }
+  return lines;
+}
+
+TEST_F(TraceTest, CallPutsTheInternedPartsTogether) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT call_id, parent_id, op, thread_id, step, phase, scope_id, "
+                 "begin_ns - 1000000000000, end_ns - begin_ns, status, leaf FROM call "
+                 "WHERE call_id IN (1, 2, 6)"),
+            "1 - aten::linear 1 0 forward 1 0 1000 0 0\n"
+            "2 1 aten::addmm 1 0 forward 1 100 800 0 1\n"
+            "6 5 aten::addmm 1 1 backward 1 10100 800 0 1\n");
+}
+
+TEST_F(TraceTest, CallHasEveryColumnOfTheContract) {
+  const Reader reader(Make());
+  RunQuery(reader,
+           "SELECT call_id, parent_id, op_id, thread_id, stream_id, step, phase, scope_id, "
+           "stack_id, begin_ns, end_ns, prepare_ns, launch_ns, status, model_id FROM call");
+  RunQuery(reader,
+           "SELECT call_id, position, name, direction, kind, tensor_id, integer, real, text, list "
+           "FROM argument");
+  RunQuery(reader,
+           "SELECT tensor_id, buffer_id, byte_offset, dtype, shape, strides, format FROM tensor");
+  RunQuery(reader,
+           "SELECT buffer_id, device, address, bytes, alloc_call, free_call, pool, role FROM "
+           "buffer");
+  RunQuery(reader, "SELECT digest, bytes, codec, data FROM payload");
+  RunQuery(reader,
+           "SELECT call_id, position, moment, tensor_id, digest, min, max, mean, l2, nan_count, "
+           "inf_count FROM snapshot");
+}
+
+TEST_F(TraceTest, ArgumentExplodesSignatures) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT position, name, direction, kind, buffer_id, tensor_id = "
+                 "(buffer_id << 24 | layout_id), integer, real, list, dtype, shape "
+                 "FROM argument WHERE call_id IN (6, 7)"),
+            "0 self in tensor 1 1 - - - float32 [4]\n"
+            "1 mat1 in tensor 2 1 - - - float32 [2,4]\n"
+            "2 mat2 in tensor 3 1 - - - float32 [2,4]\n"
+            "3 beta in real - - - 0.5 - - -\n"
+            "4 out out tensor 7 1 - - - float32 [2,4]\n"
+            "0 self in tensor 7 1 - - - float32 [2,4]\n"
+            "1 size in int_list - - - - [8] - -\n"
+            "2 out out tensor 7 1 - - - float32 [8]\n");
+}
+
+TEST_F(TraceTest, ArgumentGivesTensorListsAsTensorIds) {
+  {
+    Writer writer(Path(), WriterOptions());
+    const int64_t layout = writer.InternLayout({0, DType::kBool, 0, {3}, {1}, 0});
+    Argument list;
+    list.name = "indices";
+    list.position = 1;
+    list.kind = ValueKind::kTensorList;
+    list.tensors = {{1, layout}, {0, 0}, {2, layout}};
+    Call call;
+    call.call_id = 1;
+    call.leaf = true;
+    call.signature_id =
+        writer.AddSignature(writer.InternOp({0, "aten", "aten::index", "Tensor", ""}), {list});
+    call.buffers = {5, 6};
+    writer.AddCall(call, 0);
+    writer.Finish("complete");
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(Rows(reader, "SELECT list FROM argument"),
+            fmt::format("[{},0,{}]\n", 5 << 24 | 1, 6 << 24 | 1));
+  EXPECT_EQ(Rows(reader, "SELECT element, buffer_id FROM tensor_use"), "0 5\n2 6\n");
+  // A mask as index has a shape that depends on its content.
+  EXPECT_EQ(Rows(reader, "SELECT call_id, op, code FROM capture_breaks"),
+            "1 aten::index.Tensor 107027\n");
+}
+
+TEST_F(TraceTest, TensorHasEachPairOnce) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader, "SELECT buffer_id, dtype, shape FROM tensor ORDER BY tensor_id"),
+            "1 float32 [4]\n2 float32 [2,4]\n3 float32 [2,4]\n4 float32 [2,4]\n4 float32 [8]\n"
+            "7 float32 [2,4]\n7 float32 [8]\n");
+}
+
+TEST_F(TraceTest, TopOpsAddsUpLeavesOnly) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader, "SELECT op, dialect, calls, total_ns, mean_ns, percent FROM top_ops"),
+            "aten::addmm aten 2 1600 800 59.26\n"
+            "aten::_local_scalar_dense aten 2 1000 500 37.04\n"
+            "aten::view aten 2 100 50 3.7\n");
+}
+
+TEST_F(TraceTest, HostGapsAreBetweenLeavesOfAThreadLongestFirst) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT gap_ns, after_call, before_call, after_op, before_op, step FROM "
+                 "host_gaps LIMIT 2"),
+            "7600 4 6 aten::_local_scalar_dense aten::addmm 0\n"
+            "600 2 3 aten::addmm aten::view 0\n");
+}
+
+TEST_F(TraceTest, CaptureBreaksNamesHostReads) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader, "SELECT call_id, step, op, code FROM capture_breaks"),
+            "4 0 aten::_local_scalar_dense 107027\n8 1 aten::_local_scalar_dense 107027\n");
+}
+
+TEST_F(TraceTest, TensorFlowFollowsABuffer) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT call_id, op, position, part, written_by FROM tensor_flow "
+                 "WHERE buffer_id = 7 ORDER BY call_id, position"),
+            "6 aten::addmm 4 producer -\n"
+            "7 aten::view 0 consumer 6\n"
+            "7 aten::view 2 view 6\n"
+            "8 aten::_local_scalar_dense 0 consumer 6\n");
+}
+
+TEST_F(TraceTest, StepSummaryCountsCallsOfAStep) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT step, first_call, last_call, calls, leaves, wall_ns, leaf_ns, "
+                 "backward_leaves, breaks FROM step_summary"),
+            "0 1 4 4 3 2500 1350 0 1\n1 5 8 4 3 2500 1350 1 1\n");
+}
+
+TEST_F(TraceTest, BufferGivesAbsoluteTimes) {
+  const Reader reader(Make());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT buffer_id, bytes, alloc_call, is_foreign, alloc_ns, free_ns "
+                 "FROM buffer WHERE buffer_id IN (2, 4)"),
+            "2 32 - 1 999999999600 -\n4 32 2 0 1000000000100 1000000005000\n");
+}
+
+}  // namespace
+}  // namespace acltape::storage
