@@ -59,7 +59,7 @@ Table TimesForPrograms(const CompareReport& report) {
   };
   add("host_per_step", "recorded", "ns", report.recorded_span_ns);
   add("operators_per_step", "recorded", "ns", report.recorded_leaves_ns);
-  const std::pair<const char*, const replayer::Execution*> executions[] = {
+  const std::pair<const char*, const replayer::ExecutionTimes*> executions[] = {
       {"eager", &report.eager}, {"captured", &report.captured}};
   for (const auto& [name, execution] : executions) {
     add("host_per_step", name, "ns", execution->host_ns);
