@@ -3,10 +3,20 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include <memory>
+
 namespace acltape::storage {
 namespace {
 
 constexpr size_t kSampleBytes = 64 << 10;
+
+// Making a context costs more than compressing a small tensor with it.
+size_t CompressWith(std::vector<char>& out, const void* data, size_t bytes, int level) {
+  thread_local const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(),
+                                                                                ZSTD_freeCCtx);
+  out.resize(ZSTD_compressBound(bytes));
+  return ZSTD_compressCCtx(context.get(), out.data(), out.size(), data, bytes, level);
+}
 
 bool Saves(size_t packed, size_t bytes) { return packed < bytes - bytes / 20; }
 
@@ -31,12 +41,10 @@ bool Compress(const void* data, size_t bytes, int level, std::vector<char>& pack
   if (level <= 0 || bytes < 64) return false;
   if (bytes > 8 * kSampleBytes) {
     const char* middle = static_cast<const char*>(data) + (bytes - kSampleBytes) / 2;
-    packed.resize(ZSTD_compressBound(kSampleBytes));
-    const size_t size = ZSTD_compress(packed.data(), packed.size(), middle, kSampleBytes, level);
+    const size_t size = CompressWith(packed, middle, kSampleBytes, level);
     if (ZSTD_isError(size) || !Saves(size, kSampleBytes)) return false;
   }
-  packed.resize(ZSTD_compressBound(bytes));
-  const size_t size = ZSTD_compress(packed.data(), packed.size(), data, bytes, level);
+  const size_t size = CompressWith(packed, data, bytes, level);
   if (ZSTD_isError(size) || !Saves(size, bytes)) return false;
   packed.resize(size);
   return true;

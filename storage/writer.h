@@ -6,8 +6,8 @@
 // open transaction, a power failure may lose the trace.
 //
 // Every failure of the disk is an Error of kind kDevice, after which the file is still an openable
-// trace of all that was committed; `FinishAfterFailure` then uses room that was reserved beside the
-// file (`<path>.reserve`, gone when the writer is) to say so in the ledger.
+// trace of all that was committed; `FinishAfterFailure` then uses room that was reserved on the
+// same disk to say so in the ledger.
 #pragma once
 
 #include <cstdint>
