@@ -1,0 +1,93 @@
+#include "replayer/compare.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "tests/replayer/small_programs.h"
+
+namespace acltape::replayer {
+namespace {
+
+using test::Floats;
+using test::In;
+using test::Numbers;
+using test::Out;
+using test::Recorded;
+using test::Tensor;
+using test::TraceBuilder;
+
+Recorded TenRelus(bool growing) {
+  return Recorded(3, [=](TraceBuilder& trace, int step) {
+    const int64_t size = growing ? step + 1 : 4;
+    Tensor x = trace.NewTensor({size});
+    for (int i = 0; i < 10; ++i) {
+      const Tensor y = trace.NewTensor({size});
+      trace.Call("aten::relu", {In("self", x)}, {Out("out", y)});
+      if (i == 0) trace.Before(x, Numbers(size, step));
+      x = y;
+    }
+  });
+}
+
+CompareReport CompareTwice(const Recorded& recorded) {
+  storage::Reader reader(recorded.path(), storage::Reader::Mode::kReadWrite);
+  storage::Results results(reader);
+  CompareOptions options;
+  options.repetitions = 4;
+  options.warmup = 1;
+  return Compare(reader, options, &results);
+}
+
+TEST(Comparison, ReportsBothExecutionsOfTheSteadySteps) {
+  const Recorded recorded = TenRelus(false);
+  const CompareReport report = CompareTwice(recorded);
+  EXPECT_EQ(report.ExitCode(), 0);
+  EXPECT_EQ(report.steady_steps, 3);
+  EXPECT_EQ(report.leaves_per_step, 10);
+  EXPECT_EQ(report.device_calls_per_step, 10);
+  EXPECT_EQ(report.regions_per_step, 1);
+  EXPECT_EQ(report.eager.host_ns.samples, 12);
+  EXPECT_EQ(report.captured.host_ns.samples, 12);
+  EXPECT_GT(report.eager.host_ns.median, 0);
+  EXPECT_GT(report.captured.latency_ns.median, 0);
+  EXPECT_LE(report.eager.host_ns.low, report.eager.host_ns.median);
+  EXPECT_GE(report.eager.host_ns.high, report.eager.host_ns.median);
+  EXPECT_EQ(report.copies_per_step, 1);
+  EXPECT_EQ(report.copy_bytes_per_step, 16);
+  // Ten calls of 600 ns that begin 1000 ns apart.
+  EXPECT_EQ(report.recorded_leaves_ns.median, 6000);
+  EXPECT_EQ(report.recorded_span_ns.median, 9600);
+}
+
+TEST(Comparison, WritesARunAndItsSamplesPerExecution) {
+  const Recorded recorded = TenRelus(false);
+  const CompareReport report = CompareTwice(recorded);
+  EXPECT_NE(report.eager_run_id, report.captured_run_id);
+  const storage::Reader reader(recorded.path());
+  for (const int64_t run : {report.eager_run_id, report.captured_run_id}) {
+    sqlite3_stmt* statement = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(reader.handle(),
+                                 "SELECT count(*), count(DISTINCT step), min(host_ns) FROM sample "
+                                 "WHERE run_id = ?",
+                                 -1, &statement, nullptr),
+              SQLITE_OK);
+    sqlite3_bind_int64(statement, 1, run);
+    ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    EXPECT_EQ(sqlite3_column_int64(statement, 0), 12);
+    EXPECT_EQ(sqlite3_column_int64(statement, 1), 3);
+    EXPECT_GT(sqlite3_column_int64(statement, 2), 0);
+    sqlite3_finalize(statement);
+  }
+}
+
+TEST(Comparison, AProgramThatCannotBeCapturedIsTimedEagerlyWithTheReason) {
+  const CompareReport report = CompareTwice(TenRelus(true));
+  EXPECT_EQ(report.ExitCode(), 1);
+  EXPECT_NE(report.refusal.find("shape"), std::string::npos) << report.refusal;
+  EXPECT_EQ(report.eager.host_ns.samples, 8);  // all steps but the first
+  EXPECT_EQ(report.captured.host_ns.samples, 0);
+  EXPECT_EQ(report.break_even_steps, -1);
+}
+
+}  // namespace
+}  // namespace acltape::replayer
