@@ -18,7 +18,8 @@ enum class HandleKind : uint32_t {
   kEvent,
   kModel,
   kNotify,
-  kCountNotify
+  kCountNotify,
+  kPhysical,
 };
 
 struct alignas(16) HandleBlock {

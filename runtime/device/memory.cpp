@@ -126,7 +126,8 @@ bool UnregisterHostMemory(void* address) {
 bool IsPageable(const std::optional<MemoryBlock>& block) { return !block.has_value(); }
 
 bool IsDevice(const std::optional<MemoryBlock>& block) {
-  return block.has_value() && block->kind == MemoryKind::kDevice;
+  return block.has_value() &&
+         (block->kind == MemoryKind::kDevice || block->kind == MemoryKind::kMapped);
 }
 
 }  // namespace acltape::device

@@ -14,6 +14,7 @@ enum class MemoryKind : uint8_t {
   kDevice,      // aclrtMalloc and relatives
   kPinned,      // aclrtMallocHost
   kRegistered,  // the program's own memory, registered with aclrtHostRegister
+  kMapped,      // device memory mapped to a reserved address
 };
 
 struct MemoryBlock {

@@ -140,6 +140,7 @@ aclError Model::RunInOrder(Runner& runner) {
       break;
     aclError code = step.run(step.argument);
     if (code != ACL_SUCCESS) [[unlikely]] {
+      if (runner.Interrupted()) break;  // the abort made the task return
       result = code;
       auto index = static_cast<size_t>(&step - steps_.data());
       NoteFailure(runner, code, nodes[step_nodes_[index]].task.name);
@@ -182,6 +183,7 @@ aclError Model::RunInterleaved(Runner& runner, uint64_t seed) {
       if (node.task.ready != nullptr && !node.task.ready(node.task.Argument())) continue;
       if (node.task.run != nullptr) {
         if (aclError code = node.task.Run(); code != ACL_SUCCESS) {
+          if (runner.Interrupted()) return result;
           result = code;
           NoteFailure(runner, code, node.task.name);
           if (context_.Stopped()) return result;

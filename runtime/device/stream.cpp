@@ -9,6 +9,7 @@
 
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
+#include "runtime/device/exception.h"
 #include "runtime/device/futex.h"
 #include "runtime/device/profile.h"
 #include "runtime/device/thread_state.h"
@@ -45,7 +46,7 @@ uint64_t Mix(uint64_t value) {
 bool Exiting() { return exiting.load(std::memory_order_relaxed); }
 
 void StandStillAtExit() {
-  exiting.store(true);
+  if (exiting.exchange(true)) return;  // a forked child: its workers are in the parent
   // Let the tasks that run now end; what is queued behind them is given up, as when a device loses
   // its host. A task that takes longer than this keeps running into the exit.
   int64_t limit = NowNs() + 2000000000;
@@ -83,6 +84,7 @@ aclError Stream::Submit(Task&& task) {
     return Fail(refusal, "task %s refused: an earlier task of this context or device failed",
                 task.name);
   }
+  task.thread_id = SystemThreadId();
   std::lock_guard lock(submit_mutex_);
   if (persistent()) {
     held_.push_back(task);
@@ -150,6 +152,10 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !AbortedBehind(position)) {
       NoteFailure(code, task.name, TakeMessage());
+    }
+    if (code != ACL_SUCCESS && !AbortedBehind(position)) {
+      ReportException({static_cast<uint32_t>(position), id_, task.thread_id,
+                       static_cast<uint32_t>(context_.device().id), static_cast<uint32_t>(code)});
     }
   }
   task.Drop();

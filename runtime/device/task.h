@@ -41,6 +41,7 @@ struct Task {
   const char* name = "";     // lives as long as the process
   TaskKind kind = TaskKind::kKernel;
   bool inline_payload = false;
+  uint32_t thread_id = 0;  // the system's number of the thread that submitted it
   alignas(8) unsigned char payload[kPayloadBytes];
 
   void* Argument() { return inline_payload ? static_cast<void*>(payload) : argument; }

@@ -11,6 +11,7 @@ namespace acltape::device {
 
 struct ThreadState {
   uint64_t number;         // unique in the process, from 1; 0: not assigned yet
+  uint32_t system_id;      // the system's number of the thread; 0: not asked for yet
   HandleRef context;       // current context, primary or explicit (CTX-01); may be stale
   uint32_t exchange_mode;  // X of rule CAP-32: starts as GLOBAL, which is 0
   uint32_t last_task_id;   // of the newest task this thread submitted
@@ -26,5 +27,8 @@ extern thread_local constinit ThreadState thread_state;
 
 // thread_state.number, assigned at first use.
 uint64_t ThreadNumber();
+
+// thread_state.system_id, asked for at first use.
+uint32_t SystemThreadId();
 
 }  // namespace acltape::device

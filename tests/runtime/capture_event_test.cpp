@@ -109,8 +109,8 @@ TEST_F(CaptureEvent, CAP_48_EventsOfAnotherCaptureInvalidateBoth) {
     Begin(stream_);
     Begin(other_);
     ASSERT_OK(aclrtRecordEvent(event, stream_));
-    EXPECT_CODE(107032, by_record ? aclrtRecordEvent(event, other_)
-                                  : aclrtStreamWaitEvent(other_, event));
+    EXPECT_CODE(107032,
+                by_record ? aclrtRecordEvent(event, other_) : aclrtStreamWaitEvent(other_, event));
     End(other_, 507903);
     End(stream_, 507903);
   }

@@ -31,9 +31,14 @@ TEST_F(CaptureMode, CAP_32_TableForTheCapturingThread) {
     aclError code;
   };
   constexpr Row kRows[] = {
-      {kGlobal, kGlobal, 107030},     {kGlobal, kThreadLocal, 107030}, {kGlobal, kRelaxed, 0},
-      {kThreadLocal, kGlobal, 107030}, {kThreadLocal, kThreadLocal, 107030},
-      {kThreadLocal, kRelaxed, 0},    {kRelaxed, kGlobal, 0},          {kRelaxed, kThreadLocal, 0},
+      {kGlobal, kGlobal, 107030},
+      {kGlobal, kThreadLocal, 107030},
+      {kGlobal, kRelaxed, 0},
+      {kThreadLocal, kGlobal, 107030},
+      {kThreadLocal, kThreadLocal, 107030},
+      {kThreadLocal, kRelaxed, 0},
+      {kRelaxed, kGlobal, 0},
+      {kRelaxed, kThreadLocal, 0},
       {kRelaxed, kRelaxed, 0},
   };
   for (const Row& row : kRows) {
@@ -104,12 +109,10 @@ TEST_F(CaptureMode, MEM_10_AllocationAndEventsAreNotUnsafe) {
 TEST_F(CaptureMode, CAP_37_AsynchronousPageableCopies) {
   int32_t host = 7;
   Begin(stream_, kRelaxed);
-  EXPECT_CODE(107000,
-              aclrtMemcpyAsync(device_, 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+  EXPECT_CODE(107000, aclrtMemcpyAsync(device_, 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
   EXPECT_NE(End(stream_), nullptr);
   Begin(stream_, kGlobal);
-  EXPECT_CODE(107000,
-              aclrtMemcpyAsync(device_, 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+  EXPECT_CODE(107000, aclrtMemcpyAsync(device_, 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
   EXPECT_CODE(107041, aclrtMemcpyAsync(device_, 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, other_));
   EXPECT_NE(End(stream_), nullptr);
   EXPECT_OK(aclrtMemcpyAsync(device_, 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, other_));

@@ -78,8 +78,7 @@ TEST_F(StreamTest, STR_07_FlagsAreChecked) {
   aclrtStream stream = nullptr;
   EXPECT_CODE(100000, aclrtCreateStream(nullptr));
   EXPECT_CODE(107000, aclrtCreateStreamWithConfig(&stream, 0, 0x40));
-  ASSERT_OK(
-      aclrtCreateStreamWithConfig(&stream, 3, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC));
+  ASSERT_OK(aclrtCreateStreamWithConfig(&stream, 3, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC));
   uint32_t flags = 0;
   uint32_t priority = 0;
   ASSERT_OK(aclrtStreamGetFlags(stream, &flags));

@@ -72,6 +72,9 @@ aclError ApplyConfiguration(const std::string& text) {
   return ACL_SUCCESS;
 }
 
+// The configuration ends with the initialisation it came with.
+void ForgetConfiguration() { SetDefaultDevice(-1); }
+
 aclError AlreadyFinal(const char* call) {
   return Fail(ACL_ERROR_REPEAT_FINALIZE, "%s: aclInit was not called, or all was finalised before",
               call);
@@ -105,6 +108,7 @@ aclError aclFinalize(void) {
   std::lock_guard lock(state.mutex);
   if (state.count == 0) return AlreadyFinal("aclFinalize");
   state.count = 0;
+  ForgetConfiguration();
   return ACL_SUCCESS;
 }
 
@@ -112,7 +116,7 @@ aclError aclFinalizeReference(uint64_t* refCount) {
   Initialisation& state = GetInitialisation();
   std::lock_guard lock(state.mutex);
   if (state.count == 0) return AlreadyFinal("aclFinalizeReference");
-  --state.count;
+  if (--state.count == 0) ForgetConfiguration();
   if (refCount != nullptr) *refCount = state.count;
   return ACL_SUCCESS;
 }

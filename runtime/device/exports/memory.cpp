@@ -135,7 +135,7 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pHost, kCall, "pHost"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pDevice, kCall, "pDevice"));
   auto block = FindMemory(pHost);
-  if (!block || block->kind == MemoryKind::kDevice) {
+  if (!block || IsDevice(block)) {
     return Fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%s: %p is not registered host memory", kCall,
                 pHost);
   }

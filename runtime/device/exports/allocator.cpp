@@ -1,0 +1,115 @@
+// Allocators that a client registers for the operator library (MEM-12); the runtime only keeps
+// them.
+#include "runtime/device/call.h"
+
+using namespace acltape::device;
+
+namespace {
+
+struct Description {
+  aclrtAllocator object = nullptr;
+  aclrtAllocatorAllocFunc allocate = nullptr;
+  aclrtAllocatorFreeFunc free = nullptr;
+  aclrtAllocatorAllocAdviseFunc allocate_advised = nullptr;
+  aclrtAllocatorGetAddrFromBlockFunc address_of = nullptr;
+};
+
+aclError FindDescription(aclrtAllocatorDesc desc, const char* call, Description** description) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, call, "allocatorDesc"));
+  *description = static_cast<Description*>(desc);
+  return ACL_SUCCESS;
+}
+
+template <typename Member, typename Value>
+aclError Set(aclrtAllocatorDesc desc, Member member, Value value, const char* call) {
+  Description* description = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDescription(desc, call, &description));
+  if (value == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the value is NULL", call);
+  description->*member = value;
+  return ACL_SUCCESS;
+}
+
+}  // namespace
+
+aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) { return new Description; }
+
+aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
+  Description* description = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(
+      FindDescription(allocatorDesc, "aclrtAllocatorDestroyDesc", &description));
+  delete description;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
+  return Set(allocatorDesc, &Description::object, allocator, "aclrtAllocatorSetObjToDesc");
+}
+
+aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                          aclrtAllocatorAllocFunc func) {
+  return Set(allocatorDesc, &Description::allocate, func, "aclrtAllocatorSetAllocFuncToDesc");
+}
+
+aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                         aclrtAllocatorFreeFunc func) {
+  return Set(allocatorDesc, &Description::free, func, "aclrtAllocatorSetFreeFuncToDesc");
+}
+
+aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                aclrtAllocatorAllocAdviseFunc func) {
+  return Set(allocatorDesc, &Description::allocate_advised, func,
+             "aclrtAllocatorSetAllocAdviseFuncToDesc");
+}
+
+aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                     aclrtAllocatorGetAddrFromBlockFunc func) {
+  return Set(allocatorDesc, &Description::address_of, func,
+             "aclrtAllocatorSetGetAddrFromBlockFuncToDesc");
+}
+
+aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
+  constexpr const char* kCall = "aclrtAllocatorRegister";
+  Description* description = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDescription(allocatorDesc, kCall, &description));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
+  std::lock_guard lock(found->context().mutex);
+  found->allocator_description = description;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* allocatorDesc,
+                                   aclrtAllocator* allocator, aclrtAllocatorAllocFunc* allocFunc,
+                                   aclrtAllocatorFreeFunc* freeFunc,
+                                   aclrtAllocatorAllocAdviseFunc* allocAdviseFunc,
+                                   aclrtAllocatorGetAddrFromBlockFunc* getAddrFromBlockFunc) {
+  constexpr const char* kCall = "aclrtAllocatorGetByStream";
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
+  std::lock_guard lock(found->context().mutex);
+  auto* description = static_cast<Description*>(found->allocator_description);
+  if (description == nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: no allocator is registered for stream %u", kCall,
+                found->id());
+  }
+  if (allocatorDesc != nullptr) *allocatorDesc = description;
+  if (allocator != nullptr) *allocator = description->object;
+  if (allocFunc != nullptr) *allocFunc = description->allocate;
+  if (freeFunc != nullptr) *freeFunc = description->free;
+  if (allocAdviseFunc != nullptr) *allocAdviseFunc = description->allocate_advised;
+  if (getAddrFromBlockFunc != nullptr) *getAddrFromBlockFunc = description->address_of;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtAllocatorUnregister(aclrtStream stream) {
+  constexpr const char* kCall = "aclrtAllocatorUnregister";
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
+  std::lock_guard lock(found->context().mutex);
+  if (found->allocator_description == nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: no allocator is registered for stream %u", kCall,
+                found->id());
+  }
+  found->allocator_description = nullptr;
+  return ACL_SUCCESS;
+}

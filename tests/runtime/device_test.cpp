@@ -1,0 +1,255 @@
+// Initialisation, devices and contexts: rules INIT, DEV and CTX.
+#include <cstdio>
+#include <fstream>
+
+#include "tests/runtime/soft_device_test.h"
+
+namespace acltape::device {
+namespace {
+
+// These tests start from an untouched process state: each runs in a process of its own under CTest,
+// and tidies up for runs of the whole program.
+class Untouched : public testing::Test {
+ protected:
+  void TearDown() override {
+    aclrtResetDeviceForce(0);
+    aclrtResetDeviceForce(1);
+    aclFinalize();
+    aclGetRecentErrMsg();
+  }
+  std::string WriteFile(const std::string& name, const std::string& text) {
+    std::string path = testing::TempDir() + name + std::to_string(getpid());
+    std::ofstream(path) << text;
+    return path;
+  }
+};
+
+TEST_F(Untouched, INIT_02_INIT_05_RepeatedInitAndFinalize) {
+  EXPECT_OK(aclInit(nullptr));
+  EXPECT_CODE(100002, aclInit(nullptr));
+  EXPECT_CODE(100002, aclInit(nullptr));
+  EXPECT_OK(aclFinalize());  // drops the count to zero at once
+  EXPECT_CODE(100037, aclFinalize());
+  EXPECT_OK(aclInit(nullptr));
+}
+
+TEST_F(Untouched, INIT_06_FinalizeReferenceCountsDown) {
+  uint64_t count = 99;
+  EXPECT_CODE(100037, aclFinalizeReference(&count));
+  EXPECT_OK(aclInit(nullptr));
+  EXPECT_CODE(100002, aclInit(nullptr));
+  EXPECT_OK(aclFinalizeReference(&count));
+  EXPECT_EQ(count, 1u);
+  EXPECT_OK(aclFinalizeReference(nullptr));
+  EXPECT_CODE(100037, aclFinalizeReference(&count));
+}
+
+TEST_F(Untouched, INIT_01_INIT_03_Configurations) {
+  std::string empty = WriteFile("empty", "{}");
+  std::string nothing = WriteFile("nothing", "");
+  std::string unknown = WriteFile("unknown", R"({"something": {"else": 1}})");
+  std::string broken = WriteFile("broken", "{ not json");
+  EXPECT_CODE(100003, aclInit("/nonexistent/acl.json"));
+  EXPECT_CODE(100006, aclInit(broken.c_str()));
+  EXPECT_OK(aclInit(nothing.c_str()));
+  EXPECT_CODE(100002, aclInit(empty.c_str()));  // the same content: empty
+  EXPECT_CODE(100000, aclInit(unknown.c_str()));
+  EXPECT_OK(aclFinalize());
+  EXPECT_OK(aclInit(unknown.c_str()));
+  for (const std::string& path : {empty, nothing, unknown, broken}) std::remove(path.c_str());
+}
+
+TEST_F(Untouched, INIT_04_ADefaultDeviceServesThreadsWithoutOne) {
+  std::string path = WriteFile("default", R"({"defaultDevice": {"default_device": "0"}})");
+  EXPECT_OK(aclInit(path.c_str()));
+  std::remove(path.c_str());
+  std::thread([] {
+    int32_t device = -1;
+    EXPECT_OK(aclrtGetDevice(&device));
+    EXPECT_EQ(device, 0);
+  }).join();
+}
+
+TEST_F(Untouched, DEV_04_DEV_15_CountNameAndRange) {
+  uint32_t count = 0;
+  EXPECT_OK(aclrtGetDeviceCount(&count));
+  EXPECT_EQ(count, 1u);
+  EXPECT_STREQ(aclrtGetSocName(), "Ascend910B1");
+  EXPECT_EQ(aclrtGetSocName(), aclrtGetSocName());
+  EXPECT_CODE(107001, aclrtSetDevice(1));
+  EXPECT_CODE(107001, aclrtSetDevice(-1));
+  EXPECT_CODE(107001, aclrtResetDevice(7));
+}
+
+TEST_F(Untouched, DEV_01_DEV_09_ThePrimaryContextIsSharedAndPerThread) {
+  int32_t device = -1;
+  EXPECT_CODE(107002, aclrtGetDevice(&device));  // DEV-08
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext here = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&here));
+  std::thread([&] {
+    aclrtContext there = nullptr;
+    EXPECT_CODE(107002, aclrtGetCurrentContext(&there));  // CTX-04
+    EXPECT_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclrtGetCurrentContext(&there));
+    EXPECT_EQ(there, here);
+  }).join();
+}
+
+TEST_F(Untouched, DEV_02_DEV_05_DEV_06_UseCounts) {
+  EXPECT_CODE(507007, aclrtResetDevice(0));
+  ASSERT_OK(aclrtSetDevice(0));
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtStream stream = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  EXPECT_OK(aclrtResetDevice(0));
+  EXPECT_OK(aclrtSynchronizeStream(stream));
+  EXPECT_OK(aclrtResetDevice(0));
+  EXPECT_CODE(107017, aclrtSynchronizeStream(stream));
+  int32_t device = -1;
+  EXPECT_CODE(107002, aclrtGetDevice(&device));
+  EXPECT_CODE(507007, aclrtResetDevice(0));
+}
+
+TEST_F(Untouched, DEV_05_ResetWaitsForOutstandingWork) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtStream stream = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  static std::atomic<int> runs;
+  runs = 0;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK(SoftLaunchKernel(
+        stream, "slow",
+        [](void*) -> aclError {
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+          ++runs;
+          return 0;
+        },
+        nullptr, nullptr));
+  }
+  ASSERT_OK(aclrtResetDevice(0));
+  EXPECT_EQ(runs, 100);
+}
+
+TEST_F(Untouched, DEV_07_Force) {
+  ASSERT_OK(aclrtSetDevice(0));
+  ASSERT_OK(aclrtSetDevice(0));
+  EXPECT_OK(aclrtResetDeviceForce(0));
+  EXPECT_CODE(507007, aclrtResetDeviceForce(0));
+  EXPECT_CODE(507007, aclrtResetDevice(0));
+  ASSERT_OK(aclrtSetDevice(0));
+  EXPECT_OK(aclrtResetDevice(0));
+  EXPECT_OK(aclrtResetDeviceForce(0));  // after plain resets it is allowed
+}
+
+TEST_F(Untouched, DEV_11_TimeoutOfDeviceSynchronisation) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtStream stream = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  Gate gate;
+  ASSERT_OK(SoftLaunchKernel(stream, "gate", Gate::Run, nullptr, &gate));
+  EXPECT_CODE(107000, aclrtSynchronizeDeviceWithTimeout(0));
+  EXPECT_CODE(107000, aclrtSynchronizeDeviceWithTimeout(-2));
+  EXPECT_CODE(507046, aclrtSynchronizeDeviceWithTimeout(20));
+  gate.Open();
+  EXPECT_OK(aclrtSynchronizeDeviceWithTimeout(-1));
+}
+
+TEST_F(Untouched, DEV_13_PrimaryContextState) {
+  int32_t active = 7;
+  uint32_t flags = 7;
+  EXPECT_OK(aclrtGetPrimaryCtxState(0, nullptr, &active));
+  EXPECT_EQ(active, 0);
+  ASSERT_OK(aclrtSetDevice(0));
+  EXPECT_OK(aclrtGetPrimaryCtxState(0, &flags, &active));
+  EXPECT_EQ(active, 1);
+  ASSERT_OK(aclrtResetDevice(0));
+  EXPECT_OK(aclrtGetPrimaryCtxState(0, &flags, &active));
+  EXPECT_EQ(active, 0);
+}
+
+TEST_F(Untouched, DEV_16_ResourceLimits) {
+  ASSERT_OK(aclrtSetDevice(0));
+  uint32_t most = 0;
+  uint32_t value = 0;
+  ASSERT_OK(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &most));
+  ASSERT_OK(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, 8));
+  aclrtStream stream = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  ASSERT_OK(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value));
+  EXPECT_EQ(value, 8u);
+  ASSERT_OK(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, 4));
+  ASSERT_OK(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value));
+  EXPECT_EQ(value, 4u);
+  ASSERT_OK(aclrtUseStreamResInCurrentThread(stream));
+  ASSERT_OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value));
+  EXPECT_EQ(value, 4u);
+  ASSERT_OK(aclrtUnuseStreamResInCurrentThread(stream));
+  ASSERT_OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value));
+  EXPECT_EQ(value, 8u);
+  ASSERT_OK(aclrtResetDeviceResLimit(0));
+  ASSERT_OK(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &value));
+  EXPECT_EQ(value, most);
+  EXPECT_CODE(107000, aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, most + 1));
+}
+
+TEST_F(Untouched, CTX_02_CTX_03_DEV_03_ExplicitContexts) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext primary = nullptr;
+  aclrtContext second = nullptr;
+  aclrtContext now = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&primary));
+  ASSERT_OK(aclrtCreateContext(&second, 0));
+  ASSERT_OK(aclrtGetCurrentContext(&now));
+  EXPECT_EQ(now, second);
+  aclrtStream of_second = nullptr;
+  ASSERT_OK(aclrtCtxGetCurrentDefaultStream(&of_second));
+  ASSERT_OK(aclrtSetCurrentContext(primary));
+  aclrtStream of_primary = nullptr;
+  ASSERT_OK(aclrtCtxGetCurrentDefaultStream(&of_primary));
+  EXPECT_NE(of_primary, of_second);
+  ASSERT_OK(aclrtSetCurrentContext(second));
+  ASSERT_OK(aclrtSetDevice(0));  // drops the explicit context
+  ASSERT_OK(aclrtGetCurrentContext(&now));
+  EXPECT_EQ(now, primary);
+  EXPECT_CODE(100000, aclrtSetCurrentContext(nullptr));
+  EXPECT_CODE(107001, aclrtCreateContext(&second, 5));
+  EXPECT_OK(aclrtDestroyContext(second));
+}
+
+TEST_F(Untouched, CTX_05_CTX_06_CTX_07_CTX_08_Destruction) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext primary = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&primary));
+  EXPECT_CODE(107002, aclrtDestroyContext(primary));
+  aclrtContext second = nullptr;
+  ASSERT_OK(aclrtCreateContext(&second, 0));
+  aclrtStream default_stream = nullptr;
+  ASSERT_OK(aclrtCtxGetCurrentDefaultStream(&default_stream));
+  EXPECT_CODE(107000, aclrtDestroyStream(default_stream));
+  aclrtStream stream = nullptr;
+  aclrtEvent event = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  ASSERT_OK(aclrtCreateEvent(&event));
+  EXPECT_OK(aclrtDestroyContext(second));
+  EXPECT_CODE(107002, aclrtDestroyContext(second));
+  EXPECT_CODE(107017, aclrtSynchronizeStream(stream));
+  EXPECT_CODE(107017, aclrtDestroyEvent(event));
+  aclrtContext now = nullptr;
+  EXPECT_CODE(107002, aclrtGetCurrentContext(&now));
+  EXPECT_CODE(100000, aclrtDestroyContext(nullptr));
+  int on_stack = 0;
+  EXPECT_CODE(107002, aclrtSetCurrentContext(&on_stack));
+}
+
+TEST_F(Untouched, CTX_09_OptionsThatWereNeverSet) {
+  ASSERT_OK(aclrtSetDevice(0));
+  int64_t value = 0;
+  EXPECT_CODE(107021, aclrtCtxGetSysParamOpt(ACL_OPT_DETERMINISTIC, &value));
+  ASSERT_OK(aclrtCtxSetSysParamOpt(ACL_OPT_DETERMINISTIC, 1));
+  ASSERT_OK(aclrtCtxGetSysParamOpt(ACL_OPT_DETERMINISTIC, &value));
+  EXPECT_EQ(value, 1);
+}
+
+}  // namespace
+}  // namespace acltape::device

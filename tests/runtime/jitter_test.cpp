@@ -1,0 +1,85 @@
+// Jitter shows races and leaves programs without races alone.
+#include <cstdlib>
+#include <set>
+
+#include "tests/runtime/soft_device_test.h"
+
+namespace acltape::device {
+namespace {
+
+const bool kEnvironmentIsSet = setenv("ACLTAPE_SOFT_JITTER", "20240601", 1) == 0;
+
+class Jitter : public SoftDevice {
+ protected:
+  // Two branches of a graph, which append their letters; the fork and the join are captured.
+  aclmdlRI CaptureTwoBranches(Log& log, bool ordered) {
+    aclrtEvent fork = CreateEx();
+    aclrtEvent between = CreateEx();
+    aclrtEvent join = CreateEx();
+    Begin(stream_);
+    EXPECT_OK(aclrtRecordEvent(fork, stream_));
+    EXPECT_OK(aclrtStreamWaitEvent(other_, fork));
+    Launch(stream_, log, "a");
+    EXPECT_OK(aclrtRecordEvent(between, stream_));
+    if (ordered) {
+      EXPECT_OK(aclrtStreamWaitEvent(other_, between));
+    }
+    Launch(other_, log, "b");
+    EXPECT_OK(aclrtRecordEvent(join, other_));
+    EXPECT_OK(aclrtStreamWaitEvent(stream_, join));
+    Launch(stream_, log, "c");
+    return End(stream_);
+  }
+
+  std::set<std::string> Orders(bool ordered) {
+    std::set<std::string> orders;
+    Log all;
+    aclmdlRI model = CaptureTwoBranches(all, ordered);
+    for (int i = 0; i < 40; ++i) EXPECT_OK(aclmdlRIExecuteAsync(model, stream_));
+    EXPECT_OK(aclrtSynchronizeStream(stream_));
+    std::string text = all.text();
+    EXPECT_EQ(text.size(), 120u);
+    for (size_t i = 0; i + 3 <= text.size(); i += 3) orders.insert(text.substr(i, 3));
+    return orders;
+  }
+};
+
+TEST_F(Jitter, AMissingEventBetweenCapturedStreamsShows) {
+  EXPECT_EQ(Orders(false), (std::set<std::string>{"abc", "bac"}));
+}
+
+TEST_F(Jitter, EXE_04_AnOrderedGraphKeepsItsOrder) {
+  EXPECT_EQ(Orders(true), (std::set<std::string>{"abc"}));
+}
+
+TEST_F(Jitter, STR_01_OneStreamKeepsItsOrder) {
+  Log log;
+  std::string expected;
+  for (int i = 0; i < 100; ++i) {
+    Launch(stream_, log, "xy");
+    expected += "xy";
+  }
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(log.text(), expected);
+}
+
+TEST_F(Jitter, EVT_05_EventsKeepTheOrderOfTwoStreams) {
+  Log log;
+  std::string expected;
+  for (int i = 0; i < 50; ++i) {
+    aclrtEvent there = CreateEx();
+    aclrtEvent back = CreateEx();
+    Launch(stream_, log, "a");
+    ASSERT_OK(aclrtRecordEvent(there, stream_));
+    ASSERT_OK(aclrtStreamWaitEvent(other_, there));
+    Launch(other_, log, "b");
+    ASSERT_OK(aclrtRecordEvent(back, other_));
+    ASSERT_OK(aclrtStreamWaitEvent(stream_, back));
+    expected += "ab";
+  }
+  ASSERT_OK(aclrtSynchronizeDevice());
+  EXPECT_EQ(log.text(), expected);
+}
+
+}  // namespace
+}  // namespace acltape::device
