@@ -60,18 +60,19 @@ Writer::Writer(const std::string& path, const Options& options) {
   ClaimPath(path, options.overwrite);
   try {
     state_ = std::make_unique<State_>(path, options);
+    SetMeta("schema_version", std::to_string(kSchemaVersion));
+    SetMeta("state", "recording");
+    SetMeta("base_ns", std::to_string(options.base_ns));
+    // Tells a reader whether the state "recording" is still true.
+    SetMeta("collector_pid", std::to_string(getpid()));
+    SetMeta("collector_start", std::to_string(ProcessStartTime(getpid())));
+    SetMeta("collector_boot", BootIdentity());
+    Commit();
   } catch (const Error&) {
+    state_.reset();
     RemoveTraceFiles(path);
     throw;
   }
-  SetMeta("schema_version", std::to_string(kSchemaVersion));
-  SetMeta("state", "recording");
-  SetMeta("base_ns", std::to_string(options.base_ns));
-  // Tells a reader whether the state "recording" is still true.
-  SetMeta("collector_pid", std::to_string(getpid()));
-  SetMeta("collector_start", std::to_string(ProcessStartTime(getpid())));
-  SetMeta("collector_boot", BootIdentity());
-  Commit();
 }
 
 Writer::~Writer() {

@@ -267,23 +267,23 @@ void Recording::DrainUntilEnd() {
   }
 }
 
-// The program has ended; processes it started may still run.
+// The program has ended; processes it started may still run, and even record without a pause.
 void Recording::DrainRest() {
   const int64_t deadline = Now() + options_.outlive_ms * kMillisecond;
   for (;;) {
+    // What is gone before the round is drained to its end by the round.
     drain_.CheckLiving();
-    while (Round() > 0) {
-    }
+    const size_t drained = Round();
     if (drain_.LivingSlots() == 0) return;
-    if (Now() >= deadline) {
-      outlived_ = true;
-      arena_.header().stop.store(1);
-      while (Round() > (64u << 10)) {
-      }
-      return;
-    }
-    Tick(Now());
-    Sleep(kMillisecond);
+    const int64_t now = Now();
+    if (now >= deadline) break;
+    Tick(now);
+    if (drained == 0) Sleep(kMillisecond);
+  }
+  outlived_ = true;
+  arena_.header().stop.store(1);
+  const int64_t end = Now() + 200 * kMillisecond;
+  while (Round() > 0 && Now() < end) {
   }
 }
 

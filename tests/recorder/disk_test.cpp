@@ -84,6 +84,7 @@ TEST_F(RecordTest, ADiskTooSmallForAnEmptyTraceIsToldBeforeTheProgramStarts) {
   auto options = Options({"args", "never printed"});
   options.output = Path("disk") + "/t.db";
   EXPECT_EQ(ErrorOf([&] { collector::Record(options); }).first, 4);
+  EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 
 TEST_F(RecordTest, AFolderThatCannotBeWrittenIsToldBeforeTheProgramStarts) {

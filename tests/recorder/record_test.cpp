@@ -122,14 +122,17 @@ TEST_F(RecordTest, AProgramThatReplacesItselfByExecKeepsBothParts) {
   EXPECT_EQ(Number(reader, "SELECT count(*) FROM thread"), 2);
 }
 
-TEST_F(RecordTest, AProcessThatOutlivesTheProgramMakesThePartSaidSo) {
-  auto options = Options({"outlive"});
-  options.outlive_ms = 300;
-  const auto summary = collector::Record(options);
-  EXPECT_EQ(summary.exit_code, 0);
-  EXPECT_EQ(summary.state, "partial");
-  EXPECT_NE(Find(summary.ledger, "process_outlived"), nullptr);
-  EXPECT_GE(summary.leaves, 1);
+TEST_F(RecordTest, AProcessThatOutlivesTheProgramIsWaitedForOnlySoLong) {
+  for (const char* mode : {"outlive", "outlive-busy"}) {
+    auto options = Options({mode});
+    options.overwrite = true;
+    options.outlive_ms = 300;
+    const auto summary = collector::Record(options);
+    EXPECT_EQ(summary.exit_code, 0) << mode;
+    EXPECT_EQ(summary.state, "partial") << mode;
+    EXPECT_NE(Find(summary.ledger, "process_outlived"), nullptr) << mode;
+    EXPECT_GE(summary.leaves, 1) << mode;
+  }
 }
 
 TEST_F(RecordTest, OutermostRangesOfTheNameBecomeSteps) {

@@ -7,7 +7,8 @@
 //   recorded_program payload COUNT BYTES   snapshots of random content, one each
 //   recorded_program fork CALLS            parent and child record; the child is waited for
 //   recorded_program exec CALLS            records, then replaces itself by `loop CALLS`
-//   recorded_program outlive               leaves a child behind that records for a long time
+//   recorded_program outlive               leaves a child behind that records now and then
+//   recorded_program outlive-busy          leaves one behind that records without a pause
 //   recorded_program torn                  open frame, open range, payload half sent, SIGKILL
 //   recorded_program counted FILE          adds for ever, keeping its own count in FILE (8 bytes)
 //   recorded_program garbage SEED          writes random bytes as records
@@ -180,6 +181,13 @@ int Main(int argc, char** argv) {
         loop.Add();
         usleep(100000);
       }
+      _exit(0);
+    }
+    usleep(50000);
+  } else if (mode == "outlive-busy") {
+    if (fork() == 0) {
+      alarm(20);  // nobody empties its ring once the recording has ended
+      RunLoop(arena, 1000000000);
       _exit(0);
     }
     usleep(50000);
