@@ -1,0 +1,91 @@
+// Calls an operator of the soft device through the operator table, with libtorch tensors as device
+// memory (the soft device's memory is the host's), and compares results bit by bit.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "acl/acl.h"
+#include "acl/invoke/operator_table.h"
+
+namespace acltape::opapi {
+
+struct Null {};
+
+// The integer arrays and the plain numbers of calls; the operator table says what becomes of them.
+using Arg =
+    std::variant<Null, at::Tensor, std::vector<at::Tensor>, at::Scalar, std::vector<at::Scalar>,
+                 std::vector<int64_t>, bool, int, int64_t, double, at::ScalarType, const char*>;
+using Args = std::vector<Arg>;
+
+// The objects of one call, freed with it; keeps its tensors' memory alive.
+class PackedCall {
+ public:
+  PackedCall(const char* name, Args args);
+  PackedCall(const PackedCall&) = delete;
+  PackedCall& operator=(const PackedCall&) = delete;
+  ~PackedCall();
+
+  aclnnStatus Prepare();
+  // Uses a workspace of its own when the operator asks for one.
+  aclnnStatus Launch(aclrtStream stream);
+
+  const acl::OperatorInfo& op() const { return *op_; }
+  const acl::ArgValue* values() const { return values_.data(); }
+  uint64_t workspace_size() const { return workspace_size_; }
+  aclOpExecutor* executor() const { return executor_; }
+  aclTensor* tensor(int i) const { return acl::Unpack<aclTensor*>(values_[i]); }
+
+ private:
+  const acl::OperatorInfo* op_;
+  Args args_;
+  std::vector<acl::ArgValue> values_;
+  std::vector<std::vector<char>> workspaces_;
+  uint64_t workspace_size_ = 0;
+  aclOpExecutor* executor_ = nullptr;
+};
+
+aclTensor* ViewOf(const at::Tensor& tensor);
+
+// Both phases and a synchronise; the first status that is not 0, with its message in LastMessage().
+int RunOperator(const char* name, const Args& args);
+std::string LastMessage();
+
+// The stream that RunOperator uses. Initialises the device at the first call.
+aclrtStream TestStream();
+
+// Same dtype, sizes and bits of every element (NaN payloads count).
+testing::AssertionResult SameBits(const at::Tensor& actual, const at::Tensor& expected);
+
+// Runs the operator and compares the tensors at the named positions with what they should hold.
+testing::AssertionResult Gives(const char* name, const Args& args,
+                               const std::map<int, at::Tensor>& expected);
+
+// A tensor like `model` (sizes, strides, dtype) filled with a pattern that no result has.
+at::Tensor Unwritten(const at::Tensor& model);
+
+// The result where libtorch has the operator for the dtype; else the float32 result rounded to
+// `dtype`.
+template <typename Fn>
+at::Tensor RoundedOnce(at::ScalarType dtype, bool has_kernel, const at::Tensor& input, Fn fn) {
+  if (has_kernel) return fn(input);
+  return fn(input.to(at::kFloat)).to(dtype);
+}
+
+// The views that operators must cope with, of seeded values in [low, high): 0-dim, empty, vector,
+// dense, transposed, strided with an offset, expanded.
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+std::vector<NamedTensor> Views(at::ScalarType dtype, double low = -2, double high = 2);
+
+at::Tensor Random(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat, double low = -2,
+                  double high = 2);
+
+}  // namespace acltape::opapi
