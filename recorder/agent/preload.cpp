@@ -2,9 +2,13 @@
 // notices when libtorch appears and then loads the torch plug-in.
 //
 // Note [dlopen and its caller]. dlopen searches the RUNPATH of the object that calls it, so a
-// wrapper changes the meaning of a bare file name. Where that can matter (no slash in the name, or
-// a token such as $ORIGIN) the wrapper jumps to the real function as its last act, which keeps the
-// caller's return address, and looks for libtorch at the next occasion instead.
+// wrapper changes the meaning of a bare file name when the caller has one. There, and where the
+// name holds a token such as $ORIGIN, the wrapper jumps to the real function as its last act, which
+// keeps the caller's return address, and looks for libtorch at the next occasion instead.
+//
+// Note [Not while loading]. Constructors run inside dlopen, when libraries of the same load are
+// mapped but not initialised; they start threads and open libraries themselves (OpenBLAS does). So
+// the plug-in is loaded only when the outermost dlopen of the thread has returned.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -23,7 +27,8 @@ using ThreadHook = void (*)();
 
 std::atomic<ThreadHook> g_torch_thread_hook{nullptr};
 std::atomic<bool> g_torch_tried{false};
-thread_local bool t_in_hook = false;
+thread_local int t_depth = 0;              // dlopen calls of this thread that have not returned
+thread_local char* t_jumped_at = nullptr;  // the stack where one was left by a jump
 
 int IsTorch(dl_phdr_info* info, size_t, void* found) {
   const char* slash = strrchr(info->dlpi_name, '/');
@@ -36,14 +41,14 @@ int IsTorch(dl_phdr_info* info, size_t, void* found) {
 // Loads the plug-in once libtorch's CPU library is in the process. Failures leave the program
 // alone.
 void LookForTorch() {
-  if (t_in_hook || g_torch_tried.load(std::memory_order_relaxed)) return;
+  if (g_torch_tried.load(std::memory_order_relaxed)) return;
   if (Arena() == nullptr || (Arena()->levels & wire::kLevelAten) == 0) return;
   bool found = false;
   dl_iterate_phdr(IsTorch, &found);
   if (!found || g_torch_tried.exchange(true)) return;
   const char* path = getenv("ACLTAPE_TORCH_PLUGIN");
   if (path == nullptr) return;
-  t_in_hook = true;
+  t_depth++;
   void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   const char* error = plugin == nullptr ? dlerror() : nullptr;
   Tape* tape = CurrentTape();
@@ -56,7 +61,7 @@ void LookForTorch() {
         reinterpret_cast<ThreadHook>(dlsym(plugin, "acltape_torch_enter_thread")));
     Arena()->torch_processes.fetch_add(1);
   }
-  t_in_hook = false;
+  t_depth--;
 }
 
 struct ThreadStart {
@@ -69,6 +74,22 @@ void* StartThread(void* opaque) {
   free(opaque);
   if (ThreadHook hook = g_torch_thread_hook.load(std::memory_order_acquire)) hook();
   return start.routine(start.argument);
+}
+
+// Whether the object that holds `address` has a search path of its own.
+bool HasRunPath(void* address) {
+  Dl_info info;
+  link_map* map = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return true;
+  for (const ElfW(Dyn)* entry = map->l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_RUNPATH || entry->d_tag == DT_RPATH) return true;
+  }
+  return false;
+}
+
+bool CallerMatters(const char* file, void* caller) {
+  if (file == nullptr || strchr(file, '$') != nullptr) return file != nullptr;
+  return strchr(file, '/') == nullptr && HasRunPath(caller);
 }
 
 template <typename Function>
@@ -97,14 +118,17 @@ extern "C" {
 ACLTAPE_AGENT_API __attribute__((optimize("O2"))) void* dlopen(const char* file, int mode) {
   using namespace acltape::agent;
   if (g_dlopen == nullptr) g_dlopen = Next<DlopenFunction>("dlopen");
-  const bool caller_matters =
-      file != nullptr && (strchr(file, '/') == nullptr || strchr(file, '$') != nullptr);
-  if (caller_matters || Arena() == nullptr) {
-    LookForTorch();
+  if (Arena() == nullptr) return g_dlopen(file, mode);
+  char* frame = static_cast<char*>(__builtin_frame_address(0));
+  if (t_jumped_at != nullptr && frame >= t_jumped_at) t_jumped_at = nullptr;
+  if (CallerMatters(file, __builtin_return_address(0))) {
+    if (t_jumped_at == nullptr) t_jumped_at = frame;
     return g_dlopen(file, mode);  // a tail call, see Note [dlopen and its caller]
   }
+  t_depth++;
   void* handle = g_dlopen(file, mode);
-  if (handle != nullptr) LookForTorch();
+  t_depth--;
+  if (handle != nullptr && t_depth == 0 && t_jumped_at == nullptr) LookForTorch();
   return handle;
 }
 
@@ -114,7 +138,6 @@ ACLTAPE_AGENT_API int pthread_create(pthread_t* thread, const pthread_attr_t* at
   using namespace acltape::agent;
   static CreateFunction create = nullptr;
   if (create == nullptr) create = Next<CreateFunction>("pthread_create");
-  LookForTorch();
   if (Arena() == nullptr) return create(thread, attributes, routine, argument);
   auto* start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
   if (start == nullptr) return create(thread, attributes, routine, argument);

@@ -132,7 +132,10 @@ void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 
 void EnterThread() {
   c10::impl::tls_set_dispatch_key_included(kLeafKey, true);
-  c10::impl::tls_set_dispatch_key_included(kCompositeKey, true);
+  // Without frames nothing is registered there, not even the fall-through.
+  if (agent::Arena()->record_composites != 0) {
+    c10::impl::tls_set_dispatch_key_included(kCompositeKey, true);
+  }
 }
 
 }  // namespace acltape::torch_plugin
