@@ -65,8 +65,9 @@ size_t SlotDrain::Drain(Adopted& adopted) {
       }
       return total;
     }
-    const size_t taken =
-        adopted.log == nullptr ? range.bytes : adopted.log->Consume({range.begin, range.bytes});
+    const size_t taken = adopted.log == nullptr || discarding_
+                             ? range.bytes
+                             : adopted.log->Consume({range.begin, range.bytes});
     adopted.consumer.Release(taken);
     total += taken;
     left -= taken < left ? taken : left;
