@@ -63,25 +63,25 @@ constexpr NamedKind kNamedKinds[] = {
     {"aten::_sample_dirichlet", LeafKind::kSource},
 };
 
-// Tensors that an operator writes though its schema does not say so. `when` names the boolean
-// argument that switches the write on.
-struct HiddenWrite {
+// Tensors that an operator writes only when its boolean argument `when` is true, whatever its
+// schema or the recorder says.
+struct ConditionalWrite {
   std::string_view name;
   std::string_view argument;
   std::string_view when;
 };
-constexpr HiddenWrite kHiddenWrites[] = {
+constexpr ConditionalWrite kConditionalWrites[] = {
     {"aten::native_batch_norm", "running_mean", "training"},
     {"aten::native_batch_norm", "running_var", "training"},
 };
 
-bool WritesHidden(const Leaf& leaf, const Argument& argument) {
-  for (const HiddenWrite& row : kHiddenWrites) {
+bool Writes(const Leaf& leaf, const Argument& argument) {
+  for (const ConditionalWrite& row : kConditionalWrites) {
     if (leaf.op->name != row.name || argument.name != row.argument) continue;
     const Argument* on = leaf.Find(row.when);
     return on != nullptr && on->integer != 0;
   }
-  return false;
+  return argument.direction != Direction::kIn;
 }
 
 bool HoldsTensors(const Argument& argument) {
@@ -99,7 +99,7 @@ LeafKind KindOf(const Leaf& leaf) {
   bool results = false;     // any tensor result
   bool host_value = false;  // a result that is no tensor
   for (const Argument& argument : leaf.arguments) {
-    if (argument.direction == Direction::kInOut || WritesHidden(leaf, argument)) writes = true;
+    if (argument.direction != Direction::kOut && Writes(leaf, argument)) writes = true;
     if (argument.direction != Direction::kOut) {
       if (HoldsTensors(argument)) {
         for (const TensorRef& tensor : argument.tensors) inputs.insert(tensor.buffer_id);
@@ -127,7 +127,7 @@ LeafUses UsesOf(const Program& program, const Leaf& leaf) {
   std::unordered_set<int64_t> inputs;
   for (const Argument& argument : leaf.arguments) {
     if (!HoldsTensors(argument)) continue;
-    const bool written = argument.direction != Direction::kIn || WritesHidden(leaf, argument);
+    const bool written = Writes(leaf, argument);
     // A source overwrites what it is given; its recorded results replace the whole tensor.
     const bool read = argument.direction != Direction::kOut && !(leaf.kind == LeafKind::kSource);
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
