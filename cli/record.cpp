@@ -113,8 +113,7 @@ class RecordCommand final : public Command {
     app.add_option("--steps-from", options_.steps_from,
                    "Every user range of this name is a step; NAME* takes all that begin so "
                    "(default: steps are found by their period)");
-    app.add_flag("!--no-composites", options_.composites,
-                 "Leave out enclosing calls, ranges and phases");
+    app.add_flag("--no-composites", leaves_only_, "Leave out enclosing calls, ranges and phases");
     app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
     app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
@@ -146,6 +145,7 @@ class RecordCommand final : public Command {
                   "record needs a program: acltape record -o t.db -- python3 script.py.");
     }
     options_.levels = ParseLevels(levels_);
+    options_.composites = !leaves_only_;
     options_.ring_bytes = ParseBytes(ring_size_);
     options_.agent_library = AgentLibrary();
     options_.torch_plugin = TorchPlugin();
@@ -198,6 +198,7 @@ class RecordCommand final : public Command {
   collector::RecordOptions options_;
   std::string levels_ = "aten,acl";
   std::string ring_size_ = "16M";
+  bool leaves_only_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;
 };

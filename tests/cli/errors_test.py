@@ -13,7 +13,7 @@ from harness import BINARY, TORCH_PYTHON, CommandTest, main, run
 BUSY = """
 import torch
 a = torch.ones(4)
-for _ in range(60000):
+for _ in range(250000):
     a + a
 print("busy done")
 """
@@ -98,7 +98,7 @@ class RecordErrors(CommandTest):
         disk = self.path("disk")
         os.mkdir(disk)
         script = self.script(BUSY)
-        inside = (f"mount -t tmpfs -o size=2m none {disk} || exit 99; "
+        inside = (f"mount -t tmpfs -o size=8m none {disk} || exit 99; "
                   f"{BINARY} record -o {disk}/t.db --payload all -- {TORCH_PYTHON} {script}; "
                   f"echo record $?; {BINARY} query {disk}/t.db 'SELECT count(*) > 0 FROM call' "
                   f"--format csv; echo query $?; {BINARY} query {disk}/t.db --format csv "
@@ -153,7 +153,7 @@ class TraceErrors(CommandTest):
     def test_empty_file(self):
         path = self.path("empty.db")
         open(path, "w").close()
-        self.each_command(path, "empty.db", "not a trace")
+        self.each_command(path, "empty.db", "is empty")
 
     def test_database_of_another_program(self):
         path = self.path("other.db")

@@ -8,7 +8,7 @@ import unittest
 from harness import SOURCE, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 
 SMALL = {
-    "resnet18": ["--batches", "2", "--size", "64"],
+    "resnet18": ["--batches", "4", "--size", "64"],
     "decoder": ["--tokens", "6", "--layers", "2"],
     "mlp_train": ["--steps", "4"],
     "bert_layer": ["--batches", "2", "--layers", "1"],
@@ -50,7 +50,7 @@ class Workload:
 
 
 class Resnet18(Workload, CommandTest):
-    NAME, STEPS = "resnet18", 2
+    NAME, STEPS = "resnet18", 4
 
 
 class MlpTrain(Workload, CommandTest):
