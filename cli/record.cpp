@@ -84,6 +84,17 @@ int64_t CompleteSteps(const std::string& path, int64_t leaves) {
   }
 }
 
+// A recording that failed took in more than the trace got to keep.
+void CountWhatIsKept(const std::string& path, collector::RecordSummary& summary) {
+  try {
+    const storage::Reader reader(path);
+    summary.calls = reader.CallCount(false);
+    summary.leaves = reader.CallCount(true);
+  } catch (const Error&) {
+    summary.calls = summary.leaves = 0;
+  }
+}
+
 class RecordCommand final : public Command {
  public:
   std::string Name() const override { return "record"; }
@@ -156,7 +167,8 @@ class RecordCommand final : public Command {
       }
     }
 
-    const collector::RecordSummary summary = collector::Record(options_);
+    collector::RecordSummary summary = collector::Record(options_);
+    if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
     const int64_t steps = CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);

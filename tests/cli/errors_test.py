@@ -9,12 +9,11 @@ import unittest
 
 from harness import BINARY, TORCH_PYTHON, CommandTest, main, run
 
-# Enough records that a small disk fills up while it runs.
+# Enough values that a small disk fills up while it runs.
 BUSY = """
 import torch
-a = torch.ones(4)
-for _ in range(250000):
-    a + a
+for _ in range(200):
+    torch.rand(65536) + 1
 print("busy done")
 """
 
@@ -98,7 +97,7 @@ class RecordErrors(CommandTest):
         disk = self.path("disk")
         os.mkdir(disk)
         script = self.script(BUSY)
-        inside = (f"mount -t tmpfs -o size=8m none {disk} || exit 99; "
+        inside = (f"mount -t tmpfs -o size=48m none {disk} || exit 99; "
                   f"{BINARY} record -o {disk}/t.db --payload all -- {TORCH_PYTHON} {script}; "
                   f"echo record $?; {BINARY} query {disk}/t.db 'SELECT count(*) > 0 FROM call' "
                   f"--format csv; echo query $?; {BINARY} query {disk}/t.db --format csv "
