@@ -24,34 +24,6 @@ namespace {
 
 constexpr std::string_view kOptimizerPrefix = "Optimizer.step";
 
-void BeginScope(ThreadState& state, const at::RecordFunction& function) {
-  agent::Tape* tape = state.tape;
-  wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
-                                wire::Tick(),
-                                tape->arena->next_call_id.load(std::memory_order_relaxed),
-                                wire::ScopeKind::kUser,
-                                0};
-  const char* texts[] = {function.name()};
-  tape->WriteWithTexts(record, texts, 1);
-  const bool optimizer =
-      std::strncmp(texts[0], kOptimizerPrefix.data(), kOptimizerPrefix.size()) == 0;
-  state.scope_is_optimizer.push_back(optimizer);
-  state.optimizer_depth += optimizer ? 1 : 0;
-}
-
-void EndScope(ThreadState& state) {
-  if (state.scope_is_optimizer.empty()) return;
-  state.optimizer_depth -= state.scope_is_optimizer.back() ? 1 : 0;
-  state.scope_is_optimizer.pop_back();
-  agent::Tape* tape = state.tape;
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
-  if (record == nullptr) return;
-  record->tick = wire::Tick();
-  record->next_call_id = tape->arena->next_call_id.load(std::memory_order_relaxed);
-  tape->End(total);
-}
-
 void RecordFrame(ThreadState& state, Frame& frame) {
   agent::Tape* tape = state.tape;
   const uint32_t op =
@@ -115,7 +87,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   ThreadState* state = CurrentThread();
   if (state == nullptr || state->in_leaf) return nullptr;
   if (function.scope() == at::RecordScope::USER_SCOPE) {
-    BeginScope(*state, function);
+    BeginScope(*state, function.name(), wire::ScopeKind::kUser);
   } else {
     state->frames.push_back({nullptr, &function, wire::Tick(), 0, 0});
   }
@@ -175,6 +147,33 @@ void RegisterComposites() {
 }  // namespace
 
 bool InBackwardPass() { return EngineIsRunning(); }
+
+void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind) {
+  agent::Tape* tape = state.tape;
+  wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
+                                wire::Tick(),
+                                tape->arena->next_call_id.load(std::memory_order_relaxed),
+                                kind,
+                                0};
+  const char* texts[] = {name};
+  tape->WriteWithTexts(record, texts, 1);
+  const bool optimizer = std::strncmp(name, kOptimizerPrefix.data(), kOptimizerPrefix.size()) == 0;
+  state.scope_is_optimizer.push_back(optimizer);
+  state.optimizer_depth += optimizer ? 1 : 0;
+}
+
+void EndScope(ThreadState& state) {
+  if (state.scope_is_optimizer.empty()) return;
+  state.optimizer_depth -= state.scope_is_optimizer.back() ? 1 : 0;
+  state.scope_is_optimizer.pop_back();
+  agent::Tape* tape = state.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
+  if (record == nullptr) return;
+  record->tick = wire::Tick();
+  record->next_call_id = tape->arena->next_call_id.load(std::memory_order_relaxed);
+  tape->End(total);
+}
 
 void RecordEnclosingFrames(ThreadState& state) {
   while (state.frames_recorded < state.frames.size()) {

@@ -9,11 +9,13 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "recorder/torch/allocator.h"
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/modules.h"
 #include "recorder/torch/thread_state.h"
 #include "recorder/torch/values.h"
 
@@ -55,6 +57,10 @@ void WriteCall(ThreadState& state, uint32_t op_index, uint64_t call_id, uint64_t
 
 // The thread count decides the order of additions, so a replay must know it.
 void ReportThreadCount(ThreadState& state) {
+  if (state.reported_threads == 0 && state.tape->arena->record_modules != 0) {
+    static std::once_flag once;
+    std::call_once(once, FollowModules);
+  }
   const int threads = at::get_num_threads();
   if (threads == state.reported_threads) return;
   state.reported_threads = threads;

@@ -100,6 +100,10 @@ ThreadState* CurrentThread();
 // Makes every frame around a leaf a recorded call.
 void RecordEnclosingFrames(ThreadState& state);
 
+// Opens and closes a range on the thread; ranges named "Optimizer.step..." set the phase.
+void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind);
+void EndScope(ThreadState& state);
+
 // Starts to follow composite operators, backward nodes and user ranges.
 void RegisterFrames();
 

@@ -168,6 +168,23 @@ for _ in range(3):
         self.assertEqual([row[0] for row in steps], [0, 1, 2])
         self.assertTrue(all(row[3] == "range:batch" for row in steps), steps)
 
+    def test_modules_become_scopes_with_their_paths(self):
+        trace = self.run_recorded("""
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
+    def forward(self, x):
+        return self.blocks(x)
+net = Net()
+net(torch.ones(2, 3))
+""", options=("--modules",))
+        scope = dict(trace.execute("SELECT call.op, scope.name FROM call JOIN scope USING (scope_id) "
+                                   "WHERE leaf AND scope.kind = 'module'"))
+        self.assertEqual(scope, {"aten::t": "blocks.0", "aten::addmm": "blocks.0",
+                                 "aten::relu": "blocks.1"})
+
     def test_without_composites_the_leaves_are_the_same(self):
         program = """
 import torch
