@@ -42,6 +42,9 @@ Block::Block(Device& device, Kind kind, size_t bytes)
 
 Block::~Block() {
   if (data_ == nullptr) return;
+  // Free does not wait for queued tasks that use the memory (rule MEM-04); an exception may have
+  // left some.
+  device_->api().aclrtSynchronizeStream(device_->stream());
   if (kind_ == Kind::kDevice) {
     device_->api().aclrtFree(data_);
   } else {

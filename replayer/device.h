@@ -18,7 +18,7 @@ namespace acltape::replayer {
 
 class Device;
 
-// Device memory, or pinned host memory, freed by its destructor.
+// Device memory, or pinned host memory, freed by its destructor once the stream has drained.
 class Block {
  public:
   enum class Kind { kDevice, kPinned };
