@@ -111,8 +111,8 @@ TEST_F(Callback, CB_03_WithoutBlockLaterTasksDoNotWait) {
   Gate gate;
   Log log;
   ASSERT_OK(aclrtSubscribeReport(service.id(), stream_));
-  ASSERT_OK(aclrtLaunchCallback([](void* data) { Gate::Run(data); }, &gate, ACL_CALLBACK_NO_BLOCK,
-                                stream_));
+  ASSERT_OK(aclrtLaunchCallback([](void* data) { Gate::Run(data); }, gate.bound(),
+                                ACL_CALLBACK_NO_BLOCK, stream_));
   Launch(stream_, log, "a");
   ASSERT_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(log.text(), "a");

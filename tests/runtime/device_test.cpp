@@ -147,7 +147,7 @@ TEST_F(Untouched, DEV_11_TimeoutOfDeviceSynchronisation) {
   aclrtStream stream = nullptr;
   ASSERT_OK(aclrtCreateStream(&stream));
   Gate gate;
-  ASSERT_OK(SoftLaunchKernel(stream, "gate", Gate::Run, nullptr, &gate));
+  ASSERT_OK(SoftLaunchKernel(stream, "gate", Gate::Run, nullptr, gate.bound()));
   EXPECT_CODE(107000, aclrtSynchronizeDeviceWithTimeout(0));
   EXPECT_CODE(107000, aclrtSynchronizeDeviceWithTimeout(-2));
   EXPECT_CODE(507046, aclrtSynchronizeDeviceWithTimeout(20));

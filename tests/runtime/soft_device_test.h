@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -30,26 +31,39 @@ inline testing::AssertionResult HasCode(const char* expression, const char*, acl
 #define ASSERT_OK(expression) \
   ASSERT_PRED_FORMAT2(::acltape::device::HasCode, (expression), ACL_SUCCESS)
 
-// A kernel that stands still until the test opens it.
+// A kernel that stands still until the test opens it. What the kernel looks at outlives the gate.
 class Gate {
  public:
+  Gate() : state_(NewState()) {}
   ~Gate() { Open(); }
-  void Open() { open_.store(true); }
-  bool Entered() const { return entered_.load(); }
+  void Open() { state_->open.store(true); }
+  bool Entered() const { return state_->entered.load(); }
   void WaitUntilEntered() const {
     while (!Entered()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 
+  // The kernel and its argument.
   static aclError Run(void* bound) {
-    auto* gate = static_cast<Gate*>(bound);
-    gate->entered_.store(true);
-    while (!gate->open_.load()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    auto* state = static_cast<State*>(bound);
+    state->entered.store(true);
+    while (!state->open.load()) std::this_thread::sleep_for(std::chrono::microseconds(50));
     return ACL_SUCCESS;
   }
+  void* bound() const { return state_; }
 
  private:
-  std::atomic<bool> open_{false};
-  std::atomic<bool> entered_{false};
+  struct State {
+    std::atomic<bool> open{false};
+    std::atomic<bool> entered{false};
+  };
+  static State* NewState() {
+    static std::mutex mutex;
+    static std::deque<State>& states = *new std::deque<State>;
+    std::lock_guard lock(mutex);
+    return &states.emplace_back();
+  }
+
+  State* state_;
 };
 
 // Collects the names of the kernels that ran, in the order in which they ran.
@@ -109,7 +123,7 @@ class SoftDevice : public testing::Test {
   }
 
   void Launch(aclrtStream stream, Gate& gate) {
-    ASSERT_OK(SoftLaunchKernel(stream, "gate", Gate::Run, nullptr, &gate));
+    ASSERT_OK(SoftLaunchKernel(stream, "gate", Gate::Run, nullptr, gate.bound()));
   }
 
   aclrtEvent CreateEx(uint32_t flags = ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) {
