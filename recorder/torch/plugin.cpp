@@ -21,7 +21,16 @@ __attribute__((tls_model("initial-exec"))) thread_local ThreadState* t_state = n
 struct Owner {
   std::unique_ptr<ThreadState> state;
   ~Owner() {
-    if (state != nullptr) FreeSpareBlocks(state->tape);
+    // After a fork the state can be the parent's; its tape is not this thread's any more.
+    if (state != nullptr && agent::CurrentTape() == state->tape) {
+      if (state->sampled_reads > 0) {
+        state->tape->WriteLedger(0, state->sampled_reads, "sampled_check", "inputs",
+                                 "reads of large inputs were checked for changes by sampled cache "
+                                 "lines, not in full",
+                                 "record with --payload all, which checks every read in full");
+      }
+      FreeSpareBlocks(state->tape);
+    }
     t_state = nullptr;
   }
 };

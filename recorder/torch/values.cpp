@@ -204,6 +204,7 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
     const auto budget = static_cast<uint64_t>(kVerifyShare * double(now - state_.begin_ns));
     if (state_.verify_ns > budget) {
       header->sampled_reads++;
+      state_.sampled_reads++;
       return;
     }
     const bool same = DigestOf(data, header->bytes).low == header->digest;
