@@ -66,7 +66,9 @@ class Bench:
             connection = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
             calls, = connection.execute("SELECT count(*) FROM call").fetchone()
             connection.close()
-            self.bytes_per_call[name] = os.path.getsize(trace) / max(calls, 1)
+            if calls == 0:
+                sys.exit(f"recorder_overhead: nothing was recorded of {name}; see `acltape info`")
+            self.bytes_per_call[name] = os.path.getsize(trace) / calls
         if variant in RECORDED:
             os.unlink(trace)
         with open(out) as file:
