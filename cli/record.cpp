@@ -132,7 +132,7 @@ class RecordCommand final : public Command {
         ->check(AtLeast(1))
         ->capture_default_str();
     app.add_flag("--force", options_.overwrite, "Replace the trace when it exists");
-    app.add_flag("--quiet", quiet_, "No summary and no progress, only errors");
+    app.add_flag("--quiet", quiet_, "No summary, only errors");
     app.prefix_command();  // the program may come without "--"
     app_ = &app;
   }
