@@ -758,6 +758,35 @@ TEST(Optimizers, FollowTheirDefinitions) {
   EXPECT_TRUE(SameBits(finite, kept));
 }
 
+TEST(Selections, OfLesserOperatorsEqualTheLibrary) {
+  const Tensor x = Random({5, 8}), y = Random({5, 8}), g = Random({5, 8});
+  Check("aclnnLogAddExp", {x, y}, {at::logaddexp(x, y)});
+  Check("aclnnMishBackward", {g, x}, {at::mish_backward(g, x)});
+  Check("aclnnHardswishBackward", {g, x}, {at::hardswish_backward(g, x)});
+  const Tensor half_g = Random({5, 4});
+  Check("aclnnGluBackward", {half_g, x, 1}, {at::glu_backward(half_g, x, 1)});
+  const auto [sigmoid, buffer] = at::log_sigmoid_forward(x);
+  Check("aclnnLogSigmoidForward", {x}, {sigmoid, buffer});
+  Check("aclnnLogSigmoidBackward", {g, x, buffer}, {at::log_sigmoid_backward(g, x, buffer)});
+  const Tensor slopes = Random({8});
+  Check("aclnnPrelu", {x, slopes}, {at::prelu(x, slopes)});
+  const auto [median, where] = at::median(x, 1, false);
+  Check("aclnnMedianDim", {x, 1, false}, {median, where});
+  const Tensor limits = at::tensor({-1.0f, 0.0f, 1.0f});
+  Check("aclnnBucketize", {x, limits, false, true}, {at::bucketize(x, limits, false, true)});
+  Check("aclnnGer", {x[0], y[0]}, {at::outer(x[0], y[0])});
+  Check("aclnnTrace", {x}, {at::trace(x)});
+  const Tensor a = Random({4, 3}), b = Random({4, 3});
+  Check("aclnnLinalgCross", {a, b, -1}, {at::linalg_cross(a, b, -1)});
+  const Tensor image = Random({2, 3, 9, 11});
+  const auto [pooled, positions] = at::adaptive_max_pool2d(image, {4, 5});
+  Check("aclnnAdaptiveMaxPool2d", {image, Dims{4, 5}}, {pooled, positions});
+  const Tensor gelu = at::gelu(x.narrow(1, 4, 4), "tanh");
+  Check("aclnnGeGluV3", {x, 1, 1, false}, {gelu * x.narrow(1, 0, 4), gelu});
+  Check("aclnnEqual", {x, x.clone()}, {at::ones({1}, at::kBool)});
+  Check("aclnnEqual", {x, a}, {at::zeros({1}, at::kBool)});
+}
+
 TEST(Transformers, FollowTheirDefinitions) {
   for (at::ScalarType dtype : {at::kFloat, at::kHalf}) {
     const Tensor x = Random({3, 4, 8}, dtype), other = Random({3, 4, 8}, dtype),

@@ -30,6 +30,12 @@ class Operand {
   Operand(at::Tensor view, Widen widen);
 
   at::Tensor operator()() const { return widen_ ? view_.to(at::kFloat) : view_; }
+  // As operator(), without counting a reference; `scratch` holds the converted tensor if there is
+  // one.
+  const at::Tensor& Read(at::Tensor& scratch) const {
+    if (!widen_) return view_;
+    return scratch = view_.to(at::kFloat);
+  }
   const at::Tensor& view() const { return view_; }
   bool defined() const { return view_.defined(); }
   at::IntArrayRef sizes() const { return view_.sizes(); }

@@ -25,14 +25,10 @@ int ComputeThreads() {
 
 }  // namespace
 
-RunScope::RunScope() : inference_(true) {
+WorkerThread::WorkerThread() : inference_(true) {
   // OpenMP keeps its number of threads per calling thread, and how a reduction is split among
   // threads decides its last bits.
-  static thread_local bool threads_set = false;
-  if (!threads_set) {
-    at::set_num_threads(ComputeThreads());
-    threads_set = true;
-  }
+  at::set_num_threads(ComputeThreads());
 }
 
 void DropKernel(void* bound) { delete static_cast<Kernel*>(bound); }

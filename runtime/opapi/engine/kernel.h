@@ -37,13 +37,19 @@ class Kernel : public BoundTask {
 // Frees a Kernel that SoftLaunchKernel owned.
 void DropKernel(void* bound);
 
-// The state that kernels run in: no autograd, and the worker thread's number of compute threads
-// set.
-class RunScope {
+// Prepares the worker thread at its first kernel, and for good, since workers run nothing else: no
+// autograd, and the number of compute threads.
+class WorkerThread {
  public:
-  RunScope();
+  static void Enter() {
+    static thread_local WorkerThread state;
+    state.Touch();
+  }
 
  private:
+  WorkerThread();
+  void Touch() {}  // constructs the thread's state at the first call
+
   c10::InferenceMode inference_;
 };
 
@@ -58,7 +64,7 @@ class BodyKernel final : public Kernel {
  private:
   static aclError Run(void* bound) {
     try {
-      RunScope scope;
+      WorkerThread::Enter();
       static_cast<BodyKernel*>(static_cast<Kernel*>(bound))->body_();
       return ACL_SUCCESS;
     } catch (...) {
@@ -93,7 +99,7 @@ class WorkspaceKernel final : public Kernel {
 
   static aclError Run(void* bound) {
     try {
-      RunScope scope;
+      WorkerThread::Enter();
       auto* kernel = static_cast<WorkspaceKernel*>(static_cast<Kernel*>(bound));
       kernel->body_(kernel->workspace_);
       return ACL_SUCCESS;

@@ -21,12 +21,12 @@ class Target {
   Target(at::Tensor out, at::ScalarType computed, Access access,
          std::initializer_list<const at::Tensor*> inputs);
 
-  // Calls `fill(at::Tensor&)`, which must write, or resize and write, the tensor it is given.
+  // Calls `fill(at::Tensor&)`, which must write the tensor it is given, resizing it when it is
+  // empty; it must not let it refer to another tensor.
   template <typename Fill>
   void Write(const Fill& fill) const {
     if (direct_) {
-      at::Tensor out = out_;
-      fill(out);
+      fill(const_cast<at::Tensor&>(out_));
     } else {
       at::Tensor result = at::empty({0}, at::TensorOptions(computed_));
       fill(result);

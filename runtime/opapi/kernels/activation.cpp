@@ -120,6 +120,79 @@ std::unique_ptr<Kernel> BindEluBackward(const Call& call) {
                     });
 }
 
+// (self, out, buffer): the buffer is what the gradient needs.
+std::unique_ptr<Kernel> BindLogSigmoidForward(const Call& call) {
+  const Operand self = call.In(0);
+  const Tensor out = call.Out(1), buffer = call.Out(2);
+  call.ExpectSizes(1, out, self.sizes());
+  return MakeKernel([=] {
+    const auto result = f::log_sigmoid_forward(self());
+    out.copy_(std::get<0>(result));
+    // The library leaves it empty where it does not need one.
+    if (buffer.sizes() == std::get<1>(result).sizes()) buffer.copy_(std::get<1>(result));
+  });
+}
+
+// (gradOutput, self, buffer, gradInput)
+std::unique_ptr<Kernel> BindLogSigmoidBackward(const Call& call) {
+  const Operand gradient = call.In(0), self = call.In(1), buffer = call.In(2);
+  const Tensor out = call.Out(3);
+  call.ExpectSizes(0, gradient.view(), self.sizes());
+  call.ExpectSizes(3, out, self.sizes());
+  return MakeKernel([=] { out.copy_(f::log_sigmoid_backward(gradient(), self(), buffer())); });
+}
+
+// (gradOut, self, dim, out)
+std::unique_ptr<Kernel> BindGluBackward(const Call& call) {
+  const Operand gradient = call.In(0), self = call.In(1);
+  const int64_t dim = call.Dim(2, self.dim());
+  const Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, self.sizes());
+  return MakeKernel([=] { out.copy_(f::glu_backward(gradient(), self(), dim)); });
+}
+
+// (self, weight, out)
+std::unique_ptr<Kernel> BindPrelu(const Call& call) {
+  const Operand self = call.In(0), weight = call.In(1);
+  const Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, self.sizes());
+  const int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
+  if (weight.view().numel() != 1 && weight.view().numel() != channels) {
+    call.RejectArg(1, "must have one element or one per channel");
+  }
+  return MakeKernel([=] { out.copy_(f::prelu(self(), weight().reshape(-1))); });
+}
+
+void HardswishBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
+  const Tensor result = f::hardswish_backward(gradient, self);
+  out.resize_(result.sizes()).copy_(result);
+}
+
+void MishBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
+  const Tensor result = f::mish_backward(gradient, self);
+  out.resize_(result.sizes()).copy_(result);
+}
+
+// (self, dim, approximate, activateLeft, out, outGelu): one half times the gelu of the other.
+std::unique_ptr<Kernel> BindGeGlu(const Call& call) {
+  const Operand self = call.In(0);
+  const int64_t dim = call.Dim(1, self.dim()), approximate = call.Int(2);
+  const bool activate_left = call.Bool(3);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (sizes.empty() || sizes[dim] % 2 != 0) call.RejectArg(0, "cannot be split in halves");
+  const int64_t half = sizes[dim] /= 2;
+  const Tensor out = call.Out(4), activated = call.Out(5);
+  call.ExpectSizes(4, out, sizes);
+  call.ExpectSizes(5, activated, sizes);
+  return MakeKernel([=] {
+    const Tensor input = self();
+    const Tensor left = input.narrow(dim, 0, half), right = input.narrow(dim, half, half);
+    const Tensor gelu = at::gelu(activate_left ? left : right, approximate == 1 ? "tanh" : "none");
+    activated.copy_(gelu);
+    out.copy_(gelu * (activate_left ? right : left));
+  });
+}
+
 std::unique_ptr<Kernel> BindGlu(const Call& call) {
   const Operand self = call.In(0);
   const int64_t dim = call.Dim(1, self.dim());
@@ -143,8 +216,12 @@ Binder AlongDim(Fn fn) {
     const Tensor out = call.Out(2);
     call.ExpectSizes(2, out, self.sizes());
     Target target(out, self.dtype(), Access::kFree, {&self.view()});
-    return MakeKernel(
-        [=] { target.Write([&](Tensor& result) { fn(result, self(), dim, false); }); });
+    return MakeKernel([=] {
+      target.Write([&](Tensor& result) {
+        Tensor scratch;
+        fn(result, self.Read(scratch), dim, false);
+      });
+    });
   };
 }
 
@@ -200,15 +277,22 @@ KernelRows ActivationRows() {
       {"aclnnHardsigmoidBackward", Binary(f::hardsigmoid_backward_out), kHalf},
       {"aclnnHardswish", Unary(f::hardswish_out), kHalf},
       {"aclnnInplaceHardswish", InplaceUnary(f::hardswish_out), kHalf},
+      {"aclnnHardswishBackward", Binary(HardswishBackward), kHalf},
       {"aclnnHardtanh", UnaryWith(Hardtanh, 3), kHalf},
       {"aclnnInplaceHardtanh", InplaceUnaryWith(Hardtanh), kHalf},
       {"aclnnHardtanhBackward", BinaryWith(HardtanhBackward, 4), kBoth},
+      {"aclnnMishBackward", Binary(MishBackward), kBoth},
       {"aclnnMish", Unary(f::mish_out), kBoth},
       {"aclnnInplaceMish", InplaceUnary(f::mish_out), kBoth},
       {"aclnnSoftplus", UnaryWith(Softplus, 3), kHalf},
       {"aclnnSoftplusBackward", BinaryWith(SoftplusBackward, 4), kHalf},
       {"aclnnLogSigmoid", Unary(LogSigmoid), kHalf},
       {"aclnnGlu", BindGlu, kHalf},
+      {"aclnnGluBackward", BindGluBackward, kHalf},
+      {"aclnnGeGluV3", BindGeGlu, kBoth},
+      {"aclnnLogSigmoidForward", BindLogSigmoidForward, kHalf},
+      {"aclnnLogSigmoidBackward", BindLogSigmoidBackward, kHalf},
+      {"aclnnPrelu", BindPrelu, kHalf},
       {"aclnnSoftmax", AlongDim(f::_softmax_out), kHalf},
       {"aclnnLogSoftmax", AlongDim(f::_log_softmax_out), kHalf},
       {"aclnnSoftmaxBackward", BackwardAlongDim(f::_softmax_backward_data_out), kHalf},

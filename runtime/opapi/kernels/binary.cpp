@@ -178,6 +178,7 @@ KernelRows BinaryRows() {
       {"aclnnInplaceFmodScalar", InplaceBinary(f::fmod_out)},
       {"aclnnAtan2", Binary(f::atan2_out, kFloat), Widen::kHalf},
       {"aclnnInplaceAtan2", InplaceBinary(f::atan2_out, kFloat), Widen::kHalf},
+      {"aclnnLogAddExp", Binary(f::logaddexp_out), Widen::kHalf},
       {"aclnnMaximum", Binary(f::maximum_out)},
       {"aclnnMinimum", Binary(f::minimum_out)},
       {"aclnnPowTensorTensor", Binary(PowTensors)},

@@ -33,11 +33,21 @@ auto Bits(Fn fn) {
   };
 }
 
+// (self, other, out): one bool, false when the shapes differ.
+std::unique_ptr<Kernel> BindEqual(const Call& call) {
+  const Tensor self = call.View(0), other = call.View(1), out = call.Out(2);
+  if (out.numel() != 1) call.RejectArg(2, "must have one element");
+  const bool comparable =
+      self.sizes() == other.sizes() && self.scalar_type() == other.scalar_type();
+  return MakeKernel([=] { out.fill_(comparable && f::equal(self, other)); });
+}
+
 }  // namespace
 
 KernelRows CompareRows() {
   constexpr Promote kBool = Promote::kBool;
   return {
+      {"aclnnEqual", BindEqual},
       {"aclnnEqTensor", Binary(Eq, kBool)},
       {"aclnnNeTensor", Binary(Ne, kBool)},
       {"aclnnLtTensor", Binary(Lt, kBool)},

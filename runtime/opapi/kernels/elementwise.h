@@ -40,7 +40,12 @@ std::unique_ptr<Kernel> BindUnary(const Call& call, int out_index, at::Tensor ou
   call.ExpectSizes(out_index, out, a.sizes());
   Target target(std::move(out), ComputedDtype(call, a.view().scalar_type(), promote),
                 Access::kElementwise, {&a.view()});
-  return MakeKernel([=] { target.Write([&](at::Tensor& result) { fn(result, a()); }); });
+  return MakeKernel([=] {
+    target.Write([&](at::Tensor& result) {
+      at::Tensor scratch;
+      fn(result, a.Read(scratch));
+    });
+  });
 }
 
 // (self, ..., out): `fn(out, self)`. `make_fn(call)` may read further arguments.
@@ -79,7 +84,12 @@ std::unique_ptr<Kernel> BindBinary(const Call& call, int out_index, at::Tensor o
   const at::ScalarType promoted = at::result_type(a.view(), b.view());
   Target target(std::move(out), ComputedDtype(call, promoted, promote), Access::kElementwise,
                 {&a.view(), &b.view()});
-  return MakeKernel([=] { target.Write([&](at::Tensor& result) { fn(result, a(), b()); }); });
+  return MakeKernel([=] {
+    target.Write([&](at::Tensor& result) {
+      at::Tensor scratch_a, scratch_b;
+      fn(result, a.Read(scratch_a), b.Read(scratch_b));
+    });
+  });
 }
 
 // (self, other, ..., out), either of the first two a tensor or a scalar.

@@ -71,7 +71,12 @@ std::unique_ptr<Kernel> BindProduct(const Tensor& out, const Operand& a, const O
     return BindHalfProduct(out, a.view(), b.view(), fn);
   }
   Target target(out, a.dtype(), Access::kFree, {&a.view(), &b.view()});
-  return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, a(), b()); }); });
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) {
+      Tensor scratch_a, scratch_b;
+      fn(result, a.Read(scratch_a), b.Read(scratch_b));
+    });
+  });
 }
 
 std::unique_ptr<Kernel> BindMm(const Call& call) {
@@ -119,11 +124,8 @@ std::unique_ptr<Kernel> BindMatmul(const Call& call) {
     return BindProduct(out, a, b, f::bmm_out);
   }
   return BindProduct(out, a, b, [](Tensor& result, const Tensor& x, const Tensor& y) {
-    if (result.numel() == 0) {
-      result = at::matmul(x, y);
-    } else {
-      result.copy_(at::matmul(x, y));
-    }
+    const Tensor product = at::matmul(x, y);
+    result.resize_(product.sizes()).copy_(product);
   });
 }
 
@@ -143,8 +145,12 @@ std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int a
   }
   Target target(out, self.dtype(), Access::kFree, {&a.view(), &b.view()});
   target.Read(self.view(), Access::kElementwise);
-  return MakeKernel(
-      [=] { target.Write([&](Tensor& result) { fn(result, self(), a(), b(), beta, alpha); }); });
+  return MakeKernel([=] {
+    target.Write([&](Tensor& result) {
+      Tensor scratch, scratch_a, scratch_b;
+      fn(result, self.Read(scratch), a.Read(scratch_a), b.Read(scratch_b), beta, alpha);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> BindAddmm(const Call& call, int out_index) {
@@ -203,6 +209,42 @@ std::unique_ptr<Kernel> BindDot(const Call& call) {
   return MakeKernel([=] { out.copy_(f::dot(a(), b())); });
 }
 
+// (self, vec2, out): the outer product.
+std::unique_ptr<Kernel> BindGer(const Call& call) {
+  const Operand a = call.In(0), b = call.In(1);
+  const Tensor out = call.Out(2);
+  call.ExpectRank(0, a.view(), 1);
+  call.ExpectRank(1, b.view(), 1);
+  call.ExpectSizes(2, out, {a.sizes()[0], b.sizes()[0]});
+  return MakeKernel([=] { out.copy_(at::outer(a(), b())); });
+}
+
+// (self, other, dim, out)
+std::unique_ptr<Kernel> BindCross(const Call& call) {
+  const Operand a = call.In(0), b = call.In(1);
+  const Tensor out = call.Out(3);
+  const std::vector<int64_t> sizes = call.Broadcast({a.sizes(), b.sizes()});
+  const int64_t dim = call.Dim(2, static_cast<int64_t>(sizes.size()));
+  if (sizes.empty() || sizes[dim] != 3) call.RejectArg(2, "is no dim of size 3");
+  call.ExpectSizes(3, out, sizes);
+  return MakeKernel([=] { out.copy_(at::linalg_cross(a(), b(), dim)); });
+}
+
+// (self, out)
+std::unique_ptr<Kernel> BindTrace(const Call& call) {
+  const Operand self = call.In(0);
+  const Tensor out = call.Out(1);
+  call.ExpectRank(0, self.view(), 2);
+  call.ExpectSizes(1, out, {});
+  return MakeKernel([=] { out.copy_(f::trace(self())); });
+}
+
+// (mmWeightRef): a weight may stay in its plain order, which is what the products here read.
+std::unique_ptr<Kernel> BindTransMatmulWeight(const Call& call) {
+  call.Out(0);
+  return MakeKernel([] {});
+}
+
 // Writes `bind`'s out into argument `out_index`.
 template <typename Bind>
 Binder Into(Bind bind, int out_index) {
@@ -226,6 +268,10 @@ KernelRows MatmulRows() {
       {"aclnnAddmv", BindAddmv, kHalf},
       {"aclnnMv", BindMv, kHalf},
       {"aclnnDot", BindDot, kHalf},
+      {"aclnnGer", BindGer},
+      {"aclnnLinalgCross", BindCross, kHalf},
+      {"aclnnTrace", BindTrace, kHalf},
+      {"aclnnTransMatmulWeight", BindTransMatmulWeight},
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/dense_norm.h"
 
 namespace acltape::opapi {
 namespace {
@@ -72,6 +73,8 @@ std::unique_ptr<Kernel> BindLayerNorm(const Call& call) {
   call.ExpectSizes(5, out, input.sizes());
   ExpectCount(call, 6, mean, rows);
   ExpectCount(call, 7, rstd, rows);
+  if (auto kernel = BindDenseLayerNorm(input, weight, bias, rows, eps, out, mean, rstd))
+    return kernel;
   return MakeKernel([=] {
     const auto result = f::native_layer_norm(input(), normalized, Maybe(weight), Maybe(bias), eps);
     out.copy_(std::get<0>(result));
@@ -126,6 +129,10 @@ std::unique_ptr<Kernel> BindBatchNorm(const Call& call) {
   if (training) {
     ExpectCount(call, 9, mean, channels);
     ExpectCount(call, 10, invstd, channels);
+  }
+  if (!training) {
+    auto kernel = BindDenseBatchNorm(input, weight, bias, running_mean, running_var, eps, out);
+    if (kernel != nullptr) return kernel;
   }
   return MakeKernel([=] {
     const OptionalTensor used_mean = Maybe(running_mean), used_var = Maybe(running_var);

@@ -175,6 +175,23 @@ std::unique_ptr<Kernel> BindAdaptiveAvgPool(const Call& call) {
   return MakeKernel([=] { out.copy_(f::_adaptive_avg_pool2d(self(), size)); });
 }
 
+// (self, outputSize, out, indices)
+std::unique_ptr<Kernel> BindAdaptiveMaxPool(const Call& call) {
+  const Operand self = call.In(0);
+  CheckImage(call, 0, self);
+  const std::vector<int64_t> size = Pair(call, 1, {1, 1});
+  const Tensor out = call.Out(2), indices = call.Out(3);
+  call.ExpectSizes(2, out, Resized(self, size));
+  call.ExpectSizes(3, indices, Resized(self, size));
+  const std::array<Target, 2> targets{Target(out, self.dtype(), Access::kFree, {&self.view()}),
+                                      Target(indices, at::kLong, Access::kFree, {&self.view()})};
+  return MakeKernel([=] {
+    WriteAll(targets, [&](std::array<Tensor, 2>& results) {
+      f::adaptive_max_pool2d_out(results[0], results[1], self(), size);
+    });
+  });
+}
+
 // (gradOutput, self, out)
 std::unique_ptr<Kernel> BindAdaptiveAvgPoolBackward(const Call& call) {
   const Operand gradient = call.In(0), self = call.In(1);
@@ -227,6 +244,7 @@ KernelRows PoolRows() {
       {"aclnnAvgPool2d", BindAvgPool, kHalf},
       {"aclnnAvgPool2dBackward", BindAvgPoolBackward, kHalf},
       {"aclnnAdaptiveAvgPool2d", BindAdaptiveAvgPool, kHalf},
+      {"aclnnAdaptiveMaxPool2d", BindAdaptiveMaxPool, kHalf},
       {"aclnnAdaptiveAvgPool2dBackward", BindAdaptiveAvgPoolBackward, kHalf},
       {"aclnnUpsampleNearest2d", BindNearest, kHalf},
       {"aclnnUpsampleBilinear2d", BindBilinear, kHalf},

@@ -198,6 +198,10 @@ Binder Spread(Fn fn, bool boolean) {
   };
 }
 
+void Median(Tensor& values, Tensor& indices, const Tensor& self, int64_t dim, bool keep) {
+  at::median_out(values, indices, self, dim, keep);
+}
+
 std::unique_ptr<Kernel> BindVarMean(const Call& call) {
   const Operand self = call.In(0);
   const std::vector<int64_t> dims = call.ReductionDims(1, self.dim());
@@ -279,6 +283,7 @@ KernelRows ReduceRows() {
       {"aclnnMax", Full([](const Tensor& self) { return f::max(self); })},
       {"aclnnMin", Full([](const Tensor& self) { return f::min(self); })},
       {"aclnnMedian", Full([](const Tensor& self) { return f::median(self); }), kHalf},
+      {"aclnnMedianDim", ExtremeAndPosition(Median), kHalf},
       {"aclnnMaxDim", ExtremeAndPosition(max_out)},
       {"aclnnMinDim", ExtremeAndPosition(min_out)},
       {"aclnnArgMax", Position(argmax)},

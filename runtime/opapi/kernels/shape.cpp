@@ -81,16 +81,13 @@ std::unique_ptr<Kernel> BindMove(const Call& call, int out_index, at::IntArrayRe
   return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, self()); }); });
 }
 
-// Copies what the library's function without an out form returns.
+// As BindMove, of a library's function without an out form: fn(self).
 template <typename Fn>
-auto Returning(Fn fn) {
-  return [fn](Tensor& out, const Tensor& self) {
-    if (out.numel() == 0) {
-      out = fn(self);
-    } else {
-      out.copy_(fn(self));
-    }
-  };
+std::unique_ptr<Kernel> BindMoved(const Call& call, int out_index, at::IntArrayRef sizes, Fn fn) {
+  const Operand self = call.In(0);
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, sizes);
+  return MakeKernel([=] { out.copy_(fn(self())); });
 }
 
 // (self, repeats, out)
@@ -101,15 +98,15 @@ std::unique_ptr<Kernel> BindRepeat(const Call& call) {
   if (extra < 0) call.RejectArg(1, "has fewer entries than self has dims");
   std::vector<int64_t> sizes = repeats;
   for (int64_t i = 0; i < self.dim(); ++i) sizes[extra + i] *= self.size(i);
-  return BindMove(call, 2, sizes,
-                  Returning([repeats](const Tensor& input) { return input.repeat(repeats); }));
+  return BindMoved(call, 2, sizes,
+                   [repeats](const Tensor& input) { return input.repeat(repeats); });
 }
 
 // (self, dims, out)
 std::unique_ptr<Kernel> BindFlip(const Call& call) {
   const std::vector<int64_t> dims = call.Ints(1);
-  return BindMove(call, 2, call.View(0).sizes(),
-                  Returning([dims](const Tensor& input) { return at::flip(input, dims); }));
+  return BindMoved(call, 2, call.View(0).sizes(),
+                   [dims](const Tensor& input) { return at::flip(input, dims); });
 }
 
 // (x, shifts, dims, out)
@@ -118,8 +115,8 @@ std::unique_ptr<Kernel> BindRoll(const Call& call) {
   if (!dims.empty() && shifts.size() != dims.size()) {
     call.RejectCall("shifts and dims differ in length");
   }
-  return BindMove(call, 3, call.View(0).sizes(),
-                  Returning([=](const Tensor& input) { return at::roll(input, shifts, dims); }));
+  return BindMoved(call, 3, call.View(0).sizes(),
+                   [=](const Tensor& input) { return at::roll(input, shifts, dims); });
 }
 
 std::vector<int64_t> PaddedSizes(const Call& call, int i, const Tensor& self,
@@ -141,9 +138,8 @@ std::unique_ptr<Kernel> BindConstantPad(const Call& call) {
   const Tensor self = call.View(0);
   const std::vector<int64_t> pad = call.Ints(1);
   const at::Scalar value = call.Number(2);
-  return BindMove(call, 3, PaddedSizes(call, 1, self, pad), Returning([=](const Tensor& input) {
-                    return at::constant_pad_nd(input, pad, value);
-                  }));
+  return BindMoved(call, 3, PaddedSizes(call, 1, self, pad),
+                   [=](const Tensor& input) { return at::constant_pad_nd(input, pad, value); });
 }
 
 // (self, padding, out) of the library's reflection or replication padding
@@ -165,9 +161,8 @@ std::unique_ptr<Kernel> BindRepeatInterleave(const Call& call) {
   if (sizes.empty()) call.RejectArg(0, "has no dims");
   sizes[dim] *= repeats;
   if (call.Int(3) != sizes[dim]) call.RejectArg(3, "is not the size times repeats");
-  return BindMove(call, 4, sizes, Returning([=](const Tensor& input) {
-                    return at::repeat_interleave(input, repeats, dim);
-                  }));
+  return BindMoved(call, 4, sizes,
+                   [=](const Tensor& input) { return at::repeat_interleave(input, repeats, dim); });
 }
 
 // (self, diagonal, out) or in place

@@ -85,6 +85,16 @@ std::unique_ptr<Kernel> BindKthvalue(const Call& call) {
                        });
 }
 
+// (self, boundaries, outInt32, right, out)
+std::unique_ptr<Kernel> BindBucketize(const Call& call) {
+  const Operand self = call.In(0), boundaries = call.In(1);
+  const bool right = call.Bool(3);
+  call.ExpectRank(1, boundaries.view(), 1);
+  const Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, self.sizes());
+  return MakeKernel([=] { out.copy_(at::bucketize(self(), boundaries(), false, right)); });
+}
+
 }  // namespace
 
 KernelRows SortRows() {
@@ -92,6 +102,7 @@ KernelRows SortRows() {
       {"aclnnTopk", BindTopk, Widen::kHalf},
       {"aclnnSort", BindSort},
       {"aclnnArgsort", BindArgsort},
+      {"aclnnBucketize", BindBucketize, Widen::kHalf},
       {"aclnnKthvalue", BindKthvalue, Widen::kHalf},
   };
 }
