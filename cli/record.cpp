@@ -36,6 +36,13 @@ uint32_t ParseLevels(const std::string& text) {
     }
   }
   if (levels == 0) throw Error(ErrorKind::kUsage, "--level names no level; it takes aten,acl.");
+  // The agent has no wrappers of the ACL interface yet: never pretend that they record something.
+  if ((levels & wire::kLevelAten) == 0) {
+    throw Error(ErrorKind::kUsage, "the acl level is not recorded yet; record with --level aten.");
+  }
+  if ((levels & wire::kLevelAcl) != 0) {
+    fmt::print(stderr, "acltape: the acl level is not recorded yet; only aten is.\n");
+  }
   return levels;
 }
 
@@ -120,7 +127,8 @@ class RecordCommand final : public Command {
                {"all", PayloadPolicy::kAll}},
               "Which tensor values to keep: none; a digest and statistics of every output; what a "
               "replay needs; every output too");
-    app.add_option("--level", levels_, "What to record: aten, acl or both")->capture_default_str();
+    app.add_option("--level", levels_, "What to record: aten (acl is not recorded yet)")
+        ->capture_default_str();
     app.add_option("--steps-from", options_.steps_from,
                    "Every user range of this name is a step; NAME* takes all that begin so "
                    "(default: steps are found by their period)");
@@ -185,12 +193,15 @@ class RecordCommand final : public Command {
     } else if (summary.exit_code != 0) {
       fmt::print(stderr, "acltape: the program failed with code {}.\n", summary.exit_code);
     }
-    if ((options_.levels & wire::kLevelAten) != 0 && summary.torch_processes == 0) {
-      fmt::print(
-          stderr,
-          "acltape: there was no torch in it: no process of '{}' loaded libtorch, so nothing "
-          "was recorded at the aten level{}.\n",
-          options_.command.front(), summary.acl_processes > 0 ? "; the acl level was" : "");
+    // A plug-in that could not load has its own, more exact row in the ledger.
+    const bool plugin_failed = std::any_of(
+        summary.ledger.begin(), summary.ledger.end(),
+        [](const storage::LedgerEntry& entry) { return entry.kind == "torch_plugin_failed"; });
+    if (summary.torch_processes == 0 && !plugin_failed) {
+      fmt::print(stderr,
+                 "acltape: there was no torch in it: no process of '{}' loaded libtorch, so "
+                 "nothing was recorded.\n",
+                 options_.command.front());
     }
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
@@ -208,7 +219,7 @@ class RecordCommand final : public Command {
   }
 
   collector::RecordOptions options_;
-  std::string levels_ = "aten,acl";
+  std::string levels_ = "aten";
   std::string ring_size_ = "16M";
   bool leaves_only_ = false;
   bool quiet_ = false;

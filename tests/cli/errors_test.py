@@ -40,6 +40,10 @@ class UsageErrors(CommandTest):
         self.assertSentence(
             self.acltape("record", "--payload", "some", "--", "true", code=2), "--payload")
 
+    def test_the_acl_level_is_not_pretended(self):
+        self.assertSentence(self.acltape("record", "--level", "acl", "--", "true", code=2), "acl")
+        self.assertSentence(self.acltape("record", "--level", "cuda", "--", "true", code=2), "cuda")
+
     def test_query_without_sql(self):
         self.assertSentence(self.acltape("query", self.path("t.db"), code=2), "--name")
 
