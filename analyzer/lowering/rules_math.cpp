@@ -60,6 +60,7 @@ const std::vector<LoweringRule>& MathRules() {
       {"pow_.Tensor", "", "aclnnInplacePowTensorTensor(self, num(exponent, self))"},
       {"square", "", "aclnnPowTensorScalar(self, 2, out)"},
       {"logaddexp", "", "aclnnLogAddExp(self, other, out)"},
+      {"xlogy.Tensor", "", "aclnnXLogYTensor(self, other, out)"},
       {"addcmul", "", "aclnnAddcmul(self, tensor1, tensor2, value, out)"},
       {"addcmul_", "", "aclnnInplaceAddcmul(self, tensor1, tensor2, value)"},
       {"addcdiv", "", "aclnnAddcdiv(self, tensor1, tensor2, value, out)"},
