@@ -72,12 +72,15 @@ Table TimesForPrograms(const CompareReport& report) {
   return table;
 }
 
-Table Facts(const CompareReport& report, const replayer::CompareOptions& options, bool people) {
+// `payload` is the recording's policy: the recorded program's times include keeping values.
+Table Facts(const CompareReport& report, const replayer::CompareOptions& options,
+            const std::string& payload, bool people) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
   };
   add("device", report.device);
+  add("recorded with --payload", payload);
   add("steps", report.steps);
   add("steps of the captured kind", report.steady_steps);
   add("leaves per step", report.leaves_per_step);
@@ -143,7 +146,7 @@ class CompareCommand final : public Command {
     progress.Clear();
     const bool people = format_ == Format::kTable;
     Report output;
-    output.Add("setting", Facts(report, options_, people));
+    output.Add("setting", Facts(report, options_, trace.reader().Meta("payload"), people));
     output.Add("notes", NoteTable(report.notes));
     // Last, because it is what one looks for.
     output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));
