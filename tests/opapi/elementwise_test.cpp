@@ -36,6 +36,7 @@ const UnaryCase kUnary[] = {
     {"aclnnCeil", ATEN(ceil), false, true},
     {"aclnnCos", ATEN(cos), false, false, -100, 100},
     {"aclnnCosh", ATEN(cosh), false, false},
+    {"aclnnDigamma", ATEN(digamma), false, false, 0.1, 5},
     {"aclnnErf", ATEN(erf), false, false},
     {"aclnnErfc", ATEN(erfc), false, false},
     {"aclnnErfinv", ATEN(erfinv), false, false, -1, 1},
@@ -43,6 +44,11 @@ const UnaryCase kUnary[] = {
     {"aclnnExp2", ATEN(exp2), true, false},
     {"aclnnExpm1", ATEN(expm1), false, false},
     {"aclnnFloor", ATEN(floor), false, true},
+    {"aclnnFrac", ATEN(frac), true, true},
+    {"aclnnIsInf", ATEN(isinf), true, true},
+    {"aclnnLgamma", ATEN(lgamma), false, false, 0.1, 5},
+    {"aclnnSignbit", ATEN(signbit), true, true},
+    {"aclnnSinh", ATEN(sinh), false, false},
     {"aclnnIsFinite", ATEN(isfinite), true, true},
     {"aclnnLog", ATEN(log), false, false, -0.1, 5},
     {"aclnnLog10", ATEN(log10), false, false, 0, 5},
@@ -72,8 +78,8 @@ const UnaryCase kUnary[] = {
 
 // Those whose library operator takes floating tensors only.
 bool FloatsOnly(const std::string& name) {
-  for (const char* other : {"aclnnSilu", "aclnnGelu", "aclnnHardsigmoid", "aclnnHardswish",
-                            "aclnnMish", "aclnnLogSigmoid", "aclnnSelu"}) {
+  for (const char* other : {"aclnnFrac", "aclnnSilu", "aclnnGelu", "aclnnHardsigmoid",
+                            "aclnnHardswish", "aclnnMish", "aclnnLogSigmoid", "aclnnSelu"}) {
     if (name == other) return true;
   }
   return false;
@@ -111,6 +117,26 @@ TEST_P(UnaryInPlace, WritesThroughItsInput) {
   EXPECT_TRUE(Gives(test.name, {x, x}, {{1, expected}}));
 }
 
+// "aclnnX" -> "aclnnInplaceX" where the table has it; else empty.
+std::string InplaceForm(const std::string& name) {
+  const std::string inplace = "aclnnInplace" + name.substr(5);
+  return acl::FindOperator(inplace) == nullptr ? "" : inplace;
+}
+
+class UnaryInplaceForm : public Unary {};
+
+TEST_P(UnaryInplaceForm, EqualsTheLibraryOnDenseAndStridedTensors) {
+  const UnaryCase& test = GetParam();
+  for (at::ScalarType dtype : {at::kFloat, at::kHalf}) {
+    for (const Tensor& x : {Random({6, 35}, dtype, test.low, test.high),
+                            Random({35, 12}, dtype, test.low, test.high).slice(1, 1, 12, 2)}) {
+      const Tensor wide = dtype == at::kHalf && !test.half ? x.to(at::kFloat) : x;
+      const Tensor expected = test.reference(wide).to(dtype);
+      EXPECT_TRUE(Gives(InplaceForm(test.name).c_str(), {x}, {{0, expected}})) << dtype;
+    }
+  }
+}
+
 TEST_P(Unary, ConvertsToTheDtypeOfOut) {
   const UnaryCase& test = GetParam();
   const Tensor x = Random({4, 33}, at::kFloat, test.low, test.high);
@@ -134,6 +160,12 @@ bool GivesFloats(const UnaryCase& test) {
 
 INSTANTIATE_TEST_SUITE_P(Operators, Unary, testing::ValuesIn(kUnary), CaseName);
 INSTANTIATE_TEST_SUITE_P(Operators, UnaryInPlace, testing::ValuesIn(Select(kUnary, GivesFloats)),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Operators, UnaryInplaceForm,
+                         testing::ValuesIn(Select(kUnary,
+                                                  [](const UnaryCase& test) {
+                                                    return !InplaceForm(test.name).empty();
+                                                  })),
                          CaseName);
 INSTANTIATE_TEST_SUITE_P(
     Operators, UnaryOfIntegers,
@@ -265,6 +297,19 @@ TEST_P(BinaryWithScalar, EqualsTheLibrary) {
   }
 }
 
+TEST_P(BinaryWithScalar, HasAnInPlaceForm) {
+  const BinaryCase& test = GetParam();
+  const std::string inplace = InplaceForm(test.scalar_name);
+  if (inplace.empty()) return;  // only of Rsubs
+  const Tensor x = Random({9, 41}, at::kFloat, test.low, test.high);
+  const at::Scalar number = 1.3;
+  const Tensor expected =
+      test.reference(x, at::native::wrapped_scalar_tensor(number)).to(at::kFloat);
+  Args args = {x, number};
+  if (test.alpha) args.push_back(kAlpha);
+  EXPECT_TRUE(Gives(inplace.c_str(), args, {{0, expected}}));
+}
+
 TEST_P(BinaryInPlace, KeepsTheDtypeOfSelf) {
   const BinaryCase& test = GetParam();
   for (const Tensor& y : {Random({6, 29}, at::kFloat, test.low, test.high),
@@ -321,6 +366,9 @@ TEST(Bits, EqualTheLibraryOnIntegersAndBools) {
     const Tensor x = Random({5, 13}, at::kLong, 0, 100);
     const Tensor expected = row.reference(x, at::native::wrapped_scalar_tensor(6));
     EXPECT_TRUE(Gives(row.scalar, {x, 6, Unwritten(expected)}, {{2, expected}}));
+    EXPECT_TRUE(Gives(InplaceForm(row.scalar).c_str(), {x.clone(), 6}, {{0, expected}}));
+    const Tensor y = Random({5, 13}, at::kLong, 0, 100);
+    EXPECT_TRUE(Gives(InplaceForm(row.tensor).c_str(), {x.clone(), y}, {{0, row.reference(x, y)}}));
     EXPECT_EQ(RunOperator(row.tensor, {Random({2}), Random({2}), at::empty({2})}), 161002);
   }
   for (at::ScalarType dtype : {at::kLong, at::kBool}) {
@@ -393,6 +441,15 @@ TEST(Clamp, TakesEitherBoundOrBoth) {
   }
 }
 
+TEST(Clamp, TakesTensorBounds) {
+  const Tensor x = Random({6, 35}), low = Random({35}, at::kFloat, -1, 0),
+               high = Random({6, 1}, at::kFloat, 0, 1);
+  Check("aclnnClampTensor", {x, low, high},
+        {at::clamp(x, c10::optional<Tensor>(low), c10::optional<Tensor>(high))});
+  CheckInplace("aclnnInplaceClampMinTensor", {x.clone(), low}, at::clamp_min(x, low));
+  CheckInplace("aclnnInplaceClampMaxTensor", {x.clone(), high}, at::clamp_max(x, high));
+}
+
 TEST(Pointwise, TernariesEqualTheLibrary) {
   for (at::ScalarType dtype : {at::kFloat, at::kHalf}) {
     const Tensor x = Random({7, 33}, dtype), y = Random({7, 33}, dtype),
@@ -462,6 +519,25 @@ TEST(Activations, WithParametersEqualTheLibrary) {
   const Tensor x = Random({4});
   EXPECT_EQ(RunOperator("aclnnGeluV2", {x, 2, Unwritten(x)}), 161002);
   EXPECT_EQ(RunOperator("aclnnGeluBackwardV2", {x, x, "sigmoid", Unwritten(x)}), 161002);
+}
+
+TEST(Activations, InPlaceFormsEqualTheLibrary) {
+  const Tensor x = Random({7, 33}, at::kFloat, -4, 4);
+  CheckInplace("aclnnInplaceLeakyRelu", {x.clone(), 0.2}, at::leaky_relu(x, 0.2));
+  CheckInplace("aclnnInplaceElu", {x.clone(), 1.5, 1.1, 0.9}, at::elu(x, 1.5, 1.1, 0.9));
+  CheckInplace("aclnnInplaceCelu", {x.clone(), 1.5}, at::celu(x, 1.5));
+  CheckInplace("aclnnInplaceHardtanh", {x.clone(), -0.5, 0.5}, at::hardtanh(x, -0.5, 0.5));
+  CheckInplace("aclnnInplaceThreshold", {x.clone(), 0.25, -7.0}, at::threshold(x, 0.25, -7.0));
+  CheckInplace("aclnnInplaceNanToNum", {x / 0, 1.0, 2.0, 3.0},
+               at::nan_to_num(x / 0, 1.0, 2.0, 3.0));
+  CheckInplace("aclnnInplaceRoundDecimals", {x.clone(), 2}, at::round(x, 2));
+  Check("aclnnRoundDecimals", {x, 2}, {at::round(x, 2)});
+  const Tensor weight = Random({7, 33}, at::kFloat, 0, 1), end = Random({7, 33});
+  CheckInplace("aclnnInplaceLerp", {x.clone(), end, weight}, at::lerp(x, end, weight));
+  Check("aclnnAddV3", {1.5, x, 2.0}, {at::add(at::full({}, 1.5), x, 2.0)});
+  Check("aclnnRemainderScalarTensor", {1.5, x}, {at::remainder(at::full({}, 1.5), x)});
+  CheckInplace("aclnnInplaceDivMod", {x.clone(), end, 1}, at::div(x, end, "trunc"));
+  CheckInplace("aclnnInplaceDivMods", {x.clone(), 0.7, 2}, at::div(x, 0.7, "floor"));
 }
 
 TEST(Bfloat16, UsesTheLibrarysKernels) {

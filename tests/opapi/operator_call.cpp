@@ -236,6 +236,28 @@ at::Tensor Random(at::IntArrayRef sizes, at::ScalarType dtype, double low, doubl
   return dtype == at::kBool ? values.gt((low + high) / 2) : values.to(dtype);
 }
 
+void Check(const char* name, Args args, const std::vector<at::Tensor>& expected, Args tail) {
+  std::map<int, at::Tensor> wanted;
+  for (const at::Tensor& tensor : expected) {
+    if (tensor.defined()) {
+      wanted[static_cast<int>(args.size())] = tensor;
+      args.push_back(Unwritten(tensor));
+    } else {
+      args.push_back(Null{});
+    }
+  }
+  args.insert(args.end(), tail.begin(), tail.end());
+  EXPECT_TRUE(Gives(name, args, wanted));
+}
+
+void CheckInplace(const char* name, const Args& args, const at::Tensor& expected) {
+  EXPECT_TRUE(Gives(name, args, {{0, expected}}));
+}
+
+at::Tensor Indices(at::IntArrayRef sizes, int64_t bound, at::ScalarType dtype) {
+  return Random(sizes, at::kDouble, 0, static_cast<double>(bound)).floor().to(dtype);
+}
+
 std::vector<NamedTensor> Views(at::ScalarType dtype, double low, double high) {
   return {
       {"0-dim", Random({}, dtype, low, high)},

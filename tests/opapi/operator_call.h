@@ -66,16 +66,15 @@ testing::AssertionResult SameBits(const at::Tensor& actual, const at::Tensor& ex
 testing::AssertionResult Gives(const char* name, const Args& args,
                                const std::map<int, at::Tensor>& expected);
 
+// Appends outputs to `args` in the shapes and strides of `expected`, and then `tail`; runs and
+// compares. Undefined expected tensors become NULL arguments.
+void Check(const char* name, Args args, const std::vector<at::Tensor>& expected, Args tail = {});
+
+// Runs an in-place operator and compares its first argument.
+void CheckInplace(const char* name, const Args& args, const at::Tensor& expected);
+
 // A tensor like `model` (sizes, strides, dtype) filled with a pattern that no result has.
 at::Tensor Unwritten(const at::Tensor& model);
-
-// The result where libtorch has the operator for the dtype; else the float32 result rounded to
-// `dtype`.
-template <typename Fn>
-at::Tensor RoundedOnce(at::ScalarType dtype, bool has_kernel, const at::Tensor& input, Fn fn) {
-  if (has_kernel) return fn(input);
-  return fn(input.to(at::kFloat)).to(dtype);
-}
 
 // The views that operators must cope with, of seeded values in [low, high): 0-dim, empty, vector,
 // dense, transposed, strided with an offset, expanded.
@@ -87,5 +86,8 @@ std::vector<NamedTensor> Views(at::ScalarType dtype, double low = -2, double hig
 
 at::Tensor Random(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat, double low = -2,
                   double high = 2);
+
+// Index tensors with elements in [0, bound).
+at::Tensor Indices(at::IntArrayRef sizes, int64_t bound, at::ScalarType dtype = at::kLong);
 
 }  // namespace acltape::opapi

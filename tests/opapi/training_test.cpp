@@ -1,0 +1,339 @@
+// Losses, random numbers, list operators, optimizers and fused operators.
+#include "tests/opapi/operator_call.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+using Dims = std::vector<int64_t>;
+
+// ---- losses, random numbers, lists
+
+TEST(Losses, EqualTheLibrary) {
+  const Tensor scores = at::log_softmax(Random({7, 5}), 1), target = Indices({7}, 5);
+  target[2] = -100;
+  const Tensor weight = Random({5}, at::kFloat, 0.5, 2);
+  for (int reduction = 0; reduction < 3; ++reduction) {
+    const auto [loss, total] = at::nll_loss_forward(scores, target, weight, reduction, -100);
+    const Tensor shown = reduction == 0 ? at::empty({}) : total;
+    if (reduction != 0) {
+      Check("aclnnNLLLoss", {scores, target, weight, reduction, -100}, {loss, total});
+      const Tensor ones = at::ones({5});
+      const auto [plain, count] = at::nll_loss_forward(scores, target, {}, reduction, -100);
+      Check("aclnnNLLLoss", {scores, target, ones, reduction, -100}, {plain, count});
+      Check("aclnnNLLLoss", {scores, target, Null{}, reduction, -100}, {plain, count});
+    }
+    const Tensor g = reduction == 0 ? Random({7}) : Random({});
+    Check("aclnnNLLLossBackward", {g, scores, target, weight, reduction, -100, shown},
+          {at::nll_loss_backward(g, scores, target, weight, reduction, -100, shown)});
+    const Tensor x = Random({7, 5}), y = Random({7, 5}), p = at::sigmoid(x), q = at::sigmoid(y);
+    Check("aclnnMseLoss", {x, y, reduction}, {at::mse_loss(x, y, reduction)});
+    const Tensor mg = reduction == 0 ? Random({7, 5}) : Random({});
+    Check("aclnnMseLossBackward", {mg, x, y, reduction},
+          {at::mse_loss_backward(mg, x, y, reduction)});
+    Check("aclnnL1Loss", {x, y, reduction}, {at::l1_loss(x, y, reduction)});
+    Check("aclnnSmoothL1Loss", {x, y, reduction, 0.5}, {at::smooth_l1_loss(x, y, reduction, 0.5)});
+    Check("aclnnBinaryCrossEntropy", {p, q, Null{}, reduction},
+          {at::binary_cross_entropy(p, q, {}, reduction)});
+    Check("aclnnBinaryCrossEntropyWithLogits", {x, q, Null{}, Null{}, reduction},
+          {at::binary_cross_entropy_with_logits(x, q, {}, {}, reduction)});
+    Check("aclnnKlDiv", {scores, at::softmax(x, 1), reduction, false},
+          {at::kl_div(scores, at::softmax(x, 1), reduction, false)});
+  }
+  EXPECT_EQ(
+      RunOperator("aclnnNLLLoss", {scores, target, weight, 3, -100, at::empty({}), at::empty({})}),
+      161002);
+}
+
+TEST(Losses, OfImagesAndGradientsEqualTheLibrary) {
+  const Tensor scores = at::log_softmax(Random({2, 5, 3, 4}), 1), target = Indices({2, 3, 4}, 5);
+  const auto [loss, total] = at::nll_loss2d_forward(scores, target, {}, 1, -100);
+  Check("aclnnNLLLoss2d", {scores, target, Null{}, 1, -100}, {loss, total});
+  const Tensor g = Random({});
+  Check("aclnnNLLLoss2dBackward", {g, scores, target, Null{}, 1, -100, total},
+        {at::nll_loss2d_backward(g, scores, target, {}, 1, -100, total)});
+  const Tensor x = Random({7, 5}), y = Random({7, 5}), p = at::sigmoid(x), q = at::sigmoid(y);
+  Check("aclnnSmoothL1LossBackward", {g, x, y, 1, 0.5},
+        {at::smooth_l1_loss_backward(g, x, y, 1, 0.5)});
+  Check("aclnnBinaryCrossEntropyBackward", {g, p, q, Null{}, 1},
+        {at::binary_cross_entropy_backward(g, p, q, {}, 1)});
+}
+
+TEST(RandomNumbers, OfAllFormsRepeat) {
+  const Tensor seed = at::full({1}, 11, at::kLong), offset = at::full({1}, 4, at::kLong);
+  const auto same = [&](const char* name, Args values, const char* tensor_name, Args tensors) {
+    ASSERT_EQ(RunOperator(name, values), 0) << LastMessage();
+    EXPECT_TRUE(Gives(tensor_name, tensors, {{0, std::get<Tensor>(values[0])}}));
+  };
+  same("aclnnInplaceNormal", {at::zeros({99}), 1.0, 2.0, 11, 6}, "aclnnInplaceNormalTensor",
+       {at::zeros({99}), 1.0, 2.0, seed, offset, 2});
+  same("aclnnInplaceRandom", {at::zeros({99}, at::kLong), 3, 90, 11, 6}, "aclnnInplaceRandomTensor",
+       {at::zeros({99}, at::kLong), 3, 90, seed, offset, 2});
+  same("aclnnInplaceRandomWithoutFromTo", {at::zeros({99}, at::kInt), 11, 6},
+       "aclnnInplaceRandomWithoutFromToTensor", {at::zeros({99}, at::kInt), seed, offset, 2});
+  same("aclnnInplaceBernoulli", {at::zeros({99}), 0.3, 11, 6}, "aclnnInplaceBernoulli",
+       {at::zeros({99}), 0.3, 11, 6});
+  const Tensor coins = at::zeros({99});
+  ASSERT_EQ(RunOperator("aclnnInplaceBernoulliTensor", {coins, at::full({99}, 1.0), 11, 6}), 0);
+  EXPECT_TRUE(SameBits(coins, at::ones({99})));
+  const Tensor normal = at::zeros({99}), again = at::zeros({99});
+  ASSERT_EQ(RunOperator("aclnnNormalFloatFloat", {1.0, 2.0, 11, 6, normal}), 0);
+  CheckInplace("aclnnInplaceNormal", {again, 1.0, 2.0, 11, 6}, normal);
+  const Tensor weights = Random({2, 9}, at::kFloat, 0, 1);
+  const Tensor a = at::empty({2, 3}, at::kLong), b = at::empty({2, 3}, at::kLong);
+  ASSERT_EQ(RunOperator("aclnnMultinomial", {weights, 3, true, 11, 6, a}), 0);
+  ASSERT_EQ(RunOperator("aclnnMultinomialTensor", {weights, 3, true, seed, offset, 2, b}), 0);
+  EXPECT_TRUE(SameBits(a, b));
+}
+
+TEST(RandomNumbers, RepeatForASeedAndAdvanceByTheOffset) {
+  const auto draw = [](int64_t seed, int64_t offset) {
+    const Tensor out = at::zeros({1000});
+    EXPECT_EQ(RunOperator("aclnnInplaceUniform", {out, -1.0, 3.0, seed, offset}), 0)
+        << LastMessage();
+    return out;
+  };
+  const Tensor first = draw(5, 0);
+  EXPECT_TRUE(SameBits(draw(5, 0), first));
+  EXPECT_FALSE(SameBits(draw(6, 0), first));
+  EXPECT_TRUE(first.ge(-1).logical_and(first.lt(3)).all().item<bool>());
+  EXPECT_NEAR(first.mean().item<float>(), 1.0, 0.2);
+  const Tensor later = draw(5, 10);
+  EXPECT_TRUE(SameBits(later.slice(0, 0, 990), first.slice(0, 10, 1000)));
+  const Tensor out = at::zeros({1000});
+  const Tensor seed = at::full({1}, 5, at::kLong), offset = at::full({1}, 7, at::kLong);
+  EXPECT_TRUE(Gives("aclnnInplaceUniformTensor", {out, -1.0, 3.0, seed, offset, 3}, {{0, later}}))
+      << "the form that reads seed and offset from device memory gives the same numbers";
+}
+
+TEST(RandomNumbers, EqualTheLibrarysGenerator) {
+  at::Generator generator = at::detail::createCPUGenerator(11);
+  const Tensor normal = at::empty({500}).normal_(1.0, 2.0, generator);
+  CheckInplace("aclnnInplaceNormal", {at::zeros({500}), 1.0, 2.0, 11, 0}, normal);
+  generator = at::detail::createCPUGenerator(11);
+  const Tensor integers = at::empty({500}, at::kLong).random_(3, 90, generator);
+  CheckInplace("aclnnInplaceRandom", {at::zeros({500}, at::kLong), 3, 90, 11, 0}, integers);
+  generator = at::detail::createCPUGenerator(11);
+  const Tensor coins = at::empty({500}).bernoulli_(0.3, generator);
+  CheckInplace("aclnnInplaceBernoulli", {at::zeros({500}), 0.3, 11, 0}, coins);
+  const Tensor permuted = at::empty({50}, at::kLong);
+  ASSERT_EQ(RunOperator("aclnnRandperm", {50, 11, 0, permuted}), 0);
+  EXPECT_TRUE(SameBits(std::get<0>(permuted.sort()), at::arange(50)));
+  const Tensor picks = at::empty({2, 3}, at::kLong);
+  ASSERT_EQ(
+      RunOperator("aclnnMultinomial", {Random({2, 9}, at::kFloat, 0, 1), 3, false, 11, 0, picks}),
+      0);
+  EXPECT_TRUE(picks.ge(0).logical_and(picks.lt(9)).all().item<bool>());
+  EXPECT_EQ(RunOperator("aclnnInplaceRandom", {integers, 9, 9, 1, 0}), 161002);
+}
+
+TEST(Dropout, DividesTheKeptAndClearsTheRest) {
+  const Tensor x = Random({1000}, at::kFloat, 1, 2), mask = at::zeros({128}, at::kByte),
+               y = at::empty({1000});
+  ASSERT_EQ(RunOperator("aclnnDropoutGenMaskV2", {Dims{1000}, 0.25, 3, 0, at::kFloat, mask}), 0)
+      << LastMessage();
+  ASSERT_EQ(RunOperator("aclnnDropoutDoMask", {x, mask, 0.25, y}), 0) << LastMessage();
+  const Tensor kept = y.ne(0);
+  EXPECT_NEAR(kept.to(at::kFloat).mean().item<float>(), 0.75, 0.06);
+  const auto* bytes = mask.data_ptr<uint8_t>();
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(kept[i].item<bool>(), (bytes[i / 8] >> (i % 8) & 1) != 0);
+  EXPECT_TRUE(at::allclose(y.masked_select(kept), (x / 0.75).masked_select(kept), 1e-6));
+  const Tensor again = at::zeros({128}, at::kByte);
+  ASSERT_EQ(
+      RunOperator("aclnnDropoutGenMaskV2Tensor", {Dims{1000}, 0.25, at::full({1}, 3, at::kLong),
+                                                  at::zeros({1}, at::kLong), 0, at::kFloat, again}),
+      0);
+  EXPECT_TRUE(SameBits(again, mask));
+}
+
+TEST(Foreach, DoesOneOperatorPerTensor) {
+  const std::vector<Tensor> x = {Random({3}), Random({2, 5})},
+                            y = {Random({3}, at::kFloat, 1, 2), Random({2, 5}, at::kFloat, 1, 2)};
+  const std::vector<Tensor> z = {Random({3}, at::kFloat, 1, 2), Random({2, 5}, at::kFloat, 1, 2)};
+  const auto check = [&](const char* name, Args args,
+                         const std::function<Tensor(size_t)>& reference) {
+    std::vector<Tensor> out = {at::zeros({3}), at::zeros({2, 5})};
+    args.push_back(out);
+    ASSERT_EQ(RunOperator(name, args), 0) << name << ": " << LastMessage();
+    for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(SameBits(out[k], reference(k))) << name << " " << k;
+  };
+  check("aclnnForeachAddScalarV2", {x, 1.5}, [&](size_t k) { return at::add(x[k], 1.5); });
+  check("aclnnForeachAddScalar", {x, at::full({1}, 1.5)},
+        [&](size_t k) { return at::add(x[k], 1.5); });
+  check("aclnnForeachMulScalarV2", {x, 1.5}, [&](size_t k) { return at::mul(x[k], 1.5); });
+  check("aclnnForeachDivScalarV2", {x, 1.5}, [&](size_t k) { return at::div(x[k], 1.5); });
+  check("aclnnForeachAddListV2", {x, y, 0.5}, [&](size_t k) { return at::add(x[k], y[k], 0.5); });
+  check("aclnnForeachMulList", {x, y}, [&](size_t k) { return at::mul(x[k], y[k]); });
+  check("aclnnForeachDivList", {x, y}, [&](size_t k) { return at::div(x[k], y[k]); });
+  check("aclnnForeachMaximumList", {x, y}, [&](size_t k) { return at::maximum(x[k], y[k]); });
+  check("aclnnForeachSqrt", {y}, [&](size_t k) { return at::sqrt(y[k]); });
+  check("aclnnForeachLerpScalar", {x, y, 0.3}, [&](size_t k) { return at::lerp(x[k], y[k], 0.3); });
+  check("aclnnForeachDivScalarList", {x, std::vector<at::Scalar>{2.0, 3.0}},
+        [&](size_t k) { return at::div(x[k], k == 0 ? 2.0 : 3.0); });
+  check("aclnnForeachAddcmulScalarV2", {x, y, z, 0.5},
+        [&](size_t k) { return at::addcmul(x[k], y[k], z[k], 0.5); });
+  check("aclnnForeachAddcdivScalarV2", {x, y, z, 0.5},
+        [&](size_t k) { return at::addcdiv(x[k], y[k], z[k], 0.5); });
+  check("aclnnForeachPowScalarV2", {x, 2.0}, [&](size_t k) { return at::pow(x[k], 2.0); });
+  check("aclnnForeachSubScalarV2", {x, 1.5}, [&](size_t k) { return at::sub(x[k], 1.5); });
+  check("aclnnForeachSubListV2", {x, y, 0.5}, [&](size_t k) { return at::sub(x[k], y[k], 0.5); });
+  check("aclnnForeachMulScalar", {x, at::full({1}, 1.5)},
+        [&](size_t k) { return at::mul(x[k], 1.5); });
+  const std::vector<at::Scalar> numbers = {2.0, 3.0};
+  check("aclnnForeachAddScalarList", {x, numbers}, [&](size_t k) { return x[k] + (k + 2.0); });
+  check("aclnnForeachMulScalarList", {x, numbers}, [&](size_t k) { return x[k] * (k + 2.0); });
+  check("aclnnForeachMinimumScalarV2", {x, 0.5},
+        [&](size_t k) { return at::clamp_max(x[k], 0.5); });
+  check("aclnnForeachNeg", {x}, [&](size_t k) { return at::neg(x[k]); });
+  check("aclnnForeachAbs", {x}, [&](size_t k) { return at::abs(x[k]); });
+  check("aclnnForeachExp", {x}, [&](size_t k) { return at::exp(x[k]); });
+  check("aclnnForeachReciprocal", {y}, [&](size_t k) { return at::reciprocal(y[k]); });
+  check("aclnnForeachCopy", {x}, [&](size_t k) { return x[k]; });
+  const std::vector<Tensor> norms = {at::zeros({}), at::zeros({1})};
+  ASSERT_EQ(RunOperator("aclnnForeachNorm", {x, 2.0, norms}), 0) << LastMessage();
+  for (size_t k = 0; k < 2; ++k) {
+    EXPECT_TRUE(SameBits(norms[k].reshape({}), at::linalg_vector_norm(x[k], 2.0)));
+  }
+  const std::vector<Tensor> cleared = {at::ones({3}), at::ones({2})};
+  ASSERT_EQ(RunOperator("aclnnForeachZeroInplace", {cleared}), 0) << LastMessage();
+  for (const Tensor& tensor : cleared) EXPECT_TRUE(SameBits(tensor, at::zeros_like(tensor)));
+  EXPECT_EQ(RunOperator("aclnnForeachMulList", {x, std::vector<Tensor>{y[0]}, x}), 161002);
+}
+
+// ---- optimizers and fused operators, against their definitions
+
+TEST(Optimizers, FollowTheirDefinitions) {
+  const Tensor p = Random({40}), g = Random({40}), m = Random({40}),
+               v = Random({40}, at::kFloat, 0.1, 1);
+  const Tensor wp = p.to(at::kDouble), wg = g.to(at::kDouble);
+  const Tensor wm = m.to(at::kDouble) * 0.9 + wg * 0.1,
+               wv = v.to(at::kDouble) * 0.99 + wg * wg * 0.01;
+  const Tensor expected =
+      wp * (1 - 0.01 * 0.1) -
+      0.01 * (wm / (1 - std::pow(0.9, 3))) / ((wv / (1 - std::pow(0.99, 3))).sqrt() + 1e-6);
+  ASSERT_EQ(RunOperator("aclnnApplyAdamWV2", {p, m, v, Null{}, g, at::full({1}, 2.0), 0.01, 0.9,
+                                              0.99, 0.1, 1e-6, false, false}),
+            0)
+      << LastMessage();
+  EXPECT_TRUE(at::allclose(p.to(at::kDouble), expected, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(m.to(at::kDouble), wm, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(v.to(at::kDouble), wv, 1e-5, 1e-6));
+
+  const Tensor scale = at::full({1}, 8.0), tracker = at::full({1}, 4, at::kInt),
+               fine = at::zeros({1}), inf = at::ones({1});
+  const Tensor next = at::empty({1}), count = at::empty({1}, at::kInt);
+  ASSERT_EQ(RunOperator("aclnnAmpUpdateScale", {scale, tracker, fine, 2.0, 0.5, 5, next, count}),
+            0);
+  EXPECT_EQ(next.item<float>(), 16);
+  EXPECT_EQ(count.item<int>(), 0);
+  ASSERT_EQ(RunOperator("aclnnAmpUpdateScale", {scale, tracker, inf, 2.0, 0.5, 5, next, count}), 0);
+  EXPECT_EQ(next.item<float>(), 4);
+
+  const Tensor finite = Random({5}), infinite = at::full({2}, INFINITY), found = at::zeros({1}),
+               kept = finite * 0.25;
+  ASSERT_EQ(RunOperator("aclnnForeachNonFiniteCheckAndUnscale",
+                        {std::vector<Tensor>{finite, infinite}, found, at::full({1}, 0.25)}),
+            0);
+  EXPECT_EQ(found.item<float>(), 1);
+  EXPECT_TRUE(SameBits(finite, kept));
+}
+
+TEST(Selections, OfLesserOperatorsEqualTheLibrary) {
+  const Tensor x = Random({5, 8}), y = Random({5, 8}), g = Random({5, 8});
+  Check("aclnnLogAddExp", {x, y}, {at::logaddexp(x, y)});
+  Check("aclnnMishBackward", {g, x}, {at::mish_backward(g, x)});
+  Check("aclnnHardswishBackward", {g, x}, {at::hardswish_backward(g, x)});
+  const Tensor half_g = Random({5, 4});
+  Check("aclnnGluBackward", {half_g, x, 1}, {at::glu_backward(half_g, x, 1)});
+  const auto [sigmoid, buffer] = at::log_sigmoid_forward(x);
+  Check("aclnnLogSigmoidForward", {x}, {sigmoid, buffer});
+  Check("aclnnLogSigmoidBackward", {g, x, buffer}, {at::log_sigmoid_backward(g, x, buffer)});
+  const Tensor slopes = Random({8});
+  Check("aclnnPrelu", {x, slopes}, {at::prelu(x, slopes)});
+  const auto [median, where] = at::median(x, 1, false);
+  Check("aclnnMedianDim", {x, 1, false}, {median, where});
+  const Tensor limits = at::tensor({-1.0f, 0.0f, 1.0f});
+  Check("aclnnBucketize", {x, limits, false, true}, {at::bucketize(x, limits, false, true)});
+  Check("aclnnGer", {x[0], y[0]}, {at::outer(x[0], y[0])});
+  Check("aclnnTrace", {x}, {at::trace(x)});
+  const Tensor a = Random({4, 3}), b = Random({4, 3});
+  Check("aclnnLinalgCross", {a, b, -1}, {at::linalg_cross(a, b, -1)});
+  const Tensor image = Random({2, 3, 9, 11});
+  const auto [pooled, positions] = at::adaptive_max_pool2d(image, {4, 5});
+  Check("aclnnAdaptiveMaxPool2d", {image, Dims{4, 5}}, {pooled, positions});
+  const Tensor gelu = at::gelu(x.narrow(1, 4, 4), "tanh");
+  Check("aclnnGeGluV3", {x, 1, 1, false}, {gelu * x.narrow(1, 0, 4), gelu});
+  Check("aclnnEqual", {x, x.clone()}, {at::ones({1}, at::kBool)});
+  Check("aclnnEqual", {x, a}, {at::zeros({1}, at::kBool)});
+}
+
+TEST(Optimizers, FusedSgdStepsLikeItsDefinition) {
+  const Tensor p = Random({40}), g = Random({40}), buffer = at::zeros({40}), q = p.clone(),
+               b = buffer.clone();
+  for (bool first : {true, false}) {
+    ASSERT_EQ(RunOperator("aclnnFusedSgd", {std::vector<Tensor>{p}, std::vector<Tensor>{g},
+                                            std::vector<Tensor>{buffer}, Null{}, 0.125, 0.5, 0.25,
+                                            0.0, false, false, first}),
+              0)
+        << LastMessage();
+    const Tensor decayed = g.add(q, 0.125);
+    b.copy_(first ? decayed : b.mul(0.5).add(decayed));
+    q.copy_(q.add(b, -0.25));
+    EXPECT_TRUE(SameBits(p, q));
+    EXPECT_TRUE(SameBits(buffer, b));
+  }
+}
+
+TEST(Transformers, FollowTheirDefinitions) {
+  for (at::ScalarType dtype : {at::kFloat, at::kHalf}) {
+    const Tensor x = Random({3, 4, 8}, dtype), other = Random({3, 4, 8}, dtype),
+                 gamma = Random({8}, dtype);
+    const auto wide = [](const Tensor& t) { return t.to(at::kFloat); };
+    const Tensor rstd = wide(x).pow(2).mean({2}, true).add(1e-6).rsqrt();
+    Check("aclnnRmsNorm", {x, gamma, 1e-6}, {(wide(x) * rstd * wide(gamma)).to(dtype), rstd});
+    const Tensor sum = wide(x) + wide(other),
+                 inverse = sum.pow(2).mean({2}, true).add(1e-6).rsqrt();
+    Check("aclnnAddRmsNorm", {x, other, gamma, 1e-6},
+          {(sum * inverse * wide(gamma)).to(dtype), inverse, sum.to(dtype)});
+    const Tensor first = wide(x).narrow(2, 0, 4), second = wide(x).narrow(2, 4, 4);
+    Check("aclnnSwiGlu", {x, -1}, {(at::silu(first) * second).to(dtype)});
+    const Tensor cosine = Random({4, 8}, dtype), sine = Random({4, 8}, dtype);
+    const Tensor halves = at::cat({-second, first}, 2);
+    Check("aclnnRotaryPositionEmbedding", {x, cosine, sine, 0},
+          {(wide(x) * wide(cosine) + halves * wide(sine)).to(dtype)});
+    const Tensor pairs =
+        at::stack({-wide(x).slice(2, 1, 8, 2), wide(x).slice(2, 0, 8, 2)}, 3).flatten(2);
+    Check("aclnnRotaryPositionEmbedding", {x, cosine, sine, 1},
+          {(wide(x) * wide(cosine) + pairs * wide(sine)).to(dtype)});
+  }
+}
+
+TEST(Transformers, GradientsAgreeWithNumericOnes) {
+  const Tensor x = Random({2, 6}, at::kDouble), gamma = Random({6}, at::kDouble),
+               dy = Random({2, 6}, at::kDouble);
+  const auto forward = [&](const Tensor& input) {
+    return input * input.pow(2).mean({1}, true).add(1e-6).rsqrt() * gamma;
+  };
+  const Tensor rstd = x.pow(2).mean({1}, true).add(1e-6).rsqrt(), dx = at::empty_like(x),
+               dgamma = at::empty_like(gamma);
+  ASSERT_EQ(RunOperator("aclnnRmsNormGrad", {dy, x, rstd, gamma, dx, dgamma}), 0) << LastMessage();
+  const auto swiglu = [](const Tensor& input) {
+    return at::silu(input.narrow(1, 0, 3)) * input.narrow(1, 3, 3);
+  };
+  const Tensor half_dy = Random({2, 3}, at::kDouble), dswiglu = at::empty_like(x);
+  ASSERT_EQ(RunOperator("aclnnSwiGluGrad", {half_dy, x, 1, dswiglu}), 0) << LastMessage();
+  for (int i = 0; i < 12; ++i) {
+    const Tensor step =
+        at::zeros({12}, at::kDouble).index_fill(0, at::full({1}, i, at::kLong), 1e-6).view({2, 6});
+    const auto slope = [&](const auto& fn, const Tensor& upstream) {
+      return ((fn(x + step) - fn(x - step)) * upstream).sum().template item<double>() / 2e-6;
+    };
+    EXPECT_NEAR(dx.flatten()[i].item<double>(), slope(forward, dy), 1e-6);
+    EXPECT_NEAR(dswiglu.flatten()[i].item<double>(), slope(swiglu, half_dy), 1e-6);
+  }
+  EXPECT_TRUE(at::allclose(dgamma, (dy * x * rstd).sum(0)));
+}
+
+}  // namespace
+}  // namespace acltape::opapi
