@@ -270,20 +270,34 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
   }
 }
 
+aclOpExecutor* BoundCall::Prepare(const Device& device, const Objects& objects,
+                                  uint64_t* workspace_bytes) const {
+  aclOpExecutor* executor = nullptr;
+  const int status =
+      info_->prepare(functions_.prepare, objects.values(), workspace_bytes, &executor);
+  if (status == 0) return executor;
+  const char* message =
+      device.api().aclGetRecentErrMsg == nullptr ? nullptr : device.api().aclGetRecentErrMsg();
+  throw UnsupportedOperator(std::string(info_->workspace_name) + " refused with code " +
+                            std::to_string(status) +
+                            (message == nullptr ? "" : ": " + std::string(message)));
+}
+
+void BoundCall::Probe(const Device& device) const {
+  Objects objects(device.api(), arguments_.size());
+  for (const Argument& argument : arguments_) objects.Add(argument);
+  uint64_t workspace_bytes = 0;
+  aclOpExecutor* executor = Prepare(device, objects, &workspace_bytes);
+  if (executor != nullptr && device.api().aclDestroyAclOpExecutor != nullptr) {
+    device.api().aclDestroyAclOpExecutor(executor);
+  }
+}
+
 void BoundCall::Run(const Device& device, Workspace& workspace) const {
   Objects objects(device.api(), arguments_.size());
   for (const Argument& argument : arguments_) objects.Add(argument);
   uint64_t workspace_bytes = 0;
-  aclOpExecutor* executor = nullptr;
-  const int status =
-      info_->prepare(functions_.prepare, objects.values(), &workspace_bytes, &executor);
-  if (status != 0) {
-    const char* message =
-        device.api().aclGetRecentErrMsg == nullptr ? nullptr : device.api().aclGetRecentErrMsg();
-    throw UnsupportedOperator(std::string(info_->workspace_name) + " refused with code " +
-                              std::to_string(status) +
-                              (message == nullptr ? "" : ": " + std::string(message)));
-  }
+  aclOpExecutor* executor = Prepare(device, objects, &workspace_bytes);
   void* memory = workspace_bytes == 0 ? nullptr : workspace.Reserve(workspace_bytes);
   device.Check(info_->launch(functions_.launch, objects.values(), memory, workspace_bytes, executor,
                              device.stream()),

@@ -50,6 +50,9 @@ class BoundCall {
   BoundCall(const Device& device, const analyzer::Invocation& invocation,
             const AddressOf& address_of);
 
+  // Runs the first phase alone and drops its executor. Throws UnsupportedOperator when it refuses.
+  void Probe(const Device& device) const;
+
   // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails.
   void Run(const Device& device, Workspace& workspace) const;
 
@@ -77,6 +80,8 @@ class BoundCall {
   };
   class Objects;
 
+  aclOpExecutor* Prepare(const Device& device, const Objects& objects,
+                         uint64_t* workspace_bytes) const;
   Argument Convert(const acl::ArgInfo& info, const analyzer::LoweredValue& value,
                    const AddressOf& address_of) const;
 

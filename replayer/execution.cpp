@@ -102,6 +102,16 @@ BoundLeaf Execution::Bind(int64_t leaf, const Place& place) {
   return bound;
 }
 
+void Execution::Probe(int64_t leaf) {
+  const Place anywhere = [this](int64_t, const storage::Layout&) { return nothing_.data(); };
+  const BoundLeaf bound = Bind(leaf, anywhere);
+  try {
+    for (const BoundCall& call : bound.calls) call.Probe(device_);
+  } catch (const UnsupportedOperator& cause) {
+    throw LeafRefused(program().leaves[leaf].Name(), cause.what());
+  }
+}
+
 void Execution::Launch(const BoundLeaf& bound, Workspace& workspace) {
   try {
     for (const BoundCall& call : bound.calls) call.Run(device_, workspace);

@@ -66,6 +66,10 @@ class Execution {
   // Throws UnsupportedOperator for a leaf that the device cannot run; the text names the operator.
   BoundLeaf Bind(int64_t leaf, const Place& place);
 
+  // Asks the device whether it can run a kernel leaf, without running it. Throws LeafRefused if
+  // not.
+  void Probe(int64_t leaf);
+
   // Launches the calls of a kernel leaf. Throws LeafRefused when the device refuses one.
   void Launch(const BoundLeaf& bound) { Launch(bound, workspace_); }
   void Launch(const BoundLeaf& bound, Workspace& workspace);

@@ -1,7 +1,9 @@
 #include "replayer/session.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "analyzer/roles.h"
 #include "analyzer/steps.h"
 #include "storage/results.h"
 
@@ -37,14 +39,25 @@ Session::Session(const storage::Reader& trace, Data data, const std::string& dev
   lowered_ = LowerProgram(program_, *contents_, refused_);
   analyzer::AssignSteps(program_, results);
   classes_ = analyzer::ClassifySteps(program_);
+  if (results != nullptr) analyzer::WriteRoles(analyzer::ClassifyBuffers(program_), *results);
   AdoptRecordedThreads(trace);
   device_ = std::make_unique<Device>(device_lib);
+}
+
+// Calls with one signature have equal scalars and layouts: one of them stands for all.
+void Session::ProbeOperators(Execution& execution) const {
+  std::set<int64_t> probed;
+  for (const analyzer::Leaf& leaf : program_.leaves) {
+    if (leaf.kind != analyzer::LeafKind::kKernel || lowered_.IsSubstituted(leaf.index)) continue;
+    if (probed.insert(leaf.call.signature_id).second) execution.Probe(leaf.index);
+  }
 }
 
 void Session::WithLowering(const std::function<void(Execution&)>& body) {
   for (;;) {
     try {
       Execution execution(*device_, lowered_, *contents_);
+      ProbeOperators(execution);
       body(execution);
       return;
     } catch (const LeafRefused& refusal) {
@@ -62,8 +75,9 @@ std::optional<Note> Session::CaptureRefusal() const {
   note.severity = "error";
   if (program_.steps.size() < 2) {
     note.rule = "CAPTURE-STEPS";
-    note.message = "the trace shows " + std::to_string(program_.steps.size()) +
-                   " steps; a captured replay needs at least two alike";
+    note.message = std::string("the trace shows ") +
+                   (program_.steps.empty() ? "no repeated step" : "one step only") +
+                   "; a captured replay needs at least two alike";
     return note;
   }
   if (classes_.Largest().matches.size() >= 2) return std::nullopt;
@@ -102,8 +116,7 @@ void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {
     finding.message = note.message;
     finding.evidence =
         nlohmann::json::array({{{"first_call", note.call_id}, {"calls", note.count}}}).dump();
-    const bool divergence = note.rule.rfind("LOWER-", 0) == 0 && note.rule != "LOWER-SUBSTITUTED";
-    finding.verdict = divergence ? "predicted" : "reproduced";
+    finding.verdict = note.rule == "LOWER-SUBSTITUTED" ? "reproduced" : "predicted";
     results->AddFinding(finding);
   }
 }

@@ -29,8 +29,8 @@ class Session {
   const LoweredProgram& lowered() const { return lowered_; }
   const analyzer::StepClasses& classes() const { return classes_; }
 
-  // Runs `body` with the current lowering. When the device refuses an operator, that operator's
-  // leaves become substituted and `body` runs again from the start.
+  // Runs `body` with a lowering that the device accepts: operators that its first phase refuses
+  // have been substituted before. Should it refuse one only now, `body` runs again from the start.
   void WithLowering(const std::function<void(Execution&)>& body);
 
   // Why no two steps can share graphs; nothing when some can. The note carries a rule:
@@ -38,6 +38,8 @@ class Session {
   std::optional<Note> CaptureRefusal() const;
 
  private:
+  void ProbeOperators(Execution& execution) const;
+
   std::unique_ptr<Device> device_;
   analyzer::Program program_;
   std::unique_ptr<Contents> contents_;
@@ -49,7 +51,8 @@ class Session {
 // A run ended by a disagreement or a refusal says how to see it again.
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments);
 
-// Writes notes as findings: divergences are predicted, what the replay met itself is reproduced.
+// Writes notes as findings. Substitutions happened, so they are reproduced; the others are
+// predicted.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);
 
 }  // namespace acltape::replayer

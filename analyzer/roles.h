@@ -1,0 +1,31 @@
+// What each buffer is to the program, from how its leaves use it.
+//
+//   parameter   a tensor over it was recorded as a parameter
+//   state       written in place by more than one step, or by one step and read by a later one
+//   input       read before anything writes it, or filled by a source
+//   host        brought to the host and read by nothing else
+//   output      written and never read
+//   activation  everything else that a leaf touches
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+#include "analyzer/program.h"
+
+namespace acltape::storage {
+class Results;
+}
+
+namespace acltape::analyzer {
+
+enum class BufferRole : uint8_t { kParameter, kState, kInput, kHost, kOutput, kActivation };
+std::string_view BufferRoleName(BufferRole role);
+
+// By buffer id; buffers that no leaf reads or writes have no role. Steps must be assigned.
+std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program);
+
+void WriteRoles(const std::map<int64_t, BufferRole>& roles, storage::Results& results);
+
+}  // namespace acltape::analyzer
