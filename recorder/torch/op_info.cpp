@@ -41,6 +41,26 @@ constexpr std::string_view kUntaggedRandom[] = {"aten::randn",           "aten::
                                                 "aten::randint_like",    "aten::_standard_gamma",
                                                 "aten::rrelu_with_noise"};
 
+// Arguments that are written although the schema does not say so, when another argument is true.
+struct UnmarkedWrite {
+  std::string_view op;
+  std::string_view written;
+  std::string_view condition;
+};
+constexpr UnmarkedWrite kUnmarkedWrites[] = {
+    {"aten::native_batch_norm", "running_mean", "training"},
+    {"aten::native_batch_norm", "running_var", "training"},
+};
+
+void MarkUnmarkedWrites(const c10::FunctionSchema& schema, OpInfo* info) {
+  for (const UnmarkedWrite& row : kUnmarkedWrites) {
+    if (row.op != schema.name()) continue;
+    const auto written = schema.argumentIndexWithName(std::string(row.written));
+    const auto condition = schema.argumentIndexWithName(std::string(row.condition));
+    if (written && condition) info->arguments[*written].written_if = *condition;
+  }
+}
+
 template <size_t N>
 bool Contains(const std::string_view (&names)[N], std::string_view name) {
   for (std::string_view candidate : names) {
@@ -93,6 +113,7 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     info->tensor_slots += IsTensor(argument) ? 1 : 0;
     info->arguments.push_back(row);
   }
+  MarkUnmarkedWrites(schema, info);
   bool shares = false;
   for (const c10::Argument& result : schema.returns()) {
     info->return_meanings.push_back(MeaningOf(result));

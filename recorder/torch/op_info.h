@@ -16,6 +16,7 @@ struct ArgumentInfo {
   NumberMeaning meaning = NumberMeaning::kPlain;
   bool written = false;      // the schema marks it as written
   bool overwritten = false;  // and the old content is not read
+  int written_if = -1;       // written, unmarked, when the argument of this index is true
 };
 
 struct OpInfo {

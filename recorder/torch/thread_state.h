@@ -84,8 +84,8 @@ struct ThreadState {
   bool in_leaf = false;
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed
   uint64_t begin_ns = 0;
-  uint64_t sampled_reads = 0;    // reads of inputs that were checked by sample alone
-  int reported_threads = 0;  // last intra-op thread count that was sent
+  uint64_t sampled_reads = 0;  // reads of inputs that were checked by sample alone
+  int reported_threads = 0;    // last intra-op thread count that was sent
   SignatureBuffer signature;
   std::vector<uint64_t> slots;
 

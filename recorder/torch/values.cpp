@@ -147,8 +147,10 @@ void LeafValues::BeforeCall(const torch::jit::Stack& stack, size_t first_argumen
                            !info_.view && !info_.allocation;
   for (size_t i = 0; i < info_.arguments.size(); ++i) {
     const ArgumentInfo& argument = info_.arguments[i];
+    const bool written = argument.written || (argument.written_if >= 0 &&
+                                              stack[first_argument + argument.written_if].toBool());
     VisitTensors(stack[first_argument + i], [&](const at::Tensor& tensor) {
-      if (argument.written) written_.emplace_back(tensor, static_cast<int>(i));
+      if (written) written_.emplace_back(tensor, static_cast<int>(i));
       if (keep_inputs) KeepInput(tensor, argument);
     });
   }

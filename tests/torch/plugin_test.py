@@ -259,6 +259,22 @@ torch.tensor([1., float('nan'), float('inf'), -2.]) + 0
         self.assertEqual(rows[1][:2], (-2, 1))
         self.assertEqual(rows[1][4:], (1, 1))
 
+    def test_running_statistics_are_outputs_of_batch_norm_in_training_only(self):
+        program = """
+import torch
+layer = torch.nn.BatchNorm1d(3)
+layer.train({training})
+layer(torch.rand(4, 3))
+"""
+        for training, kept in ((True, 2), (False, 0)):
+            with self.subTest(training=training):
+                trace = self.run_recorded(program.format(training=training), payload="all")
+                rows = [row for row in trace.execute(
+                    "SELECT argument.name FROM snapshot JOIN call USING (call_id) JOIN argument "
+                    "USING (call_id, position) WHERE moment = 'after' AND "
+                    "call.op LIKE '%batch_norm%' AND argument.name LIKE 'running%'")]
+                self.assertEqual(len(rows), kept, rows)
+
     def test_random_outputs_are_kept_with_the_inputs(self):
         trace = self.run_recorded("""
 import torch
