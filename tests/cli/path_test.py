@@ -169,7 +169,9 @@ for i in range(3):
 
     def test_doctor_finds_everything(self):
         rows = self.json("doctor")
-        found = {row["subject"]: row["state"] for row in rows}
+        found = {}
+        for row in rows:  # the interpreter that is used comes before the others
+            found.setdefault(row["subject"], row["state"])
         for subject in ("python", "agent", "torch plug-in", "soft device", "shared memory"):
             self.assertEqual(found[subject], "ok", rows)
 
