@@ -220,7 +220,7 @@ class RecordCommand final : public Command {
 
   collector::RecordOptions options_;
   std::string levels_ = "aten";
-  std::string ring_size_ = "16M";
+  std::string ring_size_ = "4M";
   bool leaves_only_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;

@@ -14,7 +14,7 @@ namespace acltape::collector {
 
 struct ArenaOptions {
   uint32_t slots = 64;
-  uint64_t ring_bytes = uint64_t{16} << 20;
+  uint64_t ring_bytes = uint64_t{4} << 20;
   uint32_t levels = 0;
   wire::PayloadPolicy payload = wire::PayloadPolicy::kNone;
   bool composites = true;

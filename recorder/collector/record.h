@@ -33,7 +33,7 @@ struct RecordOptions {
   // Every instance of a user range of this name becomes a step; "NAME*" takes every range whose
   // name begins so. Empty: no steps.
   std::string steps_from;
-  uint64_t ring_bytes = uint64_t{16} << 20;  // per thread; rounded up to a power of two
+  uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
   uint32_t slots = 64;                       // threads recorded at the same time
   bool composites = true;                    // enclosing calls, ranges and phases
   bool modules = false;                      // ranges of torch.nn modules
