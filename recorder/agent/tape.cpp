@@ -58,7 +58,6 @@ Tape* ClaimSlot() {
     Tape* tape = new (memory) Tape;
     tape->arena = arena;
     tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
-    tape->slot_index = index;
     tape->process = process.forks;
     if (g_end_key_made) pthread_setspecific(g_end_key, tape);
     char name[64] = "";

@@ -108,7 +108,6 @@ class Tape {
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];
-  uint32_t slot_index = 0;
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };
 

@@ -6,6 +6,7 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
