@@ -17,12 +17,6 @@ namespace acltape::agent {
 
 namespace {
 
-// A thread that found no slot, or lost its collector, points at this mark and asks no more.
-Tape* const kNoTape = reinterpret_cast<Tape*>(1);
-
-// Static TLS: the agent is always loaded at program start.
-__attribute__((tls_model("initial-exec"))) thread_local Tape* t_tape = nullptr;
-
 pthread_key_t g_end_key;
 bool g_end_key_made = false;
 
@@ -80,13 +74,12 @@ bool CollectorIsGone(const wire::ArenaHeader& arena) {
 
 void PrepareThreadEnd() { g_end_key_made = pthread_key_create(&g_end_key, OnThreadEnd) == 0; }
 
-Tape* CurrentTape() {
-  Tape* tape = t_tape;
-  if (__builtin_expect(tape == nullptr, 0)) {
-    t_tape = kNoTape;  // what the claim itself calls must not recurse
-    t_tape = tape = ClaimSlot();
-  }
-  return tape == kNoTape ? nullptr : tape;
+__thread Tape* t_tape = nullptr;
+
+Tape* FirstTape() {
+  t_tape = kNoTape;  // what the claim itself calls must not recurse
+  t_tape = ClaimSlot();
+  return t_tape;
 }
 
 void CloseTape() {

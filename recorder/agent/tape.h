@@ -23,9 +23,21 @@ class Tape;
 // The arena of this process, or nullptr when it is not being recorded.
 ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
 
+// What this thread has: nullptr before its first use, kNoTape when it is not recorded. Static TLS:
+// the agent is always loaded at program start. Only the agent writes it.
+inline Tape* const kNoTape = reinterpret_cast<Tape*>(1);
+ACLTAPE_AGENT_API extern __thread Tape* t_tape __attribute__((tls_model("initial-exec")));
+
+// Claims a slot at the first call in a thread.
+ACLTAPE_AGENT_API Tape* FirstTape();
+
 // This thread's tape, or nullptr when the process is not recorded, no slot was free, or the
-// collector is gone. Claims a slot at the first call in a thread.
-ACLTAPE_AGENT_API Tape* CurrentTape();
+// collector is gone.
+inline Tape* CurrentTape() {
+  Tape* tape = t_tape;
+  if (__builtin_expect(tape == nullptr, 0)) tape = FirstTape();
+  return tape == kNoTape ? nullptr : tape;
+}
 
 // Waits until `bytes` fit into the tape's ring. False: recording has ended, drop the record.
 ACLTAPE_AGENT_API bool WaitForRoom(Tape* tape, size_t bytes);

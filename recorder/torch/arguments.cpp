@@ -60,7 +60,52 @@ uint8_t FlagsOf(const at::Tensor& tensor) {
   return flags;
 }
 
-void AppendTensor(ThreadState& state, const at::Tensor& tensor) {
+void AppendNumber(ThreadState& state, int64_t number, NumberMeaning meaning) {
+  switch (meaning) {
+    case NumberMeaning::kDtype:
+      Encode(state, static_cast<at::ScalarType>(number));
+      break;
+    case NumberMeaning::kLayout:
+      Encode(state, static_cast<at::Layout>(number));
+      break;
+    case NumberMeaning::kMemoryFormat:
+      Encode(state, static_cast<at::MemoryFormat>(number));
+      break;
+    case NumberMeaning::kPlain:
+      Encode(state, number);
+      break;
+  }
+}
+
+void AppendComplex(ThreadState& state, c10::complex<double> number) {
+  std::byte* out = Put(state.signature.Room(17), ArgumentTag::kComplex);
+  state.signature.Advance(Put(Put(out, number.real()), number.imag()));
+}
+
+void AppendBoxedTensors(ThreadState& state, at::ArrayRef<c10::IValue> list) {
+  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(list.size()));
+  for (const c10::IValue& element : list) {
+    if (element.isTensor()) {
+      Encode(state, element.toTensor());
+    } else {
+      EncodeNone(state);
+    }
+  }
+}
+
+bool IsListOfTensors(const c10::IValue& value) {
+  if (!value.isList()) return false;
+  for (const c10::IValue& element : value.toListRef()) {
+    if (!element.isTensor() && !element.isNone()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void EncodeNone(ThreadState& state) { AppendTag(state, ArgumentTag::kNone); }
+
+void Encode(ThreadState& state, const at::Tensor& tensor) {
   if (!tensor.defined()) {
     AppendTag(state, ArgumentTag::kUndefinedTensor);
     return;
@@ -70,48 +115,102 @@ void AppendTensor(ThreadState& state, const at::Tensor& tensor) {
   const BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
   const auto slot = static_cast<uint16_t>(state.slots.size());
   state.slots.push_back(header != nullptr ? header->buffer_id : 0);
+  if (state.keep_tensors) state.tensors.push_back({&tensor, state.position});
   std::byte* out = state.signature.Room(TensorEncodingBytes(tensor.dim()));
   state.signature.Advance(EncodeTensor(tensor, slot, out));
 }
 
-void AppendTensors(ThreadState& state, const c10::List<c10::IValue>& list) {
-  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(list.size()));
-  for (const c10::IValue& element : list) {
-    if (element.isTensor()) {
-      AppendTensor(state, element.toTensor());
-    } else {
-      AppendTag(state, ArgumentTag::kNone);
-    }
+void Encode(ThreadState& state, at::TensorList tensors) {
+  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(tensors.size()));
+  for (const at::Tensor& tensor : tensors) Encode(state, tensor);
+}
+
+void Encode(ThreadState& state, const at::ITensorListRef& tensors) {
+  Append(state, ArgumentTag::kTensorList, static_cast<uint32_t>(tensors.size()));
+  for (const at::Tensor& tensor : tensors) Encode(state, tensor);
+}
+
+void Encode(ThreadState& state, const std::vector<at::Tensor>& tensors) {
+  Encode(state, at::TensorList(tensors));
+}
+
+void Encode(ThreadState& state, const c10::List<c10::optional<at::Tensor>>& tensors) {
+  // Boxed, the same list gives references to its elements; by itself it gives copies.
+  AppendBoxedTensors(state, c10::IValue(tensors).toListRef());
+}
+
+void Encode(ThreadState& state, const at::Scalar& number) {
+  if (number.isFloatingPoint()) {
+    Encode(state, number.toDouble());
+  } else if (number.isComplex()) {
+    AppendComplex(state, number.toComplexDouble());
+  } else if (number.isBoolean()) {
+    Encode(state, number.toBool());
+  } else {
+    Encode(state, number.toLong());
   }
 }
 
-void AppendNumber(ThreadState& state, int64_t number, NumberMeaning meaning) {
-  switch (meaning) {
-    case NumberMeaning::kDtype:
-      Append(state, ArgumentTag::kDtype, static_cast<uint8_t>(number));
-      break;
-    case NumberMeaning::kLayout:
-      Append(state, ArgumentTag::kLayout, number);
-      break;
-    case NumberMeaning::kMemoryFormat:
-      Append(state, ArgumentTag::kMemoryFormat, number);
-      break;
-    case NumberMeaning::kPlain:
-      Append(state, ArgumentTag::kInt, number);
-      break;
+void Encode(ThreadState& state, bool value) {
+  if (value && state.position < 64) state.true_arguments |= uint64_t{1} << state.position;
+  Append(state, ArgumentTag::kBool, static_cast<uint8_t>(value));
+}
+
+void Encode(ThreadState& state, int64_t value) { Append(state, ArgumentTag::kInt, value); }
+
+void Encode(ThreadState& state, double value) { Append(state, ArgumentTag::kReal, value); }
+
+void Encode(ThreadState& state, const c10::SymInt& value) {
+  if (value.is_symbolic()) {
+    AppendText(state, ArgumentTag::kOther, "SymInt");
+  } else {
+    Encode(state, value.as_int_unchecked());
   }
 }
 
-bool IsListOfTensors(const c10::IValue& value) {
-  if (!value.isList()) return false;
-  const auto list = value.toList();
-  for (const c10::IValue& element : list) {
-    if (!element.isTensor() && !element.isNone()) return false;
-  }
-  return true;
+void Encode(ThreadState& state, at::IntArrayRef values) {
+  AppendList<int64_t>(state, ArgumentTag::kIntList, values);
 }
 
-}  // namespace
+void Encode(ThreadState& state, c10::SymIntArrayRef values) {
+  if (const auto numbers = c10::asIntArrayRefSlowOpt(values)) {
+    Encode(state, *numbers);
+  } else {
+    AppendText(state, ArgumentTag::kOther, "GenericList");
+  }
+}
+
+void Encode(ThreadState& state, at::ArrayRef<double> values) {
+  AppendList<double>(state, ArgumentTag::kRealList, values);
+}
+
+void Encode(ThreadState& state, at::ArrayRef<bool> values) {
+  AppendList<uint8_t>(state, ArgumentTag::kBoolList, values);
+}
+
+void Encode(ThreadState& state, at::ScalarType value) {
+  Append(state, ArgumentTag::kDtype, static_cast<uint8_t>(value));
+}
+
+void Encode(ThreadState& state, at::Layout value) {
+  Append(state, ArgumentTag::kLayout, static_cast<int64_t>(value));
+}
+
+void Encode(ThreadState& state, at::MemoryFormat value) {
+  Append(state, ArgumentTag::kMemoryFormat, static_cast<int64_t>(value));
+}
+
+void Encode(ThreadState& state, at::Device value) {
+  AppendText(state, ArgumentTag::kDevice, value.str());
+}
+
+void Encode(ThreadState& state, c10::string_view value) {
+  AppendText(state, ArgumentTag::kText, std::string(value.data(), value.size()));
+}
+
+void Encode(ThreadState& state, const at::Generator&) {
+  AppendText(state, ArgumentTag::kOther, "Generator");
+}
 
 std::byte* EncodeTensor(const at::Tensor& tensor, uint16_t slot, std::byte* out) {
   const uint8_t flags = FlagsOf(tensor);
@@ -139,31 +238,29 @@ std::byte* EncodeTensor(const at::Tensor& tensor, uint16_t slot, std::byte* out)
 
 void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning meaning) {
   if (value.isTensor()) {
-    AppendTensor(state, value.toTensor());
+    Encode(state, value.toTensor());
   } else if (value.isNone()) {
-    AppendTag(state, ArgumentTag::kNone);
+    EncodeNone(state);
   } else if (value.isInt()) {
     AppendNumber(state, value.toInt(), meaning);
   } else if (value.isDouble()) {
-    Append(state, ArgumentTag::kReal, value.toDouble());
+    Encode(state, value.toDouble());
   } else if (value.isBool()) {
-    Append(state, ArgumentTag::kBool, static_cast<uint8_t>(value.toBool()));
+    Encode(state, value.toBool());
   } else if (value.isIntList()) {
-    AppendList<int64_t>(state, ArgumentTag::kIntList, value.toIntVector());
+    Encode(state, at::IntArrayRef(value.toIntVector()));
   } else if (value.isTensorList() || IsListOfTensors(value)) {
-    AppendTensors(state, value.toList());
+    AppendBoxedTensors(state, value.toListRef());
   } else if (value.isDoubleList()) {
-    AppendList<double>(state, ArgumentTag::kRealList, value.toDoubleVector());
+    Encode(state, at::ArrayRef<double>(value.toDoubleVector()));
   } else if (value.isBoolList()) {
     AppendList<uint8_t>(state, ArgumentTag::kBoolList, value.toBoolList());
   } else if (value.isString()) {
     AppendText(state, ArgumentTag::kText, value.toStringRef());
   } else if (value.isDevice()) {
-    AppendText(state, ArgumentTag::kDevice, value.toDevice().str());
+    Encode(state, value.toDevice());
   } else if (value.isComplexDouble()) {
-    const auto number = value.toComplexDouble();
-    std::byte* out = Put(state.signature.Room(17), ArgumentTag::kComplex);
-    state.signature.Advance(Put(Put(out, number.real()), number.imag()));
+    AppendComplex(state, value.toComplexDouble());
   } else {
     AppendText(state, ArgumentTag::kOther, value.tagKind());
   }

@@ -1,17 +1,80 @@
 // Encodes the arguments and returns of a leaf as signature bytes and slots
 // (recorder/wire/records.h).
+//
+// The overloads of Encode take what an operator's C++ signature has; EncodeValue takes the same
+// values boxed. Both write the same bytes for the same call.
 #pragma once
 
+#include <ATen/core/IListRef.h>
+#include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/SymIntArrayRef.h>
+#include <c10/util/OptionalArrayRef.h>
+
+#include <array>
+#include <tuple>
+#include <utility>
 
 #include "recorder/torch/op_info.h"
 #include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
 
-// Appends one value; tensors take the next slots.
+// Appends one boxed value; tensors take the next slots.
 void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning meaning);
+
+void EncodeNone(ThreadState& state);
+void Encode(ThreadState& state, const at::Tensor& tensor);
+void Encode(ThreadState& state, at::TensorList tensors);
+void Encode(ThreadState& state, const at::ITensorListRef& tensors);
+void Encode(ThreadState& state, const c10::List<c10::optional<at::Tensor>>& tensors);
+void Encode(ThreadState& state, const std::vector<at::Tensor>& tensors);
+void Encode(ThreadState& state, const at::Scalar& number);
+void Encode(ThreadState& state, bool value);
+void Encode(ThreadState& state, int64_t value);
+void Encode(ThreadState& state, double value);
+void Encode(ThreadState& state, const c10::SymInt& value);
+void Encode(ThreadState& state, at::IntArrayRef values);
+void Encode(ThreadState& state, c10::SymIntArrayRef values);
+void Encode(ThreadState& state, at::ArrayRef<double> values);
+void Encode(ThreadState& state, at::ArrayRef<bool> values);
+void Encode(ThreadState& state, at::ScalarType value);
+void Encode(ThreadState& state, at::Layout value);
+void Encode(ThreadState& state, at::MemoryFormat value);
+void Encode(ThreadState& state, at::Device value);
+void Encode(ThreadState& state, c10::string_view value);
+void Encode(ThreadState& state, const at::Generator& value);
+
+template <size_t N>
+void Encode(ThreadState& state, const std::array<bool, N>& values) {
+  Encode(state, at::ArrayRef<bool>(values.data(), N));
+}
+template <typename T>
+void Encode(ThreadState& state, const c10::optional<T>& value) {
+  value.has_value() ? Encode(state, *value) : EncodeNone(state);
+}
+template <typename T>
+void Encode(ThreadState& state, const c10::OptionalArrayRef<T>& value) {
+  value.has_value() ? Encode(state, *value) : EncodeNone(state);
+}
+
+// Appends what an operator returns, one value or a tuple, as far as `info` keeps it.
+template <typename T>
+void EncodeReturn(ThreadState& state, const OpInfo& info, const T& value, size_t index = 0) {
+  state.position = static_cast<int>(info.arguments.size() + index);
+  if (info.return_kept[index]) Encode(state, value);
+}
+template <typename... T, size_t... I>
+void EncodeReturns(ThreadState& state, const OpInfo& info, const std::tuple<T...>& values,
+                   std::index_sequence<I...>) {
+  (EncodeReturn(state, info, std::get<I>(values), I), ...);
+}
+template <typename... T>
+void EncodeReturn(ThreadState& state, const OpInfo& info, const std::tuple<T...>& values) {
+  EncodeReturns(state, info, values, std::index_sequence_for<T...>());
+}
 
 // Writes the encoding of a tensor, kTensor tag included, to `out`; returns its end. `out` has room
 // for TensorEncodingBytes.

@@ -1,11 +1,14 @@
 // Enclosing calls, phases and ranges.
 //
-// A composite operator is one whose kernel is made of other operators. Each of them gets a boxed
-// kernel at a dispatch key above autograd that all other operators fall through, so a plain `add`
-// pays nothing. (A record-function callback on every operator would give the same and cost 0.2 us
-// each.) Backward nodes and user ranges come from PyTorch's record functions.
+// A composite operator is one whose kernel is made of other operators. Each of them gets a kernel
+// of ours (typed when it is hot, else boxed) at a dispatch key above autograd that all other
+// operators fall through, so a plain `add` pays nothing. (A record-function callback on every
+// operator would give the same and cost 0.2 us each.) Backward nodes and user ranges come from
+// PyTorch's record functions.
 //
 // A frame is written only when a leaf runs inside it.
+#include "recorder/torch/frames.h"
+
 #include <ATen/record_function.h>
 #include <torch/library.h>
 
@@ -15,6 +18,8 @@
 #include <string_view>
 
 #include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/hot_ops.h"
+#include "recorder/torch/leaf.h"
 #include "recorder/torch/thread_state.h"
 #include "recorder/torch/torch_version.h"
 
@@ -27,9 +32,7 @@ constexpr std::string_view kOptimizerPrefix = "Optimizer.step";
 void RecordFrame(ThreadState& state, Frame& frame) {
   agent::Tape* tape = state.tape;
   const uint32_t op =
-      frame.schema != nullptr
-          ? state.AnnounceNamed(frame.schema->name(), frame.schema->overload_name(), 0)
-          : state.AnnounceNamed(frame.node->name(), "", 4);
+      frame.op != nullptr ? state.Row(*frame.op).index : state.AnnounceNode(frame.node->name());
   frame.call_id = tape->NextCallId();
   frame.outer_call = tape->open_call;
   uint32_t total = 0;
@@ -40,7 +43,7 @@ void RecordFrame(ThreadState& state, Frame& frame) {
     record->tick = frame.begin_tick;
     record->op_index = op;
     record->kind =
-        frame.schema != nullptr ? wire::FrameKind::kComposite : wire::FrameKind::kBackwardNode;
+        frame.op != nullptr ? wire::FrameKind::kComposite : wire::FrameKind::kBackwardNode;
     record->phase = state.phase();
     std::memset(record->reserved0, 0, sizeof(record->reserved0));
     tape->End(total);
@@ -48,38 +51,15 @@ void RecordFrame(ThreadState& state, Frame& frame) {
   tape->open_call = frame.call_id;
 }
 
-void PopFrame(ThreadState& state) {
-  const Frame frame = state.frames.back();
-  state.frames.pop_back();
-  if (state.frames_recorded > state.frames.size()) state.frames_recorded = state.frames.size();
-  if (frame.call_id == 0) return;
-  agent::Tape* tape = state.tape;
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
-  if (record != nullptr) {
-    record->call_id = frame.call_id;
-    record->tick = wire::Tick();
-    tape->End(total);
-  }
-  tape->open_call = frame.outer_call;
-}
-
 void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
-  const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kCompositeKey);
+  const c10::DispatchKeySet below = BelowKey(keys, kCompositeKey);
   ThreadState* state = CurrentThread();
   if (state == nullptr || state->in_leaf) {
     op.redispatchBoxed(below, stack);
     return;
   }
-  state->frames.push_back({&op.schema(), nullptr, wire::Tick(), 0, 0});
-  struct Pop {
-    ThreadState& state;
-    size_t depth;
-    ~Pop() {
-      while (state.frames.size() >= depth) PopFrame(state);
-    }
-  } pop{*state, state->frames.size()};
+  CompositeScope scope(*state, op);
   op.redispatchBoxed(below, stack);
 }
 
@@ -140,11 +120,32 @@ void RegisterComposites() {
     }
     std::string local = name.name.substr(colons + 2);
     if (!name.overload_name.empty()) local += "." + name.overload_name;
-    library->impl(local.c_str(), torch::CppFunction::makeFromBoxedFunction<&CompositeKernel>());
+    const auto hot = AllHotOps().composites.find(local);
+    if (name.name.rfind("aten::", 0) == 0 && hot != AllHotOps().composites.end()) {
+      hot->second(*library, local.c_str());
+    } else {
+      library->impl(local.c_str(), torch::CppFunction::makeFromBoxedFunction<&CompositeKernel>());
+    }
   }
 }
 
 }  // namespace
+
+void PopFrame(ThreadState& state) {
+  const Frame frame = state.frames.back();
+  state.frames.pop_back();
+  if (state.frames_recorded > state.frames.size()) state.frames_recorded = state.frames.size();
+  if (frame.call_id == 0) return;
+  agent::Tape* tape = state.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
+  if (record != nullptr) {
+    record->call_id = frame.call_id;
+    record->tick = wire::Tick();
+    tape->End(total);
+  }
+  tape->open_call = frame.outer_call;
+}
 
 bool InBackwardPass() { return EngineIsRunning(); }
 

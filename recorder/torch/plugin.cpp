@@ -7,7 +7,8 @@
 #include <unordered_map>
 
 #include "recorder/torch/allocator.h"
-#include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/frames.h"
+#include "recorder/torch/hot_ops.h"
 #include "recorder/torch/leaf.h"
 #include "recorder/torch/thread_state.h"
 #include "recorder/torch/torch_version.h"
@@ -75,19 +76,12 @@ const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, c
   return row;
 }
 
-uint32_t ThreadState::AnnounceNamed(const std::string& name, const std::string& overload,
-                                    uint32_t dialect) {
-  auto [row, fresh] = named_ops.try_emplace(name + "." + overload, op_count);
+uint32_t ThreadState::AnnounceNode(const char* name) {
+  auto [row, fresh] = nodes.try_emplace(name, op_count);
   if (!fresh) return row->second;
   op_count++;
-  std::string schema;
-  if (dialect == 0) {
-    if (auto op = c10::Dispatcher::singleton().findSchema({name, overload})) {
-      schema = DescribeOp(*op)->schema;
-    }
-  }
-  wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row->second, dialect};
-  const char* texts[] = {name.c_str(), overload.c_str(), schema.c_str()};
+  wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row->second, 4};
+  const char* texts[] = {name, "", ""};
   tape->WriteWithTexts(record, texts, 3);
   return row->second;
 }
@@ -109,6 +103,7 @@ void RegisterAll() {
   static auto* library =
       new torch::Library(torch::Library::IMPL, "_", kLeafKey, __FILE__, __LINE__);
   library->fallback(torch::CppFunction::makeFromBoxedFunction<&LeafFallback>());
+  RegisterHotLeaves();
   if (tape->arena->record_composites != 0) RegisterFrames();
   EnterThread();
 }

@@ -16,8 +16,8 @@ namespace acltape::torch_plugin {
 // A composite operator or a backward node that is active on this thread. It becomes a recorded call
 // only when a leaf runs inside it.
 struct Frame {
-  const c10::FunctionSchema* schema;  // of a composite operator
-  const at::RecordFunction* node;     // of a backward node
+  const c10::OperatorHandle* op;   // of a composite operator
+  const at::RecordFunction* node;  // of a backward node
   uint64_t begin_tick;
   uint64_t call_id;     // 0: not recorded so far
   uint64_t outer_call;  // the tape's open call before this frame, valid once recorded
@@ -49,8 +49,18 @@ class SignatureBuffer {
   std::byte* cursor_;
 };
 
+// A tensor among the arguments or returns of a leaf. Positions count the arguments, then the
+// returns.
+struct TensorAt {
+  const at::Tensor* tensor;
+  int position;
+};
+
 struct ThreadState {
-  explicit ThreadState(agent::Tape* tape) : tape(tape), op_rows(1024) {}
+  explicit ThreadState(agent::Tape* tape)
+      : tape(tape),
+        op_rows(1024),
+        keep_tensors(tape->arena->payload != wire::PayloadPolicy::kNone) {}
 
   // The ring's index of an operator, announced at its first use in this ring.
   struct OpRow {
@@ -70,13 +80,21 @@ struct ThreadState {
     }
   }
   const OpRow& Announce(const c10::OperatorHandle& op, const void* key);
-  // Announces an operator that only a record function names; returns its index.
-  uint32_t AnnounceNamed(const std::string& name, const std::string& overload, uint32_t dialect);
+  // The same for a hot operator (hot_ops.h), by its index.
+  const OpRow& HotRow(const c10::OperatorHandle& op, size_t index) {
+    if (__builtin_expect(index >= hot_rows.size(), 0)) hot_rows.resize(index + 1);
+    OpRow& row = hot_rows[index];
+    if (__builtin_expect(row.key == nullptr, 0)) row = Row(op);
+    return row;
+  }
+  // Announces a backward node, which only a record function names; returns its index.
+  uint32_t AnnounceNode(const char* name);
 
   agent::Tape* tape;
   std::vector<OpRow> op_rows;  // open addressing, a power of two
+  std::vector<OpRow> hot_rows;
   uint32_t op_count = 0;
-  std::unordered_map<std::string, uint32_t> named_ops;
+  std::unordered_map<std::string, uint32_t> nodes;
   std::vector<Frame> frames;
   size_t frames_recorded = 0;  // the outermost this many frames are recorded calls
   int optimizer_depth = 0;
@@ -86,8 +104,14 @@ struct ThreadState {
   uint64_t begin_ns = 0;
   uint64_t sampled_reads = 0;  // reads of inputs that were checked by sample alone
   int reported_threads = 0;    // last intra-op thread count that was sent
+
+  // Of the leaf that is being encoded.
   SignatureBuffer signature;
   std::vector<uint64_t> slots;
+  int position = 0;               // of the argument or return whose turn it is
+  const bool keep_tensors;        // the payload policy wants to see them
+  std::vector<TensorAt> tensors;  // defined ones; valid while the argument or return is
+  uint64_t true_arguments = 0;    // bit i: argument i is the bool true
 
   wire::Phase phase() const {
     if (optimizer_depth > 0) return wire::Phase::kOptimizer;
@@ -104,8 +128,5 @@ void RecordEnclosingFrames(ThreadState& state);
 // Opens and closes a range on the thread; ranges named "Optimizer.step..." set the phase.
 void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind);
 void EndScope(ThreadState& state);
-
-// Starts to follow composite operators, backward nodes and user ranges.
-void RegisterFrames();
 
 }  // namespace acltape::torch_plugin

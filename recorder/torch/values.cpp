@@ -114,22 +114,6 @@ void SendSnapshot(agent::Tape* tape, wire::SnapshotRecord row, const Statistics*
 
 const void* BufferData(const c10::StorageImpl* storage) { return storage->data_ptr().get(); }
 
-template <typename Visit>
-void VisitTensors(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) visit(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      if (tensor.defined()) visit(tensor);
-    }
-  } else if (value.isList()) {
-    const auto list = value.toList();
-    for (const c10::IValue& element : list) {
-      if (element.isTensor() && element.toTensor().defined()) visit(element.toTensor());
-    }
-  }
-}
-
 bool CoversItsBuffer(const at::Tensor& tensor, const BufferHeader& header) {
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          static_cast<uint64_t>(tensor.numel()) * tensor.itemsize() == header.bytes;
@@ -142,17 +126,17 @@ BufferHeader* HeaderOfTensor(const at::Tensor& tensor) {
 
 }  // namespace
 
-void LeafValues::BeforeCall(const torch::jit::Stack& stack, size_t first_argument) {
+void LeafValues::BeforeCall(uint64_t call_id) {
+  call_id_ = call_id;
   const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
                            !info_.view && !info_.allocation;
-  for (size_t i = 0; i < info_.arguments.size(); ++i) {
-    const ArgumentInfo& argument = info_.arguments[i];
-    const bool written = argument.written || (argument.written_if >= 0 &&
-                                              stack[first_argument + argument.written_if].toBool());
-    VisitTensors(stack[first_argument + i], [&](const at::Tensor& tensor) {
-      if (written) written_.emplace_back(tensor, static_cast<int>(i));
-      if (keep_inputs) KeepInput(tensor, argument);
-    });
+  for (const auto& [tensor, position] : state_.tensors) {
+    const ArgumentInfo& argument = info_.arguments[position];
+    const bool written =
+        argument.written ||
+        (argument.written_if >= 0 && (state_.true_arguments >> argument.written_if & 1) != 0);
+    if (written) written_.emplace_back(*tensor, position);
+    if (keep_inputs) KeepInput(*tensor, argument);
   }
 }
 
@@ -259,8 +243,7 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
                [&](std::byte* out) { EncodeTensor(tensor, 0, out); });
 }
 
-void LeafValues::AfterCall(const torch::jit::Stack& stack, size_t first_return,
-                           size_t argument_slots) {
+void LeafValues::AfterCall(size_t argument_slots) {
   const bool all = state_.tape->arena->payload == wire::PayloadPolicy::kAll;
   const auto produced = [&](const at::Tensor& tensor, int position) {
     BufferHeader* header = HeaderOfTensor(tensor);
@@ -276,19 +259,13 @@ void LeafValues::AfterCall(const torch::jit::Stack& stack, size_t first_return,
   if (info_.allocation) return;
   for (const auto& [tensor, position] : written_) produced(tensor, position);
   if (info_.view) return;
-  const size_t arguments = info_.arguments.size();
-  for (size_t i = 0; i < info_.return_kept.size(); ++i) {
-    if (!info_.return_kept[i]) continue;
-    VisitTensors(stack[first_return + i], [&](const at::Tensor& tensor) {
-      BufferHeader* header = HeaderOfTensor(tensor);
-      if (header == nullptr) return;
-      // A return that shares an argument's buffer is a view, whatever the schema says.
-      const auto begin = state_.slots.begin();
-      if (std::find(begin, begin + argument_slots, header->buffer_id) != begin + argument_slots) {
-        return;
-      }
-      produced(tensor, static_cast<int>(arguments + i));
-    });
+  for (const auto& [tensor, position] : state_.tensors) {
+    BufferHeader* header = HeaderOfTensor(*tensor);
+    if (header == nullptr) continue;
+    // A return that shares an argument's buffer is a view, whatever the schema says.
+    const auto begin = state_.slots.begin();
+    const auto end = begin + static_cast<std::ptrdiff_t>(argument_slots);
+    if (std::find(begin, end, header->buffer_id) == end) produced(*tensor, position);
   }
 }
 

@@ -2,8 +2,6 @@
 // after.
 #pragma once
 
-#include <ATen/core/stack.h>
-
 #include "recorder/torch/allocator.h"
 #include "recorder/torch/op_info.h"
 #include "recorder/torch/thread_state.h"
@@ -12,14 +10,14 @@ namespace acltape::torch_plugin {
 
 class LeafValues {
  public:
-  LeafValues(ThreadState& state, const OpInfo& info, uint64_t call_id)
-      : state_(state), info_(info), call_id_(call_id) {}
+  LeafValues(ThreadState& state, const OpInfo& info) : state_(state), info_(info) {}
 
   // Policies inputs and all: keeps buffers whose content no recorded call made, and looks for
-  // buffers that changed between recorded calls.
-  void BeforeCall(const torch::jit::Stack& stack, size_t first_argument);
+  // buffers that changed between recorded calls. The state's tensors are those of the arguments.
+  void BeforeCall(uint64_t call_id);
   // Policies digest and all: keeps the outputs. Outputs of random operators are kept by inputs too.
-  void AfterCall(const torch::jit::Stack& stack, size_t first_return, size_t argument_slots);
+  // The state's tensors are those of the returns; the first `argument_slots` slots the arguments'.
+  void AfterCall(size_t argument_slots);
 
  private:
   void KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument);
@@ -29,7 +27,7 @@ class LeafValues {
 
   ThreadState& state_;
   const OpInfo& info_;
-  uint64_t call_id_;
+  uint64_t call_id_ = 0;
   std::vector<std::pair<at::Tensor, int>> written_;  // arguments that the call writes
 };
 

@@ -1,0 +1,26 @@
+// The operators of hot_ops.txt, which are recorded from their C++ arguments (hot_kernels.h). All
+// others come boxed, which costs a few tenths of a microsecond more for each call.
+#pragma once
+
+#include <torch/library.h>
+
+#include <string>
+#include <unordered_map>
+
+namespace acltape::torch_plugin {
+
+// Makes `library` call the typed kernel for the operator of this name ("add.Tensor").
+using RegisterKernel = void (*)(torch::Library& library, const char* name);
+
+struct HotOps {
+  std::unordered_map<std::string, RegisterKernel> leaves;
+  std::unordered_map<std::string, RegisterKernel> composites;
+};
+
+// All of them, by name with overload and without namespace; all are in "aten".
+const HotOps& AllHotOps();
+
+// Registers the leaves. Composites are registered by RegisterFrames.
+void RegisterHotLeaves();
+
+}  // namespace acltape::torch_plugin
