@@ -43,7 +43,7 @@ inline Tape* CurrentTape() {
 ACLTAPE_AGENT_API bool WaitForRoom(Tape* tape, size_t bytes);
 
 // Small memory blocks that the plug-in keeps for the thread's next allocations, by size class.
-constexpr size_t kSpareClasses = 17;
+constexpr size_t kSpareClasses = 65;
 constexpr uint32_t kSpareBlocks = 32;
 struct SpareBlocks {
   void* first = nullptr;

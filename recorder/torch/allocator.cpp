@@ -18,10 +18,6 @@ constexpr size_t kGranule = 64;  // the framework's alignment
 c10::Allocator* g_base = nullptr;
 c10::DeleterFnPtr g_base_deleter = nullptr;
 
-BufferHeader* HeaderBefore(void* data) {
-  return reinterpret_cast<BufferHeader*>(static_cast<char*>(data) - kFront);
-}
-
 // Small blocks are kept per thread and used again: with a header in front of a few bytes, malloc's
 // aligned path would otherwise cost more than everything else that is recorded of a small operator.
 size_t SizeClass(size_t bytes) { return (bytes + kGranule - 1) / kGranule; }
@@ -46,30 +42,9 @@ bool KeepSpare(agent::Tape* tape, size_t size_class, void* block) {
 
 constexpr uint32_t kMagic = 0x66754261;
 
-void Release(void* data) {
-  if (data == nullptr) return;
-  BufferHeader* header = HeaderBefore(data);
-  if (header->magic != kMagic) {
-    g_base_deleter(data);  // allocated before the recorder came
-    return;
-  }
-  header->magic = 0;
-  agent::Tape* tape = agent::CurrentTape();
-  if (tape != nullptr) {
-    // A forked child frees its copy of the parent's buffers; those live on in the parent.
-    if (tape->process == header->process && header->buffer_id != 0) RecordDeath(tape, *header);
-    const size_t size_class = SizeClass(header->bytes);
-    if (size_class < agent::kSpareClasses && header->pooled != 0 &&
-        KeepSpare(tape, size_class, header)) {
-      return;
-    }
-  }
-  g_base_deleter(header);
-}
-
 class RecordingAllocator final : public c10::Allocator {
  public:
-  c10::DataPtr allocate(size_t bytes) ACLTAPE_ALLOCATE_QUALIFIER override {
+  __attribute__((hot)) c10::DataPtr allocate(size_t bytes) ACLTAPE_ALLOCATE_QUALIFIER override {
     if (bytes == 0) return g_base->allocate(bytes);
     agent::Tape* tape = agent::CurrentTape();
     const size_t size_class = SizeClass(bytes);
@@ -91,9 +66,9 @@ class RecordingAllocator final : public c10::Allocator {
       RecordBirth(tape, *header);
     }
     // Context and data are the same pointer, as the framework's raw interface asks for.
-    return {header->data, header->data, &Release, c10::Device(c10::DeviceType::CPU)};
+    return {header->data, header->data, &ReleaseBlock, c10::Device(c10::DeviceType::CPU)};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &Release; }
+  c10::DeleterFnPtr raw_deleter() const override { return &ReleaseBlock; }
 #if ACLTAPE_ALLOCATOR_HAS_COPY
   void copy_data(void* to, const void* from, size_t bytes) const override {
     std::memcpy(to, from, bytes);
@@ -103,7 +78,28 @@ class RecordingAllocator final : public c10::Allocator {
 
 }  // namespace
 
-void RecordBirth(agent::Tape* tape, const BufferHeader& header) {
+__attribute__((hot)) void ReleaseBlock(void* data) {
+  if (data == nullptr) return;
+  BufferHeader* header = HeaderBefore(data);
+  if (header->magic != kMagic) {
+    g_base_deleter(data);  // allocated before the recorder came
+    return;
+  }
+  header->magic = 0;
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape != nullptr) {
+    // A forked child frees its copy of the parent's buffers; those live on in the parent.
+    if (tape->process == header->process && header->buffer_id != 0) RecordDeath(tape, *header);
+    const size_t size_class = SizeClass(header->bytes);
+    if (size_class < agent::kSpareClasses && header->pooled != 0 &&
+        KeepSpare(tape, size_class, header)) {
+      return;
+    }
+  }
+  g_base_deleter(header);
+}
+
+__attribute__((hot)) void RecordBirth(agent::Tape* tape, const BufferHeader& header) {
   uint32_t total = 0;
   auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
   if (record == nullptr) return;
@@ -117,7 +113,7 @@ void RecordBirth(agent::Tape* tape, const BufferHeader& header) {
   tape->End(total);
 }
 
-void RecordDeath(agent::Tape* tape, const BufferHeader& header) {
+__attribute__((hot)) void RecordDeath(agent::Tape* tape, const BufferHeader& header) {
   uint32_t total = 0;
   auto* record = tape->Begin<wire::BufferDeathRecord>(wire::RecordKind::kBufferDeath, 0, &total);
   if (record == nullptr) return;
@@ -140,15 +136,6 @@ bool InstallAllocator() {
   // Never destroyed: tensors may outlive every static object.
   c10::SetAllocator(c10::DeviceType::CPU, new RecordingAllocator, 255);
   return true;
-}
-
-BufferHeader* HeaderOf(const c10::StorageImpl* storage) {
-  const c10::DataPtr& data = storage->data_ptr();
-  if (__builtin_expect(data.get_deleter() == &Release, 1)) {
-    return data.get() == nullptr ? nullptr : HeaderBefore(data.get_context());
-  }
-  if (data.get() == nullptr || data.device().type() != c10::DeviceType::CPU) return nullptr;
-  return AdoptForeign(storage);
 }
 
 }  // namespace acltape::torch_plugin

@@ -44,11 +44,25 @@ void FreeSpareBlocks(agent::Tape* tape);
 // Installs the allocator; false when the framework's allocator does not allow it.
 bool InstallAllocator();
 
-// The header of a storage's buffer. Storages from elsewhere (NumPy, mapped files) are adopted at
-// first sight. nullptr when the storage has no memory or is not on the host.
-BufferHeader* HeaderOf(const c10::StorageImpl* storage);
-
 // For storages that are not from the allocator above; see foreign.cpp.
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage);
+
+// Frees a block of the allocator, given its data.
+void ReleaseBlock(void* data);
+
+inline BufferHeader* HeaderBefore(void* data) {
+  return reinterpret_cast<BufferHeader*>(static_cast<char*>(data) - sizeof(BufferHeader));
+}
+
+// The header of a storage's buffer. Storages from elsewhere (NumPy, mapped files) are adopted at
+// first sight. nullptr when the storage has no memory or is not on the host.
+inline BufferHeader* HeaderOf(const c10::StorageImpl* storage) {
+  const c10::DataPtr& data = storage->data_ptr();
+  if (__builtin_expect(data.get_deleter() == &ReleaseBlock, 1)) {
+    return data.get() == nullptr ? nullptr : HeaderBefore(data.get_context());
+  }
+  if (data.get() == nullptr || data.device().type() != c10::DeviceType::CPU) return nullptr;
+  return AdoptForeign(storage);
+}
 
 }  // namespace acltape::torch_plugin

@@ -1,5 +1,7 @@
 #include "recorder/torch/arguments.h"
 
+#include <torch/csrc/autograd/variable.h>
+
 #include <cstring>
 
 #include "recorder/torch/allocator.h"
@@ -45,19 +47,63 @@ void AppendList(ThreadState& state, ArgumentTag tag, const Range& values) {
 constexpr c10::DispatchKeySet kOpaqueKeys =
     c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsrCPU,
                          c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::MkldnnCPU});
+constexpr c10::DispatchKeySet kUnusualKeys =
+    kOpaqueKeys | c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
 
-uint8_t FlagsOf(const at::Tensor& tensor) {
+__attribute__((cold, noinline)) uint8_t UnusualFlagsOf(const at::TensorImpl* impl) {
   uint8_t flags = 0;
-  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  const c10::DispatchKeySet keys = impl->key_set();
-  if (keys.has_any(kOpaqueKeys) || impl->unsafe_storage().unsafeGetStorageImpl() == nullptr) {
-    flags |= wire::kTensorOpaque;
-  }
+  if (impl->key_set().has_any(kOpaqueKeys)) flags |= wire::kTensorOpaque;
   if (impl->is_conj()) flags |= wire::kTensorConjugate;
   if (impl->is_neg()) flags |= wire::kTensorNegative;
-  if (impl->is_wrapped_number()) flags |= wire::kTensorWrapped;
-  if (impl->requires_grad() && tensor.is_leaf()) flags |= wire::kTensorParameter;
   return flags;
+}
+
+inline uint8_t FlagsOf(const at::TensorImpl* impl) {
+  uint8_t flags = 0;
+  if (__builtin_expect(!(impl->key_set() & kUnusualKeys).empty(), 0)) {
+    flags |= UnusualFlagsOf(impl);
+  }
+  if (__builtin_expect(impl->unsafe_storage().unsafeGetStorageImpl() == nullptr, 0)) {
+    flags |= wire::kTensorOpaque;
+  }
+  if (impl->is_wrapped_number()) flags |= wire::kTensorWrapped;
+  // A leaf of the autograd graph, by the fields: asking the tensor takes a lock when it is a view.
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl->autograd_meta());
+  if (meta != nullptr && meta->requires_grad_ && meta->grad_fn_ == nullptr) {
+    flags |= wire::kTensorParameter;
+  }
+  return flags;
+}
+
+// A tensor without strides: they and the offset are written as zeros.
+__attribute__((cold, noinline)) std::byte* WriteOpaque(c10::IntArrayRef sizes, std::byte* out) {
+  out = Put(out, int64_t{0});
+  for (const int64_t size : sizes) out = Put(out, size);
+  for (size_t i = 0; i < sizes.size(); ++i) out = Put(out, int64_t{0});
+  return out;
+}
+
+__attribute__((always_inline)) inline std::byte* WriteTensor(const at::TensorImpl* impl,
+                                                             uint16_t slot, std::byte* out) {
+  const uint8_t flags = FlagsOf(impl);
+  const c10::IntArrayRef sizes = impl->sizes();
+  const size_t rank = sizes.size();
+  const caffe2::TypeMeta type = impl->dtype();
+  out = Put(out, ArgumentTag::kTensor);
+  out = Put(out, static_cast<uint8_t>(c10::typeMetaToScalarType(type)));
+  out = Put(out, static_cast<uint8_t>(rank));
+  out = Put(out, flags);
+  out = Put(out, slot);
+  if (__builtin_expect((flags & wire::kTensorOpaque) != 0, 0)) return WriteOpaque(sizes, out);
+  int64_t offset = impl->storage_offset();
+  if (offset != 0) offset *= static_cast<int64_t>(type.itemsize());
+  out = Put(out, offset);
+  const int64_t* strides = impl->strides().data();
+  for (size_t i = 0; i < rank; ++i) {
+    Put(out + 8 * i, sizes[i]);
+    Put(out + 8 * (rank + i), strides[i]);
+  }
+  return out + 16 * rank;
 }
 
 void AppendNumber(ThreadState& state, int64_t number, NumberMeaning meaning) {
@@ -103,21 +149,21 @@ bool IsListOfTensors(const c10::IValue& value) {
 
 }  // namespace
 
-void EncodeNone(ThreadState& state) { AppendTag(state, ArgumentTag::kNone); }
+ACLTAPE_HOT void EncodeNone(ThreadState& state) { AppendTag(state, ArgumentTag::kNone); }
 
-void Encode(ThreadState& state, const at::Tensor& tensor) {
+ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
   if (!tensor.defined()) {
     AppendTag(state, ArgumentTag::kUndefinedTensor);
     return;
   }
-  const c10::StorageImpl* storage =
-      tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   const BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
   const auto slot = static_cast<uint16_t>(state.slots.size());
-  state.slots.push_back(header != nullptr ? header->buffer_id : 0);
-  if (state.keep_tensors) state.tensors.push_back({&tensor, state.position});
-  std::byte* out = state.signature.Room(TensorEncodingBytes(tensor.dim()));
-  state.signature.Advance(EncodeTensor(tensor, slot, out));
+  state.slots.Push(header != nullptr ? header->buffer_id : 0);
+  if (__builtin_expect(state.keep_tensors, 0)) state.tensors.Push({&tensor, state.position});
+  std::byte* out = state.signature.Room(TensorEncodingBytes(impl->dim()));
+  state.signature.Advance(WriteTensor(impl, slot, out));
 }
 
 void Encode(ThreadState& state, at::TensorList tensors) {
@@ -139,7 +185,7 @@ void Encode(ThreadState& state, const c10::List<c10::optional<at::Tensor>>& tens
   AppendBoxedTensors(state, c10::IValue(tensors).toListRef());
 }
 
-void Encode(ThreadState& state, const at::Scalar& number) {
+ACLTAPE_HOT void Encode(ThreadState& state, const at::Scalar& number) {
   if (number.isFloatingPoint()) {
     Encode(state, number.toDouble());
   } else if (number.isComplex()) {
@@ -151,14 +197,18 @@ void Encode(ThreadState& state, const at::Scalar& number) {
   }
 }
 
-void Encode(ThreadState& state, bool value) {
+ACLTAPE_HOT void Encode(ThreadState& state, bool value) {
   if (value && state.position < 64) state.true_arguments |= uint64_t{1} << state.position;
   Append(state, ArgumentTag::kBool, static_cast<uint8_t>(value));
 }
 
-void Encode(ThreadState& state, int64_t value) { Append(state, ArgumentTag::kInt, value); }
+ACLTAPE_HOT void Encode(ThreadState& state, int64_t value) {
+  Append(state, ArgumentTag::kInt, value);
+}
 
-void Encode(ThreadState& state, double value) { Append(state, ArgumentTag::kReal, value); }
+ACLTAPE_HOT void Encode(ThreadState& state, double value) {
+  Append(state, ArgumentTag::kReal, value);
+}
 
 void Encode(ThreadState& state, const c10::SymInt& value) {
   if (value.is_symbolic()) {
@@ -168,16 +218,22 @@ void Encode(ThreadState& state, const c10::SymInt& value) {
   }
 }
 
-void Encode(ThreadState& state, at::IntArrayRef values) {
+ACLTAPE_HOT void Encode(ThreadState& state, at::IntArrayRef values) {
   AppendList<int64_t>(state, ArgumentTag::kIntList, values);
 }
 
-void Encode(ThreadState& state, c10::SymIntArrayRef values) {
-  if (const auto numbers = c10::asIntArrayRefSlowOpt(values)) {
-    Encode(state, *numbers);
-  } else {
-    AppendText(state, ArgumentTag::kOther, "GenericList");
+ACLTAPE_HOT void Encode(ThreadState& state, c10::SymIntArrayRef values) {
+  const size_t count = values.size();
+  std::byte* out = Put(state.signature.Room(5 + 8 * count), ArgumentTag::kIntList);
+  out = Put(out, static_cast<uint32_t>(count));
+  for (const c10::SymInt& value : values) {
+    if (__builtin_expect(value.is_symbolic(), 0)) {
+      AppendText(state, ArgumentTag::kOther, "GenericList");
+      return;
+    }
+    out = Put(out, value.as_int_unchecked());
   }
+  state.signature.Advance(out);
 }
 
 void Encode(ThreadState& state, at::ArrayRef<double> values) {
@@ -213,27 +269,7 @@ void Encode(ThreadState& state, const at::Generator&) {
 }
 
 std::byte* EncodeTensor(const at::Tensor& tensor, uint16_t slot, std::byte* out) {
-  const uint8_t flags = FlagsOf(tensor);
-  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  const c10::IntArrayRef sizes = impl->sizes();
-  const size_t rank = sizes.size();
-  const bool opaque = (flags & wire::kTensorOpaque) != 0;
-  const caffe2::TypeMeta type = impl->dtype();
-  out = Put(out, ArgumentTag::kTensor);
-  out = Put(out, static_cast<uint8_t>(c10::typeMetaToScalarType(type)));
-  out = Put(out, static_cast<uint8_t>(rank));
-  out = Put(out, flags);
-  out = Put(out, slot);
-  out = Put(out,
-            opaque ? int64_t{0} : impl->storage_offset() * static_cast<int64_t>(type.itemsize()));
-  for (size_t i = 0; i < rank; ++i) out = Put(out, sizes[i]);
-  if (opaque) {
-    for (size_t i = 0; i < rank; ++i) out = Put(out, int64_t{0});
-    return out;
-  }
-  const c10::IntArrayRef strides = impl->strides();
-  for (size_t i = 0; i < rank; ++i) out = Put(out, strides[i]);
-  return out;
+  return WriteTensor(tensor.unsafeGetTensorImpl(), slot, out);
 }
 
 void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning meaning) {

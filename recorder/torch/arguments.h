@@ -15,6 +15,7 @@
 
 #include <array>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "recorder/torch/op_info.h"
@@ -60,20 +61,28 @@ void Encode(ThreadState& state, const c10::OptionalArrayRef<T>& value) {
   value.has_value() ? Encode(state, *value) : EncodeNone(state);
 }
 
-// Appends what an operator returns, one value or a tuple, as far as `info` keeps it.
-template <typename T>
-void EncodeReturn(ThreadState& state, const OpInfo& info, const T& value, size_t index = 0) {
-  state.position = static_cast<int>(info.arguments.size() + index);
-  if (info.return_kept[index]) Encode(state, value);
-}
-template <typename... T, size_t... I>
-void EncodeReturns(ThreadState& state, const OpInfo& info, const std::tuple<T...>& values,
-                   std::index_sequence<I...>) {
-  (EncodeReturn(state, info, std::get<I>(values), I), ...);
-}
+// Appends what an operator's C++ function of return type R returned. References are left out: they
+// are to arguments that the operator has written.
+template <typename R>
+struct ReturnEncoder {
+  static void Run(ThreadState& state, const R& value) {
+    if constexpr (!std::is_reference_v<R>) Encode(state, value);
+    ++state.position;
+  }
+};
 template <typename... T>
-void EncodeReturn(ThreadState& state, const OpInfo& info, const std::tuple<T...>& values) {
-  EncodeReturns(state, info, values, std::index_sequence_for<T...>());
+struct ReturnEncoder<std::tuple<T...>> {
+  template <size_t... I>
+  static void Each(ThreadState& state, const std::tuple<T...>& values, std::index_sequence<I...>) {
+    (ReturnEncoder<T>::Run(state, std::get<I>(values)), ...);
+  }
+  static void Run(ThreadState& state, const std::tuple<T...>& values) {
+    Each(state, values, std::index_sequence_for<T...>());
+  }
+};
+template <typename R>
+void EncodeReturn(ThreadState& state, const R& value) {
+  ReturnEncoder<R>::Run(state, value);
 }
 
 // Writes the encoding of a tensor, kTensor tag included, to `out`; returns its end. `out` has room

@@ -21,7 +21,6 @@
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/leaf.h"
 #include "recorder/torch/thread_state.h"
-#include "recorder/torch/torch_version.h"
 
 namespace acltape::torch_plugin {
 
@@ -29,10 +28,11 @@ namespace {
 
 constexpr std::string_view kOptimizerPrefix = "Optimizer.step";
 
-void RecordFrame(ThreadState& state, Frame& frame) {
+ACLTAPE_HOT void RecordFrame(ThreadState& state, Frame& frame) {
   agent::Tape* tape = state.tape;
-  const uint32_t op =
-      frame.op != nullptr ? state.Row(*frame.op).index : state.AnnounceNode(frame.node->name());
+  const uint32_t op = frame.hot != kNotHot  ? state.HotRow(frame.hot)
+                      : frame.op != nullptr ? state.Row(*frame.op).index
+                                            : state.AnnounceNode(frame.node->name());
   frame.call_id = tape->NextCallId();
   frame.outer_call = tape->open_call;
   uint32_t total = 0;
@@ -51,16 +51,27 @@ void RecordFrame(ThreadState& state, Frame& frame) {
   tape->open_call = frame.call_id;
 }
 
+// Ends the innermost frame of the thread.
+ACLTAPE_HOT void PopFrame(ThreadState& state) {
+  const Frame frame = state.frames.back();
+  state.frames.pop_back();
+  if (state.frames_recorded > state.frames.size()) state.frames_recorded = state.frames.size();
+  if (frame.call_id == 0) return;
+  agent::Tape* tape = state.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
+  if (record != nullptr) {
+    record->call_id = frame.call_id;
+    record->tick = wire::Tick();
+    tape->End(total);
+  }
+  tape->open_call = frame.outer_call;
+}
+
 void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
-  const c10::DispatchKeySet below = BelowKey(keys, kCompositeKey);
-  ThreadState* state = CurrentThread();
-  if (state == nullptr || state->in_leaf) {
-    op.redispatchBoxed(below, stack);
-    return;
-  }
-  CompositeScope scope(*state, op);
-  op.redispatchBoxed(below, stack);
+  CompositeScope scope(&op, kNotHot);
+  op.redispatchBoxed(BelowKey(keys, kCompositeKey), stack);
 }
 
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
@@ -69,7 +80,8 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
   if (function.scope() == at::RecordScope::USER_SCOPE) {
     BeginScope(*state, function.name(), wire::ScopeKind::kUser);
   } else {
-    state->frames.push_back({nullptr, &function, wire::Tick(), 0, 0});
+    state->maybe_backward = true;
+    state->frames.push_back({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
   }
   return nullptr;
 }
@@ -131,23 +143,20 @@ void RegisterComposites() {
 
 }  // namespace
 
-void PopFrame(ThreadState& state) {
-  const Frame frame = state.frames.back();
-  state.frames.pop_back();
-  if (state.frames_recorded > state.frames.size()) state.frames_recorded = state.frames.size();
-  if (frame.call_id == 0) return;
-  agent::Tape* tape = state.tape;
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
-  if (record != nullptr) {
-    record->call_id = frame.call_id;
-    record->tick = wire::Tick();
-    tape->End(total);
+ACLTAPE_HOT CompositeScope::CompositeScope(const c10::OperatorHandle* op, size_t hot)
+    : state_(CurrentThread()) {
+  if (state_ == nullptr || state_->in_leaf) {
+    state_ = nullptr;
+    return;
   }
-  tape->open_call = frame.outer_call;
+  state_->frames.push_back({op, nullptr, wire::Tick(), 0, 0, static_cast<uint32_t>(hot)});
+  depth_ = state_->frames.size();
 }
 
-bool InBackwardPass() { return EngineIsRunning(); }
+ACLTAPE_HOT CompositeScope::~CompositeScope() {
+  if (state_ == nullptr) return;
+  while (state_->frames.size() >= depth_) PopFrame(*state_);
+}
 
 void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind) {
   agent::Tape* tape = state.tape;
@@ -176,7 +185,7 @@ void EndScope(ThreadState& state) {
   tape->End(total);
 }
 
-void RecordEnclosingFrames(ThreadState& state) {
+ACLTAPE_HOT void RecordEnclosingFrames(ThreadState& state) {
   while (state.frames_recorded < state.frames.size()) {
     RecordFrame(state, state.frames[state.frames_recorded]);
     state.frames_recorded++;

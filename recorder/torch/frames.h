@@ -7,25 +7,18 @@
 
 namespace acltape::torch_plugin {
 
-// Ends the innermost frame of the thread.
-void PopFrame(ThreadState& state);
-
-// One composite operator while it runs.
+// One composite operator while it runs. Nothing when the thread is not recorded or is in a leaf.
 class CompositeScope {
  public:
-  CompositeScope(ThreadState& state, const c10::OperatorHandle& op) : state_(state) {
-    state.frames.push_back({&op, nullptr, wire::Tick(), 0, 0});
-    depth_ = state.frames.size();
-  }
-  ~CompositeScope() {
-    while (state_.frames.size() >= depth_) PopFrame(state_);
-  }
+  // `hot` is its index among the hot operators, or kNotHot.
+  CompositeScope(const c10::OperatorHandle* op, size_t hot);
+  ~CompositeScope();
   CompositeScope(const CompositeScope&) = delete;
   CompositeScope& operator=(const CompositeScope&) = delete;
 
  private:
-  ThreadState& state_;
-  size_t depth_;
+  ThreadState* state_;
+  size_t depth_ = 0;
 };
 
 // Starts to follow composite operators, backward nodes and user ranges.

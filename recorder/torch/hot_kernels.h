@@ -1,5 +1,6 @@
 // Kernels that record an operator without boxing its arguments. `Op` is one of the structures that
-// libtorch generates for each operator (at::_ops::add_Tensor): schema, names and redispatch.
+// libtorch generates for each operator (at::_ops::add_Tensor): schema, names and redispatch. `Hot`
+// is its index in hot_ops.txt. What is the same for all operators is kept out of these templates.
 #pragma once
 
 #include <torch/library.h>
@@ -14,41 +15,20 @@
 
 namespace acltape::torch_plugin {
 
-// A number of its own for each operator that asks, from 0 up.
-inline size_t NextHotIndex() {
-  static size_t next = 0;
-  return next++;
-}
-
-// The operator's handle; set when a kernel for it is registered, never freed.
-template <typename Op>
-struct HotHandle {
-  inline static const c10::OperatorHandle* handle = nullptr;
-  inline static size_t index = 0;  // in ThreadState::hot_rows
-
-  static bool Find() {
-    const auto found = c10::Dispatcher::singleton().findSchema({Op::name, Op::overload_name});
-    if (found && handle == nullptr) {
-      handle = new c10::OperatorHandle(*found);
-      index = NextHotIndex();
-    }
-    return handle != nullptr;
-  }
-};
-
-template <typename Op, typename Schema = typename Op::schema>
+template <typename Op, size_t Hot, typename Schema = typename Op::schema>
 struct HotLeaf;
 
-template <typename Op, typename R, typename... A>
-struct HotLeaf<Op, R(A...)> {
-  static R Call(c10::DispatchKeySet keys, A... arguments) {
+template <typename Op, size_t Hot, typename R, typename... A>
+struct HotLeaf<Op, Hot, R(A...)> {
+  static_assert(Hot < kMaxHotOps);
+
+  ACLTAPE_HOT static R Call(c10::DispatchKeySet keys, A... arguments) {
     const c10::DispatchKeySet below = BelowKey(keys, kLeafKey);
-    ThreadState* state = CurrentThread();
-    if (__builtin_expect(state == nullptr || state->in_leaf, 0)) {
+    LeafScope leaf;
+    ThreadState* state = leaf.Enter(Hot);
+    if (__builtin_expect(state == nullptr, 0)) {
       return Op::redispatch(below, std::forward<A>(arguments)...);
     }
-    LeafScope leaf(*state, state->HotRow(*HotHandle<Op>::handle, HotHandle<Op>::index));
-    state->position = 0;
     ((Encode(*state, arguments), ++state->position), ...);
     leaf.Begin();
     if constexpr (std::is_void_v<R>) {
@@ -58,37 +38,34 @@ struct HotLeaf<Op, R(A...)> {
     } else {
       R result = Op::redispatch(below, std::forward<A>(arguments)...);
       leaf.Returned();
-      EncodeReturn(*state, leaf.info(), result);
+      EncodeReturn<R>(*state, result);
       leaf.End();
       return result;
     }
   }
 
   static void Register(torch::Library& library, const char* name) {
-    if (!HotHandle<Op>::Find()) return;
+    if (!FindHotOp(Hot, Op::name, Op::overload_name)) return;
     // A composite is never a leaf, whatever the table says; its leaves come by in turn.
-    if (DescribeOp(*HotHandle<Op>::handle)->composite) return;
+    if (DescribeOp(*HotHandle(Hot))->composite) return;
     library.impl(name, TORCH_FN(Call));
   }
 };
 
-template <typename Op, typename Schema = typename Op::schema>
+template <typename Op, size_t Hot, typename Schema = typename Op::schema>
 struct HotComposite;
 
-template <typename Op, typename R, typename... A>
-struct HotComposite<Op, R(A...)> {
-  static R Call(c10::DispatchKeySet keys, A... arguments) {
-    const c10::DispatchKeySet below = BelowKey(keys, kCompositeKey);
-    ThreadState* state = CurrentThread();
-    if (state == nullptr || state->in_leaf) {
-      return Op::redispatch(below, std::forward<A>(arguments)...);
-    }
-    CompositeScope scope(*state, *HotHandle<Op>::handle);
-    return Op::redispatch(below, std::forward<A>(arguments)...);
+template <typename Op, size_t Hot, typename R, typename... A>
+struct HotComposite<Op, Hot, R(A...)> {
+  static_assert(Hot < kMaxHotOps);
+
+  ACLTAPE_HOT static R Call(c10::DispatchKeySet keys, A... arguments) {
+    CompositeScope scope(nullptr, Hot);
+    return Op::redispatch(BelowKey(keys, kCompositeKey), std::forward<A>(arguments)...);
   }
 
   static void Register(torch::Library& library, const char* name) {
-    if (HotHandle<Op>::Find()) library.impl(name, TORCH_FN(Call));
+    if (FindHotOp(Hot, Op::name, Op::overload_name)) library.impl(name, TORCH_FN(Call));
   }
 };
 

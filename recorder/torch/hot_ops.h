@@ -20,6 +20,11 @@ struct HotOps {
 // All of them, by name with overload and without namespace; all are in "aten".
 const HotOps& AllHotOps();
 
+// The handle of the hot operator of this index. It is found when a kernel for it is registered and
+// lives for ever; nullptr when this libtorch does not have the operator.
+const c10::OperatorHandle* HotHandle(size_t hot);
+bool FindHotOp(size_t hot, const char* name, const char* overload);
+
 // Registers the leaves. Composites are registered by RegisterFrames.
 void RegisterHotLeaves();
 

@@ -31,10 +31,11 @@ void ReportThreadCount(ThreadState& state) {
   state.tape->WriteMeta("torch_threads", std::to_string(threads).c_str());
 }
 
-void RecordLeaf(ThreadState& state, const ThreadState::OpRow& row, const c10::OperatorHandle& op,
+void RecordLeaf(ThreadState& state, const ThreadState::OpRow row, const c10::OperatorHandle& op,
                 c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  LeafScope leaf(state, row);
-  const OpInfo& info = leaf.info();
+  LeafScope leaf;
+  leaf.Enter(state, row);
+  const OpInfo& info = *row.info;
   const size_t count = info.arguments.size();
   const size_t first = stack->size() - count;
   for (size_t i = 0; i < count; ++i) {
@@ -55,53 +56,69 @@ void RecordLeaf(ThreadState& state, const ThreadState::OpRow& row, const c10::Op
 
 }  // namespace
 
-LeafScope::LeafScope(ThreadState& state, const ThreadState::OpRow& row)
-    : state_(state), row_(row), values_(state, *row.info) {
+__attribute__((always_inline)) inline void LeafScope::Open(ThreadState& state) {
+  state_ = &state;
   state.in_leaf = true;
-  state.signature.Clear();
-  state.slots.clear();
-  state.tensors.clear();
+  state.position = 0;
   state.true_arguments = 0;
+  state.signature.Clear();
+  state.slots.Clear();
+  excluded_ = state.keys->excluded();
+  state.keys->set_excluded(excluded_ | c10::DispatchKeySet({kLeafKey, kCompositeKey}));
 }
 
-LeafScope::~LeafScope() {
-  state_.in_leaf = false;
-  if (!open_) return;
-  end_ = wire::Tick();
-  Write(1);
+ACLTAPE_HOT ThreadState* LeafScope::Enter(size_t hot) {
+  ThreadState* state = CurrentThread();
+  if (__builtin_expect(state == nullptr || state->in_leaf, 0)) return nullptr;
+  op_index_ = state->HotRow(hot);
+  if (__builtin_expect(state->keep_tensors, 0)) {
+    state->tensors.Clear();
+    values_.emplace(*state, *state->Row(*HotHandle(hot)).info);
+  }
+  Open(*state);
+  return state;
 }
 
-void LeafScope::Begin() {
-  if (state_.frames.size() != state_.frames_recorded) RecordEnclosingFrames(state_);
-  agent::Tape* tape = state_.tape;
+void LeafScope::Enter(ThreadState& state, const ThreadState::OpRow& row) {
+  op_index_ = row.index;
+  if (state.keep_tensors) {
+    state.tensors.Clear();
+    values_.emplace(state, *row.info);
+  }
+  Open(state);
+}
+
+ACLTAPE_HOT LeafScope::~LeafScope() {
+  if (state_ == nullptr) return;
+  state_->in_leaf = false;
+  state_->keys->set_excluded(excluded_);
+  if (__builtin_expect(open_, 0)) Fail();
+}
+
+ACLTAPE_HOT void LeafScope::Begin() {
+  ThreadState& state = *state_;
+  if (state.frames.size() != state.frames_recorded) RecordEnclosingFrames(state);
+  agent::Tape* tape = state.tape;
   call_id_ = tape->NextCallId();
   parent_id_ = tape->open_call;
   tape->open_call = call_id_;
   open_ = true;
-  if ((call_id_ & 255) == 1 || state_.reported_threads == 0) ReportThreadCount(state_);
-  if (state_.keep_tensors) {
-    argument_slots_ = state_.slots.size();
-    values_.BeforeCall(call_id_);
-    state_.tensors.clear();
+  if (__builtin_expect((call_id_ & 255) == 1 || state.reported_threads == 0, 0)) {
+    ReportThreadCount(state);
   }
+  if (values_) values_->BeforeCall(call_id_);
   begin_ = wire::Tick();
 }
 
-void LeafScope::Returned() { end_ = wire::Tick(); }
-
-void LeafScope::End() {
-  if (state_.keep_tensors) values_.AfterCall(argument_slots_);
-  Write(0);
-}
-
 // Writes the record of a finished leaf from the thread's signature bytes and slots.
-void LeafScope::Write(int32_t status) {
+__attribute__((always_inline)) inline void LeafScope::Write(int32_t status) {
   open_ = false;
-  agent::Tape* tape = state_.tape;
+  ThreadState& state = *state_;
+  agent::Tape* tape = state.tape;
   tape->open_call = parent_id_;
-  const size_t slot_bytes = 8 * state_.slots.size();
-  const size_t bytes = sizeof(wire::CallRecord) + slot_bytes + state_.signature.size();
-  const uint32_t total = wire::RoundUp8(bytes);
+  const size_t slots = state.slots.size();
+  const size_t signature_bytes = state.signature.size();
+  const uint32_t total = wire::RoundUp8(sizeof(wire::CallRecord) + 8 * slots + signature_bytes);
   auto* record = reinterpret_cast<wire::CallRecord*>(tape->Begin(total));
   if (record == nullptr) return;
   record->header = {wire::RecordKind::kCall, 0, total};
@@ -109,19 +126,29 @@ void LeafScope::Write(int32_t status) {
   record->parent_id = parent_id_;
   record->begin_tick = begin_;
   record->end_tick = end_;
-  record->op_index = row_.index;
-  record->signature_bytes = static_cast<uint32_t>(state_.signature.size());
-  record->slot_count = static_cast<uint16_t>(state_.slots.size());
-  record->phase = state_.phase();
+  record->op_index = op_index_;
+  record->signature_bytes = static_cast<uint32_t>(signature_bytes);
+  record->slot_count = static_cast<uint16_t>(slots);
+  record->phase = state.phase();
   record->reserved0 = 0;
   record->status = status;
   auto* out = reinterpret_cast<std::byte*>(record + 1);
-  std::memcpy(out, state_.slots.data(), slot_bytes);
-  std::memcpy(out + slot_bytes, state_.signature.data(), state_.signature.size());
+  std::memcpy(out, state.slots.begin(), 8 * slots);
+  std::memcpy(out + 8 * slots, state.signature.begin(), signature_bytes);
   tape->End(total);
   tape->last_tick = end_;
   auto& completed = tape->ring.slot()->completed_calls;
   completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+ACLTAPE_HOT void LeafScope::End() {
+  if (values_) values_->AfterCall();
+  Write(0);
+}
+
+__attribute__((cold)) void LeafScope::Fail() {
+  end_ = wire::Tick();
+  Write(1);
 }
 
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
@@ -137,12 +164,6 @@ void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     // leaves come by here in turn.
   }
   op.redispatchBoxed(BelowKey(keys, kLeafKey), stack);
-}
-
-void RegisterHotLeaves() {
-  // Never destroyed, like the fallback's: operators run until the very end of the process.
-  auto* library = new torch::Library(torch::Library::IMPL, "aten", kLeafKey, __FILE__, __LINE__);
-  for (const auto& [name, add] : AllHotOps().leaves) add(*library, name.c_str());
 }
 
 void EnterThread() {

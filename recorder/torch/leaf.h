@@ -15,35 +15,39 @@ inline c10::DispatchKeySet BelowKey(c10::DispatchKeySet keys, c10::DispatchKey k
   return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key);
 }
 
-// One leaf while it runs. In this order: construct, encode the arguments into the state, Begin, run
-// the kernel, Returned, encode the returns, End. Destroyed between Begin and End, the kernel threw:
-// the leaf is recorded as failed. While it lives, operators of this thread are part of the leaf and
-// do not come by.
+// One leaf while it runs. In this order: Enter, encode the arguments into the state, Begin, run the
+// kernel, Returned, encode the returns, End. Destroyed between Begin and End, the kernel threw: the
+// leaf is recorded as failed. From Enter on, operators of this thread are part of the leaf and do
+// not come by.
 class LeafScope {
  public:
-  LeafScope(ThreadState& state, const ThreadState::OpRow& row);
+  LeafScope() = default;
   ~LeafScope();
   LeafScope(const LeafScope&) = delete;
   LeafScope& operator=(const LeafScope&) = delete;
 
-  const OpInfo& info() const { return *row_.info; }
+  // nullptr: the thread is not recorded, or is in a leaf already; there is nothing to do but to run
+  // the kernel. The first is for a hot operator, by its index.
+  ThreadState* Enter(size_t hot);
+  void Enter(ThreadState& state, const ThreadState::OpRow& row);
   void Begin();
-  void Returned();
+  void Returned() { end_ = wire::Tick(); }
   void End();
 
  private:
+  void Open(ThreadState& state);
   void Write(int32_t status);
+  void Fail();
 
-  ThreadState& state_;
-  const ThreadState::OpRow row_;
+  ThreadState* state_ = nullptr;
   bool open_ = false;
+  uint32_t op_index_ = 0;
   uint64_t call_id_ = 0;
   uint64_t parent_id_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
-  size_t argument_slots_ = 0;
-  LeafValues values_;
-  c10::impl::ExcludeDispatchKeyGuard guard_{c10::DispatchKeySet({kLeafKey, kCompositeKey})};
+  c10::DispatchKeySet excluded_;      // before the leaf
+  c10::optional<LeafValues> values_;  // when the payload policy wants to see tensors
 };
 
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,

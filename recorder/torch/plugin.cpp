@@ -17,8 +17,7 @@ namespace acltape::torch_plugin {
 
 namespace {
 
-// The pointer is what the hot path reads: static TLS without a constructor. The owner frees it.
-__attribute__((tls_model("initial-exec"))) thread_local ThreadState* t_state = nullptr;
+// Frees the thread's state at its end.
 struct Owner {
   std::unique_ptr<ThreadState> state;
   ~Owner() {
@@ -37,21 +36,30 @@ struct Owner {
 };
 thread_local Owner t_owner;
 
-ThreadState* MakeThreadState() {
+}  // namespace
+
+__thread ThreadState* t_state = nullptr;
+
+ThreadState* FirstUse() {
   agent::Tape* tape = agent::CurrentTape();
   if (tape == nullptr) return nullptr;
   t_owner.state = std::make_unique<ThreadState>(tape);
   t_state = t_owner.state.get();
-  t_state->begin_ns = wire::MonotonicNs();
   return t_state;
 }
 
-}  // namespace
+ThreadState::ThreadState(agent::Tape* tape)
+    : tape(tape),
+      keys(&c10::impl::raw_local_dispatch_key_set),
+      keep_tensors(tape->arena->payload != wire::PayloadPolicy::kNone),
+      follow_nodes(tape->arena->record_composites != 0),
+      op_rows(1024),
+      begin_ns(wire::MonotonicNs()) {}
 
-ThreadState* CurrentThread() {
-  ThreadState* state = t_state;
-  if (__builtin_expect(state != nullptr && agent::CurrentTape() == state->tape, 1)) return state;
-  return MakeThreadState();
+wire::Phase ThreadState::LookUpPhase() {
+  if (optimizer_depth > 0) return wire::Phase::kOptimizer;
+  maybe_backward = EngineIsRunning();
+  return maybe_backward ? wire::Phase::kBackward : wire::Phase::kForward;
 }
 
 const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, const void* key) {
@@ -74,6 +82,12 @@ const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, c
                          row.info->schema.c_str()};
   tape->WriteWithTexts(record, texts, 3);
   return row;
+}
+
+uint32_t ThreadState::AnnounceHot(size_t hot) {
+  const uint32_t index = Row(*HotHandle(hot)).index;
+  hot_rows[hot] = index + 1;
+  return index;
 }
 
 uint32_t ThreadState::AnnounceNode(const char* name) {

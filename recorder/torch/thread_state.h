@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstdint>
 #include <string>
@@ -10,8 +11,13 @@
 
 #include "recorder/agent/tape.h"
 #include "recorder/torch/op_info.h"
+#include "recorder/torch/scratch.h"
 
 namespace acltape::torch_plugin {
+
+// Hot operators (hot_ops.h) have an index below kMaxHotOps.
+constexpr size_t kMaxHotOps = 256;
+constexpr uint32_t kNotHot = ~uint32_t{0};
 
 // A composite operator or a backward node that is active on this thread. It becomes a recorded call
 // only when a leaf runs inside it.
@@ -21,32 +27,7 @@ struct Frame {
   uint64_t begin_tick;
   uint64_t call_id;     // 0: not recorded so far
   uint64_t outer_call;  // the tape's open call before this frame, valid once recorded
-};
-
-// True while the autograd engine runs a backward pass on this thread.
-bool InBackwardPass();
-
-// Bytes of the signature that is being written; keeps its memory between calls.
-class SignatureBuffer {
- public:
-  SignatureBuffer() : bytes_(4096), cursor_(bytes_.data()) {}
-  void Clear() { cursor_ = bytes_.data(); }
-  // Room for `bytes` more bytes at the end.
-  std::byte* Room(size_t bytes) {
-    const size_t used = size();
-    if (__builtin_expect(used + bytes > bytes_.size(), 0)) {
-      bytes_.resize(2 * (used + bytes));
-      cursor_ = bytes_.data() + used;
-    }
-    return cursor_;
-  }
-  void Advance(std::byte* end) { cursor_ = end; }
-  const std::byte* data() const { return bytes_.data(); }
-  size_t size() const { return static_cast<size_t>(cursor_ - bytes_.data()); }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::byte* cursor_;
+  uint32_t hot;         // index of a composite among the hot operators, or kNotHot
 };
 
 // A tensor among the arguments or returns of a leaf. Positions count the arguments, then the
@@ -56,11 +37,12 @@ struct TensorAt {
   int position;
 };
 
+// The code that runs for every leaf is laid out in one piece: between two leaves a model's own code
+// fills the instruction cache, so each line that the recorder touches is one that has to come back.
+#define ACLTAPE_HOT __attribute__((hot))
+
 struct ThreadState {
-  explicit ThreadState(agent::Tape* tape)
-      : tape(tape),
-        op_rows(1024),
-        keep_tensors(tape->arena->payload != wire::PayloadPolicy::kNone) {}
+  explicit ThreadState(agent::Tape* tape);
 
   // The ring's index of an operator, announced at its first use in this ring.
   struct OpRow {
@@ -80,47 +62,61 @@ struct ThreadState {
     }
   }
   const OpRow& Announce(const c10::OperatorHandle& op, const void* key);
-  // The same for a hot operator (hot_ops.h), by its index.
-  const OpRow& HotRow(const c10::OperatorHandle& op, size_t index) {
-    if (__builtin_expect(index >= hot_rows.size(), 0)) hot_rows.resize(index + 1);
-    OpRow& row = hot_rows[index];
-    if (__builtin_expect(row.key == nullptr, 0)) row = Row(op);
-    return row;
+  // The same for a hot operator, by its index.
+  uint32_t HotRow(size_t hot) {
+    const uint32_t row = hot_rows[hot];
+    return __builtin_expect(row != 0, 1) ? row - 1 : AnnounceHot(hot);
   }
+  uint32_t AnnounceHot(size_t hot);
   // Announces a backward node, which only a record function names; returns its index.
   uint32_t AnnounceNode(const char* name);
 
-  agent::Tape* tape;
+  wire::Phase phase() {
+    if (__builtin_expect(optimizer_depth == 0 && follow_nodes && !maybe_backward, 1)) {
+      return wire::Phase::kForward;
+    }
+    return LookUpPhase();
+  }
+  wire::Phase LookUpPhase();
+
+  // What every leaf touches comes first.
+  agent::Tape* const tape;
+  c10::impl::PODLocalDispatchKeySet* const keys;  // the thread's own
+  bool in_leaf = false;
+  const bool keep_tensors;      // the payload policy wants to see them
+  const bool follow_nodes;      // backward nodes come by
+  bool maybe_backward = false;  // a backward node came by and the engine was not seen idle since
+  int optimizer_depth = 0;
+  int reported_threads = 0;     // last intra-op thread count that was sent
+  int position = 0;             // of the argument or return whose turn it is
+  uint64_t true_arguments = 0;  // bit i: argument i is the bool true
+  std::vector<Frame> frames;
+  size_t frames_recorded = 0;   // the outermost this many frames are recorded calls
+  Scratch<uint64_t, 16> slots;  // of the leaf that is being encoded
+  Scratch<std::byte, 512> signature;
+  Scratch<TensorAt, 16> tensors;       // defined ones; valid while the argument or return is
+  uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far
+
   std::vector<OpRow> op_rows;  // open addressing, a power of two
-  std::vector<OpRow> hot_rows;
   uint32_t op_count = 0;
   std::unordered_map<std::string, uint32_t> nodes;
-  std::vector<Frame> frames;
-  size_t frames_recorded = 0;  // the outermost this many frames are recorded calls
-  int optimizer_depth = 0;
   std::vector<bool> scope_is_optimizer;
-  bool in_leaf = false;
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed
   uint64_t begin_ns = 0;
   uint64_t sampled_reads = 0;  // reads of inputs that were checked by sample alone
-  int reported_threads = 0;    // last intra-op thread count that was sent
-
-  // Of the leaf that is being encoded.
-  SignatureBuffer signature;
-  std::vector<uint64_t> slots;
-  int position = 0;               // of the argument or return whose turn it is
-  const bool keep_tensors;        // the payload policy wants to see them
-  std::vector<TensorAt> tensors;  // defined ones; valid while the argument or return is
-  uint64_t true_arguments = 0;    // bit i: argument i is the bool true
-
-  wire::Phase phase() const {
-    if (optimizer_depth > 0) return wire::Phase::kOptimizer;
-    return InBackwardPass() ? wire::Phase::kBackward : wire::Phase::kForward;
-  }
 };
 
+// The thread's state once it has one; CurrentThread looks after it.
+extern __thread ThreadState* t_state __attribute__((tls_model("initial-exec")));
+// Makes the thread's state, or tells that it has none.
+ThreadState* FirstUse();
+
 // This thread's state, or nullptr when it is not recorded.
-ThreadState* CurrentThread();
+inline ThreadState* CurrentThread() {
+  ThreadState* state = t_state;
+  if (__builtin_expect(state != nullptr && agent::t_tape == state->tape, 1)) return state;
+  return FirstUse();
+}
 
 // Makes every frame around a leaf a recorded call.
 void RecordEnclosingFrames(ThreadState& state);

@@ -128,6 +128,7 @@ BufferHeader* HeaderOfTensor(const at::Tensor& tensor) {
 
 void LeafValues::BeforeCall(uint64_t call_id) {
   call_id_ = call_id;
+  argument_slots_ = state_.slots.size();
   const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
                            !info_.view && !info_.allocation;
   for (const auto& [tensor, position] : state_.tensors) {
@@ -138,6 +139,7 @@ void LeafValues::BeforeCall(uint64_t call_id) {
     if (written) written_.emplace_back(*tensor, position);
     if (keep_inputs) KeepInput(*tensor, argument);
   }
+  state_.tensors.Clear();
 }
 
 void LeafValues::KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument) {
@@ -243,7 +245,7 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
                [&](std::byte* out) { EncodeTensor(tensor, 0, out); });
 }
 
-void LeafValues::AfterCall(size_t argument_slots) {
+void LeafValues::AfterCall() {
   const bool all = state_.tape->arena->payload == wire::PayloadPolicy::kAll;
   const auto produced = [&](const at::Tensor& tensor, int position) {
     BufferHeader* header = HeaderOfTensor(tensor);
@@ -263,8 +265,8 @@ void LeafValues::AfterCall(size_t argument_slots) {
     BufferHeader* header = HeaderOfTensor(*tensor);
     if (header == nullptr) continue;
     // A return that shares an argument's buffer is a view, whatever the schema says.
-    const auto begin = state_.slots.begin();
-    const auto end = begin + static_cast<std::ptrdiff_t>(argument_slots);
+    const uint64_t* begin = state_.slots.begin();
+    const uint64_t* end = begin + argument_slots_;
     if (std::find(begin, end, header->buffer_id) == end) produced(*tensor, position);
   }
 }

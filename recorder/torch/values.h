@@ -16,8 +16,8 @@ class LeafValues {
   // buffers that changed between recorded calls. The state's tensors are those of the arguments.
   void BeforeCall(uint64_t call_id);
   // Policies digest and all: keeps the outputs. Outputs of random operators are kept by inputs too.
-  // The state's tensors are those of the returns; the first `argument_slots` slots the arguments'.
-  void AfterCall(size_t argument_slots);
+  // The state's tensors are those of the returns.
+  void AfterCall();
 
  private:
   void KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument);
@@ -28,6 +28,7 @@ class LeafValues {
   ThreadState& state_;
   const OpInfo& info_;
   uint64_t call_id_ = 0;
+  size_t argument_slots_ = 0;  // the state's first slots, those of the arguments
   std::vector<std::pair<at::Tensor, int>> written_;  // arguments that the call writes
 };
 
