@@ -136,6 +136,10 @@ class RecordCommand final : public Command {
     app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
     app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
+    app.add_option(
+           "--backlog", backlog_,
+           "Records that may wait in memory while the program uses every processor: 64M, 1G")
+        ->capture_default_str();
     app.add_option("--threads", options_.slots, "Threads recorded at the same time")
         ->check(AtLeast(1))
         ->capture_default_str();
@@ -166,6 +170,7 @@ class RecordCommand final : public Command {
     options_.levels = ParseLevels(levels_);
     options_.composites = !leaves_only_;
     options_.ring_bytes = ParseBytes(ring_size_);
+    options_.backlog_bytes = ParseBytes(backlog_);
     options_.agent_library = AgentLibrary();
     options_.torch_plugin = TorchPlugin();
     for (const std::string* library : {&options_.agent_library, &options_.torch_plugin}) {
@@ -221,6 +226,7 @@ class RecordCommand final : public Command {
   collector::RecordOptions options_;
   std::string levels_ = "aten";
   std::string ring_size_ = "4M";
+  std::string backlog_ = "256M";
   bool leaves_only_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;

@@ -16,8 +16,10 @@
 #include <thread>
 
 #include "recorder/collector/arena_owner.h"
+#include "recorder/collector/backlog.h"
 #include "recorder/collector/child_process.h"
 #include "recorder/collector/slot_drain.h"
+#include "recorder/collector/spare_time.h"
 #include "recorder/collector/trace_builder.h"
 #include "recorder/wire/clock.h"
 #include "storage/json_text.h"
@@ -181,7 +183,8 @@ class Recording {
         writer_(writer),
         child_(child),
         trace_(writer, arena, options.steps_from),
-        drain_(arena, trace_),
+        backlog_(trace_),
+        drain_(arena, trace_, backlog_),
         begin_(Now()) {}
 
   RecordSummary Run();
@@ -191,6 +194,14 @@ class Recording {
   void DrainRest();
   void Tick(int64_t now);
   size_t Round();
+  void Write(int64_t until_ns);
+  void WriteAndTick() {
+    const int64_t now = Now();
+    Tick(now);
+    Write(now + 10 * kMillisecond);
+  }
+  // Then rings are left alone, and a program that fills them waits.
+  bool BacklogIsFull() const { return backlog_.bytes() > options_.backlog_bytes; }
   void Fail(const Error& error);
   void Close(RecordSummary& summary);
 
@@ -199,6 +210,7 @@ class Recording {
   storage::Writer& writer_;
   ChildProcess& child_;
   TraceBuilder trace_;
+  Backlog backlog_;
   SlotDrain drain_;
   int64_t begin_;
   int64_t last_tick_ = 0;
@@ -224,10 +236,20 @@ size_t Recording::Round() {
     return drain_.Round();
   } catch (const Error& error) {
     Fail(error);
-  } catch (const std::exception& error) {
+  } catch (const std::exception& error) {  // no memory for the backlog
     Fail(Error(ErrorKind::kDevice, fmt::format("recording stopped: {}", error.what())));
   }
   return 0;
+}
+
+void Recording::Write(int64_t until_ns) {
+  try {
+    backlog_.Write(until_ns);
+  } catch (const Error& error) {
+    Fail(error);
+  } catch (const std::exception& error) {
+    Fail(Error(ErrorKind::kDevice, fmt::format("recording stopped: {}", error.what())));
+  }
 }
 
 void Recording::Tick(int64_t now) {
@@ -255,14 +277,22 @@ void Recording::Tick(int64_t now) {
 void Recording::DrainUntilEnd() {
   // With little to do the collector sleeps, so that a busy machine is the program's: a ring holds
   // tens of milliseconds of the fastest producer.
-  constexpr size_t kMuch = 256 << 10;
+  constexpr size_t kMuch = 128 << 10;
+  constexpr int64_t kSlice = 2 * kMillisecond;  // of writing, before the rings are looked at again
+  SpareTime spare(Now());
   int64_t pause = 200000;
   for (;;) {
-    const size_t drained = Round();
+    const bool full = BacklogIsFull();
+    const size_t drained = full ? 0 : Round();
     if (child_.HasEnded()) return;
-    Tick(Now());
-    if (drained >= kMuch) continue;
-    pause = drained > 0 ? 500000 : std::min<int64_t>(pause * 2, 2 * kMillisecond);
+    const int64_t now = Now();
+    Tick(now);
+    const int64_t left = full ? kSlice : std::min(kSlice, spare.Left(now));
+    if (left > 0 && !backlog_.empty()) {
+      Write(now + left);
+      if (!backlog_.empty()) continue;
+    }
+    pause = drained >= kMuch ? 500000 : std::min<int64_t>(pause * 2, 2 * kMillisecond);
     Sleep(pause);
   }
 }
@@ -271,25 +301,31 @@ void Recording::DrainUntilEnd() {
 void Recording::DrainRest() {
   const int64_t deadline = Now() + options_.outlive_ms * kMillisecond;
   for (;;) {
+    while (BacklogIsFull()) WriteAndTick();
     // What is gone before the round is drained to its end by the round.
     drain_.CheckLiving();
     const size_t drained = Round();
-    if (drain_.LivingSlots() == 0) return;
+    if (drain_.LivingSlots() == 0) break;
     const int64_t now = Now();
-    if (now >= deadline) break;
-    Tick(now);
-    if (drained == 0) Sleep(kMillisecond);
+    if (now >= deadline) {
+      outlived_ = true;
+      break;
+    }
+    WriteAndTick();
+    if (drained == 0 && backlog_.empty()) Sleep(kMillisecond);
   }
-  outlived_ = true;
-  arena_.header().stop.store(1);
-  const int64_t end = Now() + 200 * kMillisecond;
-  while (Round() > 0 && Now() < end) {
+  if (outlived_) {
+    arena_.header().stop.store(1);
+    const int64_t end = Now() + 200 * kMillisecond;
+    while (Round() > 0 && Now() < end) {
+    }
   }
+  drain_.FinishAll();
+  while (!backlog_.empty()) WriteAndTick();
 }
 
 void Recording::Close(RecordSummary& summary) {
   const wire::ArenaHeader& header = arena_.header();
-  drain_.FinishAll();
   if (outlived_) {
     trace_.Note(Severity::kDataLoss, "process_outlived", "processes",
                 "a process that the program started was still running when recording ended",

@@ -34,12 +34,14 @@ struct RecordOptions {
   // name begins so. Empty: no steps.
   std::string steps_from;
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
-  uint32_t slots = 64;                       // threads recorded at the same time
-  bool composites = true;                    // enclosing calls, ranges and phases
-  bool modules = false;                      // ranges of torch.nn modules
-  std::string agent_library;                 // preloaded; empty: none
-  std::string torch_plugin;                  // loaded by the agent once libtorch is there
-  std::vector<std::string> environment;      // "NAME=value", added to the program's
+  // What may wait in memory to be written while the program uses every processor.
+  uint64_t backlog_bytes = uint64_t{256} << 20;
+  uint32_t slots = 64;                   // threads recorded at the same time
+  bool composites = true;                // enclosing calls, ranges and phases
+  bool modules = false;                  // ranges of torch.nn modules
+  std::string agent_library;             // preloaded; empty: none
+  std::string torch_plugin;              // loaded by the agent once libtorch is there
+  std::vector<std::string> environment;  // "NAME=value", added to the program's
   // How long processes that outlive the program are waited for before recording ends.
   int64_t outlive_ms = 2000;
   std::function<void(const Progress&)> progress;  // called about ten times a second

@@ -1,6 +1,5 @@
 #include "recorder/collector/slot_drain.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include "storage/process_identity.h"
@@ -8,7 +7,6 @@
 namespace acltape::collector {
 namespace {
 
-using storage::Severity;
 using wire::SlotState;
 
 bool ThreadRuns(uint32_t pid, uint32_t tid) {
@@ -19,8 +17,8 @@ bool ThreadRuns(uint32_t pid, uint32_t tid) {
 
 }  // namespace
 
-SlotDrain::SlotDrain(ArenaOwner& arena, TraceBuilder& trace)
-    : arena_(arena), trace_(trace), slots_(arena.header().slot_count) {}
+SlotDrain::SlotDrain(ArenaOwner& arena, TraceBuilder& trace, Backlog& backlog)
+    : arena_(arena), trace_(trace), backlog_(backlog), slots_(arena.header().slot_count) {}
 
 SlotDrain::~SlotDrain() {
   for (Adopted& adopted : slots_) wire::UnmapRing(adopted.ring, arena_.header());
@@ -47,53 +45,36 @@ void SlotDrain::Adopt(uint32_t index) {
       other.gone = true;
     }
   }
-  if (!discarding_) adopted.log = std::make_unique<RingLog>(trace_, adopted.pid, adopted.tid);
+  if (!discarding_) adopted.log = std::make_shared<RingLog>(trace_, adopted.pid, adopted.tid);
 }
 
 size_t SlotDrain::Drain(Adopted& adopted) {
-  size_t total = 0;
-  // At most what was there at the start, so that no thread keeps the others waiting.
-  size_t left = adopted.consumer.Peek().bytes;
-  while (left > 0) {
-    const wire::RingConsumer::Range range = adopted.consumer.Peek();
-    // The producer may have been hit by anything: never read beyond the double mapping.
-    if (range.bytes > arena_.header().ring_bytes) {
-      adopted.consumer.Release(range.bytes);
-      if (adopted.log != nullptr) {
-        const std::byte nothing[8] = {};
-        adopted.log->Consume(nothing);  // an impossible record ends the log
-      }
-      return total;
-    }
-    const size_t taken = adopted.log == nullptr || discarding_
-                             ? range.bytes
-                             : adopted.log->Consume({range.begin, range.bytes});
-    adopted.consumer.Release(taken);
-    total += taken;
-    left -= taken < left ? taken : left;
+  wire::RingConsumer::Range range = adopted.consumer.Peek();
+  if (range.bytes == 0) return 0;
+  if (adopted.log != nullptr && !discarding_) {
+    // The producer may have been hit by anything: never read beyond the double mapping. An
+    // impossible record ends the log.
+    const std::byte nothing[8] = {};
+    const bool possible = range.bytes <= arena_.header().ring_bytes;
+    backlog_.Append(adopted.log,
+                    possible ? std::span(range.begin, range.bytes) : std::span(nothing));
   }
-  return total;
+  adopted.consumer.Release(range.bytes);
+  return range.bytes;
+}
+
+void SlotDrain::Discard() {
+  discarding_ = true;
+  backlog_.Clear();
 }
 
 void SlotDrain::Finish(Adopted& adopted) {
   if (adopted.log == nullptr || discarding_) return;
   const wire::Slot& slot = *adopted.slot;
-  adopted.log->Finish(slot.completed_calls.load(std::memory_order_relaxed));
-  const uint64_t dropped = slot.dropped_records.load(std::memory_order_relaxed);
-  if (dropped > 0) {
-    trace_.Note(Severity::kDataLoss, "records_dropped", fmt::format("process {}", adopted.pid),
-                "a thread gave up records: one was larger than the ring, or the collector did not "
-                "answer",
-                "record with larger rings", static_cast<int64_t>(dropped));
-  }
-  const uint64_t stalled = slot.stalled_ns.load(std::memory_order_relaxed);
-  if (stalled > 0) {
-    trace_.Note(Severity::kNotice, "recorder_stall", fmt::format("process {}", adopted.pid),
-                "microseconds that threads waited for room in their rings; times in the trace "
-                "include them",
-                "record fewer values (--payload), with larger rings, or to a faster disk",
-                static_cast<int64_t>(stalled / 1000 + 1));
-  }
+  backlog_.AppendEnd(adopted.log,
+                     {adopted.pid, slot.completed_calls.load(std::memory_order_relaxed),
+                      slot.dropped_records.load(std::memory_order_relaxed),
+                      slot.stalled_ns.load(std::memory_order_relaxed)});
 }
 
 void SlotDrain::Free(uint32_t index) {

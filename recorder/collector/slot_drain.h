@@ -1,5 +1,6 @@
-// Follows the slots of an arena: adopts each that a thread claims, drains its ring into a RingLog,
-// and frees it when the thread or its process is gone (life of a slot: recorder/wire/arena.h).
+// Follows the slots of an arena: adopts each that a thread claims, drains its ring into the
+// backlog, and frees it when the thread or its process is gone (life of a slot:
+// recorder/wire/arena.h).
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "recorder/collector/arena_owner.h"
+#include "recorder/collector/backlog.h"
 #include "recorder/collector/ring_log.h"
 #include "recorder/collector/trace_builder.h"
 #include "recorder/wire/ring.h"
@@ -16,12 +18,12 @@ namespace acltape::collector {
 
 class SlotDrain {
  public:
-  SlotDrain(ArenaOwner& arena, TraceBuilder& trace);
+  SlotDrain(ArenaOwner& arena, TraceBuilder& trace, Backlog& backlog);
   ~SlotDrain();
   SlotDrain(const SlotDrain&) = delete;
   SlotDrain& operator=(const SlotDrain&) = delete;
 
-  // One round over all slots; returns the bytes drained. Throws what the trace's writer throws.
+  // One round over all slots; returns the bytes drained.
   size_t Round();
 
   // Looks which threads and processes of claimed slots still run; the others' slots are drained and
@@ -31,19 +33,19 @@ class SlotDrain {
   // Claimed slots whose thread still runs, as of the last CheckLiving.
   int LivingSlots() const;
 
-  // Finishes every log that is left, claimed or not. Nothing is drained after this.
+  // Ends every log that is left, claimed or not. Nothing is drained after this.
   void FinishAll();
 
   // From now on everything that arrives is thrown away, so that no program ever waits: the trace
   // cannot be written any more. Round goes on emptying rings.
-  void Discard() { discarding_ = true; }
+  void Discard();
 
  private:
   struct Adopted {
     wire::Slot* slot = nullptr;
     std::byte* ring = nullptr;
     wire::RingConsumer consumer;
-    std::unique_ptr<RingLog> log;
+    std::shared_ptr<RingLog> log;  // shared with the backlog
     uint32_t pid = 0;
     uint32_t tid = 0;
     uint64_t start_time = 0;  // of the process
@@ -57,6 +59,7 @@ class SlotDrain {
 
   ArenaOwner& arena_;
   TraceBuilder& trace_;
+  Backlog& backlog_;
   std::vector<Adopted> slots_;  // by index; slot == nullptr: not adopted
   bool discarding_ = false;
 };
