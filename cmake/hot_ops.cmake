@@ -61,7 +61,7 @@ function(acltape_hot_ops table include folder sources)
       set(includes "${includes_${group}}")
       set(body "${body_${group}}")
       string(APPEND declarations "void AddHotOps${group}(HotOps& to);\n")
-      string(APPEND calls "    AddHotOps${group}(*ops);\n")
+      string(APPEND calls "  AddHotOps${group}(ops);\n")
       file(CONFIGURE OUTPUT ${folder}/hot_ops_${group}.cpp @ONLY CONTENT
 "// Generated from hot_ops.txt by cmake/hot_ops.cmake.
 #include \"recorder/torch/hot_kernels.h\"
@@ -84,12 +84,9 @@ void AddHotOps@group@(HotOps& to) {
 namespace acltape::torch_plugin {
 
 @declarations@
-const HotOps& AllHotOps() {
-  static const HotOps* all = [] {
-    auto* ops = new HotOps;
-@calls@    return ops;
-  }();
-  return *all;
+HotOps ListHotOps() {
+  HotOps ops;
+@calls@  return ops;
 }
 
 }  // namespace acltape::torch_plugin

@@ -132,8 +132,8 @@ void RegisterComposites() {
     }
     std::string local = name.name.substr(colons + 2);
     if (!name.overload_name.empty()) local += "." + name.overload_name;
-    const auto hot = AllHotOps().composites.find(local);
-    if (name.name.rfind("aten::", 0) == 0 && hot != AllHotOps().composites.end()) {
+    const auto hot = ChosenHotOps().composites.find(local);
+    if (name.name.rfind("aten::", 0) == 0 && hot != ChosenHotOps().composites.end()) {
       hot->second(*library, local.c_str());
     } else {
       library->impl(local.c_str(), torch::CppFunction::makeFromBoxedFunction<&CompositeKernel>());

@@ -17,8 +17,11 @@ struct HotOps {
   std::unordered_map<std::string, RegisterKernel> composites;
 };
 
-// All of them, by name with overload and without namespace; all are in "aten".
-const HotOps& AllHotOps();
+// All of them, by name with overload and without namespace; all are in "aten". Generated.
+HotOps ListHotOps();
+// Those that are recorded so: all, or none when the variable ACLTAPE_BOXED is set, which tells
+// whether an oddity in a trace is theirs.
+const HotOps& ChosenHotOps();
 
 // The handle of the hot operator of this index. It is found when a kernel for it is registered and
 // lives for ever; nullptr when this libtorch does not have the operator.

@@ -100,6 +100,51 @@ torch.sum(x, dim=[0, 1], keepdim=True, dtype=torch.float64)
         self.assertEqual(total["keepdim"][:2], ("bool", 1))
         self.assertEqual(total["dtype"][0], "dtype")
 
+    def test_hot_operators_are_recorded_as_boxed_ones_are(self):
+        # Each operator is in recorder/torch/hot_ops.txt; together they have every kind of argument
+        # and of return.
+        program = """
+import torch
+torch.manual_seed(0)
+aten = torch.ops.aten
+x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+w = torch.nn.Parameter(torch.ones(3, 3))
+with torch.no_grad():
+    torch.add(x, x, alpha=2), torch.add(x, 1.5), torch.add(x, True), torch.mul(x, 1j)
+    torch.sum(x, dim=[0, -1], keepdim=True, dtype=torch.float64), torch.sum(x)
+    aten.view.default(x, [3, 2]), aten.slice.Tensor(x, 1, None, 2, 1), aten.expand.default(x, [2, 2, 3])
+    aten.cat.default([x, x[:, :0]], 1), aten.stack.default([x, x], -1), aten.unbind.int(x, 1)
+    aten.index.Tensor(x, [None, torch.tensor([0, 2])])
+    aten.clone.default(x, memory_format=torch.contiguous_format)
+    aten.gelu.default(x, approximate="tanh"), aten.clamp.default(x, None, 2), aten.max.dim(x, 1, True)
+    aten.empty.memory_format([2, 0], dtype=torch.int64, device="cpu", pin_memory=False)
+    aten.native_layer_norm.default(x, [3], None, None, 1e-5)
+    aten.native_layer_norm_backward.default(x, x, [3], torch.zeros(2, 1), torch.ones(2, 1), None,
+                                            None, [True, False, False])
+    aten.split.Tensor(x, 1, 0), aten.where.self(x > 1, x, torch.tensor(0.))
+    aten.arange.start_step(0, 10, 3), aten.randn.default([2]), aten._to_copy.default(x, dtype=torch.half)
+    aten.native_batch_norm.default(x, None, None, torch.zeros(3), torch.ones(3), True, 0.1, 1e-5)
+    x.add_(1), x.zero_(), aten.copy_.default(x, torch.ones(3)), x.resolve_conj(), torch.dropout(x, 0.5, True)
+    torch.conj(torch.ones(2, dtype=torch.cfloat)).clone(), torch.tensor(3).item(), x.to_sparse().detach()
+torch.nn.functional.linear(x, w).softmax(-1).sum().backward()
+"""
+        rows = """
+SELECT c.call_id, op.name, op.overload, a.position, a.name, a.direction, a.kind, l.dtype, l.shape, l.strides,
+       l.byte_offset, l.flags, a.slot, a.integer, a.real, a.text, a.list, c.buffers, c.parent_id, c.bits
+FROM call_row c JOIN signature USING (signature_id) JOIN op USING (op_id)
+     LEFT JOIN signature_argument a USING (signature_id) LEFT JOIN layout l USING (layout_id)
+ORDER BY c.call_id, a.position"""
+        typed = list(self.run_recorded(program).execute(rows))
+        os.environ["ACLTAPE_BOXED"] = "1"
+        try:
+            boxed = list(self.run_recorded(program, options=["--force"]).execute(rows))
+        finally:
+            del os.environ["ACLTAPE_BOXED"]
+        self.assertGreater(len(typed), 200)
+        for one, other in zip(typed, boxed):
+            self.assertEqual(one, other)
+        self.assertEqual(len(typed), len(boxed))
+
     def test_views_share_a_buffer_and_a_reused_address_is_another_buffer(self):
         trace = self.run_recorded("""
 import torch

@@ -1,0 +1,65 @@
+// Records that wait in memory: nothing is lost or reordered, whatever the limit, and the collector
+// gives way to a program that uses every processor.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "recorder/collector/spare_time.h"
+#include "recorder/wire/clock.h"
+#include "storage/query.h"
+#include "tests/recorder/record_fixture.h"
+
+namespace acltape::test {
+namespace {
+
+using BacklogTest = RecordTest;
+
+TEST_F(BacklogTest, EveryCallIsWrittenWhateverMayWait) {
+  for (const uint64_t limit : {uint64_t{1}, uint64_t{64} << 10, uint64_t{1} << 30}) {
+    auto options = Options({"loop", "50000"});
+    options.backlog_bytes = limit;
+    options.ring_bytes = 64 << 10;
+    options.overwrite = true;
+    const auto summary = collector::Record(options);
+    EXPECT_EQ(summary.state, "complete") << "limit " << limit;
+    ASSERT_EQ(summary.leaves, 50000) << "limit " << limit;
+    const storage::Reader reader(Path());
+    const auto calls = reader.Calls(true);
+    ASSERT_EQ(calls.size(), 50000u);
+    for (size_t i = 1; i < calls.size(); ++i) {
+      ASSERT_EQ(calls[i].call_id, calls[i - 1].call_id + 1) << "limit " << limit;
+    }
+  }
+}
+
+TEST(SpareTimeTest, FallsToNextToNothingBesideAProgramThatUsesEveryProcessor) {
+  std::vector<pid_t> busy;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (volatile bool forever = true; forever;) {
+      }
+    }
+    ASSERT_GT(child, 0);
+    busy.push_back(child);
+  }
+  collector::SpareTime spare(static_cast<int64_t>(wire::MonotonicNs()));
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    least = std::min(least, spare.Left(static_cast<int64_t>(wire::MonotonicNs())));
+  }
+  for (const pid_t child : busy) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  EXPECT_LE(least, 20'000'000) << "ns of a tenth of a second";
+  EXPECT_GT(least, 0) << "the trace grows, whatever the load";
+}
+
+}  // namespace
+}  // namespace acltape::test
