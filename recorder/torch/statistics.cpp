@@ -12,13 +12,16 @@ namespace acltape::torch_plugin {
 
 namespace {
 
-// One block's sums in float lanes, so that the loop vectorises; blocks are added in double.
+// One block's sums in float lanes; blocks are added in double.
 constexpr size_t kBlock = 1024;
 constexpr size_t kLanes = 16;
+constexpr size_t kHalf = kLanes / 2;
+typedef float Floats __attribute__((vector_size(kHalf * sizeof(float))));
+typedef int32_t Bits __attribute__((vector_size(kHalf * sizeof(int32_t))));
 
 struct BlockSums {
   float low, high, sum, square;
-  uint32_t special;
+  bool special;  // some element is infinite or no number; the others mean nothing then
 };
 
 #if defined(__x86_64__)
@@ -26,36 +29,35 @@ __attribute__((target_clones("avx2", "default")))
 #endif
 BlockSums
 SumBlock(const float* x, size_t count) {
-  float low[kLanes], high[kLanes], sum[kLanes], square[kLanes];
-  uint32_t special[kLanes];
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    low[lane] = std::numeric_limits<float>::max();
-    high[lane] = std::numeric_limits<float>::lowest();
-    sum[lane] = square[lane] = 0;
-    special[lane] = 0;
+  constexpr int32_t kExponent = 0x7f800000;
+  const Floats zero = {};
+  Floats low[2], high[2], sum[2] = {zero, zero}, square[2] = {zero, zero};
+  Bits special = {};
+  for (int half = 0; half < 2; ++half) {
+    low[half] = zero + std::numeric_limits<float>::max();
+    high[half] = zero + std::numeric_limits<float>::lowest();
   }
   for (size_t i = 0; i < count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      uint32_t bits;
-      std::memcpy(&bits, x + i + lane, 4);
-      const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
-      const float value = finite ? x[i + lane] : 0.0f;
-      const float for_low = finite ? value : std::numeric_limits<float>::max();
-      const float for_high = finite ? value : std::numeric_limits<float>::lowest();
-      low[lane] = for_low < low[lane] ? for_low : low[lane];
-      high[lane] = for_high > high[lane] ? for_high : high[lane];
-      sum[lane] += value;
-      square[lane] += value * value;
-      special[lane] += finite ? 0 : 1;
+    for (int half = 0; half < 2; ++half) {
+      Floats value;
+      Bits bits;
+      std::memcpy(&value, x + i + half * kHalf, sizeof(value));
+      std::memcpy(&bits, &value, sizeof(bits));
+      special |= (bits & kExponent) == kExponent;
+      low[half] = value < low[half] ? value : low[half];
+      high[half] = value > high[half] ? value : high[half];
+      sum[half] += value;
+      square[half] += value * value;
     }
   }
-  BlockSums total{low[0], high[0], 0, 0, 0};
+  BlockSums total{low[0][0], high[0][0], 0, 0, false};
   for (size_t lane = 0; lane < kLanes; ++lane) {
-    total.low = std::min(total.low, low[lane]);
-    total.high = std::max(total.high, high[lane]);
-    total.sum += sum[lane];
-    total.square += square[lane];
-    total.special += special[lane];
+    const size_t half = lane / kHalf, at = lane % kHalf;
+    total.low = std::min(total.low, low[half][at]);
+    total.high = std::max(total.high, high[half][at]);
+    total.sum += sum[half][at];
+    total.square += square[half][at];
+    total.special |= special[at] != 0;
   }
   return total;
 }
@@ -85,7 +87,7 @@ struct Accumulator {
   void AddBlock(const float* x, size_t n) {
     const BlockSums block = SumBlock(x, n);
     // Squares of large finite numbers overflow in float; such blocks are summed one by one.
-    if (block.special != 0 || !std::isfinite(block.square) || !std::isfinite(block.sum)) {
+    if (block.special || !std::isfinite(block.square) || !std::isfinite(block.sum)) {
       for (size_t i = 0; i < n; ++i) AddOne(x[i]);
       return;
     }

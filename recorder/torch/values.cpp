@@ -17,6 +17,7 @@
 #include <unordered_set>
 
 #include "recorder/torch/arguments.h"
+#include "recorder/torch/digest.h"
 #include "recorder/torch/statistics.h"
 
 namespace acltape::torch_plugin {
@@ -29,19 +30,6 @@ constexpr double kVerifyShare = 0.01;  // of the run time, for full checks of la
 constexpr size_t kSampledLines = 16;
 constexpr size_t kLine = 64;
 constexpr size_t kPieceBytes = 1 << 20;
-
-struct Digest {
-  uint64_t low, high;
-  bool operator==(const Digest& other) const { return low == other.low && high == other.high; }
-};
-struct DigestHash {
-  size_t operator()(const Digest& digest) const { return digest.low; }
-};
-
-Digest DigestOf(const void* data, size_t bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
-  return {hash.low64, hash.high64};
-}
 
 uint64_t SampleOf(const void* data, size_t bytes) {
   const char* base = static_cast<const char*>(data);
