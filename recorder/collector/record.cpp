@@ -275,12 +275,12 @@ void Recording::Tick(int64_t now) {
 }
 
 void Recording::DrainUntilEnd() {
-  // With little to do the collector sleeps, so that a busy machine is the program's: a ring holds
-  // tens of milliseconds of the fastest producer.
-  constexpr size_t kMuch = 128 << 10;
+  // Each look at the rings may take a processor from the program: the pause between two grows until
+  // a ring is an eighth full by then. A ring holds tens of milliseconds of the fastest producer.
+  constexpr int64_t kLongestPause = 8 * kMillisecond;
   constexpr int64_t kSlice = 2 * kMillisecond;  // of writing, before the rings are looked at again
   SpareTime spare(Now());
-  int64_t pause = 200000;
+  int64_t pause = kMillisecond / 4;
   for (;;) {
     const bool full = BacklogIsFull();
     const size_t drained = full ? 0 : Round();
@@ -292,7 +292,8 @@ void Recording::DrainUntilEnd() {
       Write(now + left);
       if (!backlog_.empty()) continue;
     }
-    pause = drained >= kMuch ? 500000 : std::min<int64_t>(pause * 2, 2 * kMillisecond);
+    if (drained > options_.ring_bytes / 8) pause = std::max(pause / 2, kMillisecond / 8);
+    if (drained < options_.ring_bytes / 32) pause = std::min(pause * 2, kLongestPause);
     Sleep(pause);
   }
 }
