@@ -19,8 +19,7 @@ void Backlog::AppendEnd(const std::shared_ptr<RingLog>& log, const SlotEnd& end)
   pieces_.push_back({log, {}, true, end});
 }
 
-size_t Backlog::Write(int64_t until_ns) {
-  size_t written = 0;
+void Backlog::Write(int64_t until_ns) {
   while (!pieces_.empty()) {
     const Piece piece = std::move(pieces_.front());
     pieces_.pop_front();
@@ -28,10 +27,8 @@ size_t Backlog::Write(int64_t until_ns) {
     std::span<const std::byte> rest = piece.records;
     while (!rest.empty()) rest = rest.subspan(piece.log->Consume(rest));
     if (piece.last) Finish(*piece.log, piece.end);
-    written += piece.records.size();
     if (static_cast<int64_t>(wire::MonotonicNs()) >= until_ns) break;
   }
-  return written;
 }
 
 void Backlog::Clear() {

@@ -32,9 +32,8 @@ class Backlog {
   void AppendEnd(const std::shared_ptr<RingLog>& log, const SlotEnd& end);
 
   // Writes the oldest until nothing is left or CLOCK_MONOTONIC has passed `until_ns`, always at
-  // least one piece (64 KiB or so). Returns the bytes written. Throws what the trace's writer
-  // throws.
-  size_t Write(int64_t until_ns);
+  // least what was taken at one look at a ring. Throws what the trace's writer throws.
+  void Write(int64_t until_ns);
 
   void Clear();
   size_t bytes() const { return bytes_; }

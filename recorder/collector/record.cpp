@@ -193,6 +193,9 @@ class Recording {
   void DrainUntilEnd();
   void DrainRest();
   void Tick(int64_t now);
+  // Runs `action`; what it throws ends the recording, not the program.
+  template <typename Action>
+  void Guard(const Action& action);
   size_t Round();
   void Write(int64_t until_ns);
   void WriteAndTick() {
@@ -231,25 +234,25 @@ void Recording::Fail(const Error& error) {
                               "make room, or record fewer values (--payload none)"});
 }
 
-size_t Recording::Round() {
+template <typename Action>
+void Recording::Guard(const Action& action) {
   try {
-    return drain_.Round();
-  } catch (const Error& error) {
-    Fail(error);
-  } catch (const std::exception& error) {  // no memory for the backlog
-    Fail(Error(ErrorKind::kDevice, fmt::format("recording stopped: {}", error.what())));
-  }
-  return 0;
-}
-
-void Recording::Write(int64_t until_ns) {
-  try {
-    backlog_.Write(until_ns);
+    action();
   } catch (const Error& error) {
     Fail(error);
   } catch (const std::exception& error) {
     Fail(Error(ErrorKind::kDevice, fmt::format("recording stopped: {}", error.what())));
   }
+}
+
+size_t Recording::Round() {
+  size_t drained = 0;
+  Guard([&] { drained = drain_.Round(); });
+  return drained;
+}
+
+void Recording::Write(int64_t until_ns) {
+  Guard([&] { backlog_.Write(until_ns); });
 }
 
 void Recording::Tick(int64_t now) {
