@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -149,7 +150,7 @@ void Reader::State_::LoadLayouts() {
   if (have_layouts) return;
   have_layouts = true;
   Statement rows(database,
-                 "SELECT layout_id, dtype, byte_offset, shape, strides, flags FROM layout");
+                 "SELECT layout_id, dtype, byte_offset, shape, strides, flags, format FROM layout");
   while (rows.Next()) {
     Layout layout;
     layout.layout_id = rows.Integer(0);
@@ -158,6 +159,8 @@ void Reader::State_::LoadLayouts() {
     layout.shape = ParseIntegers(rows.Text(3));
     layout.strides = ParseIntegers(rows.Text(4));
     layout.flags = static_cast<uint32_t>(rows.Integer(5));
+    const std::string_view format = rows.Text(6);
+    if (format != "strided" && format != "opaque") layout.format = format;
     layouts.emplace(layout.layout_id, std::move(layout));
   }
 }
@@ -177,7 +180,7 @@ void Reader::State_::LoadSignatures() {
     argument.position = static_cast<int>(rows.Integer(1));
     argument.name = rows.Text(2);
     argument.direction = DirectionFromName(rows.Text(3));
-    argument.kind = FromName<ValueKind, 16>(rows.Text(4), ValueKindName, ValueKind::kOther);
+    argument.kind = FromName<ValueKind, 18>(rows.Text(4), ValueKindName, ValueKind::kOther);
     argument.integer = rows.Integer(7);
     argument.real = rows.Real(8);
     argument.text = rows.Text(9);
@@ -198,8 +201,16 @@ void Reader::State_::LoadSignatures() {
         if (argument.text == "-0.0") argument.real = -0.0;
         argument.text.clear();
         break;
+      case ValueKind::kScalar:
+        argument.reals = ParseReals(rows.Text(10));
+        if (rows.IsNull(8)) break;
+        if (argument.text.find("float") != std::string::npos) {
+          argument.real = std::bit_cast<double>(argument.integer);
+        }
+        break;
       case ValueKind::kIntList:
       case ValueKind::kBoolList:
+      case ValueKind::kScalarList:
         argument.integers = ParseIntegers(rows.Text(10));
         break;
       case ValueKind::kRealList:
@@ -309,7 +320,8 @@ std::vector<Call> Reader::Calls(bool leaves_only) const {
   calls.reserve(static_cast<size_t>(CallCount(leaves_only)));
   Statement rows(state_->database,
                  fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
-                             "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status "
+                             "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
+                             "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
                              "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
                              "{} ORDER BY c.call_id",
                              leaves_only ? "WHERE c.bits & 4" : ""));
@@ -326,6 +338,10 @@ std::vector<Call> Reader::Calls(bool leaves_only) const {
     call.end_ns = call.begin_ns + rows.Integer(7);
     call.buffers = ParseIntegers(rows.Text(8));
     call.status = static_cast<int32_t>(rows.Integer(9));
+    call.stream_id = rows.Integer(10);
+    call.model_id = rows.Integer(11);
+    call.prepare_ns = rows.Integer(12);
+    call.launch_ns = rows.Integer(13);
     const auto op = state_->signature_ops.find(call.signature_id);
     if (op == state_->signature_ops.end()) {
       Refuse(fmt::format("'{}' is damaged: call {} has no signature", path(), call.call_id));
@@ -352,6 +368,59 @@ std::vector<Argument> Reader::Arguments(const Call& call) const {
     }
   }
   return arguments;
+}
+
+std::vector<Handle> Reader::Streams() const {
+  std::vector<Handle> streams;
+  Statement rows(state_->database,
+                 "SELECT stream_id, process_id, handle, device, flags, create_call, destroy_call "
+                 "FROM stream ORDER BY stream_id");
+  while (rows.Next()) {
+    Handle& stream = streams.emplace_back();
+    stream.id = rows.Integer(0);
+    stream.process_id = rows.Integer(1);
+    stream.handle = rows.Integer(2);
+    stream.device = rows.Integer(3);
+    stream.flags = rows.Integer(4);
+    stream.create_call = rows.Integer(5);
+    stream.destroy_call = rows.Integer(6);
+  }
+  return streams;
+}
+
+std::vector<Handle> Reader::Events() const {
+  std::vector<Handle> events;
+  Statement rows(state_->database,
+                 "SELECT event_id, process_id, handle, flags, create_call, destroy_call FROM event "
+                 "ORDER BY event_id");
+  while (rows.Next()) {
+    Handle& event = events.emplace_back();
+    event.id = rows.Integer(0);
+    event.process_id = rows.Integer(1);
+    event.handle = rows.Integer(2);
+    event.flags = rows.Integer(3);
+    event.create_call = rows.Integer(4);
+    event.destroy_call = rows.Integer(5);
+  }
+  return events;
+}
+
+std::vector<Handle> Reader::Models() const {
+  std::vector<Handle> models;
+  Statement rows(state_->database,
+                 "SELECT model_id, process_id, handle, mode, begin_call, end_call, destroy_call "
+                 "FROM model ORDER BY model_id");
+  while (rows.Next()) {
+    Handle& model = models.emplace_back();
+    model.id = rows.Integer(0);
+    model.process_id = rows.Integer(1);
+    model.handle = rows.Integer(2);
+    model.mode = rows.Text(3);
+    model.create_call = rows.Integer(4);
+    model.end_call = rows.Integer(5);
+    model.destroy_call = rows.Integer(6);
+  }
+  return models;
 }
 
 std::vector<Step> Reader::Steps() const {

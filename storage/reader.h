@@ -53,6 +53,11 @@ class Reader {
   // The arguments of a call, tensors filled with the call's buffers.
   std::vector<Argument> Arguments(const Call& call) const;
 
+  // In order of ids.
+  std::vector<Handle> Streams() const;
+  std::vector<Handle> Events() const;
+  std::vector<Handle> Models() const;
+
   std::vector<Step> Steps() const;
   std::vector<Snapshot> Snapshots() const;  // in order of call_id, moment, position
   bool HasPayload(const std::string& digest) const;

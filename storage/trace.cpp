@@ -30,13 +30,16 @@ constexpr ElementType kElementTypes[] = {
     {DType::kQuint8, "quint8", 1},
     {DType::kQint32, "qint32", 4},
     {DType::kBfloat16, "bfloat16", 2},
+    {DType::kUint16, "uint16", 2},
+    {DType::kUint32, "uint32", 4},
+    {DType::kUint64, "uint64", 8},
     {DType::kUndefined, "undefined", 0},
 };
 
-constexpr std::array<std::string_view, 16> kValueKindNames = {
-    "none",          "tensor",   "tensor_list", "int",       "real",  "bool",
-    "text",          "int_list", "real_list",   "bool_list", "dtype", "device",
-    "memory_format", "layout",   "complex",     "other"};
+constexpr std::array<std::string_view, 18> kValueKindNames = {
+    "none",          "tensor",   "tensor_list", "int",       "real",   "bool",
+    "text",          "int_list", "real_list",   "bool_list", "dtype",  "device",
+    "memory_format", "layout",   "complex",     "other",     "scalar", "scalar_list"};
 
 constexpr std::array<std::string_view, 4> kSeverityNames = {"info", "notice", "data_loss", "error"};
 

@@ -28,6 +28,9 @@ enum class DType : uint8_t {
   kQuint8 = 13,
   kQint32 = 14,
   kBfloat16 = 15,
+  kUint16 = 27,
+  kUint32 = 28,
+  kUint64 = 29,
   kUndefined = 255
 };
 std::string_view DTypeName(DType dtype);
@@ -42,6 +45,7 @@ struct Layout {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
   uint32_t flags = 0;  // wire::TensorFlags: parameter, conjugate, negative, opaque
+  std::string format;  // of an ACL tensor that is not plain: "NCHW", "FRACTAL_NZ"; else empty
 
   int64_t ElementCount() const;
   // First byte and one past the last byte that the view touches, relative to the buffer.
@@ -79,7 +83,10 @@ enum class ValueKind : uint8_t {
                   // 3d)
   kLayout,        // integer
   kComplex,       // reals: real and imaginary part
-  kOther          // text says what it was
+  kOther,         // text says what it was
+  kScalar,     // aclScalar: text is its dtype; integer the value or, of a real dtype, the bits of
+               // the value as a double, which `real` holds too; complex: reals
+  kScalarList  // text: the dtypes, separated by commas; integers as for kScalar
 };
 std::string_view ValueKindName(ValueKind kind);  // "tensor", "int_list", ...
 
@@ -89,10 +96,10 @@ struct Argument {
   Direction direction = Direction::kIn;
   ValueKind kind = ValueKind::kNone;
   std::vector<TensorRef> tensors;  // one for kTensor (buffer 0 if undefined), any number for a list
-  int64_t integer = 0;             // kInt, kBool, kDtype, kMemoryFormat, kLayout
+  int64_t integer = 0;             // kInt, kBool, kDtype, kMemoryFormat, kLayout, kScalar
   double real = 0;
   std::string text;
-  std::vector<int64_t> integers;  // kIntList, kBoolList
+  std::vector<int64_t> integers;  // kIntList, kBoolList, kScalarList
   std::vector<double> reals;      // kRealList, kComplex
 };
 
@@ -121,6 +128,25 @@ struct Call {
   bool leaf = false;
   std::vector<int64_t> buffers;  // buffer of each slot of the signature
   int64_t scope_id = 0;          // innermost user or module range, 0: none
+  // Of calls of the ACL interface:
+  int64_t stream_id = 0;   // the stream that the call names, 0: none
+  int64_t model_id = 0;    // the capture that stored its task, 0: none
+  int64_t prepare_ns = 0;  // first phase of an operator; 0: none, a repeated launch has none
+  int64_t launch_ns = 0;   // second phase
+};
+
+// A stream, an event or a model (a capture and the graph it made) of a recorded program. Ids are
+// those that arguments of ACL calls hold in place of handles; they are never used again.
+struct Handle {
+  int64_t id = 0;
+  int64_t process_id = 0;
+  int64_t handle = 0;        // address; 0 for a default stream
+  int64_t device = 0;        // of a stream
+  int64_t flags = 0;         // of a stream or an event, as the program gave them
+  std::string mode;          // of a model: "global", "thread_local", "relaxed"
+  int64_t create_call = 0;   // that created it, or began the capture; 0: outside of the recording
+  int64_t end_call = 0;      // of a model: that ended the capture
+  int64_t destroy_call = 0;  // 0: never
 };
 
 struct Buffer {

@@ -55,6 +55,10 @@ class Writer {
   // Times are absolute; Call::scope_id is ignored in favour of `scope_id`.
   void AddCall(const Call& call, int64_t scope_id);
   void AddBuffer(const Buffer& buffer);  // replaces an earlier row of this id
+  // Each replaces an earlier row of this id.
+  void AddStream(const Handle& stream);
+  void AddEvent(const Handle& event);
+  void AddModel(const Handle& model);
   bool HasPayload(const std::string& digest) const;
   void AddPayload(const std::string& digest, const void* data, size_t bytes);
   struct Statistics {

@@ -21,6 +21,8 @@ std::string OpKey(const Op& op) {
   return key;
 }
 
+bool IsReal(std::string_view dtype) { return dtype.find("float") != std::string_view::npos; }
+
 std::string LayoutKey(const Layout& layout) {
   std::string key(1, static_cast<char>(layout.dtype));
   const auto append = [&key](int64_t value) {
@@ -31,7 +33,7 @@ std::string LayoutKey(const Layout& layout) {
   append(static_cast<int64_t>(layout.shape.size()));
   for (const int64_t size : layout.shape) append(size);
   for (const int64_t stride : layout.strides) append(stride);
-  return key;
+  return key + layout.format;
 }
 
 }  // namespace
@@ -97,7 +99,8 @@ int64_t Writer::InternLayout(const Layout& layout) {
   s.add_layout.Bind(3, std::string_view(shape));
   s.add_layout.Bind(4, std::string_view(strides));
   s.add_layout.Bind(5, layout.byte_offset);
-  s.add_layout.Bind(6, std::string_view((layout.flags & 8) != 0 ? "opaque" : "strided"));
+  const std::string_view plain = (layout.flags & 8) != 0 ? "opaque" : "strided";
+  s.add_layout.Bind(6, layout.format.empty() ? plain : std::string_view(layout.format));
   s.add_layout.Bind(7, static_cast<int64_t>(layout.flags));
   s.add_layout.Run();
   s.Wrote();
@@ -155,6 +158,19 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
       case ValueKind::kDevice:
       case ValueKind::kOther:
         add.Bind(10, std::string_view(argument.text));
+        break;
+      case ValueKind::kScalar:
+        add.Bind(10, std::string_view(argument.text));
+        if (!argument.reals.empty()) {
+          list = RealsText(argument.reals);
+          break;
+        }
+        add.Bind(8, argument.integer);
+        if (IsReal(argument.text)) add.Bind(9, argument.real);
+        break;
+      case ValueKind::kScalarList:
+        add.Bind(10, std::string_view(argument.text));
+        list = IntegersText(argument.integers);
         break;
       case ValueKind::kIntList:
       case ValueKind::kBoolList:
@@ -235,10 +251,16 @@ void Writer::AddCall(const Call& call, int64_t scope_id) {
     AppendIntegers(s.json, call.buffers.data(), call.buffers.size());
     row.Add(std::string_view(s.json));
   }
-  if (call.status != 0) {
-    s.add_extra.Bind(1, call.call_id);
-    s.add_extra.Bind(2, static_cast<int64_t>(call.status));
-    s.add_extra.Run();
+  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns) != 0) {
+    RowBatch& extra = s.extras;
+    extra.Begin();
+    extra.Add(call.call_id);
+    extra.AddNonZero(call.status);
+    extra.AddNonZero(call.stream_id);
+    extra.AddNull();
+    extra.AddNonZero(call.prepare_ns);
+    extra.AddNonZero(call.launch_ns);
+    extra.AddNonZero(call.model_id);
   }
   s.Wrote();
 }
@@ -264,6 +286,50 @@ void Writer::AddBuffer(const Buffer& buffer) {
   } else {
     row.Add(buffer.free_ns - buffer.alloc_ns);
   }
+  s.Wrote();
+}
+
+void Writer::AddStream(const Handle& stream) {
+  State_& s = *state_;
+  s.Begin();
+  Statement insert(s.database, "INSERT OR REPLACE INTO stream VALUES(?,?,?,?,?,?,?)");
+  insert.Bind(1, stream.id);
+  insert.Bind(2, stream.process_id);
+  insert.Bind(3, stream.handle);
+  insert.Bind(4, stream.device);
+  insert.Bind(5, stream.flags);
+  insert.BindNonZero(6, stream.create_call);
+  insert.BindNonZero(7, stream.destroy_call);
+  insert.Run();
+  s.Wrote();
+}
+
+void Writer::AddEvent(const Handle& event) {
+  State_& s = *state_;
+  s.Begin();
+  Statement insert(s.database, "INSERT OR REPLACE INTO event VALUES(?,?,?,?,?,?)");
+  insert.Bind(1, event.id);
+  insert.Bind(2, event.process_id);
+  insert.Bind(3, event.handle);
+  insert.Bind(4, event.flags);
+  insert.BindNonZero(5, event.create_call);
+  insert.BindNonZero(6, event.destroy_call);
+  insert.Run();
+  s.Wrote();
+}
+
+void Writer::AddModel(const Handle& model) {
+  State_& s = *state_;
+  s.Begin();
+  Statement insert(s.database, "INSERT OR REPLACE INTO model VALUES(?,?,?,?,?,?,?)");
+  insert.Bind(1, model.id);
+  insert.Bind(2, model.process_id);
+  insert.Bind(3, model.handle);
+  insert.Bind(4, std::string_view(model.mode));
+  insert.BindNonZero(5, model.create_call);
+  insert.BindNonZero(6, model.end_call);
+  insert.BindNonZero(7, model.destroy_call);
+  insert.Run();
   s.Wrote();
 }
 

@@ -64,6 +64,7 @@ struct Writer::State_ {
     if (!open_transaction) return;
     calls.Flush();
     buffers.Flush();
+    extras.Flush();
     commit.Run();
     open_transaction = false;
   }
@@ -73,6 +74,7 @@ struct Writer::State_ {
     }
     calls.Clear();
     buffers.Clear();
+    extras.Clear();
     open_transaction = false;
     pending_rows = 0;
   }
@@ -112,7 +114,7 @@ struct Writer::State_ {
   Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
   RowBatch calls{database, "INSERT OR REPLACE INTO call_row VALUES", 9};
   RowBatch buffers{database, "INSERT OR REPLACE INTO buffer_row VALUES", 8};
-  Statement add_extra{database, "INSERT OR REPLACE INTO call_extra(call_id,status) VALUES(?,?)"};
+  RowBatch extras{database, "INSERT OR REPLACE INTO call_extra VALUES", 7};
   Statement add_op{database, "INSERT INTO op VALUES(?,?,?,?,?)"};
   Statement add_layout{database, "INSERT INTO layout VALUES(?,?,?,?,?,?,?)"};
   Statement add_signature{database, "INSERT INTO signature VALUES(?,?)"};

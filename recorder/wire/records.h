@@ -238,6 +238,9 @@ enum class DType : uint8_t {
   kQuint8 = 13,
   kQint32 = 14,
   kBfloat16 = 15,
+  kUint16 = 27,
+  kUint32 = 28,
+  kUint64 = 29,
   kUndefined = 255
 };
 

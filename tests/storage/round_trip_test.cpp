@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
 #include <fstream>
 
 #include "storage/database.h"
@@ -76,9 +77,22 @@ TEST_F(TraceTest, ArgumentsOfEveryKindComeBack) {
   add(ValueKind::kLayout).integer = 0;
   add(ValueKind::kComplex).reals = {1, -2};
   add(ValueKind::kOther).text = "Generator";
+  Argument& scalar = add(ValueKind::kScalar);
+  scalar.text = "float16";
+  scalar.real = -0.0;
+  scalar.integer = std::bit_cast<int64_t>(-0.0);
+  Argument& whole = add(ValueKind::kScalar);
+  whole.text = "int64";
+  whole.integer = -7;
+  Argument& complex = add(ValueKind::kScalar);
+  complex.text = "complex64";
+  complex.reals = {0.5, -1};
+  Argument& scalars = add(ValueKind::kScalarList);
+  scalars.text = "int32,bool";
+  scalars.integers = {3, 1};
   {
     Writer writer(Path(), WriterOptions());
-    writer.InternLayout({0, DType::kInt8, 0, {}, {}, 0});
+    writer.InternLayout({0, DType::kInt8, 0, {}, {}, 0, ""});
     Call call;
     call.call_id = 1;
     call.signature_id = writer.AddSignature(writer.InternOp({0, "aten", "x", "", ""}), written);
@@ -112,6 +126,62 @@ TEST_F(TraceTest, ArgumentsOfEveryKindComeBack) {
   EXPECT_EQ(read[2].tensors[0].buffer_id, 12);
   EXPECT_FALSE(read[2].tensors[1].defined());
   EXPECT_EQ(read[2].tensors[2].buffer_id, 11);
+}
+
+TEST_F(TraceTest, WhatOnlyCallsOfTheAclInterfaceHaveComesBack) {
+  {
+    Writer writer(Path(), WriterOptions());
+    Layout layout{0, DType::kUint16, 64, {2, 3}, {3, 1}, 0, "FRACTAL_NZ"};
+    EXPECT_EQ(writer.InternLayout(layout), 1);
+    layout.format.clear();
+    EXPECT_EQ(writer.InternLayout(layout), 2);
+    Call call;
+    call.call_id = 3;
+    call.signature_id = writer.AddSignature(writer.InternOp({0, "aclnn", "aclnnAdd", "", ""}), {});
+    call.stream_id = 5;
+    call.model_id = 6;
+    call.prepare_ns = 700;
+    call.launch_ns = 800;
+    writer.AddCall(call, 0);
+    call.call_id = 4;
+    call.stream_id = call.model_id = call.prepare_ns = call.launch_ns = 0;
+    call.status = 107027;
+    writer.AddCall(call, 0);
+    writer.AddStream({5, 1, 0x1000, 2, 3, "", 1, 0, 4});
+    writer.AddEvent({8, 1, 0x2000, 0, 9, "", 2, 0, 0});
+    writer.AddModel({6, 1, 0x3000, 0, 0, "relaxed", 2, 0, 0});
+    writer.AddModel({6, 1, 0x3000, 0, 0, "relaxed", 2, 3, 4});  // replaces the row
+    writer.Finish("complete");
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(reader.GetLayout(1).format, "FRACTAL_NZ");
+  EXPECT_EQ(reader.GetLayout(1).EndByte(), 64 + 12);
+  EXPECT_EQ(reader.GetLayout(2).format, "");
+  const auto calls = reader.Calls(false);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].stream_id, 5);
+  EXPECT_EQ(calls[0].model_id, 6);
+  EXPECT_EQ(calls[0].prepare_ns, 700);
+  EXPECT_EQ(calls[0].launch_ns, 800);
+  EXPECT_EQ(calls[0].status, 0);
+  EXPECT_EQ(calls[1].stream_id, 0);
+  EXPECT_EQ(calls[1].status, 107027);
+  const auto streams = reader.Streams();
+  ASSERT_EQ(streams.size(), 1u);
+  EXPECT_EQ(streams[0].id, 5);
+  EXPECT_EQ(streams[0].handle, 0x1000);
+  EXPECT_EQ(streams[0].device, 2);
+  EXPECT_EQ(streams[0].flags, 3);
+  EXPECT_EQ(streams[0].destroy_call, 4);
+  const auto events = reader.Events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].flags, 9);
+  EXPECT_EQ(events[0].create_call, 2);
+  const auto models = reader.Models();
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0].mode, "relaxed");
+  EXPECT_EQ(models[0].end_call, 3);
+  EXPECT_EQ(models[0].destroy_call, 4);
 }
 
 TEST_F(TraceTest, BuffersComeBackAndUnknownOnesAreEmpty) {
