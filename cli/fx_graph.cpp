@@ -191,6 +191,15 @@ class Builder {
         return fmt::format("{}", argument.integer);
       case ValueKind::kReal:
         return fmt::format("{}", argument.real);
+      case ValueKind::kScalar:
+        if (argument.reals.size() == 2) {
+          return fmt::format("{}({}, {})", argument.text, argument.reals[0], argument.reals[1]);
+        }
+        return argument.text.find("float") == std::string::npos
+                   ? fmt::format("{}({})", argument.text, argument.integer)
+                   : fmt::format("{}({})", argument.text, argument.real);
+      case ValueKind::kScalarList:
+        return fmt::format("[{}: {}]", argument.text, fmt::join(argument.integers, ", "));
       case ValueKind::kBool:
         return argument.integer != 0 ? "True" : "False";
       case ValueKind::kText:

@@ -19,6 +19,7 @@ fs::path LibraryDirectory() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "lib";
 }
 
+fs::path AclAgentLibrary() { return LibraryDirectory() / "libacltape_acl_agent.so"; }
 fs::path AgentLibrary() { return LibraryDirectory() / "libacltape_agent.so"; }
 
 fs::path TorchPlugin() { return LibraryDirectory() / "libacltape_torch.so"; }

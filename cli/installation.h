@@ -10,7 +10,8 @@ namespace acltape::cli {
 
 // build/bin/acltape -> build/lib.
 std::filesystem::path LibraryDirectory();
-std::filesystem::path AgentLibrary();  // preloaded into recorded programs
+std::filesystem::path AgentLibrary();
+std::filesystem::path AclAgentLibrary();  // preloaded into recorded programs
 std::filesystem::path TorchPlugin();   // loaded into recorded programs that use libtorch
 
 struct ProgramOutput {

@@ -36,13 +36,6 @@ uint32_t ParseLevels(const std::string& text) {
     }
   }
   if (levels == 0) throw Error(ErrorKind::kUsage, "--level names no level; it takes aten,acl.");
-  // The agent has no wrappers of the ACL interface yet: never pretend that they record something.
-  if ((levels & wire::kLevelAten) == 0) {
-    throw Error(ErrorKind::kUsage, "the acl level is not recorded yet; record with --level aten.");
-  }
-  if ((levels & wire::kLevelAcl) != 0) {
-    fmt::print(stderr, "acltape: the acl level is not recorded yet; only aten is.\n");
-  }
   return levels;
 }
 
@@ -127,7 +120,7 @@ class RecordCommand final : public Command {
                {"all", PayloadPolicy::kAll}},
               "Which tensor values to keep: none; a digest and statistics of every output; what a "
               "replay needs; every output too");
-    app.add_option("--level", levels_, "What to record: aten (acl is not recorded yet)")
+    app.add_option("--level", levels_, "What to record: aten (PyTorch operators), acl (the ACL interface), or both")
         ->capture_default_str();
     app.add_option("--steps-from", options_.steps_from,
                    "Every user range of this name is a step; NAME* takes all that begin so "
@@ -172,8 +165,10 @@ class RecordCommand final : public Command {
     options_.ring_bytes = ParseBytes(ring_size_);
     options_.backlog_bytes = ParseBytes(backlog_);
     options_.agent_library = AgentLibrary();
+    options_.acl_agent_library = AclAgentLibrary();
     options_.torch_plugin = TorchPlugin();
-    for (const std::string* library : {&options_.agent_library, &options_.torch_plugin}) {
+    for (const std::string* library :
+         {&options_.agent_library, &options_.acl_agent_library, &options_.torch_plugin}) {
       if (!std::filesystem::exists(*library)) {
         throw Error(ErrorKind::kDevice,
                     fmt::format("{} is not there; build it, `acltape doctor` says how.", *library));
@@ -202,11 +197,19 @@ class RecordCommand final : public Command {
     const bool plugin_failed = std::any_of(
         summary.ledger.begin(), summary.ledger.end(),
         [](const storage::LedgerEntry& entry) { return entry.kind == "torch_plugin_failed"; });
-    if (summary.torch_processes == 0 && !plugin_failed) {
+    const bool aten = (options_.levels & wire::kLevelAten) != 0;
+    const bool acl = (options_.levels & wire::kLevelAcl) != 0;
+    const bool no_torch = !aten || (summary.torch_processes == 0 && !plugin_failed);
+    if (no_torch && (!acl || summary.acl_processes == 0)) {
       fmt::print(stderr,
-                 "acltape: there was no torch in it: no process of '{}' loaded libtorch, so "
-                 "nothing was recorded.\n",
-                 options_.command.front());
+                 "acltape: there was {} in it: no process of '{}' {}, so nothing was recorded.\n",
+                 !acl    ? "no torch"
+                 : !aten ? "no ACL program"
+                         : "no torch and no ACL program",
+                 options_.command.front(),
+                 !acl    ? "loaded libtorch"
+                 : !aten ? "called the ACL interface"
+                         : "loaded libtorch or called the ACL interface");
     }
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
@@ -224,7 +227,7 @@ class RecordCommand final : public Command {
   }
 
   collector::RecordOptions options_;
-  std::string levels_ = "aten";
+  std::string levels_ = "aten,acl";
   std::string ring_size_ = "4M";
   std::string backlog_ = "256M";
   bool leaves_only_ = false;

@@ -111,6 +111,10 @@ class Tape {
     return buffer_id++;
   }
 
+  uint32_t NextHandleId() {
+    return static_cast<uint32_t>(arena->next_handle_id.fetch_add(1, std::memory_order_relaxed));
+  }
+
   static constexpr uint64_t kBufferIdBlock = 256;
 
   wire::ArenaHeader* arena = nullptr;
@@ -120,6 +124,7 @@ class Tape {
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];
+  uint32_t next_op = 0;  // index of the next operator that is announced in this ring
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };
 

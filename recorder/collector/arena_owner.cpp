@@ -75,6 +75,7 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   header_->collector_pid = static_cast<uint32_t>(getpid());
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);
+  header_->next_handle_id.store(1);
   Calibrate();
   header_->magic = wire::kArenaMagic;
 }

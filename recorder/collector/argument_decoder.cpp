@@ -1,5 +1,13 @@
 #include "recorder/collector/argument_decoder.h"
 
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
 namespace acltape::collector {
 namespace {
 
@@ -53,6 +61,96 @@ class Source {
   bool failed_ = false;
 };
 
+// IEEE 754 binary16; exact.
+double HalfValue(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
+  const double sign = (bits & 0x8000) != 0 ? -1 : 1;
+  if (exponent == 31) {
+    return fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
+  }
+  return exponent == 0 ? sign * std::ldexp(fraction, -24)
+                       : sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+// By aclFormat.
+std::string FormatName(int32_t format) {
+  struct Format {
+    int32_t code;
+    std::string_view name;
+  };
+  static constexpr Format kFormats[] = {
+      {0, "NCHW"},        {1, "NHWC"},         {2, "ND"},        {3, "NC1HWC0"},
+      {4, "FRACTAL_Z"},   {12, "NC1HWC0_C04"}, {16, "HWCN"},     {27, "NDHWC"},
+      {29, "FRACTAL_NZ"}, {30, "NCDHW"},       {32, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"},
+      {35, "NC"},         {47, "NCL"},
+  };
+  for (const Format& known : kFormats) {
+    if (known.code == format) return std::string(known.name);
+  }
+  return fmt::format("format {}", format);
+}
+
+// An aclScalar: its value as Argument::integer, `real` and `reals` hold it (ValueKind::kScalar).
+void TakeScalar(Source& source, storage::Argument& value, std::string* dtype_name) {
+  const auto dtype = static_cast<storage::DType>(source.Take<uint8_t>());
+  std::array<std::byte, 16> bytes{};
+  for (std::byte& byte : bytes) byte = source.Take<std::byte>();
+  *dtype_name = storage::DTypeName(dtype);
+  value.integer = 0;
+  value.real = 0;
+  const auto as = [&bytes]<typename T>(T) {
+    T out;
+    std::memcpy(&out, bytes.data(), sizeof(T));
+    return out;
+  };
+  using storage::DType;
+  switch (dtype) {
+    case DType::kFloat32:
+      value.real = as(float{});
+      break;
+    case DType::kFloat64:
+      value.real = as(double{});
+      break;
+    case DType::kFloat16:
+      value.real = HalfValue(as(uint16_t{}));
+      break;
+    case DType::kBfloat16:
+      value.real = std::bit_cast<float>(uint32_t{as(uint16_t{})} << 16);
+      break;
+    case DType::kComplex64:
+      value.reals = {as(std::array<float, 2>{})[0], as(std::array<float, 2>{})[1]};
+      return;
+    case DType::kComplex128:
+      value.reals = {as(std::array<double, 2>{})[0], as(std::array<double, 2>{})[1]};
+      return;
+    case DType::kInt8:
+      value.integer = as(int8_t{});
+      return;
+    case DType::kInt16:
+      value.integer = as(int16_t{});
+      return;
+    case DType::kInt32:
+      value.integer = as(int32_t{});
+      return;
+    case DType::kUint8:
+    case DType::kBool:
+      value.integer = as(uint8_t{});
+      return;
+    case DType::kUint16:
+      value.integer = as(uint16_t{});
+      return;
+    case DType::kUint32:
+      value.integer = as(uint32_t{});
+      return;
+    default:
+      value.integer = as(int64_t{});
+      return;
+  }
+  value.integer = std::bit_cast<int64_t>(value.real);
+}
+
 void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) {
   storage::Layout layout;
   layout.dtype = static_cast<storage::DType>(source.Take<uint8_t>());
@@ -66,6 +164,10 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
   }
   for (int d = 0; d < rank; ++d) layout.shape.push_back(source.Take<int64_t>());
   for (int d = 0; d < rank; ++d) layout.strides.push_back(source.Take<int64_t>());
+  if ((layout.flags & wire::kTensorFormat) != 0) {
+    layout.format = FormatName(source.Take<int32_t>());
+    layout.flags &= ~uint32_t{wire::kTensorFormat};
+  }
   argument.layouts.push_back(std::move(layout));
   argument.value.tensors.push_back(
       {int64_t{slot} + 1, static_cast<int64_t>(argument.layouts.size())});
@@ -166,6 +268,22 @@ void TakeArgument(Source& source, uint32_t slot_count, DecodedArgument& argument
       value.kind = ValueKind::kOther;
       value.text = source.TakeText();
       break;
+    case ArgumentTag::kScalar:
+      value.kind = ValueKind::kScalar;
+      TakeScalar(source, value, &value.text);
+      break;
+    case ArgumentTag::kScalarList: {
+      value.kind = ValueKind::kScalarList;
+      const uint32_t count = source.TakeCount(17);
+      for (uint32_t i = 0; i < count; ++i) {
+        storage::Argument one;
+        std::string dtype;
+        TakeScalar(source, one, &dtype);
+        value.text += (i == 0 ? "" : ",") + dtype;
+        value.integers.push_back(one.integer);
+      }
+      break;
+    }
     default:
       source.Fail();
   }

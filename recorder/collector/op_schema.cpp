@@ -90,6 +90,13 @@ bool IsWritten(std::string_view part) {
   return part.substr(open, close - open).find('!') != std::string_view::npos;
 }
 
+// "(out!)" and "(inout!)" say the direction in so many words (schemas of the ACL interface).
+bool IsSaid(std::string_view part, std::string_view direction) {
+  const size_t open = part.find('(');
+  return open != std::string_view::npos && part.substr(open + 1).starts_with(direction) &&
+         part.substr(open + 1 + direction.size()).starts_with("!)");
+}
+
 // "Scalar alpha=1" -> "alpha"; empty when there is a type only.
 std::string_view NameOf(std::string_view part) {
   int depth = 0;
@@ -116,6 +123,7 @@ Direction DirectionOf(std::string_view op, std::string_view part, std::string_vi
     if (write.op == op && write.argument == name) return Direction::kInOut;
   }
   if (!IsWritten(part)) return Direction::kIn;
+  if (IsSaid(part, "out")) return Direction::kOut;
   const bool overwritten = keyword_only || (first && IsOverwriting(op));
   return overwritten ? Direction::kOut : Direction::kInOut;
 }

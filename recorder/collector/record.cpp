@@ -165,10 +165,13 @@ std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const 
     environment.push_back("ACLTAPE_TORCH_PLUGIN=" + options.torch_plugin);
   }
   if (!options.agent_library.empty()) {
+    std::string preload = options.agent_library;
+    if ((options.levels & wire::kLevelAcl) != 0 && !options.acl_agent_library.empty()) {
+      preload += ":" + options.acl_agent_library;
+    }
     const char* before = std::getenv("LD_PRELOAD");
-    environment.push_back(before == nullptr || *before == '\0'
-                              ? "LD_PRELOAD=" + options.agent_library
-                              : "LD_PRELOAD=" + options.agent_library + ":" + before);
+    if (before != nullptr && *before != '\0') preload += ":" + std::string(before);
+    environment.push_back("LD_PRELOAD=" + preload);
   }
   return environment;
 }
@@ -266,6 +269,7 @@ void Recording::Tick(int64_t now) {
     last_commit_ = now;
     try {
       trace_.buffers().WriteLiving();
+      trace_.handles().WriteLiving();
       writer_.Commit();
     } catch (const Error& error) {
       Fail(error);

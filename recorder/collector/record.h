@@ -40,6 +40,7 @@ struct RecordOptions {
   bool composites = true;                // enclosing calls, ranges and phases
   bool modules = false;                  // ranges of torch.nn modules
   std::string agent_library;             // preloaded; empty: none
+  std::string acl_agent_library;         // preloaded too when the ACL level is recorded
   std::string torch_plugin;              // loaded by the agent once libtorch is there
   std::vector<std::string> environment;  // "NAME=value", added to the program's
   // How long processes that outlive the program are waited for before recording ends.

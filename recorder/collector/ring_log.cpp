@@ -81,6 +81,10 @@ bool RingLog::Take(RecordBytes record) {
       return TakeLedger(record);
     case RecordKind::kThreadName:
       return TakeThreadName(record);
+    case RecordKind::kAclCall:
+      return TakeAclCall(record);
+    case RecordKind::kHandle:
+      return TakeHandle(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -152,6 +156,53 @@ bool RingLog::TakeCall(RecordBytes record) {
   if (slot_bytes != 0) std::memcpy(call_.buffers.data(), rest.data(), slot_bytes);
   trace_.AddCall(call_, scopes_.empty() ? 0 : ScopeOf(call_.call_id));
   ++call_records_;
+  return true;
+}
+
+bool RingLog::TakeAclCall(RecordBytes record) {
+  wire::AclCallRecord row;
+  std::span<const std::byte> rest;
+  if (!SplitRecord(record, &row, &rest)) return false;
+  const size_t slot_bytes = size_t{8} * row.slot_count;
+  if (rest.size() < slot_bytes + row.signature_bytes) return false;
+  if (row.op_index >= ops_.size() || ops_[row.op_index].op_id == 0) return false;
+  if (!trace_.IsCallId(row.call_id)) return false;
+  const KnownOp& op = ops_[row.op_index];
+  storage::Call call;
+  call.signature_id =
+      trace_.Signature(op, rest.subspan(slot_bytes, row.signature_bytes), row.slot_count);
+  if (call.signature_id == 0) return false;
+  call.call_id = static_cast<int64_t>(row.call_id);
+  call.parent_id = static_cast<int64_t>(row.parent_id);
+  call.op_id = op.op_id;
+  call.thread_id = thread_id_;
+  call.begin_ns = trace_.ToNs(row.begin_tick);
+  call.end_ns = last_ns_ = trace_.ToNs(row.end_tick);
+  call.status = row.status;
+  call.phase = PhaseOf(row.phase);
+  call.leaf = op.is_operator;
+  call.stream_id = row.stream_id;
+  call.model_id = row.model_id;
+  // A phase that was there is never told as 0, which stands for none.
+  if (row.prepare_ticks != 0) {
+    const int64_t length =
+        trace_.ToNs(row.begin_tick) - trace_.ToNs(row.begin_tick - row.prepare_ticks);
+    call.prepare_ns = std::max<int64_t>(1, length);
+  }
+  if (row.launched != 0) call.launch_ns = std::max<int64_t>(1, call.end_ns - call.begin_ns);
+  call.buffers.resize(row.slot_count);
+  if (slot_bytes != 0) std::memcpy(call.buffers.data(), rest.data(), slot_bytes);
+  trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id));
+  ++call_records_;
+  return true;
+}
+
+bool RingLog::TakeHandle(RecordBytes record) {
+  wire::HandleRecord row;
+  std::span<const std::byte> rest;
+  if (!SplitRecord(record, &row, &rest) || row.handle_id == 0) return false;
+  if (static_cast<uint8_t>(row.kind) > 2 || static_cast<uint8_t>(row.moment) > 2) return false;
+  trace_.handles().Take(row, trace_.ProcessOf(thread_id_));
   return true;
 }
 

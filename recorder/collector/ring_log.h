@@ -54,6 +54,8 @@ class RingLog {
   bool TakeBirth(RecordBytes record);
   bool TakeDeath(RecordBytes record);
   bool TakeCall(RecordBytes record);
+  bool TakeAclCall(RecordBytes record);
+  bool TakeHandle(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);

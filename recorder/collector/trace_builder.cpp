@@ -34,7 +34,11 @@ std::string ProcessName(uint32_t pid) {
 }  // namespace
 
 TraceBuilder::TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from)
-    : writer_(writer), arena_(arena), buffers_(writer), steps_from_(std::move(steps_from)) {}
+    : writer_(writer),
+      arena_(arena),
+      buffers_(writer),
+      handles_(writer),
+      steps_from_(std::move(steps_from)) {}
 
 int64_t TraceBuilder::AddThread(uint32_t pid, uint32_t tid) {
   const auto [process, fresh] =
@@ -150,6 +154,7 @@ void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::str
 
 void TraceBuilder::Finish() {
   buffers_.WriteLiving();
+  handles_.WriteLiving();
   const int64_t unborn = buffers_.WriteUnborn();
   if (unborn > 0) {
     Note(storage::Severity::kNotice, "buffer_without_birth", "buffers",

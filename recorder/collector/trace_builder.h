@@ -14,6 +14,7 @@
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/collector/buffer_lives.h"
+#include "recorder/collector/handle_lives.h"
 #include "recorder/collector/op_schema.h"
 #include "storage/writer.h"
 
@@ -33,6 +34,10 @@ class TraceBuilder {
 
   storage::Writer& writer() { return writer_; }
   BufferLives& buffers() { return buffers_; }
+  HandleLives& handles() { return handles_; }
+  int64_t ProcessOf(int64_t thread_id) const {
+    return threads_[static_cast<size_t>(thread_id) - 1].process_id;
+  }
   int64_t ToNs(uint64_t tick) const { return arena_.ToNs(tick); }
   // Ids that no process can have been given belong to a damaged record.
   bool IsCallId(uint64_t id) const {
@@ -96,6 +101,7 @@ class TraceBuilder {
   storage::Writer& writer_;
   ArenaOwner& arena_;
   BufferLives buffers_;
+  HandleLives handles_;
   std::string steps_from_;
   int64_t calls_ = 0;
   int64_t leaves_ = 0;

@@ -76,7 +76,8 @@ const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, c
   size_t at = HashOf(key);
   while (op_rows[at & (op_rows.size() - 1)].key != nullptr) ++at;
   OpRow& row = op_rows[at & (op_rows.size() - 1)];
-  row = {key, DescribeOp(op), op_count++};
+  row = {key, DescribeOp(op), tape->next_op++};
+  op_count++;
   wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row.index, 0};
   const char* texts[] = {row.info->name.c_str(), row.info->overload.c_str(),
                          row.info->schema.c_str()};
@@ -91,9 +92,9 @@ uint32_t ThreadState::AnnounceHot(size_t hot) {
 }
 
 uint32_t ThreadState::AnnounceNode(const char* name) {
-  auto [row, fresh] = nodes.try_emplace(name, op_count);
+  auto [row, fresh] = nodes.try_emplace(name, tape->next_op);
   if (!fresh) return row->second;
-  op_count++;
+  tape->next_op++;
   wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row->second, 4};
   const char* texts[] = {name, "", ""};
   tape->WriteWithTexts(record, texts, 3);

@@ -18,7 +18,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 1;
+constexpr uint32_t kArenaVersion = 2;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 
@@ -64,7 +64,8 @@ struct ArenaHeader {
   std::atomic<uint64_t> heartbeat;                   // grows at least ten times a second
   alignas(64) std::atomic<uint64_t> next_call_id;    // of the whole process tree, starts at 1
   alignas(64) std::atomic<uint64_t> next_buffer_id;  // of the whole process tree, starts at 1
-  alignas(64) std::atomic<uint64_t> threads_without_slot;
+  alignas(64) std::atomic<uint64_t> next_handle_id;  // of the whole process tree, starts at 1
+  std::atomic<uint64_t> threads_without_slot;
   std::atomic<uint64_t> attached_processes;  // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
   std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped

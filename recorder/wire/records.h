@@ -35,6 +35,8 @@ enum class RecordKind : uint16_t {
   kMeta = 11,        // TextRecord: "key\0value\0", goes to the table meta
   kLedger = 12,      // LedgerRecord
   kThreadName = 13,  // TextRecord: "name\0"
+  kAclCall = 14,     // AclCallRecord: one finished call of the ACL interface
+  kHandle = 15,      // HandleRecord: a stream, an event or a model begins or ends
 };
 
 struct RecordHeader {
@@ -94,6 +96,42 @@ struct CallRecord {
   int32_t status;  // 0 fine, 1 the operator threw
 };
 static_assert(sizeof(CallRecord) == 56);
+
+// One finished call of the ACL interface: an operator's launch (or its first phase, when that
+// failed) or an interface function. Followed by slots and arguments as a CallRecord.
+struct AclCallRecord {
+  RecordHeader header;
+  uint64_t call_id;
+  uint64_t parent_id;
+  uint64_t begin_tick;  // of an operator: of the second phase
+  uint64_t end_tick;
+  uint64_t prepare_ticks;  // length of an operator's first phase; 0: none
+  uint32_t op_index;
+  uint32_t signature_bytes;
+  uint32_t stream_id;  // the stream it names, 0: none
+  uint32_t model_id;   // the capture that stored its task, 0: none
+  int32_t status;      // as returned
+  uint16_t slot_count;
+  Phase phase;
+  uint8_t launched;  // 1: an operator's second phase
+};
+static_assert(sizeof(AclCallRecord) == 72);
+
+// Streams, events and models have ids in place of handles, which are addresses that are used again.
+// Ids of all three kinds come from one counter and are never used again.
+enum class HandleKind : uint8_t { kStream = 0, kEvent = 1, kModel = 2 };
+enum class HandleMoment : uint8_t { kCreated = 0, kCaptureEnded = 1, kDestroyed = 2 };
+struct HandleRecord {
+  RecordHeader header;
+  uint64_t handle_id;
+  uint64_t address;  // 0: a default stream
+  uint64_t call_id;  // 0: it was there before, and was met at its first use
+  uint32_t device;
+  uint32_t flags;  // as the program gave them; of a model: the capture mode
+  HandleKind kind;
+  HandleMoment moment;
+  uint8_t reserved0[6];
+};
 
 // An enclosing call. It is written only when a leaf of another op runs inside it.
 enum class FrameKind : uint32_t { kComposite = 0, kBackwardNode = 1 };
@@ -207,17 +245,20 @@ enum class ArgumentTag : uint8_t {
   kLayout = 13,          // int64 as the framework numbers it
   kComplex = 14,         // two doubles
   kOther = 15,           // as kText: a kind that the recorder cannot keep; the text says which
-  kUndefinedTensor = 16  // a tensor argument without a tensor
+  kUndefinedTensor = 16,  // a tensor argument without a tensor
+  kScalar = 17,           // uint8 DType, 16 bytes that begin with the value
+  kScalarList = 18        // uint32 n, n x (uint8 DType, 16 bytes)
 };
 
 // After the kTensor tag: uint8 dtype, uint8 rank, uint8 flags, uint16 slot, int64 byte offset in
-// the buffer, rank x int64 sizes, rank x int64 strides in elements.
+// the buffer, rank x int64 sizes, rank x int64 strides in elements, int32 aclFormat if flagged.
 enum TensorFlags : uint8_t {
   kTensorParameter = 1,  // requires gradients and has no history: a parameter
   kTensorConjugate = 2,  // the conjugate bit is set
   kTensorNegative = 4,   // the negative bit is set
   kTensorWrapped = 16,   // a Python number passed as a 0-d tensor: weak in type promotion
-  kTensorOpaque = 8      // no strided storage (sparse, vendor-blocked); values are not kept
+  kTensorOpaque = 8,     // no strided storage (sparse, vendor-blocked); values are not kept
+  kTensorFormat = 32     // an ACL tensor with a format other than ND
 };
 
 // Codes of element types on the wire; those of PyTorch's c10::ScalarType where both have them.

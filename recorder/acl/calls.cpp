@@ -1,0 +1,422 @@
+// Interface calls: what is recorded of their arguments, and what they do to memory, streams, events
+// and models.
+#include <stdio.h>
+#include <string.h>
+
+#include "acl/acl.h"
+#include "recorder/acl/handles.h"
+#include "recorder/acl/interface.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/objects.h"
+#include "recorder/acl/thread.h"
+#include "recorder/acl/values.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+using wire::ArgumentTag;
+using wire::HandleKind;
+
+constexpr uint64_t kTextBytes = 4096;
+
+// How much memory an argument stands for.
+uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
+  switch (rule.role) {
+    case Role::kRange:
+      return values[rule.sizes[0]];
+    case Role::kWords:
+      return 4 * values[rule.sizes[0]];
+    case Role::kFixed:
+      return static_cast<uint64_t>(rule.sizes[0]);
+    case Role::kPlane: {
+      const uint64_t height = values[rule.sizes[2]];
+      return height == 0 ? 0 : (height - 1) * values[rule.sizes[0]] + values[rule.sizes[1]];
+    }
+    default:
+      return UINT64_MAX;  // to the end of the block
+  }
+}
+
+void EncodeInt(Thread& thread, uint64_t value) {
+  thread.signature.Add(ArgumentTag::kInt);
+  thread.signature.Add(value);
+}
+
+template <typename T>
+uint64_t Pointee(uint64_t pointer) {
+  T value{};
+  memcpy(&value, reinterpret_cast<const void*>(pointer), sizeof(T));
+  return static_cast<uint64_t>(static_cast<int64_t>(value));
+}
+
+// The flags that a creating call was given, where it has some.
+uint32_t FlagsOf(const CallInfo& info, const uint64_t* values) {
+  if (strcmp(info.name, "aclrtCreateStreamWithConfig") == 0)
+    return static_cast<uint32_t>(values[2]);
+  const bool event = strncmp(info.name, "aclrtCreateEvent", 16) == 0;
+  return event && info.argument_count == 2 ? static_cast<uint32_t>(values[1]) : 0;
+}
+
+uint64_t Created(Thread& thread, const CallInfo& info, Role role, const uint64_t* values,
+                 uint64_t pointer) {
+  const auto handle = Pointee<uint64_t>(pointer);
+  if (handle == 0) return 0;
+  switch (role) {
+    case Role::kOutStream:
+      return AddHandle(thread, HandleKind::kStream, handle, FlagsOf(info, values));
+    case Role::kOutDefaultStream:
+      return AddDefaultStream(thread, handle);
+    case Role::kOutEvent:
+      return AddHandle(thread, HandleKind::kEvent, handle, FlagsOf(info, values));
+    default:
+      return IdOf(thread, HandleKind::kModel, handle);
+  }
+}
+
+void EncodeArgument(Thread& thread, const CallInfo& info, int position, const uint64_t* values,
+                    const OpenCall& open, bool succeeded) {
+  const ArgumentRule& rule = info.rules[position];
+  const uint64_t value = values[position];
+  switch (rule.role) {
+    case Role::kInt:
+      EncodeInt(thread, value);
+      break;
+    case Role::kAddress:
+    case Role::kRange:
+    case Role::kWords:
+    case Role::kFixed:
+    case Role::kPlane:
+      if (open.freed_block != 0 && value == open.freed_begin) {
+        // The block is gone; its buffer is meant.
+        const uint8_t head[] = {static_cast<uint8_t>(ArgumentTag::kTensor),
+                                static_cast<uint8_t>(wire::DType::kUint8), 1, 0};
+        thread.signature.Append(head, sizeof(head));
+        thread.signature.Add(thread.SlotOf(open.freed_block));
+        const int64_t numbers[] = {0, static_cast<int64_t>(open.freed_bytes), 1};
+        thread.signature.Append(numbers, sizeof(numbers));
+        break;
+      }
+      if (!EncodeMemory(thread, value, RangeBytes(rule, values))) EncodeInt(thread, value);
+      break;
+    case Role::kStream:
+    case Role::kStreamOrNone:
+      EncodeInt(thread, open.stream_id);
+      break;
+    case Role::kEvent:
+      EncodeInt(thread, IdOf(thread, HandleKind::kEvent, value));
+      break;
+    case Role::kModel:
+      EncodeInt(thread, IdOf(thread, HandleKind::kModel, value));
+      break;
+    case Role::kOutStream:
+    case Role::kOutDefaultStream:
+    case Role::kOutEvent:
+    case Role::kOutModel:
+      if (!succeeded || value == 0) {
+        thread.signature.Add(ArgumentTag::kNone);
+      } else {
+        EncodeInt(thread, Created(thread, info, rule.role, values, value));
+      }
+      break;
+    case Role::kOut32:
+    case Role::kOut64:
+      if (!succeeded || value == 0) {
+        thread.signature.Add(ArgumentTag::kNone);
+      } else {
+        EncodeInt(thread,
+                  rule.role == Role::kOut32 ? Pointee<int32_t>(value) : Pointee<uint64_t>(value));
+      }
+      break;
+    case Role::kOutFloat:
+      if (!succeeded || value == 0) {
+        thread.signature.Add(ArgumentTag::kNone);
+      } else {
+        float real;
+        memcpy(&real, reinterpret_cast<const void*>(value), sizeof(real));
+        thread.signature.Add(ArgumentTag::kReal);
+        thread.signature.Add(static_cast<double>(real));
+      }
+      break;
+    case Role::kExchanged:
+      EncodeInt(thread, open.exchanged);
+      break;
+    case Role::kText: {
+      if (value == 0) {
+        thread.signature.Add(ArgumentTag::kNone);
+        break;
+      }
+      const auto* text = reinterpret_cast<const char*>(value);
+      const auto bytes = static_cast<uint32_t>(strnlen(text, kTextBytes));
+      thread.signature.Add(ArgumentTag::kText);
+      thread.signature.Add(bytes);
+      thread.signature.Append(text, bytes);
+      break;
+    }
+    case Role::kStruct: {
+      char text[24];
+      const int bytes =
+          snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+      thread.signature.Add(ArgumentTag::kOther);
+      thread.signature.Add(static_cast<uint32_t>(bytes));
+      thread.signature.Append(text, static_cast<size_t>(bytes));
+      break;
+    }
+  }
+}
+
+// A copy's two ends.
+struct CopyEnds {
+  Block destination;
+  Block source;
+  bool to_device = false;    // host memory is read
+  bool from_device = false;  // host memory is written
+};
+
+bool IsDevice(const Block& block) { return block.buffer_id != 0 && block.device != 0; }
+
+CopyEnds EndsOf(const CallInfo& info, const uint64_t* values) {
+  CopyEnds ends;
+  if (!FindBlock(values[info.at[0]], &ends.destination)) ends.destination = Block{};
+  if (!FindBlock(values[info.at[1]], &ends.source)) ends.source = Block{};
+  ends.to_device = !IsDevice(ends.source);
+  ends.from_device = !IsDevice(ends.destination);
+  return ends;
+}
+
+// The contents that a copy reads from host memory, while they are there.
+void BeforeCopy(Thread& thread, const CallInfo& info, const uint64_t* values, OpenCall& open,
+                uint64_t stream) {
+  const CopyEnds ends = EndsOf(info, values);
+  const uint64_t model_id = CaptureOf(thread, stream);
+  if (model_id != 0) return;
+  const int source = info.at[1];
+  const uint64_t bytes = RangeBytes(info.rules[source], values);
+  if (bytes == 0 || values[source] == 0) return;
+  if (ends.to_device && !ends.from_device) {
+    if (info.effect == Effect::kCopy2d) {
+      const int8_t* sizes = info.rules[source].sizes;
+      KeepHostPlane(thread, open.call_id, source, false, values[source], values[sizes[0]],
+                    values[sizes[1]], values[sizes[2]]);
+    } else {
+      KeepHost(thread, open.call_id, source, false, values[source], bytes);
+    }
+  } else if (!ends.to_device && WantsInputs(thread)) {
+    const uint64_t first = values[source] - ends.source.begin;
+    KeepUnknown(thread, open.call_id, stream, ends.source.buffer_id, ends.source.begin, first,
+                first + bytes);
+  }
+}
+
+void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
+               uint64_t stream, uint64_t model_id) {
+  const CopyEnds ends = EndsOf(info, values);
+  const int destination = info.at[0];
+  const int source = info.at[1];
+  const uint64_t bytes = RangeBytes(info.rules[destination], values);
+  if (bytes == 0) return;
+  const uint64_t first = values[destination] - ends.destination.begin;
+  if (model_id != 0) {
+    if (ends.destination.buffer_id != 0) {
+      NoteCaptured(model_id, ends.destination.buffer_id, ends.destination.begin, first,
+                   first + bytes, false);
+    }
+    if (ends.source.buffer_id != 0 && ends.to_device) {
+      const uint64_t from = values[source] - ends.source.begin;
+      NoteCaptured(model_id, ends.source.buffer_id, ends.source.begin, from,
+                   from + RangeBytes(info.rules[source], values), true);
+    }
+    return;
+  }
+  if (ends.destination.buffer_id != 0) MarkKnown(ends.destination.buffer_id, first, first + bytes);
+  if (!WantsOutputs(thread) || !ends.from_device || ends.to_device) return;
+  const bool later = info.stream >= 0 && ends.destination.buffer_id != 0;
+  if (later && info.effect == Effect::kCopy) {
+    // Pinned memory is written when the stream gets there; the bytes are those of the source.
+    const uint64_t from = values[source] - ends.source.begin;
+    KeepWritten(thread, open.call_id, stream, destination, ends.source.buffer_id, ends.source.begin,
+                from, from + bytes, nullptr, 0);
+  } else if (!later && info.effect == Effect::kCopy2d) {
+    const int8_t* sizes = info.rules[destination].sizes;
+    KeepHostPlane(thread, open.call_id, destination, true, values[destination], values[sizes[0]],
+                  values[sizes[1]], values[sizes[2]]);
+  } else if (!later) {
+    KeepHost(thread, open.call_id, destination, true, values[destination], bytes);
+  }
+}
+
+void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
+                  const OpenCall& open, uint64_t stream, uint64_t model_id) {
+  const auto at = [&](int i) { return values[info.at[i]]; };
+  switch (info.effect) {
+    case Effect::kDeviceBirth:
+      AddBlock(thread, Pointee<uint64_t>(at(0)), at(1),
+               static_cast<uint32_t>(CurrentDevice(thread)) + 1);
+      break;
+    case Effect::kHostBirth:
+      AddBlock(thread, Pointee<uint64_t>(at(0)), at(1), 0);
+      break;
+    case Effect::kHostRegister:
+      AddBlock(thread, at(0), at(1), 0);
+      break;
+    case Effect::kStreamEnd:
+      EndHandle(thread, HandleKind::kStream, at(0), open.call_id);
+      break;
+    case Effect::kEventEnd:
+      EndHandle(thread, HandleKind::kEvent, at(0), open.call_id);
+      break;
+    case Effect::kModelEnd:
+      ForgetModel(IdOf(thread, HandleKind::kModel, at(0)));
+      EndHandle(thread, HandleKind::kModel, at(0), open.call_id);
+      break;
+    case Effect::kCaptureBegin:
+      CountCapture(1);
+      if (const uint64_t handle = ModelHandleOf(thread, stream); handle != 0) {
+        AddHandle(thread, HandleKind::kModel, handle, static_cast<uint32_t>(at(1)));
+      }
+      break;
+    case Effect::kCopy:
+    case Effect::kCopy2d:
+      if (WantsAnything(thread)) AfterCopy(thread, info, values, open, stream, model_id);
+      break;
+    case Effect::kFill: {
+      Block block;
+      if (!WantsAnything(thread) || !FindBlock(at(0), &block)) break;
+      const uint64_t first = at(0) - block.begin;
+      const uint64_t end = first + RangeBytes(info.rules[info.at[0]], values);
+      if (model_id != 0) {
+        NoteCaptured(model_id, block.buffer_id, block.begin, first, end, false);
+      } else {
+        MarkKnown(block.buffer_id, first, end);
+      }
+      break;
+    }
+    case Effect::kExecute:
+      if (WantsAnything(thread)) {
+        KeepAfterExecution(thread, open.call_id, IdOf(thread, HandleKind::kModel, at(0)), stream);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+uint64_t StreamId(Thread& thread, const CallInfo& info, const uint64_t* values, bool succeeded) {
+  if (info.stream < 0) return 0;
+  const uint64_t handle = values[info.stream];
+  if (handle != 0) return IdOf(thread, HandleKind::kStream, handle);
+  const bool none = info.rules[info.stream].role == Role::kStreamOrNone;
+  return none || !succeeded ? 0 : DefaultStreamId(thread);
+}
+
+}  // namespace
+
+bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
+  Thread* thread = Enter();
+  if (thread == nullptr) return false;
+  const CallInfo& info = kCalls[number];
+  agent::Tape* tape = thread->tape;
+  memset(open, 0, sizeof(*open));
+  open->thread = thread;
+  open->call_id = tape->NextCallId();
+  open->outer_call = tape->open_call;
+  tape->open_call = open->call_id;
+  const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
+  switch (info.effect) {
+    case Effect::kDeath: {
+      Block block;
+      if (!TakeBlock(values[info.at[0]], &block)) break;
+      open->freed_block = block.buffer_id;
+      open->freed_bytes = block.bytes;
+      open->freed_begin = block.begin;
+      open->freed_device = block.device;
+      break;
+    }
+    case Effect::kCopy:
+    case Effect::kCopy2d:
+      if (WantsAnything(*thread)) BeforeCopy(*thread, info, values, *open, stream);
+      break;
+    case Effect::kExecute:
+      if (WantsInputs(*thread)) {
+        KeepBeforeExecution(*thread, open->call_id,
+                            IdOf(*thread, HandleKind::kModel, values[info.at[0]]));
+      }
+      break;
+    case Effect::kDeviceEnd:
+      if (WantsAnything(*thread)) TellFinished(*thread, true);
+      break;
+    case Effect::kExchange:
+      if (values[info.at[0]] != 0) {
+        open->exchanged = static_cast<uint32_t>(Pointee<int32_t>(values[info.at[0]]));
+      }
+      break;
+    default:
+      break;
+  }
+  // A stream or event that ends is named by the call that ends it.
+  if (info.effect == Effect::kStreamEnd) open->stream_id = StreamId(*thread, info, values, true);
+  thread->nested = info.effect != Effect::kCallsBack;
+  open->begin_tick = wire::Tick();
+  return true;
+}
+
+void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t status) {
+  const uint64_t end = wire::Tick();
+  auto& thread = *static_cast<Thread*>(open->thread);
+  const CallInfo& info = kCalls[number];
+  agent::Tape* tape = thread.tape;
+  thread.nested = false;
+  const bool succeeded = status == ACL_SUCCESS;
+  const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
+  if (open->stream_id == 0) open->stream_id = StreamId(thread, info, values, succeeded);
+  if (info.effect == Effect::kDeviceChange || info.effect == Effect::kDeviceEnd) thread.device = -1;
+
+  FinishedCall call;
+  call.call_id = open->call_id;
+  call.parent_id = open->outer_call;
+  call.begin_tick = open->begin_tick;
+  call.end_tick = end;
+  call.stream_id = open->stream_id;
+  call.status = status;
+  const bool bounds = info.effect == Effect::kCaptureBegin || info.effect == Effect::kCaptureEnd;
+  if (succeeded && info.stream >= 0 && !bounds) call.model_id = CaptureOf(thread, stream);
+
+  // Births come before the record that names them.
+  if (succeeded) AfterSuccess(thread, info, values, *open, stream, call.model_id);
+  if (open->freed_block != 0) {
+    const Block block{open->freed_begin, open->freed_bytes, open->freed_block, open->freed_device};
+    if (succeeded) {
+      RecordDeath(thread, block);
+    } else {
+      PutBlock(block);
+    }
+  }
+  thread.BeginEncoding();
+  for (int position = 0; position < info.argument_count; ++position) {
+    EncodeArgument(thread, info, position, values, *open, succeeded);
+  }
+  call.op_index = thread.OpIndex(number, info.dialect, info.name, info.schema);
+  if (info.effect == Effect::kCaptureEnd) {
+    // A failing end ends the capture too, unless it is not the caller's to end.
+    if (succeeded || status == ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED ||
+        CaptureOf(thread, stream) == 0) {
+      CountCapture(-1);
+    }
+    if (succeeded && values[1] != 0) {
+      EndCapture(thread, IdOf(thread, HandleKind::kModel, Pointee<uint64_t>(values[1])));
+    }
+  }
+  WriteCall(thread, call);
+  tape->open_call = open->outer_call;
+  if (WantsOutputs(thread)) TellFinished(thread, false);
+}
+
+void TellMissing(uint32_t number) {
+  if (Thread* thread = Enter()) {
+    thread->tape->WriteLedger(1, 1, "function_missing", kCalls[number].name,
+                              "the program called a function that no library of it has",
+                              "install a newer toolkit, or look for the function before calling");
+  }
+}
+
+}  // namespace acltape::acl_agent

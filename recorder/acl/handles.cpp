@@ -1,0 +1,140 @@
+#include "recorder/acl/handles.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "acl/acl.h"
+#include "recorder/acl/lock.h"
+#include "recorder/acl/pointer_map.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/thread.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+constexpr int kKinds = 3;
+constexpr uint32_t kMaxDevices = 64;
+
+PointerMap<uint64_t> g_ids[kKinds];
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+uint64_t g_default_streams[kMaxDevices];
+std::atomic<int64_t> g_captures{0};
+
+PointerMap<uint64_t>& Ids(wire::HandleKind kind) { return g_ids[static_cast<int>(kind)]; }
+
+void Write(Thread& thread, const wire::HandleRecord& row) {
+  agent::Tape* tape = thread.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::HandleRecord>(wire::RecordKind::kHandle, 0, &total);
+  if (record == nullptr) return;
+  const wire::RecordHeader header = record->header;
+  *record = row;
+  record->header = header;
+  tape->End(total);
+}
+
+uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags,
+             uint64_t call_id) {
+  const uint64_t id = thread.tape->NextHandleId();
+  if (handle != 0) Ids(kind).Put(reinterpret_cast<void*>(handle), id);
+  wire::HandleRecord row{};
+  row.handle_id = id;
+  row.address = handle;
+  row.call_id = call_id;
+  row.device = static_cast<uint32_t>(CurrentDevice(thread));
+  row.flags = flags;
+  row.kind = kind;
+  row.moment = wire::HandleMoment::kCreated;
+  Write(thread, row);
+  return id;
+}
+
+}  // namespace
+
+uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle) {
+  if (handle == 0) return 0;
+  uint64_t id = 0;
+  if (Ids(kind).Get(reinterpret_cast<void*>(handle), &id)) return id;
+  return Add(thread, kind, handle, 0, 0);
+}
+
+uint64_t DefaultStreamId(Thread& thread) {
+  const auto device = static_cast<uint32_t>(CurrentDevice(thread)) % kMaxDevices;
+  Lock lock(g_mutex);
+  if (g_default_streams[device] == 0) {
+    g_default_streams[device] = Add(thread, wire::HandleKind::kStream, 0, 0, 0);
+  }
+  return g_default_streams[device];
+}
+
+uint64_t AddHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags) {
+  return Add(thread, kind, handle, flags, thread.tape->open_call);
+}
+
+uint64_t AddDefaultStream(Thread& thread, uint64_t handle) {
+  const uint64_t id = DefaultStreamId(thread);
+  if (handle != 0) Ids(wire::HandleKind::kStream).Put(reinterpret_cast<void*>(handle), id);
+  return id;
+}
+
+void EndCapture(Thread& thread, uint64_t model_id) {
+  wire::HandleRecord row{};
+  row.handle_id = model_id;
+  row.call_id = thread.tape->open_call;
+  row.kind = wire::HandleKind::kModel;
+  row.moment = wire::HandleMoment::kCaptureEnded;
+  Write(thread, row);
+}
+
+bool EndHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint64_t call_id) {
+  uint64_t id = 0;
+  if (!Ids(kind).Take(reinterpret_cast<void*>(handle), &id)) return false;
+  wire::HandleRecord row{};
+  row.handle_id = id;
+  row.call_id = call_id;
+  row.kind = kind;
+  row.moment = wire::HandleMoment::kDestroyed;
+  Write(thread, row);
+  return true;
+}
+
+int64_t ActiveCaptures() { return g_captures.load(std::memory_order_relaxed); }
+
+void CountCapture(int change) {
+  // A capture that was discarded with its device ends nowhere: never below zero.
+  int64_t now = g_captures.load();
+  while (!g_captures.compare_exchange_weak(now, now + change < 0 ? 0 : now + change)) {
+  }
+}
+
+uint64_t ModelHandleOf(Thread& thread, uint64_t stream) {
+  using Function = aclError (*)(aclrtStream, aclmdlRICaptureStatus*, aclmdlRI*);
+  static Function get_info = nullptr;
+  if (get_info == nullptr) {
+    get_info = reinterpret_cast<Function>(RealByName("aclmdlRICaptureGetInfo"));
+  }
+  if (get_info == nullptr || stream == 0) return 0;
+  auto status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  aclmdlRI model = nullptr;
+  const bool nested = thread.nested;
+  thread.nested = true;
+  const bool known =
+      get_info(reinterpret_cast<aclrtStream>(stream), &status, &model) == ACL_SUCCESS;
+  thread.nested = nested;
+  if (!known || status == ACL_MODEL_RI_CAPTURE_STATUS_NONE) return 0;
+  return reinterpret_cast<uint64_t>(model);
+}
+
+uint64_t CaptureOf(Thread& thread, uint64_t stream) {
+  if (__builtin_expect(ActiveCaptures() == 0, 1)) return 0;
+  return IdOf(thread, wire::HandleKind::kModel, ModelHandleOf(thread, stream));
+}
+
+void ForgetHandleLocks() {
+  for (auto& ids : g_ids) ids.ForgetLocks();
+  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+}
+
+}  // namespace acltape::acl_agent

@@ -1,0 +1,36 @@
+// Streams, events and models by handle, with the ids that records hold in place of handles.
+#pragma once
+
+#include <cstdint>
+
+#include "recorder/wire/records.h"
+
+namespace acltape::acl_agent {
+
+struct Thread;
+
+// The id of a handle; a handle that was not seen before gets one, and 0 stays 0.
+uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle);
+// The id of the default stream of the thread's current device.
+uint64_t DefaultStreamId(Thread& thread);
+// From now on the handle is another object, created by the open call.
+uint64_t AddHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags);
+// The handle is another name of the default stream.
+uint64_t AddDefaultStream(Thread& thread, uint64_t handle);
+// The capture that made the model has ended.
+void EndCapture(Thread& thread, uint64_t model_id);
+// The object is gone, by the call `call_id`. False when the handle was not known.
+bool EndHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint64_t call_id);
+
+// Captures that have begun and not ended, in the whole process.
+int64_t ActiveCaptures();
+void CountCapture(int change);
+// The id of the model that `stream` is being captured into, 0: none. `stream` as the program gave
+// it; asks the library.
+uint64_t CaptureOf(Thread& thread, uint64_t stream);
+// The same, and the model's handle, where it is needed.
+uint64_t ModelHandleOf(Thread& thread, uint64_t stream);
+
+void ForgetHandleLocks();
+
+}  // namespace acltape::acl_agent

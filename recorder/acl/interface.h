@@ -1,0 +1,139 @@
+// The wrapper of an interface function: arguments as sixty-four bit values, the real call in
+// between. What is known of each function is a row of kCalls, generated from acl/data/acl_abi.json
+// by acl/generate/wrappers.py.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "recorder/acl/real.h"
+
+namespace acltape::acl_agent {
+
+// What an argument is recorded as.
+enum class Role : uint8_t {
+  kInt,           // the value
+  kAddress,       // memory to the end of its block, or an address
+  kRange,         // memory, as many bytes as argument sizes[0] says
+  kWords,         // memory, as many words of four bytes as argument sizes[0] says
+  kFixed,         // memory, sizes[0] bytes
+  kPlane,         // memory, rows: arguments pitch, width, height
+  kStream,        // NULL is the default stream (rule GEN-04)
+  kStreamOrNone,  // NULL is none
+  kEvent,
+  kModel,
+  kOutStream,         // created by the call
+  kOutDefaultStream,  // asked for
+  kOutEvent,
+  kOutModel,
+  kOut32,  // what the call wrote
+  kOut64,
+  kOutFloat,
+  kExchanged,  // a 32 bit value before the call
+  kText,
+  kStruct,  // an address whose content is not kept
+};
+
+struct ArgumentRule {
+  Role role;
+  bool written;
+  int8_t sizes[3];
+};
+
+// What a call does besides.
+enum class Effect : uint8_t {
+  kNone,
+  kDeviceBirth,   // memory: where its address is written, its size
+  kHostBirth,     // pinned host memory: the same
+  kHostRegister,  // pinned host memory: its address, its size
+  kDeath,         // memory: its address
+  kStreamEnd,
+  kEventEnd,
+  kModelEnd,
+  kCaptureBegin,  // stream, mode
+  kCaptureEnd,    // stream
+  kExecute,       // model, stream
+  kCopy,          // destination, source, bytes
+  kCopy2d,        // destination, source, source pitch
+  kFill,          // destination
+  kDeviceChange,  // the thread's device may be another
+  kDeviceEnd,     // objects of the device end
+  kCallsBack,     // functions of the program run inside
+  kExchange,      // the 32 bit value it exchanges
+};
+
+struct CallInfo {
+  const char* name;
+  const char* schema;
+  uint8_t dialect;  // as in wire::OpRecord
+  uint8_t argument_count;
+  int8_t stream;  // position of its stream, -1: none
+  Effect effect;
+  int8_t at[3];  // positions of the arguments that the effect needs
+  const ArgumentRule* rules;
+};
+
+extern const CallInfo kCalls[];
+extern const uint32_t kCallCount;
+extern void* const kCallWrappers[];
+
+// A call on its way; lives in the wrapper's frame.
+struct OpenCall {
+  void* thread;  // null: not recorded
+  uint64_t call_id;
+  uint64_t outer_call;
+  uint64_t begin_tick;
+  uint64_t stream_id;
+  uint64_t freed_block;  // buffer that the call frees
+  uint64_t freed_bytes;
+  uint64_t freed_begin;
+  uint32_t exchanged;
+  uint32_t freed_device;
+};
+
+// False: pass the call on and record nothing.
+bool BeginCall(uint32_t call, const uint64_t* values, OpenCall* open);
+void EndCall(uint32_t call, const uint64_t* values, OpenCall* open, int32_t status);
+// The sentence of a call that no library of the process has.
+void TellMissing(uint32_t call);
+
+template <typename T>
+uint64_t Bits(const T& value) {
+  uint64_t bits = 0;
+  if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+    bits = static_cast<uint64_t>(static_cast<int64_t>(value));
+  } else if constexpr (sizeof(T) <= sizeof(bits) && std::is_trivially_copyable_v<T>) {
+    std::memcpy(&bits, &value, sizeof(T));
+  }
+  return bits;
+}
+
+template <typename R, uint32_t Call, typename... Arguments>
+inline R Interface(Arguments... arguments) {
+  using Function = R (*)(Arguments...);
+  auto real = reinterpret_cast<Function>(Real(Call));
+  if (__builtin_expect(real == nullptr, 0)) {
+    TellMissing(Call);
+    if constexpr (std::is_same_v<R, void>) {
+      return;
+    } else if constexpr (std::is_same_v<R, int>) {
+      return 207000;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT (rule GEN-08)
+    } else {
+      return R{};
+    }
+  }
+  const uint64_t values[sizeof...(Arguments) + 1] = {Bits(arguments)...};
+  OpenCall open;
+  if (!BeginCall(Call, values, &open)) return real(arguments...);
+  if constexpr (std::is_same_v<R, void>) {
+    real(arguments...);
+    EndCall(Call, values, &open, 0);
+  } else {
+    const R result = real(arguments...);
+    EndCall(Call, values, &open, std::is_same_v<R, int> ? static_cast<int32_t>(Bits(result)) : 0);
+    return result;
+  }
+}
+
+}  // namespace acltape::acl_agent

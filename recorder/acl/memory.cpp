@@ -1,0 +1,205 @@
+#include "recorder/acl/memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "recorder/acl/lock.h"
+#include "recorder/acl/pointer_map.h"
+#include "recorder/acl/thread.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+// Sorted by address, without overlaps.
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+Block* g_blocks = nullptr;
+size_t g_count = 0;
+size_t g_capacity = 0;
+std::atomic<uint64_t> g_generation{1};  // changes with the table
+
+// The block that the thread met last, while the table is the same.
+struct Recent {
+  uint64_t begin;
+  uint64_t bytes;
+  uint64_t buffer_id;
+  uint64_t generation;
+  uint32_t device;
+};
+__thread Recent t_recent __attribute__((tls_model("initial-exec")));
+
+// Position of the first block that begins behind `address`.
+size_t After(uint64_t address) {
+  size_t low = 0;
+  size_t high = g_count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (g_blocks[middle].begin <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+void RemoveAt(size_t at) {
+  memmove(g_blocks + at, g_blocks + at + 1, (g_count - at - 1) * sizeof(Block));
+  g_count--;
+}
+
+void Insert(const Block& block) {
+  if (g_count == g_capacity) {
+    const size_t capacity = g_capacity == 0 ? 256 : 2 * g_capacity;
+    void* larger = realloc(static_cast<void*>(g_blocks), capacity * sizeof(Block));
+    if (larger == nullptr) return;
+    g_blocks = static_cast<Block*>(larger);
+    g_capacity = capacity;
+  }
+  size_t at = After(block.begin);
+  while (at > 0 && g_blocks[at - 1].begin + g_blocks[at - 1].bytes > block.begin) RemoveAt(--at);
+  while (at < g_count && g_blocks[at].begin < block.begin + block.bytes) RemoveAt(at);
+  memmove(g_blocks + at + 1, g_blocks + at, (g_count - at) * sizeof(Block));
+  g_blocks[at] = block;
+  g_count++;
+  g_generation.fetch_add(1, std::memory_order_release);
+}
+
+// Known ranges of a buffer: sorted, apart from each other.
+struct Range {
+  uint64_t begin;
+  uint64_t end;
+};
+struct Ranges {
+  Range* ranges;
+  uint32_t count;
+  uint32_t capacity;
+};
+pthread_mutex_t g_known_mutex = PTHREAD_MUTEX_INITIALIZER;
+PointerMap<Ranges>& Known() {
+  static PointerMap<Ranges> known;
+  return known;
+}
+const void* KeyOf(uint64_t buffer_id) { return reinterpret_cast<const void*>(buffer_id << 4); }
+
+}  // namespace
+
+bool FindBlock(uint64_t address, Block* block) {
+  if (address == 0) return false;
+  const uint64_t generation = g_generation.load(std::memory_order_acquire);
+  const Recent& recent = t_recent;
+  if (recent.generation == generation && address - recent.begin < recent.bytes) {
+    *block = {recent.begin, recent.bytes, recent.buffer_id, recent.device};
+    return true;
+  }
+  Lock lock(g_mutex);
+  const size_t at = After(address);
+  if (at == 0 || address - g_blocks[at - 1].begin >= g_blocks[at - 1].bytes) return false;
+  *block = g_blocks[at - 1];
+  t_recent = {block->begin, block->bytes, block->buffer_id,
+              g_generation.load(std::memory_order_relaxed), block->device};
+  return true;
+}
+
+void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
+  agent::Tape* tape = thread.tape;
+  const Block block{begin, bytes, tape->NextBufferId(), device};
+  {
+    Lock lock(g_mutex);
+    Insert(block);
+  }
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
+  if (record == nullptr) return;
+  record->buffer_id = block.buffer_id;
+  record->address = begin;
+  record->bytes = bytes;
+  record->tick = wire::Tick();
+  record->call_id = tape->open_call;
+  record->device = device;
+  record->flags = 0;
+  tape->End(total);
+}
+
+bool TakeBlock(uint64_t begin, Block* block) {
+  Lock lock(g_mutex);
+  const size_t at = After(begin);
+  if (at == 0 || g_blocks[at - 1].begin != begin) return false;
+  *block = g_blocks[at - 1];
+  RemoveAt(at - 1);
+  g_generation.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void PutBlock(const Block& block) {
+  Lock lock(g_mutex);
+  Insert(block);
+}
+
+void RecordDeath(Thread& thread, const Block& block) {
+  {
+    Lock lock(g_known_mutex);
+    Ranges ranges{};
+    if (Known().Take(KeyOf(block.buffer_id), &ranges)) free(ranges.ranges);
+  }
+  agent::Tape* tape = thread.tape;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::BufferDeathRecord>(wire::RecordKind::kBufferDeath, 0, &total);
+  if (record == nullptr) return;
+  record->buffer_id = block.buffer_id;
+  record->tick = wire::Tick();
+  record->call_id = tape->open_call;
+  tape->End(total);
+}
+
+void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  Lock lock(g_known_mutex);
+  Ranges known{};
+  Known().Get(KeyOf(buffer_id), &known);
+  uint32_t first = 0;
+  while (first < known.count && known.ranges[first].end < begin) first++;
+  uint32_t behind = first;
+  while (behind < known.count && known.ranges[behind].begin <= end) {
+    if (known.ranges[behind].begin < begin) begin = known.ranges[behind].begin;
+    if (known.ranges[behind].end > end) end = known.ranges[behind].end;
+    behind++;
+  }
+  if (behind == first && known.count == known.capacity) {
+    const uint32_t capacity = known.capacity == 0 ? 4 : 2 * known.capacity;
+    void* larger = realloc(known.ranges, capacity * sizeof(Range));
+    if (larger == nullptr) return;
+    known.ranges = static_cast<Range*>(larger);
+    known.capacity = capacity;
+  }
+  memmove(known.ranges + first + 1, known.ranges + behind, (known.count - behind) * sizeof(Range));
+  known.ranges[first] = {begin, end};
+  known.count = known.count - (behind - first) + 1;
+  Known().Put(KeyOf(buffer_id), known);
+}
+
+bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
+  if (begin >= end) return true;
+  Lock lock(g_known_mutex);
+  Ranges known{};
+  if (!Known().Get(KeyOf(buffer_id), &known)) return false;
+  for (uint32_t i = 0; i < known.count; ++i) {
+    if (known.ranges[i].begin <= begin) {
+      if (end <= known.ranges[i].end) return true;
+    } else {
+      break;
+    }
+  }
+  return false;
+}
+
+void ForgetMemoryLocks() {
+  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_known_mutex = PTHREAD_MUTEX_INITIALIZER;
+  Known().ForgetLocks();
+}
+
+}  // namespace acltape::acl_agent

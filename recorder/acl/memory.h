@@ -1,0 +1,39 @@
+// The memory blocks that the program has allocated through the interface, by address; and which of
+// their bytes hold contents that the recording explains.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace acltape::acl_agent {
+
+struct Thread;
+
+struct Block {
+  uint64_t begin = 0;
+  uint64_t bytes = 0;
+  uint64_t buffer_id = 0;
+  uint32_t device = 0;  // as in wire::BufferBirthRecord: 0 pinned host memory, n + 1 device n
+};
+
+// Any thread. The block that holds `address`; one past the end does not count.
+bool FindBlock(uint64_t address, Block* block);
+
+// Adds a block and records its birth in the open call. A block that was there at one of its
+// addresses is gone: its end was not seen.
+void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device);
+// Takes a block out, before it is freed: its address may be given out again at once.
+bool TakeBlock(uint64_t begin, Block* block);
+// Puts a block back that could not be freed.
+void PutBlock(const Block& block);
+// Records the end of a taken block.
+void RecordDeath(Thread& thread, const Block& block);
+
+// Bytes [begin, end) of a buffer were written by a recorded call, or have been kept.
+void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
+// Whether all of them were; empty ranges are.
+bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
+
+void ForgetMemoryLocks();
+
+}  // namespace acltape::acl_agent

@@ -1,0 +1,670 @@
+#include "recorder/acl/objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "aclnn/acl_meta.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/operators.h"
+#include "recorder/acl/pointer_map.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/thread.h"
+#include "recorder/wire/records.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+using wire::ArgumentTag;
+using wire::DType;
+
+constexpr uint32_t kMaxRank = 64;
+
+struct ElementType {
+  DType dtype;
+  uint8_t bytes;
+};
+// By aclDataType.
+constexpr ElementType kElementTypes[] = {
+    {DType::kFloat32, 4},   {DType::kFloat16, 2},   {DType::kInt8, 1},         // 0, 1, 2
+    {DType::kInt32, 4},     {DType::kUint8, 1},     {DType::kUndefined, 0},    // 3, 4, 5
+    {DType::kInt16, 2},     {DType::kUint16, 2},    {DType::kUint32, 4},       // 6, 7, 8
+    {DType::kInt64, 8},     {DType::kUint64, 8},    {DType::kFloat64, 8},      // 9, 10, 11
+    {DType::kBool, 1},      {DType::kUndefined, 0}, {DType::kUndefined, 0},    // 12, 13, 14
+    {DType::kUndefined, 0}, {DType::kComplex64, 8}, {DType::kComplex128, 16},  // 15, 16, 17
+};
+ElementType TypeOf(int32_t type) {
+  if (type >= 0 && static_cast<size_t>(type) < sizeof(kElementTypes) / sizeof(ElementType)) {
+    return kElementTypes[type];
+  }
+  if (type == ACL_BF16) return {DType::kBfloat16, 2};
+  if (type == ACL_COMPLEX32) return {DType::kComplex32, 4};
+  return {DType::kUndefined, 0};
+}
+
+struct Tensor {
+  uint64_t data;
+  int64_t offset;  // elements
+  int32_t type;
+  int32_t format;
+  uint32_t rank;
+  int64_t numbers[];  // rank sizes, then rank strides
+};
+struct Scalar {
+  int32_t type;
+  unsigned char value[16];
+};
+struct Numbers {  // of an array; bool as 0 or 1, float as the bits of a double
+  uint64_t count;
+  uint64_t values[];
+};
+struct List {
+  uint64_t count;
+  const void* elements[];
+};
+
+PointerMap<Tensor*> g_tensors;
+PointerMap<Scalar> g_scalars;
+PointerMap<Numbers*> g_arrays;
+PointerMap<List*> g_lists;
+
+template <typename T>
+void Keep(PointerMap<T*>& map, const void* object, T* info) {
+  if (object == nullptr || info == nullptr) {
+    free(info);
+    return;
+  }
+  T* before = nullptr;
+  if (map.Take(object, &before)) free(before);
+  map.Put(object, info);
+}
+
+template <typename T>
+void Drop(PointerMap<T*>& map, const void* object) {
+  T* info = nullptr;
+  if (object != nullptr && map.Take(object, &info)) free(info);
+}
+
+void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,
+                const int64_t* strides, int64_t offset, aclFormat format, void* data) {
+  if (rank > kMaxRank || (dims == nullptr && rank != 0)) return;
+  auto* info = static_cast<Tensor*>(malloc(sizeof(Tensor) + 2 * rank * sizeof(int64_t)));
+  if (info == nullptr) return;
+  info->data = reinterpret_cast<uint64_t>(data);
+  info->offset = offset;
+  info->type = type;
+  info->format = format;
+  info->rank = static_cast<uint32_t>(rank);
+  int64_t dense = 1;
+  for (uint64_t d = rank; d-- > 0;) {
+    info->numbers[d] = dims[d];
+    info->numbers[rank + d] = strides != nullptr ? strides[d] : dense;
+    dense *= dims[d];
+  }
+  Keep(g_tensors, tensor, info);
+}
+
+template <typename T>
+Numbers* CopyNumbers(const T* values, uint64_t count) {
+  if (values == nullptr && count != 0) return nullptr;
+  auto* info = static_cast<Numbers*>(malloc(sizeof(Numbers) + count * sizeof(uint64_t)));
+  if (info == nullptr) return nullptr;
+  info->count = count;
+  for (uint64_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<T, float>) {
+      const double wide = values[i];
+      memcpy(&info->values[i], &wide, sizeof(wide));
+    } else {
+      info->values[i] = static_cast<uint64_t>(values[i]);
+    }
+  }
+  return info;
+}
+
+List* CopyList(const void* const* elements, uint64_t count) {
+  if (elements == nullptr && count != 0) return nullptr;
+  auto* info = static_cast<List*>(malloc(sizeof(List) + count * sizeof(void*)));
+  if (info == nullptr) return nullptr;
+  info->count = count;
+  if (count != 0) memcpy(info->elements, elements, count * sizeof(void*));
+  return info;
+}
+
+void KeepScalar(const aclScalar* object, const void* value, aclDataType type) {
+  if (object == nullptr || value == nullptr) return;
+  Scalar scalar{};
+  scalar.type = type;
+  memcpy(scalar.value, value, TypeOf(type).bytes);
+  g_scalars.Put(object, scalar);
+}
+
+void MoveRaw(const aclTensor* tensor, void* address) {
+  Tensor* info = nullptr;
+  if (g_tensors.Get(tensor, &info)) info->data = reinterpret_cast<uint64_t>(address);
+}
+
+bool Recorded() {
+  return agent::Arena() != nullptr && (agent::Arena()->levels & wire::kLevelAcl) != 0;
+}
+
+// Header of a tensor encoding up to the slot; the rest follows by the caller.
+void AddTensorHead(Thread& thread, DType dtype, uint8_t rank, uint8_t flags, uint16_t slot,
+                   int64_t byte_offset) {
+  const uint8_t head[] = {static_cast<uint8_t>(ArgumentTag::kTensor), static_cast<uint8_t>(dtype),
+                          rank, flags};
+  thread.signature.Append(head, sizeof(head));
+  thread.signature.Add(slot);
+  thread.signature.Add(byte_offset);
+}
+
+// Resolves an address: block, or memory outside of any, whose buffer is 0 and whose base is 0.
+Block BlockOf(uint64_t address) {
+  Block block;
+  if (!FindBlock(address, &block)) block = Block{};
+  return block;
+}
+
+void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t element,
+                  int32_t position, bool read, bool written, TensorPlaces& places) {
+  Tensor* tensor = nullptr;
+  if (object == nullptr || !g_tensors.Get(object, &tensor)) {
+    thread.signature.Add(ArgumentTag::kUndefinedTensor);
+    return;
+  }
+  const ElementType type = TypeOf(tensor->type);
+  const Block block = BlockOf(tensor->data);
+  const int64_t view = tensor->offset * type.bytes;
+  const int64_t offset = static_cast<int64_t>(tensor->data - block.begin) + view;
+  TensorPlace* place = places.Add();
+  const bool plain = tensor->format == ACL_FORMAT_ND || tensor->format == ACL_FORMAT_UNDEFINED;
+  const uint16_t slot = thread.SlotOf(block.buffer_id);
+  if (place != nullptr) {
+    place->object = list != nullptr ? list : object;
+    place->element = element;
+    place->slot_at = thread.signature.size + 4;
+    place->offset_at = thread.signature.size + 6;
+    place->buffer_id = block.buffer_id;
+    place->base = block.begin;
+    place->view_bytes = static_cast<uint64_t>(view);
+    place->position = position;
+    place->read = read;
+    place->written = written;
+    place->first_byte = place->end_byte = static_cast<uint64_t>(offset);
+    int64_t last = 0;
+    bool empty = false;
+    for (uint32_t d = 0; d < tensor->rank; ++d) {
+      empty |= tensor->numbers[d] <= 0;
+      last += (tensor->numbers[d] - 1) * tensor->numbers[tensor->rank + d];
+    }
+    if (!empty) place->end_byte += static_cast<uint64_t>((last + 1) * type.bytes);
+  }
+  const uint8_t flags = static_cast<uint8_t>((type.bytes == 0 ? wire::kTensorOpaque : 0) |
+                                             (plain ? 0 : wire::kTensorFormat));
+  AddTensorHead(thread, type.dtype, static_cast<uint8_t>(tensor->rank), flags, slot, offset);
+  thread.signature.Append(tensor->numbers, 2 * tensor->rank * sizeof(int64_t));
+  if (!plain) thread.signature.Add(tensor->format);
+}
+
+void EncodeScalar(Thread& thread, const void* object, bool with_tag) {
+  Scalar scalar{};
+  if (object == nullptr || !g_scalars.Get(object, &scalar)) {
+    if (with_tag) {
+      thread.signature.Add(ArgumentTag::kNone);
+    } else {
+      thread.signature.Add(DType::kUndefined);
+      thread.signature.Append(scalar.value, sizeof(scalar.value));
+    }
+    return;
+  }
+  if (with_tag) thread.signature.Add(ArgumentTag::kScalar);
+  thread.signature.Add(TypeOf(scalar.type).dtype);
+  thread.signature.Append(scalar.value, sizeof(scalar.value));
+}
+
+void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
+  Numbers* numbers = nullptr;
+  if (object == nullptr || !g_arrays.Get(object, &numbers)) {
+    thread.signature.Add(ArgumentTag::kNone);
+    return;
+  }
+  thread.signature.Add(tag);
+  thread.signature.Add(static_cast<uint32_t>(numbers->count));
+  for (uint64_t i = 0; i < numbers->count; ++i) {
+    if (tag == ArgumentTag::kBoolList) {
+      thread.signature.Add(static_cast<uint8_t>(numbers->values[i] != 0));
+    } else {
+      thread.signature.Add(numbers->values[i]);
+    }
+  }
+}
+
+}  // namespace
+
+TensorPlace* TensorPlaces::Add() {
+  if (count == capacity) {
+    const uint32_t larger = capacity == 0 ? 8 : 2 * capacity;
+    void* memory = realloc(static_cast<void*>(data), larger * sizeof(TensorPlace));
+    if (memory == nullptr) return nullptr;
+    data = static_cast<TensorPlace*>(memory);
+    capacity = larger;
+  }
+  data[count] = TensorPlace{};
+  return &data[count++];
+}
+
+void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& value, int32_t position,
+                    bool read, bool written, TensorPlaces& places) {
+  using acl::ArgKind;
+  Bytes& out = thread.signature;
+  switch (kind) {
+    case ArgKind::kTensor:
+      EncodeTensor(thread, value.pointer, nullptr, -1, position, read, written, places);
+      break;
+    case ArgKind::kTensorList: {
+      List* list = nullptr;
+      if (value.pointer == nullptr || !g_lists.Get(value.pointer, &list)) {
+        out.Add(ArgumentTag::kNone);
+        break;
+      }
+      out.Add(ArgumentTag::kTensorList);
+      out.Add(static_cast<uint32_t>(list->count));
+      for (uint64_t i = 0; i < list->count; ++i) {
+        EncodeTensor(thread, list->elements[i], value.pointer, static_cast<int64_t>(i), position,
+                     read, written, places);
+      }
+      break;
+    }
+    case ArgKind::kScalar:
+      EncodeScalar(thread, value.pointer, true);
+      break;
+    case ArgKind::kScalarList: {
+      List* list = nullptr;
+      if (value.pointer == nullptr || !g_lists.Get(value.pointer, &list)) {
+        out.Add(ArgumentTag::kNone);
+        break;
+      }
+      out.Add(ArgumentTag::kScalarList);
+      out.Add(static_cast<uint32_t>(list->count));
+      for (uint64_t i = 0; i < list->count; ++i) EncodeScalar(thread, list->elements[i], false);
+      break;
+    }
+    case ArgKind::kIntArray:
+      EncodeNumbers(thread, value.pointer, ArgumentTag::kIntList);
+      break;
+    case ArgKind::kFloatArray:
+      EncodeNumbers(thread, value.pointer, ArgumentTag::kRealList);
+      break;
+    case ArgKind::kBoolArray:
+      EncodeNumbers(thread, value.pointer, ArgumentTag::kBoolList);
+      break;
+    case ArgKind::kString: {
+      if (value.pointer == nullptr) {
+        out.Add(ArgumentTag::kNone);
+        break;
+      }
+      const auto* text = static_cast<const char*>(value.pointer);
+      const auto bytes = static_cast<uint32_t>(strlen(text));
+      out.Add(ArgumentTag::kText);
+      out.Add(bytes);
+      out.Append(text, bytes);
+      break;
+    }
+    case ArgKind::kBool:
+      out.Add(ArgumentTag::kBool);
+      out.Add(static_cast<uint8_t>(value.integer != 0));
+      break;
+    case ArgKind::kFloat:
+    case ArgKind::kDouble:
+      out.Add(ArgumentTag::kReal);
+      out.Add(value.real);
+      break;
+    default:
+      out.Add(ArgumentTag::kInt);
+      out.Add(value.integer);
+  }
+}
+
+bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes) {
+  Block block;
+  if (!FindBlock(address, &block)) return false;
+  const uint64_t offset = address - block.begin;
+  if (bytes > block.bytes - offset) bytes = block.bytes - offset;
+  AddTensorHead(thread, DType::kUint8, 1, 0, thread.SlotOf(block.buffer_id),
+                static_cast<int64_t>(offset));
+  const int64_t numbers[] = {static_cast<int64_t>(bytes), 1};
+  thread.signature.Append(numbers, sizeof(numbers));
+  return true;
+}
+
+void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
+               uint32_t* slot_count) {
+  const Block block = BlockOf(address);
+  const uint64_t bytes = place.end_byte - place.first_byte;
+  place.buffer_id = block.buffer_id;
+  place.base = block.begin;
+  place.first_byte = address - block.begin + place.view_bytes;
+  place.end_byte = place.first_byte + bytes;
+  uint32_t slot = 0;
+  while (slot < *slot_count && slots[slot] != block.buffer_id) slot++;
+  if (slot == Thread::kMaxSlots) return;
+  if (slot == *slot_count) slots[(*slot_count)++] = block.buffer_id;
+  const auto number = static_cast<uint16_t>(slot);
+  memcpy(signature + place.slot_at, &number, sizeof(number));
+  memcpy(signature + place.offset_at, &place.first_byte, sizeof(int64_t));
+}
+
+void ForgetObjectLocks() {
+  g_tensors.ForgetLocks();
+  g_scalars.ForgetLocks();
+  g_arrays.ForgetLocks();
+  g_lists.ForgetLocks();
+}
+
+}  // namespace acltape::acl_agent
+
+// ---- Wrappers ---------------------------------------------------------------------------------
+
+namespace {
+
+using namespace acltape::acl_agent;
+
+// Positions in kObjectFunctions; the real functions follow those of the operators.
+enum ObjectCall : uint32_t {
+  kCreateTensor,
+  kInitTensor,
+  kCreateScalar,
+  kCreateIntArray,
+  kCreateFloatArray,
+  kCreateBoolArray,
+  kCreateTensorList,
+  kCreateScalarList,
+  kDestroyTensor,
+  kDestroyScalar,
+  kDestroyIntArray,
+  kDestroyFloatArray,
+  kDestroyBoolArray,
+  kDestroyTensorList,
+  kDestroyScalarList,
+  kSetRepeatable,
+  kDestroyExecutor,
+  kSetInput,
+  kSetOutput,
+  kSetTensor,
+  kSetDynamicInput,
+  kSetDynamicOutput,
+  kSetDynamicTensor,
+  kSetRaw,
+};
+
+template <typename Function>
+Function RealObject(ObjectCall call) {
+  return reinterpret_cast<Function>(Real(ObjectFunctionNumber(call)));
+}
+
+}  // namespace
+
+extern "C" {
+
+aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                           const int64_t* stride, int64_t offset, aclFormat format,
+                           const int64_t* storageDims, uint64_t storageDimsNum, void* tensorData) {
+  auto real = RealObject<decltype(&aclCreateTensor)>(kCreateTensor);
+  if (real == nullptr) return nullptr;
+  aclTensor* result = real(viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
+                           storageDimsNum, tensorData);
+  if (Recorded())
+    KeepTensor(result, viewDims, viewDimsNum, dataType, stride, offset, format, tensorData);
+  return result;
+}
+
+aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum,
+                          aclDataType dataType, const int64_t* stride, int64_t offset,
+                          aclFormat format, const int64_t* storageDims, uint64_t storageDimsNum,
+                          void* tensorDataAddr) {
+  auto real = RealObject<decltype(&aclInitTensor)>(kInitTensor);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(tensor, viewDims, viewDimsNum, dataType, stride, offset, format,
+                                  storageDims, storageDimsNum, tensorDataAddr);
+  if (Recorded()) {
+    if (result == 0) {
+      KeepTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, tensorDataAddr);
+    }
+  }
+  return result;
+}
+
+aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
+  auto real = RealObject<decltype(&aclCreateScalar)>(kCreateScalar);
+  if (real == nullptr) return nullptr;
+  aclScalar* result = real(value, dataType);
+  if (Recorded()) KeepScalar(result, value, dataType);
+  return result;
+}
+
+aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
+  auto real = RealObject<decltype(&aclCreateIntArray)>(kCreateIntArray);
+  if (real == nullptr) return nullptr;
+  aclIntArray* result = real(value, size);
+  if (Recorded()) Keep(g_arrays, result, CopyNumbers(value, size));
+  return result;
+}
+
+aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size) {
+  auto real = RealObject<decltype(&aclCreateFloatArray)>(kCreateFloatArray);
+  if (real == nullptr) return nullptr;
+  aclFloatArray* result = real(value, size);
+  if (Recorded()) Keep(g_arrays, result, CopyNumbers(value, size));
+  return result;
+}
+
+aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
+  auto real = RealObject<decltype(&aclCreateBoolArray)>(kCreateBoolArray);
+  if (real == nullptr) return nullptr;
+  aclBoolArray* result = real(value, size);
+  if (Recorded()) Keep(g_arrays, result, CopyNumbers(value, size));
+  return result;
+}
+
+aclTensorList* aclCreateTensorList(const aclTensor* const* value, uint64_t size) {
+  auto real = RealObject<decltype(&aclCreateTensorList)>(kCreateTensorList);
+  if (real == nullptr) return nullptr;
+  aclTensorList* result = real(value, size);
+  if (Recorded())
+    Keep(g_lists, result, CopyList(reinterpret_cast<const void* const*>(value), size));
+  return result;
+}
+
+aclScalarList* aclCreateScalarList(const aclScalar* const* value, uint64_t size) {
+  auto real = RealObject<decltype(&aclCreateScalarList)>(kCreateScalarList);
+  if (real == nullptr) return nullptr;
+  aclScalarList* result = real(value, size);
+  if (Recorded())
+    Keep(g_lists, result, CopyList(reinterpret_cast<const void* const*>(value), size));
+  return result;
+}
+
+aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
+  auto real = RealObject<decltype(&aclDestroyTensor)>(kDestroyTensor);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) Drop(g_tensors, tensor);
+  return real(tensor);
+}
+
+aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
+  auto real = RealObject<decltype(&aclDestroyScalar)>(kDestroyScalar);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) g_scalars.Take(scalar, nullptr);
+  return real(scalar);
+}
+
+aclnnStatus aclDestroyIntArray(const aclIntArray* array) {
+  auto real = RealObject<decltype(&aclDestroyIntArray)>(kDestroyIntArray);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) Drop(g_arrays, array);
+  return real(array);
+}
+
+aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) {
+  auto real = RealObject<decltype(&aclDestroyFloatArray)>(kDestroyFloatArray);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) Drop(g_arrays, array);
+  return real(array);
+}
+
+aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) {
+  auto real = RealObject<decltype(&aclDestroyBoolArray)>(kDestroyBoolArray);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) Drop(g_arrays, array);
+  return real(array);
+}
+
+aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
+  auto real = RealObject<decltype(&aclDestroyTensorList)>(kDestroyTensorList);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) Drop(g_lists, array);
+  return real(array);
+}
+
+aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
+  auto real = RealObject<decltype(&aclDestroyScalarList)>(kDestroyScalarList);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) Drop(g_lists, array);
+  return real(array);
+}
+
+aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
+  auto real = RealObject<decltype(&aclSetAclOpExecutorRepeatable)>(kSetRepeatable);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor);
+  if (Recorded()) {
+    if (result == 0) MakeRepeatable(executor);
+  }
+  return result;
+}
+
+aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
+  auto real = RealObject<decltype(&aclDestroyAclOpExecutor)>(kDestroyExecutor);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) DropExecutor(executor);
+  return real(executor);
+}
+
+aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                                  void* addr) {
+  auto real = RealObject<decltype(&aclSetInputTensorAddr)>(kSetInput);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, index, tensor, addr);
+  if (Recorded()) {
+    if (result == 0) MoveTensor(executor, tensor, -1, addr);
+  }
+  return result;
+}
+
+aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                                   void* addr) {
+  auto real = RealObject<decltype(&aclSetOutputTensorAddr)>(kSetOutput);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, index, tensor, addr);
+  if (Recorded()) {
+    if (result == 0) MoveTensor(executor, tensor, -1, addr);
+  }
+  return result;
+}
+
+aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
+                             void* addr) {
+  auto real = RealObject<decltype(&aclSetTensorAddr)>(kSetTensor);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, index, tensor, addr);
+  if (Recorded()) {
+    if (result == 0) MoveTensor(executor, tensor, -1, addr);
+  }
+  return result;
+}
+
+aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                         const size_t relativeIndex, aclTensorList* tensors,
+                                         void* addr) {
+  auto real = RealObject<decltype(&aclSetDynamicInputTensorAddr)>(kSetDynamicInput);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, irIndex, relativeIndex, tensors, addr);
+  if (Recorded()) {
+    if (result == 0) {
+      MoveTensor(executor, tensors, static_cast<int64_t>(relativeIndex), addr);
+    }
+  }
+  return result;
+}
+
+aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                          const size_t relativeIndex, aclTensorList* tensors,
+                                          void* addr) {
+  auto real = RealObject<decltype(&aclSetDynamicOutputTensorAddr)>(kSetDynamicOutput);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, irIndex, relativeIndex, tensors, addr);
+  if (Recorded()) {
+    if (result == 0) {
+      MoveTensor(executor, tensors, static_cast<int64_t>(relativeIndex), addr);
+    }
+  }
+  return result;
+}
+
+aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                    const size_t relativeIndex, aclTensorList* tensors,
+                                    void* addr) {
+  auto real = RealObject<decltype(&aclSetDynamicTensorAddr)>(kSetDynamicTensor);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, irIndex, relativeIndex, tensors, addr);
+  if (Recorded()) {
+    if (result == 0) {
+      MoveTensor(executor, tensors, static_cast<int64_t>(relativeIndex), addr);
+    }
+  }
+  return result;
+}
+
+aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
+  auto real = RealObject<decltype(&aclSetRawTensorAddr)>(kSetRaw);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(tensor, addr);
+  if (Recorded()) {
+    if (result == 0) MoveRaw(tensor, addr);
+  }
+  return result;
+}
+
+}  // extern "C"
+
+namespace acltape::acl_agent {
+
+// In the order of ObjectCall.
+const ObjectFunction kObjectFunctions[] = {
+    {"aclCreateTensor", reinterpret_cast<void*>(&::aclCreateTensor)},
+    {"aclInitTensor", reinterpret_cast<void*>(&::aclInitTensor)},
+    {"aclCreateScalar", reinterpret_cast<void*>(&::aclCreateScalar)},
+    {"aclCreateIntArray", reinterpret_cast<void*>(&::aclCreateIntArray)},
+    {"aclCreateFloatArray", reinterpret_cast<void*>(&::aclCreateFloatArray)},
+    {"aclCreateBoolArray", reinterpret_cast<void*>(&::aclCreateBoolArray)},
+    {"aclCreateTensorList", reinterpret_cast<void*>(&::aclCreateTensorList)},
+    {"aclCreateScalarList", reinterpret_cast<void*>(&::aclCreateScalarList)},
+    {"aclDestroyTensor", reinterpret_cast<void*>(&::aclDestroyTensor)},
+    {"aclDestroyScalar", reinterpret_cast<void*>(&::aclDestroyScalar)},
+    {"aclDestroyIntArray", reinterpret_cast<void*>(&::aclDestroyIntArray)},
+    {"aclDestroyFloatArray", reinterpret_cast<void*>(&::aclDestroyFloatArray)},
+    {"aclDestroyBoolArray", reinterpret_cast<void*>(&::aclDestroyBoolArray)},
+    {"aclDestroyTensorList", reinterpret_cast<void*>(&::aclDestroyTensorList)},
+    {"aclDestroyScalarList", reinterpret_cast<void*>(&::aclDestroyScalarList)},
+    {"aclSetAclOpExecutorRepeatable", reinterpret_cast<void*>(&::aclSetAclOpExecutorRepeatable)},
+    {"aclDestroyAclOpExecutor", reinterpret_cast<void*>(&::aclDestroyAclOpExecutor)},
+    {"aclSetInputTensorAddr", reinterpret_cast<void*>(&::aclSetInputTensorAddr)},
+    {"aclSetOutputTensorAddr", reinterpret_cast<void*>(&::aclSetOutputTensorAddr)},
+    {"aclSetTensorAddr", reinterpret_cast<void*>(&::aclSetTensorAddr)},
+    {"aclSetDynamicInputTensorAddr", reinterpret_cast<void*>(&::aclSetDynamicInputTensorAddr)},
+    {"aclSetDynamicOutputTensorAddr", reinterpret_cast<void*>(&::aclSetDynamicOutputTensorAddr)},
+    {"aclSetDynamicTensorAddr", reinterpret_cast<void*>(&::aclSetDynamicTensorAddr)},
+    {"aclSetRawTensorAddr", reinterpret_cast<void*>(&::aclSetRawTensorAddr)},
+    {nullptr, nullptr},
+};
+
+}  // namespace acltape::acl_agent

@@ -1,0 +1,56 @@
+// The operators' argument objects (tensors, scalars, arrays, lists), which are opaque in the
+// interface: what they were created with, kept by address until they are destroyed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "acl/invoke/arg_value.h"
+
+namespace acltape::acl_agent {
+
+struct Thread;
+
+// Where a tensor of the call being encoded stands in its bytes, so that a moved address can be
+// written over it.
+struct TensorPlace {
+  const void* object = nullptr;  // tensor or list
+  int64_t element = -1;          // position in a list
+  size_t slot_at = 0;            // of the uint16 slot in the signature bytes
+  size_t offset_at = 0;          // of the int64 byte offset
+  uint64_t buffer_id = 0;
+  uint64_t first_byte = 0;  // in the buffer; also of a tensor outside of any block
+  uint64_t end_byte = 0;
+  uint64_t base = 0;        // address of the buffer
+  uint64_t view_bytes = 0;  // from the data address to the view's first byte
+  int32_t position = 0;     // of the argument
+  bool read = false;
+  bool written = false;
+};
+
+struct TensorPlaces {
+  TensorPlace* data = nullptr;
+  uint32_t count = 0;
+  uint32_t capacity = 0;
+  TensorPlace* Add();
+};
+
+// Encodes one argument of an operator into the thread's bytes, and adds its tensors to `places`.
+void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& value, int32_t position,
+                    bool read, bool written, TensorPlaces& places);
+// A uint8 tensor over `bytes` bytes at `address`; none when it is in no block.
+bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes);
+// Writes a tensor's new place after its data address became `address`.
+void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
+               uint32_t* slot_count);
+
+void ForgetObjectLocks();
+
+// Wrapped functions that manage objects, for dlsym: names and wrappers, ends with a null name.
+struct ObjectFunction {
+  const char* name;
+  void* wrapper;
+};
+extern const ObjectFunction kObjectFunctions[];
+
+}  // namespace acltape::acl_agent

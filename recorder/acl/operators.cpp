@@ -1,0 +1,285 @@
+#include "recorder/acl/operators.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "acl/invoke/operator_table.h"
+#include "generated/recorder/operator_parts.h"
+#include "recorder/acl/handles.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/objects.h"
+#include "recorder/acl/pointer_map.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/thread.h"
+#include "recorder/acl/values.h"
+
+namespace acltape::acl_agent {
+
+// What a first phase was given, until its launch.
+struct Prepared {
+  aclOpExecutor* executor;
+  uint32_t op;
+  bool repeatable;
+  bool launched;  // once at least
+  uint64_t ticks;
+  Bytes signature;
+  uint64_t* slots;
+  uint32_t slot_count;
+  uint32_t slot_capacity;
+  TensorPlaces places;
+};
+
+namespace {
+
+PointerMap<Prepared*> g_prepared;
+
+const char* SchemaOf(uint32_t op) {
+  return kOperatorSchemas[op / kOperatorsPerPart][op % kOperatorsPerPart];
+}
+
+uint32_t OpIndex(Thread& thread, uint32_t op) {
+  return thread.OpIndex(OperatorFunction(op, true), 1, acl::OperatorAt(op).name.data(),
+                        SchemaOf(op));
+}
+
+// A Prepared with the thread's call in it; null without memory.
+Prepared* NewPrepared(Thread& thread) {
+  Prepared* prepared = thread.spare;
+  thread.spare = nullptr;
+  if (prepared == nullptr) prepared = static_cast<Prepared*>(calloc(1, sizeof(Prepared)));
+  if (prepared == nullptr) return nullptr;
+  prepared->repeatable = prepared->launched = false;
+  prepared->places.count = 0;
+  return prepared;
+}
+
+void FreePrepared(Thread* thread, Prepared* prepared) {
+  if (thread != nullptr && thread->spare == nullptr) {
+    thread->spare = prepared;
+    return;
+  }
+  free(prepared->signature.data);
+  free(prepared->slots);
+  free(prepared->places.data);
+  free(prepared);
+}
+
+// Takes the encoded arguments over from the thread; the two swap their memory.
+bool KeepEncoding(Thread& thread, Prepared& prepared) {
+  if (prepared.slot_capacity < thread.slot_count + 64) {
+    const uint32_t capacity = thread.slot_count + 64;
+    void* larger = realloc(prepared.slots, capacity * sizeof(uint64_t));
+    if (larger == nullptr) return false;
+    prepared.slots = static_cast<uint64_t*>(larger);
+    prepared.slot_capacity = capacity;
+  }
+  memcpy(prepared.slots, thread.slots, thread.slot_count * sizeof(uint64_t));
+  prepared.slot_count = thread.slot_count;
+  const Bytes mine = prepared.signature;
+  prepared.signature = thread.signature;
+  thread.signature = mine;
+  thread.BeginEncoding();
+  return true;
+}
+
+void EncodeArguments(Thread& thread, uint32_t op, const acl::ArgValue* values,
+                     TensorPlaces& places) {
+  const acl::OperatorInfo& info = acl::OperatorAt(op);
+  thread.BeginEncoding();
+  for (uint32_t i = 0; i < info.arg_count; ++i) {
+    const acl::ArgInfo& arg = info.args[i];
+    EncodeArgument(thread, arg.kind, values[i], static_cast<int32_t>(i),
+                   arg.direction != acl::Direction::kOut, arg.direction != acl::Direction::kIn,
+                   places);
+  }
+}
+
+// The first phase failed: a call of its own.
+void RecordFailedPrepare(Thread& thread, uint32_t op, const acl::ArgValue* values, uint64_t begin,
+                         uint64_t end, int32_t status) {
+  TensorPlaces places;
+  EncodeArguments(thread, op, values, places);
+  free(places.data);
+  thread.signature.Add(wire::ArgumentTag::kNone);  // workspace
+  FinishedCall call;
+  call.call_id = thread.tape->NextCallId();
+  call.parent_id = thread.tape->open_call;
+  call.begin_tick = begin;
+  call.end_tick = end;
+  call.prepare_ticks = end - begin;
+  call.status = status;
+  call.op_index = OpIndex(thread, op);
+  WriteCall(thread, call);
+}
+
+Prepared* TakePrepared(Thread* thread, aclOpExecutor* executor) {
+  if (thread != nullptr && thread->prepared != nullptr && thread->prepared->executor == executor) {
+    Prepared* prepared = thread->prepared;
+    thread->prepared = nullptr;
+    return prepared;
+  }
+  Prepared* prepared = nullptr;
+  return g_prepared.Take(executor, &prepared) ? prepared : nullptr;
+}
+
+void PutPrepared(Prepared* prepared) {
+  Prepared* before = nullptr;
+  if (g_prepared.Take(prepared->executor, &before)) FreePrepared(nullptr, before);
+  g_prepared.Put(prepared->executor, prepared);
+}
+
+// Inputs that nothing explains are kept before the call that reads them.
+void KeepInputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint64_t stream,
+                uint64_t model_id) {
+  for (uint32_t i = 0; i < prepared.places.count; ++i) {
+    const TensorPlace& place = prepared.places.data[i];
+    if (!place.read || place.buffer_id == 0) continue;
+    if (model_id != 0 || !WantsInputs(thread)) continue;
+    KeepUnknown(thread, call_id, stream, place.buffer_id, place.base, place.first_byte,
+                place.end_byte);
+  }
+}
+
+void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint64_t stream,
+                 uint64_t model_id) {
+  for (uint32_t i = 0; i < prepared.places.count; ++i) {
+    const TensorPlace& place = prepared.places.data[i];
+    if (!place.written || place.buffer_id == 0 || place.first_byte == place.end_byte) continue;
+    if (model_id != 0) {
+      NoteCaptured(model_id, place.buffer_id, place.base, place.first_byte, place.end_byte, false);
+      continue;
+    }
+    MarkKnown(place.buffer_id, place.first_byte, place.end_byte);
+    if (!WantsOutputs(thread)) continue;
+    const std::byte* tensor = prepared.signature.data + place.slot_at - 4;
+    const auto rank = static_cast<uint8_t>(tensor[2]);
+    const bool format = (static_cast<uint8_t>(tensor[3]) & wire::kTensorFormat) != 0;
+    KeepWritten(thread, call_id, stream, place.position, place.buffer_id, place.base,
+                place.first_byte, place.end_byte, tensor, 14u + 16u * rank + (format ? 4u : 0u));
+  }
+}
+
+}  // namespace
+
+aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspace_size,
+                    aclOpExecutor** executor) {
+  const acl::OperatorInfo& info = acl::OperatorAt(op);
+  void* real = Real(OperatorFunction(op, false));
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  Thread* thread = Enter();
+  if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
+  thread->nested = true;
+  const uint64_t begin = wire::Tick();
+  const aclnnStatus status = info.prepare(real, values, workspace_size, executor);
+  const uint64_t end = wire::Tick();
+  thread->nested = false;
+  if (status != ACLNN_SUCCESS || executor == nullptr || *executor == nullptr) {
+    RecordFailedPrepare(*thread, op, values, begin, end, status);
+    return status;
+  }
+  if (thread->prepared != nullptr) {
+    PutPrepared(thread->prepared);
+    thread->prepared = nullptr;
+  }
+  Prepared* prepared = NewPrepared(*thread);
+  if (prepared == nullptr) return status;
+  prepared->executor = *executor;
+  prepared->op = op;
+  prepared->ticks = end - begin;
+  EncodeArguments(*thread, op, values, prepared->places);
+  if (!KeepEncoding(*thread, *prepared)) {
+    FreePrepared(nullptr, prepared);
+    return status;
+  }
+  thread->prepared = prepared;
+  return status;
+}
+
+aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
+                   uint64_t workspace_size, aclOpExecutor* executor, aclrtStream stream) {
+  const acl::OperatorInfo& info = acl::OperatorAt(op);
+  void* real = Real(OperatorFunction(op, true));
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  Thread* thread = Enter();
+  if (thread == nullptr) {
+    return info.launch(real, repeated, workspace, workspace_size, executor, stream);
+  }
+  agent::Tape* tape = thread->tape;
+  Prepared* prepared = TakePrepared(thread, executor);
+  FinishedCall call;
+  call.call_id = tape->NextCallId();
+  call.parent_id = tape->open_call;
+  call.launched = true;
+  call.op_index = OpIndex(*thread, op);
+  tape->open_call = call.call_id;
+  const auto handle = reinterpret_cast<uint64_t>(stream);
+  call.stream_id = stream == nullptr ? DefaultStreamId(*thread)
+                                     : IdOf(*thread, wire::HandleKind::kStream, handle);
+  call.model_id = CaptureOf(*thread, handle);
+  const bool values = WantsAnything(*thread);
+  if (values && prepared != nullptr) {
+    KeepInputs(*thread, *prepared, call.call_id, handle, call.model_id);
+  }
+  thread->nested = true;
+  call.begin_tick = wire::Tick();
+  call.status = info.launch(real, repeated, workspace, workspace_size, executor, stream);
+  call.end_tick = wire::Tick();
+  thread->nested = false;
+  tape->open_call = call.parent_id;
+  thread->BeginEncoding();
+  if (prepared == nullptr) {
+    tape->WriteLedger(1, 1, "launch_without_first_phase", info.name.data(),
+                      "an operator was launched whose first phase was not recorded",
+                      "record from the program's start");
+    WriteCall(*thread, call);
+    return call.status;
+  }
+  call.prepare_ticks = prepared->launched ? 0 : prepared->ticks;
+  thread->signature.Append(prepared->signature.data, prepared->signature.size);
+  memcpy(thread->slots, prepared->slots, prepared->slot_count * sizeof(uint64_t));
+  thread->slot_count = prepared->slot_count;
+  if (workspace_size == 0 ||
+      !EncodeMemory(*thread, reinterpret_cast<uint64_t>(workspace), workspace_size)) {
+    thread->signature.Add(wire::ArgumentTag::kNone);
+  }
+  WriteCall(*thread, call);
+  if (values && call.status == ACLNN_SUCCESS) {
+    KeepOutputs(*thread, *prepared, call.call_id, handle, call.model_id);
+  }
+  prepared->launched = true;
+  if (prepared->repeatable) {
+    PutPrepared(prepared);
+  } else {
+    FreePrepared(thread, prepared);
+  }
+  return call.status;
+}
+
+void MakeRepeatable(aclOpExecutor* executor) {
+  Prepared* prepared = TakePrepared(Enter(), executor);
+  if (prepared == nullptr) return;
+  prepared->repeatable = true;
+  PutPrepared(prepared);
+}
+
+void DropExecutor(aclOpExecutor* executor) {
+  Thread* thread = Enter();
+  if (Prepared* prepared = TakePrepared(thread, executor)) FreePrepared(thread, prepared);
+}
+
+void MoveTensor(aclOpExecutor* executor, const void* tensor, int64_t element, void* address) {
+  Prepared* prepared = TakePrepared(Enter(), executor);
+  if (prepared == nullptr) return;
+  for (uint32_t i = 0; i < prepared->places.count; ++i) {
+    TensorPlace& place = prepared->places.data[i];
+    if (place.object != tensor || place.element != element) continue;
+    if (prepared->slot_count == prepared->slot_capacity) break;
+    MovePlace(place, reinterpret_cast<uint64_t>(address), prepared->signature.data, prepared->slots,
+              &prepared->slot_count);
+  }
+  PutPrepared(prepared);
+}
+
+void ForgetExecutorLocks() { g_prepared.ForgetLocks(); }
+
+}  // namespace acltape::acl_agent

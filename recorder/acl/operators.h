@@ -1,0 +1,23 @@
+// Both phases of an operator. The record of a call is made at its launch, from what the first phase
+// was given; see docs/schema.md, "Calls of the ACL level".
+#pragma once
+
+#include "acl/invoke/arg_value.h"
+
+namespace acltape::acl_agent {
+
+aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspace_size,
+                    aclOpExecutor** executor);
+// `repeated`: the arguments of operators whose second phase takes them again, else null.
+aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
+                   uint64_t workspace_size, aclOpExecutor* executor, aclrtStream stream);
+
+// For objects.cpp: what the program says of an executor between its phases.
+void MakeRepeatable(aclOpExecutor* executor);
+void DropExecutor(aclOpExecutor* executor);
+// An address of the executor's tensor is another from now on. `element` is the position in `tensor`
+// where that is a list, else -1.
+void MoveTensor(aclOpExecutor* executor, const void* tensor, int64_t element, void* address);
+void ForgetExecutorLocks();
+
+}  // namespace acltape::acl_agent

@@ -1,0 +1,253 @@
+#include "recorder/acl/pending.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "acl/acl.h"
+#include "recorder/acl/lock.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/thread.h"
+#include "recorder/acl/values.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+constexpr uint64_t kArenaBytes = uint64_t{64} << 20;
+constexpr int32_t kPatienceMs = 20000;
+
+struct Copy {
+  Copy* next;
+  Content content;
+  aclrtEvent event;
+  std::byte* data;
+  uint64_t taken;  // bytes of the arena, the end that was skipped included; 0: memory of its own
+  bool refused;    // only stands for its room, which is given back in order
+};
+
+// The library's functions that the recorder itself needs.
+struct Library {
+  decltype(&aclrtMallocHost) malloc_host;
+  decltype(&aclrtFreeHost) free_host;
+  decltype(&aclrtMemcpyAsync) copy;
+  decltype(&aclrtCreateEventExWithFlag) create_event;
+  decltype(&aclrtDestroyEvent) destroy_event;
+  decltype(&aclrtRecordEvent) record;
+  decltype(&aclrtQueryEventStatus) query;
+  decltype(&aclrtSynchronizeEventWithTimeout) wait;
+  bool complete;
+};
+
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+Copy* g_first = nullptr;
+Copy* g_last = nullptr;
+std::atomic<int64_t> g_count{0};
+std::byte* g_arena = nullptr;
+uint64_t g_head = 0;  // bytes ever taken
+uint64_t g_tail = 0;  // and given back
+aclrtEvent g_events[64];
+uint32_t g_event_count = 0;
+bool g_at_exit = false;
+
+template <typename Function>
+void Resolve(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(RealByName(name));
+}
+
+const Library& TheLibrary() {
+  static Library library{};
+  if (library.complete) return library;
+  Resolve(library.malloc_host, "aclrtMallocHost");
+  Resolve(library.free_host, "aclrtFreeHost");
+  Resolve(library.copy, "aclrtMemcpyAsync");
+  Resolve(library.create_event, "aclrtCreateEventExWithFlag");
+  Resolve(library.destroy_event, "aclrtDestroyEvent");
+  Resolve(library.record, "aclrtRecordEvent");
+  Resolve(library.query, "aclrtQueryEventStatus");
+  Resolve(library.wait, "aclrtSynchronizeEventWithTimeout");
+  library.complete = library.malloc_host != nullptr && library.copy != nullptr &&
+                     library.create_event != nullptr && library.record != nullptr &&
+                     library.query != nullptr && library.wait != nullptr &&
+                     library.free_host != nullptr && library.destroy_event != nullptr;
+  return library;
+}
+
+// What the recorder asks of the library is no call of the program's.
+class OwnCalls {
+ public:
+  explicit OwnCalls(Thread& thread) : thread_(thread), before_(thread.nested) {
+    thread.nested = true;
+  }
+  ~OwnCalls() { thread_.nested = before_; }
+
+ private:
+  Thread& thread_;
+  bool before_;
+};
+
+void Lose(Thread& thread, const char* cause) {
+  thread.tape->WriteLedger(2, 1, "value_not_kept", "device memory", cause,
+                           "record with --payload none, or with fewer values");
+}
+
+void TellAtExit() {
+  if (Thread* thread = Enter()) TellFinished(*thread, true);
+}
+
+// The oldest copy has been done: tells it and gives its memory back.
+void Tell(Thread& thread, Copy* copy) {
+  uint64_t packed_bytes = 0;
+  if (CoversItsRange(copy->content, &packed_bytes)) {
+    TellContent(thread, copy->content, copy->data);
+  } else if (auto* packed = static_cast<std::byte*>(malloc(packed_bytes + 1)); packed != nullptr) {
+    PackRows(copy->content, copy->data, packed);
+    copy->content.bytes = packed_bytes;
+    copy->content.packing = 1;
+    TellContent(thread, copy->content, packed);
+    free(packed);
+  } else {
+    Lose(thread, "there was no memory to pack a value");
+  }
+}
+
+void Release(Copy* copy) {
+  const Library& library = TheLibrary();
+  if (copy->taken != 0) {
+    g_tail += copy->taken;
+  } else {
+    library.free_host(copy->data);
+  }
+  if (g_event_count < sizeof(g_events) / sizeof(g_events[0])) {
+    g_events[g_event_count++] = copy->event;
+  } else {
+    library.destroy_event(copy->event);
+  }
+  free(copy);
+}
+
+// Tells the oldest copy when it has been done, or waits for it. False when it has not.
+bool TellOldest(Thread& thread, bool wait) {
+  const Library& library = TheLibrary();
+  Copy* copy = g_first;
+  if (copy == nullptr) return false;
+  auto status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  bool done = library.query(copy->event, &status) == ACL_SUCCESS &&
+              status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
+  if (!done && !wait) return false;
+  if (!done) done = library.wait(copy->event, kPatienceMs) == ACL_SUCCESS;
+  g_first = copy->next;
+  if (g_first == nullptr) g_last = nullptr;
+  g_count.fetch_sub(1);
+  if (done) {
+    if (!copy->refused) Tell(thread, copy);
+    Release(copy);
+  } else {
+    // Its memory may still be written: it is given up.
+    Lose(thread, "a copy behind a call did not end");
+    g_tail += copy->taken;
+    free(copy);
+  }
+  return true;
+}
+
+// Room for `bytes` bytes in one piece; waits for the oldest copies while there is none.
+bool TakeRoom(Thread& thread, uint64_t bytes, Copy* copy) {
+  const Library& library = TheLibrary();
+  const uint64_t rounded = (bytes + 63) & ~uint64_t{63};
+  if (rounded > kArenaBytes / 2) {
+    void* memory = nullptr;
+    if (library.malloc_host(&memory, bytes) != ACL_SUCCESS) return false;
+    copy->data = static_cast<std::byte*>(memory);
+    copy->taken = 0;
+    return true;
+  }
+  if (g_arena == nullptr) {
+    void* memory = nullptr;
+    if (library.malloc_host(&memory, kArenaBytes) != ACL_SUCCESS) return false;
+    g_arena = static_cast<std::byte*>(memory);
+  }
+  const uint64_t at = g_head % kArenaBytes;
+  const uint64_t skipped = at + rounded > kArenaBytes ? kArenaBytes - at : 0;
+  while (g_head + skipped + rounded - g_tail > kArenaBytes) {
+    if (!TellOldest(thread, true)) return false;
+  }
+  copy->data = g_arena + (g_head + skipped) % kArenaBytes;
+  copy->taken = skipped + rounded;
+  g_head += copy->taken;
+  return true;
+}
+
+bool TakeEvent(aclrtEvent* event) {
+  if (g_event_count > 0) {
+    *event = g_events[--g_event_count];
+    return true;
+  }
+  return TheLibrary().create_event(event, ACL_EVENT_SYNC) == ACL_SUCCESS;
+}
+
+}  // namespace
+
+void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64_t stream) {
+  const OwnCalls own(thread);
+  const Library& library = TheLibrary();
+  if (!library.complete) {
+    Lose(thread, "the library lacks functions that copying in stream order needs");
+    return;
+  }
+  Lock lock(g_mutex);
+  if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
+  auto* copy = static_cast<Copy*>(malloc(sizeof(Copy)));
+  if (copy == nullptr || !TakeRoom(thread, content.bytes, copy)) {
+    Lose(thread, "there was no pinned memory for a value");
+    free(copy);
+    return;
+  }
+  copy->next = nullptr;
+  copy->refused = false;
+  copy->content = content;
+  auto* handle = reinterpret_cast<aclrtStream>(stream);
+  if (!TakeEvent(&copy->event)) {
+    Lose(thread, "there was no event for a copy");
+    g_tail += copy->taken;
+    free(copy);
+    return;
+  }
+  if (library.copy(copy->data, content.bytes, reinterpret_cast<const void*>(address), content.bytes,
+                   ACL_MEMCPY_DEVICE_TO_HOST, handle) != ACL_SUCCESS ||
+      library.record(copy->event, handle) != ACL_SUCCESS) {
+    Lose(thread, "a copy behind a call was refused");
+    copy->refused = true;
+  }
+  (g_last == nullptr ? g_first : g_last->next) = copy;
+  g_last = copy;
+  g_count.fetch_add(1);
+}
+
+void TellFinished(Thread& thread, bool all) {
+  if (g_count.load(std::memory_order_relaxed) == 0) return;
+  const OwnCalls own(thread);
+  Lock lock(g_mutex);
+  while (TellOldest(thread, all)) {
+  }
+  if (!all) return;
+  // The device may be about to end: nothing of it is kept.
+  const Library& library = TheLibrary();
+  while (g_event_count > 0) library.destroy_event(g_events[--g_event_count]);
+  if (g_arena != nullptr) library.free_host(g_arena);
+  g_arena = nullptr;
+  g_head = g_tail = 0;
+}
+
+void ForgetPendingLocks() {
+  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_first = g_last = nullptr;
+  g_count.store(0);
+  g_arena = nullptr;
+  g_head = g_tail = 0;
+  g_event_count = 0;
+}
+
+}  // namespace acltape::acl_agent

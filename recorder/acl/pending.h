@@ -1,0 +1,24 @@
+// Copies of device memory that are on their way.
+//
+// Each follows the call whose effect it shows, on that call's stream, into pinned memory of the
+// recorder's; an event behind it says when it has been done. They are told in the order in which
+// they were made. The pinned memory is bounded: when it is full, the oldest copy is waited for.
+#pragma once
+
+#include <cstdint>
+
+#include "recorder/acl/tensor_bytes.h"
+
+namespace acltape::acl_agent {
+
+struct Thread;
+
+// Starts a copy of content.bytes bytes at `address` behind the work of `stream`.
+void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64_t stream);
+
+// Sends a content and its snapshot; `data` is packed. Defined in values.cpp.
+void TellContent(Thread& thread, const Content& content, const void* data);
+
+void ForgetPendingLocks();
+
+}  // namespace acltape::acl_agent

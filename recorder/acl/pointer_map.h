@@ -1,0 +1,120 @@
+// A map from addresses to small values, for any thread: open addressing with linear probing in
+// shards that have a lock each. Memory comes from malloc; when there is none, an entry is lost, and
+// what it stood for is recorded as unknown.
+#pragma once
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "recorder/acl/lock.h"
+
+namespace acltape::acl_agent {
+
+template <typename T>
+class PointerMap {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  // Adds or replaces. True when there was none before.
+  bool Put(const void* pointer, const T& value) {
+    const auto key = reinterpret_cast<uint64_t>(pointer);
+    Shard& shard = ShardOf(key);
+    Lock lock(shard.mutex);
+    if (2 * (shard.used + 1) > shard.capacity && !Grow(shard)) return false;
+    Entry* entry = Find(shard, key);
+    const bool fresh = entry->key == 0;
+    shard.used += fresh ? 1 : 0;
+    *entry = {key, value};
+    return fresh;
+  }
+
+  bool Get(const void* pointer, T* value) {
+    const auto key = reinterpret_cast<uint64_t>(pointer);
+    Shard& shard = ShardOf(key);
+    Lock lock(shard.mutex);
+    if (shard.used == 0) return false;
+    const Entry* entry = Find(shard, key);
+    if (entry->key == 0) return false;
+    *value = entry->value;
+    return true;
+  }
+
+  // Removes; `value` may be null.
+  bool Take(const void* pointer, T* value) {
+    const auto key = reinterpret_cast<uint64_t>(pointer);
+    Shard& shard = ShardOf(key);
+    Lock lock(shard.mutex);
+    if (shard.used == 0) return false;
+    Entry* entry = Find(shard, key);
+    if (entry->key == 0) return false;
+    if (value != nullptr) *value = entry->value;
+    Remove(shard, static_cast<size_t>(entry - shard.entries));
+    return true;
+  }
+
+  // In a forked child: locks that another thread of the parent held are free again.
+  void ForgetLocks() {
+    for (Shard& shard : shards_) shard.mutex = PTHREAD_MUTEX_INITIALIZER;
+  }
+
+ private:
+  static constexpr size_t kShards = 16;
+  struct Entry {
+    uint64_t key;  // 0: free
+    T value;
+  };
+  struct Shard {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    Entry* entries = nullptr;
+    size_t capacity = 0;  // a power of two
+    size_t used = 0;
+  };
+
+  static uint64_t Hash(uint64_t key) { return (key >> 4) * 0x9E3779B97F4A7C15ull; }
+  Shard& ShardOf(uint64_t key) { return shards_[Hash(key) >> 60]; }
+  static size_t Home(const Shard& shard, uint64_t key) {
+    return (Hash(key) >> 28) & (shard.capacity - 1);
+  }
+  // The entry of `key`, or the free one where it belongs.
+  static Entry* Find(Shard& shard, uint64_t key) {
+    size_t at = Home(shard, key);
+    while (shard.entries[at].key != 0 && shard.entries[at].key != key) {
+      at = (at + 1) & (shard.capacity - 1);
+    }
+    return &shard.entries[at];
+  }
+  static bool Grow(Shard& shard) {
+    Shard larger;
+    larger.capacity = shard.capacity == 0 ? 64 : 2 * shard.capacity;
+    larger.entries = static_cast<Entry*>(calloc(larger.capacity, sizeof(Entry)));
+    if (larger.entries == nullptr) return shard.used + 1 < shard.capacity;
+    for (size_t i = 0; i < shard.capacity; ++i) {
+      if (shard.entries[i].key != 0) *Find(larger, shard.entries[i].key) = shard.entries[i];
+    }
+    free(shard.entries);
+    shard.entries = larger.entries;
+    shard.capacity = larger.capacity;
+    return true;
+  }
+  // Later entries of the run move up, so that none is behind a gap (Knuth, volume 3, algorithm R).
+  static void Remove(Shard& shard, size_t at) {
+    const size_t mask = shard.capacity - 1;
+    shard.used--;
+    for (size_t next = (at + 1) & mask;; next = (next + 1) & mask) {
+      if (shard.entries[next].key == 0) break;
+      const size_t home = Home(shard, shard.entries[next].key);
+      if (((next - home) & mask) < ((next - at) & mask)) continue;
+      shard.entries[at] = shard.entries[next];
+      at = next;
+    }
+    shard.entries[at].key = 0;
+  }
+
+  Shard shards_[kShards];
+};
+
+}  // namespace acltape::acl_agent

@@ -1,0 +1,162 @@
+#include "recorder/acl/real.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+#include "acl/invoke/operator_table.h"
+#include "generated/recorder/operator_parts.h"
+#include "recorder/acl/interface.h"
+#include "recorder/acl/objects.h"
+#include "recorder/acl/thread.h"
+
+namespace acltape::acl_agent {
+
+std::atomic<void*> g_real[kMaxFunctions];
+
+namespace {
+
+using DlsymFunction = void* (*)(void*, const char*);
+DlsymFunction g_dlsym = nullptr;
+
+// The versions that glibc gave the symbol on each machine.
+void FindDlsym() {
+  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"}) {
+    if (g_dlsym != nullptr) return;
+    g_dlsym = reinterpret_cast<DlsymFunction>(dlvsym(RTLD_NEXT, "dlsym", version));
+  }
+}
+
+__attribute__((constructor)) void Begin() { FindDlsym(); }
+
+uint32_t OperatorBase() { return kCallCount; }
+uint32_t ObjectBase() { return kCallCount + 2 * acl::OperatorCount(); }
+
+const char* NameOf(uint32_t function) {
+  if (function < OperatorBase()) return kCalls[function].name;
+  if (function < ObjectBase()) {
+    const acl::OperatorInfo& op = acl::OperatorAt((function - OperatorBase()) / 2);
+    return (function - OperatorBase()) % 2 == 0 ? op.workspace_name.data() : op.name.data();
+  }
+  return kObjectFunctions[function - ObjectBase()].name;
+}
+
+void* WrapperOf(uint32_t function) {
+  if (function < OperatorBase()) return kCallWrappers[function];
+  if (function < ObjectBase()) {
+    const uint32_t op = (function - OperatorBase()) / 2;
+    return kOperatorWrappers[op / kOperatorsPerPart]
+                            [2 * (op % kOperatorsPerPart) + (function - OperatorBase()) % 2];
+  }
+  return kObjectFunctions[function - ObjectBase()].wrapper;
+}
+
+struct Search {
+  const char* name;
+  void* found;
+};
+
+// A library that was opened privately is behind no RTLD_NEXT.
+int LookInside(dl_phdr_info* info, size_t, void* opaque) {
+  auto* search = static_cast<Search*>(opaque);
+  const char* slash = strrchr(info->dlpi_name, '/');
+  const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
+  bool candidate = false;
+  for (const char* prefix : {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn"}) {
+    candidate |= strncmp(file, prefix, strlen(prefix)) == 0;
+  }
+  if (!candidate) return 0;
+  void* library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return 0;
+  search->found = g_dlsym(library, search->name);
+  dlclose(library);
+  return search->found != nullptr ? 1 : 0;
+}
+
+void* FindByName(const char* name) {
+  if (g_dlsym == nullptr) FindDlsym();
+  if (g_dlsym == nullptr) return nullptr;
+  Search search{name, g_dlsym(RTLD_NEXT, name)};
+  if (search.found == nullptr) dl_iterate_phdr(LookInside, &search);
+  return search.found;
+}
+
+// What dlsym found under this name: the wrapper instead, where there is one.
+void* Wrapped(const char* name, void* found) {
+  if (found == nullptr) return nullptr;
+  const uint32_t function = FunctionOf(name);
+  if (function == kMaxFunctions) {
+    const size_t bytes = strlen(name);
+    if (bytes > 16 && strncmp(name, "aclnn", 5) == 0 &&
+        strcmp(name + bytes - 16, "GetWorkspaceSize") == 0) {
+      if (Thread* thread = Enter()) {
+        thread->tape->WriteLedger(1, 1, "operator_not_in_table", name,
+                                  "the program asked for an operator that the table lacks; its "
+                                  "calls are not recorded",
+                                  "add a row to acl/data/aclnn_ops.json");
+      }
+    }
+    return found;
+  }
+  void* wrapper = WrapperOf(function);
+  if (found == wrapper) return Real(function) != nullptr ? wrapper : nullptr;
+  void* none = nullptr;
+  g_real[function].compare_exchange_strong(none, found);
+  return wrapper;
+}
+
+}  // namespace
+
+void* FindReal(uint32_t function) {
+  void* found = FindByName(NameOf(function));
+  if (found == WrapperOf(function)) found = nullptr;
+  if (found != nullptr) g_real[function].store(found);
+  return found;
+}
+
+uint32_t OperatorFunction(uint32_t op, bool second_phase) {
+  return OperatorBase() + 2 * op + (second_phase ? 1 : 0);
+}
+
+uint32_t ObjectFunctionNumber(uint32_t object_function) { return ObjectBase() + object_function; }
+
+uint32_t FunctionOf(const char* name) {
+  if (strncmp(name, "aclnn", 5) == 0) {
+    const std::string_view text(name);
+    if (const acl::OperatorInfo* op = acl::FindOperator(text)) {
+      return OperatorFunction(op->index, true);
+    }
+    constexpr std::string_view kFirst = "GetWorkspaceSize";
+    if (text.size() > kFirst.size() && text.substr(text.size() - kFirst.size()) == kFirst) {
+      const auto* op = acl::FindOperator(text.substr(0, text.size() - kFirst.size()));
+      if (op != nullptr) return OperatorFunction(op->index, false);
+    }
+    return kMaxFunctions;
+  }
+  for (uint32_t call = 0; call < kCallCount; ++call) {
+    if (strcmp(kCalls[call].name, name) == 0) return call;
+  }
+  for (uint32_t i = 0; kObjectFunctions[i].name != nullptr; ++i) {
+    if (strcmp(kObjectFunctions[i].name, name) == 0) return ObjectFunctionNumber(i);
+  }
+  return kMaxFunctions;
+}
+
+void* RealByName(const char* name) {
+  const uint32_t function = FunctionOf(name);
+  return function == kMaxFunctions ? FindByName(name) : Real(function);
+}
+
+}  // namespace acltape::acl_agent
+
+// Names of other interfaces jump to the real function as the last act: what RTLD_NEXT and
+// RTLD_DEFAULT mean depends on the caller's return address.
+extern "C" ACLTAPE_AGENT_API __attribute__((optimize("O2"))) void* dlsym(void* handle,
+                                                                         const char* name) {
+  using namespace acltape::acl_agent;
+  if (g_dlsym == nullptr) FindDlsym();
+  if (strncmp(name, "acl", 3) != 0 || handle == RTLD_NEXT) {
+    return g_dlsym(handle, name);
+  }
+  return Wrapped(name, g_dlsym(handle, name));
+}

@@ -1,0 +1,35 @@
+// The functions behind the wrappers.
+//
+// A program that links the ACL libraries meets the wrappers because they are preloaded; the real
+// functions are then found behind them. One that opens the libraries itself asks dlsym for each
+// function, and is given the wrapper where there is one (rule GEN-10: only if the library has the
+// function).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace acltape::acl_agent {
+
+// Interface functions come first, in the order of kCalls, then the first and the second phase of
+// each operator, then what wraps the operators' objects (objects.h).
+constexpr uint32_t kMaxFunctions = 8192;
+extern std::atomic<void*> g_real[kMaxFunctions];
+
+// Looks a function up in the libraries of the process; null when none has it.
+void* FindReal(uint32_t function);
+
+inline void* Real(uint32_t function) {
+  void* real = g_real[function].load(std::memory_order_relaxed);
+  return __builtin_expect(real != nullptr, 1) ? real : FindReal(function);
+}
+
+// Number of the function of this name, or kMaxFunctions.
+uint32_t FunctionOf(const char* name);
+uint32_t OperatorFunction(uint32_t op, bool second_phase);
+uint32_t ObjectFunctionNumber(uint32_t object_function);
+
+// An interface function for the recorder's own use, past the wrapper; null when there is none.
+void* RealByName(const char* name);
+
+}  // namespace acltape::acl_agent

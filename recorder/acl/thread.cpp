@@ -1,0 +1,159 @@
+#include "recorder/acl/thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "acl/acl.h"
+#include "recorder/acl/handles.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/objects.h"
+#include "recorder/acl/operators.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/values.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+pthread_key_t g_end_key;
+bool g_end_key_made = false;
+std::atomic<uint32_t> g_process_counted{0};
+
+__thread Thread* t_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+
+void EndThread(void* opaque) {
+  auto* thread = static_cast<Thread*>(opaque);
+  if (t_thread == thread) t_thread = nullptr;
+  free(thread->signature.data);
+  free(thread->slots);
+  free(thread->op_rows);
+  free(thread);
+}
+
+void AfterForkInChild() {
+  t_thread = nullptr;
+  g_process_counted.store(0);
+  ForgetMemoryLocks();
+  ForgetHandleLocks();
+  ForgetObjectLocks();
+  ForgetExecutorLocks();
+  ForgetValueLocks();
+}
+
+__attribute__((constructor)) void Begin() {
+  g_end_key_made = pthread_key_create(&g_end_key, EndThread) == 0;
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+}
+
+__attribute__((noinline)) Thread* NewThread(agent::Tape* tape) {
+  Thread* thread = t_thread;
+  if (thread == nullptr) {
+    thread = static_cast<Thread*>(calloc(1, sizeof(Thread)));
+    if (thread == nullptr) return nullptr;
+    thread->slots = static_cast<uint64_t*>(malloc(Thread::kMaxSlots * sizeof(uint64_t)));
+    thread->op_rows = static_cast<uint32_t*>(calloc(kMaxFunctions, sizeof(uint32_t)));
+    if (thread->slots == nullptr || thread->op_rows == nullptr) {
+      EndThread(thread);
+      return nullptr;
+    }
+    if (g_end_key_made) pthread_setspecific(g_end_key, thread);
+    t_thread = thread;
+  }
+  std::memset(thread->op_rows, 0, kMaxFunctions * sizeof(uint32_t));
+  thread->tape = tape;
+  thread->device = -1;
+  if (g_process_counted.exchange(1) == 0) agent::Arena()->acl_processes.fetch_add(1);
+  return thread;
+}
+
+}  // namespace
+
+bool Bytes::Reserve(size_t more) {
+  size_t wanted = capacity < 1024 ? 1024 : capacity;
+  while (wanted < size + more) wanted *= 2;
+  void* larger = wanted > (size_t{1} << 20) ? nullptr : realloc(data, wanted);
+  if (larger == nullptr) {
+    lost = true;
+    return false;
+  }
+  data = static_cast<std::byte*>(larger);
+  capacity = wanted;
+  return true;
+}
+
+Thread* Enter() {
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr) return nullptr;
+  Thread* thread = t_thread;
+  if (__builtin_expect(thread == nullptr || thread->tape != tape, 0)) {
+    if ((tape->arena->levels & wire::kLevelAcl) == 0) return nullptr;
+    thread = NewThread(tape);
+  }
+  return thread == nullptr || thread->nested ? nullptr : thread;
+}
+
+int32_t CurrentDevice(Thread& thread) {
+  if (thread.device >= 0) return thread.device;
+  using Function = aclError (*)(int32_t*);
+  static Function get_device = nullptr;
+  if (get_device == nullptr) get_device = reinterpret_cast<Function>(RealByName("aclrtGetDevice"));
+  int32_t device = 0;
+  const bool nested = thread.nested;
+  thread.nested = true;
+  const bool known = get_device != nullptr && get_device(&device) == ACL_SUCCESS;
+  thread.nested = nested;
+  if (!known) return 0;
+  thread.device = device;
+  return device;
+}
+
+uint32_t Thread::OpIndex(uint32_t function, uint32_t dialect, const char* name,
+                         const char* schema) {
+  const uint32_t known = op_rows[function];
+  if (__builtin_expect(known != 0, 1)) return known - 1;
+  const uint32_t index = tape->next_op++;
+  op_rows[function] = index + 1;
+  const char* texts[] = {name, "", schema};
+  tape->WriteWithTexts(wire::OpRecord{{wire::RecordKind::kOp, 0, 0}, index, dialect}, texts, 3);
+  return index;
+}
+
+void WriteCall(Thread& thread, const FinishedCall& call) {
+  agent::Tape* tape = thread.tape;
+  if (thread.signature.lost) {
+    tape->WriteLedger(2, 1, "arguments_too_long", "calls of the ACL interface",
+                      "a call has more than a megabyte of arguments, which were left out",
+                      "none known");
+    thread.BeginEncoding();
+  }
+  const size_t slot_bytes = 8 * size_t{thread.slot_count};
+  const size_t extra = slot_bytes + thread.signature.size;
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::AclCallRecord>(wire::RecordKind::kAclCall, extra, &total);
+  if (record == nullptr) return;
+  record->call_id = call.call_id;
+  record->parent_id = call.parent_id;
+  record->begin_tick = call.begin_tick;
+  record->end_tick = call.end_tick;
+  record->prepare_ticks = call.prepare_ticks;
+  record->op_index = call.op_index;
+  record->signature_bytes = static_cast<uint32_t>(thread.signature.size);
+  record->stream_id = static_cast<uint32_t>(call.stream_id);
+  record->model_id = static_cast<uint32_t>(call.model_id);
+  record->status = call.status;
+  record->slot_count = static_cast<uint16_t>(thread.slot_count);
+  record->phase = wire::Phase::kForward;
+  record->launched = call.launched ? 1 : 0;
+  auto* out = reinterpret_cast<std::byte*>(record + 1);
+  if (slot_bytes != 0) std::memcpy(out, thread.slots, slot_bytes);
+  if (thread.signature.size != 0) {
+    std::memcpy(out + slot_bytes, thread.signature.data, thread.signature.size);
+  }
+  tape->End(total);
+  tape->last_tick = call.end_tick;
+  auto& completed = tape->ring.slot()->completed_calls;
+  completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace acltape::acl_agent

@@ -1,0 +1,89 @@
+// What the ACL level keeps per recorded thread: its tape, the bytes of the call being encoded, and
+// the indices under which this thread's ring knows functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "recorder/agent/tape.h"
+
+namespace acltape::acl_agent {
+
+// Grows by malloc; what does not fit any more is left out, and `lost` says so.
+struct Bytes {
+  std::byte* data = nullptr;
+  size_t size = 0;
+  size_t capacity = 0;
+  bool lost = false;
+
+  void Clear() {
+    size = 0;
+    lost = false;
+  }
+  bool Reserve(size_t more);
+  void Append(const void* from, size_t bytes) {
+    if (bytes == 0 || (size + bytes > capacity && !Reserve(bytes))) return;
+    std::memcpy(data + size, from, bytes);
+    size += bytes;
+  }
+  template <typename T>
+  void Add(const T& value) {
+    Append(&value, sizeof(value));
+  }
+};
+
+struct Prepared;  // operators.cpp
+
+struct Thread {
+  agent::Tape* tape = nullptr;
+  bool nested = false;  // inside a real function: what it calls in turn is part of it
+  int32_t device = -1;  // current device, -1: to be asked for
+  Bytes signature;
+  uint64_t* slots = nullptr;  // kMaxSlots of them
+  uint32_t slot_count = 0;
+  uint32_t* op_rows = nullptr;   // by function, the ring's index plus one
+  Prepared* prepared = nullptr;  // of the newest first phase, while no other came
+  Prepared* spare = nullptr;
+
+  static constexpr uint32_t kMaxSlots = 4096;
+
+  void BeginEncoding() {
+    signature.Clear();
+    slot_count = 0;
+  }
+  // The slot of a buffer in the call being encoded.
+  uint16_t SlotOf(uint64_t buffer_id) {
+    for (uint32_t slot = 0; slot < slot_count; ++slot) {
+      if (slots[slot] == buffer_id) return static_cast<uint16_t>(slot);
+    }
+    if (slot_count == kMaxSlots) return kMaxSlots - 1;
+    slots[slot_count] = buffer_id;
+    return static_cast<uint16_t>(slot_count++);
+  }
+  // The ring's index of a function, announced at its first use in this ring.
+  uint32_t OpIndex(uint32_t function, uint32_t dialect, const char* name, const char* schema);
+};
+
+// This thread's state; null when the thread is not recorded, or is inside a recorded call.
+Thread* Enter();
+
+// The thread's current device (ACL number), as the library says.
+int32_t CurrentDevice(Thread& thread);
+
+// A record of the call that `thread` has encoded.
+struct FinishedCall {
+  uint64_t call_id = 0;
+  uint64_t parent_id = 0;
+  uint64_t begin_tick = 0;
+  uint64_t end_tick = 0;
+  uint64_t prepare_ticks = 0;
+  uint64_t stream_id = 0;
+  uint64_t model_id = 0;
+  int32_t status = 0;
+  uint32_t op_index = 0;
+  bool launched = false;
+};
+void WriteCall(Thread& thread, const FinishedCall& call);
+
+}  // namespace acltape::acl_agent

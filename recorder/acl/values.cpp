@@ -1,0 +1,258 @@
+#include "recorder/acl/values.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "acl/acl.h"
+#include "recorder/acl/handles.h"
+#include "recorder/acl/lock.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/pending.h"
+#include "recorder/acl/pointer_map.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/tensor_bytes.h"
+#include "recorder/acl/thread.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+using wire::PayloadPolicy;
+
+constexpr size_t kPieceBytes = 1 << 20;
+
+PointerMap<uint64_t> g_sent;  // digests whose bytes were sent, low half to high half
+
+PayloadPolicy Policy(const Thread& thread) { return thread.tape->arena->payload; }
+
+bool FirstTime(const XXH128_hash_t& digest) {
+  const auto* key = reinterpret_cast<const void*>(digest.low64 | 1);
+  uint64_t high = 0;
+  if (g_sent.Get(key, &high) && high == digest.high64) return false;
+  g_sent.Put(key, digest.high64);
+  return true;
+}
+
+void SendData(agent::Tape* tape, const XXH128_hash_t& digest, const void* data, size_t bytes) {
+  size_t piece = tape->arena->ring_bytes / 4;
+  if (piece > kPieceBytes) piece = kPieceBytes;
+  size_t offset = 0;
+  do {
+    const size_t size = bytes - offset < piece ? bytes - offset : piece;
+    uint32_t total = 0;
+    auto* record = tape->Begin<wire::DataRecord>(wire::RecordKind::kData, size, &total);
+    if (record == nullptr) return;
+    record->digest_low = digest.low64;
+    record->digest_high = digest.high64;
+    record->total_bytes = bytes;
+    record->offset = offset;
+    record->piece_bytes = size;
+    memcpy(record + 1, static_cast<const char*>(data) + offset, size);
+    tape->End(total);
+    offset += size;
+  } while (offset < bytes);
+}
+
+// The ranges that a capture's calls read from pinned host memory and write.
+struct CapturedRange {
+  uint64_t buffer_id;
+  uint64_t base;
+  uint64_t first;
+  uint64_t end;
+  bool host_read;
+};
+struct CapturedRanges {
+  CapturedRange* ranges;
+  uint32_t count;
+  uint32_t capacity;
+};
+pthread_mutex_t g_captured_mutex = PTHREAD_MUTEX_INITIALIZER;
+PointerMap<CapturedRanges> g_captured;
+
+const void* KeyOf(uint64_t model_id) { return reinterpret_cast<const void*>(model_id << 4); }
+
+// Whether the block is still the one that the range was seen in.
+bool StillThere(const CapturedRange& range) {
+  Block block;
+  return FindBlock(range.base + range.first, &block) && block.buffer_id == range.buffer_id;
+}
+
+template <typename Action>
+void ForEachRange(uint64_t model_id, bool host_read, const Action& action) {
+  CapturedRanges captured{};
+  for (uint32_t i = 0;; ++i) {
+    CapturedRange range{};
+    {
+      Lock lock(g_captured_mutex);
+      if (!g_captured.Get(KeyOf(model_id), &captured) || i >= captured.count) return;
+      range = captured.ranges[i];
+    }
+    if (range.host_read == host_read && StillThere(range)) action(range);
+  }
+}
+
+}  // namespace
+
+bool WantsInputs(const Thread& thread) { return Policy(thread) >= PayloadPolicy::kInputs; }
+bool WantsOutputs(const Thread& thread) {
+  return Policy(thread) == PayloadPolicy::kDigest || Policy(thread) == PayloadPolicy::kAll;
+}
+bool WantsAnything(const Thread& thread) { return Policy(thread) != PayloadPolicy::kNone; }
+
+void TellContent(Thread& thread, const Content& content, const void* data) {
+  agent::Tape* tape = thread.tape;
+  const XXH128_hash_t digest = XXH3_128bits(data, content.bytes);
+  const bool payload = Policy(thread) >= PayloadPolicy::kInputs;
+  if (payload && FirstTime(digest)) SendData(tape, digest, data, content.bytes);
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::SnapshotRecord>(wire::RecordKind::kSnapshot,
+                                                   content.encoding_bytes, &total);
+  if (record == nullptr) return;
+  const wire::RecordHeader header = record->header;
+  memset(static_cast<void*>(record), 0, sizeof(*record));
+  record->header = header;
+  record->call_id = content.call_id;
+  record->buffer_id = content.buffer_id;
+  record->digest_low = digest.low64;
+  record->digest_high = digest.high64;
+  record->bytes = content.bytes;
+  record->position = content.position;
+  record->moment = content.after ? 1 : 0;
+  record->flags = payload ? wire::kSnapshotPayload : 0;
+  record->packing = content.packing;
+  record->layout_bytes = content.encoding_bytes;
+  memcpy(record + 1, content.encoding, content.encoding_bytes);
+  tape->End(total);
+}
+
+void KeepHost(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
+              uint64_t bytes) {
+  if (!(after ? WantsOutputs(thread) : WantsInputs(thread))) return;
+  Block block;
+  if (!FindBlock(address, &block)) block = Block{address, 0, 0, 0};
+  Content content{};
+  content.call_id = call_id;
+  content.position = position;
+  content.after = after;
+  content.buffer_id = block.buffer_id;
+  content.bytes = bytes;
+  EncodeBytes(address - block.begin, bytes, &content);
+  TellContent(thread, content, reinterpret_cast<const void*>(address));
+  if (block.buffer_id != 0)
+    MarkKnown(block.buffer_id, address - block.begin, address - block.begin + bytes);
+}
+
+void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
+                   uint64_t pitch, uint64_t width, uint64_t height) {
+  if (!(after ? WantsOutputs(thread) : WantsInputs(thread)) || width == 0 || height == 0) return;
+  auto* packed = static_cast<char*>(malloc(width * height));
+  if (packed == nullptr) return;
+  for (uint64_t row = 0; row < height; ++row) {
+    memcpy(packed + row * width, reinterpret_cast<const char*>(address) + row * pitch, width);
+  }
+  Block block;
+  if (!FindBlock(address, &block)) block = Block{address, 0, 0, 0};
+  Content content{};
+  content.call_id = call_id;
+  content.position = position;
+  content.after = after;
+  content.buffer_id = block.buffer_id;
+  content.bytes = width * height;
+  content.packing = width == pitch || height == 1 ? 0 : 1;
+  EncodePlane(address - block.begin, pitch, width, height, &content);
+  TellContent(thread, content, packed);
+  free(packed);
+}
+
+void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buffer_id,
+                 uint64_t base, uint64_t first, uint64_t end) {
+  if (IsKnown(buffer_id, first, end)) return;
+  MarkKnown(buffer_id, first, end);
+  Content content{};
+  content.call_id = call_id;
+  content.position = -1;
+  content.buffer_id = buffer_id;
+  content.bytes = end - first;
+  EncodeBytes(first, end - first, &content);
+  CopyBehind(thread, content, base + first, stream);
+}
+
+void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
+                 uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
+                 const std::byte* encoding, uint32_t encoding_bytes) {
+  if (!WantsOutputs(thread) || first >= end) return;
+  Content content{};
+  content.call_id = call_id;
+  content.position = position;
+  content.after = true;
+  content.buffer_id = buffer_id;
+  content.bytes = end - first;
+  if (encoding == nullptr || encoding_bytes > sizeof(content.encoding)) {
+    EncodeBytes(first, end - first, &content);
+  } else {
+    memcpy(content.encoding, encoding, encoding_bytes);
+    memset(content.encoding + 4, 0, sizeof(uint16_t));  // slot 0
+    content.encoding_bytes = encoding_bytes;
+  }
+  CopyBehind(thread, content, base + first, stream);
+}
+
+void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
+                  uint64_t end, bool host_read) {
+  if (first >= end) return;
+  Lock lock(g_captured_mutex);
+  CapturedRanges captured{};
+  g_captured.Get(KeyOf(model_id), &captured);
+  for (uint32_t i = 0; i < captured.count; ++i) {
+    CapturedRange& range = captured.ranges[i];
+    if (range.buffer_id != buffer_id || range.host_read != host_read) continue;
+    if (first > range.end || end < range.first) continue;
+    if (first < range.first) range.first = first;
+    if (end > range.end) range.end = end;
+    return;
+  }
+  if (captured.count == captured.capacity) {
+    const uint32_t capacity = captured.capacity == 0 ? 16 : 2 * captured.capacity;
+    void* larger = realloc(captured.ranges, capacity * sizeof(CapturedRange));
+    if (larger == nullptr) return;
+    captured.ranges = static_cast<CapturedRange*>(larger);
+    captured.capacity = capacity;
+  }
+  captured.ranges[captured.count++] = {buffer_id, base, first, end, host_read};
+  g_captured.Put(KeyOf(model_id), captured);
+}
+
+void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id) {
+  ForEachRange(model_id, true, [&](const CapturedRange& range) {
+    KeepHost(thread, call_id, -1, false, range.base + range.first, range.end - range.first);
+  });
+}
+
+void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream) {
+  ForEachRange(model_id, false, [&](const CapturedRange& range) {
+    MarkKnown(range.buffer_id, range.first, range.end);
+    KeepWritten(thread, call_id, stream, -1, range.buffer_id, range.base, range.first, range.end,
+                nullptr, 0);
+  });
+}
+
+void ForgetModel(uint64_t model_id) {
+  Lock lock(g_captured_mutex);
+  CapturedRanges captured{};
+  if (g_captured.Take(KeyOf(model_id), &captured)) free(captured.ranges);
+}
+
+void ForgetValueLocks() {
+  g_sent.ForgetLocks();
+  g_captured.ForgetLocks();
+  g_captured_mutex = PTHREAD_MUTEX_INITIALIZER;
+  ForgetPendingLocks();
+}
+
+}  // namespace acltape::acl_agent

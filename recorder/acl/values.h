@@ -1,0 +1,49 @@
+// Contents of memory, as --payload asks for them.
+//
+// Host memory is read at once. Device memory is copied behind the call on the call's own stream,
+// into pinned memory of the recorder's, and told when the copy has been done: the program's order
+// stays as it is, and nothing waits but for room. Nothing is copied on a stream that is being
+// captured.
+#pragma once
+
+#include <cstdint>
+
+#include "recorder/acl/objects.h"
+#include "recorder/wire/arena.h"
+
+namespace acltape::acl_agent {
+
+struct Thread;
+
+bool WantsInputs(const Thread& thread);   // inputs, all
+bool WantsOutputs(const Thread& thread);  // digest, all
+bool WantsAnything(const Thread& thread);
+
+// The bytes of host memory that a copy reads (before the call) or has written (after it).
+void KeepHost(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
+              uint64_t bytes);
+// Rows of `width` bytes, `pitch` apart, as one content.
+void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
+                   uint64_t pitch, uint64_t width, uint64_t height);
+// Device bytes [first, end) of a buffer that are read and that no recorded call wrote.
+void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buffer_id,
+                 uint64_t base, uint64_t first, uint64_t end);
+// What the call on `stream` has written: a copy of [first, end) of the buffer at `base` follows it.
+// `encoding` is the tensor at `signature`, tag included; without one the range is told as bytes.
+void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
+                 uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
+                 const std::byte* encoding, uint32_t encoding_bytes);
+
+// What the calls of a capture read from pinned host memory and write, for its executions.
+void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
+                  uint64_t end, bool host_read);
+void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id);
+void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream);
+void ForgetModel(uint64_t model_id);
+
+// Tells the copies that have been done; all of them, waiting for each, when `all`.
+void TellFinished(Thread& thread, bool all);
+
+void ForgetValueLocks();
+
+}  // namespace acltape::acl_agent
