@@ -120,7 +120,8 @@ class RecordCommand final : public Command {
                {"all", PayloadPolicy::kAll}},
               "Which tensor values to keep: none; a digest and statistics of every output; what a "
               "replay needs; every output too");
-    app.add_option("--level", levels_, "What to record: aten (PyTorch operators), acl (the ACL interface), or both")
+    app.add_option("--level", levels_,
+                   "What to record: aten (PyTorch operators), acl (the ACL interface), or both")
         ->capture_default_str();
     app.add_option("--steps-from", options_.steps_from,
                    "Every user range of this name is a step; NAME* takes all that begin so "
@@ -177,7 +178,8 @@ class RecordCommand final : public Command {
 
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
-    const int64_t steps = CompleteSteps(options_.output, summary.leaves);
+    const int64_t steps =
+        summary.torch_processes == 0 ? 0 : CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
     if (summary.signal != 0) return 128 + summary.signal;

@@ -104,11 +104,12 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       EncodeInt(thread, open.stream_id);
       break;
     case Role::kEvent:
-      EncodeInt(thread, IdOf(thread, HandleKind::kEvent, value));
+    case Role::kModel: {
+      const bool ended = open.ended_id != 0 && position == info.at[0];
+      const HandleKind kind = rule.role == Role::kEvent ? HandleKind::kEvent : HandleKind::kModel;
+      EncodeInt(thread, ended ? open.ended_id : IdOf(thread, kind, value, succeeded));
       break;
-    case Role::kModel:
-      EncodeInt(thread, IdOf(thread, HandleKind::kModel, value));
-      break;
+    }
     case Role::kOutStream:
     case Role::kOutDefaultStream:
     case Role::kOutEvent:
@@ -259,16 +260,6 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     case Effect::kHostRegister:
       AddBlock(thread, at(0), at(1), 0);
       break;
-    case Effect::kStreamEnd:
-      EndHandle(thread, HandleKind::kStream, at(0), open.call_id);
-      break;
-    case Effect::kEventEnd:
-      EndHandle(thread, HandleKind::kEvent, at(0), open.call_id);
-      break;
-    case Effect::kModelEnd:
-      ForgetModel(IdOf(thread, HandleKind::kModel, at(0)));
-      EndHandle(thread, HandleKind::kModel, at(0), open.call_id);
-      break;
     case Effect::kCaptureBegin:
       CountCapture(1);
       if (const uint64_t handle = ModelHandleOf(thread, stream); handle != 0) {
@@ -301,10 +292,38 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
   }
 }
 
+// Whether a call ends a handle, and of which kind.
+bool EndsHandle(Effect effect, HandleKind* kind) {
+  switch (effect) {
+    case Effect::kStreamEnd:
+      *kind = HandleKind::kStream;
+      return true;
+    case Effect::kEventEnd:
+      *kind = HandleKind::kEvent;
+      return true;
+    case Effect::kModelEnd:
+      *kind = HandleKind::kModel;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A failing end discards the capture too (rule CAP-20), unless it was not the caller's to end.
+void AfterCaptureEnd(Thread& thread, const OpenCall& open, uint64_t stream, bool succeeded) {
+  if (open.model_handle == 0 || (!succeeded && ModelHandleOf(thread, stream) != 0)) return;
+  CountCapture(-1);
+  const uint64_t id = IdOf(thread, HandleKind::kModel, open.model_handle);
+  EndCapture(thread, id);
+  if (succeeded) return;
+  ForgetModel(id);
+  EndHandle(thread, HandleKind::kModel, TakeHandle(HandleKind::kModel, open.model_handle));
+}
+
 uint64_t StreamId(Thread& thread, const CallInfo& info, const uint64_t* values, bool succeeded) {
   if (info.stream < 0) return 0;
   const uint64_t handle = values[info.stream];
-  if (handle != 0) return IdOf(thread, HandleKind::kStream, handle);
+  if (handle != 0) return IdOf(thread, HandleKind::kStream, handle, succeeded);
   const bool none = info.rules[info.stream].role == Role::kStreamOrNone;
   return none || !succeeded ? 0 : DefaultStreamId(thread);
 }
@@ -342,6 +361,9 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
                             IdOf(*thread, HandleKind::kModel, values[info.at[0]]));
       }
       break;
+    case Effect::kCaptureEnd:
+      open->model_handle = ModelHandleOf(*thread, stream);
+      break;
     case Effect::kDeviceEnd:
       if (WantsAnything(*thread)) TellFinished(*thread, true);
       break;
@@ -353,8 +375,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
     default:
       break;
   }
-  // A stream or event that ends is named by the call that ends it.
-  if (info.effect == Effect::kStreamEnd) open->stream_id = StreamId(*thread, info, values, true);
+  HandleKind kind;
+  if (EndsHandle(info.effect, &kind)) {
+    if (kind == HandleKind::kStream && WantsAnything(*thread)) TellFinished(*thread, true);
+    open->ended_id = TakeHandle(kind, values[info.at[0]]);
+    if (kind == HandleKind::kStream) open->stream_id = open->ended_id;
+  }
   thread->nested = info.effect != Effect::kCallsBack;
   open->begin_tick = wire::Tick();
   return true;
@@ -391,21 +417,21 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
       PutBlock(block);
     }
   }
+  HandleKind kind;
+  if (open->ended_id != 0 && EndsHandle(info.effect, &kind)) {
+    if (succeeded) {
+      if (kind == HandleKind::kModel) ForgetModel(open->ended_id);
+      EndHandle(thread, kind, open->ended_id);
+    } else {
+      PutHandle(kind, values[info.at[0]], open->ended_id);
+    }
+  }
   thread.BeginEncoding();
   for (int position = 0; position < info.argument_count; ++position) {
     EncodeArgument(thread, info, position, values, *open, succeeded);
   }
   call.op_index = thread.OpIndex(number, info.dialect, info.name, info.schema);
-  if (info.effect == Effect::kCaptureEnd) {
-    // A failing end ends the capture too, unless it is not the caller's to end.
-    if (succeeded || status == ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED ||
-        CaptureOf(thread, stream) == 0) {
-      CountCapture(-1);
-    }
-    if (succeeded && values[1] != 0) {
-      EndCapture(thread, IdOf(thread, HandleKind::kModel, Pointee<uint64_t>(values[1])));
-    }
-  }
+  if (info.effect == Effect::kCaptureEnd) AfterCaptureEnd(thread, *open, stream, succeeded);
   WriteCall(thread, call);
   tape->open_call = open->outer_call;
   if (WantsOutputs(thread)) TellFinished(thread, false);

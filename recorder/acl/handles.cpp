@@ -53,11 +53,20 @@ uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t fl
 
 }  // namespace
 
-uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle) {
+uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle, bool add) {
   if (handle == 0) return 0;
   uint64_t id = 0;
   if (Ids(kind).Get(reinterpret_cast<void*>(handle), &id)) return id;
-  return Add(thread, kind, handle, 0, 0);
+  return add ? Add(thread, kind, handle, 0, 0) : 0;
+}
+
+uint64_t TakeHandle(wire::HandleKind kind, uint64_t handle) {
+  uint64_t id = 0;
+  return Ids(kind).Take(reinterpret_cast<void*>(handle), &id) ? id : 0;
+}
+
+void PutHandle(wire::HandleKind kind, uint64_t handle, uint64_t id) {
+  Ids(kind).Put(reinterpret_cast<void*>(handle), id);
 }
 
 uint64_t DefaultStreamId(Thread& thread) {
@@ -88,16 +97,13 @@ void EndCapture(Thread& thread, uint64_t model_id) {
   Write(thread, row);
 }
 
-bool EndHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint64_t call_id) {
-  uint64_t id = 0;
-  if (!Ids(kind).Take(reinterpret_cast<void*>(handle), &id)) return false;
+void EndHandle(Thread& thread, wire::HandleKind kind, uint64_t id) {
   wire::HandleRecord row{};
   row.handle_id = id;
-  row.call_id = call_id;
+  row.call_id = thread.tape->open_call;
   row.kind = kind;
   row.moment = wire::HandleMoment::kDestroyed;
   Write(thread, row);
-  return true;
 }
 
 int64_t ActiveCaptures() { return g_captures.load(std::memory_order_relaxed); }

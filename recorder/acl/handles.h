@@ -9,8 +9,9 @@ namespace acltape::acl_agent {
 
 struct Thread;
 
-// The id of a handle; a handle that was not seen before gets one, and 0 stays 0.
-uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle);
+// The id of a handle, 0 of none. One that was not seen before gets an id if `add`: a call that
+// failed may have been given anything.
+uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle, bool add = true);
 // The id of the default stream of the thread's current device.
 uint64_t DefaultStreamId(Thread& thread);
 // From now on the handle is another object, created by the open call.
@@ -19,8 +20,13 @@ uint64_t AddHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint3
 uint64_t AddDefaultStream(Thread& thread, uint64_t handle);
 // The capture that made the model has ended.
 void EndCapture(Thread& thread, uint64_t model_id);
-// The object is gone, by the call `call_id`. False when the handle was not known.
-bool EndHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint64_t call_id);
+// Takes a handle out before its object is destroyed, as its address may be given out again at once.
+// Returns its id, 0 when it was not known.
+uint64_t TakeHandle(wire::HandleKind kind, uint64_t handle);
+// Puts a handle back whose object could not be destroyed.
+void PutHandle(wire::HandleKind kind, uint64_t handle, uint64_t id);
+// Records that the object is gone, by the open call.
+void EndHandle(Thread& thread, wire::HandleKind kind, uint64_t id);
 
 // Captures that have begun and not ended, in the whole process.
 int64_t ActiveCaptures();

@@ -213,8 +213,6 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   call.op_index = OpIndex(*thread, op);
   tape->open_call = call.call_id;
   const auto handle = reinterpret_cast<uint64_t>(stream);
-  call.stream_id = stream == nullptr ? DefaultStreamId(*thread)
-                                     : IdOf(*thread, wire::HandleKind::kStream, handle);
   call.model_id = CaptureOf(*thread, handle);
   const bool values = WantsAnything(*thread);
   if (values && prepared != nullptr) {
@@ -225,6 +223,12 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   call.status = info.launch(real, repeated, workspace, workspace_size, executor, stream);
   call.end_tick = wire::Tick();
   thread->nested = false;
+  const bool succeeded = call.status == ACLNN_SUCCESS;
+  if (stream != nullptr) {
+    call.stream_id = IdOf(*thread, wire::HandleKind::kStream, handle, succeeded);
+  } else if (succeeded) {
+    call.stream_id = DefaultStreamId(*thread);
+  }
   tape->open_call = call.parent_id;
   thread->BeginEncoding();
   if (prepared == nullptr) {
@@ -243,7 +247,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
     thread->signature.Add(wire::ArgumentTag::kNone);
   }
   WriteCall(*thread, call);
-  if (values && call.status == ACLNN_SUCCESS) {
+  if (values && succeeded) {
     KeepOutputs(*thread, *prepared, call.call_id, handle, call.model_id);
   }
   prepared->launched = true;

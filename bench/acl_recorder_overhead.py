@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""What recording adds to a call of the ACL interface, in nanoseconds.
+
+Runs build/bin/acl_calls bare and under `acltape record --level acl` in turn, and prints for each
+kind of call the medians over the rounds and what recording added at --payload none (the median of the
+differences within a round, with the least and the greatest). An operator is ten calls of the interface
+of which two phases are recorded as one call.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TARGET_NS = 400
+
+
+def measure(command):
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    rows = (line.split() for line in text.splitlines())
+    return {row[0]: float(row[1]) for row in rows}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=os.environ.get("ACLTAPE_BUILD", os.path.join(ROOT, "build")))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--check", action="store_true", help="exit 1 when the target is missed")
+    args = parser.parse_args()
+    binaries = os.path.join(args.build, "bin")
+    program = [os.path.join(binaries, "acl_calls")]
+    bare, added = {}, {}
+    with tempfile.TemporaryDirectory(dir=args.build) as folder:
+        record = [os.path.join(binaries, "acltape"), "record", "--force", "--quiet", "--level", "acl",
+                  "--payload", "none", "-o", os.path.join(folder, "t.db"), "--", *program]
+        for _ in range(args.rounds):
+            without, recorded = measure(program), measure(record)
+            for name, time in without.items():
+                bare.setdefault(name, []).append(time)
+                added.setdefault(name, []).append(recorded[name] - time)
+    missed = []
+    print(f"{'call':>18} | {'bare':>10} | {'added by recording':>28}")
+    for name, times in bare.items():
+        median = statistics.median(added[name])
+        spread = f"[{min(added[name]):.0f}, {max(added[name]):.0f}]"
+        print(f"{name:>18} | {statistics.median(times):7.0f} ns | {median:8.0f} ns {spread:>15}")
+        if median > TARGET_NS:
+            missed.append(f"{name}: {median:.0f} ns added, target {TARGET_NS} ns a call")
+    for miss in missed:
+        print("missed:", miss)
+    return 1 if missed and args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
