@@ -1,0 +1,71 @@
+"""The ACL programs of this folder: what they are, how they are built, what they print.
+
+They know nothing of acltape: a plain compiler line against the SDK builds them. The environment
+names the SDK (ACLTAPE_SDK) and the compilers (ACLTAPE_CC, ACLTAPE_CXX).
+"""
+import collections
+import os
+import subprocess
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(FOLDER))
+SDK = os.environ.get("ACLTAPE_SDK", os.path.join(SOURCE, "build", "sdk"))
+LIBRARIES = os.path.join(SDK, "lib64")
+COMPILERS = {".c": os.environ.get("ACLTAPE_CC", "cc"), ".cpp": os.environ.get("ACLTAPE_CXX", "c++")}
+
+# One way to run a program: it prints expected/<name>.txt.
+Run = collections.namedtuple("Run", "name source options environment", defaults=((), {}))
+
+RUNS = (
+    Run("single_op", "single_op.c"),
+    Run("callbacks", "callbacks.c"),
+    Run("memory_copies", "memory_copies.c"),
+    Run("multi_stream", "multi_stream.cpp"),
+    Run("multi_stream_threads", "multi_stream.cpp", ("--threads",)),
+    Run("capture_fork_join", "capture_fork_join.cpp"),
+    Run("task_update", "task_update.cpp"),
+    Run("error_handling", "error_handling.cpp", (),
+        {"ACLTAPE_SOFT_STREAMS": "12", "ACLTAPE_SOFT_MEMORY": "64M"}),
+    Run("planted_race", "planted_race.cpp", ("--event",)),
+    Run("planted_race", "planted_race.cpp", ("--event", "--capture")),
+    Run("workload", "workload.cpp"),
+    Run("workload", "workload.cpp", ("--capture",)),
+)
+
+# Functions that a program needs and that the SDK exports only once they work.
+NEEDS = {
+    "task_update.cpp": ("aclmdlRICaptureTaskGrpBegin", "aclmdlRICaptureTaskGrpEnd",
+                        "aclmdlRICaptureTaskUpdateBegin", "aclmdlRICaptureTaskUpdateEnd"),
+}
+
+
+def exported(library):
+    """The names that a library of the SDK defines."""
+    listing = subprocess.run(["nm", "-D", "--defined-only", os.path.join(LIBRARIES, library)],
+                             capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1] for line in listing.splitlines()}
+
+
+def missing(source):
+    """The functions that the program needs and the SDK lacks."""
+    needs = NEEDS.get(source, ())
+    return sorted(set(needs) - exported("libascendcl.so")) if needs else []
+
+
+def build_line(source, binary, compiler=None, dlopen=False, libraries=LIBRARIES):
+    line = [compiler or COMPILERS[os.path.splitext(source)[1]], os.path.join(FOLDER, source),
+            "-I" + os.path.join(SDK, "include")]
+    if dlopen:
+        line += ["-DUSE_DLOPEN", "-ldl"]
+    else:
+        line += ["-L" + libraries, "-lascendcl", "-lopapi", "-lnnopbase", "-lacl_op_compiler"]
+    return line + ["-pthread", "-o", binary]
+
+
+def environment(extra=None):
+    """The environment in which a program finds the SDK and no setting of the soft device."""
+    result = {name: value for name, value in os.environ.items()
+              if not name.startswith("ACLTAPE_SOFT_")}
+    result["LD_LIBRARY_PATH"] = LIBRARIES
+    result.update(extra or {})
+    return result

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""ACL programs build with a plain compiler line and run on the soft device, linked or by dlopen."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import acl_programs
+from acl_programs import LIBRARIES, NEEDS, RUNS
+
+SEEDS = range(1, 6)
+CLANGS = {".c": shutil.which("clang"), ".cpp": shutil.which("clang++")}
+
+
+class ProgramTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="acltape_programs_")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def call(self, *command, **options):
+        """stdout of a command that ends with 0."""
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+        self.assertEqual(done.returncode, 0,
+                         f"\n$ {' '.join(command)}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def build(self, source, **how):
+        lacking = acl_programs.missing(source)
+        if lacking:
+            self.skipTest(f"{source}: the SDK does not export {', '.join(lacking)}")
+        binary = os.path.join(self.folder, f"{source}.bin")
+        if not os.path.exists(binary):
+            self.call(*acl_programs.build_line(source, binary, **how))
+        return binary
+
+    def run_program(self, binary, options=(), environment=None):
+        return self.call(binary, *options, env=acl_programs.environment(environment))
+
+    def check(self, run, **how):
+        binary = self.build(run.source, **how)
+        shown = self.run_program(binary, run.options, run.environment)
+        path = os.path.join(acl_programs.FOLDER, "expected", f"{run.name}.txt")
+        with open(path) as file:
+            expected = file.read()
+        if "digest: " not in expected:
+            # Its last bits depend on the processor, as those of a matrix product do.
+            shown = "".join(line for line in shown.splitlines(keepends=True)
+                            if not line.startswith("digest: "))
+        self.assertEqual(shown, expected, path)
+        return binary
+
+
+def add_runs(how):
+    """Gives a class one test per row of the table, built in the way that `how` says."""
+    def decorate(cls):
+        for run in RUNS:
+            name = "_".join(("test", run.source.split(".")[0], *run.options)).replace("-", "")
+            setattr(cls, name, lambda self, run=run: self.check(run, **how(self, run)))
+        return cls
+    return decorate
+
+
+@add_runs(lambda self, run: {})
+class Linked(ProgramTest):
+    """gcc prog.c -I$SDK/include -L$SDK/lib64 -lascendcl -lopapi -lnnopbase -lacl_op_compiler"""
+
+    def test_captured_workload_gives_the_same_bits(self):
+        binary = self.build("workload.cpp")
+        eager = self.run_program(binary)
+        self.assertIn("digest: ", eager)
+        self.assertEqual(self.run_program(binary, ("--capture",)), eager)
+
+
+@add_runs(lambda self, run: {"dlopen": True})
+class Dlopen(ProgramTest):
+    """The same sources, which look every function up by name."""
+
+    def check(self, run, **how):
+        binary = super().check(run, **how)
+        needed = self.call("readelf", "-d", binary)
+        self.assertNotIn("libascendcl", needed)
+        self.assertNotIn("libopapi", needed)
+        return binary
+
+    def test_a_missing_library_is_named(self):
+        binary = self.build("single_op.c", dlopen=True)
+        done = subprocess.run([binary], capture_output=True, text=True,
+                              env=acl_programs.environment({"LD_LIBRARY_PATH": self.folder}))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("libascendcl.so", done.stderr)
+
+
+@unittest.skipUnless(all(CLANGS.values()), "clang is not installed")
+@add_runs(lambda self, run: {"compiler": CLANGS[os.path.splitext(run.source)[1]]})
+class Clang(ProgramTest):
+    """The plain line with the other compiler."""
+
+
+class Sdk(ProgramTest):
+    """The libraries as a toolkit."""
+
+    def test_the_operator_compiler_exports_nothing(self):
+        names = acl_programs.exported("libacl_op_compiler.so")
+        self.assertEqual({name for name in names if name.startswith("acl")}, set())
+
+    def test_the_libraries_find_each_other_wherever_they_lie(self):
+        moved = shutil.copytree(LIBRARIES, os.path.join(self.folder, "lib64"))
+        found = self.call("ldd", os.path.join(moved, "libopapi.so"),
+                          env=acl_programs.environment({"LD_LIBRARY_PATH": ""}))
+        for library in ("libascendcl.so", "libnnopbase.so"):
+            self.assertIn(f"{library} => {moved}/{library}", found)
+
+    def test_needed_functions_are_those_that_the_programs_call(self):
+        for source, names in NEEDS.items():
+            with open(os.path.join(acl_programs.FOLDER, source)) as file:
+                text = file.read()
+            for name in names:
+                self.assertIn(f"{name}(", text)
+
+
+class PlantedRace(ProgramTest):
+    """A missing event shows under seeded jitter, and the event cures it."""
+
+    def digests(self, *options, seeds=SEEDS):
+        binary = self.build("planted_race.cpp")
+        return [self.run_program(binary, options, {"ACLTAPE_SOFT_JITTER": str(seed)})
+                for seed in seeds]
+
+    def test_without_the_event_the_bits_depend_on_the_seed(self):
+        self.assertGreater(len(set(self.digests())), 1)
+
+    def test_with_the_event_they_do_not(self):
+        plain = self.run_program(self.build("planted_race.cpp"), ("--event",))
+        self.assertRegex(plain, r"^digest: [0-9a-f]{16}\n$")
+        self.assertEqual(set(self.digests("--event")), {plain})
+
+    def test_in_a_graph_each_seed_gives_its_own_bits_again(self):
+        first = self.digests("--capture")
+        self.assertGreater(len(set(first)), 1)
+        self.assertEqual(self.digests("--capture", seeds=SEEDS[:2]), first[:2])
+
+    def test_in_a_graph_with_the_event_all_seeds_give_the_same(self):
+        plain = self.run_program(self.build("planted_race.cpp"), ("--event",))
+        self.assertEqual(set(self.digests("--capture", "--event")), {plain})
+
+
+if __name__ == "__main__":
+    unittest.main()
