@@ -36,7 +36,11 @@ GATHERING = {
         "acl/error_codes/ge_error_codes.h",
         "acl/error_codes/rt_error_codes.h",
     ],
+    # Programs include it by habit. The soft device compiles no operators, so it declares nothing.
+    "acl/acl_op_compiler.h": ["acl/acl_base.h"],
 }
+# Some programs spell operator headers aclnnop/level2/aclnn_add.h.
+OTHER_FOLDER = ("aclnnop/level2", ".")
 SYSTEM_INCLUDES = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"
 VISIBILITY = """#ifndef ACL_FUNC_VISIBILITY
 #define ACL_FUNC_VISIBILITY __attribute__((visibility("default")))
@@ -216,6 +220,9 @@ def main():
         write(path, guarded(path, includes, ""))
     for path, (includes, body) in operator_files.items():
         write(path, guarded(path, includes, body))
+    link = os.path.join(directory, OTHER_FOLDER[0])
+    if not os.path.islink(link):
+        os.symlink(OTHER_FOLDER[1], link)
 
 
 main()

@@ -104,7 +104,31 @@ class Clang(ProgramTest):
 
 
 class Sdk(ProgramTest):
-    """The libraries as a toolkit."""
+    """Headers and libraries as those of a toolkit."""
+
+    def test_headers_are_found_by_each_name_that_programs_use(self):
+        names = ("acl/acl.h", "acl/acl_base.h", "acl/acl_op_compiler.h", "acl/acl_rt.h",
+                 "aclnn/acl_meta.h", "aclnn/aclnn_base.h", "aclnnop/aclnn_add.h",
+                 "aclnnop/level2/aclnn_add.h", "acl_meta.h", "level2/aclnn_mul.h")
+        folders = [os.path.join(acl_programs.SDK, "include", *part)
+                   for part in ((), ("acl",), ("aclnn",), ("aclnnop",))]
+        text = "".join(f'#include "{name}"\n' for name in names)
+        text += "int main(void) { return (int)sizeof(&aclnnMulGetWorkspaceSize) - 8; }\n"
+        for suffix, compiler in acl_programs.COMPILERS.items():
+            source = os.path.join(self.folder, "headers" + suffix)
+            with open(source, "w") as file:
+                file.write(text)
+            self.call(compiler, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", source,
+                      *("-I" + folder for folder in folders))
+
+    def test_the_line_of_the_guide_builds_a_program(self):
+        with open(os.path.join(acl_programs.SOURCE, "docs", "guide.md")) as file:
+            line, = (line.split() for line in file if line.startswith("gcc prog.c "))
+        binary = os.path.join(self.folder, "prog")
+        words = {"gcc": acl_programs.COMPILERS[".c"], "prog": binary,
+                 "prog.c": os.path.join(acl_programs.FOLDER, "single_op.c")}
+        self.call(*(words.get(word, word.replace("$SDK", acl_programs.SDK)) for word in line))
+        self.assertIn("passed", self.run_program(binary))
 
     def test_the_operator_compiler_exports_nothing(self):
         names = acl_programs.exported("libacl_op_compiler.so")
