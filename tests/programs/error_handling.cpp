@@ -1,14 +1,17 @@
 // Calls that fail, and a program that goes on: wrong arguments, nothing left of a resource, a call
-// that a capture refuses, a broken capture.
+// that a capture refuses, a broken capture, a kernel that fails eagerly, in a replay, in another
+// thread's stream and on a stream that stops at the first failure.
 //
 //   error_handling
 //
 // It takes every stream and every byte the device has, so it is quick on a device with few.
-#include <string>
+#include <initializer_list>
+#include <thread>
 #include <vector>
 
 #include "acl/acl.h"
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_index_select.h"
 #include "aclnnop/aclnn_mul.h"
 #include "sample.h"
 
@@ -195,6 +198,125 @@ void BrokenCaptures(aclrtStream stream) {
   CHECK_ACL(aclrtDestroyStream(other));
 }
 
+// out = rows[index]: a kernel that fails when the index in device memory is none of a row.
+class Selection {
+ public:
+  static constexpr int64_t kRows = 4;
+
+  Selection() {
+    const int64_t sizes[] = {kRows, 2};
+    const int64_t one_row[] = {1, 2};
+    const int64_t one[] = {1};
+    rows_ = MakeTensor(ACL_FLOAT, 2, sizes, blocks_[0]);
+    index_ = MakeTensor(ACL_INT64, 1, one, blocks_[1]);
+    out_ = MakeTensor(ACL_FLOAT, 2, one_row, blocks_[2]);
+    const float host[kRows * 2] = {0, 1, 10, 11, 20, 21, 30, 31};
+    CHECK_ACL(aclrtMemcpy(blocks_[0], sizeof host, host, sizeof host, ACL_MEMCPY_HOST_TO_DEVICE));
+  }
+  ~Selection() {
+    for (aclTensor* tensor : {rows_, index_, out_}) CHECK_ACL(aclDestroyTensor(tensor));
+    for (void* block : blocks_) CHECK_ACL(aclrtFree(block));
+  }
+
+  void Submit(aclrtStream stream) { RUN_OP(stream, aclnnIndexSelect, rows_, 0, index_, out_); }
+
+  void SetIndex(int64_t index) {
+    CHECK_ACL(
+        aclrtMemcpy(blocks_[1], sizeof index, &index, sizeof index, ACL_MEMCPY_HOST_TO_DEVICE));
+  }
+
+  float Result() {
+    float host[2] = {};
+    CHECK_ACL(aclrtMemcpy(host, sizeof host, blocks_[2], sizeof host, ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK(host[1] == host[0] + 1);
+    return host[0];
+  }
+
+  // The kernel works with this row.
+  void ExpectRow(aclrtStream stream, int64_t row) {
+    SetIndex(row);
+    Submit(stream);
+    CHECK_ACL(aclrtSynchronizeStream(stream));
+    CHECK(Result() == 10 * static_cast<float>(row));
+  }
+
+ private:
+  void* blocks_[3] = {MallocDevice(kRows * 2 * sizeof(float)), MallocDevice(sizeof(int64_t)),
+                      MallocDevice(2 * sizeof(float))};
+  aclTensor* rows_;
+  aclTensor* index_;
+  aclTensor* out_;
+};
+
+// A kernel that fails is reported by the next synchronisation, once; the stream works on.
+void FailingKernel(aclrtStream stream) {
+  Selection selection;
+  selection.ExpectRow(stream, 1);
+  selection.SetIndex(1000);
+  selection.Submit(stream);
+  Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(stream), "failing kernel");
+  CHECK_ACL(aclrtSynchronizeStream(stream));
+  selection.ExpectRow(stream, 2);
+
+  aclmdlRI model = nullptr;
+  CHECK_ACL(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+  selection.Submit(stream);
+  CHECK_ACL(aclmdlRICaptureEnd(stream, &model));
+  for (int64_t index : {3, 1000, 0}) {
+    selection.SetIndex(index);
+    CHECK_ACL(aclmdlRIExecuteAsync(model, stream));
+    if (index == 1000) {
+      Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(stream),
+             "failing kernel in a replay");
+    } else {
+      CHECK_ACL(aclrtSynchronizeStream(stream));
+      CHECK(selection.Result() == 10 * static_cast<float>(index));
+    }
+  }
+  CHECK_ACL(aclmdlRIDestroy(model));
+}
+
+// Codes and messages belong to the thread that made the call.
+void FailuresInAnotherThread(aclrtStream stream) {
+  CHECK(aclrtGetLastError(ACL_RT_THREAD_LEVEL) != ACL_SUCCESS);
+  std::thread([] {
+    void* block = nullptr;
+    Expect(ACL_ERROR_RT_CONTEXT_NULL, aclrtMalloc(&block, 64, ACL_MEM_MALLOC_HUGE_FIRST),
+           "thread without a device");
+    CHECK_ACL(aclrtSetDevice(0));
+    aclrtStream own = nullptr;
+    CHECK_ACL(aclrtCreateStream(&own));
+    {
+      Selection selection;
+      selection.SetIndex(-1000);
+      selection.Submit(own);
+      Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(own),
+             "failing kernel of another thread");
+      selection.ExpectRow(own, 3);
+    }
+    CHECK_ACL(aclrtDestroyStream(own));
+    CHECK_ACL(aclrtResetDevice(0));
+  }).join();
+  CHECK(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL) == ACL_SUCCESS);
+  CHECK_ACL(aclrtSynchronizeStream(stream));
+}
+
+// After a failure on a stream in stop mode the whole context refuses work until the device is
+// reset.
+void StopAtFailure() {
+  aclrtStream stream = nullptr;
+  CHECK_ACL(aclrtCreateStream(&stream));
+  CHECK_ACL(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
+  Selection selection;
+  selection.SetIndex(1000);
+  selection.Submit(stream);
+  Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(stream), "failure in stop mode");
+  aclrtEvent event = nullptr;
+  CHECK_ACL(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+  Expect(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtRecordEvent(event, stream), "task behind it");
+  CHECK_ACL(aclrtDestroyEvent(event));
+}
+
 }  // namespace
 
 int main() {
@@ -209,6 +331,18 @@ int main() {
   NoMemoryLeft();
   RefusedInACapture(stream);
   BrokenCaptures(stream);
+  FailingKernel(stream);
+  FailuresInAnotherThread(stream);
+  StopAtFailure();
+  FreeWorkspaces();
+
+  CHECK_ACL(aclrtResetDeviceForce(0));
+  CHECK_ACL(aclrtSetDevice(0));
+  CHECK_ACL(aclrtCreateStream(&stream));
+  {
+    Selection selection;
+    selection.ExpectRow(stream, 1);
+  }
   FreeWorkspaces();
   CHECK_ACL(aclrtDestroyStream(stream));
   CHECK_ACL(aclrtResetDevice(0));
