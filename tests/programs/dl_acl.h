@@ -106,6 +106,8 @@ static inline void* DlAclFind(const char* name) {
 /* libopapi.so */
 #define aclnnAdd DL_ACL(aclnnAdd)
 #define aclnnAddGetWorkspaceSize DL_ACL(aclnnAddGetWorkspaceSize)
+#define aclnnCast DL_ACL(aclnnCast)
+#define aclnnCastGetWorkspaceSize DL_ACL(aclnnCastGetWorkspaceSize)
 #define aclnnIndexSelect DL_ACL(aclnnIndexSelect)
 #define aclnnIndexSelectGetWorkspaceSize DL_ACL(aclnnIndexSelectGetWorkspaceSize)
 #define aclnnAdds DL_ACL(aclnnAdds)

@@ -13,6 +13,7 @@
 
 #include "acl/acl.h"
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_cast.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "aclnnop/aclnn_mul.h"
 #include "aclnnop/aclnn_softmax.h"
@@ -78,11 +79,13 @@ class CachingAllocator {
 // framework: the stream keeps the next user of the piece behind this one.
 class Matrix {
  public:
-  Matrix(CachingAllocator& allocator, int64_t rows, int64_t columns)
-      : allocator_(allocator), bytes_(static_cast<size_t>(rows * columns) * sizeof(float)) {
-    address_ = allocator.Take(bytes_);
+  Matrix(CachingAllocator& allocator, int64_t rows, int64_t columns, aclDataType type = ACL_FLOAT)
+      : allocator_(allocator),
+        type_(type),
+        count_(static_cast<size_t>(rows * columns)),
+        address_(allocator.Take(bytes())) {
     const int64_t sizes[] = {rows, columns};
-    tensor_ = MakeTensor(ACL_FLOAT, 2, sizes, address_);
+    tensor_ = MakeTensor(type, 2, sizes, address_);
   }
   ~Matrix() {
     CHECK_ACL(aclDestroyTensor(tensor_));
@@ -93,23 +96,39 @@ class Matrix {
 
   aclTensor* tensor() const { return tensor_; }
   void* address() const { return address_; }
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return count_ * aclDataTypeSize(type_); }
 
   // Small numbers that repeat with a period that is no power of two.
   void Fill(int seed) {
-    std::vector<float> values(bytes_ / sizeof(float));
-    for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<float> values(count_);
+    for (size_t i = 0; i < count_; ++i) {
       values[i] = static_cast<float>((static_cast<int>(i) * 37 + seed * 101) % 211 - 105) / 256;
     }
-    CHECK_ACL(aclrtMemcpy(address_, bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE));
+    std::vector<aclFloat16> halves;
+    for (float value : values) halves.push_back(aclFloatToFloat16(value));
+    const void* host = type_ == ACL_FLOAT16 ? static_cast<const void*>(halves.data())
+                                            : static_cast<const void*>(values.data());
+    CHECK_ACL(aclrtMemcpy(address_, bytes(), host, bytes(), ACL_MEMCPY_HOST_TO_DEVICE));
   }
 
  private:
   CachingAllocator& allocator_;
-  size_t bytes_;
+  aclDataType type_;
+  size_t count_;
   void* address_;
   aclTensor* tensor_;
 };
+
+// Both phases of an operator, with a workspace that goes back to the allocator at once.
+#define SUBMIT(op, ...)                                                                  \
+  do {                                                                                   \
+    uint64_t submit_bytes = 0;                                                           \
+    aclOpExecutor* submit_executor = nullptr;                                            \
+    CHECK_ACL(op##GetWorkspaceSize(__VA_ARGS__, &submit_bytes, &submit_executor));       \
+    void* submit_workspace = submit_bytes > 0 ? allocator_.Take(submit_bytes) : nullptr; \
+    CHECK_ACL(op(submit_workspace, submit_bytes, submit_executor, stream_));             \
+    if (submit_workspace != nullptr) allocator_.Give(submit_workspace);                  \
+  } while (0)
 
 class Decoder {
  public:
@@ -136,7 +155,7 @@ class Decoder {
         Matmul(input_, query_, query);
         Matrix scores(allocator_, kRows, kMemory);
         Matmul(query, keys_, scores);
-        RUN_OP(stream_, aclnnSoftmax, scores.tensor(), 1, weights.tensor());
+        SUBMIT(aclnnSoftmax, scores.tensor(), 1, weights.tensor());
       }
       Matmul(weights, values_, attended);
     }
@@ -144,18 +163,24 @@ class Decoder {
     {
       Matrix projected(allocator_, kRows, kHidden);
       Matmul(attended, project_, projected);
-      RUN_OP(stream_, aclnnAdd, input_.tensor(), projected.tensor(), one_, hidden.tensor());
+      SUBMIT(aclnnAdd, input_.tensor(), projected.tensor(), one_, hidden.tensor());
     }
     {
-      Matrix wide(allocator_, kRows, 2 * kHidden);
-      Matmul(hidden, widen_, wide);
-      RUN_OP(stream_, aclnnMul, wide.tensor(), wide.tensor(), wide.tensor());
-      Matrix narrow(allocator_, kRows, kHidden);
-      Matmul(wide, narrow_, narrow);
-      RUN_OP(stream_, aclnnInplaceAdd, hidden.tensor(), narrow.tensor(), half_);
+      // In half precision.
+      Matrix narrow(allocator_, kRows, kHidden, ACL_FLOAT16);
+      SUBMIT(aclnnCast, hidden.tensor(), ACL_FLOAT16, narrow.tensor());
+      {
+        Matrix wide(allocator_, kRows, 2 * kHidden, ACL_FLOAT16);
+        Matmul(narrow, widen_, wide);
+        SUBMIT(aclnnMul, wide.tensor(), wide.tensor(), wide.tensor());
+        Matmul(wide, narrow_, narrow);
+      }
+      Matrix full(allocator_, kRows, kHidden);
+      SUBMIT(aclnnCast, narrow.tensor(), ACL_FLOAT, full.tensor());
+      SUBMIT(aclnnInplaceAdd, hidden.tensor(), full.tensor(), half_);
     }
-    RUN_OP(stream_, aclnnInplaceMuls, state_.tensor(), half_);
-    RUN_OP(stream_, aclnnInplaceAdd, state_.tensor(), hidden.tensor(), one_);
+    SUBMIT(aclnnInplaceMuls, state_.tensor(), half_);
+    SUBMIT(aclnnInplaceAdd, state_.tensor(), hidden.tensor(), one_);
     Matmul(state_, vocabulary_, logits_);
   }
 
@@ -165,7 +190,7 @@ class Decoder {
  private:
   void Matmul(const Matrix& a, const Matrix& b, const Matrix& out) {
     const int8_t keep_dtype = 0;
-    RUN_OP(stream_, aclnnMatmul, a.tensor(), b.tensor(), out.tensor(), keep_dtype);
+    SUBMIT(aclnnMatmul, a.tensor(), b.tensor(), out.tensor(), keep_dtype);
   }
 
   aclrtStream stream_;
@@ -174,8 +199,8 @@ class Decoder {
   Matrix keys_{allocator_, kHidden, kMemory};
   Matrix values_{allocator_, kMemory, kHidden};
   Matrix project_{allocator_, kHidden, kHidden};
-  Matrix widen_{allocator_, kHidden, 2 * kHidden};
-  Matrix narrow_{allocator_, 2 * kHidden, kHidden};
+  Matrix widen_{allocator_, kHidden, 2 * kHidden, ACL_FLOAT16};
+  Matrix narrow_{allocator_, 2 * kHidden, kHidden, ACL_FLOAT16};
   Matrix vocabulary_{allocator_, kHidden, kTokens};
   Matrix input_{allocator_, kRows, kHidden};
   Matrix state_{allocator_, kRows, kHidden};
@@ -254,7 +279,6 @@ int main(int argc, char** argv) {
     CHECK_ACL(aclrtFreeHost(embedded));
     CHECK_ACL(aclrtFreeHost(result));
   }
-  FreeWorkspaces();
   CHECK_ACL(aclrtDestroyStream(stream));
   CHECK_ACL(aclrtResetDevice(0));
   CHECK_ACL(aclFinalize());
