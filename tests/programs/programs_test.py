@@ -61,13 +61,15 @@ def add_runs(how):
     """Gives a class one test per row of the table, built in the way that `how` says."""
     def decorate(cls):
         for run in RUNS:
+            def test(self, run=run):
+                self.check(run, **how(run))
             name = "_".join(("test", run.source.split(".")[0], *run.options)).replace("-", "")
-            setattr(cls, name, lambda self, run=run: self.check(run, **how(self, run)))
+            setattr(cls, name, test)
         return cls
     return decorate
 
 
-@add_runs(lambda self, run: {})
+@add_runs(lambda run: {})
 class Linked(ProgramTest):
     """gcc prog.c -I$SDK/include -L$SDK/lib64 -lascendcl -lopapi -lnnopbase -lacl_op_compiler"""
 
@@ -78,7 +80,7 @@ class Linked(ProgramTest):
         self.assertEqual(self.run_program(binary, ("--capture",)), eager)
 
 
-@add_runs(lambda self, run: {"dlopen": True})
+@add_runs(lambda run: {"dlopen": True})
 class Dlopen(ProgramTest):
     """The same sources, which look every function up by name."""
 
@@ -98,7 +100,7 @@ class Dlopen(ProgramTest):
 
 
 @unittest.skipUnless(all(CLANGS.values()), "clang is not installed")
-@add_runs(lambda self, run: {"compiler": CLANGS[os.path.splitext(run.source)[1]]})
+@add_runs(lambda run: {"compiler": CLANGS[os.path.splitext(run.source)[1]]})
 class Clang(ProgramTest):
     """The plain line with the other compiler."""
 
@@ -186,4 +188,4 @@ class PlantedRace(ProgramTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # names what is skipped, and why
