@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/table.h"
+#include "storage/database.h"
 #include "storage/results.h"
 
 namespace acltape::cli {
@@ -71,6 +72,7 @@ int64_t CompleteSteps(const std::string& path, int64_t leaves) {
   if (leaves == 0 || leaves > kMostLeavesForSteps) return 0;
   try {
     storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
+    if (reader.database().Integer("SELECT count(*) FROM op WHERE dialect = 'aten'") == 0) return 0;
     const auto steps = reader.Steps();
     if (!steps.empty()) return static_cast<int64_t>(steps.size());
     analyzer::Program program = analyzer::LoadProgram(reader);
@@ -178,8 +180,7 @@ class RecordCommand final : public Command {
 
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
-    const int64_t steps =
-        summary.torch_processes == 0 ? 0 : CompleteSteps(options_.output, summary.leaves);
+    const int64_t steps = CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
     if (summary.signal != 0) return 128 + summary.signal;

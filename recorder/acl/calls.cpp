@@ -381,7 +381,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
     open->ended_id = TakeHandle(kind, values[info.at[0]]);
     if (kind == HandleKind::kStream) open->stream_id = open->ended_id;
   }
-  thread->nested = info.effect != Effect::kCallsBack;
+  if (info.effect != Effect::kCallsBack) Inside::Set(*thread);
   open->begin_tick = wire::Tick();
   return true;
 }
@@ -391,7 +391,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   auto& thread = *static_cast<Thread*>(open->thread);
   const CallInfo& info = kCalls[number];
   agent::Tape* tape = thread.tape;
-  thread.nested = false;
+  if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
   if (open->stream_id == 0) open->stream_id = StreamId(thread, info, values, succeeded);

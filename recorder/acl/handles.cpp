@@ -124,11 +124,9 @@ uint64_t ModelHandleOf(Thread& thread, uint64_t stream) {
   if (get_info == nullptr || stream == 0) return 0;
   auto status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   aclmdlRI model = nullptr;
-  const bool nested = thread.nested;
-  thread.nested = true;
+  const Inside inside(thread);
   const bool known =
       get_info(reinterpret_cast<aclrtStream>(stream), &status, &model) == ACL_SUCCESS;
-  thread.nested = nested;
   if (!known || status == ACL_MODEL_RI_CAPTURE_STATUS_NONE) return 0;
   return reinterpret_cast<uint64_t>(model);
 }

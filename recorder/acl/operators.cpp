@@ -168,11 +168,11 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
-  thread->nested = true;
+  Inside::Set(*thread);
   const uint64_t begin = wire::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);
   const uint64_t end = wire::Tick();
-  thread->nested = false;
+  Inside::Clear(*thread);
   if (status != ACLNN_SUCCESS || executor == nullptr || *executor == nullptr) {
     RecordFailedPrepare(*thread, op, values, begin, end, status);
     return status;
@@ -218,11 +218,11 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   if (values && prepared != nullptr) {
     KeepInputs(*thread, *prepared, call.call_id, handle, call.model_id);
   }
-  thread->nested = true;
+  Inside::Set(*thread);
   call.begin_tick = wire::Tick();
   call.status = info.launch(real, repeated, workspace, workspace_size, executor, stream);
   call.end_tick = wire::Tick();
-  thread->nested = false;
+  Inside::Clear(*thread);
   const bool succeeded = call.status == ACLNN_SUCCESS;
   if (stream != nullptr) {
     call.stream_id = IdOf(*thread, wire::HandleKind::kStream, handle, succeeded);

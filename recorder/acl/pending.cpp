@@ -75,19 +75,6 @@ const Library& TheLibrary() {
   return library;
 }
 
-// What the recorder asks of the library is no call of the program's.
-class OwnCalls {
- public:
-  explicit OwnCalls(Thread& thread) : thread_(thread), before_(thread.nested) {
-    thread.nested = true;
-  }
-  ~OwnCalls() { thread_.nested = before_; }
-
- private:
-  Thread& thread_;
-  bool before_;
-};
-
 void Lose(Thread& thread, const char* cause) {
   thread.tape->WriteLedger(2, 1, "value_not_kept", "device memory", cause,
                            "record with --payload none, or with fewer values");
@@ -191,7 +178,7 @@ bool TakeEvent(aclrtEvent* event) {
 }  // namespace
 
 void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64_t stream) {
-  const OwnCalls own(thread);
+  const Inside inside(thread);
   const Library& library = TheLibrary();
   if (!library.complete) {
     Lose(thread, "the library lacks functions that copying in stream order needs");
@@ -228,7 +215,7 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
 
 void TellFinished(Thread& thread, bool all) {
   if (g_count.load(std::memory_order_relaxed) == 0) return;
-  const OwnCalls own(thread);
+  const Inside inside(thread);
   Lock lock(g_mutex);
   while (TellOldest(thread, all)) {
   }

@@ -90,7 +90,7 @@ Thread* Enter() {
     if ((tape->arena->levels & wire::kLevelAcl) == 0) return nullptr;
     thread = NewThread(tape);
   }
-  return thread == nullptr || thread->nested ? nullptr : thread;
+  return thread;
 }
 
 int32_t CurrentDevice(Thread& thread) {
@@ -99,10 +99,8 @@ int32_t CurrentDevice(Thread& thread) {
   static Function get_device = nullptr;
   if (get_device == nullptr) get_device = reinterpret_cast<Function>(RealByName("aclrtGetDevice"));
   int32_t device = 0;
-  const bool nested = thread.nested;
-  thread.nested = true;
+  const Inside inside(thread);
   const bool known = get_device != nullptr && get_device(&device) == ACL_SUCCESS;
-  thread.nested = nested;
   if (!known) return 0;
   thread.device = device;
   return device;

@@ -37,7 +37,6 @@ struct Prepared;  // operators.cpp
 
 struct Thread {
   agent::Tape* tape = nullptr;
-  bool nested = false;  // inside a real function: what it calls in turn is part of it
   int32_t device = -1;  // current device, -1: to be asked for
   Bytes signature;
   uint64_t* slots = nullptr;  // kMaxSlots of them
@@ -67,6 +66,31 @@ struct Thread {
 
 // This thread's state; null when the thread is not recorded, or is inside a recorded call.
 Thread* Enter();
+
+// While one lives the thread is inside the library: what that calls in turn, and the threads that
+// it starts, are not recorded.
+class Inside {
+ public:
+  explicit Inside(Thread& thread) : thread_(thread), outer_(agent::t_inside) { Set(thread); }
+  ~Inside() {
+    if (!outer_) Clear(thread_);
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+  static void Set(Thread&) {
+    agent::t_inside = true;
+    agent::t_tape = agent::kNoTape;
+  }
+  static void Clear(Thread& thread) {
+    agent::t_inside = false;
+    agent::t_tape = thread.tape;
+  }
+
+ private:
+  Thread& thread_;
+  const bool outer_;
+};
 
 // The thread's current device (ACL number), as the library says.
 int32_t CurrentDevice(Thread& thread);

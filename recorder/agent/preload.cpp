@@ -67,11 +67,17 @@ void LookForTorch() {
 struct ThreadStart {
   void* (*routine)(void*);
   void* argument;
+  bool inside;
 };
 
 void* StartThread(void* opaque) {
   const ThreadStart start = *static_cast<ThreadStart*>(opaque);
   free(opaque);
+  if (start.inside) {
+    t_inside = true;
+    t_tape = kNoTape;
+    return start.routine(start.argument);
+  }
   if (ThreadHook hook = g_torch_thread_hook.load(std::memory_order_acquire)) hook();
   return start.routine(start.argument);
 }
@@ -141,7 +147,7 @@ ACLTAPE_AGENT_API int pthread_create(pthread_t* thread, const pthread_attr_t* at
   if (Arena() == nullptr) return create(thread, attributes, routine, argument);
   auto* start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
   if (start == nullptr) return create(thread, attributes, routine, argument);
-  *start = {routine, argument};
+  *start = {routine, argument, t_inside};
   const int result = create(thread, attributes, StartThread, start);
   if (result != 0) free(start);
   return result;

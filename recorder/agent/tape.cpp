@@ -75,6 +75,7 @@ bool CollectorIsGone(const wire::ArenaHeader& arena) {
 void PrepareThreadEnd() { g_end_key_made = pthread_key_create(&g_end_key, OnThreadEnd) == 0; }
 
 __thread Tape* t_tape = nullptr;
+__thread bool t_inside = false;
 
 Tape* FirstTape() {
   t_tape = kNoTape;  // what the claim itself calls must not recurse

@@ -28,6 +28,10 @@ ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
 inline Tape* const kNoTape = reinterpret_cast<Tape*>(1);
 ACLTAPE_AGENT_API extern __thread Tape* t_tape __attribute__((tls_model("initial-exec")));
 
+// True while the thread is inside a device library, whose own work is no part of the program;
+// t_tape is kNoTape then. Threads that it starts there are its own and are not recorded.
+ACLTAPE_AGENT_API extern __thread bool t_inside __attribute__((tls_model("initial-exec")));
+
 // Claims a slot at the first call in a thread.
 ACLTAPE_AGENT_API Tape* FirstTape();
 

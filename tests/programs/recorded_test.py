@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""ACL programs that know nothing of acltape are recorded at the ACL level: they print what they print
+without, and the trace answers which stream, event and capture each call belongs to.
+
+ACLTAPE_BINARY names acltape; the rest is as in acl_programs.py. Traces of failed tests are kept.
+"""
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import acl_programs
+from acl_programs import RUNS
+
+ACLTAPE = os.environ.get("ACLTAPE_BINARY", os.path.join(acl_programs.SOURCE, "build", "bin", "acltape"))
+
+
+class RecordedTest(unittest.TestCase):
+    maxDiff = None
+    binaries = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="acltape_recorded_programs_")
+        cls.binaries = {}
+        cls.failed = False
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.failed:
+            print("traces kept in", cls.folder)
+        else:
+            shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def run(self, result=None):
+        before = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > before:
+            type(self).failed = True
+
+    def build(self, source, dlopen=False):
+        lacking = acl_programs.missing(source)
+        if lacking:
+            self.skipTest(f"{source}: the SDK does not export {', '.join(lacking)}")
+        binary = os.path.join(self.folder, source + (".dl" if dlopen else ".bin"))
+        if binary not in self.binaries:
+            done = subprocess.run(acl_programs.build_line(source, binary, dlopen=dlopen),
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.binaries[binary] = True
+        return binary
+
+    def record(self, run, payload="all", dlopen=False, level="acl", options=()):
+        """The trace; the program printed and returned the same without recording."""
+        binary = self.build(run.source, dlopen)
+        environment = acl_programs.environment(run.environment)
+        bare = subprocess.run([binary, *run.options], capture_output=True, text=True,
+                              env=environment, timeout=120)
+        trace = os.path.join(self.folder, f"{self.id().split('.')[-1]}_{run.name}_{payload}.db")
+        command = [ACLTAPE, "record", "--force", "--quiet", "--level", level, "--payload", payload,
+                   "-o", trace, *options, "--", binary, *run.options]
+        recorded = subprocess.run(command, capture_output=True, text=True, env=environment,
+                                  timeout=120)
+        evidence = f"\n$ {' '.join(command)}\n{recorded.stderr}"
+        self.assertEqual(recorded.stdout, bare.stdout, evidence)
+        self.assertEqual(recorded.returncode, bare.returncode, evidence)
+        return trace
+
+    def ask(self, trace, query, *values):
+        connection = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
+        try:
+            return connection.execute(query, values).fetchall()
+        finally:
+            connection.close()
+
+    def scalar(self, trace, query, *values):
+        return self.ask(trace, query, *values)[0][0]
+
+
+def run_of(name, *options):
+    return next(run for run in RUNS if run.name == name and run.options == options)
+
+
+class Unchanged(RecordedTest):
+    """Every program, at every payload policy, linked and by dlopen."""
+
+    def test_every_program_prints_the_same(self):
+        for run in RUNS:
+            if acl_programs.missing(run.source):
+                continue
+            with self.subTest(run=run.name, options=run.options):
+                trace = self.record(run)
+                # A stream that a failure has stopped refuses the recorder's copies too.
+                lost = self.ask(trace, "SELECT kind FROM ledger WHERE severity = 'data_loss'")
+                allowed = [("value_not_kept",)] if run.name == "error_handling" else []
+                self.assertLessEqual(set(lost), set(allowed))
+
+    def test_every_policy_leaves_the_program_alone(self):
+        for payload in ("none", "digest", "inputs"):
+            for name in ("multi_stream", "capture_fork_join"):
+                with self.subTest(payload=payload, name=name):
+                    trace = self.record(run_of(name), payload)
+                    kept = self.scalar(trace, "SELECT count(*) FROM snapshot")
+                    self.assertEqual(kept == 0, payload == "none")
+
+    def test_dlopen_gives_the_same_calls_as_linking(self):
+        query = "SELECT op, count(*), group_concat(DISTINCT status) FROM call GROUP BY op ORDER BY op"
+        for name in ("single_op", "capture_fork_join"):
+            with self.subTest(name=name):
+                linked = self.record(run_of(name))
+                opened = self.record(run_of(name), dlopen=True, payload="inputs")
+                self.assertEqual(self.ask(linked, query), self.ask(opened, query))
+
+
+class Calls(RecordedTest):
+    def test_an_operator_has_both_phases_arguments_and_stream(self):
+        trace = self.record(run_of("single_op"))
+        rows = self.ask(trace, "SELECT call_id, prepare_ns, launch_ns, stream_id, leaf, status "
+                               "FROM call WHERE op = 'aclnnAdd'")
+        self.assertEqual(len(rows), 1)
+        call, prepare, launch, stream, leaf, status = rows[0]
+        self.assertGreater(prepare, 0)
+        self.assertGreater(launch, 0)
+        self.assertEqual((leaf, status), (1, 0))
+        created = self.scalar(trace, "SELECT op FROM call WHERE call_id = "
+                                     "(SELECT create_call FROM stream WHERE stream_id = ?)", stream)
+        self.assertEqual(created, "aclrtCreateStream")
+        arguments = self.ask(trace, "SELECT name, direction, kind, real, dtype, shape FROM argument "
+                                    "WHERE call_id = ? ORDER BY position", call)
+        self.assertEqual([row[:3] for row in arguments],
+                         [("self", "in", "tensor"), ("other", "in", "tensor"),
+                          ("alpha", "in", "scalar"), ("out", "out", "tensor"),
+                          ("workspace", "out", "none")])
+        self.assertEqual(arguments[2][3], 1.5)
+        self.assertEqual({row[4] for row in arguments if row[2] == "tensor"}, {"float32"})
+
+    def test_memory_is_named_by_the_block_around_it_and_its_life_is_known(self):
+        trace = self.record(run_of("single_op"))
+        rows = self.ask(trace, "SELECT a.op, f.op, b.device, b.bytes FROM buffer b "
+                               "JOIN call a ON a.call_id = b.alloc_call "
+                               "JOIN call f ON f.call_id = b.free_call")
+        self.assertEqual(len(rows), self.scalar(trace, "SELECT count(*) FROM buffer"))
+        self.assertEqual({row[:3] for row in rows}, {("aclrtMalloc", "aclrtFree", 1)})
+        # What an operator reads was written by a copy before it.
+        unexplained = self.ask(trace, """
+            SELECT u.call_id FROM tensor_use u JOIN call c USING (call_id)
+            WHERE c.leaf = 1 AND u.direction = 'in' AND NOT EXISTS (
+              SELECT 1 FROM tensor_use w WHERE w.buffer_id = u.buffer_id
+                AND w.call_id < u.call_id AND w.direction <> 'in')""")
+        self.assertEqual(unexplained, [])
+
+    def test_sub_allocated_blocks_are_byte_ranges_of_one_buffer(self):
+        trace = self.record(run_of("workload"))
+        device = self.ask(trace, "SELECT buffer_id FROM buffer WHERE device = 1")
+        self.assertEqual(len(device), 1)
+        offsets = self.scalar(trace, "SELECT count(DISTINCT byte_offset) FROM tensor "
+                                     "WHERE buffer_id = ?", device[0][0])
+        self.assertGreater(offsets, 4)
+
+    def test_host_bytes_of_a_copy_are_the_ones_that_arrive(self):
+        trace = self.record(run_of("single_op"))
+        copies = self.ask(trace, """
+            SELECT h.digest, o.digest FROM snapshot o JOIN call c ON c.call_id = o.call_id
+            JOIN argument a ON a.call_id = c.call_id AND a.name = 'out'
+            JOIN argument s ON s.buffer_id = a.buffer_id AND s.name = 'src'
+            JOIN snapshot h ON h.call_id = s.call_id AND h.moment = 'after'
+            WHERE c.leaf = 1 AND o.moment = 'after' AND o.position = a.position""")
+        self.assertEqual(len(copies), 3)
+        for arrived, computed in copies:
+            self.assertEqual(arrived, computed)
+
+    def test_threads_have_their_own_streams(self):
+        trace = self.record(run_of("multi_stream_threads", "--threads"))
+        shared = self.ask(trace, "SELECT stream_id FROM call WHERE leaf = 1 GROUP BY stream_id "
+                                 "HAVING count(DISTINCT thread_id) > 1")
+        self.assertEqual(shared, [])
+        self.assertGreaterEqual(self.scalar(trace, "SELECT count(DISTINCT thread_id) FROM call "
+                                                   "WHERE leaf = 1"), 4)
+
+    def test_the_first_failing_call_is_the_one_that_failed_first(self):
+        trace = self.record(run_of("error_handling"))
+        failures = self.ask(trace, "SELECT op, status FROM call WHERE status <> 0 ORDER BY call_id")
+        codes = {status for _, status in failures}
+        # Arguments, streams used up, memory used up, refused in a capture, failed kernels.
+        for code in (100000, 207008, 207001, 107027, 507015):
+            self.assertIn(code, codes)
+        exhausted = next(op for op, status in failures if status == 207008)
+        self.assertTrue(exhausted.startswith("aclrtCreateStream"), exhausted)
+
+
+class Captures(RecordedTest):
+    def test_each_call_says_which_capture_stored_it(self):
+        trace = self.record(run_of("capture_fork_join"))
+        models = self.ask(trace, "SELECT model_id, begin_call, end_call, destroy_call, mode FROM model")
+        self.assertEqual(len(models), 1)
+        model, begin, end, destroy, mode = models[0]
+        self.assertEqual(mode, "thread_local")
+        self.assertLess(end, destroy)
+        inside = self.ask(trace, "SELECT op, model_id, stream_id FROM call "
+                                 "WHERE call_id > ? AND call_id < ? AND stream_id IS NOT NULL "
+                                 "AND op <> 'aclmdlRICaptureGetInfo'", begin, end)
+        self.assertEqual({row[1] for row in inside}, {model})
+        # The fork pulls other streams in.
+        self.assertGreater(len({row[2] for row in inside}), 1)
+        outside = self.scalar(trace, "SELECT count(*) FROM call WHERE model_id IS NOT NULL AND "
+                                     "NOT (call_id > ? AND call_id < ?)", begin, end)
+        self.assertEqual(outside, 0)
+        executions = self.ask(trace, "SELECT a.integer FROM argument a JOIN call c USING (call_id) "
+                                     "WHERE c.op = 'aclmdlRIExecuteAsync' AND a.name = 'modelRI'")
+        self.assertGreaterEqual(len(executions), 3)
+        self.assertEqual(set(executions), {(model,)})
+
+    def test_executions_tell_what_the_graph_wrote_and_captured_calls_nothing(self):
+        trace = self.record(run_of("capture_fork_join"))
+        kept = self.ask(trace, "SELECT DISTINCT c.op, s.moment FROM snapshot s JOIN call c USING (call_id) "
+                               "WHERE c.model_id IS NOT NULL")
+        self.assertEqual(kept, [])
+        written = self.ask(trace, "SELECT c.call_id, count(*) FROM snapshot s JOIN call c USING (call_id) "
+                                  "WHERE c.op = 'aclmdlRIExecuteAsync' AND s.moment = 'after' "
+                                  "GROUP BY c.call_id")
+        self.assertGreaterEqual(len(written), 3)
+
+    def test_which_event_orders_which_streams(self):
+        trace = self.record(run_of("multi_stream"))
+        pairs = self.ask(trace, """
+            SELECT DISTINCT r.stream_id, w.stream_id FROM argument ra
+            JOIN call r ON r.call_id = ra.call_id AND r.op = 'aclrtRecordEvent' AND ra.name = 'event'
+            JOIN argument wa ON wa.integer = ra.integer AND wa.name = 'event'
+            JOIN call w ON w.call_id = wa.call_id AND w.op = 'aclrtStreamWaitEvent'""")
+        self.assertGreaterEqual(len(pairs), 2)
+        for recorded, waiting in pairs:
+            self.assertNotEqual(recorded, waiting)
+
+
+class Levels(RecordedTest):
+    def test_the_device_s_own_work_is_no_part_of_the_program(self):
+        # The soft device computes with libtorch, in the program's threads and in its own.
+        trace = self.record(run_of("multi_stream"), level="aten,acl")
+        dialects = self.ask(trace, "SELECT DISTINCT dialect FROM op ORDER BY 1")
+        self.assertEqual([row[0] for row in dialects], ["aclnn", "aclrt"])
+        self.assertEqual(self.scalar(trace, "SELECT count(*) FROM thread"), 1)
+
+    def test_both_levels_are_the_default(self):
+        binary = self.build("single_op.c")
+        trace = os.path.join(self.folder, "default.db")
+        subprocess.run([ACLTAPE, "record", "--force", "--quiet", "-o", trace, "--", binary],
+                       check=True, capture_output=True, env=acl_programs.environment())
+        self.assertEqual(self.scalar(trace, "SELECT value FROM meta WHERE key = 'levels'"), "aten,acl")
+        self.assertGreater(self.scalar(trace, "SELECT count(*) FROM call WHERE op = 'aclnnAdd'"), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
