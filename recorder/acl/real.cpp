@@ -19,6 +19,14 @@ namespace {
 using DlsymFunction = void* (*)(void*, const char*);
 DlsymFunction g_dlsym = nullptr;
 
+constexpr char kFirstPhase[] = "GetWorkspaceSize";
+
+bool IsFirstPhase(const char* name) {
+  const size_t bytes = strlen(name);
+  const size_t suffix = strlen(kFirstPhase);
+  return bytes > suffix && strcmp(name + bytes - suffix, kFirstPhase) == 0;
+}
+
 // The versions that glibc gave the symbol on each machine.
 void FindDlsym() {
   for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"}) {
@@ -86,9 +94,7 @@ void* Wrapped(const char* name, void* found) {
   if (found == nullptr) return nullptr;
   const uint32_t function = FunctionOf(name);
   if (function == kMaxFunctions) {
-    const size_t bytes = strlen(name);
-    if (bytes > 16 && strncmp(name, "aclnn", 5) == 0 &&
-        strcmp(name + bytes - 16, "GetWorkspaceSize") == 0) {
+    if (strncmp(name, "aclnn", 5) == 0 && IsFirstPhase(name)) {
       if (Thread* thread = Enter()) {
         thread->tape->WriteLedger(1, 1, "operator_not_in_table", name,
                                   "the program asked for an operator that the table lacks; its "
@@ -122,16 +128,11 @@ uint32_t ObjectFunctionNumber(uint32_t object_function) { return ObjectBase() + 
 
 uint32_t FunctionOf(const char* name) {
   if (strncmp(name, "aclnn", 5) == 0) {
-    const std::string_view text(name);
-    if (const acl::OperatorInfo* op = acl::FindOperator(text)) {
-      return OperatorFunction(op->index, true);
-    }
-    constexpr std::string_view kFirst = "GetWorkspaceSize";
-    if (text.size() > kFirst.size() && text.substr(text.size() - kFirst.size()) == kFirst) {
-      const auto* op = acl::FindOperator(text.substr(0, text.size() - kFirst.size()));
-      if (op != nullptr) return OperatorFunction(op->index, false);
-    }
-    return kMaxFunctions;
+    const acl::OperatorInfo* op = acl::FindOperator(name);
+    if (op != nullptr) return OperatorFunction(op->index, true);
+    if (!IsFirstPhase(name)) return kMaxFunctions;
+    op = acl::FindOperator({name, strlen(name) - strlen(kFirstPhase)});
+    return op != nullptr ? OperatorFunction(op->index, false) : kMaxFunctions;
   }
   for (uint32_t call = 0; call < kCallCount; ++call) {
     if (strcmp(kCalls[call].name, name) == 0) return call;

@@ -14,6 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
 from harness import BINARY, TORCH_PYTHON, CommandTest, main  # noqa: E402
 
+NESTED_PROGRAM = os.environ.get("ACLTAPE_NESTED_PROGRAM", "")
 COUNTING_PROGRAM = os.environ.get("ACLTAPE_COUNTING_PROGRAM", "")
 
 LEAVES = """
@@ -400,6 +401,39 @@ assert {"aten::linear", "aten::mm", "aten::t"} <= names, names
 print("fine")
 """)
         self.assertEqual(self.result.out.strip(), "fine")
+
+
+class Nested(PluginTest):
+    """Both levels: an operator of PyTorch that calls the ACL interface."""
+
+    def record_nested(self, level):
+        trace = self.path(f"nested_{level.replace(',', '_')}.db")
+        done = self.record(trace, NESTED_PROGRAM, payload="all", options=("--level", level))
+        self.assertEqual(done.out.split(), ["4", "8", "12"])
+        return sqlite3.connect(trace)
+
+    def test_acl_calls_lie_inside_the_operator_that_made_them(self):
+        trace = self.record_nested("aten,acl")
+        rows = trace.execute("""
+            SELECT c.op, c.leaf, p.op, p.leaf, c.begin_ns >= p.begin_ns AND c.end_ns <= p.end_ns
+            FROM call c LEFT JOIN call p ON p.call_id = c.parent_id
+            WHERE c.op = 'aclnnAdd'""").fetchall()
+        self.assertEqual(rows, [("aclnnAdd", 1, "sample::acl_add", 1, 1)] * 3)
+        # The device's own use of libtorch is not the program's.
+        inside = trace.execute("""
+            SELECT DISTINCT o.dialect FROM call c JOIN call p ON p.call_id = c.parent_id
+            JOIN op o ON o.op_id = c.op_id WHERE p.op = 'sample::acl_add'""").fetchall()
+        self.assertEqual(sorted(row[0] for row in inside), ["aclnn", "aclrt"])
+        names = {row[0] for row in trace.execute("SELECT DISTINCT op FROM call WHERE op LIKE 'aten::%'")}
+        self.assertFalse(names & {"aten::add.out", "aten::add.Tensor"}, names)
+
+    def test_one_level_leaves_the_other_out(self):
+        acl = self.record_nested("acl")
+        self.assertEqual(acl.execute("SELECT count(*) FROM op WHERE dialect = 'aten'").fetchone(), (0,))
+        self.assertEqual(acl.execute("SELECT count(*) FROM call WHERE op = 'aclnnAdd' "
+                                     "AND parent_id IS NULL").fetchone(), (3,))
+        aten = self.record_nested("aten")
+        self.assertEqual(aten.execute("SELECT count(*) FROM op WHERE dialect = 'aclnn'").fetchone(), (0,))
 
 
 class Kills(PluginTest):
