@@ -20,6 +20,7 @@ RUNS = (
     Run("single_op", "single_op.c"),
     Run("callbacks", "callbacks.c"),
     Run("memory_copies", "memory_copies.c"),
+    Run("repeated_executor", "repeated_executor.cpp"),
     Run("multi_stream", "multi_stream.cpp"),
     Run("multi_stream_threads", "multi_stream.cpp", ("--threads",)),
     Run("capture_fork_join", "capture_fork_join.cpp"),

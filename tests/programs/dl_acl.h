@@ -100,14 +100,23 @@ static inline void* DlAclFind(const char* name) {
 /* libnnopbase.so */
 #define aclCreateScalar DL_ACL(aclCreateScalar)
 #define aclCreateTensor DL_ACL(aclCreateTensor)
+#define aclCreateTensorList DL_ACL(aclCreateTensorList)
+#define aclDestroyAclOpExecutor DL_ACL(aclDestroyAclOpExecutor)
 #define aclDestroyScalar DL_ACL(aclDestroyScalar)
 #define aclDestroyTensor DL_ACL(aclDestroyTensor)
+#define aclDestroyTensorList DL_ACL(aclDestroyTensorList)
+#define aclSetAclOpExecutorRepeatable DL_ACL(aclSetAclOpExecutorRepeatable)
+#define aclSetDynamicInputTensorAddr DL_ACL(aclSetDynamicInputTensorAddr)
+#define aclSetInputTensorAddr DL_ACL(aclSetInputTensorAddr)
+#define aclSetOutputTensorAddr DL_ACL(aclSetOutputTensorAddr)
 
 /* libopapi.so */
 #define aclnnAdd DL_ACL(aclnnAdd)
 #define aclnnAddGetWorkspaceSize DL_ACL(aclnnAddGetWorkspaceSize)
 #define aclnnCast DL_ACL(aclnnCast)
 #define aclnnCastGetWorkspaceSize DL_ACL(aclnnCastGetWorkspaceSize)
+#define aclnnCat DL_ACL(aclnnCat)
+#define aclnnCatGetWorkspaceSize DL_ACL(aclnnCatGetWorkspaceSize)
 #define aclnnIndexSelect DL_ACL(aclnnIndexSelect)
 #define aclnnIndexSelectGetWorkspaceSize DL_ACL(aclnnIndexSelectGetWorkspaceSize)
 #define aclnnAdds DL_ACL(aclnnAdds)

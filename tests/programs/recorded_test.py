@@ -136,6 +136,39 @@ class Calls(RecordedTest):
         self.assertEqual(arguments[2][3], 1.5)
         self.assertEqual({row[4] for row in arguments if row[2] == "tensor"}, {"float32"})
 
+    def test_repeated_launches_name_the_memory_that_they_use(self):
+        trace = self.record(run_of("repeated_executor"))
+        adds = self.ask(trace, """
+            SELECT c.prepare_ns IS NULL, s.buffer_id, o.buffer_id FROM call c
+            JOIN argument s ON s.call_id = c.call_id AND s.name = 'self'
+            JOIN argument o ON o.call_id = c.call_id AND o.name = 'out'
+            JOIN thread t ON t.thread_id = c.thread_id
+            WHERE c.op = 'aclnnAdd' AND t.process_id = 1 ORDER BY c.call_id""")
+        self.assertEqual(len(adds), 3)
+        # The first phase was made once; then the input moves, then the output.
+        self.assertEqual([row[0] for row in adds], [0, 1, 1])
+        self.assertNotEqual(adds[0][1], adds[1][1])
+        self.assertEqual(adds[0][2], adds[1][2])
+        self.assertEqual(adds[1][1], adds[2][1])
+        self.assertNotEqual(adds[1][2], adds[2][2])
+        lists = self.ask(trace, "SELECT json_group_array(u.buffer_id) FROM tensor_use u "
+                                "JOIN call c USING (call_id) JOIN thread t USING (thread_id) "
+                                "WHERE c.op = 'aclnnCat' AND u.direction = 'in' AND t.process_id = 1 "
+                                "GROUP BY c.call_id ORDER BY c.call_id")
+        self.assertEqual(len(lists), 2)
+        self.assertNotEqual(lists[0], lists[1])
+
+    def test_a_forked_child_is_a_process_of_its_own(self):
+        trace = self.record(run_of("repeated_executor"))
+        processes = self.ask(trace, "SELECT process_id, count(*) FROM call JOIN thread USING (thread_id) "
+                                    "GROUP BY process_id")
+        self.assertEqual(len(processes), 2)
+        self.assertEqual(processes[0][1], processes[1][1])
+        shared = self.ask(trace, "SELECT u.buffer_id FROM tensor_use u JOIN call c USING (call_id) "
+                                 "JOIN thread t USING (thread_id) WHERE u.buffer_id > 0 "
+                                 "GROUP BY u.buffer_id HAVING count(DISTINCT process_id) > 1")
+        self.assertEqual(shared, [])
+
     def test_memory_is_named_by_the_block_around_it_and_its_life_is_known(self):
         trace = self.record(run_of("single_op"))
         rows = self.ask(trace, "SELECT a.op, f.op, b.device, b.bytes FROM buffer b "
