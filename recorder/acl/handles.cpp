@@ -1,6 +1,5 @@
 #include "recorder/acl/handles.h"
 
-#include <pthread.h>
 
 #include <atomic>
 
@@ -18,7 +17,7 @@ constexpr int kKinds = 3;
 constexpr uint32_t kMaxDevices = 64;
 
 PointerMap<uint64_t> g_ids[kKinds];
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+Mutex g_mutex;
 uint64_t g_default_streams[kMaxDevices];
 std::atomic<int64_t> g_captures{0};
 
@@ -138,7 +137,7 @@ uint64_t CaptureOf(Thread& thread, uint64_t stream) {
 
 void ForgetHandleLocks() {
   for (auto& ids : g_ids) ids.ForgetLocks();
-  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_mutex.Forget();
 }
 
 }  // namespace acltape::acl_agent

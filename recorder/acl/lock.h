@@ -1,20 +1,46 @@
-// A lock over a pthread mutex, without the C++ runtime that a preloaded library does not bring
-// along.
+// A lock for sections that are mostly a few dozen instructions: it spins, then gives the processor
+// away, then sleeps, as its holder may be waiting for the device.
 #pragma once
 
-#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
 
 namespace acltape::acl_agent {
 
+class Mutex {
+ public:
+  void Acquire() {
+    for (uint32_t round = 0; held_.exchange(1, std::memory_order_acquire) != 0; ++round) {
+      while (held_.load(std::memory_order_relaxed) != 0) {
+        if (++round % 64 != 0) continue;
+        if (round < 4096) {
+          sched_yield();
+        } else {
+          usleep(50);
+        }
+      }
+    }
+  }
+  void Release() { held_.store(0, std::memory_order_release); }
+  // In a forked child: the thread of the parent that held it is not there.
+  void Forget() { Release(); }
+
+ private:
+  std::atomic<uint32_t> held_{0};
+};
+
 class Lock {
  public:
-  explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
-  ~Lock() { pthread_mutex_unlock(&mutex_); }
+  explicit Lock(Mutex& mutex) : mutex_(mutex) { mutex_.Acquire(); }
+  ~Lock() { mutex_.Release(); }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
  private:
-  pthread_mutex_t& mutex_;
+  Mutex& mutex_;
 };
 
 }  // namespace acltape::acl_agent

@@ -1,6 +1,5 @@
 #include "recorder/acl/memory.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ namespace acltape::acl_agent {
 namespace {
 
 // Sorted by address, without overlaps.
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+Mutex g_mutex;
 Block* g_blocks = nullptr;
 size_t g_count = 0;
 size_t g_capacity = 0;
@@ -78,7 +77,7 @@ struct Ranges {
   uint32_t count;
   uint32_t capacity;
 };
-pthread_mutex_t g_known_mutex = PTHREAD_MUTEX_INITIALIZER;
+Mutex g_known_mutex;
 PointerMap<Ranges>& Known() {
   static PointerMap<Ranges> known;
   return known;
@@ -197,8 +196,8 @@ bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
 }
 
 void ForgetMemoryLocks() {
-  g_mutex = PTHREAD_MUTEX_INITIALIZER;
-  g_known_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_mutex.Forget();
+  g_known_mutex.Forget();
   Known().ForgetLocks();
 }
 

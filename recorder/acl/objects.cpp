@@ -75,8 +75,7 @@ void Keep(PointerMap<T*>& map, const void* object, T* info) {
     return;
   }
   T* before = nullptr;
-  if (map.Take(object, &before)) free(before);
-  map.Put(object, info);
+  if (!map.Put(object, info, &before)) free(before);
 }
 
 template <typename T>

@@ -124,8 +124,7 @@ Prepared* TakePrepared(Thread* thread, aclOpExecutor* executor) {
 
 void PutPrepared(Prepared* prepared) {
   Prepared* before = nullptr;
-  if (g_prepared.Take(prepared->executor, &before)) FreePrepared(nullptr, before);
-  g_prepared.Put(prepared->executor, prepared);
+  if (!g_prepared.Put(prepared->executor, prepared, &before)) FreePrepared(nullptr, before);
 }
 
 // Inputs that nothing explains are kept before the call that reads them.

@@ -1,6 +1,5 @@
 #include "recorder/acl/pending.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +40,7 @@ struct Library {
   bool complete;
 };
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+Mutex g_mutex;
 Copy* g_first = nullptr;
 Copy* g_last = nullptr;
 std::atomic<int64_t> g_count{0};
@@ -229,7 +228,7 @@ void TellFinished(Thread& thread, bool all) {
 }
 
 void ForgetPendingLocks() {
-  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_mutex.Forget();
   g_first = g_last = nullptr;
   g_count.store(0);
   g_arena = nullptr;

@@ -3,7 +3,6 @@
 // what it stood for is recorded as unknown.
 #pragma once
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include <cstddef>
@@ -19,15 +18,17 @@ class PointerMap {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  // Adds or replaces. True when there was none before.
-  bool Put(const void* pointer, const T& value) {
+  // Adds, or replaces and gives the former value to `before`, which may be null. True when there
+  // was none.
+  bool Put(const void* pointer, const T& value, T* before = nullptr) {
     const auto key = reinterpret_cast<uint64_t>(pointer);
     Shard& shard = ShardOf(key);
     Lock lock(shard.mutex);
-    if (2 * (shard.used + 1) > shard.capacity && !Grow(shard)) return false;
+    if (2 * (shard.used + 1) > shard.capacity && !Grow(shard)) return true;
     Entry* entry = Find(shard, key);
     const bool fresh = entry->key == 0;
     shard.used += fresh ? 1 : 0;
+    if (!fresh && before != nullptr) *before = entry->value;
     *entry = {key, value};
     return fresh;
   }
@@ -58,7 +59,7 @@ class PointerMap {
 
   // In a forked child: locks that another thread of the parent held are free again.
   void ForgetLocks() {
-    for (Shard& shard : shards_) shard.mutex = PTHREAD_MUTEX_INITIALIZER;
+    for (Shard& shard : shards_) shard.mutex.Forget();
   }
 
  private:
@@ -68,7 +69,7 @@ class PointerMap {
     T value;
   };
   struct Shard {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    Mutex mutex;
     Entry* entries = nullptr;
     size_t capacity = 0;  // a power of two
     size_t used = 0;
@@ -88,16 +89,17 @@ class PointerMap {
     return &shard.entries[at];
   }
   static bool Grow(Shard& shard) {
-    Shard larger;
-    larger.capacity = shard.capacity == 0 ? 64 : 2 * shard.capacity;
-    larger.entries = static_cast<Entry*>(calloc(larger.capacity, sizeof(Entry)));
-    if (larger.entries == nullptr) return shard.used + 1 < shard.capacity;
-    for (size_t i = 0; i < shard.capacity; ++i) {
-      if (shard.entries[i].key != 0) *Find(larger, shard.entries[i].key) = shard.entries[i];
+    const size_t capacity = shard.capacity == 0 ? 64 : 2 * shard.capacity;
+    auto* entries = static_cast<Entry*>(calloc(capacity, sizeof(Entry)));
+    if (entries == nullptr) return shard.used + 1 < shard.capacity;
+    Entry* before = shard.entries;
+    const size_t count = shard.capacity;
+    shard.entries = entries;
+    shard.capacity = capacity;
+    for (size_t i = 0; i < count; ++i) {
+      if (before[i].key != 0) *Find(shard, before[i].key) = before[i];
     }
-    free(shard.entries);
-    shard.entries = larger.entries;
-    shard.capacity = larger.capacity;
+    free(before);
     return true;
   }
   // Later entries of the run move up, so that none is behind a gap (Knuth, volume 3, algorithm R).

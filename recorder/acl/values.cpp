@@ -1,6 +1,5 @@
 #include "recorder/acl/values.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +71,7 @@ struct CapturedRanges {
   uint32_t count;
   uint32_t capacity;
 };
-pthread_mutex_t g_captured_mutex = PTHREAD_MUTEX_INITIALIZER;
+Mutex g_captured_mutex;
 PointerMap<CapturedRanges> g_captured;
 
 const void* KeyOf(uint64_t model_id) { return reinterpret_cast<const void*>(model_id << 4); }
@@ -251,7 +250,7 @@ void ForgetModel(uint64_t model_id) {
 void ForgetValueLocks() {
   g_sent.ForgetLocks();
   g_captured.ForgetLocks();
-  g_captured_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_captured_mutex.Forget();
   ForgetPendingLocks();
 }
 
