@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "recorder/wire/records.h"
 
@@ -70,7 +71,11 @@ class Builder {
 
   void AddLeaf(const storage::Call& call) {
     const storage::Op& op = reader_.GetOp(call.op_id);
-    const std::vector<Argument> arguments = reader_.Arguments(call);
+    std::vector<Argument> arguments = reader_.Arguments(call);
+    acl_ = op.dialect == "aclnn";
+    if (acl_) {
+      std::erase_if(arguments, [](const Argument& a) { return a.name == "workspace"; });
+    }
     const std::vector<SchemaArgument> schema = ParseSchema(op.schema);
     FxNode node;
     node.call_id = call.call_id;
@@ -144,20 +149,25 @@ class Builder {
 
   void Produce(const TensorRef& tensor, const std::string& name, const std::string& node) {
     by_tensor_[tensor.tensor_id()] = {name, node};
-    by_buffer_[tensor.buffer_id] = {name, node};
+    by_place_[PlaceOf(tensor)] = {name, node};
+  }
+
+  // Tensors of PyTorch in one buffer are views of each other. A buffer of an ACL program is a block
+  // that the program may have divided: there the address counts, and what was there before is gone.
+  std::pair<int64_t, int64_t> PlaceOf(const TensorRef& tensor) const {
+    return {tensor.buffer_id, acl_ ? reader_.GetLayout(tensor.layout_id).byte_offset : 0};
   }
 
   // The name of a tensor: of its own producer, else of the buffer's last one (a view made outside
   // the picked leaves), else of a new input.
   std::string NameOf(const TensorRef& tensor) {
     if (!tensor.defined()) return "None";
-    auto found = by_tensor_.find(tensor.tensor_id());
-    if (found == by_tensor_.end()) {
-      found = by_buffer_.find(tensor.buffer_id);
-      if (found == by_buffer_.end()) return AddInput(tensor);
-    }
-    unused_.erase(found->second.node);
-    return found->second.name;
+    const auto own = by_tensor_.find(tensor.tensor_id());
+    const auto place = by_place_.find(PlaceOf(tensor));
+    if (place == by_place_.end()) return AddInput(tensor);
+    const Producer& producer = acl_ || own == by_tensor_.end() ? place->second : own->second;
+    unused_.erase(producer.node);
+    return producer.name;
   }
 
   std::string AddInput(const TensorRef& tensor) {
@@ -233,7 +243,8 @@ class Builder {
   };
   const storage::Reader& reader_;
   std::unordered_map<int64_t, Producer> by_tensor_;
-  std::unordered_map<int64_t, Producer> by_buffer_;
+  std::map<std::pair<int64_t, int64_t>, Producer> by_place_;  // buffer and byte offset
+  bool acl_ = false;                                          // the leaf at hand is an ACL operator
   std::map<std::string, int> used_stems_;
   int parameters_ = 0;
   int placeholders_ = 0;

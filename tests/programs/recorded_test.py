@@ -4,6 +4,7 @@ without, and the trace answers which stream, event and capture each call belongs
 
 ACLTAPE_BINARY names acltape; the rest is as in acl_programs.py. Traces of failed tests are kept.
 """
+import json
 import os
 import shutil
 import sqlite3
@@ -191,6 +192,18 @@ class Calls(RecordedTest):
         offsets = self.scalar(trace, "SELECT count(DISTINCT byte_offset) FROM tensor "
                                      "WHERE buffer_id = ?", device[0][0])
         self.assertGreater(offsets, 4)
+
+    def test_the_graph_tells_the_parts_of_a_block_apart(self):
+        trace = self.record(run_of("workload"))
+        text = subprocess.run([ACLTAPE, "graph", trace, "--format", "json"], check=True,
+                              capture_output=True, text=True).stdout
+        nodes = json.loads(text)
+        calls = [node for node in nodes if node["opcode"] == "call_function"][:4]
+        self.assertEqual([(node["name"], node["args"]) for node in calls],
+                         [("aclnnMatmul", "input_1, input_2, 0"),
+                          ("aclnnMatmul_1", "aclnnMatmul, input_3, 0"),
+                          ("aclnnSoftmax", "aclnnMatmul_1, 1"),
+                          ("aclnnMatmul_2", "aclnnSoftmax, input_4, 0")])
 
     def test_host_bytes_of_a_copy_are_the_ones_that_arrive(self):
         trace = self.record(run_of("single_op"))
