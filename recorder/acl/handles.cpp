@@ -1,6 +1,5 @@
 #include "recorder/acl/handles.h"
 
-
 #include <atomic>
 
 #include "acl/acl.h"

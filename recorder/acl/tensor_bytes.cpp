@@ -2,20 +2,7 @@
 
 #include <cstring>
 
-#include "recorder/wire/records.h"
-
 namespace acltape::acl_agent {
-
-namespace {
-
-constexpr uint32_t kMaxRank = 16;
-
-struct Shape {
-  uint32_t rank = 0;
-  uint64_t element_bytes = 0;
-  int64_t sizes[kMaxRank];
-  int64_t strides[kMaxRank];
-};
 
 uint64_t ElementBytes(wire::DType dtype) {
   using wire::DType;
@@ -41,6 +28,17 @@ uint64_t ElementBytes(wire::DType dtype) {
   }
 }
 
+namespace {
+
+constexpr uint32_t kMaxRank = 16;
+
+struct Shape {
+  uint32_t rank = 0;
+  uint64_t element_bytes = 0;
+  int64_t sizes[kMaxRank];
+  int64_t strides[kMaxRank];
+};
+
 bool Decode(const Content& content, Shape* shape) {
   shape->rank = static_cast<uint32_t>(content.encoding[2]);
   if (shape->rank > kMaxRank) return false;
@@ -51,6 +49,7 @@ bool Decode(const Content& content, Shape* shape) {
 }
 
 void EncodeHead(uint8_t rank, uint64_t offset, Content* content) {
+  content->plain_bytes = true;
   const uint8_t head[] = {static_cast<uint8_t>(wire::ArgumentTag::kTensor),
                           static_cast<uint8_t>(wire::DType::kUint8),
                           rank,

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "recorder/wire/records.h"
+
 namespace acltape::acl_agent {
 
 struct Content {
@@ -12,10 +14,13 @@ struct Content {
   uint64_t bytes;  // of the data; before packing the range from the first to the last element
   int32_t position;
   bool after;
-  uint8_t packing;  // as in wire::SnapshotRecord
+  bool plain_bytes;  // a range of memory, not a tensor of the program's
+  uint8_t packing;   // as in wire::SnapshotRecord
   uint32_t encoding_bytes;
   std::byte encoding[14 + 16 * 16 + 8];  // a tensor, slot 0
 };
+
+uint64_t ElementBytes(wire::DType dtype);
 
 // uint8 [bytes] at an offset.
 void EncodeBytes(uint64_t offset, uint64_t bytes, Content* content);

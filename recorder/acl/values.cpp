@@ -17,6 +17,7 @@
 #include "recorder/acl/real.h"
 #include "recorder/acl/tensor_bytes.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/statistics.h"
 
 namespace acltape::acl_agent {
 
@@ -104,11 +105,25 @@ bool WantsOutputs(const Thread& thread) {
 }
 bool WantsAnything(const Thread& thread) { return Policy(thread) != PayloadPolicy::kNone; }
 
+namespace {
+
+// Ranges of bytes have no numbers to sum up.
+bool SummariseContent(const Content& content, const void* data, wire::DType dtype,
+                      agent::Statistics* statistics) {
+  if (content.position < 0 || content.plain_bytes) return false;
+  return agent::Summarise(data, content.bytes / ElementBytes(dtype), dtype, statistics);
+}
+
+}  // namespace
+
 void TellContent(Thread& thread, const Content& content, const void* data) {
   agent::Tape* tape = thread.tape;
   const XXH128_hash_t digest = XXH3_128bits(data, content.bytes);
   const bool payload = Policy(thread) >= PayloadPolicy::kInputs;
   if (payload && FirstTime(digest)) SendData(tape, digest, data, content.bytes);
+  agent::Statistics statistics;
+  const auto dtype = static_cast<wire::DType>(content.encoding[1]);
+  const bool summarised = content.after && SummariseContent(content, data, dtype, &statistics);
   uint32_t total = 0;
   auto* record = tape->Begin<wire::SnapshotRecord>(wire::RecordKind::kSnapshot,
                                                    content.encoding_bytes, &total);
@@ -123,7 +138,14 @@ void TellContent(Thread& thread, const Content& content, const void* data) {
   record->bytes = content.bytes;
   record->position = content.position;
   record->moment = content.after ? 1 : 0;
-  record->flags = payload ? wire::kSnapshotPayload : 0;
+  record->flags = static_cast<uint8_t>((payload ? wire::kSnapshotPayload : 0) |
+                                       (summarised ? wire::kSnapshotStatistics : 0));
+  record->min = statistics.min;
+  record->max = statistics.max;
+  record->mean = statistics.mean;
+  record->l2 = statistics.l2;
+  record->nan_count = statistics.nan_count;
+  record->inf_count = statistics.inf_count;
   record->packing = content.packing;
   record->layout_bytes = content.encoding_bytes;
   memcpy(record + 1, content.encoding, content.encoding_bytes);

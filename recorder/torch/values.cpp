@@ -16,9 +16,9 @@
 #include <string>
 #include <unordered_set>
 
+#include "recorder/agent/statistics.h"
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/digest.h"
-#include "recorder/torch/statistics.h"
 
 namespace acltape::torch_plugin {
 
@@ -78,7 +78,7 @@ size_t EncodeWholeBuffer(uint64_t bytes, std::byte* out) {
 }
 
 template <typename Encode>
-void SendSnapshot(agent::Tape* tape, wire::SnapshotRecord row, const Statistics* statistics,
+void SendSnapshot(agent::Tape* tape, wire::SnapshotRecord row, const agent::Statistics* statistics,
                   size_t layout_bytes, const Encode& encode) {
   uint32_t total = 0;
   auto* record =
@@ -225,9 +225,11 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
   row.moment = 1;
   row.packing = dense ? 0 : 1;
   if (payload) row.flags = wire::kSnapshotPayload;
-  Statistics statistics;
-  const bool summarised = policy != wire::PayloadPolicy::kInputs &&
-                          Summarise(data, packed.numel(), tensor.scalar_type(), &statistics);
+  agent::Statistics statistics;
+  const bool summarised =
+      policy != wire::PayloadPolicy::kInputs &&
+      agent::Summarise(data, packed.numel(), static_cast<wire::DType>(tensor.scalar_type()),
+                       &statistics);
   SendSnapshot(state_.tape, row, summarised ? &statistics : nullptr,
                TensorEncodingBytes(tensor.dim()),
                [&](std::byte* out) { EncodeTensor(tensor, 0, out); });

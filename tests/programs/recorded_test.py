@@ -217,6 +217,18 @@ class Calls(RecordedTest):
         for arrived, computed in copies:
             self.assertEqual(arrived, computed)
 
+    def test_outputs_have_statistics(self):
+        trace = self.record(run_of("single_op"), payload="digest")
+        rows = self.ask(trace, """
+            SELECT c.op, s.min, s.max, s.mean, s.l2, s.nan_count FROM snapshot s
+            JOIN call c USING (call_id) WHERE c.leaf = 1 AND s.moment = 'after' ORDER BY call_id""")
+        self.assertEqual([row[0] for row in rows], ["aclnnAdd", "aclnnMul", "aclnnMatmul"])
+        # mul: 10 -2 30 -4 50 -6
+        self.assertEqual(rows[1][1:4], (-6, 50, 13))
+        self.assertAlmostEqual(rows[1][4], (100 + 4 + 900 + 16 + 2500 + 36) ** 0.5, places=4)
+        # matmul, in half precision: -2 -1 -2.5 -4 8.5 6.5 2 5
+        self.assertEqual(rows[2][1:4], (-4, 8.5, 12.5 / 8))
+
     def test_threads_have_their_own_streams(self):
         trace = self.record(run_of("multi_stream_threads", "--threads"))
         shared = self.ask(trace, "SELECT stream_id FROM call WHERE leaf = 1 GROUP BY stream_id "

@@ -1,16 +1,38 @@
-#include "recorder/torch/statistics.h"
-
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
+#include "recorder/agent/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-namespace acltape::torch_plugin {
+namespace acltape::agent {
 
 namespace {
+
+float FloatOf(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// Exact conversions to float.
+struct Bfloat16 {
+  uint16_t bits;
+  explicit operator float() const { return FloatOf(uint32_t{bits} << 16); }
+};
+struct Half {
+  uint16_t bits;
+  explicit operator float() const {
+    const uint32_t magnitude = uint32_t{bits} & 0x7fff;
+    const uint32_t sign = uint32_t{bits} >> 15 << 31;
+    if (magnitude >= 0x7c00) return FloatOf(sign | 0x7f800000 | magnitude << 13);
+    // The exponent's bias by a multiplication, which makes subnormal numbers normal.
+    const float scaled = FloatOf(magnitude << 13) * FloatOf(0x77800000);  // 2^112
+    uint32_t value;
+    std::memcpy(&value, &scaled, sizeof(value));
+    return FloatOf(sign | value);
+  }
+};
 
 // One block's sums in float lanes; blocks are added in double.
 constexpr size_t kBlock = 1024;
@@ -113,8 +135,8 @@ struct Accumulator {
 template <typename T>
 void AddAll(const void* elements, size_t count, Accumulator* to) {
   const T* x = static_cast<const T*>(elements);
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, c10::Half> ||
-                std::is_same_v<T, c10::BFloat16>) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, Half> ||
+                std::is_same_v<T, Bfloat16>) {
     size_t i = 0;
     float converted[kBlock];
     for (; i + kLanes <= count; i += kBlock) {
@@ -138,20 +160,22 @@ void AddAll(const void* elements, size_t count, Accumulator* to) {
 
 using AddFunction = void (*)(const void*, size_t, Accumulator*);
 struct Row {
-  c10::ScalarType dtype;
+  wire::DType dtype;
   AddFunction add;
 };
 constexpr Row kRows[] = {
-    {c10::ScalarType::Float, AddAll<float>},    {c10::ScalarType::Double, AddAll<double>},
-    {c10::ScalarType::Half, AddAll<c10::Half>}, {c10::ScalarType::BFloat16, AddAll<c10::BFloat16>},
-    {c10::ScalarType::Byte, AddAll<uint8_t>},   {c10::ScalarType::Char, AddAll<int8_t>},
-    {c10::ScalarType::Short, AddAll<int16_t>},  {c10::ScalarType::Int, AddAll<int32_t>},
-    {c10::ScalarType::Long, AddAll<int64_t>},   {c10::ScalarType::Bool, AddAll<uint8_t>},
+    {wire::DType::kFloat32, AddAll<float>},   {wire::DType::kFloat64, AddAll<double>},
+    {wire::DType::kFloat16, AddAll<Half>},    {wire::DType::kBfloat16, AddAll<Bfloat16>},
+    {wire::DType::kUint8, AddAll<uint8_t>},   {wire::DType::kInt8, AddAll<int8_t>},
+    {wire::DType::kInt16, AddAll<int16_t>},   {wire::DType::kInt32, AddAll<int32_t>},
+    {wire::DType::kInt64, AddAll<int64_t>},   {wire::DType::kBool, AddAll<uint8_t>},
+    {wire::DType::kUint16, AddAll<uint16_t>}, {wire::DType::kUint32, AddAll<uint32_t>},
+    {wire::DType::kUint64, AddAll<uint64_t>},
 };
 
 }  // namespace
 
-bool Summarise(const void* elements, size_t count, c10::ScalarType dtype, Statistics* result) {
+bool Summarise(const void* elements, size_t count, wire::DType dtype, Statistics* result) {
   for (const Row& row : kRows) {
     if (row.dtype != dtype) continue;
     Accumulator total;
@@ -162,4 +186,4 @@ bool Summarise(const void* elements, size_t count, c10::ScalarType dtype, Statis
   return false;
 }
 
-}  // namespace acltape::torch_plugin
+}  // namespace acltape::agent
