@@ -3,6 +3,10 @@
 // nothing outside runtime/ uses them.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "acl/acl.h"
 
 #ifdef __cplusplus
@@ -23,6 +27,18 @@ __attribute__((visibility("default"))) aclError SoftLaunchKernel(aclrtStream str
                                                                  const char* name,
                                                                  SoftKernelRun run,
                                                                  SoftKernelDrop drop, void* bound);
+
+// Memory that a kernel writes.
+typedef struct SoftOutput {
+  void* first;
+  uint64_t bytes;
+} SoftOutput;
+
+// Whether a fault on purpose may flip bits in outputs of this operator (runtime/device/fault.h); if
+// so, its kernel calls SoftFlipBits at the end of every run.
+__attribute__((visibility("default"))) bool SoftFlipsBits(const char* name);
+__attribute__((visibility("default"))) void SoftFlipBits(const char* name,
+                                                         const SoftOutput* outputs, size_t count);
 
 // Sets the text that aclGetRecentErrMsg returns next in this thread.
 __attribute__((visibility("default"))) void SoftSetErrorMessage(const char* text);

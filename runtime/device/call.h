@@ -5,6 +5,7 @@
 #include "runtime/device/capture/mode.h"
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
+#include "runtime/device/fault.h"
 #include "runtime/device/model.h"
 
 namespace acltape::device {
@@ -44,13 +45,20 @@ inline aclError FindModel(aclmdlRI handle, const char* call, Model** model) {
   return Fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is not a live model", call, handle);
 }
 
+// Submits or captures a task of the program, with the faults for its name.
+inline aclError SubmitTask(Stream& stream, Task&& task) {
+  if (FaultsGiven()) [[unlikely]]
+    return SubmitOrCapture(stream, WithFaults(std::move(task)));
+  return SubmitOrCapture(stream, std::move(task));
+}
+
 // Finds the stream of a call that submits a task, and submits or captures the task.
 template <typename Payload>
 aclError SubmitPayload(aclrtStream handle, const char* call, TaskKind kind, const char* name,
                        const Payload& payload, aclError (*run)(void*)) {
   Stream* stream = nullptr;
   if (aclError code = FindStream(handle, call, &stream); code != ACL_SUCCESS) return code;
-  return SubmitOrCapture(*stream, MakeTask(kind, name, payload, run));
+  return SubmitTask(*stream, MakeTask(kind, name, payload, run));
 }
 
 }  // namespace acltape::device
@@ -60,3 +68,15 @@ aclError SubmitPayload(aclrtStream handle, const char* call, TaskKind kind, cons
   do {                                                                     \
     if (aclError code_ = (expression); code_ != ACL_SUCCESS) return code_; \
   } while (false)
+
+// Returns the code that a fault injects into the interface function of this name.
+#define ACLTAPE_RETURN_IF_FAULT(call)                                   \
+  do {                                                                  \
+    if (::acltape::device::FaultsGiven()) [[unlikely]]                  \
+      ACLTAPE_RETURN_IF_FAILED(::acltape::device::InjectedFault(call)); \
+  } while (false)
+
+// Begins an interface function: names it for messages and lets a fault have it fail.
+#define ACLTAPE_CALL(name)              \
+  constexpr const char* kCall = (name); \
+  ACLTAPE_RETURN_IF_FAULT(kCall)

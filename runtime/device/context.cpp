@@ -21,11 +21,17 @@ std::unique_ptr<Context> Context::Create(Device& device, bool primary) {
   if (!number || context->handle_ == nullptr) return nullptr;
   context->default_stream_ = new Stream(*context, *number, 0, 0, true);
   context->streams.insert(context->default_stream_);
+  std::lock_guard lock(device.contexts_mutex);
+  device.contexts.insert(context.get());
   return context;
 }
 
 Context::~Context() {
   tearing_down.store(true);
+  {
+    std::lock_guard lock(device_.contexts_mutex);
+    device_.contexts.erase(this);
+  }
   DiscardCapturesOf(*this);
   std::set<Stream*> owned;
   {
@@ -49,7 +55,7 @@ Context::~Context() {
 aclError Context::CreateStream(uint32_t priority, uint32_t flags, Stream** stream) {
   std::optional<uint32_t> number = device_.stream_numbers.Take();
   if (!number) {
-    return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+    return Fail(GetProfile().no_stream_code,
                 "all %u streams of device %d are in use; captured models hold some until destroyed",
                 GetProfile().streams, device_.id);
   }
@@ -77,18 +83,29 @@ void Context::DestroyStream(Stream* stream, bool run_queued) {
   delete stream;
 }
 
-aclError Context::Synchronize(int64_t timeout_ns) {
-  std::set<Stream*> waiting;
-  {
-    std::lock_guard lock(mutex);
-    for (Stream* stream : streams) {
-      if (stream->capturing()) {
-        return Fail(ACL_ERROR_RT_STREAM_CAPTURED,
-                    "device synchronisation: stream %u is capturing; end the capture first",
-                    stream->id());
-      }
-      if ((stream->flags() & kStreamFlagsWithoutCapture) == 0) waiting.insert(stream);
+// DEV-12: the streams that a device synchronisation waits for.
+aclError Context::CollectWaiting(std::set<Stream*>* waiting) {
+  std::lock_guard lock(mutex);
+  for (Stream* stream : streams) {
+    if (stream->capturing()) {
+      return Fail(ACL_ERROR_RT_STREAM_CAPTURED,
+                  "device synchronisation: stream %u is capturing; end the capture first",
+                  stream->id());
     }
+    if ((stream->flags() & kStreamFlagsWithoutCapture) == 0) waiting->insert(stream);
+  }
+  return ACL_SUCCESS;
+}
+
+aclError Context::Synchronize(int64_t timeout_ns) {
+  std::set<Context*> contexts = {this};
+  if (GetProfile().synchronize_whole_device) {  // DEV-10
+    std::lock_guard lock(device_.contexts_mutex);
+    contexts = device_.contexts;
+  }
+  std::set<Stream*> waiting;
+  for (Context* context : contexts) {
+    if (aclError code = context->CollectWaiting(&waiting); code != ACL_SUCCESS) return code;
   }
   int64_t deadline = timeout_ns < 0 ? 0 : NowNs() + timeout_ns;
   aclError result = ACL_SUCCESS;

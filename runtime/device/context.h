@@ -38,7 +38,8 @@ class Context {
   // Removes the stream; queued tasks run first, or are dropped.
   void DestroyStream(Stream* stream, bool run_queued);
 
-  // Waits for every stream; the first error found is returned.
+  // Waits for every stream of the context, or of the device (DEV-10); the first error found is
+  // returned.
   aclError Synchronize(int64_t timeout_ns);
 
   // Why no task is accepted now: the failure that stopped the context (STR-15), or a device fault
@@ -65,6 +66,7 @@ class Context {
 
  private:
   Context(Device& device, bool primary);
+  aclError CollectWaiting(std::set<Stream*>* waiting);
 
   Device& device_;
   HandleBlock* handle_;

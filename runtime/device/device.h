@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "acl/acl.h"
 #include "runtime/device/numbers.h"
@@ -31,6 +32,9 @@ struct Device {
   std::atomic<uint64_t> peers{0};  // bit n: may access device n (DEV-14)
   std::atomic<uint32_t> cube_core_limit;
   std::atomic<uint32_t> vector_core_limit;
+
+  std::mutex contexts_mutex;
+  std::set<Context*> contexts;  // all that are alive
 
   // Guarded by the device lock.
   uint32_t use_count = 0;

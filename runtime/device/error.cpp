@@ -142,6 +142,8 @@ const char* TakeMessage() {
   return thread_state.returned;
 }
 
-void ShareMessagesInProcess() { messages_shared.store(true, std::memory_order_release); }
+void ShareMessagesInProcess(bool shared) {
+  messages_shared.store(shared, std::memory_order_release);
+}
 
 }  // namespace acltape::device

@@ -21,8 +21,8 @@ void SetMessage(const char* text);
 // The newest message, or null; cleared. Valid until the thread's next call of this function.
 const char* TakeMessage();
 
-// Messages of all threads go to one place from now on (INIT-04, error message mode 1).
-void ShareMessagesInProcess();
+// Whether messages of all threads go to one place from now on (INIT-04, error message mode).
+void ShareMessagesInProcess(bool shared);
 
 // "107027 (stream is capturing)"; just the number when the code is not in the table.
 std::string CodeText(aclError code);

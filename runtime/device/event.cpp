@@ -126,7 +126,8 @@ Event::~Event() {
 }
 
 aclError Event::TakeNumber(const char* call) {
-  if (type_ == EventType::kEx || owns_number_) return ACL_SUCCESS;
+  bool counted = type_ != EventType::kEx || GetProfile().ex_events_counted;  // EVT-17
+  if (!counted || owns_number_) return ACL_SUCCESS;
   std::optional<uint32_t> number = context_.device().event_numbers.Take();
   if (!number) {
     return Fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "%s: all %u events of device %d are in use", call,

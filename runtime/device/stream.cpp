@@ -10,7 +10,9 @@
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
 #include "runtime/device/exception.h"
+#include "runtime/device/fault.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/numbers.h"
 #include "runtime/device/profile.h"
 #include "runtime/device/thread_state.h"
 
@@ -32,13 +34,6 @@ void RegisterExit() {
     // A forked child has no workers: its late destructors must not wait for them.
     pthread_atfork(nullptr, nullptr, [] { exiting.store(true); });
   });
-}
-
-uint64_t Mix(uint64_t value) {
-  value += 0x9E3779B97F4A7C15;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
 }
 
 }  // namespace
@@ -146,6 +141,8 @@ void Stream::Work() {
 
 void Stream::RunSlot(Task& task, uint64_t position) {
   if (GetProfile().jitter_seed != 0) Jitter(position);
+  if (FaultsGiven()) [[unlikely]]
+    DelayTask(id_, position);
   if (!AbortedBehind(position) && !context_.Stopped()) {
     aclError code = task.Run();
     // A task that runs others has reported them itself; one that an abort interrupted is no
@@ -262,9 +259,9 @@ void Stream::Finish(bool run_queued) {
 }
 
 void Stream::Jitter(uint64_t position) const {
-  uint64_t draw = Mix(GetProfile().jitter_seed ^ Mix((uint64_t{id_} << 40) + position));
+  uint64_t draw = MixBits(GetProfile().jitter_seed ^ MixBits((uint64_t{id_} << 40) + position));
   if (draw % 4 != 0) return;
-  timespec pause{0, static_cast<long>(Mix(draw) % 200000)};
+  timespec pause{0, static_cast<long>(MixBits(draw) % 200000)};
   nanosleep(&pause, nullptr);
 }
 

@@ -34,41 +34,44 @@ aclError Set(aclrtAllocatorDesc desc, Member member, Value value, const char* ca
 aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) { return new Description; }
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
+  ACLTAPE_CALL("aclrtAllocatorDestroyDesc");
   Description* description = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(
-      FindDescription(allocatorDesc, "aclrtAllocatorDestroyDesc", &description));
+  ACLTAPE_RETURN_IF_FAILED(FindDescription(allocatorDesc, kCall, &description));
   delete description;
   return ACL_SUCCESS;
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
-  return Set(allocatorDesc, &Description::object, allocator, "aclrtAllocatorSetObjToDesc");
+  ACLTAPE_CALL("aclrtAllocatorSetObjToDesc");
+  return Set(allocatorDesc, &Description::object, allocator, kCall);
 }
 
 aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                           aclrtAllocatorAllocFunc func) {
-  return Set(allocatorDesc, &Description::allocate, func, "aclrtAllocatorSetAllocFuncToDesc");
+  ACLTAPE_CALL("aclrtAllocatorSetAllocFuncToDesc");
+  return Set(allocatorDesc, &Description::allocate, func, kCall);
 }
 
 aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                          aclrtAllocatorFreeFunc func) {
-  return Set(allocatorDesc, &Description::free, func, "aclrtAllocatorSetFreeFuncToDesc");
+  ACLTAPE_CALL("aclrtAllocatorSetFreeFuncToDesc");
+  return Set(allocatorDesc, &Description::free, func, kCall);
 }
 
 aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                 aclrtAllocatorAllocAdviseFunc func) {
-  return Set(allocatorDesc, &Description::allocate_advised, func,
-             "aclrtAllocatorSetAllocAdviseFuncToDesc");
+  ACLTAPE_CALL("aclrtAllocatorSetAllocAdviseFuncToDesc");
+  return Set(allocatorDesc, &Description::allocate_advised, func, kCall);
 }
 
 aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                      aclrtAllocatorGetAddrFromBlockFunc func) {
-  return Set(allocatorDesc, &Description::address_of, func,
-             "aclrtAllocatorSetGetAddrFromBlockFuncToDesc");
+  ACLTAPE_CALL("aclrtAllocatorSetGetAddrFromBlockFuncToDesc");
+  return Set(allocatorDesc, &Description::address_of, func, kCall);
 }
 
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
-  constexpr const char* kCall = "aclrtAllocatorRegister";
+  ACLTAPE_CALL("aclrtAllocatorRegister");
   Description* description = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDescription(allocatorDesc, kCall, &description));
   Stream* found = nullptr;
@@ -83,7 +86,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* alloc
                                    aclrtAllocatorFreeFunc* freeFunc,
                                    aclrtAllocatorAllocAdviseFunc* allocAdviseFunc,
                                    aclrtAllocatorGetAddrFromBlockFunc* getAddrFromBlockFunc) {
-  constexpr const char* kCall = "aclrtAllocatorGetByStream";
+  ACLTAPE_CALL("aclrtAllocatorGetByStream");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
   std::lock_guard lock(found->context().mutex);
@@ -102,7 +105,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* alloc
 }
 
 aclError aclrtAllocatorUnregister(aclrtStream stream) {
-  constexpr const char* kCall = "aclrtAllocatorUnregister";
+  ACLTAPE_CALL("aclrtAllocatorUnregister");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
   std::lock_guard lock(found->context().mutex);

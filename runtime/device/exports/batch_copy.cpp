@@ -136,7 +136,7 @@ aclError CopyInStream(const Batch& batch, size_t* fail_index, aclrtStream handle
   task.argument = pieces.release();
   task.name = "MEMCPY_BATCH";
   task.kind = TaskKind::kCopy;
-  return SubmitOrCapture(*stream, std::move(task));
+  return SubmitTask(*stream, std::move(task));
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ aclError CopyInStream(const Batch& batch, size_t* fail_index, aclrtStream handle
 aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                           size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                           size_t numAttrs, size_t* failIndex) {
-  constexpr const char* kCall = "aclrtMemcpyBatch";
+  ACLTAPE_CALL("aclrtMemcpyBatch");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(failIndex, kCall, "failIndex"));
   return CopyNow({dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
                  failIndex, kCall);
@@ -153,14 +153,15 @@ aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* si
 aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                             size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                             size_t numAttrs) {
+  ACLTAPE_CALL("aclrtMemcpyBatchV2");
   return CopyNow({dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs}, nullptr,
-                 "aclrtMemcpyBatchV2");
+                 kCall);
 }
 
 aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                                size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
                                size_t numAttrs, size_t* failIndex, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtMemcpyBatchAsync";
+  ACLTAPE_CALL("aclrtMemcpyBatchAsync");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(failIndex, kCall, "failIndex"));
   return CopyInStream({dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
                       failIndex, stream, kCall);
@@ -169,6 +170,7 @@ aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_
 aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                                  size_t numBatches, aclrtMemcpyBatchAttr* attrs,
                                  size_t* attrsIndexes, size_t numAttrs, aclrtStream stream) {
+  ACLTAPE_CALL("aclrtMemcpyBatchAsyncV2");
   return CopyInStream({dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
-                      nullptr, stream, "aclrtMemcpyBatchAsyncV2");
+                      nullptr, stream, kCall);
 }

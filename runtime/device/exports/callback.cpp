@@ -64,17 +64,16 @@ void DropCallback(void* argument) { delete static_cast<CallbackArgument*>(argume
 }  // namespace
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
-  constexpr const char* kCall = "aclrtLaunchHostFunc";
+  ACLTAPE_CALL("aclrtLaunchHostFunc");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(reinterpret_cast<void*>(fn), kCall, "fn"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   HostFunctionPayload payload{&found->context().host_service(), fn, args};
-  return SubmitOrCapture(*found,
-                         MakeTask(TaskKind::kCallback, "HOST_FUNC", payload, RunHostFunction));
+  return SubmitTask(*found, MakeTask(TaskKind::kCallback, "HOST_FUNC", payload, RunHostFunction));
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtSubscribeReport";
+  ACLTAPE_CALL("aclrtSubscribeReport");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   Subscriptions& subscriptions = GetSubscriptions();
@@ -92,7 +91,7 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtUnSubscribeReport";
+  ACLTAPE_CALL("aclrtUnSubscribeReport");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   Subscriptions& subscriptions = GetSubscriptions();
@@ -113,7 +112,7 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream) {
-  constexpr const char* kCall = "aclrtLaunchCallback";
+  ACLTAPE_CALL("aclrtLaunchCallback");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(reinterpret_cast<void*>(fn), kCall, "fn"));
   if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no block type %d", kCall,
@@ -137,11 +136,11 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
   task.argument = new CallbackArgument{queue, fn, userData, blockType == ACL_CALLBACK_BLOCK};
   task.name = "CALLBACK";
   task.kind = TaskKind::kCallback;
-  return SubmitOrCapture(*found, std::move(task));
+  return SubmitTask(*found, std::move(task));
 }
 
 aclError aclrtProcessReport(int32_t timeout) {
-  constexpr const char* kCall = "aclrtProcessReport";
+  ACLTAPE_CALL("aclrtProcessReport");
   if (timeout == 0 || timeout < -1) {
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: time-out %d ms is neither positive nor -1", kCall,
                 timeout);

@@ -38,7 +38,7 @@ aclError CheckOption(aclSysParamOpt option, const char* call) {
 }  // namespace
 
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
-  constexpr const char* kCall = "aclrtCreateContext";
+  ACLTAPE_CALL("aclrtCreateContext");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(context, kCall, "context"));
   Device* device = DeviceAt(deviceId);
   if (device == nullptr) {
@@ -55,7 +55,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-  constexpr const char* kCall = "aclrtDestroyContext";
+  ACLTAPE_CALL("aclrtDestroyContext");
   if (Exiting()) return ACL_SUCCESS;
   Context* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindContext(context, kCall, &found));
@@ -74,14 +74,15 @@ aclError aclrtDestroyContext(aclrtContext context) {
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
+  ACLTAPE_CALL("aclrtSetCurrentContext");
   Context* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindContext(context, "aclrtSetCurrentContext", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindContext(context, kCall, &found));
   SetCurrentContext(found);
   return ACL_SUCCESS;
 }
 
 aclError aclrtGetCurrentContext(aclrtContext* context) {
-  constexpr const char* kCall = "aclrtGetCurrentContext";
+  ACLTAPE_CALL("aclrtGetCurrentContext");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(context, kCall, "context"));
   Context* current = CurrentContext(kCall);
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -90,7 +91,7 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
 }
 
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
-  constexpr const char* kCall = "aclrtCtxGetCurrentDefaultStream";
+  ACLTAPE_CALL("aclrtCtxGetCurrentDefaultStream");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
   Context* current = CurrentContext(kCall);
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -99,7 +100,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
 }
 
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  constexpr const char* kCall = "aclrtCtxGetSysParamOpt";
+  ACLTAPE_CALL("aclrtCtxGetSysParamOpt");
   ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, kCall));
   Context* current = CurrentContext(kCall);
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -107,7 +108,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  constexpr const char* kCall = "aclrtCtxSetSysParamOpt";
+  ACLTAPE_CALL("aclrtCtxSetSysParamOpt");
   ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, kCall));
   Context* current = CurrentContext(kCall);
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;

@@ -108,6 +108,34 @@ aclError CopyPageable(Stream& stream, Task&& task, const char* call) {
   return task.Run();
 }
 
+// CPY-12: both sides are device memory of two devices, and the device that copies may not access
+// the other. `device` is that of the current context.
+bool LacksPeerAccess(const std::optional<MemoryBlock>& to, const std::optional<MemoryBlock>& from,
+                     const Device& device) {
+  for (const auto* side : {&to, &from}) {
+    if (!IsDevice(*side) || (*side)->device == device.id) continue;
+    if ((device.peers.load() >> (*side)->device & 1) == 0) return true;
+  }
+  return false;
+}
+
+// Refuses the copy, or lets its task fail, or does nothing, as the profile says.
+aclError CheckPeerAccess(const std::optional<MemoryBlock>& to,
+                         const std::optional<MemoryBlock>& from, const char* call, Task* task) {
+  if (GetProfile().devices == 1 || GetProfile().peer_copy == PeerCopy::kAllow) return ACL_SUCCESS;
+  Context* context = CurrentContext(call);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  if (!LacksPeerAccess(to, from, context->device())) return ACL_SUCCESS;
+  if (GetProfile().peer_copy == PeerCopy::kTaskError) {
+    task->run = [](void*) -> aclError { return ACL_ERROR_RT_LINK_ERROR; };
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: device %d may not access the other device's memory; call "
+              "aclrtDeviceEnablePeerAccess first",
+              call, context->device().id);
+}
+
 struct Direction {
   bool pageable;      // some host side is not pinned
   bool host_to_host;  // no device side
@@ -172,19 +200,22 @@ aclError Check2d(const void* to, size_t to_pitch, const void* from, size_t from_
 
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
-  constexpr const char* kCall = "aclrtMemcpy";
+  ACLTAPE_CALL("aclrtMemcpy");
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, kCall, &nothing));
   if (nothing) return ACL_SUCCESS;
-  ACLTAPE_RETURN_IF_FAILED(CheckBounds(FindMemory(dst), dst, count, kCall, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckBounds(FindMemory(src), src, count, kCall, "src"));
-  return RunSynchronously(
-      MakeTask(TaskKind::kCopy, "MEMCPY", CopyPayload{dst, src, count}, RunCopy), kCall);
+  auto to = FindMemory(dst);
+  auto from = FindMemory(src);
+  ACLTAPE_RETURN_IF_FAILED(CheckBounds(to, dst, count, kCall, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckBounds(from, src, count, kCall, "src"));
+  Task task = MakeTask(TaskKind::kCopy, "MEMCPY", CopyPayload{dst, src, count}, RunCopy);
+  ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, kCall, &task));
+  return RunSynchronously(std::move(task), kCall);
 }
 
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtMemcpyAsync";
+  ACLTAPE_CALL("aclrtMemcpyAsync");
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, kCall, &nothing));
   if (nothing || dst == src) return ACL_SUCCESS;
@@ -197,13 +228,14 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   Task task = MakeTask(TaskKind::kCopy, "MEMCPY_ASYNC", CopyPayload{dst, src, count}, RunCopy);
+  ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, kCall, &task));
   if (direction.pageable) return CopyPageable(*found, std::move(task), kCall);
-  return SubmitOrCapture(*found, std::move(task));
+  return SubmitTask(*found, std::move(task));
 }
 
 aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                        size_t height, aclrtMemcpyKind kind) {
-  constexpr const char* kCall = "aclrtMemcpy2d";
+  ACLTAPE_CALL("aclrtMemcpy2d");
   if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_DEFAULT) {
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no copy kind %d here", kCall,
                 static_cast<int>(kind));
@@ -218,7 +250,7 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
 
 aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                             size_t height, aclrtMemcpyKind kind, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtMemcpy2dAsync";
+  ACLTAPE_CALL("aclrtMemcpy2dAsync");
   if (kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEFAULT) {
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no copy kind %d here", kCall,
                 static_cast<int>(kind));
@@ -238,11 +270,11 @@ aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t sp
       static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height};
   Task task = MakeTask(TaskKind::kCopy, "MEMCPY_2D_ASYNC", payload, RunCopy2d);
   if (direction.pageable) return CopyPageable(*found, std::move(task), kCall);
-  return SubmitOrCapture(*found, std::move(task));
+  return SubmitTask(*found, std::move(task));
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
-  constexpr const char* kCall = "aclrtMemset";
+  ACLTAPE_CALL("aclrtMemset");
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckFill(devPtr, maxCount, count, kCall, &nothing));
   if (nothing) return ACL_SUCCESS;
@@ -252,7 +284,7 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream) {
-  constexpr const char* kCall = "aclrtMemsetAsync";
+  ACLTAPE_CALL("aclrtMemsetAsync");
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckFill(devPtr, maxCount, count, kCall, &nothing));
   if (nothing) return ACL_SUCCESS;
@@ -261,7 +293,7 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t c
 }
 
 aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
-  constexpr const char* kCall = "aclrtMemsetD32";
+  ACLTAPE_CALL("aclrtMemsetD32");
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckFill32(ptr, memSize, N, kCall, &nothing));
   if (nothing) return ACL_SUCCESS;
@@ -271,7 +303,7 @@ aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N) {
 
 aclError aclrtMemsetD32Async(void* ptr, size_t memSize, uint32_t value, size_t N,
                              aclrtStream stream) {
-  constexpr const char* kCall = "aclrtMemsetD32Async";
+  ACLTAPE_CALL("aclrtMemsetD32Async");
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckFill32(ptr, memSize, N, kCall, &nothing));
   if (nothing) return ACL_SUCCESS;

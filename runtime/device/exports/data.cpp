@@ -81,13 +81,15 @@ aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, "aclDestroyDataBuffer", "dataBuffer"));
+  ACLTAPE_CALL("aclDestroyDataBuffer");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, kCall, "dataBuffer"));
   delete dataBuffer;
   return ACL_SUCCESS;
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, "aclUpdateDataBuffer", "dataBuffer"));
+  ACLTAPE_CALL("aclUpdateDataBuffer");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, kCall, "dataBuffer"));
   *dataBuffer = {data, size};
   return ACL_SUCCESS;
 }

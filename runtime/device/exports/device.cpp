@@ -68,46 +68,59 @@ aclError CheckLimit(aclrtDevResLimitType type, uint32_t value, const char* call)
 
 }  // namespace
 
-aclError aclrtSetDevice(int32_t deviceId) { return SetDevice(deviceId); }
-aclError aclrtResetDevice(int32_t deviceId) { return ResetDevice(deviceId, false); }
-aclError aclrtResetDeviceForce(int32_t deviceId) { return ResetDevice(deviceId, true); }
+aclError aclrtSetDevice(int32_t deviceId) {
+  ACLTAPE_CALL("aclrtSetDevice");
+  return SetDevice(deviceId);
+}
+aclError aclrtResetDevice(int32_t deviceId) {
+  ACLTAPE_CALL("aclrtResetDevice");
+  return ResetDevice(deviceId, false);
+}
+aclError aclrtResetDeviceForce(int32_t deviceId) {
+  ACLTAPE_CALL("aclrtResetDeviceForce");
+  return ResetDevice(deviceId, true);
+}
 
 aclError aclrtGetDevice(int32_t* deviceId) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(deviceId, "aclrtGetDevice", "deviceId"));
-  Context* context = CurrentContext("aclrtGetDevice");
+  ACLTAPE_CALL("aclrtGetDevice");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(deviceId, kCall, "deviceId"));
+  Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   *deviceId = context->device().id;
   return ACL_SUCCESS;
 }
 
 aclError aclrtGetDeviceCount(uint32_t* count) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(count, "aclrtGetDeviceCount", "count"));
+  ACLTAPE_CALL("aclrtGetDeviceCount");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(count, kCall, "count"));
   *count = GetProfile().devices;
   return ACL_SUCCESS;
 }
 
-const char* aclrtGetSocName(void) { return GetProfile().soc_name; }
+const char* aclrtGetSocName(void) { return GetProfile().soc_name.c_str(); }
 
 aclError aclrtGetRunMode(aclrtRunMode* runMode) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(runMode, "aclrtGetRunMode", "runMode"));
+  ACLTAPE_CALL("aclrtGetRunMode");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(runMode, kCall, "runMode"));
   *runMode = ACL_HOST;
   return ACL_SUCCESS;
 }
 
 aclError aclrtSynchronizeDevice(void) {
-  Context* context = CurrentContext("aclrtSynchronizeDevice");
+  ACLTAPE_CALL("aclrtSynchronizeDevice");
+  Context* context = CurrentContext(kCall);
   return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : context->Synchronize(-1);
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-  constexpr const char* kCall = "aclrtSynchronizeDeviceWithTimeout";
+  ACLTAPE_CALL("aclrtSynchronizeDeviceWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
   Context* context = CurrentContext(kCall);
   return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : context->Synchronize(TimeoutNs(timeout));
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
-  constexpr const char* kCall = "aclrtGetPrimaryCtxState";
+  ACLTAPE_CALL("aclrtGetPrimaryCtxState");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(active, kCall, "active"));
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
@@ -118,7 +131,7 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* act
 }
 
 aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
-  constexpr const char* kCall = "aclrtDeviceCanAccessPeer";
+  ACLTAPE_CALL("aclrtDeviceCanAccessPeer");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(canAccessPeer, kCall, "canAccessPeer"));
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
@@ -128,7 +141,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int3
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
-  constexpr const char* kCall = "aclrtDeviceEnablePeerAccess";
+  ACLTAPE_CALL("aclrtDeviceEnablePeerAccess");
   if (flags != 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flags must be 0", kCall);
   Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -143,7 +156,7 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
-  constexpr const char* kCall = "aclrtDeviceDisablePeerAccess";
+  ACLTAPE_CALL("aclrtDeviceDisablePeerAccess");
   Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device* peer = nullptr;
@@ -153,7 +166,7 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
 }
 
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) {
-  constexpr const char* kCall = "aclrtDevicePeerAccessStatus";
+  ACLTAPE_CALL("aclrtDevicePeerAccessStatus");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
   Device* device = nullptr;
   Device* peer = nullptr;
@@ -164,7 +177,7 @@ aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int
 }
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
-  constexpr const char* kCall = "aclrtQueryDeviceStatus";
+  ACLTAPE_CALL("aclrtQueryDeviceStatus");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(deviceStatus, kCall, "deviceStatus"));
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
@@ -174,7 +187,7 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatu
 }
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
-  constexpr const char* kCall = "aclrtGetDeviceInfo";
+  ACLTAPE_CALL("aclrtGetDeviceInfo");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
@@ -188,7 +201,7 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value
 }
 
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t* value) {
-  constexpr const char* kCall = "aclrtGetDeviceResLimit";
+  ACLTAPE_CALL("aclrtGetDeviceResLimit");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
@@ -198,7 +211,7 @@ aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
-  constexpr const char* kCall = "aclrtSetDeviceResLimit";
+  ACLTAPE_CALL("aclrtSetDeviceResLimit");
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
   ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, value, kCall));
@@ -207,15 +220,16 @@ aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
 }
 
 aclError aclrtResetDeviceResLimit(int32_t deviceId) {
+  ACLTAPE_CALL("aclrtResetDeviceResLimit");
   Device* device = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, "aclrtResetDeviceResLimit", &device));
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
   device->cube_core_limit.store(GetProfile().cube_cores);
   device->vector_core_limit.store(GetProfile().vector_cores);
   return ACL_SUCCESS;
 }
 
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t* value) {
-  constexpr const char* kCall = "aclrtGetStreamResLimit";
+  ACLTAPE_CALL("aclrtGetStreamResLimit");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
   ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, 1, kCall));
   Stream* found = nullptr;
@@ -226,7 +240,7 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value) {
-  constexpr const char* kCall = "aclrtSetStreamResLimit";
+  ACLTAPE_CALL("aclrtSetStreamResLimit");
   ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, value, kCall));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
@@ -235,28 +249,31 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
+  ACLTAPE_CALL("aclrtResetStreamResLimit");
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, "aclrtResetStreamResLimit", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   for (auto& limit : found->core_limits) limit.store(0);
   return ACL_SUCCESS;
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
+  ACLTAPE_CALL("aclrtUseStreamResInCurrentThread");
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, "aclrtUseStreamResInCurrentThread", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   thread_state.resource_stream = HandleRef::To(found->handle());
   return ACL_SUCCESS;
 }
 
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
+  ACLTAPE_CALL("aclrtUnuseStreamResInCurrentThread");
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, "aclrtUnuseStreamResInCurrentThread", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   if (thread_state.resource_stream.block == found->handle()) thread_state.resource_stream = {};
   return ACL_SUCCESS;
 }
 
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
-  constexpr const char* kCall = "aclrtGetResInCurrentThread";
+  ACLTAPE_CALL("aclrtGetResInCurrentThread");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
   ACLTAPE_RETURN_IF_FAILED(CheckLimit(type, 1, kCall));
   Context* context = CurrentContext(kCall);

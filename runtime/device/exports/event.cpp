@@ -125,12 +125,13 @@ aclError WaitWithTimeout(aclrtStream stream, aclrtEvent event, uint32_t timeout_
 }  // namespace
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(event, "aclrtCreateEvent", "event"));
-  return Create(event, EventType::kOld, kPlainFlags, false, "aclrtCreateEvent");
+  ACLTAPE_CALL("aclrtCreateEvent");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(event, kCall, "event"));
+  return Create(event, EventType::kOld, kPlainFlags, false, kCall);
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
-  constexpr const char* kCall = "aclrtCreateEventWithFlag";
+  ACLTAPE_CALL("aclrtCreateEventWithFlag");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(event, kCall, "event"));
   if (flag == ACL_EVENT_EXTERNAL) return Create(event, EventType::kExternal, flag, true, kCall);
   if (!Combinable(flag) && flag != ACL_EVENT_DEVICE_USE_ONLY) return RefuseFlags(flag, kCall);
@@ -138,7 +139,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  constexpr const char* kCall = "aclrtCreateEventExWithFlag";
+  ACLTAPE_CALL("aclrtCreateEventExWithFlag");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(event, kCall, "event"));
   if (flag == ACL_EVENT_IPC) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -149,9 +150,10 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
+  ACLTAPE_CALL("aclrtDestroyEvent");
   if (Exiting()) return ACL_SUCCESS;
   Event* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindEvent(event, "aclrtDestroyEvent", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   ForgetCapturedEvent(*found);
   {
     std::lock_guard lock(found->context().mutex);
@@ -162,7 +164,7 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtRecordEvent";
+  ACLTAPE_CALL("aclrtRecordEvent");
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   Stream* on = nullptr;
@@ -171,11 +173,12 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-  return WaitWithTimeout(stream, event, wait_timeout_s.load(), "aclrtStreamWaitEvent");
+  ACLTAPE_CALL("aclrtStreamWaitEvent");
+  return WaitWithTimeout(stream, event, wait_timeout_s.load(), kCall);
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-  constexpr const char* kCall = "aclrtStreamWaitEventWithTimeout";
+  ACLTAPE_CALL("aclrtStreamWaitEventWithTimeout");
   if (timeout < 0) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: time-out %d s is negative", kCall, timeout);
   }
@@ -183,12 +186,13 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+  ACLTAPE_CALL("aclrtSetOpWaitTimeout");
   wait_timeout_s.store(timeout);
   return ACL_SUCCESS;
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtResetEvent";
+  ACLTAPE_CALL("aclrtResetEvent");
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   Stream* on = nullptr;
@@ -197,7 +201,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
-  constexpr const char* kCall = "aclrtQueryEventStatus";
+  ACLTAPE_CALL("aclrtQueryEventStatus");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
@@ -210,7 +214,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
-  constexpr const char* kCall = "aclrtQueryEvent";
+  ACLTAPE_CALL("aclrtQueryEvent");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
@@ -220,7 +224,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
-  constexpr const char* kCall = "aclrtQueryEventWaitStatus";
+  ACLTAPE_CALL("aclrtQueryEventWaitStatus");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
@@ -231,17 +235,18 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-  return Synchronize(event, -1, "aclrtSynchronizeEvent");
+  ACLTAPE_CALL("aclrtSynchronizeEvent");
+  return Synchronize(event, -1, kCall);
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-  constexpr const char* kCall = "aclrtSynchronizeEventWithTimeout";
+  ACLTAPE_CALL("aclrtSynchronizeEventWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
   return Synchronize(event, TimeoutNs(timeout), kCall);
 }
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-  constexpr const char* kCall = "aclrtEventElapsedTime";
+  ACLTAPE_CALL("aclrtEventElapsedTime");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ms, kCall, "ms"));
   int64_t start = 0;
   int64_t end = 0;
@@ -252,7 +257,7 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
 }
 
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
-  constexpr const char* kCall = "aclrtEventGetTimestamp";
+  ACLTAPE_CALL("aclrtEventGetTimestamp");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(timestamp, kCall, "timestamp"));
   int64_t time_ns = 0;
   ACLTAPE_RETURN_IF_FAILED(RecordedTime(event, kCall, &time_ns));
@@ -261,7 +266,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
 }
 
 aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
-  constexpr const char* kCall = "aclrtGetEventId";
+  ACLTAPE_CALL("aclrtGetEventId");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(eventId, kCall, "eventId"));
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
@@ -270,7 +275,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
 }
 
 aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
-  constexpr const char* kCall = "aclrtGetEventAvailNum";
+  ACLTAPE_CALL("aclrtGetEventAvailNum");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(eventCount, kCall, "eventCount"));
   Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;

@@ -43,6 +43,7 @@ void ReportException(const rtExceptionInfo& info) {
 }  // namespace acltape::device
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
+  ACLTAPE_CALL("aclrtSetExceptionInfoCallback");
   Callbacks& callbacks = GetCallbacks();
   std::lock_guard lock(callbacks.mutex);
   callbacks.single = callback;
@@ -50,6 +51,7 @@ aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
 }
 
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
+  ACLTAPE_CALL("aclrtExceptionInfoCallbackRegister");
   if (callback == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
                 "aclrtExceptionInfoCallbackRegister: the callback is NULL");
@@ -64,6 +66,7 @@ aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback)
 }
 
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
+  ACLTAPE_CALL("aclrtExceptionInfoCallbackUnregister");
   if (callback == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
                 "aclrtExceptionInfoCallbackUnregister: the callback is NULL");

@@ -57,7 +57,7 @@ aclError ApplyConfiguration(const std::string& text) {
   if (text.empty()) return ACL_SUCCESS;
   auto parsed = nlohmann::json::parse(text);
   if (parsed.contains("err_msg_mode") && NumberAt(parsed["err_msg_mode"], 0) == 1) {
-    ShareMessagesInProcess();
+    ShareMessagesInProcess(true);
   }
   const auto& section = parsed.value("defaultDevice", nlohmann::json::object());
   if (section.is_object() && section.contains("default_device")) {
@@ -73,7 +73,10 @@ aclError ApplyConfiguration(const std::string& text) {
 }
 
 // The configuration ends with the initialisation it came with.
-void ForgetConfiguration() { SetDefaultDevice(-1); }
+void ForgetConfiguration() {
+  SetDefaultDevice(-1);
+  ShareMessagesInProcess(false);
+}
 
 aclError AlreadyFinal(const char* call) {
   return Fail(ACL_ERROR_REPEAT_FINALIZE, "%s: aclInit was not called, or all was finalised before",
@@ -83,6 +86,7 @@ aclError AlreadyFinal(const char* call) {
 }  // namespace
 
 aclError aclInit(const char* configPath) {
+  ACLTAPE_CALL("aclInit");
   std::string configuration;
   ACLTAPE_RETURN_IF_FAILED(ReadConfiguration(configPath, &configuration));
   Initialisation& state = GetInitialisation();
@@ -104,25 +108,27 @@ aclError aclInit(const char* configPath) {
 }
 
 aclError aclFinalize(void) {
+  ACLTAPE_CALL("aclFinalize");
   Initialisation& state = GetInitialisation();
   std::lock_guard lock(state.mutex);
-  if (state.count == 0) return AlreadyFinal("aclFinalize");
-  state.count = 0;
-  ForgetConfiguration();
+  if (state.count == 0) return AlreadyFinal(kCall);
+  state.count = GetProfile().finalize_counts ? state.count - 1 : 0;  // INIT-05, INIT-07
+  if (state.count == 0) ForgetConfiguration();
   return ACL_SUCCESS;
 }
 
 aclError aclFinalizeReference(uint64_t* refCount) {
+  ACLTAPE_CALL("aclFinalizeReference");
   Initialisation& state = GetInitialisation();
   std::lock_guard lock(state.mutex);
-  if (state.count == 0) return AlreadyFinal("aclFinalizeReference");
+  if (state.count == 0) return AlreadyFinal(kCall);
   if (--state.count == 0) ForgetConfiguration();
   if (refCount != nullptr) *refCount = state.count;
   return ACL_SUCCESS;
 }
 
 aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
-  constexpr const char* kCall = "aclrtGetVersion";
+  ACLTAPE_CALL("aclrtGetVersion");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(majorVersion, kCall, "majorVersion"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(minorVersion, kCall, "minorVersion"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(patchVersion, kCall, "patchVersion"));

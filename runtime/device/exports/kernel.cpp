@@ -26,7 +26,13 @@ aclError SoftLaunchKernel(aclrtStream stream, const char* name, SoftKernelRun ru
     task.Drop();
     return code;
   }
-  return SubmitOrCapture(*found, std::move(task));
+  return SubmitTask(*found, std::move(task));
+}
+
+bool SoftFlipsBits(const char* name) { return FaultsGiven() && FlipsBits(name); }
+
+void SoftFlipBits(const char* name, const SoftOutput* outputs, size_t count) {
+  FlipBits(name, outputs, count);
 }
 
 void SoftSetErrorMessage(const char* text) { SetMessage(text != nullptr ? text : ""); }

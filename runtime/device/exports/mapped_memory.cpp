@@ -80,7 +80,7 @@ bool Overlaps(const Ranges& ranges, char* begin, size_t bytes) {
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
                                           aclrtMemGranularityOptions option, size_t* granularity) {
-  constexpr const char* kCall = "aclrtMemGetAllocationGranularity";
+  ACLTAPE_CALL("aclrtMemGetAllocationGranularity");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(prop, kCall, "prop"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(granularity, kCall, "granularity"));
   if (option != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM &&
@@ -94,7 +94,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
 
 aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
                                 uint64_t) {
-  constexpr const char* kCall = "aclrtReserveMemAddress";
+  ACLTAPE_CALL("aclrtReserveMemAddress");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
   ACLTAPE_RETURN_IF_FAILED(CheckSize(size, kCall));
   if (alignment != 0) {
@@ -120,7 +120,7 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
 }
 
 aclError aclrtReleaseMemAddress(void* virPtr) {
-  constexpr const char* kCall = "aclrtReleaseMemAddress";
+  ACLTAPE_CALL("aclrtReleaseMemAddress");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
   Ranges& ranges = GetRanges();
   std::lock_guard lock(ranges.mutex);
@@ -139,7 +139,7 @@ aclError aclrtReleaseMemAddress(void* virPtr) {
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                              const aclrtPhysicalMemProp* prop, uint64_t) {
-  constexpr const char* kCall = "aclrtMallocPhysical";
+  ACLTAPE_CALL("aclrtMallocPhysical");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(prop, kCall, "prop"));
   ACLTAPE_RETURN_IF_FAILED(CheckSize(size, kCall));
@@ -169,14 +169,15 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
+  ACLTAPE_CALL("aclrtFreePhysical");
   Physical* physical = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindPhysical(handle, "aclrtFreePhysical", &physical));
+  ACLTAPE_RETURN_IF_FAILED(FindPhysical(handle, kCall, &physical));
   DeletePhysical(physical);
   return ACL_SUCCESS;
 }
 
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t) {
-  constexpr const char* kCall = "aclrtMapMem";
+  ACLTAPE_CALL("aclrtMapMem");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
   ACLTAPE_RETURN_IF_FAILED(CheckSize(size, kCall));
   Physical* physical = nullptr;
@@ -205,7 +206,7 @@ aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle
 }
 
 aclError aclrtUnmapMem(void* virPtr) {
-  constexpr const char* kCall = "aclrtUnmapMem";
+  ACLTAPE_CALL("aclrtUnmapMem");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
   Ranges& ranges = GetRanges();
   std::lock_guard lock(ranges.mutex);
@@ -222,7 +223,7 @@ aclError aclrtUnmapMem(void* virPtr) {
 }
 
 aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, size_t count) {
-  constexpr const char* kCall = "aclrtMemSetAccess";
+  ACLTAPE_CALL("aclrtMemSetAccess");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
   if (count == 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: count is 0", kCall);

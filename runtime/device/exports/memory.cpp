@@ -12,6 +12,8 @@ constexpr size_t kPadding = 32;  // MEM-02
 aclError Allocate(void** pointer, size_t size, size_t padding, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "devPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
+  *pointer = nullptr;  // MEM-01
+  ACLTAPE_RETURN_IF_FAULT(call);
   Context* context = CurrentContext(call);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device& device = context->device();
@@ -26,6 +28,8 @@ aclError Allocate(void** pointer, size_t size, size_t padding, const char* call)
 aclError AllocateHost(void** pointer, size_t size, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "hostPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
+  *pointer = nullptr;
+  ACLTAPE_RETURN_IF_FAULT(call);
   if (CurrentContext(call) == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   *pointer = AllocatePinnedMemory(size);
   if (*pointer != nullptr) return ACL_SUCCESS;
@@ -70,21 +74,26 @@ aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy, ac
 
 // Flush and invalidate concern the cache of memory that host and device share; here they share all.
 aclError aclrtMemFlush(void* devPtr, size_t size) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, "aclrtMemFlush", "devPtr"));
+  ACLTAPE_CALL("aclrtMemFlush");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMemFlush: the size is 0");
   return ACL_SUCCESS;
 }
 
 aclError aclrtMemInvalidate(void* devPtr, size_t size) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, "aclrtMemInvalidate", "devPtr"));
+  ACLTAPE_CALL("aclrtMemInvalidate");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMemInvalidate: the size is 0");
   return ACL_SUCCESS;
 }
 
-aclError aclrtFree(void* devPtr) { return Free(devPtr, MemoryKind::kDevice, "aclrtFree"); }
+aclError aclrtFree(void* devPtr) {
+  ACLTAPE_CALL("aclrtFree");
+  return Free(devPtr, MemoryKind::kDevice, kCall);
+}
 
 aclError aclrtFreeWithDevSync(void* devPtr) {
-  constexpr const char* kCall = "aclrtFreeWithDevSync";
+  ACLTAPE_CALL("aclrtFreeWithDevSync");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
   Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -101,11 +110,12 @@ aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig*) {
 }
 
 aclError aclrtFreeHost(void* hostPtr) {
-  return Free(hostPtr, MemoryKind::kPinned, "aclrtFreeHost");
+  ACLTAPE_CALL("aclrtFreeHost");
+  return Free(hostPtr, MemoryKind::kPinned, kCall);
 }
 
 aclError aclrtFreeHostWithDevSync(void* hostPtr) {
-  constexpr const char* kCall = "aclrtFreeHostWithDevSync";
+  ACLTAPE_CALL("aclrtFreeHostWithDevSync");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(hostPtr, kCall, "hostPtr"));
   Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -114,7 +124,7 @@ aclError aclrtFreeHostWithDevSync(void* hostPtr) {
 }
 
 aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type, void** devPtr) {
-  constexpr const char* kCall = "aclrtHostRegister";
+  ACLTAPE_CALL("aclrtHostRegister");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
   if (type != ACL_HOST_REGISTER_MAPPED && type != ACL_HOST_REGISTER_IOMEMORY &&
       type != ACL_HOST_REGISTER_READONLY) {
@@ -127,11 +137,12 @@ aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type,
 }
 
 aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t) {
-  return Register(ptr, size, "aclrtHostRegisterV2");
+  ACLTAPE_CALL("aclrtHostRegisterV2");
+  return Register(ptr, size, kCall);
 }
 
 aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t) {
-  constexpr const char* kCall = "aclrtHostGetDevicePointer";
+  ACLTAPE_CALL("aclrtHostGetDevicePointer");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pHost, kCall, "pHost"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pDevice, kCall, "pDevice"));
   auto block = FindMemory(pHost);
@@ -144,14 +155,14 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t) {
 }
 
 aclError aclrtHostUnregister(void* ptr) {
-  constexpr const char* kCall = "aclrtHostUnregister";
+  ACLTAPE_CALL("aclrtHostUnregister");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
   if (UnregisterHostMemory(ptr)) return ACL_SUCCESS;
   return Fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%s: %p was not registered", kCall, ptr);
 }
 
 aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes) {
-  constexpr const char* kCall = "aclrtPointerGetAttributes";
+  ACLTAPE_CALL("aclrtPointerGetAttributes");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(attributes, kCall, "attributes"));
   *attributes = {};
@@ -165,7 +176,7 @@ aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attribut
 }
 
 aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
-  constexpr const char* kCall = "aclrtMemGetAddressRange";
+  ACLTAPE_CALL("aclrtMemGetAddressRange");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
   auto block = FindMemory(ptr);
   if (!IsDevice(block)) {
@@ -177,7 +188,7 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize) {
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
-  constexpr const char* kCall = "aclrtGetMemInfo";
+  ACLTAPE_CALL("aclrtGetMemInfo");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(free, kCall, "free"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(total, kCall, "total"));
   // MEM-09: the device has one kind of memory, which answers for all.

@@ -60,35 +60,37 @@ aclError SubmitTo(aclrtStream handle, const char* call, Task&& task) {
     task.Drop();
     return code;
   }
-  return SubmitOrCapture(*stream, std::move(task));
+  return SubmitTask(*stream, std::move(task));
 }
 
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
-  return Create<Notify>(notify, flag, &Context::notifies, "aclrtCreateNotify");
+  ACLTAPE_CALL("aclrtCreateNotify");
+  return Create<Notify>(notify, flag, &Context::notifies, kCall);
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify) {
-  return Destroy(notify, HandleKind::kNotify, &Context::notifies, "aclrtDestroyNotify");
+  ACLTAPE_CALL("aclrtDestroyNotify");
+  return Destroy(notify, HandleKind::kNotify, &Context::notifies, kCall);
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtRecordNotify";
+  ACLTAPE_CALL("aclrtRecordNotify");
   Notify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(notify, HandleKind::kNotify, kCall, &found));
   return SubmitTo(stream, kCall, found->RecordTask());
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-  constexpr const char* kCall = "aclrtWaitAndResetNotify";
+  ACLTAPE_CALL("aclrtWaitAndResetNotify");
   Notify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(notify, HandleKind::kNotify, kCall, &found));
   return SubmitTo(stream, kCall, found->WaitTask(int64_t{timeout} * kSecond));
 }
 
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId) {
-  constexpr const char* kCall = "aclrtGetNotifyId";
+  ACLTAPE_CALL("aclrtGetNotifyId");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(notifyId, kCall, "notifyId"));
   Notify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(notify, HandleKind::kNotify, kCall, &found));
@@ -97,7 +99,7 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId) {
 }
 
 aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
-  constexpr const char* kCall = "aclrtNotifyBatchReset";
+  ACLTAPE_CALL("aclrtNotifyBatchReset");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(notifies, kCall, "notifies"));
   for (size_t i = 0; i < num; ++i) {
     Notify* found = nullptr;
@@ -108,17 +110,18 @@ aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
 }
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag) {
-  return Create<CountNotify>(cntNotify, flag, &Context::count_notifies, "aclrtCntNotifyCreate");
+  ACLTAPE_CALL("aclrtCntNotifyCreate");
+  return Create<CountNotify>(cntNotify, flag, &Context::count_notifies, kCall);
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify) {
-  return Destroy(cntNotify, HandleKind::kCountNotify, &Context::count_notifies,
-                 "aclrtCntNotifyDestroy");
+  ACLTAPE_CALL("aclrtCntNotifyDestroy");
+  return Destroy(cntNotify, HandleKind::kCountNotify, &Context::count_notifies, kCall);
 }
 
 aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
                               aclrtCntNotifyRecordInfo* info) {
-  constexpr const char* kCall = "aclrtCntNotifyRecord";
+  ACLTAPE_CALL("aclrtCntNotifyRecord");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(info, kCall, "info"));
   CountNotify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(cntNotify, HandleKind::kCountNotify, kCall, &found));
@@ -135,7 +138,7 @@ aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
 
 aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream,
                                        aclrtCntNotifyWaitInfo* info) {
-  constexpr const char* kCall = "aclrtCntNotifyWaitWithTimeout";
+  ACLTAPE_CALL("aclrtCntNotifyWaitWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(info, kCall, "info"));
   CountNotify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(cntNotify, HandleKind::kCountNotify, kCall, &found));
@@ -147,14 +150,14 @@ aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream str
 }
 
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtCntNotifyReset";
+  ACLTAPE_CALL("aclrtCntNotifyReset");
   CountNotify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(cntNotify, HandleKind::kCountNotify, kCall, &found));
   return SubmitTo(stream, kCall, found->ResetTask());
 }
 
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId) {
-  constexpr const char* kCall = "aclrtCntNotifyGetId";
+  ACLTAPE_CALL("aclrtCntNotifyGetId");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(notifyId, kCall, "notifyId"));
   CountNotify* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(Find(cntNotify, HandleKind::kCountNotify, kCall, &found));

@@ -131,17 +131,19 @@ constexpr ConfigField kConfigFields[] = {
 }  // namespace
 
 aclError aclrtCreateStream(aclrtStream* stream) {
-  return CreateStream(stream, 0, 0, "aclrtCreateStream");
+  ACLTAPE_CALL("aclrtCreateStream");
+  return CreateStream(stream, 0, 0, kCall);
 }
 
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
-  return CreateStream(stream, priority, flag, "aclrtCreateStreamWithConfig");
+  ACLTAPE_CALL("aclrtCreateStreamWithConfig");
+  return CreateStream(stream, priority, flag, kCall);
 }
 
 aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle* handle) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, "aclrtCreateStreamV2", "handle"));
-  return CreateStream(stream, handle->priority, static_cast<uint32_t>(handle->flag),
-                      "aclrtCreateStreamV2");
+  ACLTAPE_CALL("aclrtCreateStreamV2");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
+  return CreateStream(stream, handle->priority, static_cast<uint32_t>(handle->flag), kCall);
 }
 
 aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void) {
@@ -149,14 +151,15 @@ aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void) {
 }
 
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, "aclrtDestroyStreamConfigHandle", "handle"));
+  ACLTAPE_CALL("aclrtDestroyStreamConfigHandle");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   delete handle;
   return ACL_SUCCESS;
 }
 
 aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
                                  const void* attrValue, size_t valueSize) {
-  constexpr const char* kCall = "aclrtSetStreamConfigOpt";
+  ACLTAPE_CALL("aclrtSetStreamConfigOpt");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(attrValue, kCall, "attrValue"));
   for (const ConfigField& field : kConfigFields) {
@@ -173,25 +176,28 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamCon
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
-  return DestroyStream(stream, true, "aclrtDestroyStream");
+  ACLTAPE_CALL("aclrtDestroyStream");
+  return DestroyStream(stream, true, kCall);
 }
 
 aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  return DestroyStream(stream, false, "aclrtDestroyStreamForce");
+  ACLTAPE_CALL("aclrtDestroyStreamForce");
+  return DestroyStream(stream, false, kCall);
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-  return Synchronize(stream, -1, "aclrtSynchronizeStream");
+  ACLTAPE_CALL("aclrtSynchronizeStream");
+  return Synchronize(stream, -1, kCall);
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-  constexpr const char* kCall = "aclrtSynchronizeStreamWithTimeout";
+  ACLTAPE_CALL("aclrtSynchronizeStreamWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
   return Synchronize(stream, TimeoutNs(timeout), kCall);
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
-  constexpr const char* kCall = "aclrtStreamQuery";
+  ACLTAPE_CALL("aclrtStreamQuery");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(status, kCall, "status"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
@@ -204,7 +210,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
 }
 
 aclError aclrtStreamAbort(aclrtStream stream) {
-  constexpr const char* kCall = "aclrtStreamAbort";
+  ACLTAPE_CALL("aclrtStreamAbort");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
@@ -213,7 +219,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
-  constexpr const char* kCall = "aclrtStreamGetId";
+  ACLTAPE_CALL("aclrtStreamGetId");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(streamId, kCall, "streamId"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
@@ -222,7 +228,7 @@ aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
 }
 
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
-  constexpr const char* kCall = "aclrtStreamGetPriority";
+  ACLTAPE_CALL("aclrtStreamGetPriority");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(priority, kCall, "priority"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
@@ -231,7 +237,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
 }
 
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
-  constexpr const char* kCall = "aclrtStreamGetFlags";
+  ACLTAPE_CALL("aclrtStreamGetFlags");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(flags, kCall, "flags"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
@@ -240,7 +246,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
 }
 
 aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* greatestPriority) {
-  constexpr const char* kCall = "aclrtDeviceGetStreamPriorityRange";
+  ACLTAPE_CALL("aclrtDeviceGetStreamPriorityRange");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(leastPriority, kCall, "leastPriority"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(greatestPriority, kCall, "greatestPriority"));
   *leastPriority = 7;
@@ -249,7 +255,7 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* grea
 }
 
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-  constexpr const char* kCall = "aclrtSetStreamFailureMode";
+  ACLTAPE_CALL("aclrtSetStreamFailureMode");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   return SetFailureMode(*found, mode, kCall);
@@ -257,7 +263,7 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
 
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                  aclrtStreamAttrValue* value) {
-  constexpr const char* kCall = "aclrtSetStreamAttribute";
+  ACLTAPE_CALL("aclrtSetStreamAttribute");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
@@ -285,7 +291,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                  aclrtStreamAttrValue* value) {
-  constexpr const char* kCall = "aclrtGetStreamAttribute";
+  ACLTAPE_CALL("aclrtGetStreamAttribute");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
@@ -311,7 +317,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
 }
 
 aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtValueWrite";
+  ACLTAPE_CALL("aclrtValueWrite");
   ACLTAPE_RETURN_IF_FAILED(CheckValueAddress(devAddr, kCall));
   if (flag != 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %u is not 0", kCall, flag);
   return SubmitPayload(stream, kCall, TaskKind::kValueWrite, "VALUE_WRITE",
@@ -319,7 +325,7 @@ aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStre
 }
 
 aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtValueWait";
+  ACLTAPE_CALL("aclrtValueWait");
   ACLTAPE_RETURN_IF_FAILED(CheckValueAddress(devAddr, kCall));
   if (flag > ACL_STREAM_WAIT_VALUE_NOR) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no comparison %u", kCall, flag);
@@ -329,11 +335,12 @@ aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStrea
   Task task = MakeTask(TaskKind::kValueWait, "VALUE_WAIT",
                        ValuePayload{static_cast<uint64_t*>(devAddr), value, flag}, RunValueWait);
   task.ready = ValueReady;
-  return SubmitOrCapture(*found, std::move(task));
+  return SubmitTask(*found, std::move(task));
 }
 
 aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(taskId, "aclrtGetThreadLastTaskId", "taskId"));
+  ACLTAPE_CALL("aclrtGetThreadLastTaskId");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(taskId, kCall, "taskId"));
   *taskId = thread_state.last_task_id;
   return ACL_SUCCESS;
 }

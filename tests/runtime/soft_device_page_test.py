@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""docs/soft_device.md tells the truth: it lists every rule once with a test that exists, or the reason
+why there is none, and every interface function that the libraries do not export.
+
+    soft_device_page_test.py SOURCE_DIR LIBRARY...
+"""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+# The rules' numbers, by section of their specification: inclusive ranges.
+RULES = {
+    "GEN": [(1, 11)], "INIT": [(1, 9)], "DEV": [(1, 16)], "CTX": [(1, 10)], "STR": [(1, 23)],
+    "EVT": [(1, 23)], "NTF": [(1, 7)], "LBL": [(1, 3)], "CB": [(1, 10)], "MEM": [(1, 12)],
+    "CPY": [(1, 13)], "ERR": [(1, 8)],
+    "CAP": [(1, 26), (30, 39), (40, 54), (60, 73)], "JOIN": [(1, 6)],
+    "TG": [(1, 6)], "UPD": [(1, 9)], "EXT": [(1, 7)], "EXE": [(1, 20)], "BLD": [(1, 5)],
+    "ENUM": [(1, 17)], "COND": [(1, 15)], "JSON": [(1, 8)], "LIM": [(1, 4)], "CLI": [(1, 11)],
+    "GAP": [(1, 5)],
+}
+ALL_RULES = [f"{section}-{number:02}" for section, ranges in RULES.items()
+             for first, last in ranges for number in range(first, last + 1)]
+LEAST_TESTED = 198
+
+SOURCE = pathlib.Path(sys.argv[1])
+LIBRARIES = sys.argv[2:]
+PAGE = SOURCE / "docs" / "soft_device.md"
+ROW = re.compile(r"^\| ([A-Z]+-\d+) \| (.*?) \| (.*) \|$")
+
+
+def rows():
+    """(rule, what, test or reason) of the page's rule tables, in order."""
+    text = PAGE.read_text().split("\n## Rules\n", 1)[1]
+    return [match.groups() for match in map(ROW.match, text.splitlines()) if match]
+
+
+def tests():
+    """Suite.Name of every C++ test below tests/."""
+    pattern = re.compile(r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
+    return {f"{suite}.{name}" for file in (SOURCE / "tests").rglob("*.cpp")
+            for suite, name in pattern.findall(file.read_text())}
+
+
+def cited(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+class Page(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_rule_has_exactly_one_row(self):
+        self.assertEqual(len(ALL_RULES), 323)
+        listed = [rule for rule, _, _ in rows()]
+        repeated = [rule for rule, count in collections.Counter(listed).items() if count > 1]
+        self.assertEqual(repeated, [], "rules with several rows")
+        self.assertEqual(sorted(set(ALL_RULES) - set(listed)), [], "rules without a row")
+        self.assertEqual(sorted(set(listed) - set(ALL_RULES)), [], "rows of no rule")
+
+    def test_every_named_test_exists(self):
+        known = tests()
+        missing = [f"{rule}: {name}" for rule, _, cell in rows() if not cell.startswith("no test")
+                   for name in cited(cell) if name not in known]
+        self.assertEqual(missing, [])
+
+    def test_every_row_has_a_phrase_and_a_test_or_a_reason(self):
+        for rule, what, cell in rows():
+            self.assertTrue(what.strip(), rule)
+            if cell.startswith("no test"):
+                self.assertRegex(cell, r"^no test( yet)?: .{10,}", f"{rule}: say why")
+            else:
+                self.assertTrue(cited(cell), f"{rule}: neither `Suite.Name` nor a reason")
+
+    def test_enough_rules_have_tests(self):
+        tested = [rule for rule, _, cell in rows() if not cell.startswith("no test")]
+        print(f"{len(tested)} of {len(ALL_RULES)} rules have tests")
+        self.assertGreaterEqual(len(tested), LEAST_TESTED)
+
+    def test_tests_name_only_rules_that_exist(self):
+        # STR_05_STR_06_StreamExhaustion... names the rules STR-05 and STR-06.
+        sections = "|".join(RULES)
+        wrong = []
+        for test in sorted(tests()):
+            name = test.split(".")[1]
+            while match := re.match(rf"({sections})_(\d\d)_", name):
+                rule = f"{match[1]}-{match[2]}"
+                if rule not in ALL_RULES:
+                    wrong.append(f"{test} names {rule}")
+                name = name[match.end():]
+        self.assertEqual(wrong, [])
+
+    def test_functions_said_to_be_missing_are_missing_and_no_others(self):
+        interface = json.loads((SOURCE / "acl" / "data" / "acl_abi.json").read_text())["functions"]
+        exported = set()
+        for library in LIBRARIES:
+            symbols = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
+                                     capture_output=True, text=True).stdout
+            exported |= {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
+        missing = collections.defaultdict(set)
+        for function in interface:
+            if function["group"] == "aclnn" and len(LIBRARIES) == 1:
+                continue  # a build without libtorch has no operators
+            if function["name"] not in exported:
+                missing[function["group"]].add(function["name"])
+        section = PAGE.read_text().split("\n## What it does not offer\n", 1)[1].split("\n## ", 1)[0]
+        listed = {match[1]: set(cited(match[2]))
+                  for match in re.finditer(r"^\| (\w+) \| (`.*`) \|$", section, re.MULTILINE)}
+        for group in sorted(missing.keys() | listed.keys()):
+            row = ", ".join(f"`{name}`" for name in sorted(missing[group]))
+            self.assertEqual(listed.get(group, set()), missing[group],
+                             f"the row should be: | {group} | {row} |")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
