@@ -1,5 +1,7 @@
 #include "runtime/device/event.h"
 
+#include <utility>
+
 #include "runtime/device/error.h"
 #include "runtime/device/futex.h"
 
@@ -43,6 +45,23 @@ void DropWait(void* argument) {
     wait->waits->outstanding.fetch_sub(1);
     wait->waits->Release();
   }
+}
+
+struct ResetPayload {
+  HostView* view;
+  EventPoint* point;
+};
+
+aclError RunReset(void* argument) {
+  auto* reset = static_cast<ResetPayload*>(argument);
+  reset->view->Clear(reset->point);
+  return ACL_SUCCESS;
+}
+
+void DropReset(void* argument) {
+  auto* reset = static_cast<ResetPayload*>(argument);
+  reset->point->Release();
+  reset->view->Release();
 }
 
 struct LivePayload {
@@ -107,6 +126,20 @@ bool EventPoint::Wait(int64_t deadline_ns) {
   return done();
 }
 
+void HostView::Set(EventPoint* newest) {
+  std::lock_guard lock(mutex);
+  if (newest != nullptr) newest->Retain();
+  if (point != nullptr) point->Release();
+  point = newest;
+}
+
+void HostView::Clear(const EventPoint* reset) {
+  std::lock_guard lock(mutex);
+  if (point != reset) return;
+  if (point != nullptr) point->Release();
+  point = nullptr;
+}
+
 Event::Event(Context& context, EventType type, uint32_t flags)
     : context_(context),
       handle_(AllocateHandle(HandleKind::kEvent, this)),
@@ -114,7 +147,10 @@ Event::Event(Context& context, EventType type, uint32_t flags)
       flags_(flags),
       id_(newest_event_id.fetch_add(1)) {
   if (type == EventType::kExternal) live_ = new LiveFlag;
-  if (type == EventType::kOld) waits_ = new WaitCount;
+  if (type == EventType::kOld) {
+    waits_ = new WaitCount;
+    host_view_ = new HostView;
+  }
 }
 
 Event::~Event() {
@@ -122,6 +158,7 @@ Event::~Event() {
   if (newest_ != nullptr) newest_->Release();
   if (live_ != nullptr) live_->Release();
   if (waits_ != nullptr) waits_->Release();
+  if (host_view_ != nullptr) host_view_->Release();
   if (owns_number_) context_.device().event_numbers.Release(id_);
 }
 
@@ -154,6 +191,7 @@ aclError Event::Record(Stream& stream) {
     newest_ = point;
   }
   newest_is_recorded_ = true;
+  if (host_view_ != nullptr) host_view_->Set(point);
   point->Retain();
   Task task = MakeTask(TaskKind::kEventRecord, "EVENT_RECORD", RecordPayload{point}, RunRecord);
   task.drop = DropRecord;
@@ -186,15 +224,23 @@ aclError Event::Reset(Stream& stream) {
   if (type_ == EventType::kExternal) return stream.Submit(ExternalResetTask());
   std::lock_guard lock(mutex_);
   if (newest_ == nullptr || !newest_is_recorded_) return ACL_SUCCESS;
-  newest_->Release();
-  newest_ = nullptr;
+  // Waits that are called from now on wait for the next record; host calls see the reset when its
+  // task has run.
+  EventPoint* reset = std::exchange(newest_, nullptr);
   newest_is_recorded_ = false;
-  // What follows the reset in its stream still follows what came before it there.
-  return stream.Submit(MakeTask(TaskKind::kEventReset, "EVENT_RESET", 0,
-                                [](void*) -> aclError { return ACL_SUCCESS; }));
+  host_view_->Retain();
+  Task task =
+      MakeTask(TaskKind::kEventReset, "EVENT_RESET", ResetPayload{host_view_, reset}, RunReset);
+  task.drop = DropReset;
+  return stream.Submit(std::move(task));
 }
 
 EventPoint* Event::NewestPoint() const {
+  if (host_view_ != nullptr) {
+    std::lock_guard lock(host_view_->mutex);
+    if (host_view_->point != nullptr) host_view_->point->Retain();
+    return host_view_->point;
+  }
   std::lock_guard lock(mutex_);
   if (newest_ == nullptr || !newest_is_recorded_) return nullptr;
   newest_->Retain();

@@ -56,6 +56,17 @@ struct WaitCount : Shared<WaitCount> {
   std::atomic<uint32_t> outstanding{0};
 };
 
+// What host calls see of an old event: its newest record, until the reset has run (EVT-08).
+struct HostView : Shared<HostView> {
+  std::mutex mutex;
+  EventPoint* point = nullptr;
+
+  void Set(EventPoint* newest);
+  // Clears the view if it still shows `reset`.
+  void Clear(const EventPoint* reset);
+  ~HostView() { Set(nullptr); }
+};
+
 enum class EventType : uint8_t { kOld, kEx, kExternal };
 
 class Event {
@@ -69,7 +80,7 @@ class Event {
   aclError Wait(Stream& stream, int64_t timeout_ns);  // 0: for ever
   aclError Reset(Stream& stream);
 
-  // The newest record; the caller releases it. Null: never recorded, or reset since.
+  // The newest record that host calls see; the caller releases it. Null: never recorded, or reset.
   EventPoint* NewestPoint() const;
   uint32_t OutstandingWaits() const { return waits_ ? waits_->outstanding.load() : 0; }
 
@@ -110,6 +121,7 @@ class Event {
   bool newest_is_recorded_ = false;  // false: made by a wait that came before the record
   LiveFlag* live_ = nullptr;
   WaitCount* waits_ = nullptr;
+  HostView* host_view_ = nullptr;  // of old events
 };
 
 aclError FindEvent(aclrtEvent handle, const char* call, Event** event);

@@ -295,5 +295,150 @@ TEST_F(Errors, ERR_08_ArgumentErrorsHaveNoEffectOnStreams) {
   EXPECT_OK(aclrtSynchronizeStream(stream_));
 }
 
+TEST_F(Errors, ERR_07_SeveralCallbacksRunInAnInternalThread) {
+  struct Seen {
+    std::atomic<int> first{0};
+    std::atomic<int> second{0};
+    std::atomic<std::thread::id> thread;
+  };
+  static Seen seen;
+  auto first = [](aclrtExceptionInfo*) {
+    ++seen.first;
+    seen.thread = std::this_thread::get_id();
+  };
+  auto second = [](aclrtExceptionInfo*) { ++seen.second; };
+  ASSERT_OK(aclrtExceptionInfoCallbackRegister(first));
+  ASSERT_OK(aclrtExceptionInfoCallbackRegister(second));
+  Log log;
+  Launch(stream_, log, "a", 507015);
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), 507015);
+  EXPECT_EQ(seen.first, 1);
+  EXPECT_EQ(seen.second, 1);
+  EXPECT_NE(seen.thread.load(), std::this_thread::get_id());
+  ASSERT_OK(aclrtExceptionInfoCallbackUnregister(first));
+  Launch(stream_, log, "a", 507015);
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), 507015);
+  EXPECT_EQ(seen.first, 1);
+  EXPECT_EQ(seen.second, 2);
+  ASSERT_OK(aclrtExceptionInfoCallbackUnregister(second));
+  EXPECT_EQ(aclrtGetStreamIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+  EXPECT_EQ(aclrtGetThreadIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+  EXPECT_EQ(aclrtGetDeviceIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
+}
+
+TEST_F(Callback, CB_08_AHostFunctionMayTakeTheProgramsLocks) {
+  static std::mutex program_lock;
+  Log log;
+  {
+    std::lock_guard lock(program_lock);
+    ASSERT_OK(aclrtLaunchHostFunc(
+        stream_,
+        [](void* data) {
+          std::lock_guard lock(program_lock);
+          static_cast<Log*>(data)->Add("f");
+        },
+        &log));
+    // The function waits for the lock; calls that do not wait for the stream still return.
+    aclrtStreamStatus status;
+    aclrtStream created = nullptr;
+    void* memory = nullptr;
+    for (int i = 0; i < 50; ++i) ASSERT_OK(aclrtRecordEvent(CreateEx(), stream_));
+    EXPECT_OK(aclrtStreamQuery(stream_, &status));
+    EXPECT_EQ(status, ACL_STREAM_STATUS_NOT_READY);
+    EXPECT_OK(aclrtCreateStream(&created));
+    EXPECT_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    EXPECT_OK(aclrtFree(memory));
+    EXPECT_OK(aclrtSynchronizeStream(other_));
+    EXPECT_EQ(log.text(), "");
+  }
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(log.text(), "f");
+}
+
+TEST_F(Callback, CB_09_ACapturedCallbackUsesTheSubscriptionOfItsStream) {
+  ServiceThread service;
+  struct Seen {
+    Log log;
+    std::thread::id thread;
+  } seen;
+  ASSERT_OK(aclrtSubscribeReport(service.id(), stream_));
+  Begin(stream_);
+  Launch(stream_, seen.log, "a");
+  ASSERT_OK(aclrtLaunchCallback(
+      [](void* data) {
+        static_cast<Seen*>(data)->thread = std::this_thread::get_id();
+        static_cast<Seen*>(data)->log.Add("b");
+      },
+      &seen, ACL_CALLBACK_BLOCK, stream_));
+  Launch(stream_, seen.log, "c");
+  aclmdlRI model = End(stream_);
+  EXPECT_EQ(seen.log.text(), "");
+  for (int i = 0; i < 3; ++i) ASSERT_OK(aclmdlRIExecuteAsync(model, other_));
+  ASSERT_OK(aclrtSynchronizeStream(other_));  // a stream without subscription
+  EXPECT_EQ(seen.log.text(), "abcabcabc");
+  EXPECT_EQ(seen.thread, service.thread_id());
+  ASSERT_OK(aclrtUnSubscribeReport(service.id(), stream_));
+}
+
+TEST_F(Callback, CB_10_AtMost1024ServiceThreads) {
+  // Threads are told apart by number; these need not exist.
+  std::vector<aclrtStream> streams(1025);
+  for (aclrtStream& stream : streams) ASSERT_OK(aclrtCreateStream(&stream));
+  for (uint64_t i = 0; i < 1024; ++i) ASSERT_OK(aclrtSubscribeReport(1000 + i, streams[i]));
+  EXPECT_CODE(107012, aclrtSubscribeReport(5000, streams[1024]));
+  EXPECT_OK(aclrtSubscribeReport(1000, streams[1024]));  // a known thread takes one more
+  EXPECT_OK(aclrtUnSubscribeReport(1000, streams[1024]));
+  for (uint64_t i = 0; i < 1024; ++i) ASSERT_OK(aclrtUnSubscribeReport(1000 + i, streams[i]));
+  EXPECT_OK(aclrtSubscribeReport(5000, streams[1024]));
+  EXPECT_OK(aclrtUnSubscribeReport(5000, streams[1024]));
+}
+
+TEST_F(Callback, NTF_03_AWaitTimeoutIsATaskFailure) {
+  aclrtNotify notify = nullptr;
+  Log log;
+  ASSERT_OK(aclrtCreateNotify(&notify, 0));
+  ASSERT_OK(aclrtWaitAndResetNotify(notify, stream_, 1));  // the call itself succeeds
+  Launch(stream_, log, "a");
+  EXPECT_CODE(107019, aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(log.text(), "a");                              // later tasks run, as after any failure
+  ASSERT_OK(aclrtWaitAndResetNotify(notify, stream_, 0));  // 0: for ever
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(stream_, 50));
+  ASSERT_OK(aclrtRecordNotify(notify, other_));
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+}
+
+TEST_F(Callback, NTF_05_BatchResetClearsAListOfNotifies) {
+  aclrtNotify notifies[3] = {};
+  for (aclrtNotify& notify : notifies) {
+    ASSERT_OK(aclrtCreateNotify(&notify, 0));
+    ASSERT_OK(aclrtRecordNotify(notify, stream_));
+  }
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_CODE(100000, aclrtNotifyBatchReset(nullptr, 1));
+  ASSERT_OK(aclrtNotifyBatchReset(notifies, 2));
+  ASSERT_OK(aclrtWaitAndResetNotify(notifies[2], other_, 1));  // still set
+  EXPECT_OK(aclrtSynchronizeStream(other_));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(aclrtWaitAndResetNotify(notifies[i], other_, 1));
+    EXPECT_CODE(107019, aclrtSynchronizeStream(other_));
+  }
+}
+
+TEST_F(Callback, NTF_07_ANotifyDoesNotPullAStreamIntoACapture) {
+  aclrtNotify notify = nullptr;
+  Log log;
+  ASSERT_OK(aclrtCreateNotify(&notify, 0));
+  Begin(stream_);
+  ASSERT_OK(aclrtRecordNotify(notify, stream_));
+  ASSERT_OK(aclrtWaitAndResetNotify(notify, other_, 0));
+  EXPECT_EQ(Status(other_), kNone);
+  Launch(other_, log, "o");
+  aclmdlRI model = End(stream_);  // nothing to join
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(other_, 20));
+  ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
+  EXPECT_OK(aclrtSynchronizeStream(other_));
+  EXPECT_EQ(log.text(), "o");
+}
+
 }  // namespace
 }  // namespace acltape::device

@@ -251,5 +251,151 @@ TEST_F(Untouched, CTX_09_OptionsThatWereNeverSet) {
   EXPECT_EQ(value, 1);
 }
 
+TEST_F(Untouched, INIT_04_ErrorMessagesOfTheProcess) {
+  std::string path = WriteFile("messages", R"({"err_msg_mode": "1", "dump": {"dump_path": "x"},
+      "event_mode": 1, "max_opqueue_num": "2", "StackSize": {"aicore_stack_size": 32768}})");
+  EXPECT_OK(aclInit(path.c_str()));
+  std::remove(path.c_str());
+  aclGetRecentErrMsg();
+  EXPECT_EQ(aclrtFree(nullptr), 100000);
+  std::thread([] {
+    const char* message = aclGetRecentErrMsg();  // of the other thread
+    ASSERT_NE(message, nullptr);
+    EXPECT_NE(std::string(message).find("aclrtFree"), std::string::npos) << message;
+  }).join();
+  EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+  EXPECT_OK(aclFinalize());
+  // Without the key every thread has its own.
+  EXPECT_OK(aclInit(nullptr));
+  EXPECT_EQ(aclrtFree(nullptr), 100000);
+  std::thread([] { EXPECT_EQ(aclGetRecentErrMsg(), nullptr); }).join();
+  EXPECT_NE(aclGetRecentErrMsg(), nullptr);
+}
+
+TEST_F(Untouched, INIT_07_OneFinaliseIsEnough) {
+  EXPECT_OK(aclInit(nullptr));
+  for (int i = 0; i < 5; ++i) EXPECT_CODE(100002, aclInit(nullptr));
+  EXPECT_OK(aclFinalize());
+  EXPECT_CODE(100037, aclFinalize());
+  uint64_t count = 0;
+  EXPECT_CODE(100037, aclFinalizeReference(&count));
+}
+
+TEST_F(Untouched, DEV_08_ADeviceMustBeSetFirst) {
+  int32_t device = -1;
+  EXPECT_CODE(107002, aclrtGetDevice(&device));
+  ASSERT_OK(aclrtSetDevice(0));
+  ASSERT_OK(aclrtGetDevice(&device));
+  EXPECT_EQ(device, 0);
+  std::thread([] {
+    int32_t of_thread = -1;
+    EXPECT_CODE(107002, aclrtGetDevice(&of_thread));
+  }).join();
+}
+
+TEST_F(Untouched, DEV_10_SynchronisationIsThatOfTheContext) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext primary = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&primary));
+  aclrtStream first = nullptr;
+  aclrtStream second = nullptr;
+  ASSERT_OK(aclrtCreateStream(&first));
+  ASSERT_OK(aclrtCreateStream(&second));
+  Gate one;
+  Gate two;
+  ASSERT_OK(SoftLaunchKernel(first, "gate", Gate::Run, nullptr, one.bound()));
+  ASSERT_OK(SoftLaunchKernel(second, "gate", Gate::Run, nullptr, two.bound()));
+  one.Open();
+  EXPECT_CODE(507046, aclrtSynchronizeDeviceWithTimeout(20));  // every stream counts
+  aclrtContext other = nullptr;
+  ASSERT_OK(aclrtCreateContext(&other, 0));
+  EXPECT_OK(aclrtSynchronizeDeviceWithTimeout(1000));  // those of other contexts do not
+  two.Open();
+  ASSERT_OK(aclrtSetCurrentContext(primary));
+  EXPECT_OK(aclrtSynchronizeDevice());
+  ASSERT_OK(aclrtDestroyContext(other));
+}
+
+TEST_F(Untouched, DEV_12_ACaptureRefusesDeviceSynchronisation) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtStream stream = nullptr;
+  aclrtStream persistent = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  ASSERT_OK(aclrtCreateStreamWithConfig(&persistent, 0, ACL_STREAM_PERSISTENT));
+  ASSERT_OK(SoftLaunchKernel(
+      persistent, "never", [](void*) -> aclError { return 0; }, nullptr, nullptr));
+  EXPECT_OK(aclrtSynchronizeDevice());  // skips the persistent stream
+  for (auto mode : {kGlobal, kThreadLocal, kRelaxed}) {
+    ASSERT_OK(aclmdlRICaptureBegin(stream, mode));
+    EXPECT_CODE(107027, aclrtSynchronizeDevice());
+    EXPECT_CODE(107027, aclrtSynchronizeDeviceWithTimeout(10));
+    aclmdlRI model = nullptr;
+    EXPECT_OK(aclmdlRICaptureEnd(stream, &model));
+  }
+  EXPECT_OK(aclrtSynchronizeDevice());
+}
+
+TEST_F(Untouched, CTX_01_TheCurrentContextBelongsToTheThread) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext primary = nullptr;
+  aclrtContext second = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&primary));
+  ASSERT_OK(aclrtCreateContext(&second, 0));
+  std::thread([&] {
+    ASSERT_OK(aclrtSetCurrentContext(primary));
+    aclrtContext now = nullptr;
+    ASSERT_OK(aclrtGetCurrentContext(&now));
+    EXPECT_EQ(now, primary);
+    aclrtStream stream = nullptr;
+    ASSERT_OK(aclrtCreateStream(&stream));  // in the thread's context
+    ASSERT_OK(aclrtSetCurrentContext(second));
+    EXPECT_CODE(107003, aclrtDestroyStream(stream));
+  }).join();
+  aclrtContext now = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&now));
+  EXPECT_EQ(now, second);  // another thread does not change it
+  ASSERT_OK(aclrtDestroyContext(second));
+}
+
+TEST_F(Untouched, CTX_06_AContextThatIsBeingDestroyedGives507007) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext second = nullptr;
+  ASSERT_OK(aclrtCreateContext(&second, 0));
+  aclrtStream stream = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  Gate gate;
+  ASSERT_OK(SoftLaunchKernel(stream, "gate", Gate::Run, nullptr, gate.bound()));
+  gate.WaitUntilEntered();
+  std::thread destroyer([&] { EXPECT_OK(aclrtDestroyContext(second)); });
+  int32_t device = 0;
+  while (aclrtGetDevice(&device) == 0) std::this_thread::yield();  // until the teardown has begun
+  EXPECT_CODE(507007, aclrtDestroyContext(second));
+  gate.Open();  // CTX-07: it waits for its streams
+  destroyer.join();
+  EXPECT_CODE(107002, aclrtDestroyContext(second));
+}
+
+TEST_F(Untouched, CTX_07_DestroyWaitsForItsStreams) {
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtContext second = nullptr;
+  ASSERT_OK(aclrtCreateContext(&second, 0));
+  aclrtStream stream = nullptr;
+  ASSERT_OK(aclrtCreateStream(&stream));
+  static std::atomic<int> runs;
+  runs = 0;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(SoftLaunchKernel(
+        stream, "slow",
+        [](void*) -> aclError {
+          std::this_thread::sleep_for(std::chrono::microseconds(500));
+          ++runs;
+          return 0;
+        },
+        nullptr, nullptr));
+  }
+  ASSERT_OK(aclrtDestroyContext(second));
+  EXPECT_EQ(runs, 20);
+}
+
 }  // namespace
 }  // namespace acltape::device

@@ -239,5 +239,93 @@ TEST_F(EventTest, CTX_10_EventsMayBeUsedFromAnyThreadOfTheContext) {
   EXPECT_EQ(log.text(), "ab");
 }
 
+TEST_F(EventTest, EVT_01_APlainEventIsOldWithProgressAndTimeLine) {
+  aclrtEvent event = CreateOld();
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);  // as old events are
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));  // 0x4
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  float ms = -1;
+  EXPECT_OK(aclrtEventElapsedTime(&ms, event, event));  // 0x8
+  EXPECT_EQ(ms, 0.0f);
+  // An event with exactly these flags behaves alike, one without 0x8 has no time.
+  aclrtEvent flagged = nullptr;
+  aclrtEvent without = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&flagged, 0x0E));
+  ASSERT_OK(aclrtCreateEventWithFlag(&without, 0x06));
+  for (aclrtEvent other : {flagged, without}) ASSERT_OK(aclrtRecordEvent(other, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_OK(aclrtEventElapsedTime(&ms, event, flagged));
+  EXPECT_CODE(107006, aclrtEventElapsedTime(&ms, event, without));
+}
+
+TEST_F(EventTest, EVT_08_AResetIsATaskOfItsStream) {
+  aclrtEvent event = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  Gate gate;
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtResetEvent(event, stream_));
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);  // not yet
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  // A reset that runs after a newer record does not take that one away.
+  Gate again;
+  Launch(stream_, again);
+  ASSERT_OK(aclrtResetEvent(event, stream_));
+  ASSERT_OK(aclrtRecordEvent(event, other_));
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  again.Open();
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(QueryRecorded(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  EXPECT_CODE(207000, aclrtResetEvent(CreateEx(), stream_));
+}
+
+TEST_F(EventTest, EVT_09_ExternalEventsHaveNoQuery) {
+  aclrtEvent external = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
+  aclrtEventRecordedStatus status;
+  EXPECT_CODE(207000, aclrtQueryEventStatus(external, &status));
+}
+
+TEST_F(EventTest, EVT_10_TheTwoStatusesHaveOppositeValues) {
+  EXPECT_EQ(static_cast<int>(ACL_EVENT_STATUS_COMPLETE), 0);
+  EXPECT_EQ(static_cast<int>(ACL_EVENT_RECORDED_STATUS_COMPLETE), 1);
+  aclrtEvent event = CreateOld();
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  aclrtEventStatus status;
+  aclrtEventRecordedStatus recorded;
+  ASSERT_OK(aclrtQueryEvent(event, &status));
+  ASSERT_OK(aclrtQueryEventStatus(event, &recorded));
+  EXPECT_EQ(static_cast<int>(status), 0);
+  EXPECT_EQ(static_cast<int>(recorded), 1);
+}
+
+TEST_F(EventTest, EVT_15_TimeStampsHaveTheRefusalsOfElapsedTimes) {
+  uint64_t time = 0;
+  aclrtEvent external = nullptr;
+  ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
+  EXPECT_CODE(207000, aclrtEventGetTimestamp(external, &time));
+  aclrtEvent without = CreateEx(ACL_EVENT_SYNC);
+  aclrtEvent behind = CreateEx();
+  EXPECT_CODE(507000, aclrtEventGetTimestamp(behind, &time));
+  Gate gate;
+  ASSERT_OK(aclrtRecordEvent(without, stream_));
+  Launch(stream_, gate);
+  ASSERT_OK(aclrtRecordEvent(behind, stream_));
+  EXPECT_CODE(107006, aclrtEventGetTimestamp(behind, &time));
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_CODE(107006, aclrtEventGetTimestamp(without, &time));
+  EXPECT_OK(aclrtEventGetTimestamp(behind, &time));
+  EXPECT_GT(time, 0u);
+}
+
 }  // namespace
 }  // namespace acltape::device

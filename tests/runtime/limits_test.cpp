@@ -1,5 +1,5 @@
 // Running out of streams, events, notifies, models and memory, and several devices: rules STR-05,
-// EVT-17, NTF-04, LIM-01, LIM-02, DEV-14.
+// EVT-17, NTF-04, LIM-01, LIM-02, DEV-14, CPY-12.
 #include <cstdlib>
 
 #include "tests/runtime/soft_device_test.h"
@@ -159,6 +159,110 @@ TEST_F(Limits, CTX_03_SettingAContextChangesTheDevice) {
   ASSERT_OK(aclrtSetCurrentContext(of_first));
   ASSERT_OK(aclrtGetDevice(&device));
   EXPECT_EQ(device, 0);
+  ASSERT_OK(aclrtResetDevice(1));
+}
+
+TEST_F(Limits, GEN_11_LIM_02_EveryExhaustionHasItsCodeAndPasses) {
+  // Takes all of a resource, finds the next one refused, gives one back, and gets one again.
+  auto exhaust = [](aclError code, auto create, auto destroy) {
+    std::vector<void*> taken;
+    void* object = nullptr;
+    aclError result = 0;
+    while (taken.size() < 100 && (result = create(&object)) == 0) taken.push_back(object);
+    EXPECT_EQ(result, code);
+    ASSERT_FALSE(taken.empty());
+    const char* message = aclGetRecentErrMsg();
+    ASSERT_NE(message, nullptr);
+    EXPECT_NE(std::string(message).find(std::to_string(code)), std::string::npos) << message;
+    EXPECT_OK(destroy(taken.back()));
+    EXPECT_OK(create(&taken.back()));
+    for (void* each : taken) EXPECT_OK(destroy(each));
+  };
+  exhaust(207008, aclrtCreateStream, aclrtDestroyStream);
+  exhaust(
+      207007, [](void** event) { return aclrtCreateEventWithFlag(event, ACL_EVENT_SYNC); },
+      aclrtDestroyEvent);
+  exhaust(
+      207009, [](void** notify) { return aclrtCreateNotify(notify, 0); }, aclrtDestroyNotify);
+  exhaust(
+      207001,
+      [](void** memory) { return aclrtMalloc(memory, 100 << 10, ACL_MEM_MALLOC_HUGE_FIRST); },
+      aclrtFree);
+  exhaust(
+      207010,
+      [this](void** model) {
+        aclError code = aclmdlRICaptureBegin(stream_, kGlobal);
+        return code != 0 ? code : aclmdlRICaptureEnd(stream_, model);
+      },
+      aclmdlRIDestroy);
+  Log log;
+  Launch(stream_, log, "a");
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+}
+
+TEST_F(Limits, MEM_01_AProgramGoesOnAfterAFailedAllocation) {
+  void* large = nullptr;
+  void* more = nullptr;
+  Log log;
+  ASSERT_OK(aclrtMalloc(&large, 600 << 10, ACL_MEM_MALLOC_HUGE_FIRST));
+  Launch(stream_, log, "a");
+  EXPECT_CODE(207001, aclrtMalloc(&more, 600 << 10, ACL_MEM_MALLOC_HUGE_FIRST));
+  EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 207001);
+  size_t free_bytes = 0;
+  size_t total = 0;
+  ASSERT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
+  EXPECT_EQ(total, size_t{1} << 20);
+  EXPECT_LT(free_bytes, size_t{500} << 10);
+  ASSERT_OK(aclrtSynchronizeStream(stream_));  // the failure is none of a stream's
+  ASSERT_OK(aclrtFree(large));
+  EXPECT_OK(aclrtMalloc(&more, 600 << 10, ACL_MEM_MALLOC_HUGE_FIRST));
+  ASSERT_OK(aclrtFree(more));
+  EXPECT_EQ(log.text(), "a");
+}
+
+TEST_F(Limits, STR_05_AProgramGoesOnAfterAStreamWasRefused) {
+  Log log;
+  std::vector<aclrtStream> streams;
+  aclrtStream created = nullptr;
+  while (aclrtCreateStream(&created) == 0) streams.push_back(created);
+  EXPECT_EQ(streams.size(), 3u);
+  for (aclrtStream stream : streams) Launch(stream, log, "x");
+  uint32_t available = 99;
+  ASSERT_OK(aclrtGetStreamAvailableNum(&available));
+  EXPECT_EQ(available, 0u);
+  EXPECT_CODE(207008, aclmdlRICaptureBegin(stream_, kGlobal));  // a hidden stream is one too
+  EXPECT_EQ(Status(stream_), kNone);
+  for (aclrtStream stream : streams) ASSERT_OK(aclrtDestroyStream(stream));
+  EXPECT_EQ(log.text(), "xxx");
+  Begin(stream_);
+  EXPECT_NE(End(stream_), nullptr);
+}
+
+TEST_F(Limits, CPY_12_CopiesBetweenDevicesNeedPeerAccess) {
+  void* here = nullptr;
+  void* there = nullptr;
+  int32_t value = 6;
+  aclrtContext first = nullptr;
+  ASSERT_OK(aclrtGetCurrentContext(&first));
+  ASSERT_OK(aclrtMalloc(&here, 4, ACL_MEM_MALLOC_HUGE_FIRST));
+  ASSERT_OK(aclrtMemcpy(here, 4, &value, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+  ASSERT_OK(aclrtSetDevice(1));
+  ASSERT_OK(aclrtMalloc(&there, 4, ACL_MEM_MALLOC_HUGE_FIRST));
+  ASSERT_OK(aclrtSetCurrentContext(first));
+  EXPECT_CODE(107000, aclrtMemcpy(there, 4, here, 4, ACL_MEMCPY_DEVICE_TO_DEVICE));
+  EXPECT_CODE(107000, aclrtMemcpyAsync(there, 4, here, 4, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_));
+  ASSERT_OK(aclrtDeviceEnablePeerAccess(1, 0));
+  EXPECT_OK(aclrtMemcpyAsync(there, 4, here, 4, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  ASSERT_OK(aclrtSetDevice(1));  // the other direction is another access
+  EXPECT_CODE(107000, aclrtMemcpy(here, 4, there, 4, ACL_MEMCPY_DEVICE_TO_DEVICE));
+  value = 0;
+  ASSERT_OK(aclrtMemcpy(&value, 4, there, 4, ACL_MEMCPY_DEVICE_TO_HOST));
+  EXPECT_EQ(value, 6);
+  ASSERT_OK(aclrtFree(there));
+  ASSERT_OK(aclrtSetCurrentContext(first));
+  ASSERT_OK(aclrtDeviceDisablePeerAccess(1));
+  ASSERT_OK(aclrtFree(here));
   ASSERT_OK(aclrtResetDevice(1));
 }
 

@@ -341,5 +341,124 @@ TEST_F(Memory, Float16ConversionsAgreeOverAllBitPatterns) {
   EXPECT_EQ(aclDataTypeSize(ACL_DT_UNDEFINED), 0u);
 }
 
+TEST_F(Memory, MEM_02_GigabytePagesAreNotPadded) {
+  size_t before = 0;
+  size_t after = 0;
+  size_t total = 0;
+  void* memory = nullptr;
+  ASSERT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &before, &total));
+  ASSERT_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE1G_ONLY));
+  ASSERT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &after, &total));
+  EXPECT_EQ(before - after, 64u);
+  ASSERT_OK(aclrtFree(memory));
+}
+
+TEST_F(Memory, MEM_03_AllocationAndFreeDoNotSynchronise) {
+  Gate gate;
+  Launch(stream_, gate);
+  gate.WaitUntilEntered();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(Device(1000));
+  for (void* block : blocks) ASSERT_OK(aclrtFree(block));
+  void* pinned = Pinned(64);
+  ASSERT_OK(aclrtFreeHost(pinned));
+  aclrtStreamStatus status;
+  ASSERT_OK(aclrtStreamQuery(stream_, &status));
+  EXPECT_EQ(status, ACL_STREAM_STATUS_NOT_READY);  // nobody waited for the gate
+  gate.Open();
+}
+
+TEST_F(Memory, MEM_06_PinnedMemoryIsFreedByItsOwnCallOnly) {
+  void* pinned = Pinned(100);
+  EXPECT_CODE(107000, aclrtFree(pinned));
+  EXPECT_CODE(507911, aclrtHostUnregister(pinned));
+  EXPECT_OK(aclrtFreeHost(pinned));
+  EXPECT_CODE(107000, aclrtFreeHost(pinned));
+}
+
+TEST_F(Memory, MEM_11_AnEventCellInMemory) {
+  void* cell = nullptr;
+  Log log;
+  Begin(stream_, kGlobal);
+  ASSERT_OK(aclrtMallocAlign32(&cell, 8, ACL_MEM_MALLOC_HUGE_FIRST));
+  auto mode = kRelaxed;
+  ASSERT_OK(aclmdlRICaptureThreadExchangeMode(&mode));
+  ASSERT_OK(aclrtMemset(cell, 8, 0, 8));
+  ASSERT_OK(aclmdlRICaptureThreadExchangeMode(&mode));
+  // Inside: wait for the cell and take it back. Outside: write it.
+  ASSERT_OK(aclrtValueWait(cell, 1, ACL_STREAM_WAIT_VALUE_EQ, stream_));
+  ASSERT_OK(aclrtValueWrite(cell, 0, 0, stream_));
+  Launch(stream_, log, "in");
+  aclmdlRI model = End(stream_);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
+    EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(stream_, 20));
+    Launch(other_, log, "out");
+    ASSERT_OK(aclrtValueWrite(cell, 1, 0, other_));
+    ASSERT_OK(aclrtSynchronizeStream(stream_));
+  }
+  EXPECT_EQ(log.text(), "outinoutin");
+  ASSERT_OK(aclrtFree(cell));
+}
+
+TEST_F(Memory, CPY_02_TheAddressesDecideTheDirection) {
+  void* device = Device(4);
+  int32_t value = 41;
+  int32_t back = 0;
+  for (int kind = 0; kind <= 5; ++kind) {  // whatever the hint says
+    auto hint = static_cast<aclrtMemcpyKind>(kind);
+    value = 41 + kind;
+    ASSERT_OK(aclrtMemcpy(device, 4, &value, 4, hint)) << kind;
+    ASSERT_OK(aclrtMemcpy(&back, 4, device, 4, hint)) << kind;
+    EXPECT_EQ(back, value);
+  }
+  ASSERT_OK(aclrtFree(device));
+}
+
+TEST_F(Memory, CPY_08_LIM_04_LimitsOfAsynchronousTwoDimensionalCopies) {
+  // Rows of pitch 0 cannot be: the limits are reached by the smallest other side.
+  void* device = Device(6000000);
+  void* pinned = Pinned(6000000);
+  EXPECT_OK(aclrtMemcpy2dAsync(device, 5000000, pinned, 5000000, 5000000, 1,
+                               ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+  EXPECT_CODE(107000, aclrtMemcpy2dAsync(device, 5000001, pinned, 5000001, 5000001, 1,
+                                         ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+  EXPECT_OK(
+      aclrtMemcpy2dAsync(device, 1, pinned, 1, 1, 5242880, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+  EXPECT_CODE(107000, aclrtMemcpy2dAsync(device, 1, pinned, 1, 1, 5242881,
+                                         ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+  EXPECT_OK(aclrtMemcpy2dAsync(device, 1, pinned, 1, 0, 5242881, ACL_MEMCPY_DEFAULT, stream_));
+  EXPECT_CODE(100000, aclrtMemcpy2dAsync(device, 8, pinned, 8, 8, 1,
+                                         static_cast<aclrtMemcpyKind>(5), stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  ASSERT_OK(aclrtFree(device));
+  ASSERT_OK(aclrtFreeHost(pinned));
+}
+
+TEST_F(Memory, CPY_13_CopiesDuringACapture) {
+  // Pinned and device memory: captured. Pageable memory: refused in every mode, without harm.
+  void* device = Device(8);
+  auto* pinned = static_cast<int32_t*>(Pinned(8));
+  int32_t pageable = 9;
+  ASSERT_OK(aclrtMemset(device, 8, 0, 8));
+  for (auto mode : {kGlobal, kThreadLocal, kRelaxed}) {
+    *pinned = 7 + static_cast<int32_t>(mode);
+    Begin(stream_, mode);
+    ASSERT_OK(aclrtMemcpyAsync(device, 4, pinned, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+    EXPECT_CODE(107000,
+                aclrtMemcpyAsync(device, 4, &pageable, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
+    ASSERT_OK(aclrtMemsetAsync(static_cast<char*>(device) + 4, 4, 1, 4, stream_));
+    aclmdlRI model = End(stream_);
+    ASSERT_OK(aclrtMemset(device, 8, 0, 8));
+    EXPECT_EQ(Read(device), 0);
+    ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
+    ASSERT_OK(aclrtSynchronizeStream(stream_));
+    EXPECT_EQ(Read(device), *pinned);
+    EXPECT_EQ(Read(static_cast<char*>(device) + 4), 0x01010101);
+  }
+  ASSERT_OK(aclrtFree(device));
+  ASSERT_OK(aclrtFreeHost(pinned));
+}
+
 }  // namespace
 }  // namespace acltape::device

@@ -1,4 +1,6 @@
 // Streams: rules STR-01 to STR-23 and the general rules on handles.
+#include <algorithm>
+
 #include "tests/runtime/soft_device_test.h"
 
 namespace acltape::device {
@@ -335,6 +337,148 @@ TEST_F(StreamTest, AFailedLaunchDropsTheKernelOnce) {
   EXPECT_OK(SoftLaunchKernel(stream_, "k", run, drop, &drops));
   ASSERT_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(drops, 2);
+}
+
+TEST_F(StreamTest, STR_07_EveryFlagIsAccepted) {
+  for (uint32_t flag = 0; flag < 0x40; ++flag) {
+    aclrtStream stream = nullptr;
+    ASSERT_OK(aclrtCreateStreamWithConfig(&stream, 0, flag)) << flag;
+    uint32_t read = 99;
+    ASSERT_OK(aclrtStreamGetFlags(stream, &read));
+    EXPECT_EQ(read, flag);
+    ASSERT_OK(aclrtDestroyStream(stream));
+  }
+}
+
+TEST_F(StreamTest, STR_10_STR_11_ACapturingStreamIsNeitherDestroyedNorQueried) {
+  Begin(stream_);
+  aclrtStreamStatus status;
+  EXPECT_CODE(107027, aclrtDestroyStream(stream_));
+  EXPECT_CODE(107027, aclrtDestroyStreamForce(stream_));
+  EXPECT_CODE(107027, aclrtStreamQuery(stream_, &status));
+  EXPECT_EQ(Status(stream_), kActive);
+  EXPECT_NE(End(stream_), nullptr);
+  EXPECT_OK(aclrtStreamQuery(stream_, &status));
+  EXPECT_EQ(status, ACL_STREAM_STATUS_COMPLETE);
+}
+
+TEST_F(StreamTest, STR_12_SynchroniseWaitsForWhatWasSubmittedBeforeIt) {
+  Log log;
+  Gate first;
+  Gate second;
+  Launch(stream_, first);
+  Launch(stream_, log, "a", 507015);
+  std::atomic<aclError> code{-1};
+  std::thread waiter([&] { code = aclrtSynchronizeStream(stream_); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(code, -1);
+  Launch(stream_, second);  // submitted after the call: not waited for
+  first.Open();
+  waiter.join();
+  EXPECT_EQ(code, 507015);
+  second.Open();
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+  Begin(stream_);
+  EXPECT_CODE(107027, aclrtSynchronizeStream(stream_));
+  EXPECT_NE(End(stream_), nullptr);
+}
+
+TEST_F(StreamTest, STR_17_TheDefaultStreamMayBeSetToStop) {
+  Log log;
+  ASSERT_OK(aclrtSetStreamFailureMode(nullptr, ACL_STOP_ON_FAILURE));
+  Launch(stream_, log, "a", 507015);
+  EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
+  EXPECT_CODE(507015, aclrtSynchronizeStream(other_));
+}
+
+TEST_F(StreamTest, STR_19_EveryAttributeIsStored) {
+  aclrtStreamAttrValue value{};
+  value.overflowSwitch = 1;
+  ASSERT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK, &value));
+  value = {};
+  ASSERT_OK(aclrtGetStreamAttribute(stream_, ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK, &value));
+  EXPECT_EQ(value.overflowSwitch, 1u);
+  value = {};
+  value.cacheOpInfoSwitch = 1;
+  ASSERT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_CACHE_OP_INFO, &value));
+  value = {};
+  ASSERT_OK(aclrtGetStreamAttribute(stream_, ACL_STREAM_ATTR_CACHE_OP_INFO, &value));
+  EXPECT_EQ(value.cacheOpInfoSwitch, 1u);
+  value = {};
+  value.streamPriority = 5;
+  ASSERT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_PRIORITY, &value));
+  uint32_t priority = 0;
+  ASSERT_OK(aclrtStreamGetPriority(stream_, &priority));
+  EXPECT_EQ(priority, 5u);
+  value = {};
+  value.failureMode = ACL_STOP_ON_FAILURE;
+  ASSERT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_FAILURE_MODE, &value));
+  value = {};
+  ASSERT_OK(aclrtGetStreamAttribute(other_, ACL_STREAM_ATTR_FAILURE_MODE, &value));
+  EXPECT_EQ(value.failureMode, static_cast<uint64_t>(ACL_STOP_ON_FAILURE));  // of the context
+}
+
+TEST_F(StreamTest, STR_20_TheOperatorCacheSwitchIsToggledAroundACapture) {
+  aclrtStreamAttrValue on{};
+  aclrtStreamAttrValue off{};
+  on.cacheOpInfoSwitch = 1;
+  Log log;
+  EXPECT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_CACHE_OP_INFO, &on));
+  Begin(stream_);
+  Launch(stream_, log, "a");
+  EXPECT_OK(aclrtSetStreamAttribute(stream_, ACL_STREAM_ATTR_CACHE_OP_INFO, &off));
+  EXPECT_EQ(Status(stream_), kActive);
+  aclmdlRI model = End(stream_);
+  ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(log.text(), "a");
+}
+
+TEST_F(StreamTest, STR_21_ValuesOnTheDefaultStreamAndInCaptures) {
+  void* cell = nullptr;
+  ASSERT_OK(aclrtMallocAlign32(&cell, 32, ACL_MEM_MALLOC_HUGE_FIRST));
+  ASSERT_OK(aclrtMemset(cell, 32, 0, 32));
+  Log log;
+  Begin(stream_);
+  ASSERT_OK(aclrtValueWait(cell, 3, ACL_STREAM_WAIT_VALUE_EQ, stream_));
+  Launch(stream_, log, "a");
+  ASSERT_OK(aclrtValueWrite(cell, 4, 0, stream_));
+  aclmdlRI model = End(stream_);
+  ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(stream_, 20));
+  EXPECT_EQ(log.text(), "");
+  ASSERT_OK(aclrtValueWrite(cell, 3, 0, nullptr));
+  ASSERT_OK(aclrtValueWait(cell, 4, ACL_STREAM_WAIT_VALUE_EQ, nullptr));
+  EXPECT_OK(aclrtSynchronizeStream(nullptr));
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(log.text(), "a");
+  // The difference is signed: a value far below waits although it is greater without a sign.
+  ASSERT_OK(aclrtMemset(cell, 32, 0xFF, 32));  // -1
+  ASSERT_OK(aclrtValueWait(cell, 0, ACL_STREAM_WAIT_VALUE_GEQ, stream_));
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(stream_, 20));
+  ASSERT_OK(aclrtValueWrite(cell, 0, 0, other_));
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+  ASSERT_OK(aclrtFree(cell));
+}
+
+TEST_F(StreamTest, STR_22_NumbersOfDestroyedStreamsComeBack) {
+  std::vector<aclrtStream> streams(20);
+  std::vector<int32_t> ids;
+  uint32_t available = 0;
+  uint32_t with_streams = 0;
+  ASSERT_OK(aclrtGetStreamAvailableNum(&available));
+  for (aclrtStream& stream : streams) {
+    ASSERT_OK(aclrtCreateStream(&stream));
+    ids.push_back(-1);
+    ASSERT_OK(aclrtStreamGetId(stream, &ids.back()));
+  }
+  ASSERT_OK(aclrtGetStreamAvailableNum(&with_streams));
+  EXPECT_EQ(with_streams, available - 20);
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::unique(ids.begin(), ids.end()), ids.end());
+  for (aclrtStream stream : streams) ASSERT_OK(aclrtDestroyStream(stream));
+  ASSERT_OK(aclrtGetStreamAvailableNum(&with_streams));
+  EXPECT_EQ(with_streams, available);
 }
 
 }  // namespace

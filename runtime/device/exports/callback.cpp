@@ -11,6 +11,8 @@ using namespace acltape::device;
 
 namespace {
 
+constexpr size_t kMostServiceThreads = 1024;  // CB-10
+
 // Subscribed threads and, in each stream, its queue.
 struct Subscriptions {
   struct Thread {
@@ -82,6 +84,11 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
     bool same = found->report_queue->thread() == threadId;
     return Fail(same ? ACL_ERROR_RT_THREAD_SUBSCRIBE : ACL_ERROR_RT_STREAM_SUBSCRIBE,
                 "%s: stream %u has a subscribed thread already", kCall, found->id());
+  }
+  bool known = subscriptions.threads.count(threadId) != 0;
+  if (!known && subscriptions.threads.size() >= kMostServiceThreads) {
+    return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "%s: %zu threads are subscribed, which is the limit",
+                kCall, subscriptions.threads.size());
   }
   Subscriptions::Thread& thread = subscriptions.threads[threadId];
   if (thread.queue == nullptr) thread.queue = std::make_shared<ReportQueue>(threadId);

@@ -344,3 +344,12 @@ aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
   *taskId = thread_state.last_task_id;
   return ACL_SUCCESS;
 }
+
+aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
+  ACLTAPE_CALL("aclrtGetStreamAvailableNum");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(streamCount, kCall, "streamCount"));
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  *streamCount = context->device().stream_numbers.Available();
+  return ACL_SUCCESS;
+}
