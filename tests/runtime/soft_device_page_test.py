@@ -24,7 +24,7 @@ RULES = {
 }
 ALL_RULES = [f"{section}-{number:02}" for section, ranges in RULES.items()
              for first, last in ranges for number in range(first, last + 1)]
-LEAST_TESTED = 198
+LEAST_TESTED = 230
 
 SOURCE = pathlib.Path(sys.argv[1])
 LIBRARIES = sys.argv[2:]
