@@ -4,6 +4,7 @@
 
 #include "runtime/device/error.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/ipc_cell.h"
 
 namespace acltape::device {
 namespace {
@@ -153,17 +154,23 @@ Event::Event(Context& context, EventType type, uint32_t flags)
   }
 }
 
+Event::Event(Context& context, IpcCell* cell) : Event(context, EventType::kIpc, ACL_EVENT_IPC) {
+  ipc_cell_ = cell;
+}
+
 Event::~Event() {
   if (handle_ != nullptr) WipeHandle(handle_);
   if (newest_ != nullptr) newest_->Release();
   if (live_ != nullptr) live_->Release();
   if (waits_ != nullptr) waits_->Release();
   if (host_view_ != nullptr) host_view_->Release();
+  if (ipc_cell_ != nullptr) ipc_cell_->Release();
   if (owns_number_) context_.device().event_numbers.Release(id_);
 }
 
 aclError Event::TakeNumber(const char* call) {
-  bool counted = type_ != EventType::kEx || GetProfile().ex_events_counted;  // EVT-17
+  bool ex = type_ == EventType::kEx || type_ == EventType::kIpc;
+  bool counted = !ex || GetProfile().ex_events_counted;  // EVT-17
   if (!counted || owns_number_) return ACL_SUCCESS;
   std::optional<uint32_t> number = context_.device().event_numbers.Take();
   if (!number) {
@@ -177,6 +184,7 @@ aclError Event::TakeNumber(const char* call) {
 
 aclError Event::Record(Stream& stream) {
   if (type_ == EventType::kExternal) return stream.Submit(ExternalRecordTask());
+  if (type_ == EventType::kIpc) return stream.Submit(ipc_cell_->RecordTask());
   auto* point = new EventPoint;
   std::lock_guard lock(mutex_);
   if (aclError code = TakeNumber("aclrtRecordEvent"); code != ACL_SUCCESS) {
@@ -200,6 +208,7 @@ aclError Event::Record(Stream& stream) {
 
 aclError Event::Wait(Stream& stream, int64_t timeout_ns) {
   if (type_ == EventType::kExternal) return stream.Submit(ExternalWaitTask(timeout_ns));
+  if (type_ == EventType::kIpc) return stream.Submit(ipc_cell_->WaitTask(timeout_ns));
   Task task;
   {
     std::lock_guard lock(mutex_);

@@ -1,12 +1,13 @@
-// Events (EVT-01 to EVT-22).
+// Events (EVT-01 to EVT-23).
 //
 // Each record makes a point: a shared object that the record task completes and that later waits
-// and queries refer to (EVT-05). Three types differ in what they mean before the first record and
+// and queries refer to (EVT-05). The types differ in what they mean before the first record and
 // after a reset:
 //   old       set from its record until it is reset; a wait before the record waits for it
 //   Ex        a wait before the first record passes (EVT-06); can belong to a capture (CAP-40)
 //   external  one live flag that waits and resets look at when they run, also inside graphs
-//   (CAP-50)
+//             (CAP-50)
+//   IPC       as Ex, but shared between processes (EVT-23)
 #pragma once
 
 #include <atomic>
@@ -67,12 +68,16 @@ struct HostView : Shared<HostView> {
   ~HostView() { Set(nullptr); }
 };
 
-enum class EventType : uint8_t { kOld, kEx, kExternal };
+class IpcCell;
+
+enum class EventType : uint8_t { kOld, kEx, kExternal, kIpc };
 
 class Event {
  public:
   // `number_taken`: an event number of the device that the event owns (EVT-17).
   Event(Context& context, EventType type, uint32_t flags);
+  // An IPC event on this cell, which it owns from now on.
+  Event(Context& context, IpcCell* cell);
   ~Event();
 
   // On streams that are not capturing. All take the event in the order of the calls.
@@ -91,11 +96,13 @@ class Event {
 
   Context& context() const { return context_; }
   HandleBlock* handle() const { return handle_; }
+  IpcCell* ipc_cell() const { return ipc_cell_; }  // null unless an IPC event
   EventType type() const { return type_; }
   uint32_t flags() const { return flags_; }
   // EVT-04: whether streams may wait on it.
   bool waitable() const {
-    return type_ == EventType::kExternal || (flags_ & (ACL_EVENT_SYNC | 0x4)) != 0;
+    return type_ == EventType::kExternal || type_ == EventType::kIpc ||
+           (flags_ & (ACL_EVENT_SYNC | 0x4)) != 0;
   }
   bool has_time_line() const { return (flags_ & ACL_EVENT_TIME_LINE) != 0; }
   uint32_t id() const { return id_; }
@@ -121,6 +128,7 @@ class Event {
   bool newest_is_recorded_ = false;  // false: made by a wait that came before the record
   LiveFlag* live_ = nullptr;
   WaitCount* waits_ = nullptr;
+  IpcCell* ipc_cell_ = nullptr;
   HostView* host_view_ = nullptr;  // of old events
 };
 

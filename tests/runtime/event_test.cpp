@@ -26,10 +26,10 @@ TEST_F(EventTest, EVT_02_EVT_03_FlagsAreChecked) {
   for (uint32_t flag : {0x1u, 0x2u, 0x4u, 0x8u, 0xFu, 0x10u, 0x20u}) {
     EXPECT_OK(aclrtCreateEventWithFlag(&event, flag)) << flag;
   }
-  for (uint32_t flag : {0x0u, 0x10u, 0x20u, 0x41u, 0x80u}) {
+  for (uint32_t flag : {0x0u, 0x10u, 0x20u, 0x41u, 0x48u, 0x80u}) {
     EXPECT_CODE(107000, aclrtCreateEventExWithFlag(&event, flag)) << flag;
   }
-  for (uint32_t flag : {0x1u, 0x2u, 0x4u, 0x8u, 0xFu}) {
+  for (uint32_t flag : {0x1u, 0x2u, 0x4u, 0x8u, 0xFu, 0x40u}) {
     EXPECT_OK(aclrtCreateEventExWithFlag(&event, flag)) << flag;
   }
   EXPECT_CODE(100000, aclrtCreateEvent(nullptr));
@@ -325,6 +325,54 @@ TEST_F(EventTest, EVT_15_TimeStampsHaveTheRefusalsOfElapsedTimes) {
   EXPECT_CODE(107006, aclrtEventGetTimestamp(without, &time));
   EXPECT_OK(aclrtEventGetTimestamp(behind, &time));
   EXPECT_GT(time, 0u);
+}
+
+TEST_F(EventTest, EVT_23_CAP_54_EventsBetweenProcessesInOneProcess) {
+  aclrtEvent event = nullptr;
+  aclrtEvent opened = nullptr;
+  aclrtIpcEventHandle handle;
+  ASSERT_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+  EXPECT_CODE(107000, aclrtIpcGetEventHandle(CreateEx(), &handle));
+  EXPECT_CODE(100000, aclrtIpcGetEventHandle(event, nullptr));
+  EXPECT_EQ(sizeof(handle), 64u);
+  ASSERT_OK(aclrtIpcGetEventHandle(event, &handle));
+  ASSERT_OK(aclrtIpcOpenEventHandle(handle, &opened));
+  EXPECT_NE(opened, event);
+  EXPECT_OK(aclrtStreamWaitEvent(stream_, opened));  // never recorded: passes
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(QueryRecorded(opened), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  Log log;
+  Gate gate;
+  Launch(stream_, gate);
+  Launch(stream_, log, "a");
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, opened));
+  Launch(other_, log, "b");
+  EXPECT_EQ(QueryRecorded(opened), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+  EXPECT_CODE(507047, aclrtSynchronizeEventWithTimeout(opened, 20));
+  EXPECT_CODE(507046, aclrtSynchronizeStreamWithTimeout(other_, 20));
+  gate.Open();
+  ASSERT_OK(aclrtSynchronizeEvent(opened));
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  EXPECT_EQ(log.text(), "ab");
+  // What they do not have (EVT-08, EVT-11, EVT-14), and no part in captures (CAP-54).
+  float ms = 0;
+  uint64_t time = 0;
+  aclrtEventStatus status;
+  aclrtEventWaitStatus waited;
+  EXPECT_CODE(207000, aclrtResetEvent(event, stream_));
+  EXPECT_CODE(207000, aclrtQueryEvent(event, &status));
+  EXPECT_CODE(207000, aclrtQueryEventWaitStatus(event, &waited));
+  EXPECT_CODE(207000, aclrtEventElapsedTime(&ms, event, event));
+  EXPECT_CODE(207000, aclrtEventGetTimestamp(event, &time));
+  Begin(stream_);
+  EXPECT_CODE(207000, aclrtRecordEvent(event, stream_));
+  EXPECT_CODE(207000, aclrtStreamWaitEvent(stream_, opened));
+  EXPECT_EQ(Status(stream_), kActive);
+  EXPECT_NE(End(stream_), nullptr);
+  ASSERT_OK(aclrtDestroyEvent(event));
+  EXPECT_OK(aclrtSynchronizeEvent(opened));                      // the opened one lives on
+  EXPECT_CODE(107000, aclrtIpcOpenEventHandle(handle, &event));  // but opens no more
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "runtime/device/call.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/ipc_cell.h"
 
 using namespace acltape::device;
 
@@ -19,19 +20,38 @@ constexpr uint32_t kPlainFlags =
 
 std::atomic<uint32_t> wait_timeout_s{0};  // EVT-18, of the process
 
-aclError Create(aclrtEvent* event, EventType type, uint32_t flags, bool number_now,
-                const char* call) {
-  Context* context = CurrentContext(call);
-  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
-  auto created = std::make_unique<Event>(*context, type, flags);
+// Gives the event out.
+aclError Register(aclrtEvent* event, std::unique_ptr<Event> created, bool number_now,
+                  const char* call) {
   if (created->handle() == nullptr) {
     return Fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "%s: no handle left for an event", call);
   }
   if (number_now) ACLTAPE_RETURN_IF_FAILED(created->TakeNumber(call));
-  std::lock_guard lock(context->mutex);
+  Context& context = created->context();
+  std::lock_guard lock(context.mutex);
   *event = created->handle();
-  context->events.insert(created.release());
+  context.events.insert(created.release());
   return ACL_SUCCESS;
+}
+
+aclError Create(aclrtEvent* event, EventType type, uint32_t flags, bool number_now,
+                const char* call) {
+  Context* context = CurrentContext(call);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  return Register(event, std::make_unique<Event>(*context, type, flags), number_now, call);
+}
+
+// Takes the cell in every case.
+aclError CreateIpc(aclrtEvent* event, IpcCell* cell, const char* call) {
+  if (cell == nullptr) {
+    return Fail(ACL_ERROR_RT_NO_EVENT_RESOURCE, "%s: the system has no shared memory left", call);
+  }
+  Context* context = CurrentContext(call);
+  if (context == nullptr) {
+    cell->Release();
+    return ACL_ERROR_RT_CONTEXT_NULL;
+  }
+  return Register(event, std::make_unique<Event>(*context, cell), false, call);
 }
 
 bool Combinable(uint32_t flags) { return flags != 0 && (flags & ~kCombinableFlags) == 0; }
@@ -76,10 +96,16 @@ aclError Synchronize(aclrtEvent handle, int64_t timeout_ns, const char* call) {
   Event* event = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(handle, call, &event));
   ACLTAPE_RETURN_IF_FAILED(CheckHostCall(*event, call));
-  EventPoint* point = event->NewestPoint();
-  if (point == nullptr) return ACL_SUCCESS;  // EVT-12
-  bool done = point->Wait(timeout_ns < 0 ? 0 : NowNs() + timeout_ns);
-  point->Release();
+  int64_t deadline = timeout_ns < 0 ? 0 : NowNs() + timeout_ns;
+  bool done = false;
+  if (event->type() == EventType::kIpc) {
+    done = event->ipc_cell()->Wait(deadline);
+  } else {
+    EventPoint* point = event->NewestPoint();
+    if (point == nullptr) return ACL_SUCCESS;  // EVT-12
+    done = point->Wait(deadline);
+    point->Release();
+  }
   if (!done && !Exiting()) {
     return Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "%s: the record was not reached in time", call);
   }
@@ -95,6 +121,10 @@ aclError RecordedTime(aclrtEvent handle, const char* call, int64_t* time_ns) {
   Event* event = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(handle, call, &event));
   ACLTAPE_RETURN_IF_FAILED(CheckHostCall(*event, call));
+  if (event->type() == EventType::kIpc) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: events between processes have no times",
+                call);
+  }
   EventPoint* point = event->NewestPoint();
   if (point == nullptr) {
     return Fail(ACL_ERROR_RT_INTERNAL_ERROR, "%s: the event was never recorded", call);
@@ -113,12 +143,21 @@ aclError RecordedTime(aclrtEvent handle, const char* call, int64_t* time_ns) {
   return ACL_SUCCESS;
 }
 
+// CAP-54.
+aclError CheckIpcOutsideOfCapture(const Event& event, const Stream& stream, const char* call) {
+  if (event.type() != EventType::kIpc || !stream.capturing()) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "%s: stream %u is capturing, which events between processes cannot take part in",
+              call, stream.id());
+}
+
 aclError WaitWithTimeout(aclrtStream stream, aclrtEvent event, uint32_t timeout_s,
                          const char* call) {
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, call, &found));
   Stream* on = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, call, &on));
+  ACLTAPE_RETURN_IF_FAILED(CheckIpcOutsideOfCapture(*found, *on, call));
   return WaitEvent(*on, *found, int64_t{timeout_s} * kSecond);
 }
 
@@ -141,10 +180,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
   ACLTAPE_CALL("aclrtCreateEventExWithFlag");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(event, kCall, "event"));
-  if (flag == ACL_EVENT_IPC) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "%s: events between processes are not offered by the soft device", kCall);
-  }
+  if (flag == ACL_EVENT_IPC) return CreateIpc(event, IpcCell::Create(), kCall);
   if (!Combinable(flag)) return RefuseFlags(flag, kCall);
   return Create(event, EventType::kEx, flag, false, kCall);
 }
@@ -169,6 +205,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   Stream* on = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &on));
+  ACLTAPE_RETURN_IF_FAILED(CheckIpcOutsideOfCapture(*found, *on, kCall));
   return RecordEvent(*found, *on);
 }
 
@@ -197,6 +234,10 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   Stream* on = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &on));
+  if (found->type() == EventType::kIpc) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: events between processes have no reset",
+                kCall);
+  }
   return ResetEvent(*found, *on);
 }
 
@@ -206,6 +247,11 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
   ACLTAPE_RETURN_IF_FAILED(CheckHostCall(*found, kCall));
+  if (found->type() == EventType::kIpc) {
+    *status = found->ipc_cell()->Reached() ? ACL_EVENT_RECORDED_STATUS_COMPLETE
+                                           : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    return ACL_SUCCESS;
+  }
   // EVT-09: what an event means that was never recorded depends on its type.
   *status = NewestDone(*found, found->type() == EventType::kEx)
                 ? ACL_EVENT_RECORDED_STATUS_COMPLETE
@@ -281,4 +327,30 @@ aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   *eventCount = context->device().event_numbers.Available();
   return ACL_SUCCESS;
+}
+
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle) {
+  ACLTAPE_CALL("aclrtIpcGetEventHandle");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
+  Event* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
+  if (found->type() != EventType::kIpc) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the event was not created with ACL_EVENT_IPC",
+                kCall);
+  }
+  found->ipc_cell()->Export(handle);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) {
+  ACLTAPE_CALL("aclrtIpcOpenEventHandle");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(event, kCall, "event"));
+  IpcCell* cell = IpcCell::Open(handle);
+  if (cell == nullptr) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: the handle names no event of a living process; its creator must keep it until "
+                "it is opened",
+                kCall);
+  }
+  return CreateIpc(event, cell, kCall);
 }
