@@ -397,5 +397,32 @@ TEST_F(Untouched, CTX_07_DestroyWaitsForItsStreams) {
   EXPECT_EQ(runs, 20);
 }
 
+TEST_F(Untouched, DEV_05_ResetReleasesStreamsEventsAndModels) {
+  ASSERT_OK(aclrtSetDevice(0));
+  ASSERT_OK(aclrtSetDevice(0));
+  aclrtStream stream = nullptr;
+  aclrtEvent event = nullptr;
+  aclrtNotify notify = nullptr;
+  aclmdlRI model = nullptr;
+  uint32_t streams_before = 0;
+  ASSERT_OK(aclrtGetStreamAvailableNum(&streams_before));
+  ASSERT_OK(aclrtCreateStream(&stream));
+  ASSERT_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+  ASSERT_OK(aclrtCreateNotify(&notify, 0));
+  ASSERT_OK(aclmdlRICaptureBegin(stream, kGlobal));
+  ASSERT_OK(aclmdlRICaptureEnd(stream, &model));
+  ASSERT_OK(aclrtResetDevice(0));
+  EXPECT_OK(aclmdlRIExecuteAsync(model, stream));  // the count is not zero yet
+  ASSERT_OK(aclrtResetDevice(0));
+  ASSERT_OK(aclrtSetDevice(0));
+  EXPECT_CODE(107017, aclrtSynchronizeStream(stream));
+  EXPECT_CODE(107017, aclrtRecordEvent(event, nullptr));
+  EXPECT_CODE(107017, aclrtRecordNotify(notify, nullptr));
+  EXPECT_CODE(107017, aclmdlRIExecuteAsync(model, nullptr));
+  uint32_t streams_after = 0;
+  ASSERT_OK(aclrtGetStreamAvailableNum(&streams_after));
+  EXPECT_EQ(streams_after, streams_before);
+}
+
 }  // namespace
 }  // namespace acltape::device

@@ -81,5 +81,32 @@ TEST_F(Jitter, EVT_05_EventsKeepTheOrderOfTwoStreams) {
   EXPECT_EQ(log.text(), expected);
 }
 
+TEST_F(Jitter, AMissingEventBetweenEagerStreamsShowsInTheBits) {
+  void* cells = nullptr;
+  ASSERT_OK(aclrtMallocAlign32(&cells, 32, ACL_MEM_MALLOC_HUGE_FIRST));
+  char* result = static_cast<char*>(cells) + 16;
+  for (bool with_event : {false, true}) {
+    std::set<int32_t> results;
+    for (int i = 0; i < 80; ++i) {
+      ASSERT_OK(aclrtMemset(cells, 32, 0, 32));
+      aclrtEvent written = CreateEx();
+      ASSERT_OK(aclrtMemsetAsync(cells, 4, 1, 4, stream_));
+      ASSERT_OK(aclrtRecordEvent(written, stream_));
+      if (with_event) {
+        ASSERT_OK(aclrtStreamWaitEvent(other_, written));
+      }
+      ASSERT_OK(aclrtMemcpyAsync(result, 4, cells, 4, ACL_MEMCPY_DEVICE_TO_DEVICE, other_));
+      ASSERT_OK(aclrtSynchronizeDevice());
+      int32_t bits = -1;
+      ASSERT_OK(aclrtMemcpy(&bits, 4, result, 4, ACL_MEMCPY_DEVICE_TO_HOST));
+      results.insert(bits);
+    }
+    std::set<int32_t> expected = {0x01010101};
+    if (!with_event) expected.insert(0);
+    EXPECT_EQ(results, expected);
+  }
+  ASSERT_OK(aclrtFree(cells));
+}
+
 }  // namespace
 }  // namespace acltape::device

@@ -460,5 +460,21 @@ TEST_F(Memory, CPY_13_CopiesDuringACapture) {
   ASSERT_OK(aclrtFreeHost(pinned));
 }
 
+TEST_F(Memory, CPY_01_KindsOfAsynchronousCopies) {
+  void* device = Device(4);
+  auto* pinned = static_cast<int32_t*>(Pinned(4));
+  for (int kind = 1; kind <= 5; ++kind) {
+    *pinned = 10 + kind;
+    EXPECT_OK(aclrtMemcpyAsync(device, 4, pinned, 4, static_cast<aclrtMemcpyKind>(kind), stream_));
+    ASSERT_OK(aclrtSynchronizeStream(stream_));
+    EXPECT_EQ(Read(device), 10 + kind);
+  }
+  EXPECT_CODE(207000,  // host to host is a kind, but not of asynchronous copies (CPY-07)
+              aclrtMemcpyAsync(device, 4, pinned, 4, ACL_MEMCPY_HOST_TO_HOST, stream_));
+  EXPECT_OK(aclrtMemcpyAsync(nullptr, 0, nullptr, 0, ACL_MEMCPY_DEFAULT, stream_));
+  ASSERT_OK(aclrtFree(device));
+  ASSERT_OK(aclrtFreeHost(pinned));
+}
+
 }  // namespace
 }  // namespace acltape::device
