@@ -36,6 +36,11 @@ const bool kEnvironmentIsSet = [] {
 
 class Faults : public SoftDevice {
  protected:
+  void SetUp() override {
+    SoftDevice::SetUp();  // reads the file
+    std::remove(std::getenv("ACLTAPE_SOFT_FAULTS") + 1);
+  }
+
   // The codes of `count` runs of a kernel.
   std::vector<aclError> Runs(const std::string& entry, int count) {
     Log log;

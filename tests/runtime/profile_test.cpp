@@ -33,7 +33,10 @@ class Profiles : public testing::Test {
     aclrtGetStreamAvailableNum(&streams);
     return streams + 1;  // the default stream
   }
-  [[noreturn]] static void Done() { std::_Exit(0); }
+  [[noreturn]] static void Done() {
+    if (const char* path = std::getenv("ACLTAPE_SOFT_PROFILE")) std::remove(path);
+    std::_Exit(0);
+  }
 };
 
 constexpr auto kDone = [](int status) { return testing::ExitedWithCode(0)(status); };
