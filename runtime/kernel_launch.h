@@ -34,6 +34,10 @@ typedef struct SoftOutput {
   uint64_t bytes;
 } SoftOutput;
 
+// The code that a fault on purpose has this call of an operator's phase return, with its message
+// and last error set; 0 for none.
+__attribute__((visibility("default"))) aclError SoftInjectedFault(const char* call);
+
 // Whether a fault on purpose may flip bits in outputs of this operator (runtime/device/fault.h); if
 // so, its kernel calls SoftFlipBits at the end of every run.
 __attribute__((visibility("default"))) bool SoftFlipsBits(const char* name);

@@ -9,7 +9,8 @@ namespace {
 const bool kEnvironmentIsSet =
     setenv("ACLTAPE_SOFT_FAULTS",
            "aclnnAdd #2 flip=33; aclnnMul every=2 flip=0; aclnnTopk flip=70 output=1; "
-           "aclnnSub #2 fail=507015",
+           "aclnnSub #2 fail=507015; aclnnDivGetWorkspaceSize #2 return=561103; "
+           "aclnnDiv #3 return=361001",
            1) == 0;
 
 at::Tensor Words(const at::Tensor& tensor) {
@@ -67,6 +68,23 @@ TEST(Faults, FailOneRunOfAnOperator) {
     const at::Tensor out = at::zeros({4});
     EXPECT_EQ(RunOperator("aclnnSub", {a, b, at::Scalar(1), out}), run == 2 ? 507015 : 0);
     EXPECT_EQ(at::equal(out, at::sub(a, b)), run != 2);
+  }
+}
+
+TEST(Faults, AreReturnedByEitherPhase) {
+  const at::Tensor a = at::rand({4}), b = at::rand({4}) + 1, out = at::zeros({4});
+  for (int call = 1; call <= 5; ++call) {
+    PackedCall div("aclnnDiv", {a, b, out});
+    const aclnnStatus prepared = div.Prepare();
+    EXPECT_EQ(prepared, call == 2 ? 561103 : 0);
+    if (prepared != 0) {
+      const char* message = aclGetRecentErrMsg();
+      ASSERT_NE(message, nullptr);
+      EXPECT_NE(std::string(message).find("aclnnDivGetWorkspaceSize #2"), std::string::npos);
+      continue;
+    }
+    EXPECT_EQ(div.Launch(TestStream()), call == 4 ? 361001 : 0);  // the third launch
+    EXPECT_EQ(aclrtSynchronizeStream(TestStream()), 0);
   }
 }
 

@@ -29,6 +29,10 @@ aclError SoftLaunchKernel(aclrtStream stream, const char* name, SoftKernelRun ru
   return SubmitTask(*found, std::move(task));
 }
 
+aclError SoftInjectedFault(const char* call) {
+  return FaultsGiven() ? InjectedFault(call) : ACL_SUCCESS;
+}
+
 bool SoftFlipsBits(const char* name) { return FaultsGiven() && FlipsBits(name); }
 
 void SoftFlipBits(const char* name, const SoftOutput* outputs, size_t count) {

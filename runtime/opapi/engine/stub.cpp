@@ -87,7 +87,6 @@ std::unique_ptr<Kernel> Bind(const OperatorInfo& op, const acl::ArgValue* args) 
     c10::InferenceMode inference;
     const Call call(op, args, row->widen);
     std::unique_ptr<Kernel> kernel = row->bind(call);
-    // Names of the table are literals, so they end with a zero byte.
     if (SoftFlipsBits(op.name.data())) return WithFlippedBits(call, std::move(kernel));
     return kernel;
   } catch (const c10::Error& error) {
@@ -107,6 +106,8 @@ aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* work
   }
   *workspace_size = 0;
   *executor = nullptr;
+  // Names of the table are literals, so they end with a zero byte.
+  if (const aclError fault = SoftInjectedFault(op.workspace_name.data())) return fault;
   try {
     std::unique_ptr<Kernel> kernel = Bind(op, args);
     auto made = std::make_unique<aclOpExecutor>();
@@ -142,6 +143,7 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                                      " bytes but " + std::to_string(executor->workspace_size) +
                                      " are needed.");
   }
+  if (const aclError fault = SoftInjectedFault(op.name.data())) return fault;
   std::unique_ptr<Kernel> kernel;
   if (executor->owned != nullptr) {
     try {
