@@ -81,12 +81,17 @@ def main():
     parser.add_argument("--build", default=os.environ.get("ACLTAPE_BUILD", os.path.join(ROOT, "build")))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2, help="to measure within a process")
+    parser.add_argument("--threads", type=int,
+                        help="intra-op threads of the programs; default: their own choice")
     parser.add_argument("--only", help="only programs whose name contains this")
     parser.add_argument("--no-instruments", action="store_true", help="leave PyTorch's own out")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the variants")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     args = parser.parse_args()
 
+    if args.threads:
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            os.environ[variable] = str(args.threads)
     python = find_python()
     variants = RECORDED + ([] if args.no_instruments else INSTRUMENTS)
     shuffle = random.Random(args.seed).shuffle
