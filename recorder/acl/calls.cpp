@@ -185,56 +185,36 @@ CopyEnds EndsOf(const CallInfo& info, const uint64_t* values) {
   return ends;
 }
 
-// The contents that a copy reads from host memory, while they are there.
-void BeforeCopy(Thread& thread, const CallInfo& info, const uint64_t* values, OpenCall& open,
-                uint64_t stream) {
-  const CopyEnds ends = EndsOf(info, values);
-  const uint64_t model_id = CaptureOf(thread, stream);
-  if (model_id != 0) return;
+// What a copy has read that nothing explains. After the call: only a call that succeeds says that
+// so many bytes are there to be read.
+void KeepSource(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
+                const CopyEnds& ends, uint64_t stream) {
   const int source = info.at[1];
   const uint64_t bytes = RangeBytes(info.rules[source], values);
-  if (bytes == 0 || values[source] == 0) return;
-  if (ends.to_device && !ends.from_device) {
-    if (info.effect == Effect::kCopy2d) {
-      const int8_t* sizes = info.rules[source].sizes;
-      KeepHostPlane(thread, open.call_id, source, false, values[source], values[sizes[0]],
-                    values[sizes[1]], values[sizes[2]]);
-    } else {
-      KeepHost(thread, open.call_id, source, false, values[source], bytes);
-    }
-  } else if (!ends.to_device && WantsInputs(thread)) {
+  if (!ends.to_device) {
     const uint64_t first = values[source] - ends.source.begin;
     KeepUnknown(thread, open.call_id, stream, ends.source.buffer_id, ends.source.begin, first,
                 first + bytes);
+  } else if (ends.from_device) {
+    return;  // from host to host
+  } else if (info.effect == Effect::kCopy2d) {
+    const int8_t* sizes = info.rules[source].sizes;
+    KeepHostPlane(thread, open.call_id, source, false, values[source], values[sizes[0]],
+                  values[sizes[1]], values[sizes[2]]);
+  } else {
+    KeepHost(thread, open.call_id, source, false, values[source], bytes);
   }
 }
 
-void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
-               uint64_t stream, uint64_t model_id) {
-  const CopyEnds ends = EndsOf(info, values);
+// What a copy has written to host memory.
+void KeepDestination(Thread& thread, const CallInfo& info, const uint64_t* values,
+                     const OpenCall& open, const CopyEnds& ends, uint64_t stream) {
   const int destination = info.at[0];
-  const int source = info.at[1];
   const uint64_t bytes = RangeBytes(info.rules[destination], values);
-  if (bytes == 0) return;
-  const uint64_t first = values[destination] - ends.destination.begin;
-  if (model_id != 0) {
-    if (ends.destination.buffer_id != 0) {
-      NoteCaptured(model_id, ends.destination.buffer_id, ends.destination.begin, first,
-                   first + bytes, false);
-    }
-    if (ends.source.buffer_id != 0 && ends.to_device) {
-      const uint64_t from = values[source] - ends.source.begin;
-      NoteCaptured(model_id, ends.source.buffer_id, ends.source.begin, from,
-                   from + RangeBytes(info.rules[source], values), true);
-    }
-    return;
-  }
-  if (ends.destination.buffer_id != 0) MarkKnown(ends.destination.buffer_id, first, first + bytes);
-  if (!WantsOutputs(thread) || !ends.from_device || ends.to_device) return;
   const bool later = info.stream >= 0 && ends.destination.buffer_id != 0;
   if (later && info.effect == Effect::kCopy) {
     // Pinned memory is written when the stream gets there; the bytes are those of the source.
-    const uint64_t from = values[source] - ends.source.begin;
+    const uint64_t from = values[info.at[1]] - ends.source.begin;
     KeepWritten(thread, open.call_id, stream, destination, ends.source.buffer_id, ends.source.begin,
                 from, from + bytes, nullptr, 0);
   } else if (!later && info.effect == Effect::kCopy2d) {
@@ -243,6 +223,34 @@ void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, con
                   values[sizes[1]], values[sizes[2]]);
   } else if (!later) {
     KeepHost(thread, open.call_id, destination, true, values[destination], bytes);
+  }
+}
+
+void NoteCapturedCopy(const CallInfo& info, const uint64_t* values, const CopyEnds& ends,
+                      uint64_t model_id) {
+  const auto note = [&](int position, const Block& block, bool host_read) {
+    const uint64_t first = values[position] - block.begin;
+    NoteCaptured(model_id, block.buffer_id, block.begin, first,
+                 first + RangeBytes(info.rules[position], values), host_read);
+  };
+  if (ends.destination.buffer_id != 0) note(info.at[0], ends.destination, false);
+  if (ends.source.buffer_id != 0 && ends.to_device) note(info.at[1], ends.source, true);
+}
+
+void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
+               uint64_t stream, uint64_t model_id) {
+  const CopyEnds ends = EndsOf(info, values);
+  const uint64_t bytes = RangeBytes(info.rules[info.at[0]], values);
+  if (bytes == 0) return;
+  if (model_id != 0) {
+    NoteCapturedCopy(info, values, ends, model_id);
+    return;
+  }
+  if (WantsInputs(thread)) KeepSource(thread, info, values, open, ends, stream);
+  const uint64_t first = values[info.at[0]] - ends.destination.begin;
+  if (ends.destination.buffer_id != 0) MarkKnown(ends.destination.buffer_id, first, first + bytes);
+  if (WantsOutputs(thread) && ends.from_device && !ends.to_device) {
+    KeepDestination(thread, info, values, open, ends, stream);
   }
 }
 
@@ -351,10 +359,6 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
       open->freed_device = block.device;
       break;
     }
-    case Effect::kCopy:
-    case Effect::kCopy2d:
-      if (WantsAnything(*thread)) BeforeCopy(*thread, info, values, *open, stream);
-      break;
     case Effect::kExecute:
       if (WantsInputs(*thread)) {
         KeepBeforeExecution(*thread, open->call_id,

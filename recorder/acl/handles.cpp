@@ -137,6 +137,9 @@ uint64_t CaptureOf(Thread& thread, uint64_t stream) {
 void ForgetHandleLocks() {
   for (auto& ids : g_ids) ids.ForgetLocks();
   g_mutex.Forget();
+  // The child has devices, and captures, of its own.
+  for (uint64_t& id : g_default_streams) id = 0;
+  g_captures.store(0);
 }
 
 }  // namespace acltape::acl_agent

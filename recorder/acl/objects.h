@@ -44,6 +44,20 @@ bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes);
 void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
                uint32_t* slot_count);
 
+// What the wrappers of the objects' functions tell. Null objects are no objects.
+void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,
+                const int64_t* strides, int64_t offset, aclFormat format, void* data);
+void KeepScalar(const aclScalar* object, const void* value, aclDataType type);
+void KeepArray(const void* object, const int64_t* values, uint64_t count);
+void KeepArray(const void* object, const float* values, uint64_t count);
+void KeepArray(const void* object, const bool* values, uint64_t count);
+void KeepList(const void* object, const void* const* elements, uint64_t count);
+void MoveRaw(const aclTensor* tensor, void* address);
+void DropTensor(const void* object);
+void DropScalar(const void* object);
+void DropArray(const void* object);
+void DropList(const void* object);
+
 void ForgetObjectLocks();
 
 // Wrapped functions that manage objects, for dlsym: names and wrappers, ends with a null name.

@@ -83,6 +83,14 @@ bool StillThere(const CapturedRange& range) {
   return FindBlock(range.base + range.first, &block) && block.buffer_id == range.buffer_id;
 }
 
+// The end of a range, cut to the block that it lies in: a tensor may claim more than there is.
+uint64_t EndInside(uint64_t base, uint64_t first, uint64_t end) {
+  Block block;
+  if (!FindBlock(base + first, &block)) return first;
+  const uint64_t room = block.begin + block.bytes - base;
+  return end < room ? end : room;
+}
+
 template <typename Action>
 void ForEachRange(uint64_t model_id, bool host_read, const Action& action) {
   CapturedRanges captured{};
@@ -193,6 +201,7 @@ void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool afte
 
 void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buffer_id,
                  uint64_t base, uint64_t first, uint64_t end) {
+  end = EndInside(base, first, end);
   if (IsKnown(buffer_id, first, end)) return;
   MarkKnown(buffer_id, first, end);
   Content content{};
@@ -207,7 +216,10 @@ void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buf
 void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
                  uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
                  const std::byte* encoding, uint32_t encoding_bytes) {
-  if (!WantsOutputs(thread) || first >= end) return;
+  const uint64_t inside = EndInside(base, first, end);
+  if (!WantsOutputs(thread) || first >= inside) return;
+  if (inside < end) encoding = nullptr;
+  end = inside;
   Content content{};
   content.call_id = call_id;
   content.position = position;
