@@ -228,13 +228,16 @@ void KeepDestination(Thread& thread, const CallInfo& info, const uint64_t* value
 
 void NoteCapturedCopy(const CallInfo& info, const uint64_t* values, const CopyEnds& ends,
                       uint64_t model_id) {
-  const auto note = [&](int position, const Block& block, bool host_read) {
+  const auto note = [&](int position, const Block& block, CapturedUse use) {
     const uint64_t first = values[position] - block.begin;
     NoteCaptured(model_id, block.buffer_id, block.begin, first,
-                 first + RangeBytes(info.rules[position], values), host_read);
+                 first + RangeBytes(info.rules[position], values), use);
   };
-  if (ends.destination.buffer_id != 0) note(info.at[0], ends.destination, false);
-  if (ends.source.buffer_id != 0 && ends.to_device) note(info.at[1], ends.source, true);
+  if (ends.source.buffer_id != 0) {
+    note(info.at[1], ends.source,
+         ends.to_device ? CapturedUse::kHostRead : CapturedUse::kDeviceRead);
+  }
+  if (ends.destination.buffer_id != 0) note(info.at[0], ends.destination, CapturedUse::kWrite);
 }
 
 void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
@@ -284,7 +287,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       const uint64_t first = at(0) - block.begin;
       const uint64_t end = first + RangeBytes(info.rules[info.at[0]], values);
       if (model_id != 0) {
-        NoteCaptured(model_id, block.buffer_id, block.begin, first, end, false);
+        NoteCaptured(model_id, block.buffer_id, block.begin, first, end, CapturedUse::kWrite);
       } else {
         MarkKnown(block.buffer_id, first, end);
       }
@@ -362,7 +365,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
     case Effect::kExecute:
       if (WantsInputs(*thread)) {
         KeepBeforeExecution(*thread, open->call_id,
-                            IdOf(*thread, HandleKind::kModel, values[info.at[0]]));
+                            IdOf(*thread, HandleKind::kModel, values[info.at[0]]), stream);
       }
       break;
     case Effect::kCaptureEnd:

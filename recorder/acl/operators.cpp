@@ -133,7 +133,12 @@ void KeepInputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint
   for (uint32_t i = 0; i < prepared.places.count; ++i) {
     const TensorPlace& place = prepared.places.data[i];
     if (!place.read || place.buffer_id == 0) continue;
-    if (model_id != 0 || !WantsInputs(thread)) continue;
+    if (!WantsInputs(thread)) continue;
+    if (model_id != 0) {
+      NoteCaptured(model_id, place.buffer_id, place.base, place.first_byte, place.end_byte,
+                   CapturedUse::kDeviceRead);
+      continue;
+    }
     KeepUnknown(thread, call_id, stream, place.buffer_id, place.base, place.first_byte,
                 place.end_byte);
   }
@@ -145,7 +150,8 @@ void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uin
     const TensorPlace& place = prepared.places.data[i];
     if (!place.written || place.buffer_id == 0 || place.first_byte == place.end_byte) continue;
     if (model_id != 0) {
-      NoteCaptured(model_id, place.buffer_id, place.base, place.first_byte, place.end_byte, false);
+      NoteCaptured(model_id, place.buffer_id, place.base, place.first_byte, place.end_byte,
+                   CapturedUse::kWrite);
       continue;
     }
     MarkKnown(place.buffer_id, place.first_byte, place.end_byte);

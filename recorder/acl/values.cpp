@@ -59,13 +59,13 @@ void SendData(agent::Tape* tape, const XXH128_hash_t& digest, const void* data, 
   } while (offset < bytes);
 }
 
-// The ranges that a capture's calls read from pinned host memory and write.
+// The ranges that a capture's calls read and write.
 struct CapturedRange {
   uint64_t buffer_id;
   uint64_t base;
   uint64_t first;
   uint64_t end;
-  bool host_read;
+  CapturedUse use;
 };
 struct CapturedRanges {
   CapturedRange* ranges;
@@ -92,7 +92,7 @@ uint64_t EndInside(uint64_t base, uint64_t first, uint64_t end) {
 }
 
 template <typename Action>
-void ForEachRange(uint64_t model_id, bool host_read, const Action& action) {
+void ForEachRange(uint64_t model_id, CapturedUse use, const Action& action) {
   CapturedRanges captured{};
   for (uint32_t i = 0;; ++i) {
     CapturedRange range{};
@@ -101,7 +101,7 @@ void ForEachRange(uint64_t model_id, bool host_read, const Action& action) {
       if (!g_captured.Get(KeyOf(model_id), &captured) || i >= captured.count) return;
       range = captured.ranges[i];
     }
-    if (range.host_read == host_read && StillThere(range)) action(range);
+    if (range.use == use && StillThere(range)) action(range);
   }
 }
 
@@ -237,15 +237,20 @@ void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t posi
 }
 
 void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
-                  uint64_t end, bool host_read) {
+                  uint64_t end, CapturedUse use) {
   if (first >= end) return;
   Lock lock(g_captured_mutex);
   CapturedRanges captured{};
   g_captured.Get(KeyOf(model_id), &captured);
   for (uint32_t i = 0; i < captured.count; ++i) {
     CapturedRange& range = captured.ranges[i];
-    if (range.buffer_id != buffer_id || range.host_read != host_read) continue;
-    if (first > range.end || end < range.first) continue;
+    if (range.buffer_id != buffer_id) continue;
+    // What the graph itself wrote before is no input of it.
+    if (use == CapturedUse::kDeviceRead && range.use == CapturedUse::kWrite &&
+        range.first <= first && end <= range.end) {
+      return;
+    }
+    if (range.use != use || first > range.end || end < range.first) continue;
     if (first < range.first) range.first = first;
     if (end > range.end) range.end = end;
     return;
@@ -257,18 +262,21 @@ void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t
     captured.ranges = static_cast<CapturedRange*>(larger);
     captured.capacity = capacity;
   }
-  captured.ranges[captured.count++] = {buffer_id, base, first, end, host_read};
+  captured.ranges[captured.count++] = {buffer_id, base, first, end, use};
   g_captured.Put(KeyOf(model_id), captured);
 }
 
-void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id) {
-  ForEachRange(model_id, true, [&](const CapturedRange& range) {
+void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream) {
+  ForEachRange(model_id, CapturedUse::kHostRead, [&](const CapturedRange& range) {
     KeepHost(thread, call_id, -1, false, range.base + range.first, range.end - range.first);
+  });
+  ForEachRange(model_id, CapturedUse::kDeviceRead, [&](const CapturedRange& range) {
+    KeepUnknown(thread, call_id, stream, range.buffer_id, range.base, range.first, range.end);
   });
 }
 
 void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream) {
-  ForEachRange(model_id, false, [&](const CapturedRange& range) {
+  ForEachRange(model_id, CapturedUse::kWrite, [&](const CapturedRange& range) {
     MarkKnown(range.buffer_id, range.first, range.end);
     KeepWritten(thread, call_id, stream, -1, range.buffer_id, range.base, range.first, range.end,
                 nullptr, 0);

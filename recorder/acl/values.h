@@ -34,10 +34,11 @@ void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t posi
                  uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
                  const std::byte* encoding, uint32_t encoding_bytes);
 
-// What the calls of a capture read from pinned host memory and write, for its executions.
+// What the calls of a capture read and write, for its executions.
+enum class CapturedUse : uint8_t { kHostRead, kDeviceRead, kWrite };
 void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
-                  uint64_t end, bool host_read);
-void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id);
+                  uint64_t end, CapturedUse use);
+void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream);
 void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream);
 void ForgetModel(uint64_t model_id);
 
