@@ -52,6 +52,7 @@ bool Describe(aclTensor& tensor, const int64_t* dims, uint64_t count, aclDataTyp
   tensor.dtype = dtype;
   tensor.format = format;
   tensor.address = address;
+  tensor.reported.reset();
   return true;
 }
 
@@ -202,6 +203,10 @@ ACL_FUNC_VISIBILITY aclnnStatus aclDestroyScalarList(const aclScalarList* array)
 
 ACL_FUNC_VISIBILITY aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims,
                                                 uint64_t* viewDimsNum) {
+  if (tensor != nullptr && tensor->reported != nullptr) {
+    const std::vector<int64_t> sizes = tensor->reported->Get(tensor->sizes);
+    return GiveArray("aclGetViewShape", tensor, &sizes, viewDims, viewDimsNum);
+  }
   return GiveArray("aclGetViewShape", tensor, tensor ? &tensor->sizes : nullptr, viewDims,
                    viewDimsNum);
 }

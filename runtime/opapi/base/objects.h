@@ -5,11 +5,39 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acl/invoke/operator_table.h"
 #include "aclnn/acl_meta.h"
+
+namespace acltape::opapi {
+
+// The shape of an output that is known only when its task has run: written by the stream's worker,
+// read by aclGetViewShape. The task and the tensor share it, so either may go first.
+class ReportedShape {
+ public:
+  void Set(std::vector<int64_t> sizes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sizes_ = std::move(sizes);
+    known_ = true;
+  }
+
+  // The shape, or `otherwise` while no task has set it.
+  std::vector<int64_t> Get(const std::vector<int64_t>& otherwise) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return known_ ? sizes_ : otherwise;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<int64_t> sizes_;
+  bool known_ = false;
+};
+
+}  // namespace acltape::opapi
 
 // A view over device memory that belongs to the caller.
 struct aclTensor {
@@ -20,6 +48,7 @@ struct aclTensor {
   aclDataType dtype = ACL_DT_UNDEFINED;
   aclFormat format = ACL_FORMAT_UNDEFINED;
   void* address = nullptr;
+  std::shared_ptr<acltape::opapi::ReportedShape> reported;  // set when a call's result decides it
 };
 
 // A host value with its own dtype, copied at creation.

@@ -47,6 +47,29 @@ T Read(const aclScalar& scalar) {
   return value;
 }
 
+// at::from_blob without what a view of device memory does not need (options, guards, a deleter),
+// which is most of its cost.
+at::Tensor ViewAt(void* first, at::IntArrayRef sizes, at::IntArrayRef strides,
+                  at::ScalarType dtype) {
+  int64_t elements = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) {
+      elements = 0;
+      break;
+    }
+    elements += (sizes[i] - 1) * strides[i];
+  }
+  const auto bytes = static_cast<size_t>(elements) * c10::elementSize(dtype);
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                                       c10::DataPtr(first, c10::Device(at::kCPU)),
+                                                       /*allocator=*/nullptr, /*resizable=*/false);
+  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::CPU),
+      c10::scalarTypeToTypeMeta(dtype));
+  view.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return view;
+}
+
 bool PlainFormat(aclFormat format) {
   switch (format) {
     case ACL_FORMAT_UNDEFINED:
@@ -116,11 +139,12 @@ at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
     throw RejectedCall{kParamNull, std::string(op_.name) + ": the address of " +
                                        std::string(op_.args[i].name) + " is NULL."};
   }
-  const auto options = at::TensorOptions(*dtype).device(at::kCPU);
-  if (tensor->address == nullptr) return at::empty_strided(tensor->sizes, tensor->strides, options);
+  if (tensor->address == nullptr) {
+    return at::empty_strided(tensor->sizes, tensor->strides, at::TensorOptions(*dtype));
+  }
   char* first = static_cast<char*>(tensor->address) +
                 tensor->offset * static_cast<int64_t>(ItemSize(tensor->dtype));
-  return at::from_blob(first, tensor->sizes, tensor->strides, options);
+  return ViewAt(first, tensor->sizes, tensor->strides, *dtype);
 }
 
 at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTensor*>(args_[i])); }
@@ -138,6 +162,12 @@ at::Tensor Call::Out(int i) const {
 }
 
 at::Tensor Call::OptionalOut(int i) const { return IsNull(i) ? at::Tensor() : Out(i); }
+
+std::shared_ptr<ReportedShape> Call::Reported(int i) const {
+  auto* tensor = acl::Unpack<aclTensor*>(args_[i]);
+  if (tensor->reported == nullptr) tensor->reported = std::make_shared<ReportedShape>();
+  return tensor->reported;
+}
 
 std::vector<at::Tensor> Call::Views(int i) const {
   const auto* list = acl::Unpack<const aclTensorList*>(args_[i]);
@@ -299,6 +329,10 @@ void Call::ExpectIndex(int i, const at::Tensor& tensor) const {
 }
 
 std::vector<int64_t> Call::Broadcast(std::initializer_list<at::IntArrayRef> shapes) const {
+  const at::IntArrayRef first = *shapes.begin();
+  if (std::all_of(shapes.begin(), shapes.end(), [&](at::IntArrayRef s) { return s == first; })) {
+    return first.vec();
+  }
   std::vector<int64_t> result;
   for (at::IntArrayRef shape : shapes) {
     const size_t rank = std::max(result.size(), shape.size());

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -55,11 +56,13 @@ class Call {
 
   // Accessors take the argument's position in the operator table. All but Optional* reject NULL.
 
-  at::Tensor View(int i) const;                // as it is, whatever its direction
-  Operand In(int i) const;                     // an input, widened where needed
-  Operand OptionalIn(int i) const;             // not defined() when NULL
-  at::Tensor Out(int i) const;                 // rejects outputs that overlap themselves
-  at::Tensor OptionalOut(int i) const;         // undefined when NULL
+  at::Tensor View(int i) const;         // as it is, whatever its direction
+  Operand In(int i) const;              // an input, widened where needed
+  Operand OptionalIn(int i) const;      // not defined() when NULL
+  at::Tensor Out(int i) const;          // rejects outputs that overlap themselves
+  at::Tensor OptionalOut(int i) const;  // undefined when NULL
+  // Where the kernel reports the shape of output `i`, which aclGetViewShape then gives.
+  std::shared_ptr<ReportedShape> Reported(int i) const;
   std::vector<at::Tensor> Views(int i) const;  // members of a tensor list
   std::vector<Operand> Ins(int i) const;
   std::vector<at::Tensor> Outs(int i) const;

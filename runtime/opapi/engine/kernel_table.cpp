@@ -7,9 +7,10 @@ namespace acltape::opapi {
 namespace {
 
 constexpr KernelRows (*kFamilies[])() = {
-    UnaryRows, BinaryRows, CompareRows,     PointwiseRows, ActivationRows,  MatmulRows, ReduceRows,
-    SortRows,  NormRows,   ConvolutionRows, PoolRows,      IndexRows,       ShapeRows,  FillRows,
-    LossRows,  RandomRows, ForeachRows,     OptimizerRows, TransformerRows,
+    UnaryRows,       BinaryRows,    CompareRows,   PointwiseRows,   ActivationRows, MatmulRows,
+    ReduceRows,      SortRows,      NormRows,      ConvolutionRows, PoolRows,       IndexRows,
+    ShapeRows,       FillRows,      LossRows,      RandomRows,      ForeachRows,    OptimizerRows,
+    TransformerRows, AttentionRows, SelectionRows,
 };
 
 // Rows by operator index; rows of unknown operators are a mistake in a family's file.

@@ -44,6 +44,8 @@ KernelRows RandomRows();
 KernelRows ForeachRows();
 KernelRows OptimizerRows();
 KernelRows TransformerRows();
+KernelRows AttentionRows();
+KernelRows SelectionRows();
 
 // The row of an operator, by its index in the operator table; null when it has no kernel.
 const KernelRow* FindKernel(uint32_t op_index);

@@ -104,6 +104,119 @@ std::unique_ptr<Kernel> BindMaxPoolBackward(const Call& call) {
   });
 }
 
+// --- Max pooling that says where its maxima lie by a packed mask: for each plane and each position
+// in the window one row of bits, the lowest first, one bit per output: set where the maximum is
+// there.
+
+std::vector<int64_t> MaskSizes(const Window& window, const std::vector<int64_t>& out) {
+  const int64_t outputs = out[out.size() - 2] * out[out.size() - 1];
+  std::vector<int64_t> sizes(out.begin(), out.end() - 2);
+  sizes.push_back(window.kernel[0] * window.kernel[1]);
+  sizes.push_back(((outputs + 15) / 16 + 1) * 32);
+  return sizes;
+}
+
+// Calls visit(plane, output, position, index) for every output: `position` counts the elements of
+// the window, `index` the pixels of the input's plane. Positions outside of the image are left out.
+template <typename Visit>
+void VisitWindows(const Window& window, at::IntArrayRef image, at::IntArrayRef out, int64_t planes,
+                  const Visit& visit) {
+  const int64_t height = image[image.size() - 2], width = image.back();
+  const int64_t rows = out[out.size() - 2], columns = out.back();
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t output = 0; output < rows * columns; ++output) {
+      const int64_t top = output / columns * window.stride[0] - window.padding[0];
+      const int64_t left = output % columns * window.stride[1] - window.padding[1];
+      for (int64_t at = 0; at < window.kernel[0] * window.kernel[1]; ++at) {
+        const int64_t y = top + at / window.kernel[1] * window.dilation[0];
+        const int64_t x = left + at % window.kernel[1] * window.dilation[1];
+        if (y < 0 || y >= height || x < 0 || x >= width) continue;
+        visit(plane, output, at, y * width + x);
+      }
+    }
+  }
+}
+
+int64_t Planes(at::IntArrayRef image) {
+  int64_t planes = 1;
+  for (size_t i = 0; i + 2 < image.size(); ++i) planes *= image[i];
+  return planes;
+}
+
+Tensor PackMask(const Window& window, at::IntArrayRef image, const Tensor& indices,
+                const std::vector<int64_t>& mask_sizes) {
+  const Tensor mask = at::zeros(mask_sizes, at::TensorOptions(at::kChar));
+  const Tensor dense = indices.contiguous();
+  const auto* chosen = dense.data_ptr<int64_t>();
+  auto* bits = static_cast<uint8_t*>(mask.data_ptr());
+  const int64_t row = mask_sizes.back(), positions = mask_sizes[mask_sizes.size() - 2];
+  const int64_t outputs = indices.size(-1) * indices.size(-2);
+  VisitWindows(window, image, indices.sizes(), Planes(image),
+               [&](int64_t plane, int64_t output, int64_t at, int64_t index) {
+                 if (chosen[plane * outputs + output] != index) return;
+                 bits[(plane * positions + at) * row + output / 8] |= 1u << (output % 8);
+               });
+  return mask;
+}
+
+Tensor UnpackMask(const Window& window, at::IntArrayRef image, const Tensor& mask,
+                  at::IntArrayRef out) {
+  const Tensor indices = at::zeros(out, at::TensorOptions(at::kLong));
+  const Tensor dense = mask.contiguous();
+  const auto* bits = static_cast<const uint8_t*>(dense.data_ptr());
+  auto* chosen = indices.data_ptr<int64_t>();
+  const int64_t row = mask.size(-1), positions = mask.size(-2);
+  const int64_t outputs = indices.size(-1) * indices.size(-2);
+  VisitWindows(window, image, out, Planes(image),
+               [&](int64_t plane, int64_t output, int64_t at, int64_t index) {
+                 const uint8_t byte = bits[(plane * positions + at) * row + output / 8];
+                 if ((byte >> (output % 8) & 1) != 0) chosen[plane * outputs + output] = index;
+               });
+  return indices;
+}
+
+void ExpectMaskDtype(const Call& call, int i, const Tensor& mask) {
+  if (mask.scalar_type() != at::kChar) call.RejectArg(i, "is not int8");
+}
+
+// (self, kernel, stride, padding, dilation, ceilMode, out, mask)
+std::unique_ptr<Kernel> BindMaxPoolWithMask(const Call& call) {
+  const Operand self = call.In(0);
+  CheckImage(call, 0, self);
+  const Window window = ReadMaxWindow(call, 1);
+  const Tensor out = call.Out(6), mask = call.Out(7);
+  const std::vector<int64_t> sizes = WindowSizes(window, self.sizes());
+  const std::vector<int64_t> mask_sizes = MaskSizes(window, sizes);
+  call.ExpectSizes(6, out, sizes);
+  call.ExpectSizes(7, mask, mask_sizes);
+  ExpectMaskDtype(call, 7, mask);
+  return MakeKernel([=] {
+    const auto result = f::max_pool2d_with_indices(self(), window.kernel, window.stride,
+                                                   window.padding, window.dilation, window.ceil);
+    mask.copy_(PackMask(window, self.sizes(), std::get<1>(result), mask_sizes));
+    out.copy_(std::get<0>(result));
+  });
+}
+
+// (gradOutput, self, mask, kernel, stride, padding, dilation, ceilMode, gradInput)
+std::unique_ptr<Kernel> BindMaxPoolWithMaskBackward(const Call& call) {
+  const Operand gradient = call.In(0), self = call.In(1);
+  const Tensor mask = call.View(2);
+  CheckImage(call, 1, self);
+  const Window window = ReadMaxWindow(call, 3);
+  const Tensor out = call.Out(8);
+  const std::vector<int64_t> sizes = WindowSizes(window, self.sizes());
+  call.ExpectSizes(0, gradient.view(), sizes);
+  call.ExpectSizes(2, mask, MaskSizes(window, sizes));
+  ExpectMaskDtype(call, 2, mask);
+  call.ExpectSizes(8, out, self.sizes());
+  return MakeKernel([=] {
+    out.copy_(f::max_pool2d_with_indices_backward(gradient(), self(), window.kernel, window.stride,
+                                                  window.padding, window.dilation, window.ceil,
+                                                  UnpackMask(window, self.sizes(), mask, sizes)));
+  });
+}
+
 struct AverageWindow : Window {
   bool count_padding;
   c10::optional<int64_t> divisor;
@@ -241,6 +354,8 @@ KernelRows PoolRows() {
   return {
       {"aclnnMaxPool2dWithIndices", BindMaxPool, kHalf},
       {"aclnnMaxPool2dWithIndicesBackward", BindMaxPoolBackward, kHalf},
+      {"aclnnMaxPool2dWithMask", BindMaxPoolWithMask, kHalf},
+      {"aclnnMaxPool2dWithMaskBackward", BindMaxPoolWithMaskBackward, kHalf},
       {"aclnnAvgPool2d", BindAvgPool, kHalf},
       {"aclnnAvgPool2dBackward", BindAvgPoolBackward, kHalf},
       {"aclnnAdaptiveAvgPool2d", BindAdaptiveAvgPool, kHalf},

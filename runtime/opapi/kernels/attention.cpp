@@ -1,0 +1,145 @@
+#include "runtime/opapi/kernels/attention.h"
+
+#include <limits>
+
+namespace acltape::opapi {
+
+using at::Tensor;
+
+namespace {
+
+struct LayoutRow {
+  const char* name;
+  int64_t rank;
+  bool merged;
+  std::vector<int64_t> order;
+};
+
+const LayoutRow kLayouts[] = {
+    {"BNSD", 4, false, {0, 1, 2, 3}}, {"BSND", 4, false, {0, 2, 1, 3}},
+    {"BSH", 3, true, {0, 2, 1, 3}},   {"SBH", 3, true, {1, 2, 0, 3}},
+    {"TND", 3, false, {1, 0, 2}},
+};
+
+}  // namespace
+
+HeadLayout HeadLayout::Named(const Call& call, int i, const std::string& name) {
+  for (const LayoutRow& row : kLayouts) {
+    if (name != row.name) continue;
+    HeadLayout layout;
+    layout.rank_ = row.rank;
+    layout.merged_ = row.merged;
+    layout.order_ = row.order;
+    return layout;
+  }
+  call.RejectArg(i, "is the layout \"" + name + "\", which the soft device lacks");
+}
+
+Tensor HeadLayout::Split(const Call& call, int i, const Tensor& tensor, int64_t heads) const {
+  call.ExpectRank(i, tensor, rank_);
+  Tensor split = tensor;
+  if (merged_) {
+    if (heads < 1 || tensor.size(-1) % heads != 0) {
+      call.RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", which does not split into " +
+                            std::to_string(heads) + " heads");
+    }
+    split = tensor.unflatten(-1, {heads, tensor.size(-1) / heads});
+  }
+  split = split.permute(order_);
+  if (packed()) split = split.unsqueeze(0);
+  if (split.size(1) != heads) {
+    call.RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", expected " +
+                          std::to_string(heads) + " heads");
+  }
+  return split;
+}
+
+std::vector<int64_t> HeadLayout::Sizes(at::IntArrayRef split) const {
+  if (packed()) return {split[2], split[1], split[3]};
+  std::vector<int64_t> sizes(4);
+  for (int64_t i = 0; i < 4; ++i) sizes[order_[i]] = split[i];
+  if (!merged_) return sizes;
+  return {sizes[0], sizes[1], sizes[2] * sizes[3]};
+}
+
+Tensor ScoreMask::LeftOut(int64_t queries, int64_t keys) const {
+  const Tensor given = mask.defined() ? mask.to(at::kBool) : Tensor();
+  if (!band) return given;
+  const int64_t shift = corner == Corner::kTopLeft ? 0 : keys - queries;
+  const Tensor distance = at::arange(keys, at::kLong).unsqueeze(0) -
+                          (at::arange(queries, at::kLong) + shift).unsqueeze(1);
+  const Tensor outside = distance.gt(after).logical_or(distance.lt(-before));
+  return given.defined() ? given.logical_or(outside) : outside;
+}
+
+ScoreMask ReadScoreMask(const Call& call, int mask_index, int pre_index, int next_index,
+                        int mode_index) {
+  constexpr int64_t kCompressed = 2048;  // modes 2 to 4 take a triangle of this size
+  constexpr int64_t kUnbounded = std::numeric_limits<int32_t>::max();
+  const int64_t mode = call.Int(mode_index);
+  if (mode < 0 || mode > 4) {
+    call.RejectArg(mode_index,
+                   "is " + std::to_string(mode) + "; the soft device has sparse modes 0 to 4");
+  }
+  ScoreMask result;
+  if (!call.IsNull(mask_index)) {
+    result.mask = call.View(mask_index);
+    const at::ScalarType dtype = result.mask.scalar_type();
+    if (dtype != at::kBool && dtype != at::kByte && dtype != at::kChar) {
+      call.RejectArg(mask_index, "is neither bool nor a byte");
+    }
+  }
+  if (mode == 1) return result;
+  if (mode == 0) {
+    result.band = result.mask.defined();
+    result.before = call.Int(pre_index);
+    result.after = call.Int(next_index);
+    return result;
+  }
+  if (!result.mask.defined() || result.mask.dim() < 2 || result.mask.size(-1) != kCompressed ||
+      result.mask.size(-2) != kCompressed) {
+    call.RejectArg(mask_index, "must be the 2048 x 2048 triangle of sparse modes 2 to 4");
+  }
+  result.mask = Tensor();  // the mode says all that the triangle could
+  result.band = true;
+  result.corner = mode == 2 ? ScoreMask::Corner::kTopLeft : ScoreMask::Corner::kBottomRight;
+  result.before = mode == 4 ? call.Int(pre_index) : kUnbounded;
+  result.after = mode == 4 ? call.Int(next_index) : 0;
+  return result;
+}
+
+AttentionResult Attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const AttentionTerms& terms) {
+  const at::ScalarType dtype = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const int64_t sharing = key.size(1) == 0 ? 1 : query.size(1) / key.size(1);
+  const auto read = [&](const Tensor& tensor) {
+    const Tensor wide = tensor.to(dtype);
+    return sharing == 1 ? wide : wide.repeat_interleave(sharing, 1);
+  };
+  const double lowest = -std::numeric_limits<double>::infinity();
+  Tensor scores = at::matmul(query.to(dtype), read(key).transpose(-1, -2));
+  if (terms.bias.defined() && terms.bias_first) scores = scores + terms.bias.to(dtype);
+  scores = scores * terms.scale;
+  if (terms.bias.defined() && !terms.bias_first) scores = scores + terms.bias.to(dtype);
+  if (terms.left_out.defined()) scores = scores.masked_fill(terms.left_out, lowest);
+  std::vector<int64_t> rows = scores.sizes().vec();
+  rows.back() = 1;
+  AttentionResult result;
+  result.maximum = scores.size(-1) == 0 ? at::full(rows, lowest, scores.options())
+                                        : scores.amax(-1, /*keepdim=*/true);
+  Tensor sink;
+  if (terms.sink.defined()) {
+    sink = terms.sink.to(dtype).reshape({1, -1, 1, 1});
+    result.maximum = at::maximum(result.maximum, sink);
+  }
+  const Tensor base = result.maximum.masked_fill(result.maximum.eq(lowest), 0);
+  Tensor weights = (scores - base).exp();
+  result.sum = weights.sum(-1, /*keepdim=*/true);
+  if (sink.defined()) result.sum = result.sum + (sink - base).exp();
+  weights = weights / result.sum.masked_fill(result.sum.eq(0), 1);
+  if (terms.weights.defined()) weights = weights * terms.weights;
+  result.out = at::matmul(weights, read(value));
+  return result;
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,71 @@
+// What the attention operators share: layouts of heads, masks, and the computation itself.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+#include "runtime/opapi/engine/call.h"
+
+namespace acltape::opapi {
+
+// Which of a tensor's dims are batch, head, position and width; "BSH" and "SBH" merge head and
+// width. Of layout TND the batch is the whole tensor, and its sequences follow each other.
+class HeadLayout {
+ public:
+  // Rejects the call when the operator does not know the layout that argument `i` names.
+  static HeadLayout Named(const Call& call, int i, const std::string& name);
+
+  // `tensor` as [batch, heads, positions, width], over the same memory.
+  at::Tensor Split(const Call& call, int i, const at::Tensor& tensor, int64_t heads) const;
+  // The sizes in this layout of [batch, heads, positions, width].
+  std::vector<int64_t> Sizes(at::IntArrayRef split) const;
+  // Sequences follow each other in one batch.
+  bool packed() const { return rank_ == 3 && !merged_; }
+
+ private:
+  int64_t rank_ = 4;
+  bool merged_ = false;
+  // Where [batch, heads, positions, width] lie in the layout with heads and width apart.
+  std::vector<int64_t> order_;
+};
+
+// Which scores of a query position are left out.
+struct ScoreMask {
+  enum class Corner : uint8_t { kTopLeft, kBottomRight };
+
+  at::Tensor mask;    // broadcasts to the scores; true (or not 0): left out. May be undefined.
+  bool band = false;  // leave out what lies outside of [position - before, position + after]
+  Corner corner = Corner::kTopLeft;  // where position 0 of the queries meets the keys
+  int64_t before = 0, after = 0;
+
+  // True where a score is left out; undefined when none is.
+  at::Tensor LeftOut(int64_t queries, int64_t keys) const;
+};
+
+// (attenMask, preTokens, nextTokens, sparseMode): modes 0 (the mask and the band), 1 (the mask),
+// 2 and 3 (causal from a corner) and 4 (a band).
+ScoreMask ReadScoreMask(const Call& call, int mask_index, int pre_index, int next_index,
+                        int mode_index);
+
+struct AttentionTerms {
+  double scale = 1;
+  at::Tensor bias;          // broadcasts to the scores; may be undefined
+  bool bias_first = false;  // added before the scores are scaled
+  at::Tensor left_out;      // see ScoreMask
+  at::Tensor sink;          // one more score per head that only takes weight; may be undefined
+  at::Tensor weights;       // factors of the probabilities (dropout); may be undefined
+};
+
+struct AttentionResult {
+  at::Tensor out;      // [batch, heads, queries, width], float32 or float64
+  at::Tensor maximum;  // of each query's scores: [batch, heads, queries, 1]
+  at::Tensor sum;      // of the exponentials after the maximum is taken off
+};
+
+// softmax(scale * query key^T + ...) value, in float32 (float64 for such inputs). A query that is
+// left with no score at all gives zeros. Keys may have fewer heads: each serves several of query's.
+AttentionResult Attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                       const AttentionTerms& terms);
+
+}  // namespace acltape::opapi
