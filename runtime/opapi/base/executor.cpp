@@ -90,20 +90,25 @@ OwnedArguments::~OwnedArguments() {
   }
 }
 
-aclTensor* OwnedArguments::Tensor(size_t n, Among among) const {
+const ArgValue* OwnedArguments::Find(size_t n, Among among, ArgKind kind) const {
   for (uint32_t i = 0; i < op_.arg_count; ++i) {
     const ArgInfo& arg = op_.args[i];
-    if (arg.kind != ArgKind::kTensor) continue;
+    if (arg.kind != ArgKind::kTensor && arg.kind != ArgKind::kTensorList) continue;
     if (among == Among::kInputs && arg.direction == Direction::kOut) continue;
     if (among == Among::kOutputs && arg.direction == Direction::kIn) continue;
-    if (n-- == 0) return acl::Unpack<aclTensor*>(values_[i]);
+    if (n-- == 0) return arg.kind == kind ? &values_[i] : nullptr;
   }
   return nullptr;
 }
 
-aclTensorList* OwnedArguments::List(size_t position) const {
-  if (position >= op_.arg_count || op_.args[position].kind != ArgKind::kTensorList) return nullptr;
-  return acl::Unpack<aclTensorList*>(values_[position]);
+aclTensor* OwnedArguments::Tensor(size_t n, Among among) const {
+  const ArgValue* value = Find(n, among, ArgKind::kTensor);
+  return value == nullptr ? nullptr : acl::Unpack<aclTensor*>(*value);
+}
+
+aclTensorList* OwnedArguments::List(size_t n, Among among) const {
+  const ArgValue* value = Find(n, among, ArgKind::kTensorList);
+  return value == nullptr ? nullptr : acl::Unpack<aclTensorList*>(*value);
 }
 
 namespace {
@@ -127,7 +132,7 @@ aclnnStatus SetAddress(const char* function, aclOpExecutor* executor, size_t ind
   return OK;
 }
 
-aclnnStatus SetListAddress(const char* function, aclOpExecutor* executor, size_t position,
+aclnnStatus SetListAddress(const char* function, aclOpExecutor* executor, size_t index, Among among,
                            size_t member, void* address) {
   if (executor == nullptr) {
     return Reject(kParamNull, std::string(function) + ": executor is NULL.");
@@ -135,11 +140,11 @@ aclnnStatus SetListAddress(const char* function, aclOpExecutor* executor, size_t
   if (executor->owned == nullptr) {
     return Reject(kParamInvalid, std::string(function) + ": the executor is not repeatable.");
   }
-  aclTensorList* list = executor->owned->List(position);
+  aclTensorList* list = executor->owned->List(index, among);
   if (list == nullptr || member >= list->tensors.size() || list->tensors[member] == nullptr) {
     return Reject(kParamInvalid, std::string(function) + ": " + std::string(executor->op->name) +
                                      " has no tensor " + std::to_string(member) +
-                                     " in a list at position " + std::to_string(position) + ".");
+                                     " in a list at index " + std::to_string(index) + ".");
   }
   list->tensors[member]->address = address;
   return OK;
@@ -189,8 +194,8 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                                         const size_t relativeIndex,
                                                         aclTensorList* /*tensors*/, void* addr) {
-  return acltape::opapi::SetListAddress("aclSetDynamicTensorAddr", executor, irIndex, relativeIndex,
-                                        addr);
+  return acltape::opapi::SetListAddress("aclSetDynamicTensorAddr", executor, irIndex, Among::kAll,
+                                        relativeIndex, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor,
@@ -199,7 +204,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* exec
                                                              aclTensorList* /*tensors*/,
                                                              void* addr) {
   return acltape::opapi::SetListAddress("aclSetDynamicInputTensorAddr", executor, irIndex,
-                                        relativeIndex, addr);
+                                        Among::kInputs, relativeIndex, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor,
@@ -208,7 +213,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* exe
                                                               aclTensorList* /*tensors*/,
                                                               void* addr) {
   return acltape::opapi::SetListAddress("aclSetDynamicOutputTensorAddr", executor, irIndex,
-                                        relativeIndex, addr);
+                                        Among::kOutputs, relativeIndex, addr);
 }
 
 }  // extern "C"

@@ -96,14 +96,16 @@ class ACL_FUNC_VISIBILITY OwnedArguments {
 
   const acl::ArgValue* values() const { return values_.data(); }
 
-  // The nth tensor (not counting those in lists); with `outputs` set, of the outputs or of the
-  // inputs alone, where an in-place operand counts as both. Null when there are fewer.
+  // Which tensors and lists an index counts, a list as one, absent ones too; an in-place operand is
+  // an input and an output.
   enum class Among { kAll, kInputs, kOutputs };
+  // The nth; null when there are fewer or when it is of the other kind.
   aclTensor* Tensor(size_t n, Among among) const;
-  // The tensor list at argument position `position`; null when that is no list.
-  aclTensorList* List(size_t position) const;
+  aclTensorList* List(size_t n, Among among) const;
 
  private:
+  const acl::ArgValue* Find(size_t n, Among among, acl::ArgKind kind) const;
+
   const acl::OperatorInfo& op_;
   std::vector<acl::ArgValue> values_;
   std::vector<std::string> strings_;
