@@ -128,18 +128,20 @@ aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* work
 aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                    aclOpExecutor* executor, aclrtStream stream) {
   const OperatorInfo& op = acl::OperatorAt(op_index);
-  const std::string name(op.name);
-  if (executor == nullptr) return Reject(kParamNull, name + ": executor is NULL.");
+  const auto reject = [&op](aclnnStatus status, const std::string& what) {
+    return Reject(status, std::string(op.name) + ": " + what);
+  };
+  if (executor == nullptr) return reject(kParamNull, "executor is NULL.");
   if (executor->op != &op) {
-    return Reject(kParamInvalid,
-                  name + ": the executor was made for " + std::string(executor->op->name) + ".");
+    return reject(kParamInvalid,
+                  "the executor was made for " + std::string(executor->op->name) + ".");
   }
   if (executor->workspace_size > 0 && workspace == nullptr) {
-    return Reject(kParamNull, name + ": the workspace is NULL but " +
+    return reject(kParamNull, "the workspace is NULL but " +
                                   std::to_string(executor->workspace_size) + " bytes are needed.");
   }
   if (workspace_size < executor->workspace_size) {
-    return Reject(kParamInvalid, name + ": the workspace has " + std::to_string(workspace_size) +
+    return reject(kParamInvalid, "the workspace has " + std::to_string(workspace_size) +
                                      " bytes but " + std::to_string(executor->workspace_size) +
                                      " are needed.");
   }
@@ -157,7 +159,9 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
   }
   if (kernel->workspace_size() > 0) kernel->Attach(workspace);
   const SoftKernelRun run = kernel->run();
-  const aclError error = SoftLaunchKernel(stream, name.c_str(), run, DropKernel, kernel.release());
+  // The table's names are literals, so they end with a zero.
+  const aclError error =
+      SoftLaunchKernel(stream, op.name.data(), run, DropKernel, kernel.release());
   // The runtime's own code is the thread's last error (aclrtGetLastError), its text the message.
   return error == ACL_SUCCESS ? OK : kRuntimeError;
 }

@@ -9,7 +9,10 @@ namespace {
 namespace f = at::cpu;
 using at::Tensor;
 
-void Relu(Tensor& out, const Tensor& self) { f::clamp_min_out(out, self, 0); }
+auto Relu(const Call& call) {
+  if (call.View(0).scalar_type() == at::kBool) call.RejectArg(0, "is a bool tensor");
+  return [](Tensor& out, const Tensor& self) { f::clamp_min_out(out, self, 0); };
+}
 
 // The operators spell the approximation in three ways: by name, by number, by string.
 void GeluTanh(Tensor& out, const Tensor& self) { f::gelu_out(out, self, "tanh"); }
@@ -17,9 +20,9 @@ void GeluTanh(Tensor& out, const Tensor& self) { f::gelu_out(out, self, "tanh");
 auto GeluNumbered(const Call& call) {
   const int64_t approximate = call.Int(1);
   if (approximate != 0 && approximate != 1) call.RejectArg(1, "must be 0 (erf) or 1 (tanh)");
-  return [approximate](Tensor& out, const Tensor& self) {
+  return IntoDense([approximate](Tensor& out, const Tensor& self) {
     f::gelu_out(out, self, approximate == 1 ? "tanh" : "none");
-  };
+  });
 }
 
 void GeluBackwardTanh(Tensor& out, const Tensor& gradient, const Tensor& self) {
@@ -31,9 +34,10 @@ auto GeluBackwardNamed(const Call& call) {
   if (approximate != "none" && approximate != "tanh") {
     call.RejectArg(2, "must be \"none\" or \"tanh\"");
   }
-  return [approximate](Tensor& out, const Tensor& gradient, const Tensor& self) {
+  // The erf form runs in a library behind libtorch, which knows dense tensors only.
+  return IntoDense([approximate](Tensor& out, const Tensor& gradient, const Tensor& self) {
     f::gelu_backward_out(out, gradient, self, approximate);
-  };
+  });
 }
 
 auto LeakyRelu(const Call& call) {
@@ -219,7 +223,7 @@ Binder AlongDim(Fn fn) {
     return MakeKernel([=] {
       target.Write([&](Tensor& result) {
         Tensor scratch;
-        fn(result, self.Read(scratch), dim, false);
+        IntoDense(fn)(result, self.Read(scratch), dim, false);
       });
     });
   };
@@ -239,7 +243,9 @@ Binder BackwardAlongDim(Fn fn) {
     call.ExpectSizes(3, out, output.sizes());
     Target target(out, output.dtype(), Access::kFree, {&gradient.view(), &output.view()});
     return MakeKernel([=] {
-      target.Write([&](Tensor& result) { fn(result, gradient(), output(), dim, output.dtype()); });
+      target.Write([&](Tensor& result) {
+        IntoDense(fn)(result, gradient(), output(), dim, output.dtype());
+      });
     });
   };
 }
@@ -248,45 +254,46 @@ Binder BackwardAlongDim(Fn fn) {
 
 KernelRows ActivationRows() {
   constexpr Widen kHalf = Widen::kHalf, kBoth = Widen::kHalfAndBfloat16;
+  constexpr Promote kFloats = Promote::kFloatsOnly;
   return {
-      {"aclnnRelu", Unary(Relu), kHalf},
-      {"aclnnInplaceRelu", InplaceUnary(Relu), kHalf},
-      {"aclnnGelu", Unary(GeluTanh), kHalf},
-      {"aclnnGeluV2", UnaryWith(GeluNumbered, 2), kHalf},
-      {"aclnnGeluBackward", Binary(GeluBackwardTanh), kHalf},
-      {"aclnnGeluBackwardV2", BinaryWith(GeluBackwardNamed, 3), kHalf},
-      {"aclnnSilu", Unary(f::silu_out), kHalf},
-      {"aclnnSiluBackward", Binary(f::silu_backward_out), kHalf},
-      {"aclnnSigmoidBackward", Binary(f::sigmoid_backward_out)},
-      {"aclnnTanhBackward", Binary(f::tanh_backward_out), kHalf},
+      {"aclnnRelu", UnaryWith(Relu, 1), kHalf},
+      {"aclnnInplaceRelu", InplaceUnaryWith(Relu), kHalf},
+      {"aclnnGelu", Unary(GeluTanh, kFloats), kHalf},
+      {"aclnnGeluV2", UnaryWith(GeluNumbered, 2, kFloats), kHalf},
+      {"aclnnGeluBackward", Binary(GeluBackwardTanh, kFloats), kHalf},
+      {"aclnnGeluBackwardV2", BinaryWith(GeluBackwardNamed, 3, kFloats), kHalf},
+      {"aclnnSilu", Unary(f::silu_out, kFloats), kHalf},
+      {"aclnnSiluBackward", Binary(f::silu_backward_out, kFloats), kHalf},
+      {"aclnnSigmoidBackward", Binary(f::sigmoid_backward_out, kFloats)},
+      {"aclnnTanhBackward", Binary(f::tanh_backward_out, kFloats), kHalf},
       {"aclnnThreshold", UnaryWith(Threshold, 3), kHalf},
       {"aclnnInplaceThreshold", InplaceUnaryWith(Threshold), kHalf},
       {"aclnnThresholdBackward", BinaryWith(ThresholdBackward, 3), kHalf},
-      {"aclnnLeakyRelu", UnaryWith(LeakyRelu, 2), kHalf},
-      {"aclnnInplaceLeakyRelu", InplaceUnaryWith(LeakyRelu), kHalf},
-      {"aclnnLeakyReluBackward", BinaryWith(LeakyReluBackward, 4), kHalf},
-      {"aclnnElu", UnaryWith(Elu, 4), kHalf},
-      {"aclnnInplaceElu", InplaceUnaryWith(Elu), kHalf},
+      {"aclnnLeakyRelu", UnaryWith(LeakyRelu, 2, kFloats), kHalf},
+      {"aclnnInplaceLeakyRelu", InplaceUnaryWith(LeakyRelu, kFloats), kHalf},
+      {"aclnnLeakyReluBackward", BinaryWith(LeakyReluBackward, 4, kFloats), kHalf},
+      {"aclnnElu", UnaryWith(Elu, 4, kFloats), kHalf},
+      {"aclnnInplaceElu", InplaceUnaryWith(Elu, kFloats), kHalf},
       {"aclnnEluBackward", BindEluBackward, kHalf},
-      {"aclnnSelu", Unary(Selu), kHalf},
-      {"aclnnInplaceSelu", InplaceUnary(Selu), kHalf},
-      {"aclnnCelu", UnaryWith(Celu, 2), kHalf},
-      {"aclnnInplaceCelu", InplaceUnaryWith(Celu), kHalf},
-      {"aclnnHardsigmoid", Unary(f::hardsigmoid_out), kHalf},
-      {"aclnnInplaceHardsigmoid", InplaceUnary(f::hardsigmoid_out), kHalf},
-      {"aclnnHardsigmoidBackward", Binary(f::hardsigmoid_backward_out), kHalf},
-      {"aclnnHardswish", Unary(f::hardswish_out), kHalf},
-      {"aclnnInplaceHardswish", InplaceUnary(f::hardswish_out), kHalf},
-      {"aclnnHardswishBackward", Binary(HardswishBackward), kHalf},
+      {"aclnnSelu", Unary(Selu, kFloats), kHalf},
+      {"aclnnInplaceSelu", InplaceUnary(Selu, kFloats), kHalf},
+      {"aclnnCelu", UnaryWith(Celu, 2, kFloats), kHalf},
+      {"aclnnInplaceCelu", InplaceUnaryWith(Celu, kFloats), kHalf},
+      {"aclnnHardsigmoid", Unary(f::hardsigmoid_out, kFloats), kHalf},
+      {"aclnnInplaceHardsigmoid", InplaceUnary(f::hardsigmoid_out, kFloats), kHalf},
+      {"aclnnHardsigmoidBackward", Binary(f::hardsigmoid_backward_out, kFloats), kHalf},
+      {"aclnnHardswish", Unary(f::hardswish_out, kFloats), kHalf},
+      {"aclnnInplaceHardswish", InplaceUnary(f::hardswish_out, kFloats), kHalf},
+      {"aclnnHardswishBackward", Binary(HardswishBackward, kFloats), kHalf},
       {"aclnnHardtanh", UnaryWith(Hardtanh, 3), kHalf},
       {"aclnnInplaceHardtanh", InplaceUnaryWith(Hardtanh), kHalf},
       {"aclnnHardtanhBackward", BinaryWith(HardtanhBackward, 4), kBoth},
-      {"aclnnMishBackward", Binary(MishBackward), kBoth},
-      {"aclnnMish", Unary(f::mish_out), kBoth},
-      {"aclnnInplaceMish", InplaceUnary(f::mish_out), kBoth},
-      {"aclnnSoftplus", UnaryWith(Softplus, 3), kHalf},
-      {"aclnnSoftplusBackward", BinaryWith(SoftplusBackward, 4), kHalf},
-      {"aclnnLogSigmoid", Unary(LogSigmoid), kHalf},
+      {"aclnnMishBackward", Binary(MishBackward, kFloats), kBoth},
+      {"aclnnMish", Unary(f::mish_out, kFloats), kBoth},
+      {"aclnnInplaceMish", InplaceUnary(f::mish_out, kFloats), kBoth},
+      {"aclnnSoftplus", UnaryWith(Softplus, 3, kFloats), kHalf},
+      {"aclnnSoftplusBackward", BinaryWith(SoftplusBackward, 4, kFloats), kHalf},
+      {"aclnnLogSigmoid", Unary(LogSigmoid, kFloats), kHalf},
       {"aclnnGlu", BindGlu, kHalf},
       {"aclnnGluBackward", BindGluBackward, kHalf},
       {"aclnnGeGluV3", BindGeGlu, kBoth},

@@ -8,9 +8,15 @@ namespace {
 
 namespace f = at::cpu;
 
+at::ScalarType Promoted(const Call& call) {
+  return at::result_type(TensorOrNumber(call, 0).view(), TensorOrNumber(call, 1).view());
+}
+
 // alpha must fit the promoted dtype: a bool one needs bools, a fractional one needs floats.
-at::Scalar Alpha(const Call& call, int i, at::ScalarType promoted) {
+at::Scalar Alpha(const Call& call, int i) {
   const at::Scalar alpha = call.Number(i);
+  if (alpha.isIntegral(/*includeBool=*/false)) return alpha;
+  const at::ScalarType promoted = Promoted(call);
   if (alpha.isBoolean() && promoted != at::kBool) {
     call.RejectArg(i, "is a bool but the operands are not");
   }
@@ -20,29 +26,29 @@ at::Scalar Alpha(const Call& call, int i, at::ScalarType promoted) {
   return alpha;
 }
 
-at::ScalarType Promoted(const Call& call) {
-  return at::result_type(TensorOrNumber(call, 0).view(), TensorOrNumber(call, 1).view());
-}
-
 // fn(out, self, other) = self + alpha * other
 auto AddWith(int alpha_index) {
   return [=](const Call& call) {
-    return [alpha = Alpha(call, alpha_index, Promoted(call))](
-               at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
+                                              const at::Tensor& other) {
       f::add_out(out, self, other, alpha);
     };
   };
 }
 
 void RejectBools(const Call& call) {
-  if (Promoted(call) == at::kBool) call.RejectCall("subtraction is not defined for bools");
+  for (int i : {0, 1}) {
+    if (TensorOrNumber(call, i).view().scalar_type() == at::kBool) {
+      call.RejectArg(i, "is a bool, for which subtraction is not defined");
+    }
+  }
 }
 
 auto SubWith(int alpha_index) {
   return [=](const Call& call) {
     RejectBools(call);
-    return [alpha = Alpha(call, alpha_index, Promoted(call))](
-               at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
+                                              const at::Tensor& other) {
       f::sub_out(out, self, other, alpha);
     };
   };
@@ -51,8 +57,8 @@ auto SubWith(int alpha_index) {
 auto RsubWith(int alpha_index) {
   return [=](const Call& call) {
     RejectBools(call);
-    return [alpha = Alpha(call, alpha_index, Promoted(call))](
-               at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
+                                              const at::Tensor& other) {
       f::sub_out(out, other, self, alpha);
     };
   };
@@ -119,6 +125,7 @@ std::unique_ptr<Kernel> BindPowTensorScalar(const Call& call, int out_index) {
   const at::ScalarType computed = call.Computed(at::result_type(self.view(), exponent));
   const at::Tensor out = call.Out(out_index);
   call.ExpectSizes(out_index, out, self.sizes());
+  ExpectCast(call, out_index, out, computed);
   Target target(out, computed, Access::kElementwise, {&self.view()});
   return MakeKernel(
       [=] { target.Write([&](at::Tensor& result) { f::pow_out(result, self(), exponent); }); });

@@ -12,16 +12,45 @@ namespace acltape::opapi {
 // The dtype an operator computes in, given the promoted dtype of its inputs.
 enum class Promote : uint8_t {
   kUsual,
-  kFloat,  // integers and bools become the default float dtype
-  kBool,   // the result is a truth value
+  kFloat,       // integers and bools become the default float dtype
+  kFloatsOnly,  // as usual, of floating and complex inputs; others are refused
+  kBool,        // the result is a truth value
 };
 
 inline at::ScalarType ComputedDtype(const Call& call, at::ScalarType promoted, Promote promote) {
   if (promote == Promote::kBool) return at::kBool;
+  if (promote == Promote::kFloatsOnly && at::isIntegralType(promoted, /*includeBool=*/true)) {
+    call.RejectArg(
+        0, std::string("has dtype ") + at::toString(promoted) + ", expected a floating dtype");
+  }
   if (promote == Promote::kFloat && at::isIntegralType(promoted, /*includeBool=*/true)) {
     return at::kFloat;
   }
   return call.Computed(promoted);
+}
+
+// A result reaches an output of another dtype only within the output's kind or a wider one: bool,
+// integer, float, complex.
+inline void ExpectCast(const Call& call, int out_index, const at::Tensor& out,
+                       at::ScalarType computed) {
+  if (at::canCast(computed, out.scalar_type())) return;
+  call.RejectArg(out_index, std::string("has dtype ") + at::toString(out.scalar_type()) +
+                                ", which cannot hold a result of dtype " + at::toString(computed));
+}
+
+// fn(out, ...) of the library's operators that write dense tensors only, for outputs of any
+// strides.
+template <typename Fn>
+auto IntoDense(Fn fn) {
+  return [fn](at::Tensor& out, const auto&... arguments) {
+    if (out.is_contiguous()) {
+      fn(out, arguments...);
+      return;
+    }
+    at::Tensor dense = at::empty({0}, out.options());
+    fn(dense, arguments...);
+    out.copy_(dense);
+  };
 }
 
 // An input that is a tensor or a scalar, as the operator table says; scalars become wrapped
@@ -38,9 +67,10 @@ template <typename Fn>
 std::unique_ptr<Kernel> BindUnary(const Call& call, int out_index, at::Tensor out, Operand a,
                                   Promote promote, Fn fn) {
   call.ExpectSizes(out_index, out, a.sizes());
-  Target target(std::move(out), ComputedDtype(call, a.view().scalar_type(), promote),
-                Access::kElementwise, {&a.view()});
-  return MakeKernel([=] {
+  const at::ScalarType computed = ComputedDtype(call, a.view().scalar_type(), promote);
+  ExpectCast(call, out_index, out, computed);
+  Target target(std::move(out), computed, Access::kElementwise, {&a.view()});
+  return MakeKernel([target = std::move(target), a = std::move(a), fn = std::move(fn)] {
     target.Write([&](at::Tensor& result) {
       at::Tensor scratch;
       fn(result, a.Read(scratch));
@@ -60,7 +90,8 @@ Binder UnaryWith(MakeFn make_fn, int out_index, Promote promote = Promote::kUsua
 template <typename MakeFn>
 Binder InplaceUnaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
   return [=](const Call& call) {
-    return BindUnary(call, 0, call.Out(0), call.In(0), promote, make_fn(call));
+    const at::Tensor self = call.Out(0);
+    return BindUnary(call, 0, self, Operand(self, call.widen()), promote, make_fn(call));
   };
 }
 
@@ -81,15 +112,16 @@ template <typename Fn>
 std::unique_ptr<Kernel> BindBinary(const Call& call, int out_index, at::Tensor out, Operand a,
                                    Operand b, Promote promote, Fn fn) {
   call.ExpectSizes(out_index, out, call.Broadcast({a.sizes(), b.sizes()}));
-  const at::ScalarType promoted = at::result_type(a.view(), b.view());
-  Target target(std::move(out), ComputedDtype(call, promoted, promote), Access::kElementwise,
-                {&a.view(), &b.view()});
-  return MakeKernel([=] {
-    target.Write([&](at::Tensor& result) {
-      at::Tensor scratch_a, scratch_b;
-      fn(result, a.Read(scratch_a), b.Read(scratch_b));
-    });
-  });
+  const at::ScalarType computed = ComputedDtype(call, at::result_type(a.view(), b.view()), promote);
+  ExpectCast(call, out_index, out, computed);
+  Target target(std::move(out), computed, Access::kElementwise, {&a.view(), &b.view()});
+  return MakeKernel(
+      [target = std::move(target), a = std::move(a), b = std::move(b), fn = std::move(fn)] {
+        target.Write([&](at::Tensor& result) {
+          at::Tensor scratch_a, scratch_b;
+          fn(result, a.Read(scratch_a), b.Read(scratch_b));
+        });
+      });
 }
 
 // (self, other, ..., out), either of the first two a tensor or a scalar.
@@ -105,7 +137,8 @@ Binder BinaryWith(MakeFn make_fn, int out_index, Promote promote = Promote::kUsu
 template <typename MakeFn>
 Binder InplaceBinaryWith(MakeFn make_fn, Promote promote = Promote::kUsual) {
   return [=](const Call& call) {
-    return BindBinary(call, 0, call.Out(0), call.In(0), TensorOrNumber(call, 1), promote,
+    const at::Tensor self = call.Out(0);
+    return BindBinary(call, 0, self, Operand(self, call.widen()), TensorOrNumber(call, 1), promote,
                       make_fn(call));
   };
 }

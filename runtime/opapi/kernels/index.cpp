@@ -369,7 +369,12 @@ std::unique_ptr<Kernel> BindMaskedScatter(const Call& call) {
   Tensor self = call.Out(0);
   const Tensor mask = ReadMask(call, 1, self), source = call.View(2);
   ExpectSameDtype(call, self, 2, source);
-  return MakeKernel([=]() mutable { f::masked_scatter_(self, Truth(mask), source); });
+  return MakeKernel([=]() mutable {
+    // The library takes the source in the order of self's memory; row by row is what is meant.
+    Tensor dense = self.contiguous();
+    f::masked_scatter_(dense, Truth(mask), source);
+    if (!dense.is_same(self)) self.copy_(dense);
+  });
 }
 
 // (self, numClasses, onValue, offValue, axis, out)

@@ -167,7 +167,13 @@ std::unique_ptr<Kernel> BindBaddbmm(const Call& call, int out_index) {
   call.ExpectRank(2, b, 3);
   ExpectInner(call, a, b);
   if (a.size(0) != b.size(0)) call.RejectArg(2, "has another batch than batch1");
-  return BindAccumulating(call, 3, 4, out_index, {a.size(0), a.size(1), b.size(2)}, f::baddbmm_out);
+  const auto product = [](Tensor& out, const Tensor& self, const Tensor& x, const Tensor& y,
+                          const at::Scalar& beta, const at::Scalar& alpha) {
+    // With beta 0 the library multiplies what the output held before by 0, NaN or not.
+    if (beta.toComplexDouble() == 0.0) out.resize_({x.size(0), x.size(1), y.size(2)}).zero_();
+    f::baddbmm_out(out, self, x, y, beta, alpha);
+  };
+  return BindAccumulating(call, 3, 4, out_index, {a.size(0), a.size(1), b.size(2)}, product);
 }
 
 std::unique_ptr<Kernel> BindAddbmm(const Call& call, int out_index) {
@@ -270,7 +276,7 @@ KernelRows MatmulRows() {
       {"aclnnDot", BindDot, kHalf},
       {"aclnnGer", BindGer},
       {"aclnnLinalgCross", BindCross, kHalf},
-      {"aclnnTrace", BindTrace, kHalf},
+      {"aclnnTrace", BindTrace, Widen::kHalfAndBfloat16},
       {"aclnnTransMatmulWeight", BindTransMatmulWeight},
   };
 }

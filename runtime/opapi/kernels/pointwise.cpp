@@ -15,6 +15,7 @@ std::unique_ptr<Kernel> BindTernary(const Call& call, int out_index, std::array<
                                     at::ScalarType computed, Fn fn) {
   const Tensor out = call.Out(out_index);
   call.ExpectSizes(out_index, out, call.Broadcast({in[0].sizes(), in[1].sizes(), in[2].sizes()}));
+  ExpectCast(call, out_index, out, computed);
   Target target(out, computed, Access::kElementwise, {&in[0].view(), &in[1].view(), &in[2].view()});
   return MakeKernel(
       [=] { target.Write([&](Tensor& result) { fn(result, in[0](), in[1](), in[2]()); }); });
@@ -105,6 +106,7 @@ std::unique_ptr<Kernel> BindClamp(const Call& call, int out_index, c10::optional
   }
   const Tensor out = call.Out(out_index);
   call.ExpectSizes(out_index, out, self.sizes());
+  ExpectCast(call, out_index, out, call.Computed(promoted));
   Target target(out, call.Computed(promoted), Access::kElementwise, {&self.view()});
   return MakeKernel([=] {
     target.Write([&](Tensor& result) {

@@ -243,7 +243,9 @@ std::unique_ptr<Kernel> BindVectorNorm(const Call& call) {
 }
 
 void LogSumExp(Tensor& out, const Tensor& self, std::vector<int64_t> dims, bool keep) {
-  for (int64_t i = 0; dims.empty() && i < self.dim(); ++i) dims.push_back(i);
+  if (dims.empty()) {
+    for (int64_t i = 0; i < self.dim(); ++i) dims.push_back(i);
+  }
   at::logsumexp_out(out, self, dims, keep);
 }
 

@@ -148,7 +148,7 @@ Binder Pad(Fn fn) {
   return [=](const Call& call) {
     const std::vector<int64_t> pad = call.Ints(1);
     return BindMove(call, 2, PaddedSizes(call, 1, call.View(0), pad),
-                    [=](Tensor& out, const Tensor& self) { fn(out, self, pad); });
+                    IntoDense([=](Tensor& out, const Tensor& self) { fn(out, self, pad); }));
   };
 }
 
@@ -175,7 +175,8 @@ Binder Triangle(Fn fn, int out_index) {
     const Tensor out = call.Out(out_index);
     call.ExpectSizes(out_index, out, self.sizes());
     Target target(out, self.dtype(), Access::kElementwise, {&self.view()});
-    return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, self(), diagonal); }); });
+    return MakeKernel(
+        [=] { target.Write([&](Tensor& result) { IntoDense(fn)(result, self(), diagonal); }); });
   };
 }
 
@@ -268,13 +269,23 @@ std::unique_ptr<Kernel> BindIm2col(const Call& call) {
   for (int i = 1; i <= 4; ++i) {
     if (call.Ints(i).size() != 2) call.RejectArg(i, "must have 2 entries");
   }
+  if (self.dim() != 3 && self.dim() != 4) call.RejectArg(0, "must have 3 or 4 dims");
+  std::vector<int64_t> sizes(self.sizes().begin(), self.sizes().end() - 2);
+  sizes.back() *= kernel[0] * kernel[1];
+  int64_t windows = 1;
+  for (int i = 0; i < 2; ++i) {
+    if (kernel[i] < 1 || dilation[i] < 1 || stride[i] < 1) {
+      call.RejectCall("kernel, dilation and stride must be positive");
+    }
+    const int64_t room =
+        self.sizes()[self.dim() - 2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+    if (room < 0) call.RejectArg(1, "is larger than the padded image");
+    windows *= room / stride[i] + 1;
+  }
+  sizes.push_back(windows);
   const Tensor out = call.Out(5);
-  return MakeKernel([=] {
-    const Tensor result = f::im2col(self(), kernel, dilation, padding, stride);
-    TORCH_CHECK(result.sizes() == out.sizes(), "aclnnIm2col: out has shape ", out.sizes(),
-                ", expected ", result.sizes());
-    out.copy_(result);
-  });
+  call.ExpectSizes(5, out, sizes);
+  return MakeKernel([=] { out.copy_(f::im2col(self(), kernel, dilation, padding, stride)); });
 }
 
 }  // namespace

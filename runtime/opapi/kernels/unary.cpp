@@ -25,6 +25,12 @@ KernelRows UnaryRows() {
       };
     };
   };
+  const auto bitwise_not = [](const Call& call) {
+    if (!at::isIntegralType(call.View(0).scalar_type(), /*includeBool=*/true)) {
+      call.RejectArg(0, "is neither of an integer dtype nor bool");
+    }
+    return [](at::Tensor& out, const at::Tensor& self) { f::bitwise_not_out(out, self); };
+  };
   const auto nan_to_num = [](const Call& call) {
     return [nan = call.Real(1), posinf = call.Real(2), neginf = call.Real(3)](
                at::Tensor& out, const at::Tensor& self) {
@@ -35,8 +41,10 @@ KernelRows UnaryRows() {
       {"aclnnAbs", Unary(f::abs_out)},
       {"aclnnAcos", Unary(f::acos_out, kFloat), kHalf},
       {"aclnnAsin", Unary(f::asin_out, kFloat), kHalf},
+      {"aclnnAsinh", Unary(f::asinh_out, kFloat), kHalf},
       {"aclnnAtan", Unary(f::atan_out, kFloat), kHalf},
-      {"aclnnBitwiseNot", Unary(f::bitwise_not_out)},
+      {"aclnnAtanh", Unary(f::atanh_out, kFloat), kHalf},
+      {"aclnnBitwiseNot", UnaryWith(bitwise_not, 1)},
       {"aclnnCeil", Unary(f::ceil_out), kHalf},
       {"aclnnCos", Unary(f::cos_out, kFloat), kHalf},
       {"aclnnCosh", Unary(f::cosh_out, kFloat), kHalf},
@@ -75,7 +83,9 @@ KernelRows UnaryRows() {
 
       {"aclnnInplaceAcos", InplaceUnary(f::acos_out, kFloat), kHalf},
       {"aclnnInplaceAsin", InplaceUnary(f::asin_out, kFloat), kHalf},
+      {"aclnnInplaceAsinh", InplaceUnary(f::asinh_out, kFloat), kHalf},
       {"aclnnInplaceAtan", InplaceUnary(f::atan_out, kFloat), kHalf},
+      {"aclnnInplaceAtanh", InplaceUnary(f::atanh_out, kFloat), kHalf},
       {"aclnnInplaceCeil", InplaceUnary(f::ceil_out), kHalf},
       {"aclnnInplaceCos", InplaceUnary(f::cos_out, kFloat), kHalf},
       {"aclnnInplaceCosh", InplaceUnary(f::cosh_out, kFloat), kHalf},
