@@ -60,6 +60,10 @@ struct Packer {
     return acl::Pack(aclCreateScalarList(scalars.data(), scalars.size()));
   }
   ArgValue operator()(const std::vector<int64_t>& values) const {
+    if (kind == ArgKind::kFloatArray) {
+      const std::vector<float> floats(values.begin(), values.end());
+      return acl::Pack(aclCreateFloatArray(floats.data(), floats.size()));
+    }
     if (kind != ArgKind::kBoolArray)
       return acl::Pack(aclCreateIntArray(values.data(), values.size()));
     bool bools[8];
@@ -142,6 +146,9 @@ PackedCall::~PackedCall() {
         break;
       case ArgKind::kIntArray:
         aclDestroyIntArray(acl::Unpack<aclIntArray*>(value));
+        break;
+      case ArgKind::kFloatArray:
+        aclDestroyFloatArray(acl::Unpack<aclFloatArray*>(value));
         break;
       case ArgKind::kBoolArray:
         aclDestroyBoolArray(acl::Unpack<aclBoolArray*>(value));

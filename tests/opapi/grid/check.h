@@ -1,0 +1,23 @@
+// Runs the rows of the operator grid and compares.
+#pragma once
+
+#include "tests/opapi/grid/row.h"
+
+namespace acltape::opapi::grid {
+
+struct Outcome {
+  int cases = 0;                      // calls whose results were compared
+  int refusals = 0;                   // calls that the library refuses, and phase one too
+  std::vector<std::string> failures;  // with what is needed to repeat them
+};
+
+// Tries all inputs of the row.
+Outcome Run(const Row& row);
+
+// The rows of all families, and those of the in-place forms that follow from them.
+const Rows& AllRows();
+
+// The arguments of the row's first call that the library accepts, outputs included.
+Args ValidCall(const Row& row);
+
+}  // namespace acltape::opapi::grid

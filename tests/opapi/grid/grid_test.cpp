@@ -1,0 +1,102 @@
+// Every operator of the grid against libtorch's own, bit by bit unless its row says how far and
+// why.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/opapi/grid/check.h"
+#include "tests/opapi/grid/first_operators.h"
+
+extern "C" int SoftOperatorHasKernel(const char* name);
+
+namespace acltape::opapi::grid {
+namespace {
+
+// Each row runs once, whether its own test or the coverage asks for it.
+const Outcome& OutcomeOf(const Row& row) {
+  static std::map<std::string, Outcome> outcomes;
+  const auto found = outcomes.find(row.op);
+  return found != outcomes.end() ? found->second : outcomes[row.op] = Run(row);
+}
+
+class Grid : public testing::TestWithParam<std::string> {};
+
+TEST_P(Grid, EqualsTheLibrary) {
+  for (const Row& row : AllRows()) {
+    if (row.op != GetParam()) continue;
+    const Outcome& outcome = OutcomeOf(row);
+    EXPECT_GT(outcome.cases, 0) << row.op << " was not compared at all";
+    constexpr size_t kShown = 5;
+    for (size_t i = 0; i < std::min(kShown, outcome.failures.size()); ++i) {
+      ADD_FAILURE() << outcome.failures[i];
+    }
+    if (outcome.failures.size() > kShown) {
+      ADD_FAILURE() << row.op << ": " << outcome.failures.size() << " failures in all";
+    }
+  }
+}
+
+std::vector<std::string> Names() {
+  std::set<std::string> names;
+  for (const Row& row : AllRows()) names.insert(row.op);
+  return {names.begin(), names.end()};
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Grid, testing::ValuesIn(Names()),
+                         [](const auto& info) { return info.param; });
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += " " + name;
+  return text;
+}
+
+TEST(GridCoverage, HasAtLeast80OperatorsAnd4000Cases) {
+  int cases = 0, refusals = 0;
+  std::set<std::string> compared;
+  for (const Row& row : AllRows()) {
+    const Outcome& outcome = OutcomeOf(row);
+    cases += outcome.cases;
+    refusals += outcome.refusals;
+    if (outcome.cases > 0) compared.insert(row.op);
+  }
+  std::vector<std::string> outside;
+  int kernels = 0;
+  for (uint32_t i = 0; i < acl::OperatorCount(); ++i) {
+    const std::string name(acl::OperatorAt(i).name);
+    if (SoftOperatorHasKernel(name.c_str()) == 0) continue;
+    ++kernels;
+    if (compared.count(name) == 0) outside.push_back(name);
+  }
+  std::printf(
+      "operators compared with libtorch: %zu of %d with a kernel; cases: %d; refused by "
+      "both: %d\n",
+      compared.size(), kernels, cases, refusals);
+  std::printf("kernels outside of the grid:%s\n", Listed(outside).c_str());
+  EXPECT_GE(compared.size(), 80u);
+  EXPECT_GE(cases, 4000);
+}
+
+TEST(GridCoverage, HoldsTheOperatorsThatProgramsNeedFirst) {
+  std::set<std::string> rows;
+  for (const Row& row : AllRows()) rows.insert(row.op);
+  std::map<std::string, std::string> exceptions;
+  for (const auto& [name, reason] : kOutsideOfTheGrid) exceptions[name] = reason;
+  for (const char* name : kFirstOperators) {
+    const bool kernel = SoftOperatorHasKernel(name) != 0, row = rows.count(name) > 0;
+    const auto exception = exceptions.find(name);
+    if (exception == exceptions.end()) {
+      EXPECT_TRUE(kernel) << name << " has no kernel";
+      EXPECT_TRUE(row) << name << " is not in the grid";
+    } else {
+      EXPECT_FALSE(kernel && row) << name << " is no exception any more: " << exception->second;
+      exceptions.erase(exception);
+    }
+  }
+  for (const auto& [name, reason] : exceptions) {
+    ADD_FAILURE() << name << " is an exception but none of the first operators: " << reason;
+  }
+}
+
+}  // namespace
+}  // namespace acltape::opapi::grid

@@ -1,0 +1,290 @@
+// Reductions, scans, sorting and selection.
+#include "tests/opapi/grid/row.h"
+
+namespace acltape::opapi::grid {
+namespace {
+
+const Tolerance kSummed = {8, 1e-6, true, "libtorch splits sums by the strides of both sides"};
+
+// A tensor, dims to reduce (empty: all), and whether they stay as dims of size 1; then `extra`.
+Inputs OverDims(Args before = {}, Args extra = {}, bool empty_tensors = true) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Tensor& view : source.Views(dtype)) {
+      if (!empty_tensors && view.numel() == 0) continue;
+      std::vector<std::vector<int64_t>> dims = {{}};
+      if (view.dim() > 0) dims.push_back({-1});
+      if (view.dim() > 1) dims.push_back({0, view.dim() - 1});
+      if (view.dim() > 2) dims.push_back({1});
+      for (size_t i = 0; i < dims.size(); ++i) {
+        Args args = {view};
+        args.insert(args.end(), before.begin(), before.end());
+        args.push_back(dims[i]);
+        args.insert(args.end(), extra.begin(), extra.end());
+        inputs.push_back(args);
+      }
+    }
+    return inputs;
+  };
+}
+
+// As OverDims, with keepdim after the dims, true for every second one.
+Inputs OverDimsKeeping(Args before = {}, Args between = {}, bool with_dtype = false,
+                       bool empty_tensors = true) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs = OverDims(before, between, empty_tensors)(source, dtype);
+    bool keep = false;
+    for (Args& args : inputs) {
+      args.push_back(keep);
+      keep = !keep;
+      if (with_dtype) args.push_back(at::isIntegralType(dtype, true) ? at::kLong : dtype);
+    }
+    return inputs;
+  };
+}
+
+// A tensor that has elements and one dim of it; then `extra`.
+Inputs OverDim(Args extra = {}, bool keep = false, bool empty_tensors = false,
+               bool expanded = true) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    bool keeping = false;
+    for (const Tensor& view : source.Views(dtype)) {
+      if (view.numel() == 0 && !empty_tensors) continue;
+      if (Source::IsExpanded(view) && !expanded) continue;
+      for (int64_t dim = -view.dim(); dim < std::max<int64_t>(view.dim(), 1); dim += 2) {
+        Args args = {view, dim};
+        if (keep) args.push_back(keeping = !keeping);
+        args.insert(args.end(), extra.begin(), extra.end());
+        inputs.push_back(args);
+      }
+    }
+    return inputs;
+  };
+}
+
+std::vector<int64_t> AllDims(const Tensor& tensor, std::vector<int64_t> dims) {
+  if (dims.empty()) {
+    for (int64_t i = 0; i < tensor.dim(); ++i) dims.push_back(i);
+  }
+  return dims;
+}
+
+// The library's any and all take one dim or none.
+template <typename Whole, typename Dim>
+Reference Truth(Whole whole, Dim along) {
+  return [=](const In& in) {
+    Tensor result = in[0].scalar_type() == at::kBool ? in[0] : in[0].ne(0);
+    const bool keep = in.flag(2);
+    if (in.ints(1).empty()) {
+      result = whole(result);
+      return keep ? result.reshape(std::vector<int64_t>(in[0].dim(), 1)) : result;
+    }
+    std::vector<int64_t> dims;
+    for (int64_t dim : in.ints(1)) dims.push_back(dim < 0 ? dim + in[0].dim() : dim);
+    std::sort(dims.rbegin(), dims.rend());
+    for (int64_t dim : dims) result = along(result, dim, keep);
+    return result;
+  };
+}
+
+Rows Sums() {
+  return {
+      {"aclnnReduceSum", OverDimsKeeping({}, {}, true), kAll,
+       [](const In& in) { return at::sum(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kSummed},
+      {"aclnnMean", OverDimsKeeping({}, {}, true), kFloats,
+       [](const In& in) { return at::mean(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kSummed},
+      {"aclnnAmax", OverDimsKeeping({}, {}, false, false), kAll,
+       [](const In& in) { return at::amax(in[0], in.ints(1), in.flag(2)); }},
+      {"aclnnAmin", OverDimsKeeping({}, {}, false, false), kAll,
+       [](const In& in) { return at::amin(in[0], in.ints(1), in.flag(2)); }},
+      {"aclnnAny", OverDimsKeeping(), kAll,
+       Truth([](const Tensor& x) { return at::any(x); },
+             [](const Tensor& x, int64_t dim, bool keep) { return at::any(x, dim, keep); })},
+      {"aclnnAll", OverDimsKeeping(), kAll,
+       Truth([](const Tensor& x) { return at::all(x); },
+             [](const Tensor& x, int64_t dim, bool keep) { return at::all(x, dim, keep); })},
+      {"aclnnNorm", OverDimsKeeping({at::Scalar(2)}, {}, false, false), kFloats,
+       [](const In& in) {
+         return at::norm(in[0], c10::optional<at::Scalar>(in.number(1)), in.ints(2), in.flag(3));
+       },
+       kSummed},
+      {"aclnnLinalgVectorNorm",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (double order : {1.0, 2.0, 3.0, 0.0}) {
+           for (Args args : OverDims({at::Scalar(order)}, {true}, false)(source, dtype)) {
+             args.push_back(dtype);
+             inputs.push_back(args);
+           }
+         }
+         return inputs;
+       },
+       kFloats,
+       [](const In& in) {
+         const auto dims =
+             in.ints(2).empty() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(in.ints(2));
+         return at::linalg_vector_norm(in[0], in.number(1), dims, in.flag(3), in.dtype(4));
+       },
+       kSummed},
+      {"aclnnLogSumExp", OverDimsKeeping({}, {}, false, false), kFloats,
+       [](const In& in) { return at::logsumexp(in[0], AllDims(in[0], in.ints(1)), in.flag(2)); },
+       kSummed},
+      {"aclnnVar", OverDimsKeeping({}, {true}, false, false), kFloats,
+       [](const In& in) { return at::var(in[0], in.ints(1), in.flag(2), in.flag(3)); }, kSummed},
+      {"aclnnVarCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
+       [](const In& in) {
+         return at::var(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+       },
+       kSummed},
+      {"aclnnStd", OverDimsKeeping({}, {int64_t{0}}, false, false), kFloats,
+       [](const In& in) {
+         return at::std(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+       },
+       kSummed},
+      {"aclnnVarMean", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
+       [](const In& in) {
+         return at::var_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+       },
+       kSummed},
+      {"aclnnMax", OneTensor(), kAll, [](const In& in) { return at::max(in[0]); }},
+      {"aclnnMin", OneTensor(), kAll, [](const In& in) { return at::min(in[0]); }},
+      {"aclnnMedian", OneTensor(), kNumbers, [](const In& in) { return at::median(in[0]); }},
+      {"aclnnProd",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& view : source.Views(dtype)) {
+           inputs.push_back({view, at::isIntegralType(dtype, true) ? at::kLong : dtype});
+         }
+         return inputs;
+       },
+       kNumbers, [](const In& in) { return at::prod(in[0], in.dtype(1)); }, kSummed},
+      {"aclnnProdDim",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs = OverDim({}, true)(source, dtype);
+         for (Args& args : inputs) {
+           args.push_back(at::isIntegralType(dtype, true) ? at::kLong : dtype);
+         }
+         return inputs;
+       },
+       kNumbers,
+       [](const In& in) { return at::prod(in[0], in.integer(1), in.flag(2), in.dtype(3)); },
+       kSummed},
+  };
+}
+
+Rows Positions() {
+  return {
+      {"aclnnArgMax", OverDim({}, true), kNumbers,
+       [](const In& in) { return at::argmax(in[0], in.integer(1), in.flag(2)); }},
+      {"aclnnArgMin", OverDim({}, true), kNumbers,
+       [](const In& in) { return at::argmin(in[0], in.integer(1), in.flag(2)); }},
+      {"aclnnMaxDim", OverDim({}, true), kAll,
+       [](const In& in) { return at::max(in[0], in.integer(1), in.flag(2)); }},
+      {"aclnnMinDim", OverDim({}, true), kAll,
+       [](const In& in) { return at::min(in[0], in.integer(1), in.flag(2)); }},
+      // libtorch's median of an expanded tensor is another one from call to call.
+      {"aclnnMedianDim", OverDim({}, true, false, false), kNumbers,
+       [](const In& in) { return at::median(in[0], in.integer(1), in.flag(2)); }},
+      {"aclnnTopk",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& view : source.Views(dtype)) {
+           if (view.numel() == 0) continue;
+           const int64_t size = view.dim() == 0 ? 1 : view.size(-1);
+           inputs.push_back({view, size, int64_t{-1}, true, true});
+           inputs.push_back({view, (size + 1) / 2, int64_t{-1}, false, true});
+           inputs.push_back({view, int64_t{0}, int64_t{-1}, true, true});
+         }
+         return inputs;
+       },
+       kNumbers,
+       [](const In& in) {
+         return at::topk(in[0], in.integer(1), in.integer(2), in.flag(3), in.flag(4));
+       }},
+      {"aclnnSort",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         bool flag = false;
+         for (const Tensor& view : source.Views(dtype)) {
+           flag = !flag;
+           inputs.push_back({view, true, int64_t{-1}, flag});
+           if (view.dim() > 1) inputs.push_back({view, true, int64_t{0}, !flag});
+         }
+         return inputs;
+       },
+       kAll,
+       [](const In& in) {
+         return at::sort(in[0], c10::optional<bool>(in.flag(1)), in.integer(2), in.flag(3));
+       }},
+      {"aclnnArgsort",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& view : source.Views(dtype)) {
+           inputs.push_back({view, int64_t{-1}, view.dim() > 1});
+         }
+         return inputs;
+       },
+       kNumbers, [](const In& in) { return at::argsort(in[0], in.integer(1), in.flag(2)); }},
+      {"aclnnKthvalue",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         bool keep = false;
+         for (const Tensor& view : source.Views(dtype)) {
+           if (view.numel() == 0) continue;
+           inputs.push_back({view, int64_t{1}, int64_t{-1}, keep = !keep});
+         }
+         return inputs;
+       },
+       kNumbers,
+       [](const In& in) { return at::kthvalue(in[0], in.integer(1), in.integer(2), in.flag(3)); }},
+      {"aclnnBucketize",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         bool right = false;
+         for (const Tensor& view : source.Views(dtype)) {
+           const Tensor sorted = std::get<0>(at::sort(source.Random({7}, dtype)));
+           inputs.push_back({view, sorted, false, right = !right});
+         }
+         return inputs;
+       },
+       kNumbers, [](const In& in) { return at::bucketize(in[0], in[1], in.flag(2), in.flag(3)); }},
+  };
+}
+
+Rows Scans() {
+  const auto with_dtype = [](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs = OverDim({}, false, true)(source, dtype);
+    for (Args& args : inputs) {
+      args.push_back(at::isIntegralType(dtype, true) ? at::kLong : dtype);
+    }
+    return inputs;
+  };
+  return {
+      {"aclnnCumsum", with_dtype, kAll,
+       [](const In& in) { return at::cumsum(in[0], in.integer(1), in.dtype(2)); }, kSummed},
+      {"aclnnCumprod",
+       [with_dtype](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs = with_dtype(source, dtype);
+         for (Args& args : inputs) args[1] = at::Scalar(std::get<int64_t>(args[1]));
+         return inputs;
+       },
+       kNumbers, [](const In& in) { return at::cumprod(in[0], in.integer(1), in.dtype(2)); },
+       kSummed},
+  };
+}
+
+}  // namespace
+
+Rows ReduceRows() {
+  Rows rows;
+  for (auto family : {Sums, Positions, Scans}) {
+    for (Row& row : family()) {
+      row.inplace = false;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace acltape::opapi::grid

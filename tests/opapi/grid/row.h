@@ -1,0 +1,99 @@
+// One row of the operator grid: an operator, the inputs to try it on, and how to call libtorch's
+// own operator for the same result. To put an operator into the grid, add a row; nothing else names
+// it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <tuple>
+
+#include "tests/opapi/grid/source.h"
+#include "tests/opapi/operator_call.h"
+
+namespace acltape::opapi::grid {
+
+// The inputs of one call (what it reads, in the operator table's order) as the library takes them.
+class In {
+ public:
+  explicit In(const Args& args) : args_(args) {}
+
+  const Tensor& operator[](int i) const { return std::get<Tensor>(args_.at(i)); }
+  c10::optional<Tensor> maybe(int i) const;
+  const Tensors& list(int i) const { return std::get<Tensors>(args_.at(i)); }
+  at::Scalar number(int i) const;
+  c10::optional<at::Scalar> maybe_number(int i) const;
+  const std::vector<at::Scalar>& numbers(int i) const;
+  int64_t integer(int i) const { return number(i).toLong(); }
+  bool flag(int i) const { return number(i).toBool(); }
+  double real(int i) const { return number(i).toDouble(); }
+  const std::vector<int64_t>& ints(int i) const {
+    return std::get<std::vector<int64_t>>(args_.at(i));
+  }
+  at::ScalarType dtype(int i) const { return std::get<at::ScalarType>(args_.at(i)); }
+  const char* text(int i) const { return std::get<const char*>(args_.at(i)); }
+
+ private:
+  const Args& args_;
+};
+
+// Calls the library. Gives what the operator writes, in the operator table's order; an undefined
+// tensor stands for an output that is not asked for.
+class Reference {
+ public:
+  template <typename Fn>
+  Reference(Fn fn)  // NOLINT(google-explicit-constructor): rows hold lambdas
+      : call_([fn](const In& in) { return Results(fn(in)); }) {}
+
+  Args operator()(const Args& inputs) const { return call_(In(inputs)); }
+
+ private:
+  static Args Results(const Tensor& tensor) { return {tensor}; }
+  static Args Results(const Tensors& list) { return {list}; }
+  static Args Results(const Args& results) { return results; }
+  template <typename... T>
+  static Args Results(const std::tuple<T...>& results) {
+    return std::apply([](const auto&... result) { return Args{result...}; }, results);
+  }
+
+  std::function<Args(const In&)> call_;
+};
+
+// How far an operator may be from the library, and why. All else is compared bit by bit.
+struct Tolerance {
+  double ulps = 0;            // of the output's dtype, of the greater magnitude
+  double absolute = 0;        // or as far apart as this
+  bool strided_only = false;  // bits are equal where the output has the library's strides
+  const char* reason = "";
+};
+
+using Inputs = std::function<std::vector<Args>(Source&, at::ScalarType)>;
+
+struct Row {
+  std::string op;
+  Inputs inputs;
+  Dtypes dtypes;
+  Reference reference;
+  Tolerance tolerance = {};
+  double low = -3, high = 3;  // of the random inputs
+  // What its in-place form ("aclnnInplaceX", when there is a kernel) is compared with.
+  bool inplace = true;
+};
+using Rows = std::vector<Row>;
+
+// The families, each in the file of its name.
+Rows ElementwiseRows();
+Rows ActivationRows();
+Rows ReduceRows();
+Rows MatrixRows();
+Rows LayerRows();
+Rows AttentionRows();
+Rows IndexRows();
+Rows ShapeRows();
+Rows ForeachRows();
+
+// Makers of inputs; `extra` follows the tensors.
+Inputs OneTensor(Args extra = {});
+Inputs TwoTensors(Args extra = {}, bool mixed = true);
+Inputs TensorAndNumbers(Args extra = {});
+
+}  // namespace acltape::opapi::grid
