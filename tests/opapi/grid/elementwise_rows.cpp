@@ -134,6 +134,15 @@ Rows Arithmetic() {
       {"aclnnRemainderTensorScalar", PositiveAndNumber(), kNumbers, NUMBER(remainder)},
       {"aclnnFmodTensor", PositivePairs(), kNumbers, TWO(fmod)},
       {"aclnnFmodScalar", PositiveAndNumber(), kNumbers, NUMBER(fmod)},
+      {"aclnnRemainderScalarTensor",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const auto& sizes : std::vector<std::vector<int64_t>>{{}, {37}, {0}, {4, 6, 5}}) {
+           inputs.push_back({at::Scalar(17), source.Random(sizes, dtype, 1, 9)});
+         }
+         return inputs;
+       },
+       kNumbers, [](const In& in) { return at::remainder(in.number(0), in[1]); }},
       {"aclnnMaximum", TwoTensors(), kAll, TWO(maximum), kZeroSigns},
       {"aclnnMinimum", TwoTensors(), kAll, TWO(minimum), kZeroSigns},
       {"aclnnAtan2", TwoTensors({}, false), kNumbers, TWO(atan2), kVectorCode},

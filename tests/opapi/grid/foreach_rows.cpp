@@ -83,6 +83,9 @@ Rows ForeachRows() {
        Each([](size_t i, const In& in) { return at::div(in.list(0)[i], in.list(1)[i]); })},
       {"aclnnForeachMaximumList", Lists(2), kNumbers,
        Each([](size_t i, const In& in) { return at::maximum(in.list(0)[i], in.list(1)[i]); })},
+      {"aclnnForeachMinimumScalarV2", Lists(1, {two}), kFloats, Each([](size_t i, const In& in) {
+         return at::minimum(in.list(0)[i], at::scalar_tensor(in.number(1)).to(in.list(0)[i]));
+       })},
       {"aclnnForeachAddcmulScalarV2", Lists(3, {two}), kFloats, Each([](size_t i, const In& in) {
          return at::addcmul(in.list(0)[i], in.list(1)[i], in.list(2)[i], in.number(3));
        })},

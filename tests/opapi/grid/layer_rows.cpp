@@ -297,6 +297,41 @@ Rows Pools() {
          return inputs;
        },
        kFloats, [](const In& in) { return at::_adaptive_avg_pool2d(in[0], in.ints(1)); }, kSummed},
+      {"aclnnAdaptiveMaxPool2d",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& image : Images(source, dtype)) {
+           for (const Ints& size : {Ints{1, 1}, Ints{3, 2}}) inputs.push_back({image, size});
+         }
+         return inputs;
+       },
+       kFloats, [](const In& in) { return at::adaptive_max_pool2d(in[0], in.ints(1)); }},
+      {"aclnnAdaptiveAvgPool2dBackward",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& image : Images(source, dtype)) {
+           Ints sizes = image.sizes().vec();
+           sizes[sizes.size() - 2] = 3;
+           sizes[sizes.size() - 1] = 2;
+           inputs.push_back({source.Random(sizes, dtype), image});
+         }
+         return inputs;
+       },
+       kFloats, [](const In& in) { return at::_adaptive_avg_pool2d_backward(in[0], in[1]); },
+       kSummed},
+      {"aclnnUpsampleBilinear2d",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (bool align : {false, true}) {
+           inputs.push_back({source.Random({2, 3, 4, 5}, dtype), Ints{8, 10}, align, 0.0, 0.0});
+           inputs.push_back(
+               {source.Random({2, 3, 5, 4}, dtype).transpose(2, 3), Ints{3, 7}, align, 0.0, 0.0});
+         }
+         return inputs;
+       },
+       {at::kFloat, at::kDouble, at::kHalf},
+       [](const In& in) { return at::upsample_bilinear2d(in[0], in.ints(1), in.flag(2)); },
+       kSummed},
       {"aclnnUpsampleNearest2d",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{{source.Random({2, 3, 4, 5}, dtype), Ints{8, 10}},
@@ -313,6 +348,22 @@ Inputs Losses(Args extra = {}) {
     for (int64_t reduction : {0, 1, 2}) {
       for (const Tensor& view : source.Views(dtype)) {
         inputs.push_back({view, source.Random(view.sizes(), dtype), reduction});
+        inputs.back().insert(inputs.back().end(), extra.begin(), extra.end());
+      }
+    }
+    return inputs;
+  };
+}
+
+// A gradient, scores, targets and a reduction.
+Inputs LossGradients(Args extra = {}) {
+  return [extra](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (int64_t reduction : {0, 1, 2}) {
+      for (const Ints& sizes : {Ints{7}, Ints{5, 6}, Ints{2, 3, 4}}) {
+        const Ints gradient = reduction == 0 ? sizes : Ints{};
+        inputs.push_back({source.Random(gradient, dtype), source.Random(sizes, dtype),
+                          source.Random(sizes, dtype), reduction});
         inputs.back().insert(inputs.back().end(), extra.begin(), extra.end());
       }
     }
@@ -339,6 +390,16 @@ Rows LossFunctions() {
        {at::kFloat, at::kDouble, at::kHalf},
        [](const In& in) {
          return at::nll_loss_forward(in[0], in[1], in.maybe(2), in.integer(3), in.integer(4));
+       }},
+      {"aclnnMseLossBackward",
+       LossGradients(),
+       {at::kFloat, at::kDouble},
+       [](const In& in) { return at::mse_loss_backward(in[0], in[1], in[2], in.integer(3)); }},
+      {"aclnnSmoothL1LossBackward",
+       LossGradients({1.0}),
+       {at::kFloat, at::kDouble},
+       [](const In& in) {
+         return at::smooth_l1_loss_backward(in[0], in[1], in[2], in.integer(3), in.real(4));
        }},
       {"aclnnMseLoss",
        Losses(),
