@@ -30,7 +30,9 @@ class Repeatable : public testing::Test {
   }
 
   void TearDown() override {
-    if (executor_ != nullptr) EXPECT_EQ(aclDestroyAclOpExecutor(executor_), OK);
+    if (executor_ != nullptr) {
+      EXPECT_EQ(aclDestroyAclOpExecutor(executor_), OK);
+    }
     TakeMessage();
   }
 
