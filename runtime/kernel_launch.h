@@ -28,6 +28,11 @@ __attribute__((visibility("default"))) aclError SoftLaunchKernel(aclrtStream str
                                                                  SoftKernelRun run,
                                                                  SoftKernelDrop drop, void* bound);
 
+// As above, for a kernel whose arguments are plain bytes, of which the device keeps a private copy.
+// `run` gets a pointer to the copy, aligned to 64 bytes. Captured models can show and replace them.
+__attribute__((visibility("default"))) aclError SoftLaunchKernelWithArgs(
+    aclrtStream stream, const char* name, SoftKernelRun run, const void* args, size_t bytes);
+
 // Memory that a kernel writes.
 typedef struct SoftOutput {
   void* first;

@@ -29,7 +29,8 @@ struct Device {
 
   std::atomic<aclError> fault{ACL_SUCCESS};
   std::atomic<uint64_t> memory_used{0};
-  std::atomic<uint64_t> peers{0};  // bit n: may access device n (DEV-14)
+  std::atomic<uint32_t> pending_updates{0};  // launched task updates that have not run (UPD-08)
+  std::atomic<uint64_t> peers{0};            // bit n: may access device n (DEV-14)
   std::atomic<uint32_t> cube_core_limit;
   std::atomic<uint32_t> vector_core_limit;
 

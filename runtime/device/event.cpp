@@ -92,11 +92,12 @@ aclError RunLiveWait(void* argument) {
 
 void DropLive(void* argument) { static_cast<LivePayload*>(argument)->live->Release(); }
 
-Task LiveTask(TaskKind kind, const char* name, LiveFlag* live, int64_t timeout_ns,
+Task LiveTask(TaskKind kind, const char* name, LiveFlag* live, int64_t timeout_ns, uint32_t id,
               aclError (*run)(void*)) {
   live->Retain();
   Task task = MakeTask(kind, name, LivePayload{live, timeout_ns}, run);
   task.drop = DropLive;
+  task.object_id = id;
   return task;
 }
 
@@ -256,18 +257,50 @@ EventPoint* Event::NewestPoint() const {
   return newest_;
 }
 
-Task Event::ExternalRecordTask() const {
-  return LiveTask(TaskKind::kEventRecord, "EVENT_RECORD", live_, 0, RunLiveRecord);
+aclError Event::Fix(std::atomic<uint32_t>& fixed, uint32_t flag, const char* call) {
+  uint32_t unset = kUnset;
+  if (fixed.compare_exchange_strong(unset, flag) || unset == flag) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: flag %u is not the flag %u of the event's first such call, which stays", call,
+              flag, unset);
 }
 
-Task Event::ExternalWaitTask(int64_t timeout_ns) const {
-  Task task = LiveTask(TaskKind::kEventWait, "EVENT_WAIT", live_, timeout_ns, RunLiveWait);
+EventPoint* Event::Publish(EventPoint* point) {
+  std::lock_guard lock(mutex_);
+  EventPoint* former = newest_is_recorded_ ? newest_ : nullptr;
+  point->Retain();
+  newest_ = point;
+  newest_is_recorded_ = true;
+  return former;
+}
+
+void Event::Retract(EventPoint* point, EventPoint* former) {
+  std::lock_guard lock(mutex_);
+  if (newest_ != point) return;
+  newest_->Release();
+  newest_ = former;
+  if (former != nullptr) former->Retain();
+  newest_is_recorded_ = former != nullptr;
+}
+
+LiveFlag* Event::Live() {
+  std::lock_guard lock(mutex_);
+  if (live_ == nullptr) live_ = new LiveFlag;
+  return live_;
+}
+
+Task Event::ExternalRecordTask() {
+  return LiveTask(TaskKind::kEventRecord, "EVENT_RECORD", Live(), 0, id_, RunLiveRecord);
+}
+
+Task Event::ExternalWaitTask(int64_t timeout_ns) {
+  Task task = LiveTask(TaskKind::kEventWait, "EVENT_WAIT", Live(), timeout_ns, id_, RunLiveWait);
   task.ready = LiveReady;
   return task;
 }
 
-Task Event::ExternalResetTask() const {
-  return LiveTask(TaskKind::kEventReset, "EVENT_RESET", live_, 0, RunLiveReset);
+Task Event::ExternalResetTask() {
+  return LiveTask(TaskKind::kEventReset, "EVENT_RESET", Live(), 0, id_, RunLiveReset);
 }
 
 aclError FindEvent(aclrtEvent handle, const char* call, Event** event) {

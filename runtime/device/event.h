@@ -89,10 +89,26 @@ class Event {
   EventPoint* NewestPoint() const;
   uint32_t OutstandingWaits() const { return waits_ ? waits_->outstanding.load() : 0; }
 
+  // EVT-20: the first record call, and the first wait call, fix the flag for good; 107000 for a
+  // call with the other flag.
+  aclError FixRecordFlag(uint32_t flag, const char* call) { return Fix(record_flag_, flag, call); }
+  aclError FixWaitFlag(uint32_t flag, const char* call) { return Fix(wait_flag_, flag, call); }
+
+  // EXT-04: `point` is the newest record from now on. Returns the former one, which the caller
+  // releases or gives back by Retract.
+  EventPoint* Publish(EventPoint* point);
+  // EXT-06: `former` is the newest record again, unless there was another after `point`. Keeps the
+  // caller's references as they are.
+  void Retract(EventPoint* point, EventPoint* former);
+
+  // The tasks of an event of which one live flag is all: external ones, and those of bound streams
+  // of built models.
+  LiveFlag* Live();
+
   // The tasks of an external event, which go to capturing streams too.
-  Task ExternalRecordTask() const;
-  Task ExternalWaitTask(int64_t timeout_ns) const;
-  Task ExternalResetTask() const;
+  Task ExternalRecordTask();
+  Task ExternalWaitTask(int64_t timeout_ns);
+  Task ExternalResetTask();
 
   Context& context() const { return context_; }
   HandleBlock* handle() const { return handle_; }
@@ -114,8 +130,15 @@ class Event {
   std::atomic<Model*> graph{nullptr};
   uint32_t graph_node = 0;    // its newest record there
   uint32_t graph_member = 0;  // the stream of that record
+  // Recorded in a bound stream of a built model, where the host cannot wait for it (EVT-12).
+  std::atomic<bool> recorded_in_model{false};
 
  private:
+  static constexpr uint32_t kUnset = UINT32_MAX;
+  aclError Fix(std::atomic<uint32_t>& fixed, uint32_t flag, const char* call);
+
+  std::atomic<uint32_t> record_flag_{kUnset};
+  std::atomic<uint32_t> wait_flag_{kUnset};
   Context& context_;
   HandleBlock* handle_;
   const EventType type_;
@@ -126,7 +149,7 @@ class Event {
   mutable std::mutex mutex_;
   EventPoint* newest_ = nullptr;
   bool newest_is_recorded_ = false;  // false: made by a wait that came before the record
-  LiveFlag* live_ = nullptr;
+  LiveFlag* live_ = nullptr;         // of events that are not external: made at first use
   WaitCount* waits_ = nullptr;
   IpcCell* ipc_cell_ = nullptr;
   HostView* host_view_ = nullptr;  // of old events

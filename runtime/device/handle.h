@@ -20,6 +20,13 @@ enum class HandleKind : uint32_t {
   kNotify,
   kCountNotify,
   kPhysical,
+  kHiddenStream,
+  kModelTask,
+  kTaskGroup,
+  kFunction,
+  kCondition,
+  kLabel,
+  kLabelList,
 };
 
 struct alignas(16) HandleBlock {

@@ -1,12 +1,13 @@
 #include "runtime/device/model.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <random>
 
+#include "runtime/device/capture/task_group.h"
+#include "runtime/device/changes.h"
+#include "runtime/device/control.h"
 #include "runtime/device/error.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/memory.h"
 
 namespace acltape::device {
 namespace {
@@ -15,45 +16,117 @@ std::atomic<uint32_t> newest_model_id{0};
 
 }  // namespace
 
-Model::Model(Context& context, uint32_t number, uint32_t capture_mode, uint64_t begin_thread)
-    : mode(capture_mode),
-      thread(begin_thread),
-      context_(context),
+Model::Node::Node(Model* of_model, const Task& what, uint32_t of_member, uint32_t of_stream)
+    : model(of_model), task(what), member(of_member), hidden(of_stream) {}
+
+Model::Node::~Node() {
+  if (handle != nullptr) WipeHandle(handle);
+  if (control != nullptr) {
+    for (Model* sub_graph : control->SubGraphs()) delete sub_graph;
+  }
+  task.Drop();
+}
+
+Model::Model(Context& context, Kind kind, uint32_t number)
+    : context_(context),
+      kind_(kind),
       handle_(AllocateHandle(HandleKind::kModel, this)),
       number_(number),
-      id_(newest_model_id.fetch_add(1) + 1) {}
+      id_(newest_model_id.fetch_add(1) + 1),
+      state_(kind == Kind::kSubGraph ? State::kEmpty : State::kCapturing) {}
+
+aclError Model::Create(Context& context, Kind kind, const char* call, Model** model) {
+  std::optional<uint32_t> number = context.device().model_numbers.Take();
+  if (!number) {
+    return Fail(ACL_ERROR_RT_NO_MODEL_RESOURCE, "%s: all %u models of device %d are alive", call,
+                GetProfile().models, context.device().id);
+  }
+  *model = new Model(context, kind, *number);
+  if ((*model)->handle() != nullptr) return ACL_SUCCESS;
+  delete *model;
+  *model = nullptr;
+  return Fail(ACL_ERROR_RT_NO_MODEL_RESOURCE, "%s: no handle left for a model", call);
+}
 
 Model::~Model() {
   if (handle_ != nullptr) WipeHandle(handle_);
+  Clear();
   context_.device().model_numbers.Release(number_);
-  for (Node& node : nodes) node.task.Drop();
-  for (const Member& member : members) {
-    for (uint32_t number : member.hidden_streams) {
-      context_.device().stream_numbers.Release(number);
-    }
+}
+
+void Model::Clear() {
+  open_group = nullptr;
+  groups.clear();
+  steps_.clear();
+  step_nodes_.clear();
+  nodes.clear();
+  changed.clear();
+  for (Task& task : replaced) task.Drop();
+  replaced.clear();
+  for (Condition& condition : conditions) {
+    WipeHandle(condition.handle);
+    FreeMemory(condition.cell, MemoryKind::kDevice);
   }
+  conditions.clear();
+  for (LiveFlag* live : live_events) live->Release();
+  live_events.clear();
+  externals.clear();
+  for (const HiddenStream& hidden : hidden_streams) {
+    if (hidden.handle != nullptr) WipeHandle(hidden.handle);
+    if (hidden.owns_number) context_.device().stream_numbers.Release(hidden.number);
+  }
+  hidden_streams.clear();
+  members.clear();
+  invalidated = false;
 }
 
 bool Model::AddMember(Stream& stream) {
   std::optional<uint32_t> number = context_.device().stream_numbers.Take();
   if (!number) return false;
-  members.push_back({&stream, {*number}, GetProfile().queue_depth, kNoNode});
+  hidden_streams.push_back({this, *number, true, {}});
+  members.push_back({&stream, static_cast<uint32_t>(hidden_streams.size() - 1),
+                     GetProfile().queue_depth, kNoNode});
   return true;
 }
 
-bool Model::Append(uint32_t member_index, Task& task, int64_t record) {
+void Model::BindMember(Stream& stream, bool head) {
+  hidden_streams.push_back({this, stream.id(), false, {}});
+  members.push_back(
+      {&stream, static_cast<uint32_t>(hidden_streams.size() - 1), UINT32_MAX, kNoNode, head});
+}
+
+Model::Node& Model::Store(uint32_t member_index, const Task& task) {
   Member& member = members[member_index];
-  // The last place of a full hidden stream links it to the next one (CAP-04).
-  if (member.room == 1) {
-    std::optional<uint32_t> number = context_.device().stream_numbers.Take();
-    if (!number) return false;
-    member.hidden_streams.push_back(*number);
-    member.room = GetProfile().queue_depth;
-  }
   --member.room;
-  member.last_node = static_cast<int64_t>(nodes.size());
-  nodes.push_back({task, member_index, record});
+  hidden_streams[member.newest_hidden].nodes.push_back(static_cast<uint32_t>(nodes.size()));
+  Node& node = nodes.emplace_back(this, task, member_index, member.newest_hidden);
+  node.sequence = static_cast<uint32_t>(nodes.size() - 1);
+  return node;
+}
+
+// The last place of a full hidden stream links it to the next one (CAP-04).
+bool Model::Cascade(Member& member, uint32_t member_index) {
+  std::optional<uint32_t> number = context_.device().stream_numbers.Take();
+  if (!number) return false;
+  Task link;
+  link.kind = TaskKind::kInternal;
+  link.name = "STREAM_ACTIVE";
+  Node& node = Store(member_index, link);
+  node.internal = true;
+  node.next_stream = *number;
+  hidden_streams.push_back({this, *number, true, {}});
+  member.newest_hidden = static_cast<uint32_t>(hidden_streams.size() - 1);
+  member.room = GetProfile().queue_depth;
   return true;
+}
+
+Model::Node* Model::Append(uint32_t member_index, const Task& task, int64_t record) {
+  Member& member = members[member_index];
+  if (member.room == 1 && !Cascade(member, member_index)) return nullptr;
+  member.last_node = static_cast<int64_t>(nodes.size());
+  Node& node = Store(member_index, task);
+  node.record = record;
+  return &node;
 }
 
 int64_t Model::UnjoinedMember() const {
@@ -84,29 +157,48 @@ int64_t Model::UnjoinedMember() const {
   return unjoined == joined.end() ? -1 : unjoined - joined.begin();
 }
 
-void Model::Close() {
-  bool blocks = false;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    Task& task = nodes[i].task;
-    if (task.run == nullptr) continue;
-    blocks |= task.ready != nullptr;
-    steps_.push_back({task.run, task.Argument()});
-    step_nodes_.push_back(static_cast<uint32_t>(i));
+bool Model::Close() {
+  for (size_t i = 0, captured = nodes.size(); i < captured; ++i) {
+    const Node& node = nodes[i];
+    if (node.task.kind != TaskKind::kEventRecord || node.task.run != nullptr) continue;
+    Task reset;
+    reset.kind = TaskKind::kInternal;
+    reset.name = "EVENT_RESET";
+    reset.object_id = node.task.object_id;
+    Node* appended = Append(0, reset);
+    if (appended == nullptr) return false;
+    appended->internal = true;
   }
-  interleaved_ = members.size() > 1 && (blocks || GetProfile().jitter_seed != 0);
   for (Member& member : members) member.stream = nullptr;  // may be destroyed from now on
-  state_.store(State::kReady, std::memory_order_release);
+  LayOut();
+  set_state(State::kReady);
+  return true;
 }
 
-uint64_t Model::Enqueue() {
+bool Model::Enqueue(uint64_t* ticket) {
   std::lock_guard lock(turn_mutex_);
+  if (state() != State::kReady) return false;
   tickets_.push_back(next_ticket_);
-  return next_ticket_++;
+  *ticket = next_ticket_++;
+  return true;
+}
+
+bool Model::BeginChange(State* former) {
+  std::lock_guard lock(turn_mutex_);
+  *former = state();
+  if (!tickets_.empty() || (*former != State::kReady && *former != State::kUpdating)) return false;
+  set_state(State::kUpdating);
+  return true;
 }
 
 bool Model::Running() const {
   std::lock_guard lock(turn_mutex_);
   return !tickets_.empty();
+}
+
+void Model::Abort() {
+  std::lock_guard lock(turn_mutex_);
+  if (replaying_) aborted_.store(true);
 }
 
 void Model::Retire(uint64_t ticket) {
@@ -115,99 +207,6 @@ void Model::Retire(uint64_t ticket) {
   turn_.fetch_add(1);
   // Under the lock: a destroyer that finds no ticket may delete this object.
   if (!tickets_.empty()) FutexWakeAll(turn_);
-}
-
-aclError Model::Replay(uint64_t ticket) {
-  Runner& runner = *Runner::Current();
-  while (true) {
-    uint32_t turn = turn_.load();
-    {
-      std::lock_guard lock(turn_mutex_);
-      if (tickets_.front() == ticket) break;
-    }
-    if (runner.Interrupted()) return ACL_ERROR_RT_STREAM_ABORT;
-    FutexWait(turn_, turn, 10000000);
-  }
-  if (!interleaved_) return RunInOrder(runner);
-  uint64_t seed = GetProfile().jitter_seed;
-  return RunInterleaved(runner, seed == 0 ? 0 : seed + ticket);
-}
-
-aclError Model::RunInOrder(Runner& runner) {
-  aclError result = ACL_SUCCESS;
-  for (const Step& step : steps_) {
-    if (runner.Interrupted()) [[unlikely]]
-      break;
-    aclError code = step.run(step.argument);
-    if (code != ACL_SUCCESS) [[unlikely]] {
-      if (runner.Interrupted()) break;  // the abort made the task return
-      result = code;
-      auto index = static_cast<size_t>(&step - steps_.data());
-      NoteFailure(runner, code, nodes[step_nodes_[index]].task.name);
-      if (context_.Stopped()) break;
-    }
-  }
-  return result;
-}
-
-aclError Model::RunInterleaved(Runner& runner, uint64_t seed) {
-  std::vector<std::vector<uint32_t>> queues(members.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    queues[nodes[i].member].push_back(static_cast<uint32_t>(i));
-  }
-  std::vector<size_t> heads(members.size(), 0);
-  std::vector<bool> ended(nodes.size(), false);
-  std::mt19937_64 random(seed);
-  std::vector<uint32_t> order(members.size());
-  aclError result = ACL_SUCCESS;
-  size_t left = nodes.size();
-  while (left > 0) {
-    if (runner.Interrupted()) break;
-    // Without a seed the runnable task that was captured first goes first.
-    for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    auto head_node = [&](uint32_t member) {
-      return heads[member] < queues[member].size() ? queues[member][heads[member]] : UINT32_MAX;
-    };
-    if (seed != 0) {
-      std::shuffle(order.begin(), order.end(), random);
-    } else {
-      std::sort(order.begin(), order.end(),
-                [&](uint32_t a, uint32_t b) { return head_node(a) < head_node(b); });
-    }
-    bool progressed = false;
-    for (uint32_t member : order) {
-      uint32_t index = head_node(member);
-      if (index == UINT32_MAX) continue;
-      Node& node = nodes[index];
-      if (node.record != kNoNode && !ended[static_cast<size_t>(node.record)]) continue;
-      if (node.task.ready != nullptr && !node.task.ready(node.task.Argument())) continue;
-      if (node.task.run != nullptr) {
-        if (aclError code = node.task.Run(); code != ACL_SUCCESS) {
-          if (runner.Interrupted()) return result;
-          result = code;
-          NoteFailure(runner, code, node.task.name);
-          if (context_.Stopped()) return result;
-        }
-      }
-      ended[index] = true;
-      ++heads[member];
-      --left;
-      progressed = true;
-      break;
-    }
-    if (!progressed) {
-      timespec nap{0, 20000};
-      nanosleep(&nap, nullptr);
-    }
-  }
-  return result;
-}
-
-void Model::NoteFailure(Runner& runner, aclError code, const char* task_name) {
-  const char* message = TakeMessage();
-  std::string text = "in a replay of model " + std::to_string(id_) +
-                     (message != nullptr ? std::string("; ") + message : "");
-  runner.stream()->NoteFailure(code, task_name, text.c_str());
 }
 
 }  // namespace acltape::device

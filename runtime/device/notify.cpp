@@ -79,12 +79,13 @@ aclError RunNotifyWait(void* argument) {
 
 void DropPayload(void* argument) { Payload(argument).word->Release(); }
 
-Task NotifyTask(const char* name, const NotifyPayload& payload, aclError (*run)(void*),
-                bool (*ready)(void*)) {
+Task NotifyTask(const char* name, uint32_t number, const NotifyPayload& payload,
+                aclError (*run)(void*), bool (*ready)(void*)) {
   payload.word->Retain();
   Task task = MakeTask(TaskKind::kNotify, name, payload, run);
   task.drop = DropPayload;
   task.ready = ready;
+  task.object_id = number;
   return task;
 }
 
@@ -100,11 +101,12 @@ Notify::~Notify() {
 Task Notify::RecordTask() const {
   // Setting it again does not count (NTF-02).
   NotifyPayload payload{word_, ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 1, 0, false};
-  return NotifyTask("NOTIFY_RECORD", payload, RunCountRecord, nullptr);
+  return NotifyTask("NOTIFY_RECORD", number_, payload, RunCountRecord, nullptr);
 }
 
 Task Notify::WaitTask(int64_t timeout_ns) const {
-  return NotifyTask("NOTIFY_WAIT", {word_, 0, 0, timeout_ns, true}, RunNotifyWait, NotifyReady);
+  return NotifyTask("NOTIFY_WAIT", number_, {word_, 0, 0, timeout_ns, true}, RunNotifyWait,
+                    NotifyReady);
 }
 
 CountNotify::~CountNotify() {
@@ -114,18 +116,18 @@ CountNotify::~CountNotify() {
 
 Task CountNotify::RecordTask(const aclrtCntNotifyRecordInfo& info) const {
   NotifyPayload payload{word_, static_cast<uint32_t>(info.mode), info.value, 0, false};
-  return NotifyTask("COUNT_NOTIFY_RECORD", payload, RunCountRecord, nullptr);
+  return NotifyTask("COUNT_NOTIFY_RECORD", number_, payload, RunCountRecord, nullptr);
 }
 
 Task CountNotify::WaitTask(const aclrtCntNotifyWaitInfo& info) const {
   NotifyPayload payload{word_, static_cast<uint32_t>(info.mode), info.value,
                         int64_t{info.timeout} * kSecond, info.isClear != 0};
-  return NotifyTask("COUNT_NOTIFY_WAIT", payload, RunCountWait, CountReady);
+  return NotifyTask("COUNT_NOTIFY_WAIT", number_, payload, RunCountWait, CountReady);
 }
 
 Task CountNotify::ResetTask() const {
   NotifyPayload payload{word_, ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0, 0, false};
-  return NotifyTask("COUNT_NOTIFY_RESET", payload, RunCountRecord, nullptr);
+  return NotifyTask("COUNT_NOTIFY_RESET", number_, payload, RunCountRecord, nullptr);
 }
 
 void DeleteNotify(Notify* notify) {

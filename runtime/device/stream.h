@@ -20,6 +20,7 @@ namespace acltape::device {
 class Context;
 class Model;
 class ReportQueue;
+class TaskUpdate;
 
 inline constexpr uint32_t kStreamFlagsWithoutCapture =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;  // CAP-02
@@ -69,9 +70,19 @@ class Stream {
   bool capturing() const {
     return capture_status.load(std::memory_order_acquire) != ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   }
-  // Guarded by the capture lock.
+  // What becomes of submitted tasks instead of running here; guarded by the capture lock. A capture
+  // stands above an update, and a stream that is bound to a built model has neither.
   Model* capture = nullptr;
   uint32_t capture_member = 0;
+  std::shared_ptr<TaskUpdate> update;  // UPD-01
+  Model* built = nullptr;              // BLD-02
+  uint32_t built_member = 0;
+  // Whether one of them is set. Call Divert() after a change.
+  bool diverted() const { return diverted_.load(std::memory_order_acquire); }
+  void Divert() {
+    diverted_.store(capture != nullptr || update != nullptr || built != nullptr,
+                    std::memory_order_release);
+  }
 
   // The service thread of aclrtLaunchCallback (CB-01); guarded by the callback lock.
   std::shared_ptr<ReportQueue> report_queue;
@@ -97,6 +108,8 @@ class Stream {
   // False at time-out.
   bool WaitForCompleted(uint64_t target, int64_t timeout_ns, uint32_t abort_epoch, bool* aborted);
   void Jitter(uint64_t position) const;
+
+  std::atomic<bool> diverted_{false};
 
   Context& context_;
   HandleBlock* handle_;

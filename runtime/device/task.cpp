@@ -37,7 +37,10 @@ thread_local constinit CachedName cached_names[64] = {};
 Runner* Runner::Current() { return current_runner; }
 void Runner::SetCurrent(Runner* runner) { current_runner = runner; }
 
-bool Runner::Interrupted() const { return stream_->AbortedBehind(position_) || Exiting(); }
+bool Runner::Interrupted() const {
+  return stream_->AbortedBehind(position_) || Exiting() ||
+         (model_abort_ != nullptr && model_abort_->load(std::memory_order_relaxed));
+}
 
 bool PollUntil(bool (*ready)(void*), void* argument, int64_t deadline_ns) {
   if (SpinUntil([&] { return ready(argument); })) return true;

@@ -4,6 +4,7 @@
 // by byte until it rests where it runs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,8 @@ enum class TaskKind : uint8_t {
   kNotify,
   kCallback,
   kModel,
+  kControl,
+  kInternal,  // of the device itself (ENUM-05)
 };
 
 struct Task {
@@ -42,6 +45,7 @@ struct Task {
   TaskKind kind = TaskKind::kKernel;
   bool inline_payload = false;
   uint32_t thread_id = 0;  // the system's number of the thread that submitted it
+  uint32_t object_id = 0;  // of the event or notify it is about
   alignas(8) unsigned char payload[kPayloadBytes];
 
   void* Argument() { return inline_payload ? static_cast<void*>(payload) : argument; }
@@ -72,6 +76,8 @@ class Runner {
   static void SetCurrent(Runner* runner);
 
   void set_position(uint64_t position) { position_ = position; }
+  // Of the model that runs now: an abort of it interrupts, too (EXE-17). Null: none.
+  void set_model_abort(const std::atomic<bool>* aborted) { model_abort_ = aborted; }
   // True when the stream was aborted behind this task, or the process is exiting.
   bool Interrupted() const;
   Stream* stream() const { return stream_; }
@@ -79,6 +85,7 @@ class Runner {
  private:
   Stream* stream_;
   uint64_t position_ = 0;
+  const std::atomic<bool>* model_abort_ = nullptr;
 };
 
 // Waits until `ready()`; false when the runner was interrupted or `deadline_ns` (0: none) passed.

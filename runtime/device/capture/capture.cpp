@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/device/capture/task_group.h"
+#include "runtime/device/control.h"
 #include "runtime/device/error.h"
 #include "runtime/device/thread_state.h"
 
@@ -19,6 +21,7 @@ std::vector<Model*>& Active() {
 void Leave(Model& model) {
   for (const Model::Member& member : model.members) {
     member.stream->capture = nullptr;
+    member.stream->Divert();
     member.stream->capture_status.store(ACL_MODEL_RI_CAPTURE_STATUS_NONE,
                                         std::memory_order_release);
     member.stream->capture_handle.store(nullptr, std::memory_order_release);
@@ -30,12 +33,29 @@ void Leave(Model& model) {
   active_count.store(static_cast<uint32_t>(active.size()), std::memory_order_release);
 }
 
+// The lost capture's model; a sub-graph stays with its conditional task and can be captured again.
 void DeleteModel(Model* model) {
+  if (model->kind() == Model::Kind::kSubGraph) {
+    model->Clear();
+    model->set_state(Model::State::kEmpty);
+    return;
+  }
   {
     std::lock_guard lock(model->context().mutex);
     model->context().models.erase(model);
   }
   delete model;
+}
+
+// COND-11.
+const Model* UncapturedSubGraph(const Model& model) {
+  for (const Model::Node& node : model.nodes) {
+    if (node.control == nullptr) continue;
+    for (const Model* sub_graph : node.control->SubGraphs()) {
+      if (sub_graph->state() != Model::State::kReady) return sub_graph;
+    }
+  }
+  return nullptr;
 }
 
 // Why the capture cannot become a model; 0 when it can.
@@ -50,6 +70,17 @@ aclError EndFailure(Model& model) {
         ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED,
         "aclmdlRICaptureEnd: the capture was invalidated by an earlier call that failed; its "
         "tasks are lost");
+  }
+  if (const Model* missing = UncapturedSubGraph(model)) {
+    return Fail(ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING,
+                "aclmdlRICaptureEnd: sub-graph %u of a conditional task has not been captured; the "
+                "capture is lost",
+                missing->id());
+  }
+  if (model.open_group != nullptr) {
+    return Fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS,
+                "aclmdlRICaptureEnd: a task group is open; end it before the capture, which is "
+                "lost");
   }
   if (int64_t unjoined = model.UnjoinedMember(); unjoined >= 0) {
     return Fail(ACL_ERROR_RT_STREAM_UNJOINED,
@@ -74,6 +105,7 @@ bool JoinCapture(Model& model, Stream& stream) {
   if (!model.AddMember(stream)) return false;
   stream.capture = &model;
   stream.capture_member = static_cast<uint32_t>(model.members.size() - 1);
+  stream.Divert();
   stream.capture_handle.store(model.handle(), std::memory_order_release);
   stream.capture_status.store(ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, std::memory_order_release);
   return true;
@@ -88,38 +120,53 @@ void Invalidate(Model& model, bool storage_failed) {
   }
 }
 
-aclError BeginCapture(Stream& stream, uint32_t mode) {
-  constexpr const char* kCall = "aclmdlRICaptureBegin";
+// CAP-02, as far as the stream alone decides.
+aclError CheckStream(const Stream& stream, const char* call) {
+  if (stream.built != nullptr) {
+    return Fail(ACL_ERROR_RT_STREAM_MODEL, "%s: stream %u is bound to model %u", call, stream.id(),
+                stream.built->id());
+  }
   if (stream.is_default()) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "%s: the default stream cannot be captured; create a stream", kCall);
+                "%s: the default stream cannot be captured; create a stream", call);
   }
   if ((stream.flags() & kStreamFlagsWithoutCapture) != 0) {
     return Fail(
         ACL_ERROR_RT_INTERNAL_ERROR,
         "%s: stream %u was created with flags 0x%x; persistent, CPU scheduled and device only "
         "streams cannot be captured",
-        kCall, stream.id(), stream.flags());
+        call, stream.id(), stream.flags());
   }
-  std::lock_guard lock(CaptureLock());
   if (stream.capture != nullptr) {
-    return Fail(ACL_ERROR_RT_STREAM_CAPTURED, "%s: stream %u takes part in a capture already",
-                kCall, stream.id());
+    return Fail(ACL_ERROR_RT_STREAM_CAPTURED, "%s: stream %u takes part in a capture already", call,
+                stream.id());
   }
+  return ACL_SUCCESS;
+}
+
+aclError BeginCapture(Stream& stream, Model* sub_graph, uint32_t mode, const char* call) {
+  std::lock_guard lock(CaptureLock());
+  if (sub_graph != nullptr && sub_graph->state() != Model::State::kEmpty) {
+    return Fail(ACL_ERROR_RT_MODEL_CAPTURED, "%s: sub-graph %u is captured already", call,
+                sub_graph->id());
+  }
+  if (aclError code = CheckStream(stream, call); code != ACL_SUCCESS) return code;
   Context& context = stream.context();
-  std::optional<uint32_t> number = context.device().model_numbers.Take();
-  if (!number) {
-    return Fail(ACL_ERROR_RT_NO_MODEL_RESOURCE, "%s: all %u models of device %d are alive", kCall,
-                GetProfile().models, context.device().id);
+  Model* model = sub_graph;
+  if (model == nullptr) {
+    aclError code = Model::Create(context, Model::Kind::kCaptured, call, &model);
+    if (code != ACL_SUCCESS) return code;
   }
-  auto* model = new Model(context, *number, mode, ThreadNumber());
-  if (model->handle() == nullptr || !JoinCapture(*model, stream)) {
-    delete model;
+  if (!JoinCapture(*model, stream)) {
+    if (sub_graph == nullptr) delete model;
     return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
-                "%s: no stream left on device %d to store the captured tasks", kCall,
+                "%s: no stream left on device %d to store the captured tasks", call,
                 context.device().id);
   }
-  {
+  model->mode = mode;
+  model->thread = ThreadNumber();
+  model->set_state(Model::State::kCapturing);
+  if (sub_graph == nullptr) {
     std::lock_guard context_lock(context.mutex);
     context.models.insert(model);
   }
@@ -128,7 +175,7 @@ aclError BeginCapture(Stream& stream, uint32_t mode) {
   return ACL_SUCCESS;
 }
 
-aclError EndCapture(Stream& stream, Model** result) {
+aclError EndCapture(Stream& stream, bool has_output, Model** result) {
   constexpr const char* kCall = "aclmdlRICaptureEnd";
   if (stream.is_default()) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: the default stream is never captured",
@@ -139,6 +186,9 @@ aclError EndCapture(Stream& stream, Model** result) {
   {
     std::lock_guard lock(CaptureLock());
     Model* model = stream.capture;
+    if (!has_output && (model == nullptr || model->kind() != Model::Kind::kSubGraph)) {
+      return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: modelRI is NULL", kCall);
+    }
     if (model == nullptr) {
       return Fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "%s: stream %u is not capturing", kCall,
                   stream.id());
@@ -150,11 +200,17 @@ aclError EndCapture(Stream& stream, Model** result) {
     }
     code = EndFailure(*model);
     Leave(*model);
+    if (code == ACL_SUCCESS && !model->Close()) {
+      code = Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+                  "%s: no stream left on device %d to store what the next replay needs to start "
+                  "clean; the capture is lost",
+                  kCall, model->context().device().id);
+    }
     if (code == ACL_SUCCESS) {
-      model->Close();
       *result = model;
     } else {
       failed = model;
+      DiscardSubGraphCaptures(*model);
     }
   }
   // Outside of the lock: dropping the tasks runs the owners' code.
@@ -162,13 +218,36 @@ aclError EndCapture(Stream& stream, Model** result) {
   return code;
 }
 
-aclError StoreTask(Stream& stream, Task& task, int64_t record) {
+void DiscardSubGraphCaptures(Model& model) {
+  for (Model::Node& node : model.nodes) {
+    if (node.control == nullptr) continue;
+    for (Model* sub_graph : node.control->SubGraphs()) {
+      if (sub_graph->state() == Model::State::kCapturing) Leave(*sub_graph);
+      DiscardSubGraphCaptures(*sub_graph);
+    }
+  }
+}
+
+aclError StoreTask(Stream& stream, Task& task, int64_t record, Model::Node** stored) {
   Model& model = *stream.capture;
+  if (aclError code = CheckTaskGroup(stream, task); code != ACL_SUCCESS) {
+    task.Drop();
+    return code;
+  }
   if (model.invalidated) {  // accepted and thrown away (CAP-60)
     task.Drop();
     return ACL_SUCCESS;
   }
-  if (model.Append(stream.capture_member, task, record)) return ACL_SUCCESS;
+  TaskGroup* group = model.open_group;
+  Model::Node* node = model.Append(stream.capture_member, task, record);
+  if (node != nullptr) {
+    if (group != nullptr) {
+      node->group = group;
+      node->task = group->Adopt(task);
+    }
+    if (stored != nullptr) *stored = node;
+    return ACL_SUCCESS;
+  }
   Invalidate(model, true);
   const char* name = task.name;
   task.Drop();
@@ -178,10 +257,27 @@ aclError StoreTask(Stream& stream, Task& task, int64_t record) {
               name, model.context().device().id);
 }
 
+aclError StoreBuiltTask(Stream& stream, Task& task) {
+  Model& model = *stream.built;
+  if (model.state() != Model::State::kCapturing) {
+    const char* name = task.name;
+    task.Drop();
+    return Fail(ACL_ERROR_RT_STREAM_MODEL,
+                "task %s: stream %u is bound to model %u, which is complete; unbind the stream",
+                name, stream.id(), model.id());
+  }
+  model.Append(stream.built_member, task);  // bound streams take any number
+  return ACL_SUCCESS;
+}
+
 aclError SubmitOrCapture(Stream& stream, Task&& task) {
-  if (stream.capturing()) [[unlikely]] {
+  if (stream.diverted()) [[unlikely]] {
     std::lock_guard lock(CaptureLock());
     if (stream.capture != nullptr) return StoreTask(stream, task);
+    if (stream.built != nullptr) return StoreBuiltTask(stream, task);
+    if (stream.update != nullptr) {
+      if (aclError code = stream.update->Next(stream, task); code != ACL_SUCCESS) return code;
+    }
   }
   return stream.Submit(std::move(task));
 }
@@ -195,7 +291,10 @@ void DiscardCapturesOf(Context& context) {
     }
     for (Model* model : discarded) Leave(*model);
   }
-  for (Model* model : discarded) DeleteModel(model);
+  // Sub-graphs go with their parents.
+  for (Model* model : discarded) {
+    if (model->kind() == Model::Kind::kCaptured) DeleteModel(model);
+  }
 }
 
 }  // namespace acltape::device

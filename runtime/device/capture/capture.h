@@ -15,14 +15,20 @@ namespace acltape::device {
 // Taken before any context's mutex and any event's mutex.
 std::mutex& CaptureLock();
 
-// CAP-01, CAP-02.
-aclError BeginCapture(Stream& stream, uint32_t mode);
+// CAP-01, CAP-02. `sub_graph`: capture into this one (COND-10); null: into a new model.
+aclError BeginCapture(Stream& stream, Model* sub_graph, uint32_t mode, const char* call);
 
-// CAP-11 to CAP-21, in the order of CAP-24. On failure *model stays null.
-aclError EndCapture(Stream& stream, Model** model);
+// CAP-11 to CAP-21, in the order of CAP-24. `has_output`: whether the caller gave a place for the
+// model, which only sub-graphs do without (CAP-12). On failure *model stays null.
+aclError EndCapture(Stream& stream, bool has_output, Model** model);
 
-// Queues the task on the stream, or stores it in the capture that the stream takes part in. Takes
-// the task in every case.
+// Ends the captures into sub-graphs of the model that still run, before it is deleted. Under the
+// capture lock.
+void DiscardSubGraphCaptures(Model& model);
+
+// Queues the task on the stream, or stores it in the capture that the stream takes part in, in the
+// group that the stream updates, or in the built model that it is bound to. Takes the task in every
+// case.
 aclError SubmitOrCapture(Stream& stream, Task&& task);
 
 // aclrtRecordEvent, aclrtStreamWaitEvent and aclrtResetEvent: eager or captured (CAP-40 to CAP-53).
@@ -49,7 +55,12 @@ void Invalidate(Model& model, bool storage_failed);
 // left.
 bool JoinCapture(Model& model, Stream& stream);
 
-// The capture lock is held. Stores a task in the stream's capture; on failure invalidates it.
-aclError StoreTask(Stream& stream, Task& task, int64_t record = Model::kNoNode);
+// The capture lock is held. Stores a task in the stream's capture; on failure invalidates it. Takes
+// the task in every case. `stored`: its node; null when it was thrown away (CAP-60).
+aclError StoreTask(Stream& stream, Task& task, int64_t record = Model::kNoNode,
+                   Model::Node** stored = nullptr);
+
+// The capture lock is held; the stream is bound to a built model. Stores the task there.
+aclError StoreBuiltTask(Stream& stream, Task& task);
 
 }  // namespace acltape::device

@@ -33,12 +33,41 @@ aclError RefuseConflict(const char* call, Model& first, Model& second) {
       call, first.id(), second.id());
 }
 
+// Stores what a stream does with an event, and which event it is (ENUM-08).
+aclError StoreEventTask(Stream& stream, Event& event, Task task, int64_t record = Model::kNoNode) {
+  task.object_id = event.id();
+  Model::Node* node = nullptr;
+  aclError code = StoreTask(stream, task, record, &node);
+  if (node != nullptr) node->event = {HandleRef::To(event.handle()), event.flags(), 0};
+  return code;
+}
+
+// UPD-03: no event may be used on a stream between update begin and end.
+aclError RefuseInUpdate(const char* call, const Stream& stream) {
+  return Fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
+              "%s: between update begin and end only kernels may be launched on stream %u", call,
+              stream.id());
+}
+
+// In a bound stream of a built model every event is one live flag, which each execution looks at:
+// the model may loop, so there is no telling which record a wait refers to.
+aclError RecordInBuiltModel(Event& event, Stream& stream) {
+  event.recorded_in_model.store(true);
+  Task task = event.ExternalRecordTask();
+  // Nothing in the model can reset it, so each execution starts without it.
+  if (event.type() == EventType::kEx || (event.flags() & ACL_EVENT_SYNC) == 0) {
+    LiveFlag* live = event.Live();
+    live->Retain();
+    stream.built->live_events.push_back(live);
+  }
+  return StoreBuiltTask(stream, task);
+}
+
 aclError CaptureRecord(Event& event, Stream& stream) {
   constexpr const char* kCall = "aclrtRecordEvent";
   if (event.type() == EventType::kOld) return RefuseOldEvent(kCall, stream);
   if (event.type() == EventType::kExternal) {
-    Task task = event.ExternalRecordTask();
-    return StoreTask(stream, task);
+    return StoreEventTask(stream, event, event.ExternalRecordTask());
   }
   if (!event.waitable()) return ACL_SUCCESS;  // CAP-44
   Model& model = *stream.capture;
@@ -48,7 +77,7 @@ aclError CaptureRecord(Event& event, Stream& stream) {
   Task task;
   task.kind = TaskKind::kEventRecord;
   task.name = "EVENT_RECORD";
-  if (aclError code = StoreTask(stream, task); code != ACL_SUCCESS) return code;
+  if (aclError code = StoreEventTask(stream, event, task); code != ACL_SUCCESS) return code;
   event.graph_node = static_cast<uint32_t>(model.nodes.size() - 1);
   event.graph_member = stream.capture_member;
   if (owner == nullptr) {
@@ -94,8 +123,7 @@ aclError CaptureWait(Stream& stream, Event& event, int64_t timeout_ns) {
   constexpr const char* kCall = "aclrtStreamWaitEvent";
   if (event.type() == EventType::kOld) return RefuseOldEvent(kCall, stream);
   if (event.type() == EventType::kExternal) {
-    Task task = event.ExternalWaitTask(timeout_ns);
-    return StoreTask(stream, task);
+    return StoreEventTask(stream, event, event.ExternalWaitTask(timeout_ns));
   }
   Model* owner = event.graph.load();
   if (owner == nullptr) {
@@ -112,33 +140,39 @@ aclError CaptureWait(Stream& stream, Event& event, int64_t timeout_ns) {
   Task task;
   task.kind = TaskKind::kEventWait;
   task.name = "EVENT_WAIT";
-  return StoreTask(stream, task, event.graph_node);
+  return StoreEventTask(stream, event, task, event.graph_node);
 }
 
 }  // namespace
 
 aclError RecordEvent(Event& event, Stream& stream) {
-  if (!stream.capturing() && event.graph.load(std::memory_order_acquire) == nullptr) {
+  constexpr const char* kCall = "aclrtRecordEvent";
+  if (aclError code = event.FixRecordFlag(0, kCall); code != ACL_SUCCESS) return code;
+  if (!stream.diverted() && event.graph.load(std::memory_order_acquire) == nullptr) {
     return event.Record(stream);
   }
   {
     std::lock_guard lock(CaptureLock());
     if (stream.capture != nullptr) return CaptureRecord(event, stream);
     if (event.graph.load() != nullptr && stream.is_default()) {
-      return RefuseDefaultStream("aclrtRecordEvent", event);
+      return RefuseDefaultStream(kCall, event);
     }
+    if (stream.built != nullptr) return RecordInBuiltModel(event, stream);
+    if (stream.update != nullptr) return RefuseInUpdate(kCall, stream);
   }
   return event.Record(stream);  // CAP-53
 }
 
 aclError WaitEvent(Stream& stream, Event& event, int64_t timeout_ns) {
+  constexpr const char* kCall = "aclrtStreamWaitEvent";
+  if (aclError code = event.FixWaitFlag(0, kCall); code != ACL_SUCCESS) return code;
   if (!event.waitable()) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                 "aclrtStreamWaitEvent: the event was created with flags 0x%x, which do not let "
                 "streams wait for it",
                 event.flags());
   }
-  if (!stream.capturing() && event.graph.load(std::memory_order_acquire) == nullptr) {
+  if (!stream.diverted() && event.graph.load(std::memory_order_acquire) == nullptr) {
     return event.Wait(stream, timeout_ns);
   }
   {
@@ -147,6 +181,11 @@ aclError WaitEvent(Stream& stream, Event& event, int64_t timeout_ns) {
       if (aclError code = Fork(stream, event); code != ACL_SUCCESS) return code;
     }
     if (stream.capture != nullptr) return CaptureWait(stream, event, timeout_ns);
+    if (stream.built != nullptr) {
+      Task task = event.ExternalWaitTask(timeout_ns);
+      return StoreBuiltTask(stream, task);
+    }
+    if (stream.update != nullptr) return RefuseInUpdate(kCall, stream);
   }
   return event.Wait(stream, timeout_ns);
 }
@@ -168,12 +207,26 @@ aclError ResetEvent(Event& event, Stream& stream) {
                 "%s: the event was created with flags 0x%x, which do not let it be reset", kCall,
                 event.flags());
   }
-  if (!stream.capturing()) return event.Reset(stream);
-  std::lock_guard lock(CaptureLock());
-  if (stream.capture == nullptr) return event.Reset(stream);
-  if (event.type() == EventType::kOld) return RefuseOldEvent(kCall, stream);
-  Task task = event.ExternalResetTask();
-  return StoreTask(stream, task);
+  if (!stream.diverted()) return event.Reset(stream);
+  {
+    std::lock_guard lock(CaptureLock());
+    if (stream.capture != nullptr) {
+      if (event.type() == EventType::kOld) return RefuseOldEvent(kCall, stream);
+      return StoreEventTask(stream, event, event.ExternalResetTask());
+    }
+    if (stream.built != nullptr) {
+      if (event.type() == EventType::kOld && (event.flags() & ACL_EVENT_SYNC) == 0) {
+        return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                    "%s: stream %u is bound to a model, where only events created with "
+                    "ACL_EVENT_SYNC can be reset",
+                    kCall, stream.id());
+      }
+      Task task = event.ExternalResetTask();
+      return StoreBuiltTask(stream, task);
+    }
+    if (stream.update != nullptr) return RefuseInUpdate(kCall, stream);
+  }
+  return event.Reset(stream);
 }
 
 void ForgetCapturedEvent(Event& event) {

@@ -5,16 +5,42 @@
 
 using namespace acltape::device;
 
+namespace {
+
+aclError CheckMode(aclmdlRICaptureMode mode, const char* call) {
+  if (static_cast<uint32_t>(mode) <= ACL_MODEL_RI_CAPTURE_MODE_RELAXED) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: mode %u is not 0, 1 or 2", call,
+              static_cast<uint32_t>(mode));
+}
+
+}  // namespace
+
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
   constexpr const char* kCall = "aclmdlRICaptureBegin";
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
-  if (static_cast<uint32_t>(mode) > ACL_MODEL_RI_CAPTURE_MODE_RELAXED) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: mode %u is not 0, 1 or 2", kCall,
-                static_cast<uint32_t>(mode));
+  ACLTAPE_RETURN_IF_FAILED(CheckMode(mode, kCall));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  return BeginCapture(*found, nullptr, static_cast<uint32_t>(mode), kCall);
+}
+
+// COND-10.
+aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
+                                       aclmdlRICaptureMode mode) {
+  constexpr const char* kCall = "aclmdlRICaptureToModelRIBegin";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckMode(mode, kCall));
+  if (model->kind() != Model::Kind::kSubGraph) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: model %u is no sub-graph of a conditional task; begin with "
+                "aclmdlRICaptureBegin",
+                kCall, model->id());
   }
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
-  return BeginCapture(*found, static_cast<uint32_t>(mode));
+  return BeginCapture(*found, model, static_cast<uint32_t>(mode), kCall);
 }
 
 // CAP-06, CAP-09: two loads.
@@ -40,15 +66,12 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
   constexpr const char* kCall = "aclmdlRICaptureEnd";
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
-  if (modelRI == nullptr) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: modelRI is NULL", kCall);
-  }
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
-  *modelRI = nullptr;
+  if (modelRI != nullptr) *modelRI = nullptr;
   Model* model = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(EndCapture(*found, &model));
-  *modelRI = model->handle();
+  ACLTAPE_RETURN_IF_FAILED(EndCapture(*found, modelRI != nullptr, &model));
+  if (modelRI != nullptr) *modelRI = model->handle();
   return ACL_SUCCESS;
 }
 

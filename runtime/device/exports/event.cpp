@@ -96,6 +96,12 @@ aclError Synchronize(aclrtEvent handle, int64_t timeout_ns, const char* call) {
   Event* event = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(handle, call, &event));
   ACLTAPE_RETURN_IF_FAILED(CheckHostCall(*event, call));
+  if (event->recorded_in_model.load()) {  // EVT-12
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: the event was recorded in a stream that is bound to a model; synchronise the "
+                "stream that executes the model",
+                call);
+  }
   int64_t deadline = timeout_ns < 0 ? 0 : NowNs() + timeout_ns;
   bool done = false;
   if (event->type() == EventType::kIpc) {

@@ -1,5 +1,6 @@
 // The way in for kernels of the operator library (runtime/kernel_launch.h).
 #include "runtime/device/call.h"
+#include "runtime/device/function.h"
 #include "runtime/kernel_launch.h"
 
 using namespace acltape::device;
@@ -37,6 +38,13 @@ bool SoftFlipsBits(const char* name) { return FaultsGiven() && FlipsBits(name); 
 
 void SoftFlipBits(const char* name, const SoftOutput* outputs, size_t count) {
   FlipBits(name, outputs, count);
+}
+
+aclError SoftLaunchKernelWithArgs(aclrtStream stream, const char* name, SoftKernelRun run,
+                                  const void* args, size_t bytes) {
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, name, &found));
+  return SubmitTask(*found, KernelTaskWithArgs(name, run, args, bytes));
 }
 
 void SoftSetErrorMessage(const char* text) { SetMessage(text != nullptr ? text : ""); }

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/device/built_model.h"
 #include "runtime/device/call.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/replay.h"
 
 using namespace acltape::device;
 
@@ -14,25 +16,27 @@ namespace {
 
 constexpr int64_t kDestroyWaitNs = 10 * kSecond;  // EXE-14
 
-struct ReplayPayload {
-  Model* model;
-  uint64_t ticket;
-};
-
-aclError RunReplay(void* argument) {
-  auto* replay = static_cast<ReplayPayload*>(argument);
-  return replay->model->Replay(replay->ticket);
-}
-
-void DropReplay(void* argument) {
-  auto* replay = static_cast<ReplayPayload*>(argument);
-  replay->model->Retire(replay->ticket);
-}
-
 aclError CheckNotCaptured(const Model& model, const char* call) {
-  if (model.state() != Model::State::kCapturing) return ACL_SUCCESS;
+  if (model.kind() == Model::Kind::kBuilt || model.state() != Model::State::kCapturing) {
+    return ACL_SUCCESS;
+  }
   return Fail(ACL_ERROR_RT_MODEL_CAPTURED, "%s: model %u is being captured; end the capture first",
               call, model.id());
+}
+
+// COND-13.
+aclError CheckNoSubGraph(const Model& model, const char* call) {
+  if (model.kind() != Model::Kind::kSubGraph) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "%s: model %u is a sub-graph, which goes with its parent", call, model.id());
+}
+
+// EXE-11, EXE-17.
+aclError CheckBuilt(const Model& model, const char* call) {
+  if (model.kind() == Model::Kind::kBuilt) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: model %u was captured, and only models that were built have this", call,
+              model.id());
 }
 
 }  // namespace
@@ -41,6 +45,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
   constexpr const char* kCall = "aclmdlRIExecuteAsync";
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckNoSubGraph(*model, kCall));
   ACLTAPE_RETURN_IF_FAILED(CheckNotCaptured(*model, kCall));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
@@ -54,21 +59,37 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
                 "%s: stream %u was created with flags 0x%x and cannot execute models", kCall,
                 found->id(), found->flags());
   }
-  Task task = MakeTask(TaskKind::kModel, "MODEL_EXECUTE", ReplayPayload{model, model->Enqueue()},
-                       RunReplay);
-  task.drop = DropReplay;
-  return found->Submit(std::move(task));
+  if (found->diverted()) {
+    return Fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
+                "%s: stream %u has an open task update; end it first", kCall, found->id());
+  }
+  return LaunchModel(*model, *found, kCall);
 }
 
-// EXE-11: for built models, which the soft device does not offer yet.
+// EXE-11: on the default stream, and waits for it.
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
   constexpr const char* kCall = "aclmdlRIExecute";
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
-  return Fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: model %u was captured; execute it with aclmdlRIExecuteAsync", kCall,
-              model->id());
+  ACLTAPE_RETURN_IF_FAILED(CheckBuilt(*model, kCall));
+  Stream* stream = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(nullptr, kCall, &stream));
+  if (&model->context() != &stream->context()) {
+    return Fail(ACL_ERROR_RT_MODEL_CONTEXT, "%s: model %u belongs to another context", kCall,
+                model->id());
+  }
+  ACLTAPE_RETURN_IF_FAILED(LaunchModel(*model, *stream, kCall));
+  return stream->Synchronize(TimeoutNs(timeout));
+}
+
+aclError aclmdlRIAbort(aclmdlRI modelRI) {
+  constexpr const char* kCall = "aclmdlRIAbort";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckBuilt(*model, kCall));
+  model->Abort();
+  return ACL_SUCCESS;
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
@@ -80,6 +101,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
   // destructor, every model is known.
   Context* context = CurrentContext(nullptr);
   if (context != nullptr && context != &model->context()) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckNoSubGraph(*model, kCall));
   ACLTAPE_RETURN_IF_FAILED(CheckNotCaptured(*model, kCall));
   int64_t limit = NowNs() + kDestroyWaitNs;
   while (model->Running()) {
@@ -90,6 +112,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  UnbindAll(*model);
   std::vector<Model::DestroyCallback> callbacks;
   {
     std::lock_guard lock(model->context().mutex);
@@ -108,6 +131,7 @@ aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, v
   }
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckNoSubGraph(*model, kCall));
   std::lock_guard lock(model->context().mutex);
   for (const Model::DestroyCallback& callback : model->destroy_callbacks) {
     if (callback.function == func) {
@@ -125,6 +149,7 @@ aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func)
   }
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  ACLTAPE_RETURN_IF_FAILED(CheckNoSubGraph(*model, kCall));
   std::lock_guard lock(model->context().mutex);
   auto removed = std::erase_if(model->destroy_callbacks, [&](const Model::DestroyCallback& row) {
     return row.function == func;

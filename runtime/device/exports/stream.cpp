@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "runtime/device/call.h"
-#include "runtime/device/memory.h"
 #include "runtime/device/thread_state.h"
+#include "runtime/device/value_task.h"
 
 using namespace acltape::device;
 
@@ -26,6 +26,14 @@ aclError CreateStream(aclrtStream* stream, uint32_t priority, uint32_t flags, co
   return ACL_SUCCESS;
 }
 
+// STR-10, STR-16: streams that are bound to a built model.
+aclError CheckNotBound(const Stream& stream, aclError code, const char* call) {
+  std::lock_guard lock(CaptureLock());
+  if (stream.built == nullptr) return ACL_SUCCESS;
+  return Fail(code, "%s: stream %u is bound to model %u; unbind it first", call, stream.id(),
+              stream.built->id());
+}
+
 // STR-10, CAP-64.
 aclError DestroyStream(aclrtStream stream, bool run_queued, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, call, "stream"));
@@ -43,6 +51,7 @@ aclError DestroyStream(aclrtStream stream, bool run_queued, const char* call) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a default stream lives as long as its context",
                 call);
   }
+  ACLTAPE_RETURN_IF_FAILED(CheckNotBound(*found, ACL_ERROR_RT_STREAM_MODEL, call));
   found->context().DestroyStream(found, run_queued);
   return ACL_SUCCESS;
 }
@@ -61,56 +70,13 @@ aclError SetFailureMode(Stream& stream, uint64_t mode, const char* call) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: failure mode %llu is not 0 or 1", call,
                 static_cast<unsigned long long>(mode));
   }
+  ACLTAPE_RETURN_IF_FAILED(CheckNotBound(stream, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, call));
   Context& context = stream.context();
   if (mode == ACL_STOP_ON_FAILURE) {
     context.StopOnFailure();
   } else if (context.stops_on_failure()) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                 "%s: the failure mode can be raised to stop, but not lowered again", call);
-  }
-  return ACL_SUCCESS;
-}
-
-struct ValuePayload {
-  uint64_t* address;
-  uint64_t value;
-  uint32_t flag;
-};
-
-bool ValueReady(void* argument) {
-  auto* wait = static_cast<ValuePayload*>(argument);
-  uint64_t now = __atomic_load_n(wait->address, __ATOMIC_ACQUIRE);
-  switch (wait->flag) {
-    case ACL_STREAM_WAIT_VALUE_GEQ:
-      return static_cast<int64_t>(now - wait->value) >= 0;
-    case ACL_STREAM_WAIT_VALUE_EQ:
-      return now == wait->value;
-    case ACL_STREAM_WAIT_VALUE_AND:
-      return (now & wait->value) != 0;
-    default:
-      return ~(now | wait->value) != 0;
-  }
-}
-
-aclError RunValueWait(void* argument) {
-  return PollUntil(ValueReady, argument, 0) ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_ABORT;
-}
-
-aclError RunValueWrite(void* argument) {
-  auto* write = static_cast<ValuePayload*>(argument);
-  __atomic_store_n(write->address, write->value, __ATOMIC_RELEASE);
-  return ACL_SUCCESS;
-}
-
-// STR-21.
-aclError CheckValueAddress(const void* address, const char* call) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(address, call, "devAddr"));
-  if (reinterpret_cast<uintptr_t>(address) % 8 != 0) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: address %p is not aligned to 8 bytes", call,
-                address);
-  }
-  if (!IsDevice(FindMemory(address))) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory", call, address);
   }
   return ACL_SUCCESS;
 }
@@ -320,22 +286,18 @@ aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStre
   ACLTAPE_CALL("aclrtValueWrite");
   ACLTAPE_RETURN_IF_FAILED(CheckValueAddress(devAddr, kCall));
   if (flag != 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %u is not 0", kCall, flag);
-  return SubmitPayload(stream, kCall, TaskKind::kValueWrite, "VALUE_WRITE",
-                       ValuePayload{static_cast<uint64_t*>(devAddr), value, 0}, RunValueWrite);
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  return SubmitTask(*found, ValueWriteTask(devAddr, value));
 }
 
 aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
   ACLTAPE_CALL("aclrtValueWait");
   ACLTAPE_RETURN_IF_FAILED(CheckValueAddress(devAddr, kCall));
-  if (flag > ACL_STREAM_WAIT_VALUE_NOR) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no comparison %u", kCall, flag);
-  }
+  ACLTAPE_RETURN_IF_FAILED(CheckValueComparison(flag, kCall));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
-  Task task = MakeTask(TaskKind::kValueWait, "VALUE_WAIT",
-                       ValuePayload{static_cast<uint64_t*>(devAddr), value, flag}, RunValueWait);
-  task.ready = ValueReady;
-  return SubmitTask(*found, std::move(task));
+  return SubmitTask(*found, ValueWaitTask(devAddr, value, flag));
 }
 
 aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {

@@ -1,0 +1,106 @@
+// Models that are built without capture (section 19 of the rules, STR-23).
+#include "runtime/device/built_model.h"
+
+#include "runtime/device/call.h"
+#include "runtime/device/memory.h"
+
+using namespace acltape::device;
+
+namespace {
+
+aclError FindModelAndStream(aclmdlRI modelRI, aclrtStream stream, const char* call, Model** model,
+                            Stream** found) {
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, call, model));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, call, "stream"));
+  return FindStream(stream, call, found);
+}
+
+aclError CheckDevicePointer(const void* pointer, const char* call, const char* name) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, name));
+  if (IsDevice(FindMemory(pointer))) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s %p is not device memory", call, name, pointer);
+}
+
+}  // namespace
+
+// BLD-04.
+aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t flag) {
+  constexpr const char* kCall = "aclmdlRIBuildBegin";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(modelRI, kCall, "modelRI"));
+  if (flag != 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: flag %u is not 0", kCall, flag);
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(Model::Create(*context, Model::Kind::kBuilt, kCall, &model));
+  std::lock_guard lock(context->mutex);
+  context->models.insert(model);
+  *modelRI = model->handle();
+  return ACL_SUCCESS;
+}
+
+// BLD-02, BLD-03.
+aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
+  constexpr const char* kCall = "aclmdlRIBindStream";
+  Model* model = nullptr;
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModelAndStream(modelRI, stream, kCall, &model, &found));
+  if (flag != ACL_MODEL_STREAM_FLAG_HEAD && flag != ACL_MODEL_STREAM_FLAG_DEFAULT) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag 0x%x is not 0 or 0x7FFFFFFF", kCall, flag);
+  }
+  return BindStream(*model, *found, flag == ACL_MODEL_STREAM_FLAG_HEAD);
+}
+
+aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
+  Model* model = nullptr;
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(
+      FindModelAndStream(modelRI, stream, "aclmdlRIUnbindStream", &model, &found));
+  return UnbindStream(*model, *found);
+}
+
+aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
+  Model* model = nullptr;
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModelAndStream(modelRI, stream, "aclmdlRIEndTask", &model, &found));
+  return SubmitEndTask(*model, *found);
+}
+
+aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void* reserve) {
+  constexpr const char* kCall = "aclmdlRIBuildEnd";
+  Model* model = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
+  if (reserve != nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: the reserved argument must be NULL", kCall);
+  }
+  return EndBuild(*model);
+}
+
+aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
+  constexpr const char* kCall = "aclrtActiveStream";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(activeStream, kCall, "activeStream"));
+  Stream* activated = nullptr;
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(activeStream, kCall, &activated));
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  return ActivateStream(*activated, *found);
+}
+
+aclError aclrtSwitchStream(void* leftValue, aclrtCondition cond, void* rightValue,
+                           aclrtCompareDataType dataType, aclrtStream trueStream,
+                           aclrtStream falseStream, aclrtStream stream) {
+  constexpr const char* kCall = "aclrtSwitchStream";
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(trueStream, kCall, "trueStream"));
+  Stream* found = nullptr;
+  Stream* if_true = nullptr;
+  Stream* if_false = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(FindStream(trueStream, kCall, &if_true));
+  if (falseStream != nullptr) ACLTAPE_RETURN_IF_FAILED(FindStream(falseStream, kCall, &if_false));
+  ACLTAPE_RETURN_IF_FAILED(CheckDevicePointer(leftValue, kCall, "leftValue"));
+  ACLTAPE_RETURN_IF_FAILED(CheckDevicePointer(rightValue, kCall, "rightValue"));
+  if (cond > ACL_RT_LESS_OR_EQUAL || dataType > ACL_RT_SWITCH_INT64) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no condition %d of type %d", kCall,
+                static_cast<int>(cond), static_cast<int>(dataType));
+  }
+  return SwitchStream({leftValue, rightValue, cond, dataType}, *if_true, if_false, *found);
+}

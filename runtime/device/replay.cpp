@@ -1,0 +1,331 @@
+#include "runtime/device/replay.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "runtime/device/control.h"
+#include "runtime/device/error.h"
+#include "runtime/device/futex.h"
+
+namespace acltape::device {
+namespace {
+
+struct ReplayPayload {
+  Launch* launch;
+};
+
+aclError RunReplay(void* argument) {
+  Launch& launch = *static_cast<ReplayPayload*>(argument)->launch;
+  return launch.model->Replay(launch);
+}
+
+void DropReplay(void* argument) {
+  Launch* launch = static_cast<ReplayPayload*>(argument)->launch;
+  for (const Launch::Binding& binding : launch->bindings) {
+    if (binding.point == nullptr) continue;
+    // A record that was not reached must still let its waiters pass.
+    if (binding.record) binding.point->Complete();
+    if (binding.former != nullptr) binding.former->Release();
+    binding.point->Release();
+  }
+  launch->model->Retire(launch->ticket);
+  delete launch;
+}
+
+// COND-03, COND-04: a host write during the launch call.
+void AssignDefaults(Model& model) {
+  for (const Model::Condition& condition : model.conditions) {
+    if (condition.assign_default) {
+      __atomic_store_n(condition.cell, condition.default_value, __ATOMIC_RELEASE);
+    }
+  }
+  if (model.conditions.empty()) return;
+  for (const Model::Node& node : model.nodes) {
+    if (node.control == nullptr) continue;
+    for (Model* sub_graph : node.control->SubGraphs()) AssignDefaults(*sub_graph);
+  }
+}
+
+// EXT-04, EXT-05: waits first refer to what is recorded before this launch.
+void BindExternals(Model& model, Launch& launch) {
+  launch.bindings.resize(model.externals.size());
+  for (size_t i = 0; i < model.externals.size(); ++i) {
+    const Model::External& external = model.externals[i];
+    auto* event = external.event.Get<Event>(HandleKind::kEvent);
+    if (event == nullptr) continue;  // destroyed: a client error (CAP-23)
+    Launch::Binding& binding = launch.bindings[i];
+    binding.record = external.record;
+    if (external.record) {
+      binding.point = new EventPoint;
+      binding.former = event->Publish(binding.point);
+    } else {
+      binding.point = event->NewestPoint();
+    }
+  }
+}
+
+// EXT-06.
+void RollBack(const Model& model, Launch& launch) {
+  for (size_t i = 0; i < launch.bindings.size(); ++i) {
+    const Launch::Binding& binding = launch.bindings[i];
+    if (!binding.record || binding.point == nullptr) continue;
+    auto* event = model.externals[i].event.Get<Event>(HandleKind::kEvent);
+    if (event != nullptr) event->Retract(binding.point, binding.former);
+  }
+}
+
+}  // namespace
+
+aclError LaunchModel(Model& model, Stream& stream, const char* call) {
+  // Not through the stream alone: what a refused launch published has to be taken back, before
+  // the task that carries it is dropped.
+  std::unique_lock launch_lock(model.launch_mutex, std::defer_lock);
+  if (!model.externals.empty()) launch_lock.lock();
+  uint64_t ticket = 0;
+  if (!model.Enqueue(&ticket)) {
+    return Fail(ACL_ERROR_RT_MODEL_EXECUTE,
+                "%s: model %u is not ready: it is being updated, faulty or not completed", call,
+                model.id());
+  }
+  auto* launch = new Launch{&model, ticket, {}};
+  BindExternals(model, *launch);
+  Task task = MakeTask(TaskKind::kModel, "MODEL_EXECUTE", ReplayPayload{launch}, RunReplay);
+  task.drop = DropReplay;
+  if (aclError refusal = stream.context().Refusal(); refusal != ACL_SUCCESS) {
+    RollBack(model, *launch);
+    task.Drop();
+    return Fail(refusal, "%s: an earlier task of this context or device failed", call);
+  }
+  AssignDefaults(model);
+  return stream.Submit(std::move(task));
+}
+
+void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const char* task_name) {
+  const char* message = TakeMessage();
+  std::string text = "in a replay of model " + std::to_string(model.id()) +
+                     (message != nullptr ? std::string("; ") + message : "");
+  runner.stream()->NoteFailure(code, task_name, text.c_str());
+}
+
+void Model::LayOut() {
+  steps_.clear();
+  step_nodes_.clear();
+  may_block_ = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Node& node = nodes[i];
+    if (node.disabled) continue;
+    if (node.control != nullptr) {
+      for (const Model* sub_graph : node.control->SubGraphs()) may_block_ |= sub_graph->may_block_;
+    } else if (node.task.run == nullptr) {
+      continue;
+    }
+    may_block_ |= node.task.ready != nullptr;
+    steps_.push_back({node.task.run, node.task.Argument()});
+    step_nodes_.push_back(static_cast<uint32_t>(i));
+  }
+  interleaved_ = kind_ == Kind::kBuilt ||
+                 (members.size() > 1 && (may_block_ || GetProfile().jitter_seed != 0));
+}
+
+aclError Model::Replay(Launch& launch) {
+  Runner& runner = *Runner::Current();
+  while (true) {
+    uint32_t turn = turn_.load();
+    {
+      std::lock_guard lock(turn_mutex_);
+      if (tickets_.front() == launch.ticket) {
+        replaying_ = true;
+        aborted_.store(false);
+        break;
+      }
+    }
+    if (runner.Interrupted()) return ACL_ERROR_RT_STREAM_ABORT;
+    FutexWait(turn_, turn, 10000000);
+  }
+  current_launch_ = &launch;
+  runner.set_model_abort(&aborted_);
+  for (LiveFlag* live : live_events) live->set.store(0, std::memory_order_release);
+  uint64_t seed = GetProfile().jitter_seed;
+  aclError result = RunOnce(runner, seed == 0 ? 0 : seed + launch.ticket);
+  runner.set_model_abort(nullptr);
+  current_launch_ = nullptr;
+  bool aborted = false;
+  {
+    std::lock_guard lock(turn_mutex_);
+    replaying_ = false;
+    aborted = aborted_.load();
+  }
+  if (!aborted) return result;
+  SetMessage("aclmdlRIAbort stopped it");
+  NoteReplayFailure(runner, *this, ACL_ERROR_RT_MODEL_ABORT_NORMAL, "MODEL_EXECUTE");
+  return ACL_ERROR_RT_MODEL_ABORT_NORMAL;
+}
+
+aclError Model::RunOnce(Runner& runner, uint64_t seed) {
+  return interleaved_ ? GraphRun(*this, runner, seed).Run() : RunInOrder(runner, seed);
+}
+
+aclError Model::RunInOrder(Runner& runner, uint64_t seed) {
+  aclError result = ACL_SUCCESS;
+  for (const Step& step : steps_) {
+    if (runner.Interrupted()) [[unlikely]]
+      break;
+    auto node = [&]() -> Node& {
+      return nodes[step_nodes_[static_cast<size_t>(&step - steps_.data())]];
+    };
+    if (step.run == nullptr) [[unlikely]] {
+      Control& control = *node().control;
+      // Failures inside have been reported there.
+      uint32_t rounds = 0;
+      while (Model* sub_graph = control.Choose(rounds++)) {
+        aclError code = sub_graph->RunOnce(runner, seed);
+        if (code != ACL_SUCCESS) result = code;
+        if (runner.Interrupted() || context_.Stopped()) return result;
+      }
+      continue;
+    }
+    aclError code = step.run(step.argument);
+    if (code != ACL_SUCCESS) [[unlikely]] {
+      if (runner.Interrupted()) break;  // the abort made the task return
+      result = code;
+      NoteReplayFailure(runner, *this, code, node().task.name);
+      if (context_.Stopped()) break;
+    }
+  }
+  return result;
+}
+
+GraphRun::GraphRun(Model& model, Runner& runner, uint64_t seed)
+    : model_(model),
+      runner_(runner),
+      random_(seed),
+      seed_(seed),
+      lanes_(model.members.size()),
+      ended_(model.nodes.size(), false),
+      order_(model.members.size()) {
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    lanes_[model.nodes[i].member].queue.push_back(static_cast<uint32_t>(i));
+  }
+  for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i].active = model.members[i].head;
+  CheckFinished();
+}
+
+aclError GraphRun::Run() {
+  while (!done()) {
+    if (Advance() || done()) continue;
+    if (runner_.Interrupted()) break;
+    timespec nap{0, 20000};
+    nanosleep(&nap, nullptr);
+  }
+  return result_;
+}
+
+void GraphRun::CheckFinished() {
+  for (const Lane& lane : lanes_) {
+    if (lane.active && lane.next < lane.queue.size()) return;
+  }
+  finished_ = true;
+  if (model_.kind() != Model::Kind::kBuilt || end_reached_ || stopped_) return;
+  SetMessage("no active stream of the model led to its end task");
+  Note(ACL_ERROR_RT_MODEL_EXECUTE, "END_GRAPH");
+}
+
+bool GraphRun::Advance() {
+  if (runner_.Interrupted()) {
+    stopped_ = true;
+    return false;
+  }
+  for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
+  auto head_node = [&](uint32_t index) {
+    const Lane& lane = lanes_[index];
+    return lane.active && lane.next < lane.queue.size() ? lane.queue[lane.next] : UINT32_MAX;
+  };
+  if (seed_ != 0) {
+    std::shuffle(order_.begin(), order_.end(), random_);
+  } else {
+    // Without a seed the runnable task that was captured first goes first.
+    std::sort(order_.begin(), order_.end(),
+              [&](uint32_t a, uint32_t b) { return head_node(a) < head_node(b); });
+  }
+  for (uint32_t index : order_) {
+    if (head_node(index) == UINT32_MAX || !TryLane(index)) continue;
+    CheckFinished();
+    return true;
+  }
+  return false;
+}
+
+bool GraphRun::TryLane(uint32_t index) {
+  Lane& lane = lanes_[index];
+  uint32_t position = lane.queue[lane.next];
+  Model::Node& node = model_.nodes[position];
+  if (!node.disabled) {
+    if (node.control != nullptr && node.control->conditional()) return AdvanceChild(lane, node);
+    if (node.record != Model::kNoNode && !ended_[static_cast<size_t>(node.record)]) return false;
+    if (node.task.ready != nullptr && !node.task.ready(node.task.Argument())) return false;
+  }
+  // Before it runs: a jump sets the lane's place itself.
+  End(lane, position);
+  if (!node.disabled) RunNode(node, index);
+  return true;
+}
+
+bool GraphRun::AdvanceChild(Lane& lane, Model::Node& node) {
+  if (lane.child == nullptr) {
+    Model* sub_graph = node.control->Choose(lane.rounds++);
+    if (sub_graph == nullptr) {
+      lane.rounds = 0;
+      End(lane, lane.queue[lane.next]);
+      return true;
+    }
+    lane.child = std::make_unique<GraphRun>(*sub_graph, runner_, seed_);
+  }
+  bool progressed = lane.child->Advance();
+  if (!lane.child->done()) return progressed;
+  if (lane.child->result() != ACL_SUCCESS) result_ = lane.child->result();
+  if (lane.child->stopped_) stopped_ = true;
+  lane.child.reset();
+  return true;
+}
+
+void GraphRun::RunNode(Model::Node& node, uint32_t lane) {
+  aclError code = ACL_SUCCESS;
+  if (node.control != nullptr) {
+    code = node.control->Act(*this, lane);
+  } else if (node.task.run != nullptr) {
+    code = node.task.Run();
+  }
+  if (code == ACL_SUCCESS) return;
+  if (runner_.Interrupted()) {
+    stopped_ = true;
+    return;
+  }
+  Note(code, node.task.name);
+}
+
+void GraphRun::Note(aclError code, const char* task_name) {
+  result_ = code;
+  NoteReplayFailure(runner_, model_, code, task_name);
+  if (model_.context().Stopped()) stopped_ = true;
+}
+
+void GraphRun::End(Lane& lane, uint32_t node) {
+  ended_[node] = true;
+  ++lane.next;
+}
+
+void GraphRun::Activate(uint32_t index) {
+  Lane& lane = lanes_[index];
+  if (lane.active && lane.next < lane.queue.size()) return;  // it runs already
+  lane.active = true;
+  lane.next = 0;
+}
+
+void GraphRun::Jump(uint32_t from, uint32_t to, size_t position) {
+  if (from != to) lanes_[from].next = lanes_[from].queue.size();
+  lanes_[to].active = true;
+  lanes_[to].next = position;
+}
+
+}  // namespace acltape::device

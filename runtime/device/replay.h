@@ -1,0 +1,88 @@
+// How models run (EXE-01 to EXE-17).
+//
+// A replay is one task of the exec stream. For most models that task walks a flat list of bound
+// calls in capture order: no lock, allocation or lookup per graph task. Where a task can block on
+// something that another hidden stream of the same graph brings about, where jitter is on, and in
+// built models, GraphRun interleaves the streams on the same worker, as far as events allow.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "runtime/device/event.h"
+#include "runtime/device/model.h"
+
+namespace acltape::device {
+
+// One launch, from the call to its end.
+struct Launch {
+  // What an external record or wait of the model refers to in this launch (EXT-04, EXT-05).
+  struct Binding {
+    EventPoint* point = nullptr;   // null: a wait without a record before it
+    EventPoint* former = nullptr;  // what the record replaced, for a roll-back (EXT-06)
+    bool record = false;
+  };
+
+  Model* model;
+  uint64_t ticket;
+  std::vector<Binding> bindings;
+};
+
+// aclmdlRIExecuteAsync, after the checks of the interface: publishes external records, resets
+// conditions (COND-03) and queues the replay.
+aclError LaunchModel(Model& model, Stream& stream, const char* call);
+
+// One pass over a model whose streams are interleaved.
+class GraphRun {
+ public:
+  GraphRun(Model& model, Runner& runner, uint64_t seed);
+
+  // Runs until the end, an abort, or a failure that stops the context; returns the newest error.
+  aclError Run();
+  // Runs one task that can run now; false when none can.
+  bool Advance();
+  bool done() const { return stopped_ || finished_; }
+  aclError result() const { return result_; }
+
+  // What control tasks do.
+  void Activate(uint32_t lane);
+  // Lane `from` ends and `to` goes on at `position` of its queue; they may be the same.
+  void Jump(uint32_t from, uint32_t to, size_t position);
+  void ReachEnd() { end_reached_ = true; }
+  Model& model() const { return model_; }
+
+ private:
+  struct Lane {
+    std::vector<uint32_t> queue;  // nodes of one member
+    size_t next = 0;
+    bool active = false;
+    uint32_t rounds = 0;              // of the conditional task at the head
+    std::unique_ptr<GraphRun> child;  // the sub-graph that runs for it
+  };
+
+  bool TryLane(uint32_t index);
+  bool AdvanceChild(Lane& lane, Model::Node& node);
+  void RunNode(Model::Node& node, uint32_t lane);
+  void End(Lane& lane, uint32_t node);
+  void Note(aclError code, const char* task_name);
+  void CheckFinished();
+
+  Model& model_;
+  Runner& runner_;
+  std::mt19937_64 random_;
+  const uint64_t seed_;
+  std::vector<Lane> lanes_;
+  std::vector<bool> ended_;
+  std::vector<uint32_t> order_;
+  aclError result_ = ACL_SUCCESS;
+  bool stopped_ = false;
+  bool finished_ = false;
+  bool end_reached_ = false;
+};
+
+// Reports a failed graph task to the exec stream.
+void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const char* task_name);
+
+}  // namespace acltape::device
