@@ -75,12 +75,6 @@ void GetEventParams(const Model::Node& node, aclmdlRITaskType type, aclmdlRITask
   }
 }
 
-ValuePayload ValueOf(const Task& task) {
-  ValuePayload payload;
-  std::memcpy(&payload, task.payload, sizeof(payload));
-  return payload;
-}
-
 aclError Refuse(const char* what) {
   return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclmdlRITaskSetParams: %s", what);
 }

@@ -45,6 +45,12 @@ Task ValueWaitTask(void* address, uint64_t value, uint32_t flag) {
   return task;
 }
 
+ValuePayload ValueOf(const Task& task) {
+  ValuePayload payload{};
+  if (task.inline_payload) std::memcpy(&payload, task.payload, sizeof(payload));
+  return payload;
+}
+
 aclError CheckValueAddress(const void* address, const char* call) {
   if (address == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "%s: devAddr is NULL", call);
   if (reinterpret_cast<uintptr_t>(address) % 8 != 0) {

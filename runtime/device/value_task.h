@@ -14,6 +14,9 @@ struct ValuePayload {
 Task ValueWriteTask(void* address, uint64_t value);
 Task ValueWaitTask(void* address, uint64_t value, uint32_t flag);
 
+// What such a task does; zeros for one that a fault on purpose has wrapped (fault.h).
+ValuePayload ValueOf(const Task& task);
+
 // 107000 unless it is 8 byte aligned device memory; NULL gives 100000.
 aclError CheckValueAddress(const void* address, const char* call);
 aclError CheckValueComparison(uint32_t flag, const char* call);

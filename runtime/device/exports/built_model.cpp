@@ -25,7 +25,7 @@ aclError CheckDevicePointer(const void* pointer, const char* call, const char* n
 
 // BLD-04.
 aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t flag) {
-  constexpr const char* kCall = "aclmdlRIBuildBegin";
+  ACLTAPE_CALL("aclmdlRIBuildBegin");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(modelRI, kCall, "modelRI"));
   if (flag != 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: flag %u is not 0", kCall, flag);
   Context* context = CurrentContext(kCall);
@@ -40,7 +40,7 @@ aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t flag) {
 
 // BLD-02, BLD-03.
 aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
-  constexpr const char* kCall = "aclmdlRIBindStream";
+  ACLTAPE_CALL("aclmdlRIBindStream");
   Model* model = nullptr;
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModelAndStream(modelRI, stream, kCall, &model, &found));
@@ -51,22 +51,23 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
 }
 
 aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
+  ACLTAPE_CALL("aclmdlRIUnbindStream");
   Model* model = nullptr;
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(
-      FindModelAndStream(modelRI, stream, "aclmdlRIUnbindStream", &model, &found));
+  ACLTAPE_RETURN_IF_FAILED(FindModelAndStream(modelRI, stream, kCall, &model, &found));
   return UnbindStream(*model, *found);
 }
 
 aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
+  ACLTAPE_CALL("aclmdlRIEndTask");
   Model* model = nullptr;
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindModelAndStream(modelRI, stream, "aclmdlRIEndTask", &model, &found));
+  ACLTAPE_RETURN_IF_FAILED(FindModelAndStream(modelRI, stream, kCall, &model, &found));
   return SubmitEndTask(*model, *found);
 }
 
 aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void* reserve) {
-  constexpr const char* kCall = "aclmdlRIBuildEnd";
+  ACLTAPE_CALL("aclmdlRIBuildEnd");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   if (reserve != nullptr) {
@@ -76,7 +77,7 @@ aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void* reserve) {
 }
 
 aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtActiveStream";
+  ACLTAPE_CALL("aclrtActiveStream");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(activeStream, kCall, "activeStream"));
   Stream* activated = nullptr;
   Stream* found = nullptr;
@@ -88,7 +89,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
 aclError aclrtSwitchStream(void* leftValue, aclrtCondition cond, void* rightValue,
                            aclrtCompareDataType dataType, aclrtStream trueStream,
                            aclrtStream falseStream, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtSwitchStream";
+  ACLTAPE_CALL("aclrtSwitchStream");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(trueStream, kCall, "trueStream"));
   Stream* found = nullptr;
   Stream* if_true = nullptr;

@@ -16,7 +16,7 @@ aclError CheckMode(aclmdlRICaptureMode mode, const char* call) {
 }  // namespace
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
-  constexpr const char* kCall = "aclmdlRICaptureBegin";
+  ACLTAPE_CALL("aclmdlRICaptureBegin");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
   ACLTAPE_RETURN_IF_FAILED(CheckMode(mode, kCall));
   Stream* found = nullptr;
@@ -27,7 +27,7 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
 // COND-10.
 aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
                                        aclmdlRICaptureMode mode) {
-  constexpr const char* kCall = "aclmdlRICaptureToModelRIBegin";
+  ACLTAPE_CALL("aclmdlRICaptureToModelRIBegin");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
@@ -46,7 +46,7 @@ aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
 // CAP-06, CAP-09: two loads.
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
                                 aclmdlRI* modelRI) {
-  constexpr const char* kCall = "aclmdlRICaptureGetInfo";
+  ACLTAPE_CALL("aclmdlRICaptureGetInfo");
   if (status == nullptr && modelRI == nullptr) {
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: both outputs are NULL", kCall);
   }
@@ -64,7 +64,7 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
 }
 
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
-  constexpr const char* kCall = "aclmdlRICaptureEnd";
+  ACLTAPE_CALL("aclmdlRICaptureEnd");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, kCall, "stream"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, kCall, &found));
@@ -76,5 +76,6 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
 }
 
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
+  ACLTAPE_CALL("aclmdlRICaptureThreadExchangeMode");
   return ExchangeCaptureMode(mode);
 }

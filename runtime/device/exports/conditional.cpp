@@ -19,7 +19,7 @@ aclError FindCondition(aclmdlRICondHandle handle, aclError code_of_null, const c
 
 aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
                                   aclmdlRICondHandleFlag flag, aclmdlRICondHandle* handle) {
-  constexpr const char* kCall = "aclmdlRICondHandleCreate";
+  ACLTAPE_CALL("aclmdlRICondHandleCreate");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
@@ -34,7 +34,7 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
 }
 
 aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr) {
-  constexpr const char* kCall = "aclmdlRICondHandleGetCondPtr";
+  ACLTAPE_CALL("aclmdlRICondHandleGetCondPtr");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
   Model::Condition* condition = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindCondition(handle, ACL_ERROR_INVALID_PARAM, kCall, &condition));
@@ -43,7 +43,7 @@ aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr)
 }
 
 aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flags) {
-  constexpr const char* kCall = "aclmdlRIAddCondTask";
+  ACLTAPE_CALL("aclmdlRIAddCondTask");
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   if (!found->capturing()) {

@@ -15,7 +15,7 @@ aclError CheckFlag(uint32_t flag, const char* call) {
 }  // namespace
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
-  constexpr const char* kCall = "aclrtRecordEventWithFlag";
+  ACLTAPE_CALL("aclrtRecordEventWithFlag");
   ACLTAPE_RETURN_IF_FAILED(CheckFlag(flag, kCall));
   Event* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(event, kCall, &found));
@@ -28,7 +28,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
                                       uint32_t flag) {
-  constexpr const char* kCall = "aclrtStreamWaitEventWithFlag";
+  ACLTAPE_CALL("aclrtStreamWaitEventWithFlag");
   ACLTAPE_RETURN_IF_FAILED(CheckFlag(flag, kCall));
   if (flag != 0 && timeout != 0) {
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: an external wait has no time-out; it must be 0",

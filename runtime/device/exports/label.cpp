@@ -31,7 +31,7 @@ aclError FindLabelList(aclrtLabelList handle, const char* call, LabelList** list
 }  // namespace
 
 aclError aclrtCreateLabel(aclrtLabel* label) {
-  constexpr const char* kCall = "aclrtCreateLabel";
+  ACLTAPE_CALL("aclrtCreateLabel");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(label, kCall, "label"));
   if (CurrentContext(kCall) == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   std::optional<uint32_t> number = LabelNumbers().Take();
@@ -51,9 +51,10 @@ aclError aclrtCreateLabel(aclrtLabel* label) {
 }
 
 aclError aclrtDestroyLabel(aclrtLabel label) {
+  ACLTAPE_CALL("aclrtDestroyLabel");
   if (Exiting()) return ACL_SUCCESS;
   Label* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindLabel(label, "aclrtDestroyLabel", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindLabel(label, kCall, &found));
   WipeHandle(found->handle);
   LabelNumbers().Release(found->number);
   delete found;
@@ -61,7 +62,7 @@ aclError aclrtDestroyLabel(aclrtLabel label) {
 }
 
 aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
-  constexpr const char* kCall = "aclrtSetLabel";
+  ACLTAPE_CALL("aclrtSetLabel");
   Label* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindLabel(label, kCall, &found));
   Stream* on = nullptr;
@@ -70,7 +71,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
 }
 
 aclError aclrtCreateLabelList(aclrtLabel* labels, size_t num, aclrtLabelList* labelList) {
-  constexpr const char* kCall = "aclrtCreateLabelList";
+  ACLTAPE_CALL("aclrtCreateLabelList");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(labels, kCall, "labels"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(labelList, kCall, "labelList"));
   if (num == 0 || num > kLabels) {
@@ -91,9 +92,10 @@ aclError aclrtCreateLabelList(aclrtLabel* labels, size_t num, aclrtLabelList* la
 }
 
 aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
+  ACLTAPE_CALL("aclrtDestroyLabelList");
   if (Exiting()) return ACL_SUCCESS;
   LabelList* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindLabelList(labelList, "aclrtDestroyLabelList", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindLabelList(labelList, kCall, &found));
   WipeHandle(found->handle);
   delete found;
   return ACL_SUCCESS;
@@ -101,7 +103,7 @@ aclError aclrtDestroyLabelList(aclrtLabelList labelList) {
 
 aclError aclrtSwitchLabelByIndex(void* ptr, uint32_t maxValue, aclrtLabelList labelList,
                                  aclrtStream stream) {
-  constexpr const char* kCall = "aclrtSwitchLabelByIndex";
+  ACLTAPE_CALL("aclrtSwitchLabelByIndex");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
   LabelList* list = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindLabelList(labelList, kCall, &list));

@@ -42,7 +42,7 @@ aclError CheckBuilt(const Model& model, const char* call) {
 }  // namespace
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
-  constexpr const char* kCall = "aclmdlRIExecuteAsync";
+  ACLTAPE_CALL("aclmdlRIExecuteAsync");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckNoSubGraph(*model, kCall));
@@ -68,7 +68,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 
 // EXE-11: on the default stream, and waits for it.
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
-  constexpr const char* kCall = "aclmdlRIExecute";
+  ACLTAPE_CALL("aclmdlRIExecute");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
@@ -84,7 +84,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIAbort(aclmdlRI modelRI) {
-  constexpr const char* kCall = "aclmdlRIAbort";
+  ACLTAPE_CALL("aclmdlRIAbort");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckBuilt(*model, kCall));
@@ -93,7 +93,7 @@ aclError aclmdlRIAbort(aclmdlRI modelRI) {
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-  constexpr const char* kCall = "aclmdlRIDestroy";
+  ACLTAPE_CALL("aclmdlRIDestroy");
   if (Exiting() && modelRI != nullptr) return ACL_SUCCESS;
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
@@ -125,7 +125,7 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI) {
 }
 
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void* userData) {
-  constexpr const char* kCall = "aclmdlRIDestroyRegisterCallback";
+  ACLTAPE_CALL("aclmdlRIDestroyRegisterCallback");
   if (modelRI == nullptr || func == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the model or the function is NULL", kCall);
   }
@@ -143,7 +143,7 @@ aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, v
 }
 
 aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func) {
-  constexpr const char* kCall = "aclmdlRIDestroyUnregisterCallback";
+  ACLTAPE_CALL("aclmdlRIDestroyUnregisterCallback");
   if (modelRI == nullptr || func == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the model or the function is NULL", kCall);
   }
@@ -159,7 +159,7 @@ aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func)
 }
 
 aclError aclmdlRISetName(aclmdlRI modelRI, const char* name) {
-  constexpr const char* kCall = "aclmdlRISetName";
+  ACLTAPE_CALL("aclmdlRISetName");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, kCall, "name"));
@@ -170,7 +170,7 @@ aclError aclmdlRISetName(aclmdlRI modelRI, const char* name) {
 }
 
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
-  constexpr const char* kCall = "aclmdlRIGetName";
+  ACLTAPE_CALL("aclmdlRIGetName");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, kCall, "name"));
@@ -183,7 +183,7 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
 }
 
 aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t* modelRIId) {
-  constexpr const char* kCall = "aclmdlRIGetId";
+  ACLTAPE_CALL("aclmdlRIGetId");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(modelRIId, kCall, "modelRIId"));

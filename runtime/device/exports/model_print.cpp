@@ -48,11 +48,9 @@ std::string NameOf(const Model::Node& node, const Task& task) {
     return name + "_" + std::to_string(task.object_id);
   }
   if (task.kind == TaskKind::kValueWrite || task.kind == TaskKind::kValueWait) {
-    ValuePayload payload;
-    std::memcpy(&payload, task.payload, sizeof(payload));
     char address[32];
     std::snprintf(address, sizeof(address), "_0x%" PRIxPTR,
-                  reinterpret_cast<uintptr_t>(payload.address));
+                  reinterpret_cast<uintptr_t>(ValueOf(task).address));
     name += address;
   }
   return name;
@@ -141,7 +139,7 @@ void AppendTasks(const Model& model, bool with_kernel_args, std::string* json) {
 }  // namespace
 
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags) {
-  constexpr const char* kCall = "aclmdlRIDebugJsonPrint";
+  ACLTAPE_CALL("aclmdlRIDebugJsonPrint");
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(path, kCall, "path"));
@@ -164,8 +162,9 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t fla
 
 // JSON-08. The soft device's log is stderr.
 aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
+  ACLTAPE_CALL("aclmdlRIDebugPrint");
   Model* model = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, "aclmdlRIDebugPrint", &model));
+  ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   std::lock_guard lock(CaptureLock());
   std::fprintf(stderr, "acltape soft device: model %u has %zu tasks on %zu streams\n", model->id(),
                model->nodes.size(), model->hidden_streams.size());

@@ -65,7 +65,7 @@ aclError List(size_t total, void** array, uint32_t* count, const char* call,
 }  // namespace
 
 aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream* streams, uint32_t* numStreams) {
-  constexpr const char* kCall = "aclmdlRIGetStreams";
+  ACLTAPE_CALL("aclmdlRIGetStreams");
   if (numStreams == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: numStreams is NULL", kCall);
   }
@@ -76,7 +76,7 @@ aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream* streams, uint32_t* nu
 }
 
 aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint32_t* numTasks) {
-  constexpr const char* kCall = "aclmdlRIGetTasksByStream";
+  ACLTAPE_CALL("aclmdlRIGetTasksByStream");
   auto* hidden = ObjectOf<Model::HiddenStream>(stream, HandleKind::kHiddenStream);
   if (hidden == nullptr || numTasks == nullptr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s", kCall,
@@ -89,39 +89,44 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint3
 }
 
 aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType* type) {
+  ACLTAPE_CALL("aclmdlRITaskGetType");
   Model::Node* node = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindTask(task, type, "aclmdlRITaskGetType", &node));
+  ACLTAPE_RETURN_IF_FAILED(FindTask(task, type, kCall, &node));
   *type = TypeOf(*node);
   return ACL_SUCCESS;
 }
 
 aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t* id) {
+  ACLTAPE_CALL("aclmdlRITaskGetSeqId");
   Model::Node* node = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindTask(task, id, "aclmdlRITaskGetSeqId", &node));
+  ACLTAPE_RETURN_IF_FAILED(FindTask(task, id, kCall, &node));
   *id = node->sequence;
   return ACL_SUCCESS;
 }
 
 aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams* params) {
+  ACLTAPE_CALL("aclmdlRITaskGetParams");
   Model::Node* node = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindTask(task, params, "aclmdlRITaskGetParams", &node));
+  ACLTAPE_RETURN_IF_FAILED(FindTask(task, params, kCall, &node));
   return GetParams(*node, params);
 }
 
 aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams* params) {
+  ACLTAPE_CALL("aclmdlRITaskSetParams");
   Model::Node* node = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindTask(task, params, "aclmdlRITaskSetParams", &node));
+  ACLTAPE_RETURN_IF_FAILED(FindTask(task, params, kCall, &node));
   return SetParams(*node, *params);
 }
 
 aclError aclmdlRITaskDisable(aclmdlRITask task) {
+  ACLTAPE_CALL("aclmdlRITaskDisable");
   Model::Node* node = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindTask(task, task, "aclmdlRITaskDisable", &node));
+  ACLTAPE_RETURN_IF_FAILED(FindTask(task, task, kCall, &node));
   return DisableTask(*node);
 }
 
 aclError aclmdlRIUpdate(aclmdlRI modelRI) {
-  constexpr const char* kCall = "aclmdlRIUpdate";
+  ACLTAPE_CALL("aclmdlRIUpdate");
   if (modelRI == nullptr) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the model is NULL", kCall);
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
@@ -134,13 +139,14 @@ aclError aclmdlRIUpdate(aclmdlRI modelRI) {
 
 aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task, aclrtLaunchKernelAttrId attrId,
                                         aclrtLaunchKernelAttrValue* attrValue) {
+  ACLTAPE_CALL("aclmdlRIKernelTaskGetAttribute");
   Model::Node* node = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindTask(task, attrValue, "aclmdlRIKernelTaskGetAttribute", &node));
+  ACLTAPE_RETURN_IF_FAILED(FindTask(task, attrValue, kCall, &node));
   return GetKernelAttribute(*node, attrId, attrValue);
 }
 
 aclError aclrtGetFunctionName(aclrtFuncHandle funcHandle, uint32_t maxLen, char* name) {
-  constexpr const char* kCall = "aclrtGetFunctionName";
+  ACLTAPE_CALL("aclrtGetFunctionName");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(funcHandle, kCall, "funcHandle"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, kCall, "name"));
   auto* function = ObjectOf<Function>(funcHandle, HandleKind::kFunction);

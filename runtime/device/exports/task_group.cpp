@@ -15,13 +15,14 @@ aclError FindGivenStream(aclrtStream handle, const char* call, Stream** stream) 
 }  // namespace
 
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream) {
+  ACLTAPE_CALL("aclmdlRICaptureTaskGrpBegin");
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, "aclmdlRICaptureTaskGrpBegin", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
   return BeginTaskGroup(*found);
 }
 
 aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle) {
-  constexpr const char* kCall = "aclmdlRICaptureTaskGrpEnd";
+  ACLTAPE_CALL("aclmdlRICaptureTaskGrpEnd");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
@@ -33,7 +34,7 @@ aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle) {
 }
 
 aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle) {
-  constexpr const char* kCall = "aclmdlRICaptureTaskUpdateBegin";
+  ACLTAPE_CALL("aclmdlRICaptureTaskUpdateBegin");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
@@ -46,7 +47,8 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle)
 }
 
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream) {
+  ACLTAPE_CALL("aclmdlRICaptureTaskUpdateEnd");
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, "aclmdlRICaptureTaskUpdateEnd", &found));
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
   return EndTaskUpdate(*found);
 }
