@@ -15,6 +15,43 @@ class CaptureEvent : public SoftDevice {
   void Join(aclrtStream from, aclrtStream to) { Fork(from, to); }
 };
 
+TEST_F(CaptureEvent, CAP_40_EachRecordIsANewPointOfTheGraph) {
+  Log log;
+  aclrtEvent event = CreateEx();
+  aclrtStream third = nullptr;
+  ASSERT_OK(aclrtCreateStream(&third));
+  Begin(stream_);
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(other_, event));  // the first point
+  Launch(stream_, log, "a");
+  ASSERT_OK(aclrtRecordEvent(event, stream_));
+  ASSERT_OK(aclrtStreamWaitEvent(third, event));  // the second
+  Join(other_, stream_);
+  Join(third, stream_);
+  aclmdlRI model = End(stream_);
+  // Each of the four records is a task of its own, with its own reset at the end.
+  uint32_t streams = 0;
+  ASSERT_OK(aclmdlRIGetStreams(model, nullptr, &streams));
+  EXPECT_EQ(streams, 3u);
+  std::vector<aclrtStream> hidden(streams);
+  ASSERT_OK(aclmdlRIGetStreams(model, hidden.data(), &streams));
+  uint32_t tasks = 0;
+  ASSERT_OK(aclmdlRIGetTasksByStream(hidden[0], nullptr, &tasks));
+  EXPECT_EQ(tasks, 2u + 1u + 2u + 4u);  // records, kernel, waits, resets
+}
+
+TEST_F(CaptureEvent, CAP_40_OnlyWaitBitsMakeAnEventBelongToTheCapture) {
+  for (uint32_t flags : {0x1u, 0x4u, 0x5u, 0x2u, 0x8u}) {
+    aclrtEvent event = CreateEx(flags);
+    aclrtEventRecordedStatus status;
+    Begin(stream_);
+    ASSERT_OK(aclrtRecordEvent(event, stream_));
+    EXPECT_CODE((flags & 0x5) != 0 ? 107028 : 0, aclrtQueryEventStatus(event, &status)) << flags;
+    End(stream_);
+    EXPECT_OK(aclrtQueryEventStatus(event, &status));
+  }
+}
+
 TEST_F(CaptureEvent, CAP_41_AWaitPullsAStreamIntoTheCapture) {
   Log log;
   Begin(stream_);
@@ -36,7 +73,7 @@ TEST_F(CaptureEvent, CAP_41_AWaitPullsAStreamIntoTheCapture) {
   EXPECT_EQ(log.text(), "abcabcabc");  // EXE-04
 }
 
-TEST_F(CaptureEvent, CAP_42_DefaultAndSpecialStreamsCannotJoin) {
+TEST_F(CaptureEvent, CAP_42_CAP_49_DefaultAndSpecialStreamsCannotJoin) {
   aclrtEvent event = CreateEx();
   Begin(stream_);
   ASSERT_OK(aclrtRecordEvent(event, stream_));

@@ -83,6 +83,43 @@ TEST_F(CaptureMode, CAP_33_ExchangeReturnsTheFormerMode) {
   }).join();
 }
 
+TEST_F(CaptureMode, CAP_31_TheExchangeModeIsOfTheThreadAndStartsAsGlobal) {
+  Exchange(kRelaxed);
+  InThread([&] { EXPECT_EQ(Exchange(kThreadLocal), kGlobal); });
+  EXPECT_EQ(Exchange(kGlobal), kRelaxed);
+  // A smaller number is stricter: of two captures the stricter one decides.
+  Begin(stream_, kRelaxed);
+  EXPECT_OK(SynchronousFill());
+  Begin(other_, kGlobal);
+  EXPECT_CODE(107030, SynchronousFill());
+  End(other_);
+  EXPECT_OK(SynchronousFill());
+  End(stream_);
+}
+
+TEST_F(CaptureMode, CAP_33_TheExchangeModeLastsAcrossCaptures) {
+  Exchange(kRelaxed);
+  for (int i = 0; i < 2; ++i) {
+    Begin(stream_, kGlobal);
+    EXPECT_OK(SynchronousFill());
+    End(stream_);
+  }
+  EXPECT_EQ(Exchange(kGlobal), kRelaxed);
+}
+
+TEST_F(CaptureMode, CAP_35_CAP_36_ARefusedCallDoesNothingAndHarmsNothing) {
+  int32_t value = 5;
+  ASSERT_OK(aclrtMemcpy(device_, 4, &value, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+  Begin(stream_, kGlobal);
+  value = 6;
+  EXPECT_CODE(107030, aclrtMemcpy(device_, 4, &value, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+  EXPECT_CODE(107030, SynchronousFill());
+  EXPECT_EQ(Status(stream_), kActive);
+  EXPECT_NE(End(stream_), nullptr);
+  ASSERT_OK(aclrtMemcpy(&value, 4, device_, 4, ACL_MEMCPY_DEVICE_TO_HOST));
+  EXPECT_EQ(value, 5);
+}
+
 TEST_F(CaptureMode, CAP_30_EverySynchronousCopyAndFillIsUnsafe) {
   int32_t host = 0;
   Begin(stream_, kGlobal);

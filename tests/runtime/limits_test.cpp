@@ -14,6 +14,7 @@ const bool kEnvironmentIsSet = [] {
   setenv("ACLTAPE_SOFT_EVENTS", "3", 1);
   setenv("ACLTAPE_SOFT_NOTIFIES", "2", 1);
   setenv("ACLTAPE_SOFT_MODELS", "2", 1);
+  setenv("ACLTAPE_SOFT_UPDATES", "3", 1);
   setenv("ACLTAPE_SOFT_MEMORY", "1M", 1);
   setenv("ACLTAPE_SOFT_POISON", "1", 1);
   return true;
@@ -69,6 +70,22 @@ TEST_F(Limits, LIM_01_ExhaustionInACascadeInvalidatesTheCapture) {
   End(stream_, 507903);
 }
 
+TEST_F(Limits, CAP_19_AFullCaptureThatCannotBeClosedGives207005) {
+  aclrtStream rest[2] = {};
+  for (aclrtStream& stream : rest) ASSERT_OK(aclrtCreateStream(&stream));
+  Begin(stream_);  // takes the last number
+  auto nothing = [](void*) -> aclError { return 0; };
+  for (int i = 0; i < 2046; ++i) {
+    ASSERT_OK(SoftLaunchKernel(stream_, "k", nothing, nullptr, nullptr));
+  }
+  // The record is the last task with a place; its reset needs another hidden stream.
+  ASSERT_OK(aclrtRecordEvent(CreateEx(), stream_));
+  End(stream_, 207005);
+  EXPECT_EQ(Status(stream_), kNone);
+  Begin(stream_);
+  EXPECT_NE(End(stream_), nullptr);
+}
+
 TEST_F(Limits, LIM_02_ModelExhaustionGives207010) {
   Begin(stream_);
   aclmdlRI first = End(stream_);
@@ -100,6 +117,36 @@ TEST_F(Limits, EVT_17_EVT_21_EventExhaustion) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_OK(aclrtRecordEvent(CreateEx(), stream_));  // Ex events are not counted
   }
+}
+
+TEST_F(Limits, UPD_08_LIM_04_UpdatesBeyondTheLimitFailWhenTheyRun) {
+  static std::atomic<int> runs;
+  runs = 0;
+  auto count = [](void*) -> aclError {
+    ++runs;
+    return 0;
+  };
+  aclrtTaskGrp group = nullptr;
+  Begin(stream_);
+  ASSERT_OK(aclmdlRICaptureTaskGrpBegin(stream_));
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_OK(SoftLaunchKernel(
+        stream_, "old", [](void*) -> aclError { return 0; }, nullptr, nullptr));
+  }
+  ASSERT_OK(aclmdlRICaptureTaskGrpEnd(stream_, &group));
+  aclmdlRI model = End(stream_);
+  Gate gate;
+  Launch(other_, gate);  // all updates are pending
+  ASSERT_OK(aclmdlRICaptureTaskUpdateBegin(other_, group));
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_OK(SoftLaunchKernel(other_, "new", count, nullptr, nullptr));
+  }
+  ASSERT_OK(aclmdlRICaptureTaskUpdateEnd(other_));
+  gate.Open();
+  EXPECT_CODE(207005, aclrtSynchronizeStream(other_));
+  ASSERT_OK(aclmdlRIExecuteAsync(model, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(runs, 3);  // of four; three may be pending
 }
 
 TEST_F(Limits, NTF_04_NotifyExhaustionGives207009) {

@@ -111,7 +111,7 @@ aclError Fork(Stream& stream, Event& event) {
   }
   if (!JoinCapture(model, stream)) {
     Invalidate(model, true);
-    return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+    return Fail(GetProfile().no_stream_code,
                 "%s: no stream left on device %d to store what stream %u captures; the capture is "
                 "invalidated",
                 kCall, model.context().device().id, stream.id());
