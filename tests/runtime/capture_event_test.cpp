@@ -208,6 +208,18 @@ TEST_F(CaptureEvent, CAP_53_OutsideRecordOfACapturedEventIsOrdinary) {
   End(stream_, 107025);
 }
 
+TEST_F(CaptureEvent, CAP_54_EventsBetweenProcessesAreRefusedWithoutHarm) {
+  aclrtEvent event = CreateEx(ACL_EVENT_IPC);
+  Begin(stream_);
+  EXPECT_CODE(207000, aclrtRecordEvent(event, stream_));
+  EXPECT_CODE(207000, aclrtRecordEventWithFlag(event, stream_, ACL_EVENT_RECORD_DEFAULT));
+  EXPECT_CODE(207000, aclrtStreamWaitEvent(stream_, event));
+  EXPECT_CODE(207000, aclrtStreamWaitEventWithFlag(stream_, event, 0, ACL_EVENT_WAIT_DEFAULT));
+  EXPECT_CODE(207000, aclrtResetEvent(event, stream_));
+  EXPECT_EQ(Status(stream_), kActive);
+  EXPECT_NE(End(stream_), nullptr);
+}
+
 TEST_F(CaptureEvent, EVT_22_HostCallsOnCapturedEventsGive107028) {
   aclrtEvent event = CreateEx();
   aclrtEventRecordedStatus recorded;

@@ -5,6 +5,11 @@
 namespace acltape::device {
 namespace {
 
+// CAP-43, CAP-54.
+bool NeverCaptured(const Event& event) {
+  return event.type() == EventType::kOld || event.type() == EventType::kIpc;
+}
+
 aclError RefuseOldEvent(const char* call, const Stream& stream) {
   return Fail(
       ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -49,9 +54,16 @@ aclError RefuseInUpdate(const char* call, const Stream& stream) {
               stream.id());
 }
 
+aclError RefuseIpcEvent(const char* call) {
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "%s: an event between processes cannot be used in a stream that is bound to a model",
+              call);
+}
+
 // In a bound stream of a built model every event is one live flag, which each execution looks at:
 // the model may loop, so there is no telling which record a wait refers to.
 aclError RecordInBuiltModel(Event& event, Stream& stream) {
+  if (event.type() == EventType::kIpc) return RefuseIpcEvent("aclrtRecordEvent");
   event.recorded_in_model.store(true);
   Task task = event.ExternalRecordTask();
   // Nothing in the model can reset it, so each execution starts without it.
@@ -65,7 +77,7 @@ aclError RecordInBuiltModel(Event& event, Stream& stream) {
 
 aclError CaptureRecord(Event& event, Stream& stream) {
   constexpr const char* kCall = "aclrtRecordEvent";
-  if (event.type() == EventType::kOld) return RefuseOldEvent(kCall, stream);
+  if (NeverCaptured(event)) return RefuseOldEvent(kCall, stream);
   if (event.type() == EventType::kExternal) {
     return StoreEventTask(stream, event, event.ExternalRecordTask());
   }
@@ -121,7 +133,7 @@ aclError Fork(Stream& stream, Event& event) {
 
 aclError CaptureWait(Stream& stream, Event& event, int64_t timeout_ns) {
   constexpr const char* kCall = "aclrtStreamWaitEvent";
-  if (event.type() == EventType::kOld) return RefuseOldEvent(kCall, stream);
+  if (NeverCaptured(event)) return RefuseOldEvent(kCall, stream);
   if (event.type() == EventType::kExternal) {
     return StoreEventTask(stream, event, event.ExternalWaitTask(timeout_ns));
   }
@@ -182,6 +194,7 @@ aclError WaitEvent(Stream& stream, Event& event, int64_t timeout_ns) {
     }
     if (stream.capture != nullptr) return CaptureWait(stream, event, timeout_ns);
     if (stream.built != nullptr) {
+      if (event.type() == EventType::kIpc) return RefuseIpcEvent(kCall);
       Task task = event.ExternalWaitTask(timeout_ns);
       return StoreBuiltTask(stream, task);
     }
@@ -197,7 +210,7 @@ aclError ResetEvent(Event& event, Stream& stream) {
                 "%s: the event belongs to a capture, and the default stream cannot join one",
                 kCall);
   }
-  if (event.type() == EventType::kEx) {
+  if (event.type() == EventType::kEx || event.type() == EventType::kIpc) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                 "%s: an event made by aclrtCreateEventExWithFlag needs no reset and has none",
                 kCall);
