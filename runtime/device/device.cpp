@@ -46,6 +46,7 @@ Device::Device(int32_t number)
       event_numbers(GetProfile().events),
       notify_numbers(GetProfile().notifies),
       model_numbers(GetProfile().models),
+      queues(GetProfile().queues),
       cube_core_limit(GetProfile().cube_cores),
       vector_core_limit(GetProfile().vector_cores) {}
 

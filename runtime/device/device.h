@@ -10,6 +10,7 @@
 #include "acl/acl.h"
 #include "runtime/device/numbers.h"
 #include "runtime/device/profile.h"
+#include "runtime/device/queues.h"
 
 namespace acltape::device {
 
@@ -26,6 +27,7 @@ struct Device {
   Numbers event_numbers;
   Numbers notify_numbers;
   Numbers model_numbers;
+  Queues queues;
 
   std::atomic<aclError> fault{ACL_SUCCESS};
   std::atomic<uint64_t> memory_used{0};

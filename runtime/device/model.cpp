@@ -50,6 +50,7 @@ aclError Model::Create(Context& context, Kind kind, const char* call, Model** mo
 
 Model::~Model() {
   if (handle_ != nullptr) WipeHandle(handle_);
+  context_.device().queues.Release(*this);
   Clear();
   context_.device().model_numbers.Release(number_);
 }

@@ -168,6 +168,8 @@ class Model {
   bool BeginChange(State* former);
   void set_state(State state) { state_.store(state, std::memory_order_release); }
 
+  std::atomic<bool> has_queues{false};  // EXE-09; set by Queues
+
   std::mutex launch_mutex;  // held while a launch with external events is published and queued
 
   struct DestroyCallback {

@@ -29,6 +29,7 @@ constexpr Setting kSettings[] = {
     {"events", [](Profile& p, uint64_t v) { p.events = static_cast<uint32_t>(v); }, 1, kCounts},
     {"notifies", [](Profile& p, uint64_t v) { p.notifies = static_cast<uint32_t>(v); }, 1, kCounts},
     {"models", [](Profile& p, uint64_t v) { p.models = static_cast<uint32_t>(v); }, 1, kCounts},
+    {"queues", [](Profile& p, uint64_t v) { p.queues = static_cast<uint32_t>(v); }, 1, kCounts},
     {"updates", [](Profile& p, uint64_t v) { p.updates = static_cast<uint32_t>(v); }, 1, kCounts},
     {"queue_depth", [](Profile& p, uint64_t v) { p.queue_depth = static_cast<uint32_t>(v); }, 4,
      kCounts},

@@ -26,6 +26,7 @@ struct Profile {
   uint32_t events = 65536;      // per device (EVT-17)
   uint32_t notifies = 8192;     // per device (NTF-04)
   uint32_t models = 2048;       // live ones per device (LIM-02)
+  uint32_t queues = 1984;       // hardware queues, for the hidden streams of models (EXE-09)
   uint32_t updates = 1048576;   // task updates pending at a time per device (UPD-08)
   uint32_t queue_depth = 2048;  // tasks that a stream holds before submission blocks (STR-04)
   uint64_t memory = uint64_t{64} << 30;  // bytes

@@ -88,6 +88,10 @@ aclError LaunchModel(Model& model, Stream& stream, const char* call) {
                 "%s: model %u is not ready: it is being updated, faulty or not completed", call,
                 model.id());
   }
+  if (aclError code = model.context().device().queues.Bind(model, call); code != ACL_SUCCESS) {
+    model.Retire(ticket);
+    return code;
+  }
   auto* launch = new Launch{&model, ticket, {}};
   BindExternals(model, *launch);
   Task task = MakeTask(TaskKind::kModel, "MODEL_EXECUTE", ReplayPayload{launch}, RunReplay);

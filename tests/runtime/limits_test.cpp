@@ -15,6 +15,7 @@ const bool kEnvironmentIsSet = [] {
   setenv("ACLTAPE_SOFT_NOTIFIES", "2", 1);
   setenv("ACLTAPE_SOFT_MODELS", "2", 1);
   setenv("ACLTAPE_SOFT_UPDATES", "3", 1);
+  setenv("ACLTAPE_SOFT_QUEUES", "2", 1);
   setenv("ACLTAPE_SOFT_MEMORY", "1M", 1);
   setenv("ACLTAPE_SOFT_POISON", "1", 1);
   return true;
@@ -117,6 +118,64 @@ TEST_F(Limits, EVT_17_EVT_21_EventExhaustion) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_OK(aclrtRecordEvent(CreateEx(), stream_));  // Ex events are not counted
   }
+}
+
+TEST_F(Limits, EXE_10_AModelThatNeedsMoreQueuesThanTheDeviceHas) {
+  // The device has two.
+  aclrtStream third = nullptr;
+  ASSERT_OK(aclrtSetDevice(1));  // six stream numbers of its own, of which one is taken
+  aclrtStream origin = nullptr;
+  ASSERT_OK(aclrtCreateStream(&origin));
+  ASSERT_OK(aclrtCreateStream(&third));
+  Begin(origin);
+  auto nothing = [](void*) -> aclError { return 0; };
+  // One stream that goes on in two more: three hidden streams.
+  for (int i = 0; i < 3 * 2047; ++i) {
+    ASSERT_OK(SoftLaunchKernel(origin, "k", nothing, nullptr, nullptr));
+  }
+  aclmdlRI model = End(origin);
+  EXPECT_CODE(207005, aclmdlRIExecuteAsync(model, third));
+  EXPECT_NE(std::string(aclGetRecentErrMsg()).find("3 hardware queues"), std::string::npos);
+  EXPECT_OK(aclmdlRIDestroy(model));  // nothing is left of the launch
+  ASSERT_OK(aclrtResetDevice(1));
+}
+
+TEST_F(Limits, EXE_09_QueuesAreTakenFromIdleModelsAndWaitedForOtherwise) {
+  // Two queues, two models, of which each needs both.
+  Gate gate;
+  auto nothing = [](void*) -> aclError { return 0; };
+  auto capture = [&](Gate* first) {
+    Begin(stream_);
+    if (first != nullptr) Launch(stream_, *first);
+    for (int i = 0; i < 2100; ++i) {
+      EXPECT_OK(SoftLaunchKernel(stream_, "k", nothing, nullptr, nullptr));
+    }
+    return End(stream_);
+  };
+  aclmdlRI gated = capture(&gate);
+  ASSERT_OK(aclmdlRIExecuteAsync(gated, stream_));
+  gate.WaitUntilEntered();
+  // All stream numbers are taken now: of six, three by streams, two by the first model.
+  aclmdlRI second = nullptr;
+  Begin(other_);
+  second = End(other_);
+  std::atomic<bool> launched{false};
+  std::thread launching([&] {
+    ASSERT_OK(aclrtSetDevice(0));
+    ASSERT_OK(aclmdlRIExecuteAsync(second, other_));
+    launched = true;
+    ASSERT_OK(aclrtResetDevice(0));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_FALSE(launched);  // the call waits
+  gate.Open();
+  launching.join();
+  EXPECT_TRUE(launched);
+  EXPECT_OK(aclrtSynchronizeDevice());
+  for (int i = 0; i < 20; ++i) {  // they take the queues from each other
+    ASSERT_OK(aclmdlRIExecuteAsync(i % 2 == 0 ? gated : second, i % 2 == 0 ? stream_ : other_));
+  }
+  EXPECT_OK(aclrtSynchronizeDevice());
 }
 
 TEST_F(Limits, UPD_08_LIM_04_UpdatesBeyondTheLimitFailWhenTheyRun) {

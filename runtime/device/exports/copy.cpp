@@ -92,9 +92,9 @@ aclError CheckBounds(const std::optional<MemoryBlock>& block, const void* addres
 
 // CPY-06, CAP-37: what an asynchronous copy with pageable memory becomes.
 aclError CopyPageable(Stream& stream, Task&& task, const char* call) {
-  if (stream.capturing()) {
+  if (stream.diverted()) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: stream %u is capturing and the host memory is pageable; allocate it with "
+                "%s: stream %u does not run its tasks now and the host memory is pageable; allocate it with "
                 "aclrtMallocHost or register it",
                 call, stream.id());
   }
