@@ -94,8 +94,8 @@ aclError CheckBounds(const std::optional<MemoryBlock>& block, const void* addres
 aclError CopyPageable(Stream& stream, Task&& task, const char* call) {
   if (stream.diverted()) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: stream %u does not run its tasks now and the host memory is pageable; allocate it with "
-                "aclrtMallocHost or register it",
+                "%s: stream %u does not run its tasks now and the host memory is pageable; "
+                "allocate it with aclrtMallocHost or register it",
                 call, stream.id());
   }
   ACLTAPE_RETURN_IF_FAILED(stream.Synchronize());
