@@ -1,6 +1,7 @@
 #include "replayer/bound_call.h"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 
 namespace acltape::replayer {
 namespace {
@@ -11,25 +12,16 @@ using analyzer::LoweredValue;
 using storage::DType;
 using storage::ValueKind;
 
-struct TypeRow {
-  DType dtype;
-  aclDataType acl;
-};
-constexpr TypeRow kTypes[] = {
-    {DType::kUint8, ACL_UINT8},           {DType::kInt8, ACL_INT8},
-    {DType::kInt16, ACL_INT16},           {DType::kInt32, ACL_INT32},
-    {DType::kInt64, ACL_INT64},           {DType::kFloat16, ACL_FLOAT16},
-    {DType::kFloat32, ACL_FLOAT},         {DType::kFloat64, ACL_DOUBLE},
-    {DType::kComplex32, ACL_COMPLEX32},   {DType::kComplex64, ACL_COMPLEX64},
-    {DType::kComplex128, ACL_COMPLEX128}, {DType::kBool, ACL_BOOL},
-    {DType::kBfloat16, ACL_BF16},
-};
-
-aclDataType AclType(DType dtype) {
-  for (const TypeRow& row : kTypes) {
-    if (row.dtype == dtype) return row.acl;
-  }
+aclDataType TypeOf(DType dtype) {
+  const aclDataType type = AclType(dtype);
+  if (type != ACL_DT_UNDEFINED) return type;
   throw UnsupportedOperator("no ACL element type for " + std::string(DTypeName(dtype)));
+}
+
+aclFormat FormatOf(const std::string& name) {
+  const aclFormat format = AclFormat(name);
+  if (format != ACL_FORMAT_UNDEFINED) return format;
+  throw UnsupportedOperator("no ACL format " + name);
 }
 
 bool IsNumber(const LoweredValue& value) {
@@ -40,6 +32,22 @@ bool IsNumber(const LoweredValue& value) {
 [[noreturn]] void Misfit(const acl::ArgInfo& info, const LoweredValue& value) {
   throw UnsupportedOperator("argument " + std::string(info.name) + " cannot take a " +
                             std::string(ValueKindName(value.kind)));
+}
+
+// "float32,int64" and their integers as single scalars.
+std::vector<LoweredValue> ScalarsOfList(const LoweredValue& list) {
+  std::vector<LoweredValue> scalars;
+  size_t begin = 0;
+  for (const int64_t integer : list.integers) {
+    const size_t end = std::min(list.text.find(',', begin), list.text.size());
+    LoweredValue scalar;
+    scalar.kind = ValueKind::kScalar;
+    scalar.text = list.text.substr(begin, end - begin);
+    scalar.integer = integer;
+    scalars.push_back(scalar);
+    begin = std::min(end + 1, list.text.size());
+  }
+  return scalars;
 }
 
 }  // namespace
@@ -65,6 +73,9 @@ class BoundCall::Objects {
     for (const aclTensor* tensor : tensors_) api_.aclDestroyTensor(tensor);
     for (const aclTensorList* list : lists_) api_.aclDestroyTensorList(list);  // with its tensors
     for (const aclScalar* scalar : scalars_) api_.aclDestroyScalar(scalar);
+    for (const aclScalarList* list : scalar_lists_) {  // with its scalars
+      api_.aclDestroyScalarList(list);
+    }
     for (const aclIntArray* array : int_arrays_) api_.aclDestroyIntArray(array);
     for (const aclFloatArray* array : float_arrays_) api_.aclDestroyFloatArray(array);
     for (const aclBoolArray* array : bool_arrays_) api_.aclDestroyBoolArray(array);
@@ -84,9 +95,14 @@ class BoundCall::Objects {
 
   aclTensor* MakeTensor(const Tensor& tensor) {
     return Made(api_.aclCreateTensor(tensor.shape.data(), tensor.shape.size(), tensor.dtype,
-                                     tensor.strides.data(), 0, ACL_FORMAT_ND,
+                                     tensor.strides.data(), 0, tensor.format,
                                      &tensor.storage_elements, 1, tensor.address),
                 "aclCreateTensor");
+  }
+
+  aclScalar* MakeScalar(const ScalarValue& scalar) {
+    std::array<uint8_t, 16> bytes = scalar.bytes;
+    return Made(api_.aclCreateScalar(bytes.data(), scalar.dtype), "aclCreateScalar");
   }
 
   acl::ArgValue Make(const Argument& argument) {
@@ -111,13 +127,18 @@ class BoundCall::Objects {
         return value;
       }
       case ArgKind::kScalar: {
-        acl::ArgValue number = argument.plain;
-        bool flag = number.integer != 0;
-        void* bytes = argument.scalar_type == ACL_BOOL ? static_cast<void*>(&flag) : &number;
-        const aclScalar* scalar =
-            Made(api_.aclCreateScalar(bytes, argument.scalar_type), "aclCreateScalar");
+        const aclScalar* scalar = MakeScalar(argument.scalars[0]);
         scalars_.push_back(scalar);
         value.pointer = scalar;
+        return value;
+      }
+      case ArgKind::kScalarList: {
+        std::vector<const aclScalar*> scalars;
+        for (const ScalarValue& scalar : argument.scalars) scalars.push_back(MakeScalar(scalar));
+        const aclScalarList* list =
+            Made(api_.aclCreateScalarList(scalars.data(), scalars.size()), "aclCreateScalarList");
+        scalar_lists_.push_back(list);
+        value.pointer = list;
         return value;
       }
       case ArgKind::kIntArray: {
@@ -158,6 +179,7 @@ class BoundCall::Objects {
   std::vector<const aclTensor*> tensors_;
   std::vector<const aclTensorList*> lists_;
   std::vector<const aclScalar*> scalars_;
+  std::vector<const aclScalarList*> scalar_lists_;
   std::vector<const aclIntArray*> int_arrays_;
   std::vector<const aclFloatArray*> float_arrays_;
   std::vector<const aclBoolArray*> bool_arrays_;
@@ -185,6 +207,28 @@ BoundCall::BoundCall(const Device& device, const analyzer::Invocation& invocatio
   }
 }
 
+ScalarValue BoundCall::ConvertScalar(const acl::ArgInfo& info, const LoweredValue& value) {
+  switch (value.kind) {
+    case ValueKind::kScalar: {
+      const ScalarValue scalar =
+          RecordedScalar(storage::DTypeFromName(value.text), value.integer, value.reals);
+      if (scalar.dtype == ACL_DT_UNDEFINED) {
+        throw UnsupportedOperator("argument " + std::string(info.name) + " is a scalar of type " +
+                                  value.text);
+      }
+      return scalar;
+    }
+    case ValueKind::kReal:
+      return ScalarOf(value.real);
+    case ValueKind::kBool:
+      return ScalarOf(value.integer != 0);
+    case ValueKind::kInt:
+      return ScalarOf(value.integer);
+    default:
+      Misfit(info, value);
+  }
+}
+
 BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredValue& value,
                                        const AddressOf& address_of) const {
   Argument argument;
@@ -197,7 +241,8 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
     if ((lowered.layout.flags & ~kPlainViews) != 0) {
       throw UnsupportedOperator("a lazily conjugated, negated or opaque tensor");
     }
-    tensor.dtype = AclType(lowered.layout.dtype);
+    tensor.dtype = TypeOf(lowered.layout.dtype);
+    tensor.format = FormatOf(lowered.layout.format);
     tensor.shape = lowered.layout.shape;
     tensor.strides = lowered.layout.strides;
     tensor.storage_elements = (lowered.layout.EndByte() - lowered.layout.FirstByte()) /
@@ -220,14 +265,14 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
       return argument;
     case ArgKind::kScalar:
       argument.absent = value.kind == ValueKind::kNone;
+      if (!argument.absent) argument.scalars.push_back(ConvertScalar(info, value));
+      return argument;
+    case ArgKind::kScalarList:
+      argument.absent = value.kind == ValueKind::kNone;
       if (argument.absent) return argument;
-      if (!IsNumber(value)) Misfit(info, value);
-      if (value.kind == ValueKind::kReal) {
-        argument.scalar_type = ACL_DOUBLE;
-        argument.plain.real = value.real;
-      } else {
-        argument.scalar_type = value.kind == ValueKind::kBool ? ACL_BOOL : ACL_INT64;
-        argument.plain.integer = value.integer;
+      if (value.kind != ValueKind::kScalarList) Misfit(info, value);
+      for (const LoweredValue& element : ScalarsOfList(value)) {
+        argument.scalars.push_back(ConvertScalar(info, element));
       }
       return argument;
     case ArgKind::kIntArray:
@@ -261,7 +306,7 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
       return argument;
     case ArgKind::kDtype:
       if (value.kind != ValueKind::kDtype) Misfit(info, value);
-      argument.plain.integer = AclType(static_cast<DType>(value.integer));
+      argument.plain.integer = TypeOf(static_cast<DType>(value.integer));
       return argument;
     default:  // integers and booleans
       if (value.kind != ValueKind::kInt && value.kind != ValueKind::kBool) Misfit(info, value);
@@ -294,13 +339,17 @@ void BoundCall::Probe(const Device& device) const {
 }
 
 void BoundCall::Run(const Device& device, Workspace& workspace) const {
+  Run(device, device.stream(), [&](uint64_t bytes) { return workspace.Reserve(bytes); });
+}
+
+void BoundCall::Run(const Device& device, aclrtStream stream, const Reserve& reserve) const {
   Objects objects(device.api(), arguments_.size());
   for (const Argument& argument : arguments_) objects.Add(argument);
   uint64_t workspace_bytes = 0;
   aclOpExecutor* executor = Prepare(device, objects, &workspace_bytes);
-  void* memory = workspace_bytes == 0 ? nullptr : workspace.Reserve(workspace_bytes);
+  void* memory = workspace_bytes == 0 ? nullptr : reserve(workspace_bytes);
   device.Check(info_->launch(functions_.launch, objects.values(), memory, workspace_bytes, executor,
-                             device.stream()),
+                             stream),
                info_->name.data());  // literals of the generated table end with zero
 }
 

@@ -14,6 +14,7 @@
 #include "acl/invoke/operator_table.h"
 #include "analyzer/lowering/lowering.h"
 #include "replayer/device.h"
+#include "replayer/scalar_value.h"
 
 namespace acltape::replayer {
 
@@ -55,6 +56,9 @@ class BoundCall {
 
   // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails.
   void Run(const Device& device, Workspace& workspace) const;
+  // The same on any stream; `reserve` gives that many bytes of workspace.
+  using Reserve = std::function<void*(uint64_t bytes)>;
+  void Run(const Device& device, aclrtStream stream, const Reserve& reserve) const;
 
   const acl::OperatorInfo& info() const { return *info_; }
 
@@ -62,6 +66,7 @@ class BoundCall {
   struct Tensor {
     bool present = false;
     aclDataType dtype = ACL_FLOAT;
+    aclFormat format = ACL_FORMAT_ND;
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
     int64_t storage_elements = 0;
@@ -72,7 +77,7 @@ class BoundCall {
     bool absent = false;  // passed as null
     std::vector<Tensor> tensors;
     acl::ArgValue plain{};  // numbers
-    aclDataType scalar_type = ACL_INT64;
+    std::vector<ScalarValue> scalars;
     std::string text;
     std::vector<int64_t> integers;
     std::vector<float> floats;
@@ -80,6 +85,7 @@ class BoundCall {
   };
   class Objects;
 
+  static ScalarValue ConvertScalar(const acl::ArgInfo& info, const analyzer::LoweredValue& value);
   aclOpExecutor* Prepare(const Device& device, const Objects& objects,
                          uint64_t* workspace_bytes) const;
   Argument Convert(const acl::ArgInfo& info, const analyzer::LoweredValue& value,

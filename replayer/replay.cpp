@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "replayer/acl/acl_replay.h"
 #include "replayer/eager.h"
 #include "replayer/session.h"
 #include "replayer/step_graph.h"
@@ -194,6 +195,7 @@ class Replayer {
 
 ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
                     storage::Results* results) {
+  if (IsAclTrace(trace)) return ReplayAcl(trace, options, results);
   return Replayer(trace, options, results).Run();
 }
 

@@ -9,10 +9,14 @@
 // non-default stream, after a warm-up, and every step of the same class executes those graphs after
 // its changed inputs have been copied into the captured addresses. Steps that differ from the
 // template run eagerly and are listed.
+//
+// A program recorded at the ACL level alone needs no lowering: its own calls are issued again, see
+// replayer/acl/acl_replay.h.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,8 +38,12 @@ enum class Outputs { kLeaf, kStep };
 // against captured only.
 enum class Data { kRecorded, kSynthesised };
 
+// Of a program recorded at the ACL level: its streams as recorded, or all work on one.
+enum class Streams { kRecorded, kFlat };
+
 struct ReplayOptions {
   Mode mode = Mode::kEager;
+  Streams streams = Streams::kRecorded;
   Outputs outputs = Outputs::kLeaf;
   Data data = Data::kRecorded;
   std::string device_lib;       // a folder or file; empty: the soft device
@@ -102,6 +110,26 @@ struct CaptureReport {
   int64_t capture_ns = 0;  // warm-up not included
 };
 
+// Of a program recorded at the ACL level: what became of its calls.
+struct AclReport {
+  int64_t calls = 0;           // 0: not such a program
+  int64_t issued = 0;
+  int64_t memory_calls = 0;    // allocations and frees: memory is planned once
+  int64_t without_effect = 0;  // getters, settings, queries that found work unfinished
+  int64_t failed = 0;          // failed in the recording, and had no effect
+  int64_t abandoned = 0;       // part of captures and updates that came to no good end
+  int64_t host_functions = 0;  // the program's own code, which a trace cannot hold
+  std::map<std::string, int64_t> unknown;  // calls that the replay does not know, by name
+  int64_t operators = 0;
+  int64_t streams = 0;
+  int64_t events = 0;
+  int64_t models = 0;      // graphs that the program captured
+  int64_t executions = 0;  // of those
+  // Of a captured replay: graphs made of the program's eager work, and their executions.
+  int64_t graphs_made = 0;
+  int64_t graphs_executed = 0;
+};
+
 struct ReplayReport {
   std::string device;
   int64_t run_id = 0;        // row of the table `run`, 0 when none was written
@@ -122,6 +150,7 @@ struct ReplayReport {
   std::vector<Mismatch> mismatches;
   std::vector<Note> notes;
   CaptureReport capture;  // of a captured replay
+  AclReport acl;
   // Not empty: one sentence that says why the program cannot be captured; nothing ran captured.
   std::string refusal;
   std::string reproduce;  // the command that shows it again

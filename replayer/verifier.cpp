@@ -1,8 +1,6 @@
 #include "replayer/verifier.h"
 
-#include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "replayer/difference.h"
 #include "replayer/memory_plan.h"
@@ -17,25 +15,6 @@ using storage::Layout;
 
 constexpr size_t kStagingBytes = size_t{32} << 20;
 
-std::string MetricsText(const Difference& difference) {
-  const auto number = [](double value) -> nlohmann::json {
-    if (std::isfinite(value)) return value;
-    return value > 0 ? "inf" : "nan";
-  };
-  nlohmann::json metrics;
-  metrics["elements"] = difference.elements;
-  metrics["differing"] = difference.differing;
-  metrics["first_index"] = difference.first_index;
-  metrics["expected"] = difference.expected;
-  metrics["actual"] = difference.actual;
-  metrics["max_abs"] = number(difference.max_abs);
-  metrics["max_rel"] = number(difference.max_rel);
-  metrics["max_ulp"] = difference.max_ulp;
-  metrics["nan_expected"] = difference.nan_expected;
-  metrics["nan_actual"] = difference.nan_actual;
-  return metrics.dump();
-}
-
 }  // namespace
 
 Verifier::Verifier(Device& device, const analyzer::Program& program, Contents& contents,
@@ -45,11 +24,11 @@ Verifier::Verifier(Device& device, const analyzer::Program& program, Contents& c
       contents_(contents),
       options_(options),
       report_(report),
+      log_(options, report),
       staging_(device, Block::Kind::kPinned, kStagingBytes) {}
 
 void Verifier::WriteTo(storage::Results* results, int64_t run_id) {
-  results_ = results;
-  run_id_ = run_id;
+  log_.WriteTo(results, run_id);
 }
 
 void Verifier::UseDigests(Digests* collect, const Digests* reference) {
@@ -235,31 +214,14 @@ void Verifier::CheckHostRead(const Pending& pending, const uint8_t* bytes) {
 
 void Verifier::Note(const Leaf& leaf, int position, const std::string& name,
                     const std::string& reference, const Difference* difference, bool digest_only) {
-  ++report_.compared;
-  const bool equal = difference == nullptr;
-  ++(equal ? report_.equal : report_.differing);
-  const int64_t step = leaf.step < 0 ? -1 : program_.steps[leaf.step].step;
-  if (results_ != nullptr && (!equal || options_.keep_matches)) {
-    storage::Comparison row;
-    row.run_id = run_id_;
-    if (step >= 0) row.step = step;
-    row.call_id = leaf.call.call_id;
-    row.position = position;
-    row.verdict = equal ? "equal" : "different";
-    if (!equal && !digest_only) row.metrics = MetricsText(*difference);
-    results_->AddComparison(row);
-  }
-  if (equal || static_cast<int64_t>(report_.mismatches.size()) >= options_.mismatch_limit) return;
-  Mismatch mismatch;
-  mismatch.call_id = leaf.call.call_id;
-  mismatch.op = leaf.Name();
-  mismatch.position = position;
-  mismatch.name = name;
-  mismatch.step = step;
-  mismatch.reference = reference;
-  mismatch.digest_only = digest_only;
-  mismatch.difference = *difference;
-  report_.mismatches.push_back(std::move(mismatch));
+  ComparedOutput output;
+  output.call_id = leaf.call.call_id;
+  output.op = leaf.Name();
+  output.position = position;
+  output.name = name;
+  output.step = leaf.step < 0 ? -1 : program_.steps[leaf.step].step;
+  output.reference = reference;
+  log_.Note(output, difference, digest_only);
 }
 
 }  // namespace acltape::replayer

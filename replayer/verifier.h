@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "replayer/comparison_log.h"
 #include "replayer/contents.h"
 #include "replayer/device.h"
 #include "replayer/replay.h"
-#include "storage/results.h"
 
 namespace acltape::replayer {
 
@@ -59,8 +59,7 @@ class Verifier {
   Contents& contents_;
   const ReplayOptions& options_;
   ReplayReport& report_;
-  storage::Results* results_ = nullptr;
-  int64_t run_id_ = 0;
+  ComparisonLog log_;
   Digests* collect_ = nullptr;
   const Digests* reference_ = nullptr;
   Block staging_;

@@ -23,7 +23,8 @@ struct LoweredTensor {
 };
 
 // One argument of an aclnn call, in the table's order; the caller converts it to the C type that
-// the operator declares. Members as in storage::Argument.
+// the operator declares. Members as in storage::Argument. Rules give numbers for scalars; calls
+// recorded from the ACL interface have scalars with their element type (kScalar, kScalarList).
 struct LoweredValue {
   storage::ValueKind kind = storage::ValueKind::kNone;
   std::vector<LoweredTensor> tensors;

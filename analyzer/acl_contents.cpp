@@ -1,0 +1,84 @@
+// Whether the trace holds the contents that a replay of its ACL program needs.
+#include <set>
+
+#include "analyzer/acl_program.h"
+#include "storage/error.h"
+
+namespace acltape::analyzer {
+namespace {
+
+constexpr char kRemedy[] = "; record with --payload inputs or --payload all";
+
+class ContentCheck {
+ public:
+  explicit ContentCheck(const AclProgram& program) : program_(program) {}
+
+  void Run() {
+    for (const AclCall& call : program_.calls) {
+      if (call.fate != AclFate::kIssued) continue;
+      for (const storage::Snapshot& snapshot : call.before) {
+        if (!snapshot.has_payload && NeedsContent(call)) {
+          Missing(call, snapshot.position < 0
+                            ? "the content of buffer " + std::to_string(snapshot.tensor.buffer_id)
+                            : "the bytes that it copied");
+        }
+        if (snapshot.tensor.buffer_id != 0) known_.insert(snapshot.tensor.buffer_id);
+      }
+      const auto model = call.kind() == AclCallKind::kExecute
+                             ? program_.models.find(call.Integer(call.function->object))
+                             : program_.models.end();
+      if (model != program_.models.end()) {
+        for (const int64_t stored : model->second.calls) Touch(program_.calls[stored], &call);
+      } else if (call.call.model_id == 0) {
+        Touch(call, nullptr);
+      }
+    }
+  }
+
+ private:
+  // Calls that a replay issues with these bytes.
+  static bool NeedsContent(const AclCall& call) {
+    return call.kind() <= AclCallKind::kValueWait || call.kind() == AclCallKind::kExecute;
+  }
+
+  [[noreturn]] void Missing(const AclCall& call, const std::string& what) const {
+    throw Error(ErrorKind::kTrace, program_.Describe(call) + " needs " + what + ", which " +
+                                       program_.trace->path() + " does not hold" + kRemedy);
+  }
+
+  // `execution` runs `call` as part of a graph; null: the call runs by itself.
+  void Touch(const AclCall& call, const AclCall* execution) {
+    const bool copy = call.kind() >= AclCallKind::kCopy && call.kind() <= AclCallKind::kCopy2dAsync;
+    if (copy && execution == nullptr) {
+      const AclUse* from = call.Use(2);
+      const AclUse* to = call.Use(0);
+      const bool from_host =
+          from == nullptr || program_.buffers.at(from->tensor.buffer_id).host;
+      const bool to_device = to != nullptr && !program_.buffers.at(to->tensor.buffer_id).host;
+      if (from_host) {
+        if (to_device && call.Before(2) == nullptr && call.Integer(3) != 0) {
+          Missing(call, "the bytes that it copied");
+        }
+        for (const AclUse& use : call.writes) known_.insert(use.tensor.buffer_id);
+        return;
+      }
+    }
+    for (const AclUse& use : call.reads) {
+      if (use.layout->ElementCount() == 0 || known_.count(use.tensor.buffer_id) != 0) continue;
+      const std::string inside =
+          execution == nullptr ? "" : " for " + program_.Describe(call) + " of its graph";
+      Missing(execution == nullptr ? call : *execution,
+              "the content of buffer " + std::to_string(use.tensor.buffer_id) + inside);
+    }
+    for (const AclUse& use : call.writes) known_.insert(use.tensor.buffer_id);
+  }
+
+  const AclProgram& program_;
+  std::set<int64_t> known_;  // buffers with content: recorded or written
+};
+
+}  // namespace
+
+void CheckContents(const AclProgram& program) { ContentCheck(program).Run(); }
+
+}  // namespace acltape::analyzer

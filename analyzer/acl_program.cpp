@@ -1,0 +1,369 @@
+#include "analyzer/acl_program.h"
+
+#include <algorithm>
+#include <set>
+
+#include "storage/error.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::Argument;
+using storage::Direction;
+using storage::ValueKind;
+
+constexpr int64_t kExternalEvent = 0x20;  // ACL_EVENT_EXTERNAL
+constexpr int64_t kExternalWait = 1;      // flag of aclrtStreamWaitEventWithFlag (rule EVT-19)
+
+bool IsAclDialect(const std::string& dialect) {
+  return dialect == "aclnn" || dialect == "aclrt" || dialect == "aclmdlRI";
+}
+
+bool TouchesMemory(AclCallKind kind) {
+  return kind >= AclCallKind::kOperator && kind <= AclCallKind::kValueWait;
+}
+
+// Arguments that say nothing about the work itself.
+bool IsIncidental(const Argument& argument) {
+  return argument.name == "executor" || argument.name == "workspace";
+}
+
+void FindUses(const storage::Reader& trace, AclCall& call) {
+  if (!TouchesMemory(call.kind())) return;
+  for (const Argument& argument : call.arguments) {
+    if (IsIncidental(argument)) continue;
+    for (const storage::TensorRef& tensor : argument.tensors) {
+      if (tensor.buffer_id == 0) continue;
+      const AclUse use{argument.position, tensor, &trace.GetLayout(tensor.layout_id)};
+      if (argument.direction != Direction::kOut) call.reads.push_back(use);
+      if (argument.direction != Direction::kIn) call.writes.push_back(use);
+    }
+  }
+}
+
+std::string FormText(const AclCall& call) {
+  std::string text = std::to_string(call.call.op_id);
+  for (const Argument& argument : call.arguments) {
+    if (IsIncidental(argument)) continue;
+    text += "|" + std::to_string(static_cast<int>(argument.kind)) + "," +
+            std::to_string(argument.integer) + "," + argument.text;
+    text.append(reinterpret_cast<const char*>(&argument.real), sizeof argument.real);
+    for (const int64_t integer : argument.integers) text += "," + std::to_string(integer);
+    for (const double real : argument.reals) {
+      text.append(reinterpret_cast<const char*>(&real), sizeof real);
+    }
+    for (const storage::TensorRef& tensor : argument.tensors) {
+      text += "t" + std::to_string(tensor.layout_id);
+    }
+  }
+  return text;
+}
+
+// One thread replays what several did: a wait comes behind what began before it ended.
+void SortForOneThread(std::vector<AclCall>& calls) {
+  std::vector<int64_t> begins;
+  for (const AclCall& call : calls) begins.push_back(call.call.begin_ns);
+  if (!std::is_sorted(begins.begin(), begins.end())) return;  // no common clock: as numbered
+  std::vector<std::pair<int64_t, size_t>> keys(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    auto place = static_cast<int64_t>(i);
+    if (WaitsOnHost(calls[i].kind())) {
+      const auto later = std::lower_bound(begins.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                          begins.end(), calls[i].call.end_ns);
+      place = std::max<int64_t>(place, later - begins.begin() - 1);
+    }
+    keys[i] = {place, i};
+  }
+  // Behind a call at the same place: the wait ended after that call had begun.
+  std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    const bool a_stays = a.first == static_cast<int64_t>(a.second);
+    const bool b_stays = b.first == static_cast<int64_t>(b.second);
+    return a_stays > b_stays;
+  });
+  std::vector<AclCall> sorted;
+  sorted.reserve(calls.size());
+  for (const auto& [place, i] : keys) sorted.push_back(std::move(calls[i]));
+  calls = std::move(sorted);
+}
+
+// Sorts calls into captures, task groups and updates, and says which of them had no effect.
+class GraphFinder {
+ public:
+  explicit GraphFinder(AclProgram& program) : program_(program) {}
+
+  void Find() {
+    for (const AclCall& call : program_.calls) {
+      if (call.kind() == AclCallKind::kCaptureEnd && call.call.status == 0) {
+        program_.models[call.Integer(call.function->object)].model_id =
+            call.Integer(call.function->object);
+      }
+    }
+    for (AclCall& call : program_.calls) Place(call);
+    for (const auto& [stream, begin] : updates_) Abandon(begin.calls);
+    for (const auto& [stream, begin] : captures_) Abandon({begin});
+  }
+
+ private:
+  struct Update {
+    std::vector<int64_t> calls;
+  };
+
+  void Abandon(const std::vector<int64_t>& calls) {
+    for (const int64_t index : calls) program_.calls[index].fate = AclFate::kAbandoned;
+  }
+
+  void Place(AclCall& call) {
+    if (call.call.status != 0) {
+      call.fate = AclFate::kFailed;
+      // A failed end has ended the capture all the same (rule CAP-20); one that came from a stream
+      // that did not begin it has not (rule CAP-14), and then its begin stays open here.
+      if (call.kind() == AclCallKind::kCaptureEnd) CloseCapture(call.stream(), false);
+      if (call.kind() == AclCallKind::kUpdateEnd) CloseUpdate(call, false);
+      return;
+    }
+    const int64_t model = call.call.model_id;
+    const bool stored = model != 0 && call.kind() != AclCallKind::kCaptureBegin &&
+                        call.kind() != AclCallKind::kCaptureEnd;
+    if (stored && program_.models.count(model) == 0) {
+      call.fate = AclFate::kAbandoned;
+      return;
+    }
+    if (stored) program_.models[model].calls.push_back(call.index);
+    PlaceByKind(call);
+  }
+
+  void PlaceByKind(AclCall& call) {
+    switch (call.kind()) {
+      case AclCallKind::kCaptureBegin:
+        captures_[call.stream()] = call.index;
+        return;
+      case AclCallKind::kCaptureEnd:
+        CloseCapture(call.stream(), true);
+        return;
+      case AclCallKind::kGroupBegin:
+        call.group = static_cast<int64_t>(program_.groups.size());
+        open_groups_[call.stream()] = call.group;
+        program_.groups.push_back({call.call.model_id, {}});
+        return;
+      case AclCallKind::kGroupEnd: {
+        const auto open = open_groups_.find(call.stream());
+        if (open == open_groups_.end()) return;
+        call.group = open->second;
+        if (program_.groups[call.group].model_id == 0) {
+          program_.groups[call.group].model_id = call.call.model_id;
+        }
+        group_of_handle_[call.Integer(call.function->object)] = open->second;
+        open_groups_.erase(open);
+        return;
+      }
+      case AclCallKind::kUpdateBegin: {
+        const auto group = group_of_handle_.find(call.Integer(call.function->object));
+        if (group != group_of_handle_.end()) call.group = group->second;
+        updates_[call.stream()].calls = {call.index};
+        return;
+      }
+      case AclCallKind::kUpdateEnd:
+        CloseUpdate(call, true);
+        return;
+      case AclCallKind::kExecute: {
+        const auto model = program_.models.find(call.Integer(call.function->object));
+        if (model != program_.models.end()) ++model->second.executions;
+        return;
+      }
+      default:
+        break;
+    }
+    const auto group = open_groups_.find(call.stream());
+    if (group != open_groups_.end() && call.kind() == AclCallKind::kOperator) {
+      call.group = group->second;
+      program_.groups[group->second].calls.push_back(call.index);
+    }
+    const auto update = updates_.find(call.stream());
+    if (update != updates_.end() && call.kind() == AclCallKind::kOperator) {
+      call.group = program_.calls[update->second.calls.front()].group;
+      update->second.calls.push_back(call.index);
+    }
+  }
+
+  void CloseCapture(int64_t stream, bool good) {
+    const auto open = captures_.find(stream);
+    if (open == captures_.end()) return;
+    if (!good) Abandon({open->second});
+    captures_.erase(open);
+  }
+
+  void CloseUpdate(AclCall& call, bool good) {
+    const auto open = updates_.find(call.stream());
+    if (open == updates_.end()) return;
+    call.group = program_.calls[open->second.calls.front()].group;
+    if (!good || call.group < 0) Abandon(open->second.calls);
+    if (call.group < 0) Abandon({call.index});
+    updates_.erase(open);
+  }
+
+  AclProgram& program_;
+  std::map<int64_t, int64_t> captures_;     // stream to its begin
+  std::map<int64_t, int64_t> open_groups_;  // stream to group
+  std::map<int64_t, Update> updates_;       // stream to the calls of its open update
+  std::map<int64_t, int64_t> group_of_handle_;
+};
+
+void FindBuffers(AclProgram& program) {
+  const auto note = [&](const AclCall& call, int64_t at) {
+    for (const Argument& argument : call.arguments) {
+      for (const storage::TensorRef& tensor : argument.tensors) {
+        if (tensor.buffer_id == 0) continue;
+        AclBuffer& buffer = program.buffers[tensor.buffer_id];
+        const storage::Buffer& row = program.trace->GetBuffer(tensor.buffer_id);
+        buffer.bytes = std::max({buffer.bytes, row.bytes,
+                                 program.trace->GetLayout(tensor.layout_id).EndByte()});
+        buffer.host = row.device == 0 && program.trace->HasBuffer(tensor.buffer_id);
+        if (buffer.uses.empty() || buffer.uses.back() != at) buffer.uses.push_back(at);
+      }
+    }
+  };
+  for (const AclCall& call : program.calls) {
+    if (call.fate != AclFate::kIssued) continue;
+    if (TouchesMemory(call.kind())) note(call, call.index);
+    if (call.kind() != AclCallKind::kExecute) continue;
+    const auto model = program.models.find(call.Integer(call.function->object));
+    if (model == program.models.end()) continue;
+    for (const int64_t stored : model->second.calls) note(program.calls[stored], call.index);
+    for (const AclGroup& group : program.groups) {
+      if (group.model_id != model->first) continue;
+      for (const int64_t stored : group.calls) note(program.calls[stored], call.index);
+    }
+  }
+  // An update's launches run where the graph runs: their buffers live until its last execution.
+  std::map<int64_t, int64_t> last_execution;  // by model
+  for (const AclCall& call : program.calls) {
+    if (call.kind() != AclCallKind::kExecute) continue;
+    last_execution[call.Integer(call.function->object)] = call.index;
+  }
+  for (const AclCall& call : program.calls) {
+    if (call.group < 0 || call.fate != AclFate::kIssued || call.call.model_id != 0 ||
+        call.kind() != AclCallKind::kOperator) {
+      continue;
+    }
+    note(call, std::max(call.index, last_execution[program.groups[call.group].model_id]));
+  }
+}
+
+bool WaitsForLaterWork(const AclProgram& program) {
+  for (const AclCall& call : program.calls) {
+    if (call.fate != AclFate::kIssued) continue;
+    if (call.kind() == AclCallKind::kValueWait || call.kind() == AclCallKind::kNotifyWait) {
+      return true;
+    }
+    if (call.kind() != AclCallKind::kEventWait) continue;
+    if (call.Integer(call.function->detail) == kExternalWait) return true;
+    const auto event = program.events.find(call.Integer(call.function->object));
+    if (event != program.events.end() && event->second.flags == kExternalEvent) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t AclCall::Integer(int position) const {
+  if (position < 0 || position >= static_cast<int>(arguments.size())) return 0;
+  return arguments[position].integer;
+}
+
+const AclUse* AclCall::Use(int position) const {
+  for (const std::vector<AclUse>* uses : {&reads, &writes}) {
+    for (const AclUse& use : *uses) {
+      if (use.argument == position) return &use;
+    }
+  }
+  return nullptr;
+}
+
+const storage::Snapshot* AclCall::Before(int position) const {
+  for (const storage::Snapshot& snapshot : before) {
+    if (snapshot.position == position) return &snapshot;
+  }
+  return nullptr;
+}
+
+std::string AclProgram::Describe(const AclCall& call) const {
+  return "call " + std::to_string(call.call.call_id) + " " + call.op->FullName();
+}
+
+bool IsAclProgram(const storage::Reader& trace) {
+  bool acl = false;
+  for (const storage::Call& call : trace.Calls(/*leaves_only=*/false)) {
+    const storage::Op& op = trace.GetOp(call.op_id);
+    if (call.leaf && op.dialect == "aten") return false;
+    acl = acl || IsAclDialect(op.dialect);
+  }
+  return acl;
+}
+
+AclProgram LoadAclProgram(const storage::Reader& trace) {
+  AclProgram program;
+  program.trace = &trace;
+  for (const storage::Handle& stream : trace.Streams()) program.streams.emplace(stream.id, stream);
+  for (const storage::Handle& event : trace.Events()) program.events.emplace(event.id, event);
+  std::set<int64_t> acl_calls;
+  std::set<int64_t> threads;
+  for (storage::Call& row : trace.Calls(/*leaves_only=*/false)) {
+    const storage::Op& op = trace.GetOp(row.op_id);
+    if (!IsAclDialect(op.dialect)) continue;
+    acl_calls.insert(row.call_id);
+    // What the library calls by itself is part of the call that the program made.
+    if (acl_calls.count(row.parent_id) != 0) continue;
+    AclCall call;
+    call.op = &op;
+    call.function = &FindAclFunction(op.name);
+    call.arguments = trace.Arguments(row);
+    call.call = std::move(row);
+    threads.insert(call.call.thread_id);
+    program.calls.push_back(std::move(call));
+  }
+  if (program.calls.empty()) {
+    throw Error(ErrorKind::kTrace, trace.path() + " holds no call of the ACL interface");
+  }
+  program.threads = static_cast<int64_t>(threads.size());
+  if (threads.size() > 1) SortForOneThread(program.calls);
+
+  std::unordered_map<int64_t, size_t> at;
+  std::map<std::string, int64_t> forms;
+  const std::vector<storage::Step> steps = trace.Steps();
+  for (size_t i = 0; i < program.calls.size(); ++i) {
+    AclCall& call = program.calls[i];
+    call.index = static_cast<int64_t>(i);
+    if (call.call.stream_id == 0 && call.function->stream >= 0) {
+      call.call.stream_id = call.Integer(call.function->stream);
+    }
+    at.emplace(call.call.call_id, i);
+    FindUses(trace, call);
+    call.form = forms.emplace(FormText(call), static_cast<int64_t>(forms.size())).first->second;
+    for (const storage::Step& step : steps) {
+      if (step.first_call <= call.call.call_id && call.call.call_id <= step.last_call) {
+        call.step = step.step;
+      }
+    }
+  }
+  for (storage::Snapshot& snapshot : trace.Snapshots()) {
+    const auto found = at.find(snapshot.call_id);
+    if (found == at.end()) continue;
+    AclCall& call = program.calls[found->second];
+    (snapshot.after ? call.after : call.before).push_back(std::move(snapshot));
+  }
+  GraphFinder(program).Find();
+  FindBuffers(program);
+  program.waits_for_later_work = WaitsForLaterWork(program);
+  std::set<int64_t> devices;
+  std::set<int64_t> processes;
+  for (const auto& [id, stream] : program.streams) {
+    devices.insert(stream.device);
+    processes.insert(stream.process_id);
+  }
+  program.devices = static_cast<int64_t>(devices.size());
+  program.processes = static_cast<int64_t>(processes.size());
+  return program;
+}
+
+}  // namespace acltape::analyzer

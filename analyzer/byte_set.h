@@ -1,0 +1,59 @@
+// A set of bytes of one buffer, as disjoint half-open ranges.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "storage/trace.h"
+
+namespace acltape::analyzer {
+
+struct ByteRange {
+  int64_t first = 0;
+  int64_t end = 0;
+};
+
+class ByteSet {
+ public:
+  void Add(int64_t first, int64_t end) {
+    if (first >= end) return;
+    auto at = ranges_.upper_bound(first);
+    if (at != ranges_.begin() && std::prev(at)->second >= first) --at;
+    while (at != ranges_.end() && at->first <= end) {
+      first = std::min(first, at->first);
+      end = std::max(end, at->second);
+      at = ranges_.erase(at);
+    }
+    ranges_.emplace(first, end);
+  }
+  void Add(const ByteSet& other) {
+    for (const auto& [first, end] : other.ranges_) Add(first, end);
+  }
+
+  // The parts of [first, end) that are in the set, in order.
+  std::vector<ByteRange> Within(int64_t first, int64_t end) const {
+    std::vector<ByteRange> parts;
+    auto at = ranges_.upper_bound(first);
+    if (at != ranges_.begin()) --at;
+    for (; at != ranges_.end() && at->first < end; ++at) {
+      const ByteRange part{std::max(first, at->first), std::min(end, at->second)};
+      if (part.first < part.end) parts.push_back(part);
+    }
+    return parts;
+  }
+  bool Covers(int64_t first, int64_t end) const {
+    const std::vector<ByteRange> parts = Within(first, end);
+    return first >= end || (parts.size() == 1 && parts[0].first == first && parts[0].end == end);
+  }
+  bool empty() const { return ranges_.empty(); }
+
+ private:
+  std::map<int64_t, int64_t> ranges_;  // first to end
+};
+
+// Adds the bytes of the layout's elements; gaps between them stay out.
+void AddElements(const storage::Layout& layout, ByteSet& set);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,167 @@
+#include "replayer/acl/acl_replay.h"
+
+#include <nlohmann/json.hpp>
+
+#include "replayer/acl/flat_walk.h"
+#include "replayer/acl/graph_sink.h"
+#include "replayer/acl/recorded_walk.h"
+#include "replayer/session.h"
+#include "storage/results.h"
+
+namespace acltape::replayer {
+namespace {
+
+class AclReplayer {
+ public:
+  AclReplayer(const storage::Reader& trace, const ReplayOptions& options,
+              storage::Results* results)
+      : trace_(trace), options_(options), results_(results), session_(trace, options, report_) {}
+
+  ReplayReport Run() {
+    Describe();
+    OpenRun();
+    session_.verifier.log().WriteTo(results_, report_.run_id);
+    try {
+      session_.binder.Probe();
+      Replay();
+    } catch (const UnsupportedOperator& cause) {
+      throw Error(ErrorKind::kDevice, cause.what());
+    }
+    AddNotes();
+    if (report_.ExitCode() != 0) report_.reproduce = ReproduceCommand(trace_, Arguments());
+    WriteNotes(report_.notes, results_);
+    if (results_ != nullptr) {
+      results_->FinishRun(report_.run_id, report_.ExitCode());
+      results_->Commit();
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void Replay() {
+    std::unique_ptr<WorkSink> sink;
+    GraphSink* graphs = nullptr;
+    if (options_.mode == Mode::kCaptured) {
+      auto made = std::make_unique<GraphSink>(session_);
+      graphs = made.get();
+      sink = std::move(made);
+    } else {
+      sink = std::make_unique<EagerSink>(session_);
+    }
+    if (options_.streams == Streams::kFlat) {
+      FlatWalk(session_, *sink).Run();
+    } else {
+      RecordedWalk(session_, *sink).Run();
+    }
+    if (graphs != nullptr) graphs->Describe(report_.capture, report_.acl);
+  }
+
+  void Describe() {
+    const analyzer::AclProgram& program = session_.program;
+    report_.device = session_.device.description();
+    report_.device_bytes = session_.rooms.device_bytes();
+    report_.acl.calls = static_cast<int64_t>(program.calls.size());
+    report_.acl.streams = static_cast<int64_t>(program.streams.size());
+    report_.acl.events = static_cast<int64_t>(program.events.size());
+    report_.acl.models = static_cast<int64_t>(program.models.size());
+    for (const analyzer::AclCall& call : program.calls) {
+      const bool issued = call.fate == analyzer::AclFate::kIssued;
+      if (issued && call.kind() == analyzer::AclCallKind::kOperator) ++report_.acl.operators;
+    }
+    report_.leaves = report_.acl.operators;
+    report_.steps = static_cast<int64_t>(trace_.Steps().size());
+  }
+
+  void OpenRun() {
+    if (results_ == nullptr) return;
+    storage::Run run;
+    run.mode = options_.mode == Mode::kEager ? "eager" : "captured";
+    run.device = report_.device;
+    run.options =
+        nlohmann::json{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
+                       {"streams", options_.streams == Streams::kFlat ? "flat" : "recorded"}}
+            .dump();
+    report_.run_id = results_->AddRun(run);
+  }
+
+  std::string Arguments() const {
+    std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
+    if (options_.streams == Streams::kFlat) arguments += " --streams flat";
+    if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
+    if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
+    return arguments;
+  }
+
+  void Add(const char* rule, const char* severity, int64_t call_id, int64_t count,
+           std::string message) {
+    Note note;
+    note.rule = rule;
+    note.severity = severity;
+    note.call_id = call_id;
+    note.count = count;
+    note.message = std::move(message);
+    report_.notes.push_back(std::move(note));
+  }
+
+  int64_t FirstCall(const std::function<bool(const analyzer::AclCall&)>& wanted) const {
+    for (const analyzer::AclCall& call : session_.program.calls) {
+      if (wanted(call)) return call.call.call_id;
+    }
+    return 0;
+  }
+
+  void AddNotes() {
+    const analyzer::AclProgram& program = session_.program;
+    for (const auto& [name, refusal] : session_.binder.refusals()) {
+      report_.substituted += refusal.calls;
+      Add("LOWER-SUBSTITUTED", "notice", refusal.first_call, refusal.calls,
+          name + " takes its recorded results: " + refusal.reason);
+    }
+    for (const auto& [name, count] : report_.acl.unknown) {
+      Add("ACL-UNKNOWN", "error",
+          FirstCall([&](const auto& call) { return call.op->FullName() == name; }), count,
+          "the replay does not know " + name +
+              ": the call was left out, and what depends on it may differ");
+    }
+    if (report_.acl.host_functions > 0) {
+      Add("ACL-HOST-FUNCTION", "notice", FirstCall([](const auto& call) {
+            return call.kind() == analyzer::AclCallKind::kHostFunction;
+          }),
+          report_.acl.host_functions,
+          "the program's own functions in stream order are not in the trace and were left out: "
+          "device work that reads what they write, or that they hold back, may differ");
+    }
+    if (program.devices > 1) {
+      Add("ACL-DEVICES", "notice", 0, program.devices,
+          "the program used " + std::to_string(program.devices) +
+              " devices; the replay runs all of it on one");
+    }
+    if (program.processes > 1) {
+      Add("ACL-PROCESSES", "notice", 0, program.processes,
+          "the trace holds " + std::to_string(program.processes) +
+              " processes; the replay runs all of them in one");
+    }
+  }
+
+  const storage::Reader& trace_;
+  const ReplayOptions& options_;
+  storage::Results* results_;
+  ReplayReport report_;
+  AclSession session_;
+};
+
+}  // namespace
+
+bool IsAclTrace(const storage::Reader& trace) { return analyzer::IsAclProgram(trace); }
+
+ReplayReport ReplayAcl(const storage::Reader& trace, const ReplayOptions& options,
+                       storage::Results* results) {
+  if (options.data == Data::kSynthesised) {
+    throw Error(ErrorKind::kUsage,
+                "a program recorded at the ACL level replays from recorded values only; leave "
+                "--data at recorded");
+  }
+  return AclReplayer(trace, options, results).Run();
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,193 @@
+#include "replayer/acl/acl_verifier.h"
+
+#include <cstring>
+
+#include "replayer/difference.h"
+#include "storage/payload.h"
+
+namespace acltape::replayer {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+using analyzer::AclUse;
+using analyzer::ByteRange;
+using analyzer::ByteSet;
+using storage::Layout;
+using storage::Snapshot;
+
+namespace {
+
+bool IsPlaneCopy(AclCallKind kind) {
+  return kind == AclCallKind::kCopy2d || kind == AclCallKind::kCopy2dAsync;
+}
+
+bool IsCopy(AclCallKind kind) {
+  return kind == AclCallKind::kCopy || kind == AclCallKind::kCopyAsync || IsPlaneCopy(kind);
+}
+
+// The parts of the take's range that are in `set`, relative to the range.
+void Restrict(Take& take, const ByteSet& set, int64_t first) {
+  const auto end = first + static_cast<int64_t>(take.bytes);
+  take.complete = set.Covers(first, end);
+  for (const ByteRange& part : set.Within(first, end)) {
+    take.known.push_back({part.first - first, part.end - first});
+  }
+}
+
+}  // namespace
+
+Take AclVerifier::WholeRange(const AclCall& call, const Snapshot& snapshot) const {
+  Take take;
+  take.call = &call;
+  take.snapshot = &snapshot;
+  const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
+  take.bytes = static_cast<size_t>(layout.EndByte() - layout.FirstByte());
+  take.address = rooms_.Address(snapshot.tensor.buffer_id, layout.FirstByte());
+  take.host = rooms_.Of(snapshot.tensor.buffer_id).host;
+  return take;
+}
+
+// Of a copy with rows, the host side may have been kept with or without the gaps between them.
+bool AclVerifier::SetRows(Take& take) const {
+  const AclCall& call = *take.call;
+  take.width = static_cast<size_t>(call.Integer(4));
+  take.rows = static_cast<size_t>(call.Integer(5));
+  take.from_pitch = static_cast<size_t>(call.Integer(3));
+  take.to_pitch = static_cast<size_t>(call.Integer(1));
+  if (take.rows == 0 || take.width == 0) return false;
+  if (take.bytes == take.rows * take.width) take.to_pitch = take.width;
+  take.complete = take.to_pitch == take.width;
+  for (size_t row = 0; row < take.rows; ++row) {
+    const auto first = static_cast<int64_t>(row * take.to_pitch);
+    take.known.push_back({first, first + static_cast<int64_t>(take.width)});
+  }
+  return static_cast<size_t>(take.known.back().end) <= take.bytes;
+}
+
+std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
+  std::vector<Take> takes;
+  const bool copy = IsCopy(call.kind());
+  if (options_.outputs == Outputs::kStep && !copy) return takes;
+  for (const Snapshot& snapshot : call.after) {
+    if (snapshot.bytes == 0) continue;
+    const AclUse* from = copy ? call.Use(2) : nullptr;
+    if (copy && from != nullptr && snapshot.position == 0) {
+      // What a copy brings is compared at its source: the host side may be no buffer.
+      Take take;
+      take.call = &call;
+      take.snapshot = &snapshot;
+      take.bytes = static_cast<size_t>(snapshot.bytes);
+      take.address = rooms_.Address(from->tensor.buffer_id, from->layout->FirstByte());
+      if (IsPlaneCopy(call.kind())) {
+        if (!SetRows(take)) continue;
+      } else {
+        Restrict(take, known.Of(from->tensor.buffer_id), from->layout->FirstByte());
+      }
+      takes.push_back(std::move(take));
+      continue;
+    }
+    if (snapshot.tensor.buffer_id == 0) continue;
+    Take take = WholeRange(call, snapshot);
+    const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
+    if (snapshot.packing != 0) {
+      take.complete = true;  // elements apart from each other, each written by the call
+    } else {
+      Restrict(take, known.Of(snapshot.tensor.buffer_id), layout.FirstByte());
+    }
+    takes.push_back(std::move(take));
+  }
+  return takes;
+}
+
+std::vector<Take> AclVerifier::TakesOf(const AclCall& execution, KnownBytes& known,
+                                       KnownBytes& written) {
+  std::vector<Take> takes;
+  for (const Snapshot& snapshot : execution.after) {
+    if (snapshot.bytes == 0 || snapshot.tensor.buffer_id == 0) continue;
+    Take take = WholeRange(execution, snapshot);
+    const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
+    // Other streams may be at work in the same buffer: what counts is what the graph wrote. Without
+    // the values there is only the digest of all of it.
+    const int64_t buffer = snapshot.tensor.buffer_id;
+    ByteSet mask;
+    if (snapshot.has_payload) {
+      for (const ByteRange& part : written.Of(buffer).Within(layout.FirstByte(), layout.EndByte())) {
+        for (const ByteRange& both : known.Of(buffer).Within(part.first, part.end)) {
+          mask.Add(both.first, both.end);
+        }
+      }
+    } else {
+      mask = known.Of(buffer);
+    }
+    Restrict(take, mask, layout.FirstByte());
+    takes.push_back(std::move(take));
+  }
+  return takes;
+}
+
+void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
+  const Snapshot& snapshot = *take.snapshot;
+  ComparedOutput output;
+  output.call_id = take.call->call.call_id;
+  output.op = take.call->op->FullName();
+  output.position = snapshot.position;
+  output.step = take.call->step;
+  output.reference = "recorded";
+  output.name = snapshot.position < 0 ? "buffer " + std::to_string(snapshot.tensor.buffer_id) : "";
+  for (const storage::Argument& argument : take.call->arguments) {
+    if (argument.position == snapshot.position) output.name = argument.name;
+  }
+  if (!take.complete) {
+    CheckPart(take, bytes, output);
+    return;
+  }
+  const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
+  std::vector<uint8_t> packed;
+  const uint8_t* actual = bytes;
+  if (snapshot.packing != 0) {
+    packed.resize(static_cast<size_t>(snapshot.bytes));
+    PackRowMajor(layout, bytes, packed.data());
+    actual = packed.data();
+  }
+  if (storage::DigestOf(actual, static_cast<size_t>(snapshot.bytes)) == snapshot.digest) {
+    log_.Note(output, nullptr, false);
+    return;
+  }
+  Difference difference;
+  difference.elements = snapshot.bytes;
+  difference.differing = 1;
+  const Bytes payload = snapshot.has_payload ? get_payload_(snapshot.digest) : nullptr;
+  const bool values = payload != nullptr && payload->size() == static_cast<size_t>(snapshot.bytes);
+  if (values) {
+    // A copy may have been kept without a layout: then bytes are compared.
+    const int64_t element = storage::DTypeBytes(layout.dtype);
+    const bool typed = element > 0 && layout.ElementCount() * element == snapshot.bytes;
+    difference = Compare(typed ? layout.dtype : storage::DType::kUint8, payload->data(), actual,
+                         typed ? layout.ElementCount() : snapshot.bytes);
+  }
+  log_.Note(output, &difference, !values);
+}
+
+// Only parts are known: all else is taken for equal.
+void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const ComparedOutput& output) {
+  const Snapshot& snapshot = *take.snapshot;
+  const Bytes payload = snapshot.has_payload ? get_payload_(snapshot.digest) : nullptr;
+  if (payload == nullptr || payload->size() != take.bytes || take.known.empty()) {
+    log_.NoteNotComparable();
+    return;
+  }
+  std::vector<uint8_t> expected(bytes, bytes + take.bytes);
+  for (const ByteRange& part : take.known) {
+    std::memcpy(expected.data() + part.first, payload->data() + part.first,
+                static_cast<size_t>(part.end - part.first));
+  }
+  if (std::memcmp(expected.data(), bytes, take.bytes) == 0) {
+    log_.Note(output, nullptr, false);
+    return;
+  }
+  const Difference difference = Compare(storage::DType::kUint8, expected.data(), bytes,
+                                        static_cast<int64_t>(take.bytes));
+  log_.Note(output, &difference, false);
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,48 @@
+// Compares what an ACL program computed in a replay with what the recording kept: outputs of
+// operators, what copies brought to the host, buffers after executions of graphs.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "replayer/acl/known_bytes.h"
+#include "replayer/acl/task.h"
+#include "replayer/comparison_log.h"
+
+namespace acltape::replayer {
+
+class AclVerifier {
+ public:
+  using GetPayload = std::function<Bytes(const std::string& digest)>;
+  AclVerifier(const analyzer::AclProgram& program, const Rooms& rooms,
+              const ReplayOptions& options, ReplayReport& report, GetPayload get_payload)
+      : program_(program),
+        rooms_(rooms),
+        options_(options),
+        log_(options, report),
+        get_payload_(std::move(get_payload)) {}
+
+  ComparisonLog& log() { return log_; }
+
+  // What to take right after a call. `known` already has what the call writes.
+  std::vector<Take> TakesOf(const analyzer::AclCall& call, KnownBytes& known);
+  // What to take after an execution of a graph that writes `written` of each buffer.
+  std::vector<Take> TakesOf(const analyzer::AclCall& execution, KnownBytes& known,
+                            KnownBytes& written);
+
+  // `bytes` is the content that was at the take's address.
+  void Check(const Take& take, const uint8_t* bytes);
+
+ private:
+  Take WholeRange(const analyzer::AclCall& call, const storage::Snapshot& snapshot) const;
+  bool SetRows(Take& take) const;
+  void CheckPart(const Take& take, const uint8_t* bytes, const ComparedOutput& output);
+
+  const analyzer::AclProgram& program_;
+  const Rooms& rooms_;
+  const ReplayOptions& options_;
+  ComparisonLog log_;
+  GetPayload get_payload_;
+};
+
+}  // namespace acltape::replayer

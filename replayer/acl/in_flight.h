@@ -1,0 +1,71 @@
+// Pinned host memory that queued work of a stream still uses, and the comparisons that wait for it.
+//
+// The host waits for a stream only where the program did: elsewhere device work may wait for
+// something that the host has yet to issue. A piece is free again once its stream has been seen
+// idle.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "replayer/acl/task.h"
+#include "replayer/device.h"
+
+namespace acltape::replayer {
+
+class InFlight {
+ public:
+  using Check = std::function<void(const Take& take, const uint8_t* bytes)>;
+  // `relief` is called when much memory is in use; it may wait for streams and tell so.
+  InFlight(Device& device, Check check, std::function<void()> relief)
+      : device_(device), check_(std::move(check)), relief_(std::move(relief)) {}
+
+  // Memory of the stream's work issued from now until Synced.
+  uint8_t* Piece(int64_t stream, size_t bytes);
+  // Copies the take's range in the order of the stream; it is checked when that has ended.
+  void Download(int64_t stream, aclrtStream handle, const Take& take);
+  // The content will be at `bytes` once the stream has got there.
+  void CheckLater(int64_t stream, const Take& take, const uint8_t* bytes);
+
+  void Synced(int64_t stream);
+  void SyncedAll();
+  // Grows whenever the stream has been seen idle.
+  int64_t Epoch(int64_t stream) const {
+    const auto found = epochs_.find(stream);
+    return all_epoch_ + (found == epochs_.end() ? 0 : found->second);
+  }
+
+ private:
+  struct Chunk {
+    Block block;
+    size_t used = 0;
+    int64_t pieces = 0;  // in use
+  };
+  struct Item {
+    int64_t stream = 0;
+    Chunk* chunk = nullptr;  // null: memory of somebody else
+    bool taken = false;
+    Take take;
+    const uint8_t* bytes = nullptr;
+  };
+  std::pair<Chunk*, uint8_t*> Acquire(size_t bytes);
+  void Finish(Item& item);
+
+  Device& device_;
+  Check check_;
+  std::function<void()> relief_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  Chunk* current_ = nullptr;
+  std::deque<Item> items_;
+  bool relieving_ = false;
+  std::map<int64_t, int64_t> epochs_;
+  int64_t all_epoch_ = 0;
+};
+
+// Issues the copy that a take needs: device to `pinned`.
+void IssueTake(const Device& device, aclrtStream stream, const Take& take, uint8_t* pinned);
+
+}  // namespace acltape::replayer

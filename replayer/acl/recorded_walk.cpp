@@ -1,0 +1,232 @@
+#include "replayer/acl/recorded_walk.h"
+
+#include <cstring>
+
+namespace acltape::replayer {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+
+namespace {
+
+constexpr int64_t kExternalEvent = 0x20;
+constexpr uint32_t kExternalFlag = 1;
+
+}  // namespace
+
+void RecordedWalk::Work(const AclCall& call) {
+  for (AclTask& task : BindWithTakes(call)) sink_.Submit(call.stream(), std::move(task));
+}
+
+void RecordedWalk::IssueDirectly(const AclCall& call, const AclTask& task) {
+  HostSides host;
+  if (task.work == AclTask::Work::kDownload && task.to == nullptr) {
+    host.to = session_.in_flight.Piece(call.stream(), task.HostBytes());
+  }
+  IssueTask(session_.device, session_.handles.Stream(call.stream()), task, host,
+            [this](uint64_t bytes) { return session_.workspaces.Own(bytes); });
+}
+
+void RecordedWalk::StoredWork(const AclCall& call) {
+  for (const AclTask& task : session_.binder.BindStored(call)) {
+    if (task.content != nullptr) {
+      throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
+                                         " of a captured graph cannot run on this device; see the "
+                                         "note on its operator");
+    }
+    IssueDirectly(call, task);
+  }
+}
+
+void RecordedWalk::UpdatedWork(const AclCall& call) {
+  session_.known.AddWrites(call);
+  for (const AclTask& task : session_.binder.BindStored(call)) IssueDirectly(call, task);
+}
+
+bool RecordedWalk::IsExternal(const AclCall& call) const {
+  if (call.Integer(call.function->detail) == kExternalFlag) return true;
+  const auto event = session_.program.events.find(call.Integer(call.function->object));
+  return event != session_.program.events.end() && event->second.flags == kExternalEvent;
+}
+
+void RecordedWalk::Event(const AclCall& call) {
+  const int64_t stream = call.stream();
+  const int64_t event = call.Integer(call.function->object);
+  const bool external = IsExternal(call);
+  if (call.call.model_id == 0 && !external) {
+    if (call.kind() == AclCallKind::kEventRecord) sink_.Record(stream, event);
+    if (call.kind() == AclCallKind::kEventWait) sink_.Wait(stream, event);
+    if (call.kind() == AclCallKind::kEventReset) sink_.Reset(stream, event);
+    return;
+  }
+  sink_.Flush();
+  const acl::Api& api = session_.device.api();
+  aclrtEvent handle = session_.handles.Event(event);
+  aclrtStream on = session_.handles.Stream(stream);
+  const bool flagged = call.Integer(call.function->detail) == kExternalFlag;
+  if (call.kind() == AclCallKind::kEventRecord && flagged) {
+    session_.device.Check(Needed(api.aclrtRecordEventWithFlag, session_.program, call)(
+                              handle, on, kExternalFlag),
+                          "aclrtRecordEventWithFlag");
+  } else if (call.kind() == AclCallKind::kEventWait && flagged) {
+    session_.device.Check(Needed(api.aclrtStreamWaitEventWithFlag, session_.program, call)(
+                              on, handle, 0, kExternalFlag),
+                          "aclrtStreamWaitEventWithFlag");
+  } else if (call.kind() == AclCallKind::kEventRecord) {
+    session_.device.Check(api.aclrtRecordEvent(handle, on), "aclrtRecordEvent");
+  } else if (call.kind() == AclCallKind::kEventWait) {
+    session_.device.Check(api.aclrtStreamWaitEvent(on, handle), "aclrtStreamWaitEvent");
+  } else {
+    session_.device.Check(api.aclrtResetEvent(handle, on), "aclrtResetEvent");
+  }
+}
+
+void RecordedWalk::Control(const AclCall& call) {
+  const acl::Api& api = session_.device.api();
+  const int64_t object = call.Integer(call.function->object);
+  switch (call.kind()) {
+    case AclCallKind::kStreamCreate:
+    case AclCallKind::kEventCreate:
+    case AclCallKind::kNotifyCreate:
+      session_.handles.Create(call);
+      return;
+    case AclCallKind::kEventRecord:
+    case AclCallKind::kEventWait:
+    case AclCallKind::kEventReset:
+      Event(call);
+      return;
+    default:
+      break;
+  }
+  sink_.Flush();
+  switch (call.kind()) {
+    case AclCallKind::kStreamDestroy:
+      if (!IsForced(call)) WaitForStream(call, call.stream());
+      session_.handles.Destroy(call);
+      return;
+    case AclCallKind::kEventDestroy:
+    case AclCallKind::kNotifyDestroy:
+    case AclCallKind::kModelDestroy:
+      session_.handles.Destroy(call);
+      return;
+    case AclCallKind::kNotifyRecord:
+      session_.device.Check(
+          Needed(api.aclrtRecordNotify, session_.program, call)(
+              session_.handles.Notify(object), session_.handles.Stream(call.stream())),
+          "aclrtRecordNotify");
+      return;
+    case AclCallKind::kNotifyWait:
+      session_.device.Check(
+          Needed(api.aclrtWaitAndResetNotify, session_.program, call)(
+              session_.handles.Notify(object), session_.handles.Stream(call.stream()), 0),
+          "aclrtWaitAndResetNotify");
+      return;
+    case AclCallKind::kValueWait: {
+      const analyzer::AclUse* at = call.Use(0);
+      if (at == nullptr) return;
+      session_.device.Check(
+          Needed(api.aclrtValueWait, session_.program, call)(
+              session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
+              static_cast<uint64_t>(call.Integer(1)), static_cast<uint32_t>(call.Integer(2)),
+              session_.handles.Stream(call.stream())),
+          "aclrtValueWait");
+      return;
+    }
+    default:
+      Graph(call);
+      return;
+  }
+}
+
+void RecordedWalk::Graph(const AclCall& call) {
+  const acl::Api& api = session_.device.api();
+  aclrtStream stream = session_.handles.Stream(call.stream());
+  const auto group = call.group;
+  switch (call.kind()) {
+    case AclCallKind::kCaptureBegin:
+      // One thread issues what several did; the mode decides only what is allowed meanwhile.
+      session_.device.Check(Needed(api.aclmdlRICaptureBegin, session_.program, call)(
+                                stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
+                            "aclmdlRICaptureBegin");
+      ++session_.open_captures;
+      return;
+    case AclCallKind::kCaptureEnd:
+      --session_.open_captures;
+      session_.device.Check(
+          Needed(api.aclmdlRICaptureEnd, session_.program, call)(
+              stream, &session_.handles.models[call.Integer(call.function->object)]),
+          "aclmdlRICaptureEnd");
+      return;
+    case AclCallKind::kGroupBegin:
+      session_.device.Check(
+          Needed(api.aclmdlRICaptureTaskGrpBegin, session_.program, call)(stream),
+          "aclmdlRICaptureTaskGrpBegin");
+      return;
+    case AclCallKind::kGroupEnd:
+      session_.device.Check(Needed(api.aclmdlRICaptureTaskGrpEnd, session_.program, call)(
+                                stream, &session_.handles.groups[group]),
+                            "aclmdlRICaptureTaskGrpEnd");
+      return;
+    case AclCallKind::kUpdateBegin:
+      session_.device.Check(Needed(api.aclmdlRICaptureTaskUpdateBegin, session_.program, call)(
+                                stream, session_.handles.groups[group]),
+                            "aclmdlRICaptureTaskUpdateBegin");
+      return;
+    case AclCallKind::kUpdateEnd:
+      session_.device.Check(
+          Needed(api.aclmdlRICaptureTaskUpdateEnd, session_.program, call)(stream),
+          "aclmdlRICaptureTaskUpdateEnd");
+      return;
+    default:
+      Execute(call);
+      return;
+  }
+}
+
+void RecordedWalk::Execute(const AclCall& call) {
+  const int64_t model = call.Integer(call.function->object);
+  const auto handle = session_.handles.models.find(model);
+  if (handle == session_.handles.models.end()) {
+    throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
+                                       " executes a graph whose capture the trace does not hold");
+  }
+  aclrtStream stream = session_.handles.Stream(call.stream());
+  session_.device.Check(session_.device.api().aclmdlRIExecuteAsync(handle->second, stream),
+                        "aclmdlRIExecuteAsync");
+  running_[model] = call.stream();
+  ++session_.report.acl.executions;
+  for (const Take& take : TakesAfterExecution(call)) {
+    session_.Download(call.stream(), stream, take);
+  }
+}
+
+void RecordedWalk::FeedHost(const AclCall& call, const storage::Snapshot& snapshot,
+                            const Bytes& bytes) {
+  uint8_t* room = session_.rooms.Address(snapshot.tensor.buffer_id, 0);
+  if (std::memcmp(room, bytes->data(), bytes->size()) == 0) return;
+  // The program wrote this memory when it knew that the execution before had read it.
+  sink_.Flush();
+  const auto running = running_.find(call.Integer(call.function->object));
+  if (running != running_.end()) WaitForStream(call, running->second);
+  std::memcpy(room, bytes->data(), bytes->size());
+}
+
+void RecordedWalk::WaitForStream(const AclCall&, int64_t stream) {
+  sink_.Flush();
+  if (stream == 0) {
+    session_.SynchronizeAll();
+    return;
+  }
+  session_.device.Check(
+      session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(stream)),
+      "aclrtSynchronizeStream");
+  session_.in_flight.Synced(stream);
+}
+
+void RecordedWalk::WaitForEvent(const AclCall&, int64_t event) {
+  sink_.Flush();
+  session_.device.Check(session_.device.api().aclrtSynchronizeEvent(session_.handles.Event(event)),
+                        "aclrtSynchronizeEvent");
+}
+
+}  // namespace acltape::replayer

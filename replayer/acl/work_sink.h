@@ -1,0 +1,36 @@
+// Where the stream work of an ACL program goes: straight to the device (eager), or into graphs that
+// the replay makes of it (captured).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "replayer/acl/acl_session.h"
+
+namespace acltape::replayer {
+
+class WorkSink {
+ public:
+  virtual ~WorkSink() = default;
+  virtual void Submit(int64_t stream, AclTask task) = 0;
+  virtual void Record(int64_t stream, int64_t event) = 0;
+  virtual void Wait(int64_t stream, int64_t event) = 0;
+  virtual void Reset(int64_t stream, int64_t event) = 0;
+  // Issues what has been kept back.
+  virtual void Flush() = 0;
+};
+
+class EagerSink final : public WorkSink {
+ public:
+  explicit EagerSink(AclSession& session) : session_(session) {}
+  void Submit(int64_t stream, AclTask task) override;
+  void Record(int64_t stream, int64_t event) override;
+  void Wait(int64_t stream, int64_t event) override;
+  void Reset(int64_t stream, int64_t event) override;
+  void Flush() override {}
+
+ private:
+  AclSession& session_;
+};
+
+}  // namespace acltape::replayer
