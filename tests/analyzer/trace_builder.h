@@ -65,6 +65,7 @@ struct Value {
   double real = 0;
   std::string text;
   std::vector<int64_t> integers;
+  std::vector<double> reals;
 };
 
 inline Value In(const std::string& name, const Tensor& tensor) {
@@ -150,39 +151,8 @@ class TraceBuilder {
     if (dot != std::string::npos) op.overload = name.substr(dot + 1);
     op.schema = name;
     storage::Call call;
-    call.call_id = ++last_call_;
-    call.op_id = writer_.InternOp(op);
-    call.thread_id = 1;
     call.leaf = true;
-    call.begin_ns = 1000 * last_call_;
-    call.end_ns = call.begin_ns + 600;
-    std::vector<storage::Argument> rows;
-    arguments_.clear();
-    for (const Value& value : arguments) {
-      storage::Argument row;
-      row.position = static_cast<int>(rows.size());
-      row.name = value.name;
-      row.direction = value.direction;
-      row.kind = value.kind;
-      row.integer = value.integer;
-      row.real = value.real;
-      row.text = value.text;
-      row.integers = value.integers;
-      for (const std::optional<Tensor>& tensor : value.tensors) {
-        storage::TensorRef ref;
-        if (tensor) {
-          call.buffers.push_back(tensor->buffer);
-          ref.buffer_id = static_cast<int64_t>(call.buffers.size());  // slot + 1
-          ref.layout_id = writer_.InternLayout(tensor->layout);
-        }
-        row.tensors.push_back(ref);
-      }
-      arguments_[value.name] = {row.position, value};
-      rows.push_back(std::move(row));
-    }
-    call.signature_id = Signature(call.op_id, rows);
-    writer_.AddCall(call, 0);
-    return *this;
+    return Add(op, call, arguments);
   }
 
   // The whole content of the tensor's buffer before the last call.
@@ -208,7 +178,45 @@ class TraceBuilder {
   storage::Writer& writer() { return writer_; }
   void Finish(const std::string& state = "complete") { writer_.Finish(state); }
 
- private:
+ protected:
+  // Adds a call; sets its id, operator, signature, buffers, and times and thread where not set.
+  TraceBuilder& Add(const storage::Op& op, storage::Call call,
+                    const std::vector<Value>& arguments) {
+    call.call_id = ++last_call_;
+    call.op_id = writer_.InternOp(op);
+    if (call.thread_id == 0) call.thread_id = 1;
+    call.begin_ns = 1000 * last_call_;
+    if (call.end_ns == 0) call.end_ns = call.begin_ns + 600;
+    std::vector<storage::Argument> rows;
+    arguments_.clear();
+    for (const Value& value : arguments) {
+      storage::Argument row;
+      row.position = static_cast<int>(rows.size());
+      row.name = value.name;
+      row.direction = value.direction;
+      row.kind = value.kind;
+      row.integer = value.integer;
+      row.real = value.real;
+      row.text = value.text;
+      row.integers = value.integers;
+      row.reals = value.reals;
+      for (const std::optional<Tensor>& tensor : value.tensors) {
+        storage::TensorRef ref;
+        if (tensor) {
+          call.buffers.push_back(tensor->buffer);
+          ref.buffer_id = static_cast<int64_t>(call.buffers.size());  // slot + 1
+          ref.layout_id = writer_.InternLayout(tensor->layout);
+        }
+        row.tensors.push_back(ref);
+      }
+      arguments_[value.name] = {row.position, value};
+      rows.push_back(std::move(row));
+    }
+    call.signature_id = Signature(call.op_id, rows);
+    writer_.AddCall(call, 0);
+    return *this;
+  }
+
   static storage::Writer::Options Options() {
     storage::Writer::Options options;
     options.overwrite = true;
@@ -234,6 +242,7 @@ class TraceBuilder {
     return *this;
   }
 
+ private:
   // Equal calls share a signature, as the collector makes it.
   int64_t Signature(int64_t op_id, const std::vector<storage::Argument>& rows) {
     std::string key = std::to_string(op_id);
@@ -241,6 +250,7 @@ class TraceBuilder {
       key += "|" + row.name + std::to_string(row.integer) + "," + std::to_string(row.real) + "," +
              row.text;
       for (const int64_t integer : row.integers) key += " " + std::to_string(integer);
+      for (const double real : row.reals) key += " " + std::to_string(real);
       for (const storage::TensorRef& tensor : row.tensors) {
         key += "t" + std::to_string(tensor.buffer_id) + "/" + std::to_string(tensor.layout_id);
       }
@@ -250,12 +260,14 @@ class TraceBuilder {
     return entry->second;
   }
 
+  std::map<std::string, int64_t> signatures_;
+
+ protected:
   storage::Writer writer_;
   int64_t last_buffer_ = 0;
   int64_t last_call_ = 0;
   std::map<int64_t, int64_t> bytes_;
   std::map<std::string, std::pair<int, Value>> arguments_;
-  std::map<std::string, int64_t> signatures_;
 };
 
 }  // namespace acltape::test
