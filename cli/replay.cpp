@@ -15,6 +15,7 @@ namespace {
 using replayer::Data;
 using replayer::Mode;
 using replayer::Outputs;
+using replayer::Streams;
 
 // What was wrong with an output, in one line.
 std::string Shown(const replayer::Difference& difference) {
@@ -96,6 +97,46 @@ Table SummaryTable(const replayer::ReplayReport& report, Mode mode) {
   return table;
 }
 
+// Of a program recorded at the ACL level.
+Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
+  Table table({"quantity", "value"});
+  const auto add = [&](const char* quantity, Cell value) {
+    table.Add({quantity, std::move(value)});
+  };
+  const auto& acl = report.acl;
+  int64_t unknown = 0;
+  for (const auto& [name, count] : acl.unknown) unknown += count;
+  add("device", report.device);
+  add("mode", options.mode == Mode::kEager ? "eager" : "captured");
+  add("streams as", options.streams == Streams::kFlat ? "one" : "recorded");
+  add("streams, events, graphs", fmt::format("{}, {}, {}", acl.streams, acl.events, acl.models));
+  add("calls", acl.calls);
+  add("  issued again", acl.issued);
+  add("  allocations and frees", acl.memory_calls);
+  add("  without effect on values", acl.without_effect);
+  add("  failed in the recording", acl.failed);
+  add("  of captures and updates that failed", acl.abandoned);
+  add("  host functions, left out", acl.host_functions);
+  add("  unknown, left out", unknown);
+  add("operators", acl.operators);
+  add("  substituted by recorded outputs", report.substituted);
+  add("executions of the program's graphs", acl.executions);
+  add("device memory, bytes", report.device_bytes);
+  add("outputs compared", report.compared);
+  add("outputs equal", report.equal);
+  add("outputs different", report.differing);
+  add("outputs without a reference", report.not_comparable);
+  if (options.mode == Mode::kCaptured) {
+    add("graphs made of eager work", acl.graphs_made);
+    add("executions of those", acl.graphs_executed);
+    add("capture cost, us", static_cast<double>(report.capture.capture_ns) / 1e3);
+  }
+  if (report.run_id != 0) add("run_id", report.run_id);
+  add("verdict", Verdict(report));
+  if (report.ExitCode() != 0 && !report.reproduce.empty()) add("reproduce", report.reproduce);
+  return table;
+}
+
 class ReplayCommand final : public Command {
  public:
   std::string Name() const override { return "replay"; }
@@ -106,7 +147,8 @@ class ReplayCommand final : public Command {
     return "  acltape replay t.db --mode eager\n"
            "  acltape replay t.db --mode captured --outputs step\n"
            "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
-           "  acltape replay t.db --mode captured --data synthesised   no recorded values needed";
+           "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
+           "  acltape replay acl.db --mode captured --streams flat     all device work on one stream";
   }
 
   void Declare(CLI::App& app) override {
@@ -114,9 +156,14 @@ class ReplayCommand final : public Command {
     AddChoice(app, "--mode", options_.mode,
               {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
               "Launch every leaf on its own, or capture steps as graphs and execute those");
+    AddChoice(app, "--streams", options_.streams,
+              {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}},
+              "Of a program recorded at the ACL level: its own streams and events, or all device "
+              "work on one stream");
     AddChoice(app, "--outputs", options_.outputs,
               {{"leaf", Outputs::kLeaf}, {"step", Outputs::kStep}},
-              "Compare what every leaf wrote, or what outlives a step");
+              "Compare what every leaf wrote, or what outlives a step (at the ACL level: what "
+              "copies bring to the host)");
     AddChoice(app, "--data", options_.data,
               {{"recorded", Data::kRecorded}, {"synthesised", Data::kSynthesised}},
               "Where inputs come from");
@@ -142,7 +189,8 @@ class ReplayCommand final : public Command {
 
     progress.Clear();
     Report output;
-    output.Add("summary", SummaryTable(report, options_.mode));
+    output.Add("summary", report.acl.calls != 0 ? AclSummaryTable(report, options_)
+                                                : SummaryTable(report, options_.mode));
     output.Add("differences", MismatchTable(report));
     if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
     Table eager_steps({"steps that ran eagerly"});

@@ -192,6 +192,15 @@ class AclTraceBuilder : public TraceBuilder {
     return *this;
   }
 
+  // One tensor of a list that the last call wrote.
+  template <typename T>
+  void AfterElement(const std::string& name, size_t element, const std::vector<T>& content) {
+    const auto& [position, value] = arguments_.at(name);
+    const Tensor& tensor = *value.tensors.at(element);
+    Snapshot(position, true, {tensor.buffer, writer_.InternLayout(tensor.layout)}, content, true,
+             tensor.layout.IsDense() ? 0 : 1);
+  }
+
   // The host side of the last call's copy, as kept.
   template <typename T>
   void KeptBefore(int position, const std::vector<T>& content) {

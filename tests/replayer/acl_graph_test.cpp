@@ -1,0 +1,193 @@
+// Graphs that the recorded program itself captured.
+#include <gtest/gtest.h>
+
+#include "tests/replayer/acl_fixture.h"
+
+namespace acltape::replayer {
+namespace {
+
+using test::AclRecorded;
+using test::AclTraceBuilder;
+using test::Explain;
+using test::Floats;
+using test::In;
+using test::Int;
+using test::Out;
+using test::Scalar;
+using test::Tensor;
+using test::Written;
+
+// out = relu(x) + x * x, the two terms on streams of their own.
+struct ForkJoin {
+  int64_t origin, other, fork, join;
+  Tensor x, positive, square, out;
+
+  explicit ForkJoin(AclTraceBuilder& trace)
+      : origin(trace.NewStream()),
+        other(trace.NewStream()),
+        fork(trace.NewEvent()),
+        join(trace.NewEvent()),
+        x(trace.Device({3})),
+        positive(trace.Device({3})),
+        square(trace.Device({3})),
+        out(trace.Device({3})) {}
+
+  void Submit(AclTraceBuilder& trace) const {
+    trace.Record(fork, origin);
+    trace.Wait(other, fork);
+    trace.Op("aclnnRelu", origin, {In("self", x), Out("out", positive)});
+    trace.Op("aclnnMul", other, {In("self", x), In("other", x), Out("out", square)});
+    trace.Record(join, other);
+    trace.Wait(origin, join);
+    trace.Op("aclnnAdd", origin,
+             {In("self", positive), In("other", square), Scalar("alpha", 1), Out("out", out)});
+  }
+  static Floats Result(const Floats& x) {
+    Floats result;
+    for (const float value : x) result.push_back((value > 0 ? value : 0) + value * value);
+    return result;
+  }
+};
+
+TEST(AclGraphReplay, AForkAndJoinIsExecutedThreeTimesWithOtherInputs) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const ForkJoin graph(trace);
+    trace.BeginCapture(graph.origin);
+    graph.Submit(trace);
+    const int64_t model = trace.EndCapture(graph.origin);
+    for (const float scale : {1.0f, -2.0f, 3.0f}) {
+      const Floats x = {scale, -scale, 2 * scale};
+      trace.Upload(graph.x, x, graph.origin);
+      trace.Execute(model, graph.origin).AfterWhole(graph.out, ForkJoin::Result(x));
+      trace.Download(graph.out, ForkJoin::Result(x), graph.origin);
+      trace.Synchronize(graph.origin);
+    }
+    graph.Submit(trace);  // the same streams, eagerly
+    trace.Download(graph.out, ForkJoin::Result({3, -3, 6}), graph.origin);
+    trace.Synchronize(graph.origin);
+    trace.Interface("aclmdlRIDestroy", {Int("modelRI", model)});
+  });
+  recorded.ExpectEqual(7);
+  const ReplayReport report = recorded.Replay();
+  EXPECT_EQ(report.acl.models, 1);
+  EXPECT_EQ(report.acl.executions, 3);
+}
+
+TEST(AclGraphReplay, CapturedCopiesReadPinnedMemoryAtEachExecution) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor pinned = trace.Pinned({2});
+    const Tensor x = trace.Device({2});
+    trace.BeginCapture(stream);
+    trace.UploadPinned(x, pinned, Floats{0, 0}, stream);
+    trace.Op("aclnnInplaceAdds", stream,
+             {Written("selfRef", x), Scalar("other", 1), Scalar("alpha", 1)});
+    const int64_t model = trace.EndCapture(stream);
+    for (const float value : {1.0f, 1.0f, 7.0f}) {
+      trace.Execute(model, stream)
+          .AfterWhole(x, Floats{value + 1, value + 2})
+          .Before(pinned, Floats{value, value + 1});
+    }
+    trace.Synchronize(stream);
+  });
+  recorded.ExpectEqual(3);
+}
+
+TEST(AclGraphReplay, OfABufferOnlyWhatTheGraphWroteIsComparedAfterAnExecution) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor block = trace.Device({4});
+    const Tensor head = AclTraceBuilder::View(block, {2}, {1});
+    const Tensor tail = AclTraceBuilder::View(block, {2}, {1}, 2);
+    trace.Upload(block, Floats{1, 2, 3, 4});
+    trace.BeginCapture(stream);
+    trace.Op("aclnnInplaceMuls", stream, {Written("selfRef", head), Scalar("other", 2)});
+    const int64_t model = trace.EndCapture(stream);
+    // The tail as another stream might have left it.
+    trace.Execute(model, stream).AfterWhole(block, Floats{2, 4, 99, 99});
+    trace.Synchronize(stream);
+    trace.Download(tail, Floats{3, 4});
+  });
+  recorded.ExpectEqual(2);
+}
+
+TEST(AclGraphReplay, ACaptureThatFailedLeavesNoWork) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor x = trace.Device({1});
+    trace.Upload(x, Floats{1});
+    trace.BeginCapture(stream);
+    trace.Op("aclnnInplaceMuls", stream, {Written("selfRef", x), Scalar("other", 2)});
+    trace.EndCapture(stream, 107025);
+    trace.Op("aclnnInplaceMuls", stream, {Written("selfRef", x), Scalar("other", 5)})
+        .After("selfRef", Floats{5});
+    trace.Synchronize(stream);
+  });
+  recorded.ExpectEqual(1);
+  const ReplayReport report = recorded.Replay();
+  EXPECT_EQ(report.acl.failed, 1);
+  EXPECT_EQ(report.acl.abandoned, 2);
+}
+
+// The graph waits for an external event and resets it right before its task group; the program
+// starts the graph first, then rewrites the group on another stream and records the event there.
+AclRecorded UpdatedGroup() {
+  return AclRecorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const int64_t updater = trace.NewStream();
+    const int64_t updated = trace.NewEvent(0x20);
+    const Tensor x = trace.Device({2});
+    const Tensor y = trace.Device({2});
+    const Tensor out = trace.Device({2});
+    trace.Upload(x, Floats{1, 2});
+    trace.BeginCapture(stream);
+    trace.Wait(stream, updated);
+    trace.Reset(updated, stream);
+    trace.Interface("aclmdlRICaptureTaskGrpBegin", {Int("stream", stream)}, stream);
+    trace.Op("aclnnMuls", stream, {In("self", x), Scalar("other", 1), Out("out", y)});
+    trace.Interface("aclmdlRICaptureTaskGrpEnd", {Int("stream", stream), Int("handle", 0x77)},
+                    stream);
+    trace.Op("aclnnMul", stream, {In("self", y), In("other", y), Out("out", out)});
+    const int64_t model = trace.EndCapture(stream);
+    for (const float factor : {2.0f, 3.0f, 4.0f}) {
+      trace.Execute(model, stream)
+          .AfterWhole(out, Floats{factor * factor, 4 * factor * factor});
+      trace.Interface("aclmdlRICaptureTaskUpdateBegin",
+                      {Int("stream", updater), Int("handle", 0x77)}, updater);
+      trace.Op("aclnnMuls", updater, {In("self", x), Scalar("other", factor), Out("out", y)});
+      trace.Interface("aclmdlRICaptureTaskUpdateEnd", {Int("stream", updater)}, updater);
+      trace.Record(updated, updater);
+      trace.Synchronize(stream);
+      trace.Download(out, Floats{factor * factor, 4 * factor * factor});
+    }
+    trace.Synchronize(updater);
+  });
+}
+
+TEST(AclGraphReplay, AnUpdateBehindTheLaunchReachesTheGraphOnOneStreamToo) {
+  const AclRecorded recorded = UpdatedGroup();
+  for (const Mode mode : {Mode::kEager, Mode::kCaptured}) {
+    const ReplayReport report = recorded.Replay(mode, Streams::kFlat);
+    EXPECT_EQ(report.differing, 0) << Explain(report);
+    EXPECT_EQ(report.compared, 6);
+  }
+}
+
+TEST(AclGraphReplay, TaskGroupsAreUpdatedOnTheRecordedStreamsWhereTheLibraryCan) {
+  const AclRecorded recorded = UpdatedGroup();
+  for (const Mode mode : {Mode::kEager, Mode::kCaptured}) {
+    try {
+      const ReplayReport report = recorded.Replay(mode, Streams::kRecorded);
+      EXPECT_EQ(report.differing, 0) << Explain(report);
+      EXPECT_EQ(report.compared, 6);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_EQ(error.kind(), ErrorKind::kDevice);
+      EXPECT_NE(text.find("aclmdlRICaptureTaskGrpBegin cannot be issued"), std::string::npos)
+          << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace acltape::replayer
