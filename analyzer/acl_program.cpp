@@ -12,6 +12,11 @@ using storage::Argument;
 using storage::Direction;
 using storage::ValueKind;
 
+// Codes that a wait gives when work failed, not the wait itself (rules ERR-03, ERR-04).
+constexpr int32_t kFirstTaskError = 507000;
+constexpr int32_t kLastTaskError = 507999;
+constexpr int32_t kWaitTimeouts[] = {507046, 507047};  // rules STR-13, EVT-13
+
 constexpr int64_t kExternalEvent = 0x20;  // ACL_EVENT_EXTERNAL
 constexpr int64_t kExternalWait = 1;      // flag of aclrtStreamWaitEventWithFlag (rule EVT-19)
 
@@ -21,6 +26,17 @@ bool IsAclDialect(const std::string& dialect) {
 
 bool TouchesMemory(AclCallKind kind) {
   return kind >= AclCallKind::kOperator && kind <= AclCallKind::kValueWait;
+}
+
+// The host waited, and learned that work had failed.
+bool WaitedForFailedWork(const AclCall& call) {
+  const AclCallKind kind = call.kind();
+  const int32_t status = call.call.status;
+  const bool wait = kind == AclCallKind::kDeviceSync || kind == AclCallKind::kStreamSync ||
+                    kind == AclCallKind::kEventSync;
+  return wait && kFirstTaskError <= status && status <= kLastTaskError &&
+         std::find(std::begin(kWaitTimeouts), std::end(kWaitTimeouts), status) ==
+             std::end(kWaitTimeouts);
 }
 
 // Arguments that say nothing about the work itself.
@@ -114,6 +130,10 @@ class GraphFinder {
   }
 
   void Place(AclCall& call) {
+    if (WaitedForFailedWork(call)) {
+      program_.task_errors.insert(call.call.status);
+      return;
+    }
     if (call.call.status != 0) {
       call.fate = AclFate::kFailed;
       // A failed end has ended the capture all the same (rule CAP-20); one that came from a stream

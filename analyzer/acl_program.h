@@ -87,6 +87,8 @@ struct AclProgram {
   // Device work may wait for something that the host does only later (external events, value
   // waits): the host must not wait for a stream where the program did not.
   bool waits_for_later_work = false;
+  // Codes with which device work failed in the recording; a replay meets them again.
+  std::set<int32_t> task_errors;
   int64_t devices = 0;
   int64_t processes = 0;
   int64_t threads = 0;

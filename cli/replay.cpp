@@ -115,6 +115,7 @@ Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::Repl
   add("  allocations and frees", acl.memory_calls);
   add("  without effect on values", acl.without_effect);
   add("  failed in the recording", acl.failed);
+  add("  waits that told of failed work, as recorded", acl.task_errors);
   add("  of captures and updates that failed", acl.abandoned);
   add("  host functions, left out", acl.host_functions);
   add("  unknown, left out", unknown);

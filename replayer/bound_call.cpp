@@ -305,6 +305,10 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
           value.kind == ValueKind::kReal ? value.real : static_cast<double>(value.integer);
       return argument;
     case ArgKind::kDtype:
+      if (value.kind == ValueKind::kInt) {  // recorded from the ACL interface: its own number
+        argument.plain.integer = value.integer;
+        return argument;
+      }
       if (value.kind != ValueKind::kDtype) Misfit(info, value);
       argument.plain.integer = TypeOf(static_cast<DType>(value.integer));
       return argument;

@@ -45,16 +45,25 @@ AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay
             if (MayWait()) SynchronizeAll();
           }) {}
 
-void AclSession::SynchronizeAll() {
+bool AclSession::CheckWait(int code, const char* call) {
+  if (code == 0) return true;
+  if (program.task_errors.count(code) == 0) device.Check(code, call);
+  ++report.acl.task_errors;
+  return false;
+}
+
+bool AclSession::SynchronizeAll() {
+  bool good = false;
   // Work that waits for something which never came would hold the host for ever.
   constexpr int kTimeoutMs = 60000;
   if (program.waits_for_later_work && device.api().aclrtSynchronizeDeviceWithTimeout != nullptr) {
-    device.Check(device.api().aclrtSynchronizeDeviceWithTimeout(kTimeoutMs),
-                 "aclrtSynchronizeDeviceWithTimeout");
+    good = CheckWait(device.api().aclrtSynchronizeDeviceWithTimeout(kTimeoutMs),
+                     "aclrtSynchronizeDeviceWithTimeout");
   } else {
-    device.Check(device.api().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+    good = CheckWait(device.api().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
   }
   in_flight.SyncedAll();
+  return good;
 }
 
 void AclSession::Download(int64_t stream, aclrtStream handle, const Take& take) {
@@ -63,7 +72,7 @@ void AclSession::Download(int64_t stream, aclrtStream handle, const Take& take) 
     return;
   }
   if (MayWait()) {
-    device.Check(device.api().aclrtSynchronizeStream(handle), "aclrtSynchronizeStream");
+    CheckWait(device.api().aclrtSynchronizeStream(handle), "aclrtSynchronizeStream");
     verifier.Check(take, take.address);
   } else {
     in_flight.CheckLater(stream, take, take.address);

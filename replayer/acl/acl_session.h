@@ -56,8 +56,11 @@ class AclSession {
   bool compare = true;        // false: results are not looked at (timing)
   int64_t open_captures = 0;  // of the program: the host must not wait for the device
 
+  // Throws unless `code`, the result of a wait, is 0 or tells of failed work as a wait of the
+  // recording did. Returns whether it is 0.
+  bool CheckWait(int code, const char* call);
   // Waits for all streams and checks what they brought.
-  void SynchronizeAll();
+  bool SynchronizeAll();  // false: work had failed, as in the recording
   // Whether the host may wait where the program did not.
   bool MayWait() const { return !program.waits_for_later_work && open_captures == 0; }
   // Takes a result in the order of the stream.

@@ -245,7 +245,7 @@ void FlatWalk::WaitForStream(const AclCall& call, int64_t stream) {
     }
   }
   sink_.Flush();
-  session_.device.Check(
+  session_.CheckWait(
       session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(kFlatStream)),
       "aclrtSynchronizeStream");
   session_.in_flight.Synced(kFlatStream);
@@ -257,7 +257,7 @@ void FlatWalk::WaitForEvent(const AclCall& call, int64_t event) {
     Stuck(call, "event " + std::to_string(event));
   }
   sink_.Flush();
-  session_.device.Check(
+  session_.CheckWait(
       session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(kFlatStream)),
       "aclrtSynchronizeStream");
   session_.in_flight.Synced(kFlatStream);

@@ -131,15 +131,15 @@ void GraphSink::Flush() {
     const bool busy = graph != nullptr && !session_.MayWait() &&
                       graph->epoch == session_.in_flight.Epoch(graph->streams.front());
     if (graph == nullptr) graph = Make();
-    if (busy) {
-      IssueEagerly();  // its pinned memory is in use, and waiting could last for ever
+    if (busy || graph->model == nullptr) {
+      IssueEagerly();  // busy: its pinned memory is in use, and waiting could last for ever
     } else {
       Execute(*graph);
     }
     if (graphs_.size() > kGraphLimit && session_.MayWait()) {
       session_.SynchronizeAll();
       for (const auto& [unused, old] : graphs_) {
-        session_.device.api().aclmdlRIDestroy(old->model);
+        if (old->model != nullptr) session_.device.api().aclmdlRIDestroy(old->model);
         for (const aclrtEvent event : old->events) session_.device.api().aclrtDestroyEvent(event);
       }
       graphs_.clear();
@@ -210,7 +210,8 @@ std::unique_ptr<GraphSink::Graph> GraphSink::Make() {
     graph->after.push_back(NewEvent(*graph));
   }
   PlanPinned(*graph);
-  if (session_.MayWait()) WarmUp(*graph);
+  // What a graph leaves undone when one of its tasks fails is not what single tasks leave.
+  if (session_.MayWait() && !WarmUp(*graph)) return graph;
   const int64_t begin = NowNs();
   Capture(*graph);
   capture_ns_ += NowNs() - begin;
@@ -259,8 +260,9 @@ void GraphSink::FillUploads(Graph& graph, const std::vector<Item>& items) const 
   }
 }
 
-// Runs the work once without a capture, then puts back what it changed.
-void GraphSink::WarmUp(Graph& graph) {
+// Runs the work once without a capture, then puts back what it changed. False: it failed, as in the
+// recording.
+bool GraphSink::WarmUp(Graph& graph) {
   session_.SynchronizeAll();
   struct Saved {
     uint8_t* at;
@@ -290,7 +292,7 @@ void GraphSink::WarmUp(Graph& graph) {
       session_.device.Copy(back ? range.at : next, back ? next : range.at, range.bytes);
       next += Aligned(range.bytes);
     }
-    session_.device.Synchronize();
+    session_.device.Synchronize();  // a stream of its own, without the program's failures
   };
   copy(/*back=*/false);
   FillUploads(graph, graph.items);
@@ -301,9 +303,10 @@ void GraphSink::WarmUp(Graph& graph) {
     IssueTask(session_.device, stream, graph.items[i].task, {graph.host[i], graph.host[i]},
               [&](uint64_t size) { return session_.workspaces.Of(origin, size); });
   }
-  session_.device.Check(session_.device.api().aclrtSynchronizeStream(stream),
-                        "aclrtSynchronizeStream");
+  const bool good = session_.CheckWait(session_.device.api().aclrtSynchronizeStream(stream),
+                                       "aclrtSynchronizeStream");
   copy(/*back=*/true);
+  return good;
 }
 
 void GraphSink::Capture(Graph& graph) {
@@ -375,7 +378,7 @@ void GraphSink::Execute(Graph& graph) {
   aclrtStream stream = session_.handles.Stream(origin);
   if (graph.epoch == session_.in_flight.Epoch(origin)) {
     // The pinned memory is about to be filled again.
-    session_.device.Check(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
+    session_.CheckWait(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
     session_.in_flight.Synced(origin);
   }
   FillUploads(graph, items_);
@@ -405,7 +408,7 @@ void GraphSink::Execute(Graph& graph) {
     }
   }
   if (session_.MayWait()) {
-    session_.device.Check(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
+    session_.CheckWait(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
     session_.in_flight.Synced(origin);
   }
 }

@@ -50,7 +50,7 @@ class GraphSink final : public WorkSink {
   std::unique_ptr<Graph> Make();
   void PlanPinned(Graph& graph) const;
   void FillUploads(Graph& graph, const std::vector<Item>& items) const;
-  void WarmUp(Graph& graph);
+  bool WarmUp(Graph& graph);
   void Capture(Graph& graph);
   void CaptureItems(Graph& graph);
   void IssueCaptured(Graph& graph, size_t at);

@@ -217,7 +217,7 @@ void RecordedWalk::WaitForStream(const AclCall&, int64_t stream) {
     session_.SynchronizeAll();
     return;
   }
-  session_.device.Check(
+  session_.CheckWait(
       session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(stream)),
       "aclrtSynchronizeStream");
   session_.in_flight.Synced(stream);
@@ -225,7 +225,7 @@ void RecordedWalk::WaitForStream(const AclCall&, int64_t stream) {
 
 void RecordedWalk::WaitForEvent(const AclCall&, int64_t event) {
   sink_.Flush();
-  session_.device.Check(session_.device.api().aclrtSynchronizeEvent(session_.handles.Event(event)),
+  session_.CheckWait(session_.device.api().aclrtSynchronizeEvent(session_.handles.Event(event)),
                         "aclrtSynchronizeEvent");
 }
 
