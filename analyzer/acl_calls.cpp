@@ -159,9 +159,9 @@ constexpr AclFunction kFunctions[] = {
 
 // Families of functions that only ask or describe.
 constexpr std::string_view kNoEffectPrefixes[] = {
-    "aclGet",         "aclrtGet",       "aclrtPeek",   "aclrtStreamGet", "aclrtDeviceGet",
-    "aclrtPointerGet", "aclCreate",     "aclDestroy",  "aclInitTensor",  "aclSet",
-    "aclrtAllocator", "aclprof",        "aclsys",      "aclrtNotifyGet",
+    "aclGet",          "aclrtGet",  "aclrtPeek",  "aclrtStreamGet", "aclrtDeviceGet",
+    "aclrtPointerGet", "aclCreate", "aclDestroy", "aclInitTensor",  "aclSet",
+    "aclrtAllocator",  "aclprof",   "aclsys",     "aclrtNotifyGet",
 };
 
 }  // namespace

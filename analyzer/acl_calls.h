@@ -61,9 +61,9 @@ enum class AclCallKind : uint8_t {
 struct AclFunction {
   std::string_view name;
   AclCallKind kind = AclCallKind::kUnknown;
-  int stream = -1;  // position of the stream argument
-  int object = -1;  // position of the event, model, notify, group or pointer that it is about
-  int detail = -1;  // position of flags, of the value that a query gave, of the second event
+  int stream = -1;   // position of the stream argument
+  int object = -1;   // position of the event, model, notify, group or pointer that it is about
+  int detail = -1;   // position of flags, of the value that a query gave, of the second event
   int64_t done = 0;  // of queries: the value that says "ended"
 };
 

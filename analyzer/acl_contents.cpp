@@ -52,8 +52,7 @@ class ContentCheck {
     if (copy && execution == nullptr) {
       const AclUse* from = call.Use(2);
       const AclUse* to = call.Use(0);
-      const bool from_host =
-          from == nullptr || program_.buffers.at(from->tensor.buffer_id).host;
+      const bool from_host = from == nullptr || program_.buffers.at(from->tensor.buffer_id).host;
       const bool to_device = to != nullptr && !program_.buffers.at(to->tensor.buffer_id).host;
       if (from_host) {
         if (to_device && call.Before(2) == nullptr && call.Integer(3) != 0) {
@@ -78,6 +77,45 @@ class ContentCheck {
 };
 
 }  // namespace
+
+void NameResults(AclProgram& program) {
+  const auto add = [](AclCall& call, int position, const storage::TensorRef& tensor,
+                      const storage::Layout& layout) {
+    storage::Snapshot snapshot;
+    snapshot.call_id = call.call.call_id;
+    snapshot.position = position;
+    snapshot.after = true;
+    snapshot.tensor = tensor;
+    snapshot.bytes = layout.ElementCount() * storage::DTypeBytes(layout.dtype);
+    snapshot.packing = layout.IsDense() ? 0 : 1;
+    for (const storage::Snapshot& other : call.after) {
+      if (other.position == position && other.tensor.tensor_id() == tensor.tensor_id()) return;
+    }
+    call.after.push_back(std::move(snapshot));
+  };
+  for (AclCall& call : program.calls) {
+    if (call.fate != AclFate::kIssued || call.call.model_id != 0) continue;
+    if (call.kind() == AclCallKind::kExecute) {
+      const auto model = program.models.find(call.Integer(call.function->object));
+      if (model == program.models.end()) continue;
+      for (const int64_t stored : model->second.calls) {
+        for (const AclUse& use : program.calls[stored].writes) {
+          if (!program.buffers.at(use.tensor.buffer_id).host) {
+            add(call, -1, use.tensor, *use.layout);
+          }
+        }
+      }
+    } else if (call.kind() == AclCallKind::kOperator && call.group < 0) {
+      for (const AclUse& use : call.writes) add(call, use.argument, use.tensor, *use.layout);
+    } else if (call.kind() == AclCallKind::kCopy || call.kind() == AclCallKind::kCopyAsync) {
+      const AclUse* to = call.Use(0);
+      const AclUse* from = call.Use(2);
+      const bool to_host = to == nullptr || program.buffers.at(to->tensor.buffer_id).host;
+      if (!to_host || from == nullptr || program.buffers.at(from->tensor.buffer_id).host) continue;
+      add(call, 0, {0, from->tensor.layout_id}, *from->layout);
+    }
+  }
+}
 
 void CheckContents(const AclProgram& program) { ContentCheck(program).Run(); }
 

@@ -132,6 +132,10 @@ class GraphFinder {
   void Place(AclCall& call) {
     if (WaitedForFailedWork(call)) {
       program_.task_errors.insert(call.call.status);
+      for (const int64_t index : unseen_) {
+        AclCall& work = program_.calls[index];
+        if (call.stream() == 0 || work.stream() == call.stream()) work.suspect = true;
+      }
       return;
     }
     if (call.call.status != 0) {
@@ -150,7 +154,19 @@ class GraphFinder {
       return;
     }
     if (stored) program_.models[model].calls.push_back(call.index);
+    NoteUnseen(call);
     PlaceByKind(call);
+  }
+
+  // Work whose end the host has not seen yet.
+  void NoteUnseen(const AclCall& call) {
+    if (call.kind() == AclCallKind::kDeviceSync) unseen_.clear();
+    if (call.kind() == AclCallKind::kStreamSync) {
+      std::erase_if(unseen_,
+                    [&](int64_t index) { return program_.calls[index].stream() == call.stream(); });
+    }
+    const bool work = TouchesMemory(call.kind()) && call.call.model_id == 0;
+    if (work || call.kind() == AclCallKind::kExecute) unseen_.push_back(call.index);
   }
 
   void PlaceByKind(AclCall& call) {
@@ -223,6 +239,7 @@ class GraphFinder {
   }
 
   AclProgram& program_;
+  std::vector<int64_t> unseen_;
   std::map<int64_t, int64_t> captures_;     // stream to its begin
   std::map<int64_t, int64_t> open_groups_;  // stream to group
   std::map<int64_t, Update> updates_;       // stream to the calls of its open update
@@ -236,8 +253,8 @@ void FindBuffers(AclProgram& program) {
         if (tensor.buffer_id == 0) continue;
         AclBuffer& buffer = program.buffers[tensor.buffer_id];
         const storage::Buffer& row = program.trace->GetBuffer(tensor.buffer_id);
-        buffer.bytes = std::max({buffer.bytes, row.bytes,
-                                 program.trace->GetLayout(tensor.layout_id).EndByte()});
+        buffer.bytes = std::max(
+            {buffer.bytes, row.bytes, program.trace->GetLayout(tensor.layout_id).EndByte()});
         buffer.host = row.device == 0 && program.trace->HasBuffer(tensor.buffer_id);
         if (buffer.uses.empty() || buffer.uses.back() != at) buffer.uses.push_back(at);
       }
@@ -370,6 +387,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
     const auto found = at.find(snapshot.call_id);
     if (found == at.end()) continue;
     AclCall& call = program.calls[found->second];
+    program.has_results = program.has_results || snapshot.after;
     (snapshot.after ? call.after : call.before).push_back(std::move(snapshot));
   }
   GraphFinder(program).Find();

@@ -35,17 +35,19 @@ struct AclUse {
 struct AclCall {
   int64_t index = 0;  // position in AclProgram::calls
   storage::Call call;
-  const storage::Op* op = nullptr;          // owned by the reader
-  const AclFunction* function = nullptr;    // its row in the table
+  const storage::Op* op = nullptr;        // owned by the reader
+  const AclFunction* function = nullptr;  // its row in the table
   std::vector<storage::Argument> arguments;
   std::vector<storage::Snapshot> before;
   std::vector<storage::Snapshot> after;
-  std::vector<AclUse> reads;   // device work only: operators, copies, fills, value writes
+  std::vector<AclUse> reads;  // device work only: operators, copies, fills, value writes
   std::vector<AclUse> writes;
   int64_t step = -1;   // as numbered in the trace
   int64_t form = 0;    // equal for calls with the same function, numbers and layouts
   int64_t group = -1;  // index in AclProgram::groups: which group it begins, ends, fills or updates
   AclFate fate = AclFate::kIssued;
+  // Work of a stream that was then found to have failed: what it wrote is not known.
+  bool suspect = false;
 
   AclCallKind kind() const { return function->kind; }
   int64_t stream() const { return call.stream_id; }
@@ -59,7 +61,7 @@ struct AclCall {
 
 struct AclBuffer {
   int64_t bytes = 0;
-  bool host = false;  // pinned host memory
+  bool host = false;          // pinned host memory
   std::vector<int64_t> uses;  // call indices in order; captured uses count where the graph runs
 };
 
@@ -87,6 +89,7 @@ struct AclProgram {
   // Device work may wait for something that the host does only later (external events, value
   // waits): the host must not wait for a stream where the program did not.
   bool waits_for_later_work = false;
+  bool has_results = false;  // some call has a recorded content after it
   // Codes with which device work failed in the recording; a replay meets them again.
   std::set<int32_t> task_errors;
   int64_t devices = 0;
@@ -104,6 +107,10 @@ bool IsAclProgram(const storage::Reader& trace);
 // Loads the program; the reader must outlive it. Throws Error kTrace when the trace has no call of
 // the ACL level.
 AclProgram LoadAclProgram(const storage::Reader& trace);
+
+// For a trace without recorded results: names what each call of work leaves, as snapshots without a
+// digest, so that two replays can be compared with each other.
+void NameResults(AclProgram& program);
 
 // Throws Error kTrace, one sentence, when a replay would lack contents: copies from the host and
 // buffers that device work reads before any recorded call wrote them.

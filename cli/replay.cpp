@@ -98,7 +98,8 @@ Table SummaryTable(const replayer::ReplayReport& report, Mode mode) {
 }
 
 // Of a program recorded at the ACL level.
-Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
+Table AclSummaryTable(const replayer::ReplayReport& report,
+                      const replayer::ReplayOptions& options) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
@@ -149,7 +150,8 @@ class ReplayCommand final : public Command {
            "  acltape replay t.db --mode captured --outputs step\n"
            "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
            "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
-           "  acltape replay acl.db --mode captured --streams flat     all device work on one stream";
+           "  acltape replay acl.db --mode captured --streams flat     all device work on one "
+           "stream";
   }
 
   void Declare(CLI::App& app) override {

@@ -352,9 +352,9 @@ void BoundCall::Run(const Device& device, aclrtStream stream, const Reserve& res
   uint64_t workspace_bytes = 0;
   aclOpExecutor* executor = Prepare(device, objects, &workspace_bytes);
   void* memory = workspace_bytes == 0 ? nullptr : reserve(workspace_bytes);
-  device.Check(info_->launch(functions_.launch, objects.values(), memory, workspace_bytes, executor,
-                             stream),
-               info_->name.data());  // literals of the generated table end with zero
+  device.Check(
+      info_->launch(functions_.launch, objects.values(), memory, workspace_bytes, executor, stream),
+      info_->name.data());  // literals of the generated table end with zero
 }
 
 }  // namespace acltape::replayer

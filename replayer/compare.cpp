@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "replayer/acl/acl_replay.h"
 #include "replayer/eager.h"
 #include "replayer/memory_plan.h"
 #include "replayer/session.h"
@@ -330,6 +331,12 @@ class Timer {
 
 CompareReport Compare(const storage::Reader& trace, const CompareOptions& options,
                       storage::Results* results) {
+  if (IsAclTrace(trace)) {
+    throw Error(ErrorKind::kTrace,
+                trace.path() +
+                    " holds a program of the ACL level, which compare does not time; "
+                    "acltape replay --mode captured runs it");
+  }
   return Timer(trace, options, results).Run();
 }
 

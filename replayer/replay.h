@@ -112,14 +112,14 @@ struct CaptureReport {
 
 // Of a program recorded at the ACL level: what became of its calls.
 struct AclReport {
-  int64_t calls = 0;           // 0: not such a program
+  int64_t calls = 0;  // 0: not such a program
   int64_t issued = 0;
-  int64_t memory_calls = 0;    // allocations and frees: memory is planned once
-  int64_t without_effect = 0;  // getters, settings, queries that found work unfinished
-  int64_t failed = 0;          // failed in the recording, and had no effect
-  int64_t task_errors = 0;     // waits that told of failed work, as in the recording
-  int64_t abandoned = 0;       // part of captures and updates that came to no good end
-  int64_t host_functions = 0;  // the program's own code, which a trace cannot hold
+  int64_t memory_calls = 0;                // allocations and frees: memory is planned once
+  int64_t without_effect = 0;              // getters, settings, queries that found work unfinished
+  int64_t failed = 0;                      // failed in the recording, and had no effect
+  int64_t task_errors = 0;                 // waits that told of failed work, as in the recording
+  int64_t abandoned = 0;                   // part of captures and updates that came to no good end
+  int64_t host_functions = 0;              // the program's own code, which a trace cannot hold
   std::map<std::string, int64_t> unknown;  // calls that the replay does not know, by name
   int64_t operators = 0;
   int64_t streams = 0;

@@ -27,9 +27,7 @@ Verifier::Verifier(Device& device, const analyzer::Program& program, Contents& c
       log_(options, report),
       staging_(device, Block::Kind::kPinned, kStagingBytes) {}
 
-void Verifier::WriteTo(storage::Results* results, int64_t run_id) {
-  log_.WriteTo(results, run_id);
-}
+void Verifier::WriteTo(storage::Results* results, int64_t run_id) { log_.WriteTo(results, run_id); }
 
 void Verifier::UseDigests(Digests* collect, const Digests* reference) {
   collect_ = collect;

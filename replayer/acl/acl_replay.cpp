@@ -13,9 +13,15 @@ namespace {
 
 class AclReplayer {
  public:
-  AclReplayer(const storage::Reader& trace, const ReplayOptions& options,
-              storage::Results* results)
-      : trace_(trace), options_(options), results_(results), session_(trace, options, report_) {}
+  AclReplayer(const storage::Reader& trace, const ReplayOptions& options, storage::Results* results,
+              AclVerifier::Digests* collect, const AclVerifier::Digests* reference)
+      : trace_(trace), options_(options), results_(results), session_(trace, options, report_) {
+    if (session_.program.has_results) return;
+    if (collect != nullptr || reference != nullptr) analyzer::NameResults(session_.program);
+    session_.verifier.UseDigests(collect, reference);
+  }
+
+  bool has_results() const { return session_.program.has_results; }
 
   ReplayReport Run() {
     Describe();
@@ -161,7 +167,15 @@ ReplayReport ReplayAcl(const storage::Reader& trace, const ReplayOptions& option
                 "a program recorded at the ACL level replays from recorded values only; leave "
                 "--data at recorded");
   }
-  return AclReplayer(trace, options, results).Run();
+  // Without recorded results a captured replay is compared with an eager one.
+  AclVerifier::Digests reference;
+  if (options.mode == Mode::kCaptured) {
+    ReplayOptions eager = options;
+    eager.mode = Mode::kEager;
+    AclReplayer replayer(trace, eager, nullptr, &reference, nullptr);
+    if (!replayer.has_results()) replayer.Run();
+  }
+  return AclReplayer(trace, options, results, nullptr, &reference).Run();
 }
 
 }  // namespace acltape::replayer

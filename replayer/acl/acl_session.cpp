@@ -39,8 +39,7 @@ AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay
                [this](const std::string& digest) { return binder.Payload(digest); }),
       workspaces(device),
       in_flight(
-          device,
-          [this](const Take& take, const uint8_t* bytes) { verifier.Check(take, bytes); },
+          device, [this](const Take& take, const uint8_t* bytes) { verifier.Check(take, bytes); },
           [this] {
             if (MayWait()) SynchronizeAll();
           }) {}

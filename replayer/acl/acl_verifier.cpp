@@ -64,10 +64,18 @@ bool AclVerifier::SetRows(Take& take) const {
   return static_cast<size_t>(take.known.back().end) <= take.bytes;
 }
 
+// Failed work leaves whatever was there.
+bool AclVerifier::LeftOut(const AclCall& call) {
+  if (!call.suspect) return false;
+  for (size_t i = 0; i < call.after.size(); ++i) log_.NoteNotComparable();
+  return true;
+}
+
 std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
   std::vector<Take> takes;
   const bool copy = IsCopy(call.kind());
   if (options_.outputs == Outputs::kStep && !copy) return takes;
+  if (LeftOut(call)) return takes;
   for (const Snapshot& snapshot : call.after) {
     if (snapshot.bytes == 0) continue;
     const AclUse* from = copy ? call.Use(2) : nullptr;
@@ -102,6 +110,7 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
 std::vector<Take> AclVerifier::TakesOf(const AclCall& execution, KnownBytes& known,
                                        KnownBytes& written) {
   std::vector<Take> takes;
+  if (LeftOut(execution)) return takes;
   for (const Snapshot& snapshot : execution.after) {
     if (snapshot.bytes == 0 || snapshot.tensor.buffer_id == 0) continue;
     Take take = WholeRange(execution, snapshot);
@@ -110,8 +119,9 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& execution, KnownBytes& kno
     // the values there is only the digest of all of it.
     const int64_t buffer = snapshot.tensor.buffer_id;
     ByteSet mask;
-    if (snapshot.has_payload) {
-      for (const ByteRange& part : written.Of(buffer).Within(layout.FirstByte(), layout.EndByte())) {
+    if (snapshot.has_payload || snapshot.digest.empty()) {
+      for (const ByteRange& part :
+           written.Of(buffer).Within(layout.FirstByte(), layout.EndByte())) {
         for (const ByteRange& both : known.Of(buffer).Within(part.first, part.end)) {
           mask.Add(both.first, both.end);
         }
@@ -136,6 +146,10 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
   output.name = snapshot.position < 0 ? "buffer " + std::to_string(snapshot.tensor.buffer_id) : "";
   for (const storage::Argument& argument : take.call->arguments) {
     if (argument.position == snapshot.position) output.name = argument.name;
+  }
+  if (snapshot.digest.empty()) {
+    CheckReference(take, bytes, std::move(output));
+    return;
   }
   if (!take.complete) {
     CheckPart(take, bytes, output);
@@ -168,6 +182,40 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
   log_.Note(output, &difference, !values);
 }
 
+// What is not known counts as zero.
+void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, ComparedOutput output) {
+  const Snapshot& snapshot = *take.snapshot;
+  std::vector<uint8_t> content(take.bytes, 0);
+  if (take.complete) {
+    content.assign(bytes, bytes + take.bytes);
+  } else {
+    for (const ByteRange& part : take.known) {
+      std::copy(bytes + part.first, bytes + part.end, content.begin() + part.first);
+    }
+  }
+  if (snapshot.packing != 0) {
+    std::vector<uint8_t> packed(static_cast<size_t>(snapshot.bytes));
+    PackRowMajor(program_.trace->GetLayout(snapshot.tensor.layout_id), content.data(),
+                 packed.data());
+    content = std::move(packed);
+  }
+  const std::string digest = storage::DigestOf(content.data(), content.size());
+  const std::tuple<int64_t, int, int64_t> key{snapshot.call_id, snapshot.position,
+                                              snapshot.tensor.tensor_id()};
+  if (collect_ != nullptr) (*collect_)[key] = digest;
+  const auto found = reference_ == nullptr ? Digests::const_iterator() : reference_->find(key);
+  if (reference_ == nullptr || found == reference_->end()) {
+    log_.NoteNotComparable();
+    return;
+  }
+  output.reference = "eager";
+  Difference difference;
+  difference.elements = snapshot.bytes;
+  difference.differing = 1;
+  const bool equal = found->second == digest;
+  log_.Note(output, equal ? nullptr : &difference, !equal);
+}
+
 // Only parts are known: all else is taken for equal.
 void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const ComparedOutput& output) {
   const Snapshot& snapshot = *take.snapshot;
@@ -185,8 +233,8 @@ void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const Compar
     log_.Note(output, nullptr, false);
     return;
   }
-  const Difference difference = Compare(storage::DType::kUint8, expected.data(), bytes,
-                                        static_cast<int64_t>(take.bytes));
+  const Difference difference =
+      Compare(storage::DType::kUint8, expected.data(), bytes, static_cast<int64_t>(take.bytes));
   log_.Note(output, &difference, false);
 }
 

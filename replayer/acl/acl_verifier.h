@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "replayer/acl/known_bytes.h"
@@ -14,8 +16,8 @@ namespace acltape::replayer {
 class AclVerifier {
  public:
   using GetPayload = std::function<Bytes(const std::string& digest)>;
-  AclVerifier(const analyzer::AclProgram& program, const Rooms& rooms,
-              const ReplayOptions& options, ReplayReport& report, GetPayload get_payload)
+  AclVerifier(const analyzer::AclProgram& program, const Rooms& rooms, const ReplayOptions& options,
+              ReplayReport& report, GetPayload get_payload)
       : program_(program),
         rooms_(rooms),
         options_(options),
@@ -23,6 +25,14 @@ class AclVerifier {
         get_payload_(std::move(get_payload)) {}
 
   ComparisonLog& log() { return log_; }
+
+  // Of results that the recording has no digest of: collect digests, or compare with those of
+  // another replay. By call, position and tensor.
+  using Digests = std::map<std::tuple<int64_t, int, int64_t>, std::string>;
+  void UseDigests(Digests* collect, const Digests* reference) {
+    collect_ = collect;
+    reference_ = reference;
+  }
 
   // What to take right after a call. `known` already has what the call writes.
   std::vector<Take> TakesOf(const analyzer::AclCall& call, KnownBytes& known);
@@ -36,6 +46,8 @@ class AclVerifier {
  private:
   Take WholeRange(const analyzer::AclCall& call, const storage::Snapshot& snapshot) const;
   bool SetRows(Take& take) const;
+  bool LeftOut(const analyzer::AclCall& call);
+  void CheckReference(const Take& take, const uint8_t* bytes, ComparedOutput output);
   void CheckPart(const Take& take, const uint8_t* bytes, const ComparedOutput& output);
 
   const analyzer::AclProgram& program_;
@@ -43,6 +55,8 @@ class AclVerifier {
   const ReplayOptions& options_;
   ComparisonLog log_;
   GetPayload get_payload_;
+  Digests* collect_ = nullptr;
+  const Digests* reference_ = nullptr;
 };
 
 }  // namespace acltape::replayer

@@ -34,7 +34,8 @@ class AclWalk {
   virtual void WaitForStream(const Call& call, int64_t stream) = 0;
   virtual void WaitForEvent(const Call& call, int64_t event) = 0;
   // Content that an execution's pinned host buffer must have.
-  virtual void FeedHost(const Call& call, const storage::Snapshot& snapshot, const Bytes& bytes) = 0;
+  virtual void FeedHost(const Call& call, const storage::Snapshot& snapshot,
+                        const Bytes& bytes) = 0;
   virtual void Finish() {}
 
   // The tasks of a call with what to take after them. Marks what it writes as known.

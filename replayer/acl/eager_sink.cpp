@@ -28,8 +28,8 @@ void EagerSink::Record(int64_t stream, int64_t event) {
 }
 
 void EagerSink::Wait(int64_t stream, int64_t event) {
-  session_.device.Check(session_.device.api().aclrtStreamWaitEvent(
-                            session_.handles.Stream(stream), session_.handles.Event(event)),
+  session_.device.Check(session_.device.api().aclrtStreamWaitEvent(session_.handles.Stream(stream),
+                                                                   session_.handles.Event(event)),
                         "aclrtStreamWaitEvent");
 }
 

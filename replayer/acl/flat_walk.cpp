@@ -80,9 +80,7 @@ void FlatWalk::Work(const AclCall& call) {
                        }});
 }
 
-void FlatWalk::UpdatedWork(const AclCall& call) {
-  updates_[call.stream()].push_back(call.index);
-}
+void FlatWalk::UpdatedWork(const AclCall& call) { updates_[call.stream()].push_back(call.index); }
 
 void FlatWalk::Event(const AclCall& call, bool stored, int64_t stream) {
   const int64_t event = call.Integer(call.function->object);
@@ -191,8 +189,7 @@ void FlatWalk::Execute(const AclCall& call) {
                            }
                            const auto& calls = session_.program.groups[stored.group].calls;
                            const auto place = static_cast<size_t>(
-                               std::find(calls.begin(), calls.end(), stored.index) -
-                               calls.begin());
+                               std::find(calls.begin(), calls.end(), stored.index) - calls.begin());
                            if (place < updated->second.size()) {
                              SubmitStored(session_.program.calls[updated->second[place]],
                                           *contents);
@@ -265,7 +262,8 @@ void FlatWalk::WaitForEvent(const AclCall& call, int64_t event) {
 
 void FlatWalk::Finish() {
   for (const auto& [id, queue] : queues_) {
-    if (!queue.empty()) Stuck(session_.program.calls.back(), "work of stream " + std::to_string(id));
+    if (!queue.empty())
+      Stuck(session_.program.calls.back(), "work of stream " + std::to_string(id));
   }
 }
 

@@ -53,9 +53,9 @@ class FlatWalk final : public AclWalk {
   std::map<int64_t, int64_t> newest_;  // by event
   std::set<int64_t> left_;             // tickets whose record has left its queue
   int64_t tickets_ = 0;
-  std::set<int64_t> set_events_;               // external events, live
-  std::map<int64_t, int64_t> notifies_;        // by recorded address
-  std::map<const uint8_t*, uint64_t> values_;  // what value writes and fills left
+  std::set<int64_t> set_events_;                         // external events, live
+  std::map<int64_t, int64_t> notifies_;                  // by recorded address
+  std::map<const uint8_t*, uint64_t> values_;            // what value writes and fills left
   std::map<int64_t, std::vector<int64_t>> updates_;      // open, by stream
   std::map<int64_t, std::vector<int64_t>> group_calls_;  // by group, once updated
   HostContents host_contents_;

@@ -23,9 +23,7 @@ size_t Aligned(size_t bytes) {
 bool NeedsSource(const AclTask& task) {
   return task.work == Work::kUpload && task.content != nullptr;
 }
-bool NeedsTarget(const AclTask& task) {
-  return task.work == Work::kDownload && task.to == nullptr;
-}
+bool NeedsTarget(const AclTask& task) { return task.work == Work::kDownload && task.to == nullptr; }
 
 size_t PinnedBytes(const AclTask& task) {
   size_t bytes = 0;
@@ -63,8 +61,8 @@ GraphSink::~GraphSink() {
 }
 
 void GraphSink::Submit(int64_t stream, AclTask task) {
-  const bool host = std::any_of(task.takes.begin(), task.takes.end(),
-                                [](const Take& take) { return take.host; });
+  const bool host =
+      std::any_of(task.takes.begin(), task.takes.end(), [](const Take& take) { return take.host; });
   if (host) {  // no copy inside a graph reads host memory into host memory
     Flush();
     EagerSink(session_).Submit(stream, std::move(task));
@@ -104,7 +102,8 @@ std::string GraphSink::KeyOf() const {
     add(task.workspace_bytes);
     add(task.to);
     add(task.from);
-    for (const size_t number : {task.bytes, task.rows, task.width, task.to_pitch, task.from_pitch}) {
+    for (const size_t number :
+         {task.bytes, task.rows, task.width, task.to_pitch, task.from_pitch}) {
       add(number);
     }
     add(task.value);
@@ -188,9 +187,8 @@ void GraphSink::Order(aclrtEvent event, int64_t from, int64_t to) {
 std::unique_ptr<GraphSink::Graph> GraphSink::Make() {
   auto graph = std::make_unique<Graph>();
   graph->items = items_;
-  const auto first = std::find_if(items_.begin(), items_.end(), [](const Item& item) {
-    return item.kind == Item::Kind::kTask;
-  });
+  const auto first = std::find_if(items_.begin(), items_.end(),
+                                  [](const Item& item) { return item.kind == Item::Kind::kTask; });
   graph->streams.push_back(first->stream);
   std::map<int64_t, const Item*> last;
   for (const Item& item : graph->items) {

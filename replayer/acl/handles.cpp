@@ -26,12 +26,10 @@ aclrtStream Handles::Stream(int64_t id) {
   aclrtStream& stream = streams_[id];
   if (stream != nullptr) return stream;
   const auto row = program_.streams.find(id);
-  const auto flags =
-      row == program_.streams.end() ? 0 : static_cast<uint32_t>(row->second.flags);
+  const auto flags = row == program_.streams.end() ? 0 : static_cast<uint32_t>(row->second.flags);
   if (device_.api().aclrtCreateStreamWithConfig != nullptr) {
-    device_.Check(
-        device_.api().aclrtCreateStreamWithConfig(&stream, 0, flags & kPlainStreamFlags),
-        "aclrtCreateStreamWithConfig");
+    device_.Check(device_.api().aclrtCreateStreamWithConfig(&stream, 0, flags & kPlainStreamFlags),
+                  "aclrtCreateStreamWithConfig");
   } else {
     device_.Check(device_.api().aclrtCreateStream(&stream), "aclrtCreateStream");
   }

@@ -104,10 +104,10 @@ void IssueTake(const Device& device, aclrtStream stream, const Take& take, uint8
     return;
   }
   std::memset(pinned, 0, take.bytes);
-  device.Check(device.api().aclrtMemcpy2dAsync(pinned, take.to_pitch, take.address,
-                                               take.from_pitch, take.width, take.rows,
-                                               ACL_MEMCPY_DEVICE_TO_HOST, stream),
-               "aclrtMemcpy2dAsync to the host");
+  device.Check(
+      device.api().aclrtMemcpy2dAsync(pinned, take.to_pitch, take.address, take.from_pitch,
+                                      take.width, take.rows, ACL_MEMCPY_DEVICE_TO_HOST, stream),
+      "aclrtMemcpy2dAsync to the host");
 }
 
 }  // namespace acltape::replayer

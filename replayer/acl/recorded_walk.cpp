@@ -65,9 +65,9 @@ void RecordedWalk::Event(const AclCall& call) {
   aclrtStream on = session_.handles.Stream(stream);
   const bool flagged = call.Integer(call.function->detail) == kExternalFlag;
   if (call.kind() == AclCallKind::kEventRecord && flagged) {
-    session_.device.Check(Needed(api.aclrtRecordEventWithFlag, session_.program, call)(
-                              handle, on, kExternalFlag),
-                          "aclrtRecordEventWithFlag");
+    session_.device.Check(
+        Needed(api.aclrtRecordEventWithFlag, session_.program, call)(handle, on, kExternalFlag),
+        "aclrtRecordEventWithFlag");
   } else if (call.kind() == AclCallKind::kEventWait && flagged) {
     session_.device.Check(Needed(api.aclrtStreamWaitEventWithFlag, session_.program, call)(
                               on, handle, 0, kExternalFlag),
@@ -158,9 +158,8 @@ void RecordedWalk::Graph(const AclCall& call) {
           "aclmdlRICaptureEnd");
       return;
     case AclCallKind::kGroupBegin:
-      session_.device.Check(
-          Needed(api.aclmdlRICaptureTaskGrpBegin, session_.program, call)(stream),
-          "aclmdlRICaptureTaskGrpBegin");
+      session_.device.Check(Needed(api.aclmdlRICaptureTaskGrpBegin, session_.program, call)(stream),
+                            "aclmdlRICaptureTaskGrpBegin");
       return;
     case AclCallKind::kGroupEnd:
       session_.device.Check(Needed(api.aclmdlRICaptureTaskGrpEnd, session_.program, call)(
@@ -217,16 +216,15 @@ void RecordedWalk::WaitForStream(const AclCall&, int64_t stream) {
     session_.SynchronizeAll();
     return;
   }
-  session_.CheckWait(
-      session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(stream)),
-      "aclrtSynchronizeStream");
+  session_.CheckWait(session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(stream)),
+                     "aclrtSynchronizeStream");
   session_.in_flight.Synced(stream);
 }
 
 void RecordedWalk::WaitForEvent(const AclCall&, int64_t event) {
   sink_.Flush();
   session_.CheckWait(session_.device.api().aclrtSynchronizeEvent(session_.handles.Event(event)),
-                        "aclrtSynchronizeEvent");
+                     "aclrtSynchronizeEvent");
 }
 
 }  // namespace acltape::replayer

@@ -137,8 +137,8 @@ Rooms::Rooms(Device& device, const AclProgram& program) {
 const Rooms::Room& Rooms::Of(int64_t buffer_id) const {
   const auto found = rooms_.find(buffer_id);
   if (found == rooms_.end()) {
-    throw Error(ErrorKind::kTrace, "buffer " + std::to_string(buffer_id) +
-                                       " is named by no device work of the trace");
+    throw Error(ErrorKind::kTrace,
+                "buffer " + std::to_string(buffer_id) + " is named by no device work of the trace");
   }
   return found->second;
 }

@@ -32,8 +32,8 @@ Ends EndsOf(const AclTask& task, const HostSides& host) {
 
 }  // namespace
 
-void IssueTask(const Device& device, aclrtStream stream, const AclTask& task,
-               const HostSides& host, const BoundCall::Reserve& reserve) {
+void IssueTask(const Device& device, aclrtStream stream, const AclTask& task, const HostSides& host,
+               const BoundCall::Reserve& reserve) {
   const acl::Api& api = device.api();
   switch (task.work) {
     case Work::kNothing:
@@ -74,15 +74,14 @@ void IssueTask(const Device& device, aclrtStream stream, const AclTask& task,
 void RunTaskNow(const Device& device, const AclTask& task, const HostSides& host) {
   const acl::Api& api = device.api();
   if (task.work == Work::kFill) {
-    device.Check(
-        api.aclrtMemset(task.to, task.bytes, static_cast<int32_t>(task.value), task.bytes),
-        "aclrtMemset");
+    device.Check(api.aclrtMemset(task.to, task.bytes, static_cast<int32_t>(task.value), task.bytes),
+                 "aclrtMemset");
     return;
   }
   if (task.work == Work::kFill32) {
-    device.Check(api.aclrtMemsetD32(task.to, task.bytes, static_cast<uint32_t>(task.value),
-                                    task.bytes / 4),
-                 "aclrtMemsetD32");
+    device.Check(
+        api.aclrtMemsetD32(task.to, task.bytes, static_cast<uint32_t>(task.value), task.bytes / 4),
+        "aclrtMemsetD32");
     return;
   }
   const Ends ends = EndsOf(task, host);
@@ -91,9 +90,8 @@ void RunTaskNow(const Device& device, const AclTask& task, const HostSides& host
                                    task.rows, CopyKind(task.work)),
                  "aclrtMemcpy2d");
   } else if (task.bytes != 0) {
-    device.Check(
-        api.aclrtMemcpy(ends.to, task.bytes, ends.from, task.bytes, CopyKind(task.work)),
-        "aclrtMemcpy");
+    device.Check(api.aclrtMemcpy(ends.to, task.bytes, ends.from, task.bytes, CopyKind(task.work)),
+                 "aclrtMemcpy");
   }
 }
 

@@ -59,9 +59,7 @@ struct AclTask {
   std::vector<Take> takes;
 
   // Bytes of host memory that a download fills.
-  size_t HostBytes() const {
-    return rows == 0 ? bytes : (rows - 1) * to_pitch + width;
-  }
+  size_t HostBytes() const { return rows == 0 ? bytes : (rows - 1) * to_pitch + width; }
 };
 
 // Issues a task on a stream, to run or to be captured. `from` and `to` stand for the host sides of
@@ -70,8 +68,8 @@ struct HostSides {
   const uint8_t* from = nullptr;
   uint8_t* to = nullptr;
 };
-void IssueTask(const Device& device, aclrtStream stream, const AclTask& task,
-               const HostSides& host, const BoundCall::Reserve& reserve);
+void IssueTask(const Device& device, aclrtStream stream, const AclTask& task, const HostSides& host,
+               const BoundCall::Reserve& reserve);
 // The same at once, without a stream.
 void RunTaskNow(const Device& device, const AclTask& task, const HostSides& host);
 

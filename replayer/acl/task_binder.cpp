@@ -37,8 +37,7 @@ LoweredValue ValueOf(const storage::Reader& trace, const Argument& argument) {
   for (const storage::TensorRef& tensor : argument.tensors) {
     value.tensors.push_back(TensorOf(trace, tensor));
   }
-  if (value.kind == ValueKind::kTensor &&
-      (value.tensors.empty() || !value.tensors[0].present)) {
+  if (value.kind == ValueKind::kTensor && (value.tensors.empty() || !value.tensors[0].present)) {
     value.kind = ValueKind::kNone;
     value.tensors.clear();
   }
@@ -190,7 +189,8 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
 }
 
 std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
-  const bool plane = call.kind() == AclCallKind::kCopy2d || call.kind() == AclCallKind::kCopy2dAsync;
+  const bool plane =
+      call.kind() == AclCallKind::kCopy2d || call.kind() == AclCallKind::kCopy2dAsync;
   const AclUse* to = call.Use(0);
   const AclUse* from = call.Use(2);
   const bool to_host = to == nullptr || rooms_.Of(to->tensor.buffer_id).host;
@@ -287,8 +287,8 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
 }
 
 std::vector<AclTask> TaskBinder::BindStored(const AclCall& call) {
-  const bool copy = call.kind() == AclCallKind::kCopyAsync ||
-                    call.kind() == AclCallKind::kCopy2dAsync;
+  const bool copy =
+      call.kind() == AclCallKind::kCopyAsync || call.kind() == AclCallKind::kCopy2dAsync;
   return copy ? BindCopy(call, /*stored=*/true) : Bind(call);
 }
 

@@ -129,6 +129,28 @@ TEST(AclGraphReplay, ACaptureThatFailedLeavesNoWork) {
   EXPECT_EQ(report.acl.abandoned, 2);
 }
 
+TEST(AclGraphReplay, WithoutRecordedResultsACapturedReplayIsComparedWithAnEagerOne) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const ForkJoin graph(trace);
+    trace.BeginCapture(graph.origin);
+    graph.Submit(trace);
+    const int64_t model = trace.EndCapture(graph.origin);
+    for (const float scale : {1.0f, -2.0f}) {
+      trace.Upload(graph.x, Floats{scale, -scale, 2 * scale}, graph.origin);
+      trace.Execute(model, graph.origin);
+    }
+    graph.Submit(trace);
+    trace.Synchronize(graph.origin);
+  });
+  for (const Streams streams : {Streams::kRecorded, Streams::kFlat}) {
+    EXPECT_EQ(recorded.Replay(Mode::kEager, streams).compared, 0);
+    const ReplayReport report = recorded.Replay(Mode::kCaptured, streams);
+    EXPECT_EQ(report.differing, 0) << Explain(report);
+    EXPECT_EQ(report.compared, 9);  // three outputs of the graph twice, three of the operators
+    EXPECT_EQ(report.not_comparable, 0);
+  }
+}
+
 // The graph waits for an external event and resets it right before its task group; the program
 // starts the graph first, then rewrites the group on another stream and records the event there.
 AclRecorded UpdatedGroup() {
@@ -150,8 +172,7 @@ AclRecorded UpdatedGroup() {
     trace.Op("aclnnMul", stream, {In("self", y), In("other", y), Out("out", out)});
     const int64_t model = trace.EndCapture(stream);
     for (const float factor : {2.0f, 3.0f, 4.0f}) {
-      trace.Execute(model, stream)
-          .AfterWhole(out, Floats{factor * factor, 4 * factor * factor});
+      trace.Execute(model, stream).AfterWhole(out, Floats{factor * factor, 4 * factor * factor});
       trace.Interface("aclmdlRICaptureTaskUpdateBegin",
                       {Int("stream", updater), Int("handle", 0x77)}, updater);
       trace.Op("aclnnMuls", updater, {In("self", x), Scalar("other", factor), Out("out", y)});

@@ -50,10 +50,9 @@ TEST(AclRefusal, AWrongRecordedValueIsFoundInEveryWay) {
     EXPECT_EQ(mismatch.difference.expected, "4.5");
     EXPECT_EQ(mismatch.difference.actual, "4");
     EXPECT_EQ(report.ExitCode(), 1);
-    EXPECT_EQ(report.reproduce,
-              "acltape replay " + recorded.path() +
-                  (mode == Mode::kEager ? " --mode eager" : " --mode captured") +
-                  (streams == Streams::kFlat ? " --streams flat" : ""));
+    EXPECT_EQ(report.reproduce, "acltape replay " + recorded.path() +
+                                    (mode == Mode::kEager ? " --mode eager" : " --mode captured") +
+                                    (streams == Streams::kFlat ? " --streams flat" : ""));
     const std::string run = std::to_string(report.run_id);
     EXPECT_EQ(Number(recorded.path(), "SELECT count(*) FROM comparison WHERE run_id = " + run +
                                           " AND verdict = 'different' AND call_id = " +
@@ -174,15 +173,41 @@ TEST(AclRefusal, FailedCallsAreNotIssuedAgain) {
   EXPECT_EQ(recorded.Replay().acl.failed, 2);
 }
 
+TEST(AclRefusal, WorkThatFailedFailsAgainAndTheProgramGoesOn) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor x = trace.Device({2});
+    const Tensor index = trace.Device({1}, storage::DType::kInt64);
+    const Tensor out = trace.Device({1});
+    trace.Upload(x, Floats{1, 2});
+    trace.Upload(index, std::vector<int64_t>{7});  // out of range
+    trace
+        .Op("aclnnIndexSelect", stream,
+            {In("self", x), Int("dim", 0), In("index", index), Out("out", out)})
+        .After("out", Floats{1e9f});  // what happened to be there
+    trace.Interface("aclrtSynchronizeStream", {Int("stream", stream)}, stream, 507015);
+    trace.Op("aclnnInplaceMuls", stream, {Written("selfRef", x), Scalar("other", 2)})
+        .After("selfRef", Floats{2, 4});
+    trace.Synchronize(stream);
+  });
+  recorded.ForEachWay([](const ReplayReport& report, Mode, Streams) {
+    EXPECT_EQ(report.differing, 0) << Explain(report);
+    EXPECT_EQ(report.compared, 1);
+    EXPECT_EQ(report.not_comparable, 1);
+    EXPECT_GE(report.acl.task_errors, 1);
+    EXPECT_EQ(report.acl.failed, 0);
+  });
+}
+
 TEST(AclRefusal, HostFunctionsAndUnknownCallsAreCountedAndTold) {
   const AclRecorded recorded([](AclTraceBuilder& trace) {
     const int64_t stream = trace.NewStream();
     trace.Interface("aclrtLaunchHostFunc",
                     {Int("stream", stream), Int("fn", 0x1234), Int("args", 0)}, stream);
-    trace.Interface("aclrtLaunchCallback",
-                    {Int("fn", 0x1234), Int("userData", 0), Int("blockType", 1),
-                     Int("stream", stream)},
-                    stream);
+    trace.Interface(
+        "aclrtLaunchCallback",
+        {Int("fn", 0x1234), Int("userData", 0), Int("blockType", 1), Int("stream", stream)},
+        stream);
     trace.Interface("aclrtReduceAsync", {Int("dst", 0)}, stream);
     trace.Interface("aclrtGetDevice", {Int("deviceId", 0)});
   });
@@ -202,8 +227,8 @@ TEST(AclRefusal, WorkThatNothingReleasesIsNamedOnOneStream) {
   const AclRecorded recorded([](AclTraceBuilder& trace) {
     const int64_t stream = trace.NewStream();
     const Tensor cell = trace.Device({8}, storage::DType::kUint8);
-    trace.Interface("aclrtMemset", {Out("devPtr", cell), Int("maxCount", 8), Int("value", 0),
-                                    Int("count", 8)});
+    trace.Interface("aclrtMemset",
+                    {Out("devPtr", cell), Int("maxCount", 8), Int("value", 0), Int("count", 8)});
     trace.Interface("aclrtValueWait",
                     {In("devAddr", cell), Int("value", 1), Int("flag", 1), Int("stream", stream)},
                     stream);

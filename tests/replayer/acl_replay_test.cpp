@@ -38,7 +38,7 @@ TEST(AclReplay, ASingleOperatorGivesTheRecordedBits) {
   recorded.ExpectEqual(2);
   const ReplayReport report = recorded.Replay();
   EXPECT_EQ(report.acl.calls, 13);
-  EXPECT_EQ(report.acl.issued, 7);        // two streams calls, three copies, operator, wait
+  EXPECT_EQ(report.acl.issued, 7);  // two streams calls, three copies, operator, wait
   EXPECT_EQ(report.acl.memory_calls, 6);
   EXPECT_EQ(report.acl.operators, 1);
 }

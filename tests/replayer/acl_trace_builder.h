@@ -60,8 +60,8 @@ class AclTraceBuilder : public TraceBuilder {
   }
 
   // Memory, by aclrtMalloc and aclrtMallocHost. `address` 0: one of its own.
-  Tensor Device(const std::vector<int64_t>& shape,
-                storage::DType dtype = storage::DType::kFloat32, int64_t address = 0) {
+  Tensor Device(const std::vector<int64_t>& shape, storage::DType dtype = storage::DType::kFloat32,
+                int64_t address = 0) {
     return Allocate("aclrtMalloc", "devPtr", shape, dtype, 1, address);
   }
   Tensor Pinned(const std::vector<int64_t>& shape,
@@ -168,8 +168,8 @@ class AclTraceBuilder : public TraceBuilder {
   }
   int64_t EndCapture(int64_t stream, int status = 0) {
     const int64_t model = capturing_.at(stream);
-    Interface("aclmdlRICaptureEnd", {Int("stream", stream), Int("modelRI", status == 0 ? model : 0)},
-              stream, status);
+    Interface("aclmdlRICaptureEnd",
+              {Int("stream", stream), Int("modelRI", status == 0 ? model : 0)}, stream, status);
     std::erase_if(capturing_, [&](const auto& entry) { return entry.second == model; });
     std::erase_if(event_model_, [&](const auto& entry) { return entry.second == model; });
     storage::Handle row;
@@ -236,7 +236,6 @@ class AclTraceBuilder : public TraceBuilder {
   static int64_t Size(const std::vector<T>& content) {
     return static_cast<int64_t>(content.size() * sizeof(T));
   }
-
 
  private:
   Tensor Allocate(const char* function, const char* argument, const std::vector<int64_t>& shape,

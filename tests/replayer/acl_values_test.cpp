@@ -42,10 +42,10 @@ TEST(AclValues, ScalarsKeepTypeAndBits) {
   EXPECT_EQ(As<uint16_t>(RecordedScalar(DType::kBfloat16, Bits(3.0), {})), 0x4040);
   EXPECT_EQ(As<uint16_t>(RecordedScalar(DType::kFloat16, Bits(-0.0), {})), 0x8000);
   EXPECT_EQ(As<uint16_t>(RecordedScalar(DType::kFloat16, Bits(INFINITY), {})), 0x7c00);
-  EXPECT_TRUE(std::isnan(
-      HalfToFloat(As<uint16_t>(RecordedScalar(DType::kFloat16, Bits(NAN), {})))));
-  EXPECT_TRUE(std::isnan(
-      BfloatToFloat(As<uint16_t>(RecordedScalar(DType::kBfloat16, Bits(NAN), {})))));
+  EXPECT_TRUE(
+      std::isnan(HalfToFloat(As<uint16_t>(RecordedScalar(DType::kFloat16, Bits(NAN), {})))));
+  EXPECT_TRUE(
+      std::isnan(BfloatToFloat(As<uint16_t>(RecordedScalar(DType::kBfloat16, Bits(NAN), {})))));
   EXPECT_EQ(As<int32_t>(RecordedScalar(DType::kInt32, -7, {})), -7);
   EXPECT_EQ(As<int8_t>(RecordedScalar(DType::kInt8, -7, {})), -7);
   EXPECT_EQ(As<bool>(RecordedScalar(DType::kBool, 1, {})), true);
@@ -84,8 +84,7 @@ TEST(AclValues, ScalarsOfEveryTypeReachTheOperator) {
       trace.Op("aclnnMuls", stream, {In("self", x), ScalarInt("other", -2, type), Out("out", out)})
           .After("out", Floats{-2, 6});
     }
-    trace
-        .Op("aclnnMuls", stream, {In("self", x), ScalarInt("other", 1, "bool"), Out("out", out)})
+    trace.Op("aclnnMuls", stream, {In("self", x), ScalarInt("other", 1, "bool"), Out("out", out)})
         .After("out", Floats{1, -3});
     trace.Synchronize(stream);
   });
@@ -109,12 +108,9 @@ TEST(AclValues, ArraysListsNumbersAndTypes) {
             {In("self", x), test::Ints("dims", {1}), test::Bool("keepDims", false), type,
              Out("out", sum)})
         .After("out", Floats{3, 7});
-    trace
-        .Op("aclnnCat", stream,
-            {test::List("tensors", {x, x}), Int("dim", 0), Out("out", both)})
+    trace.Op("aclnnCat", stream, {test::List("tensors", {x, x}), Int("dim", 0), Out("out", both)})
         .After("out", Floats{1, 2, 3, 4, 1, 2, 3, 4});
-    type.integer = static_cast<int64_t>(DType::kFloat16);
-    trace.Op("aclnnCast", stream, {In("self", x), type, Out("out", half)})
+    trace.Op("aclnnCast", stream, {In("self", x), Int("dtype", ACL_FLOAT16), Out("out", half)})
         .After("out", Halves{0x3c00, 0x4000, 0x4200, 0x4400});
     // Outputs of a list are kept one by one.
     trace.Op("aclnnForeachMulScalarV2", stream,
@@ -134,8 +130,7 @@ TEST(AclValues, AbsentTensorsEmptyTensorsAndInPlaceForms) {
     trace.Upload(x, Floats{-1, 4});
     trace.Op("aclnnClampMin", stream, {In("self", x), Scalar("min", 0), Out("out", x)})
         .After("out", Floats{0, 4});
-    trace.Op("aclnnInplaceAdd", stream,
-             {Written("selfRef", x), In("other", x), Scalar("alpha", 1)})
+    trace.Op("aclnnInplaceAdd", stream, {Written("selfRef", x), In("other", x), Scalar("alpha", 1)})
         .After("selfRef", Floats{0, 8});
     const Tensor out = trace.Device({2});
     trace
