@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""ACL programs recorded at the ACL level replay bit for bit: eagerly and captured, on their own
+streams and on one. The environment is that of recorded_test.py.
+"""
+import json
+import subprocess
+import unittest
+
+import acl_programs
+import recorded_test
+from acl_programs import RUNS
+from recorded_test import ACLTAPE, run_of
+
+WAYS = [(mode, streams) for mode in ("eager", "captured") for streams in ("recorded", "flat")]
+
+
+class Replayed(recorded_test.RecordedTest):
+    def replay(self, trace, mode, streams):
+        """Exit code and summary of a replay."""
+        command = [ACLTAPE, "replay", trace, "--mode", mode, "--streams", streams, "--format", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                              env=acl_programs.environment())
+        evidence = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
+        self.assertIn(done.returncode, (0, 1), evidence)
+        report = json.loads(done.stdout)
+        summary = {row["quantity"]: row["value"] for row in report["summary"]}
+        return done.returncode, summary, evidence
+
+    def test_every_program_gives_the_recorded_bits_in_every_way(self):
+        for run in RUNS:
+            if acl_programs.missing(run.source):
+                continue
+            trace = self.record(run)
+            for mode, streams in WAYS:
+                with self.subTest(run=run.name, options=run.options, mode=mode, streams=streams):
+                    code, summary, evidence = self.replay(trace, mode, streams)
+                    self.assertEqual(code, 0, evidence)
+                    self.assertGreater(summary["outputs equal"], 0, evidence)
+                    self.assertEqual(summary["outputs different"], 0, evidence)
+                    self.assertEqual(summary["  substituted by recorded outputs"], 0, evidence)
+                    self.assertEqual(summary["  unknown, left out"], 0, evidence)
+                    if run.name != "error_handling":  # what failed work left is not compared
+                        self.assertEqual(summary["outputs without a reference"], 0, evidence)
+
+    def test_inputs_alone_are_enough_to_compare_captured_with_eager(self):
+        trace = self.record(run_of("workload", "--capture"), payload="inputs")
+        for streams in ("recorded", "flat"):
+            code, summary, evidence = self.replay(trace, "captured", streams)
+            self.assertEqual(code, 0, evidence)
+            self.assertGreater(summary["outputs equal"], 50, evidence)
+
+    def test_steps_of_equal_work_share_a_graph(self):
+        trace = self.record(run_of("workload"))
+        code, summary, evidence = self.replay(trace, "captured", "recorded")
+        self.assertEqual(code, 0, evidence)
+        self.assertEqual(summary["graphs made of eager work"], 1, evidence)
+        self.assertEqual(summary["executions of those"], 8, evidence)
+
+    def test_a_changed_value_in_the_trace_is_found(self):
+        trace = self.record(run_of("single_op"))
+        call = self.scalar(trace, "SELECT max(call_id) FROM snapshot WHERE moment = 'after'")
+        connection = recorded_test.sqlite3.connect(trace)
+        table = connection.execute("SELECT type FROM sqlite_master WHERE name = 'snapshot'").fetchone()
+        self.assertEqual(table, ("table",))
+        connection.execute("UPDATE snapshot SET digest = ? WHERE call_id = ? AND moment = 'after'",
+                           ("0" * 32, call))
+        connection.commit()
+        connection.close()
+        for mode, streams in WAYS:
+            code, summary, evidence = self.replay(trace, mode, streams)
+            self.assertEqual(code, 1, evidence)
+            self.assertEqual(summary["outputs different"], 1, evidence)
+            self.assertIn("acltape replay", summary["reproduce"], evidence)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
