@@ -4,6 +4,7 @@
 #include <set>
 
 #include "storage/error.h"
+#include "storage/query.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -329,13 +330,11 @@ std::string AclProgram::Describe(const AclCall& call) const {
 }
 
 bool IsAclProgram(const storage::Reader& trace) {
-  bool acl = false;
-  for (const storage::Call& call : trace.Calls(/*leaves_only=*/false)) {
-    const storage::Op& op = trace.GetOp(call.op_id);
-    if (call.leaf && op.dialect == "aten") return false;
-    acl = acl || IsAclDialect(op.dialect);
-  }
-  return acl;
+  const auto any = [&](const char* sql) { return !storage::RunQuery(trace, sql, 1).rows.empty(); };
+  return any("SELECT 1 FROM op WHERE dialect IN ('aclnn', 'aclrt', 'aclmdlRI')") &&
+         !any(
+             "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
+             "(SELECT op_id FROM op WHERE dialect = 'aten')");
 }
 
 AclProgram LoadAclProgram(const storage::Reader& trace) {
