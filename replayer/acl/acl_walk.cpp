@@ -146,8 +146,9 @@ void AclWalk::Feed(const AclCall& call) {
     if (session_.program.buffers.count(snapshot.tensor.buffer_id) == 0) continue;
     const Bytes bytes = session_.binder.Payload(snapshot.digest);
     if (bytes == nullptr) continue;
+    const int64_t first = session_.program.trace->GetLayout(snapshot.tensor.layout_id).FirstByte();
     if (session_.rooms.Of(snapshot.tensor.buffer_id).host) {
-      FeedHost(call, snapshot, bytes);
+      FeedHost(call, snapshot.tensor.buffer_id, first, bytes);
     } else {
       // Else it is read for the first time: no earlier work can be in the way.
       if (snapshot.changed || !session_.known.Of(snapshot.tensor.buffer_id).empty()) {
@@ -156,11 +157,12 @@ void AclWalk::Feed(const AclCall& call) {
       }
       AclTask task;
       task.work = AclTask::Work::kUpload;
-      task.to = session_.rooms.Address(snapshot.tensor.buffer_id, 0);
+      task.to = session_.rooms.Address(snapshot.tensor.buffer_id, first);
       task.bytes = bytes->size();
       RunTaskNow(session_.device, task, {bytes->data(), nullptr});
     }
-    session_.known.AddAll(snapshot.tensor.buffer_id, static_cast<int64_t>(bytes->size()));
+    session_.known.Add(snapshot.tensor.buffer_id, first,
+                       first + static_cast<int64_t>(bytes->size()));
   }
 }
 

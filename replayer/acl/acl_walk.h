@@ -33,9 +33,8 @@ class AclWalk {
   // The host waits until the stream (or all, for 0) or the event is done.
   virtual void WaitForStream(const Call& call, int64_t stream) = 0;
   virtual void WaitForEvent(const Call& call, int64_t event) = 0;
-  // Content that an execution's pinned host buffer must have.
-  virtual void FeedHost(const Call& call, const storage::Snapshot& snapshot,
-                        const Bytes& bytes) = 0;
+  // Content that pinned host memory must have for a call, from byte `first` of the buffer on.
+  virtual void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) = 0;
   virtual void Finish() {}
 
   // The tasks of a call with what to take after them. Marks what it writes as known.

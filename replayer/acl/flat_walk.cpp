@@ -222,11 +222,16 @@ void FlatWalk::SubmitStored(const AclCall& call, const HostContents& contents) {
   }
 }
 
-void FlatWalk::FeedHost(const AclCall& call, const storage::Snapshot& snapshot,
-                        const Bytes& bytes) {
-  host_contents_[snapshot.tensor.buffer_id] = bytes;
+void FlatWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first, const Bytes& bytes) {
+  const Rooms::Room& room = session_.rooms.Of(buffer);
+  Bytes& content = host_contents_[buffer];
+  auto image = content == nullptr
+                   ? std::make_shared<std::vector<uint8_t>>(room.data, room.data + room.bytes)
+                   : std::make_shared<std::vector<uint8_t>>(*content);
+  std::memcpy(image->data() + first, bytes->data(), bytes->size());
+  content = image;
   if (call.kind() == AclCallKind::kExecute) return;
-  std::memcpy(session_.rooms.Address(snapshot.tensor.buffer_id, 0), bytes->data(), bytes->size());
+  std::memcpy(room.data + first, bytes->data(), bytes->size());
 }
 
 void FlatWalk::Stuck(const AclCall& call, const std::string& what) const {

@@ -28,7 +28,7 @@ class FlatWalk final : public AclWalk {
   void Control(const Call& call) override;
   void WaitForStream(const Call& call, int64_t stream) override;
   void WaitForEvent(const Call& call, int64_t event) override;
-  void FeedHost(const Call& call, const storage::Snapshot& snapshot, const Bytes& bytes) override;
+  void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) override;
   void Finish() override;
 
  private:

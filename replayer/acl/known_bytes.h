@@ -12,7 +12,7 @@ namespace acltape::replayer {
 
 class KnownBytes {
  public:
-  void AddAll(int64_t buffer_id, int64_t bytes) { sets_[buffer_id].Add(0, bytes); }
+  void Add(int64_t buffer_id, int64_t first, int64_t end) { sets_[buffer_id].Add(first, end); }
   // What a call of the program writes. A copy makes known what is known at its source.
   void AddWrites(const analyzer::AclCall& call);
   // The same, whatever is known at the sources of copies.

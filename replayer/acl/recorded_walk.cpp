@@ -199,9 +199,9 @@ void RecordedWalk::Execute(const AclCall& call) {
   }
 }
 
-void RecordedWalk::FeedHost(const AclCall& call, const storage::Snapshot& snapshot,
+void RecordedWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first,
                             const Bytes& bytes) {
-  uint8_t* room = session_.rooms.Address(snapshot.tensor.buffer_id, 0);
+  uint8_t* room = session_.rooms.Address(buffer, first);
   if (std::memcmp(room, bytes->data(), bytes->size()) == 0) return;
   // The program wrote this memory when it knew that the execution before had read it.
   sink_.Flush();
