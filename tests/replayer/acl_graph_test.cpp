@@ -93,6 +93,28 @@ TEST(AclGraphReplay, CapturedCopiesReadPinnedMemoryAtEachExecution) {
   recorded.ExpectEqual(3);
 }
 
+TEST(AclGraphReplay, RangesInsideBuffersAreFedWhereTheyLie) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor pinned = trace.Pinned({4});
+    const Tensor source = AclTraceBuilder::View(pinned, {2}, {1}, 2);
+    const Tensor block = trace.Device({4});
+    const Tensor weight = AclTraceBuilder::View(block, {2}, {1}, 2);
+    const Tensor x = trace.Device({2});
+    trace.BeginCapture(stream);
+    trace.UploadPinned(x, source, Floats{0, 0}, stream);
+    trace.Op("aclnnInplaceMul", stream, {Written("selfRef", x), In("other", weight)});
+    const int64_t model = trace.EndCapture(stream);
+    for (const float value : {3.0f, 5.0f}) {
+      trace.Execute(model, stream).AfterWhole(x, Floats{10 * value, -20 * value});
+      trace.BeforeRange(source, Floats{value, -value});
+      if (value == 3.0f) trace.BeforeRange(weight, Floats{10, 20});
+    }
+    trace.Synchronize(stream);
+  });
+  recorded.ExpectEqual(2);
+}
+
 TEST(AclGraphReplay, OfABufferOnlyWhatTheGraphWroteIsComparedAfterAnExecution) {
   const AclRecorded recorded([](AclTraceBuilder& trace) {
     const int64_t stream = trace.NewStream();

@@ -192,6 +192,13 @@ class AclTraceBuilder : public TraceBuilder {
     return *this;
   }
 
+  // The bytes of the tensor's range before the last call.
+  template <typename T>
+  void BeforeRange(const Tensor& tensor, const std::vector<T>& content) {
+    const Tensor range = Bytes(tensor);
+    Snapshot(-1, false, {range.buffer, writer_.InternLayout(range.layout)}, content, true, 0);
+  }
+
   // One tensor of a list that the last call wrote.
   template <typename T>
   void AfterElement(const std::string& name, size_t element, const std::vector<T>& content) {
