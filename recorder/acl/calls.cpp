@@ -277,6 +277,15 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
         AddHandle(thread, HandleKind::kModel, handle, static_cast<uint32_t>(at(1)));
       }
       break;
+    case Effect::kGroupEnd:
+      AddGroup(Pointee<uint64_t>(at(1)), CaptureOf(thread, stream));
+      break;
+    case Effect::kUpdateBegin:
+      BeginUpdate(stream, at(1));
+      break;
+    case Effect::kUpdateEnd:
+      EndUpdate(stream);
+      break;
     case Effect::kCopy:
     case Effect::kCopy2d:
       if (WantsAnything(thread)) AfterCopy(thread, info, values, open, stream, model_id);

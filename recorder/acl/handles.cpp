@@ -19,6 +19,9 @@ PointerMap<uint64_t> g_ids[kKinds];
 Mutex g_mutex;
 uint64_t g_default_streams[kMaxDevices];
 std::atomic<int64_t> g_captures{0};
+PointerMap<uint64_t> g_groups;   // models of task groups
+PointerMap<uint64_t> g_updates;  // models that streams are changing
+std::atomic<int64_t> g_update_count{0};
 
 PointerMap<uint64_t>& Ids(wire::HandleKind kind) { return g_ids[static_cast<int>(kind)]; }
 
@@ -134,7 +137,29 @@ uint64_t CaptureOf(Thread& thread, uint64_t stream) {
   return IdOf(thread, wire::HandleKind::kModel, ModelHandleOf(thread, stream));
 }
 
+void AddGroup(uint64_t group, uint64_t model_id) {
+  g_groups.Put(reinterpret_cast<void*>(group), model_id);
+}
+
+void BeginUpdate(uint64_t stream, uint64_t group) {
+  uint64_t model_id = 0;
+  if (!g_groups.Get(reinterpret_cast<void*>(group), &model_id)) return;
+  if (g_updates.Put(reinterpret_cast<void*>(stream), model_id)) g_update_count.fetch_add(1);
+}
+
+void EndUpdate(uint64_t stream) {
+  if (g_updates.Take(reinterpret_cast<void*>(stream), nullptr)) g_update_count.fetch_sub(1);
+}
+
+uint64_t UpdatedModel(uint64_t stream) {
+  if (__builtin_expect(g_update_count.load(std::memory_order_relaxed) == 0, 1)) return 0;
+  uint64_t model_id = 0;
+  return g_updates.Get(reinterpret_cast<void*>(stream), &model_id) ? model_id : 0;
+}
+
 void ForgetHandleLocks() {
+  g_groups.ForgetLocks();
+  g_updates.ForgetLocks();
   for (auto& ids : g_ids) ids.ForgetLocks();
   g_mutex.Forget();
   // The child has devices, and captures, of its own.

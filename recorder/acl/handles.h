@@ -34,7 +34,15 @@ void CountCapture(int change);
 // The id of the model that `stream` is being captured into, 0: none. `stream` as the program gave
 // it; asks the library.
 uint64_t CaptureOf(Thread& thread, uint64_t stream);
-// The same, and the model's handle, where it is needed.
+// Task groups: what is launched on a stream between the begin and the end of an update is no work
+// of the stream but a change of the group's model.
+void AddGroup(uint64_t group, uint64_t model_id);
+void BeginUpdate(uint64_t stream, uint64_t group);
+void EndUpdate(uint64_t stream);
+// The model that launches on `stream` change, 0: none.
+uint64_t UpdatedModel(uint64_t stream);
+
+// The same as CaptureOf, but the model's handle.
 uint64_t ModelHandleOf(Thread& thread, uint64_t stream);
 
 void ForgetHandleLocks();

@@ -53,6 +53,9 @@ enum class Effect : uint8_t {
   kModelEnd,
   kCaptureBegin,  // stream, mode
   kCaptureEnd,    // stream
+  kGroupEnd,      // stream, where the group is written
+  kUpdateBegin,   // stream, group
+  kUpdateEnd,     // stream
   kExecute,       // model, stream
   kCopy,          // destination, source, bytes
   kCopy2d,        // destination, source, source pitch

@@ -220,8 +220,9 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   const auto handle = reinterpret_cast<uint64_t>(stream);
   call.model_id = CaptureOf(*thread, handle);
   const bool values = WantsAnything(*thread);
+  const uint64_t graph = call.model_id != 0 ? call.model_id : UpdatedModel(handle);
   if (values && prepared != nullptr) {
-    KeepInputs(*thread, *prepared, call.call_id, handle, call.model_id);
+    KeepInputs(*thread, *prepared, call.call_id, handle, graph);
   }
   Inside::Set(*thread);
   call.begin_tick = wire::Tick();
@@ -253,7 +254,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   }
   WriteCall(*thread, call);
   if (values && succeeded) {
-    KeepOutputs(*thread, *prepared, call.call_id, handle, call.model_id);
+    KeepOutputs(*thread, *prepared, call.call_id, handle, graph);
   }
   prepared->launched = true;
   if (prepared->repeatable) {

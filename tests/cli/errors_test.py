@@ -77,7 +77,7 @@ class RecordErrors(CommandTest):
     def test_no_torch_in_it_is_said_so(self):
         result = self.record(self.path("no_torch.db"), "/bin/echo", "hello")
         self.assertEqual(result.out, "hello\n")
-        self.assertIn("no torch in it", result.err)
+        self.assertIn("no torch and no ACL program in it", result.err)
 
     def test_existing_trace_is_not_overwritten(self):
         trace = self.path("kept.db")
