@@ -40,9 +40,12 @@ class UsageErrors(CommandTest):
         self.assertSentence(
             self.acltape("record", "--payload", "some", "--", "true", code=2), "--payload")
 
-    def test_the_acl_level_is_not_pretended(self):
-        self.assertSentence(self.acltape("record", "--level", "acl", "--", "true", code=2), "acl")
-        self.assertSentence(self.acltape("record", "--level", "cuda", "--", "true", code=2), "cuda")
+    def test_a_level_that_there_is_not(self):
+        for level in ("cuda", "aten,cuda"):
+            trace = self.path("level.db")
+            result = self.acltape("record", "-o", trace, "--level", level, "--", "true", code=2)
+            self.assertSentence(result, "'cuda'", "aten and acl")
+            self.assertFalse(os.path.exists(trace))
 
     def test_query_without_sql(self):
         self.assertSentence(self.acltape("query", self.path("t.db"), code=2), "--name")
@@ -73,6 +76,12 @@ class RecordErrors(CommandTest):
         rows = self.json("info", trace)
         state = [row["value"] for row in rows["trace"] if row["fact"] == "state"]
         self.assertEqual(state, ["partial"])
+
+    def test_each_level_says_what_it_looked_for(self):
+        for level, what in (("aten", "no torch in it"), ("acl", "no ACL program in it")):
+            result = self.acltape("record", "--force", "-o", self.path("t.db"), "--level", level, "--",
+                                  "/bin/true")
+            self.assertIn(what, result.err)
 
     def test_no_torch_in_it_is_said_so(self):
         result = self.record(self.path("no_torch.db"), "/bin/echo", "hello")
