@@ -10,9 +10,9 @@ namespace acltape::cli {
 
 // build/bin/acltape -> build/lib.
 std::filesystem::path LibraryDirectory();
-std::filesystem::path AgentLibrary();
-std::filesystem::path AclAgentLibrary();  // preloaded into recorded programs
-std::filesystem::path TorchPlugin();   // loaded into recorded programs that use libtorch
+std::filesystem::path AgentLibrary();     // preloaded into recorded programs
+std::filesystem::path AclAgentLibrary();  // preloaded too when the ACL level is recorded
+std::filesystem::path TorchPlugin();      // loaded into recorded programs that use libtorch
 
 struct ProgramOutput {
   bool started = false;

@@ -98,7 +98,7 @@ struct ThreadState {
   uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far
 
   std::vector<OpRow> op_rows;  // open addressing, a power of two
-  uint32_t op_count = 0;  // used rows
+  uint32_t op_count = 0;       // used rows
   std::unordered_map<std::string, uint32_t> nodes;
   std::vector<bool> scope_is_optimizer;
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed

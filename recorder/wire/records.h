@@ -229,22 +229,22 @@ struct LedgerRecord {
 // (returns that alias a written argument are left out). Each starts with one tag byte; numbers
 // follow unaligned.
 enum class ArgumentTag : uint8_t {
-  kNone = 0,             // nothing follows: an absent optional
-  kTensor = 1,           // TensorEncoding
-  kTensorList = 2,       // uint32 n, then n x (kTensor or kNone encodings, tag included)
-  kInt = 3,              // int64
-  kReal = 4,             // double
-  kBool = 5,             // uint8
-  kText = 6,             // uint32 bytes, then the bytes without NUL
-  kIntList = 7,          // uint32 n, n x int64
-  kRealList = 8,         // uint32 n, n x double
-  kBoolList = 9,         // uint32 n, n x uint8
-  kDtype = 10,           // uint8 DType
-  kDevice = 11,          // as kText: "cpu", "npu:0"
-  kMemoryFormat = 12,    // int64 as the framework numbers it
-  kLayout = 13,          // int64 as the framework numbers it
-  kComplex = 14,         // two doubles
-  kOther = 15,           // as kText: a kind that the recorder cannot keep; the text says which
+  kNone = 0,              // nothing follows: an absent optional
+  kTensor = 1,            // TensorEncoding
+  kTensorList = 2,        // uint32 n, then n x (kTensor or kNone encodings, tag included)
+  kInt = 3,               // int64
+  kReal = 4,              // double
+  kBool = 5,              // uint8
+  kText = 6,              // uint32 bytes, then the bytes without NUL
+  kIntList = 7,           // uint32 n, n x int64
+  kRealList = 8,          // uint32 n, n x double
+  kBoolList = 9,          // uint32 n, n x uint8
+  kDtype = 10,            // uint8 DType
+  kDevice = 11,           // as kText: "cpu", "npu:0"
+  kMemoryFormat = 12,     // int64 as the framework numbers it
+  kLayout = 13,           // int64 as the framework numbers it
+  kComplex = 14,          // two doubles
+  kOther = 15,            // as kText: a kind that the recorder cannot keep; the text says which
   kUndefinedTensor = 16,  // a tensor argument without a tensor
   kScalar = 17,           // uint8 DType, 16 bytes that begin with the value
   kScalarList = 18        // uint32 n, n x (uint8 DType, 16 bytes)

@@ -1,6 +1,6 @@
 // One executor for many launches: made repeatable, its tensors moved to other memory between two
-// launches, singly and inside a list. And a process that forks: the child uses the device on its own,
-// before the parent has begun to.
+// launches, singly and inside a list. And a process that forks: the child uses the device on its
+// own, before the parent has begun to.
 //
 //   repeated_executor
 #include <sys/wait.h>

@@ -2,8 +2,9 @@
 //
 //   counting_program FILE [OPERATORS]
 //
-// Two threads add small tensors; after each operator the thread's 64-bit counter in FILE grows. So when
-// the program is killed at any moment, FILE holds the number of operators that it had completed.
+// Two threads add small tensors; after each operator the thread's 64-bit counter in FILE grows. So
+// when the program is killed at any moment, FILE holds the number of operators that it had
+// completed.
 #include <ATen/ATen.h>
 #include <fcntl.h>
 #include <sys/mman.h>
