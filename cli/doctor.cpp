@@ -145,14 +145,21 @@ void CheckPythons(Rows& rows) {
   }
 }
 
-void CheckAgent(Rows& rows) {
-  const fs::path agent = AgentLibrary();
-  if (!fs::exists(agent)) {
-    rows.push_back({Health::kMissing, "agent", agent.string() + " is not there",
-                    "ninja -C build acltape_agent"});
-    return;
+void CheckAgents(Rows& rows) {
+  struct Agent {
+    const char* subject;
+    fs::path file;
+    const char* target;
+  };
+  for (const Agent& agent : {Agent{"agent", AgentLibrary(), "acltape_agent"},
+                             Agent{"ACL agent", AclAgentLibrary(), "acltape_acl_agent"}}) {
+    if (fs::exists(agent.file)) {
+      rows.push_back({Health::kOk, agent.subject, agent.file.string(), ""});
+    } else {
+      rows.push_back({Health::kMissing, agent.subject, agent.file.string() + " is not there",
+                      std::string("ninja -C build ") + agent.target});
+    }
   }
-  rows.push_back({Health::kOk, "agent", agent.string(), ""});
 }
 
 // True when the soft device's first phase, given nothing, misses its arguments; without a kernel it
@@ -263,7 +270,7 @@ class DoctorCommand final : public Command {
                     fmt::format("{} cores", std::thread::hardware_concurrency()), ""});
     CheckSharedMemory(rows);
     CheckPythons(rows);
-    CheckAgent(rows);
+    CheckAgents(rows);
     CheckDevice("soft device", {}, /*required=*/true, rows);
     if (!device_.empty()) {
       acl::LibraryOptions options;
