@@ -22,7 +22,7 @@ const void* Pointer(uint64_t key) { return reinterpret_cast<const void*>(key); }
 TEST(PointerMap, DoesWhatAStandardMapDoes) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
-  PointerMap<uint64_t> map;
+  static PointerMap<uint64_t> map;  // as the agent's maps it is never destroyed
   std::unordered_map<uint64_t, uint64_t> expected;
   for (int step = 0; step < 200000; ++step) {
     const uint64_t key = (1 + random() % 700) * 16;
@@ -50,12 +50,11 @@ TEST(PointerMap, DoesWhatAStandardMapDoes) {
 }
 
 TEST(PointerMap, EightThreadsKeepTheirOwnEntries) {
-  PointerMap<uint64_t> map;
+  static PointerMap<uint64_t> map;
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (uint64_t thread = 0; thread < 8; ++thread) {
     threads.emplace_back([&, thread] {
-      std::mt19937_64 random(thread);
       for (int round = 0; round < 300; ++round) {
         for (uint64_t i = 1; i <= 40; ++i) map.Put(Pointer((i * 8 + thread) * 16), i + thread);
         for (uint64_t i = 1; i <= 40; ++i) {
