@@ -12,16 +12,8 @@ import tables
 
 
 def definition(index, op):
-    params = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
-    packed = ", ".join(f"Pack({arg['name']})" for arg in op["args"])
     unused = "".join(f"{arg['ctype']}, " for arg in op["args"]) if op.get("exec_signature") else ""
-    values = "const ArgValue* argument_values = nullptr;"
-    if packed:
-        values = f"const ArgValue argument_values[] = {{{packed}}};"
-    return (
-        f"aclnnStatus {op['op']}GetWorkspaceSize({params}uint64_t* workspaceSize, "
-        f"aclOpExecutor** executor) {{\n  {values}\n"
-        f"  return Prepare({index}, argument_values, workspaceSize, executor);\n}}\n"
+    return tables.first_phase(index, op) + (
         f"aclnnStatus {op['op']}(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, "
         f"{unused}aclrtStream stream) {{\n"
         f"  return Launch({index}, workspace, workspaceSize, executor, stream);\n}}\n"

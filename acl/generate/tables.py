@@ -30,6 +30,24 @@ def write_if_changed(path, text):
         file.write(text)
 
 
+def packed_arguments(op):
+    """C++ declaration of `argument_values`: an operator's parameters as acltape::acl::ArgValue."""
+    packed = ", ".join(f"Pack({arg['name']})" for arg in op["args"])
+    if not packed:
+        return "const ArgValue* argument_values = nullptr;"
+    return f"const ArgValue argument_values[] = {{{packed}}};"
+
+
+def first_phase(index, op):
+    """Definition of an operator's first phase, which hands its packed arguments to Prepare."""
+    params = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
+    return (
+        f"aclnnStatus {op['op']}GetWorkspaceSize({params}uint64_t* workspaceSize, "
+        f"aclOpExecutor** executor) {{\n  {packed_arguments(op)}\n"
+        f"  return Prepare({index}, argument_values, workspaceSize, executor);\n}}\n"
+    )
+
+
 def parameter_list(params, variadic=False):
     """C parameter list of an interface function."""
     items = [f"{p['type']} {p['name']}".replace("* ", "*") for p in params]

@@ -247,22 +247,14 @@ def operator_schema(op):
 
 
 def operator(index, op):
-    params = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
-    packed = ", ".join(f"Pack({arg['name']})" for arg in op["args"])
-    values = "const ArgValue* argument_values = nullptr;"
-    if packed:
-        values = f"const ArgValue argument_values[] = {{{packed}}};"
-    again, repeated = "", "nullptr"
+    again, values, repeated = "", "", "nullptr"
     if op.get("exec_signature"):
-        again, repeated = params, "argument_values"
-    return (
-        f"aclnnStatus {op['op']}GetWorkspaceSize({params}uint64_t* workspaceSize, "
-        f"aclOpExecutor** executor) {{\n  {values}\n"
-        f"  return Prepare({index}, argument_values, workspaceSize, executor);\n}}\n"
+        again = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
+        values, repeated = f"  {tables.packed_arguments(op)}\n", "argument_values"
+    return tables.first_phase(index, op) + (
         f"aclnnStatus {op['op']}(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, "
-        f"{again}aclrtStream stream) {{\n"
-        + (f"  {values}\n" if again else "")
-        + f"  return Launch({index}, {repeated}, workspace, workspaceSize, executor, stream);\n}}\n"
+        f"{again}aclrtStream stream) {{\n{values}"
+        f"  return Launch({index}, {repeated}, workspace, workspaceSize, executor, stream);\n}}\n"
     )
 
 

@@ -89,12 +89,7 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
     case Role::kPlane:
       if (open.freed_block != 0 && value == open.freed_begin) {
         // The block is gone; its buffer is meant.
-        const uint8_t head[] = {static_cast<uint8_t>(ArgumentTag::kTensor),
-                                static_cast<uint8_t>(wire::DType::kUint8), 1, 0};
-        thread.signature.Append(head, sizeof(head));
-        thread.signature.Add(thread.SlotOf(open.freed_block));
-        const int64_t numbers[] = {0, static_cast<int64_t>(open.freed_bytes), 1};
-        thread.signature.Append(numbers, sizeof(numbers));
+        EncodeBufferBytes(thread, open.freed_block, 0, open.freed_bytes);
         break;
       }
       if (!EncodeMemory(thread, value, RangeBytes(rule, values))) EncodeInt(thread, value);

@@ -48,6 +48,44 @@ Function RealObject(ObjectCall call) {
   return reinterpret_cast<Function>(Real(ObjectFunctionNumber(call)));
 }
 
+template <typename Object, typename Value, typename Keep>
+Object* Create(ObjectCall call, Value value, uint64_t size, const Keep& keep) {
+  auto real = RealObject<Object* (*)(Value, uint64_t)>(call);
+  if (real == nullptr) return nullptr;
+  Object* result = real(value, size);
+  if (Recorded()) keep(result);
+  return result;
+}
+
+// Told before: the object's address may be given out again at once.
+template <typename Object, typename Drop>
+aclnnStatus Destroy(ObjectCall call, Object* object, const Drop& drop) {
+  auto real = RealObject<aclnnStatus (*)(Object*)>(call);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  if (Recorded()) drop(object);
+  return real(object);
+}
+
+aclnnStatus Move(ObjectCall call, aclOpExecutor* executor, size_t index, aclTensor* tensor,
+                 void* address) {
+  auto real = RealObject<decltype(&aclSetTensorAddr)>(call);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, index, tensor, address);
+  if (Recorded() && result == ACLNN_SUCCESS) MoveTensor(executor, tensor, -1, address);
+  return result;
+}
+
+aclnnStatus MoveElement(ObjectCall call, aclOpExecutor* executor, size_t index, size_t element,
+                        aclTensorList* tensors, void* address) {
+  auto real = RealObject<decltype(&aclSetDynamicTensorAddr)>(call);
+  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
+  const aclnnStatus result = real(executor, index, element, tensors, address);
+  if (Recorded() && result == ACLNN_SUCCESS) {
+    MoveTensor(executor, tensors, static_cast<int64_t>(element), address);
+  }
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
@@ -59,8 +97,9 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
   if (real == nullptr) return nullptr;
   aclTensor* result = real(viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
                            storageDimsNum, tensorData);
-  if (Recorded())
+  if (Recorded()) {
     KeepTensor(result, viewDims, viewDimsNum, dataType, stride, offset, format, tensorData);
+  }
   return result;
 }
 
@@ -72,10 +111,8 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(tensor, viewDims, viewDimsNum, dataType, stride, offset, format,
                                   storageDims, storageDimsNum, tensorDataAddr);
-  if (Recorded()) {
-    if (result == 0) {
-      KeepTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, tensorDataAddr);
-    }
+  if (Recorded() && result == ACLNN_SUCCESS) {
+    KeepTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, tensorDataAddr);
   }
   return result;
 }
@@ -89,193 +126,110 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
 }
 
 aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
-  auto real = RealObject<decltype(&aclCreateIntArray)>(kCreateIntArray);
-  if (real == nullptr) return nullptr;
-  aclIntArray* result = real(value, size);
-  if (Recorded()) KeepArray(result, value, size);
-  return result;
+  return Create<aclIntArray>(kCreateIntArray, value, size,
+                             [&](const void* made) { KeepArray(made, value, size); });
 }
 
 aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size) {
-  auto real = RealObject<decltype(&aclCreateFloatArray)>(kCreateFloatArray);
-  if (real == nullptr) return nullptr;
-  aclFloatArray* result = real(value, size);
-  if (Recorded()) KeepArray(result, value, size);
-  return result;
+  return Create<aclFloatArray>(kCreateFloatArray, value, size,
+                               [&](const void* made) { KeepArray(made, value, size); });
 }
 
 aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
-  auto real = RealObject<decltype(&aclCreateBoolArray)>(kCreateBoolArray);
-  if (real == nullptr) return nullptr;
-  aclBoolArray* result = real(value, size);
-  if (Recorded()) KeepArray(result, value, size);
-  return result;
+  return Create<aclBoolArray>(kCreateBoolArray, value, size,
+                              [&](const void* made) { KeepArray(made, value, size); });
 }
 
 aclTensorList* aclCreateTensorList(const aclTensor* const* value, uint64_t size) {
-  auto real = RealObject<decltype(&aclCreateTensorList)>(kCreateTensorList);
-  if (real == nullptr) return nullptr;
-  aclTensorList* result = real(value, size);
-  if (Recorded()) KeepList(result, reinterpret_cast<const void* const*>(value), size);
-  return result;
+  return Create<aclTensorList>(kCreateTensorList, value, size, [&](const void* made) {
+    KeepList(made, reinterpret_cast<const void* const*>(value), size);
+  });
 }
 
 aclScalarList* aclCreateScalarList(const aclScalar* const* value, uint64_t size) {
-  auto real = RealObject<decltype(&aclCreateScalarList)>(kCreateScalarList);
-  if (real == nullptr) return nullptr;
-  aclScalarList* result = real(value, size);
-  if (Recorded()) KeepList(result, reinterpret_cast<const void* const*>(value), size);
-  return result;
+  return Create<aclScalarList>(kCreateScalarList, value, size, [&](const void* made) {
+    KeepList(made, reinterpret_cast<const void* const*>(value), size);
+  });
 }
 
 aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
-  auto real = RealObject<decltype(&aclDestroyTensor)>(kDestroyTensor);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropTensor(tensor);
-  return real(tensor);
+  return Destroy(kDestroyTensor, tensor, DropTensor);
 }
 
 aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
-  auto real = RealObject<decltype(&aclDestroyScalar)>(kDestroyScalar);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropScalar(scalar);
-  return real(scalar);
+  return Destroy(kDestroyScalar, scalar, DropScalar);
 }
 
 aclnnStatus aclDestroyIntArray(const aclIntArray* array) {
-  auto real = RealObject<decltype(&aclDestroyIntArray)>(kDestroyIntArray);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropArray(array);
-  return real(array);
+  return Destroy(kDestroyIntArray, array, DropArray);
 }
 
 aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) {
-  auto real = RealObject<decltype(&aclDestroyFloatArray)>(kDestroyFloatArray);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropArray(array);
-  return real(array);
+  return Destroy(kDestroyFloatArray, array, DropArray);
 }
 
 aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) {
-  auto real = RealObject<decltype(&aclDestroyBoolArray)>(kDestroyBoolArray);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropArray(array);
-  return real(array);
+  return Destroy(kDestroyBoolArray, array, DropArray);
 }
 
 aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
-  auto real = RealObject<decltype(&aclDestroyTensorList)>(kDestroyTensorList);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropList(array);
-  return real(array);
+  return Destroy(kDestroyTensorList, array, DropList);
 }
 
 aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
-  auto real = RealObject<decltype(&aclDestroyScalarList)>(kDestroyScalarList);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropList(array);
-  return real(array);
+  return Destroy(kDestroyScalarList, array, DropList);
 }
 
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   auto real = RealObject<decltype(&aclSetAclOpExecutorRepeatable)>(kSetRepeatable);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(executor);
-  if (Recorded()) {
-    if (result == 0) MakeRepeatable(executor);
-  }
+  if (Recorded() && result == ACLNN_SUCCESS) MakeRepeatable(executor);
   return result;
 }
 
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  auto real = RealObject<decltype(&aclDestroyAclOpExecutor)>(kDestroyExecutor);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  if (Recorded()) DropExecutor(executor);
-  return real(executor);
+  return Destroy(kDestroyExecutor, executor, DropExecutor);
 }
 
 aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                   void* addr) {
-  auto real = RealObject<decltype(&aclSetInputTensorAddr)>(kSetInput);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  const aclnnStatus result = real(executor, index, tensor, addr);
-  if (Recorded()) {
-    if (result == 0) MoveTensor(executor, tensor, -1, addr);
-  }
-  return result;
+  return Move(kSetInput, executor, index, tensor, addr);
 }
 
 aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                    void* addr) {
-  auto real = RealObject<decltype(&aclSetOutputTensorAddr)>(kSetOutput);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  const aclnnStatus result = real(executor, index, tensor, addr);
-  if (Recorded()) {
-    if (result == 0) MoveTensor(executor, tensor, -1, addr);
-  }
-  return result;
+  return Move(kSetOutput, executor, index, tensor, addr);
 }
 
 aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                              void* addr) {
-  auto real = RealObject<decltype(&aclSetTensorAddr)>(kSetTensor);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  const aclnnStatus result = real(executor, index, tensor, addr);
-  if (Recorded()) {
-    if (result == 0) MoveTensor(executor, tensor, -1, addr);
-  }
-  return result;
+  return Move(kSetTensor, executor, index, tensor, addr);
 }
 
 aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                          const size_t relativeIndex, aclTensorList* tensors,
                                          void* addr) {
-  auto real = RealObject<decltype(&aclSetDynamicInputTensorAddr)>(kSetDynamicInput);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  const aclnnStatus result = real(executor, irIndex, relativeIndex, tensors, addr);
-  if (Recorded()) {
-    if (result == 0) {
-      MoveTensor(executor, tensors, static_cast<int64_t>(relativeIndex), addr);
-    }
-  }
-  return result;
+  return MoveElement(kSetDynamicInput, executor, irIndex, relativeIndex, tensors, addr);
 }
 
 aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                           const size_t relativeIndex, aclTensorList* tensors,
                                           void* addr) {
-  auto real = RealObject<decltype(&aclSetDynamicOutputTensorAddr)>(kSetDynamicOutput);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  const aclnnStatus result = real(executor, irIndex, relativeIndex, tensors, addr);
-  if (Recorded()) {
-    if (result == 0) {
-      MoveTensor(executor, tensors, static_cast<int64_t>(relativeIndex), addr);
-    }
-  }
-  return result;
+  return MoveElement(kSetDynamicOutput, executor, irIndex, relativeIndex, tensors, addr);
 }
 
 aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                     const size_t relativeIndex, aclTensorList* tensors,
                                     void* addr) {
-  auto real = RealObject<decltype(&aclSetDynamicTensorAddr)>(kSetDynamicTensor);
-  if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
-  const aclnnStatus result = real(executor, irIndex, relativeIndex, tensors, addr);
-  if (Recorded()) {
-    if (result == 0) {
-      MoveTensor(executor, tensors, static_cast<int64_t>(relativeIndex), addr);
-    }
-  }
-  return result;
+  return MoveElement(kSetDynamicTensor, executor, irIndex, relativeIndex, tensors, addr);
 }
 
 aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
   auto real = RealObject<decltype(&aclSetRawTensorAddr)>(kSetRaw);
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   const aclnnStatus result = real(tensor, addr);
-  if (Recorded()) {
-    if (result == 0) MoveRaw(tensor, addr);
-  }
+  if (Recorded() && result == ACLNN_SUCCESS) MoveRaw(tensor, addr);
   return result;
 }
 

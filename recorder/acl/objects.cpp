@@ -340,15 +340,19 @@ void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& valu
   }
 }
 
+void EncodeBufferBytes(Thread& thread, uint64_t buffer_id, uint64_t offset, uint64_t bytes) {
+  AddTensorHead(thread, DType::kUint8, 1, 0, thread.SlotOf(buffer_id),
+                static_cast<int64_t>(offset));
+  const int64_t numbers[] = {static_cast<int64_t>(bytes), 1};
+  thread.signature.Append(numbers, sizeof(numbers));
+}
+
 bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes) {
   Block block;
   if (!FindBlock(address, &block)) return false;
   const uint64_t offset = address - block.begin;
   if (bytes > block.bytes - offset) bytes = block.bytes - offset;
-  AddTensorHead(thread, DType::kUint8, 1, 0, thread.SlotOf(block.buffer_id),
-                static_cast<int64_t>(offset));
-  const int64_t numbers[] = {static_cast<int64_t>(bytes), 1};
-  thread.signature.Append(numbers, sizeof(numbers));
+  EncodeBufferBytes(thread, block.buffer_id, offset, bytes);
   return true;
 }
 

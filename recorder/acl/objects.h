@@ -38,7 +38,10 @@ struct TensorPlaces {
 // Encodes one argument of an operator into the thread's bytes, and adds its tensors to `places`.
 void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& value, int32_t position,
                     bool read, bool written, TensorPlaces& places);
-// A uint8 tensor over `bytes` bytes at `address`; none when it is in no block.
+// A uint8 tensor over bytes of a buffer.
+void EncodeBufferBytes(Thread& thread, uint64_t buffer_id, uint64_t offset, uint64_t bytes);
+// The same by address, as far as the block goes; false, and nothing is encoded, when it is in no
+// block.
 bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes);
 // Writes a tensor's new place after its data address became `address`.
 void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
