@@ -21,10 +21,6 @@ constexpr int32_t kWaitTimeouts[] = {507046, 507047};  // rules STR-13, EVT-13
 constexpr int64_t kExternalEvent = 0x20;  // ACL_EVENT_EXTERNAL
 constexpr int64_t kExternalWait = 1;      // flag of aclrtStreamWaitEventWithFlag (rule EVT-19)
 
-bool IsAclDialect(const std::string& dialect) {
-  return dialect == "aclnn" || dialect == "aclrt" || dialect == "aclmdlRI";
-}
-
 bool TouchesMemory(AclCallKind kind) {
   return kind >= AclCallKind::kOperator && kind <= AclCallKind::kValueWait;
 }
@@ -38,11 +34,6 @@ bool WaitedForFailedWork(const AclCall& call) {
   return wait && kFirstTaskError <= status && status <= kLastTaskError &&
          std::find(std::begin(kWaitTimeouts), std::end(kWaitTimeouts), status) ==
              std::end(kWaitTimeouts);
-}
-
-// Arguments that say nothing about the work itself.
-bool IsIncidental(const Argument& argument) {
-  return argument.name == "executor" || argument.name == "workspace";
 }
 
 void FindUses(const storage::Reader& trace, AclCall& call) {
@@ -327,6 +318,14 @@ const storage::Snapshot* AclCall::Before(int position) const {
 
 std::string AclProgram::Describe(const AclCall& call) const {
   return "call " + std::to_string(call.call.call_id) + " " + call.op->FullName();
+}
+
+bool IsAclDialect(std::string_view dialect) {
+  return dialect == "aclnn" || dialect == "aclrt" || dialect == "aclmdlRI";
+}
+
+bool IsIncidental(const Argument& argument) {
+  return argument.name == "executor" || argument.name == "workspace";
 }
 
 bool IsAclProgram(const storage::Reader& trace) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -99,6 +100,10 @@ struct AclProgram {
   // "call 812 aclnnAdd" for messages.
   std::string Describe(const AclCall& call) const;
 };
+
+bool IsAclDialect(std::string_view dialect);
+// Arguments that say nothing about the work itself: executor and workspace.
+bool IsIncidental(const storage::Argument& argument);
 
 // Whether the trace holds calls of the ACL interface and no leaf of PyTorch's dispatcher, whose
 // program it would be.

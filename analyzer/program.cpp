@@ -1,149 +1,28 @@
 #include "analyzer/program.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace acltape::analyzer {
 namespace {
 
 using storage::Argument;
-using storage::Direction;
 using storage::TensorRef;
 using storage::ValueKind;
-
-// Leaves whose kind their arguments do not show, by name without overload.
-struct NamedKind {
-  std::string_view name;
-  LeafKind kind;
-};
-constexpr NamedKind kNamedKinds[] = {
-    {"aten::empty", LeafKind::kAllocation},
-    {"aten::empty_strided", LeafKind::kAllocation},
-    {"aten::empty_like", LeafKind::kAllocation},
-    {"aten::new_empty", LeafKind::kAllocation},
-    {"aten::new_empty_strided", LeafKind::kAllocation},
-    {"aten::_empty_affine_quantized", LeafKind::kAllocation},
-    {"aten::resize_", LeafKind::kAllocation},
-    {"aten::resize_as_", LeafKind::kAllocation},
-    {"aten::set_", LeafKind::kView},
-    {"aten::detach_", LeafKind::kView},
-    {"aten::as_strided_", LeafKind::kView},
-    {"aten::squeeze_", LeafKind::kView},
-    {"aten::unsqueeze_", LeafKind::kView},
-    {"aten::t_", LeafKind::kView},
-    {"aten::transpose_", LeafKind::kView},
-    {"aten::requires_grad_", LeafKind::kView},
-    {"aten::normal", LeafKind::kSource},
-    {"aten::normal_", LeafKind::kSource},
-    {"aten::uniform_", LeafKind::kSource},
-    {"aten::random_", LeafKind::kSource},
-    {"aten::exponential_", LeafKind::kSource},
-    {"aten::geometric_", LeafKind::kSource},
-    {"aten::cauchy_", LeafKind::kSource},
-    {"aten::log_normal_", LeafKind::kSource},
-    {"aten::bernoulli", LeafKind::kSource},
-    {"aten::bernoulli_", LeafKind::kSource},
-    {"aten::multinomial", LeafKind::kSource},
-    {"aten::poisson", LeafKind::kSource},
-    {"aten::binomial", LeafKind::kSource},
-    {"aten::rand", LeafKind::kSource},
-    {"aten::rand_like", LeafKind::kSource},
-    {"aten::randn", LeafKind::kSource},
-    {"aten::randn_like", LeafKind::kSource},
-    {"aten::randint", LeafKind::kSource},
-    {"aten::randint_like", LeafKind::kSource},
-    {"aten::randperm", LeafKind::kSource},
-    {"aten::dropout", LeafKind::kSource},
-    {"aten::dropout_", LeafKind::kSource},
-    {"aten::native_dropout", LeafKind::kSource},
-    {"aten::rrelu_with_noise", LeafKind::kSource},
-    {"aten::_standard_gamma", LeafKind::kSource},
-    {"aten::_sample_dirichlet", LeafKind::kSource},
-};
-
-// Tensors that an operator writes only when its boolean argument `when` is true, whatever its
-// schema or the recorder says.
-struct ConditionalWrite {
-  std::string_view name;
-  std::string_view argument;
-  std::string_view when;
-};
-constexpr ConditionalWrite kConditionalWrites[] = {
-    {"aten::native_batch_norm", "running_mean", "training"},
-    {"aten::native_batch_norm", "running_var", "training"},
-};
-
-bool Writes(const Leaf& leaf, const Argument& argument) {
-  for (const ConditionalWrite& row : kConditionalWrites) {
-    if (leaf.op->name != row.name || argument.name != row.argument) continue;
-    const Argument* on = leaf.Find(row.when);
-    return on != nullptr && on->integer != 0;
-  }
-  return argument.direction != Direction::kIn;
-}
 
 bool HoldsTensors(const Argument& argument) {
   return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;
 }
 
-LeafKind KindOf(const Leaf& leaf) {
-  if (leaf.call.status != 0) return LeafKind::kView;  // it threw: it has no effect to repeat
-  for (const NamedKind& row : kNamedKinds) {
-    if (leaf.op->name == row.name) return row.kind;
-  }
-  std::unordered_set<int64_t> inputs;
-  bool writes = false;
-  bool fresh = false;       // a result in storage of its own
-  bool results = false;     // any tensor result
-  bool host_value = false;  // a result that is no tensor
-  for (const Argument& argument : leaf.arguments) {
-    if (argument.direction != Direction::kOut && Writes(leaf, argument)) writes = true;
-    if (argument.direction != Direction::kOut) {
-      if (HoldsTensors(argument)) {
-        for (const TensorRef& tensor : argument.tensors) inputs.insert(tensor.buffer_id);
-      }
-      continue;
-    }
-    if (!HoldsTensors(argument)) {
-      host_value = host_value || argument.kind != ValueKind::kNone;
-      continue;
-    }
-    for (const TensorRef& tensor : argument.tensors) {
-      if (!tensor.defined()) continue;
-      results = true;
-      if (tensor.buffer_id != 0 && !inputs.count(tensor.buffer_id)) fresh = true;
-    }
-  }
-  if (writes || fresh) return LeafKind::kKernel;
-  if (host_value && !results && !inputs.empty()) return LeafKind::kHostRead;
-  return LeafKind::kView;
-}
-
 LeafUses UsesOf(const Program& program, const Leaf& leaf) {
   LeafUses uses;
-  if (leaf.kind == LeafKind::kView || leaf.kind == LeafKind::kAllocation) return uses;
-  std::unordered_set<int64_t> inputs;
-  for (const Argument& argument : leaf.arguments) {
-    if (!HoldsTensors(argument)) continue;
-    const bool written = Writes(leaf, argument);
-    // A source overwrites what it is given; its recorded results replace the whole tensor.
-    const bool read = argument.direction != Direction::kOut && !(leaf.kind == LeafKind::kSource);
-    for (size_t i = 0; i < argument.tensors.size(); ++i) {
-      const TensorRef& tensor = argument.tensors[i];
-      if (tensor.buffer_id == 0) continue;
-      TensorUse use;
-      use.argument = static_cast<int>(&argument - leaf.arguments.data());
-      use.element = static_cast<int>(i);
-      use.tensor = tensor;
-      use.layout = &program.LayoutOf(tensor);
-      if (read) uses.reads.push_back(use);
-      // A result in storage of an argument is a view of it, not something written.
-      const bool view = argument.direction == Direction::kOut && inputs.count(tensor.buffer_id);
-      if (written && !view) uses.writes.push_back(use);
-      if (argument.direction == Direction::kIn) inputs.insert(tensor.buffer_id);
-    }
+  for (const ArgumentUse& found : UsesOfLeaf(*leaf.op, leaf.kind, leaf.arguments)) {
+    TensorUse use;
+    use.argument = found.argument;
+    use.element = found.element;
+    use.tensor = leaf.arguments[found.argument].tensors[found.element];
+    use.layout = &program.LayoutOf(use.tensor);
+    (found.write ? uses.writes : uses.reads).push_back(use);
   }
   return uses;
 }
@@ -185,11 +64,6 @@ void NoteBuffers(Program& program, const Leaf& leaf) {
 
 }  // namespace
 
-std::string_view LeafKindName(LeafKind kind) {
-  constexpr std::string_view kNames[] = {"view", "allocation", "source", "host read", "kernel"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 const Argument* Leaf::Find(std::string_view name) const {
   for (const Argument& argument : arguments) {
     if (argument.name == name) return &argument;
@@ -228,7 +102,7 @@ Program LoadProgram(const storage::Reader& trace) {
   }
   program.uses.resize(program.leaves.size());
   for (Leaf& leaf : program.leaves) {
-    leaf.kind = KindOf(leaf);
+    leaf.kind = KindOfLeaf(*leaf.op, leaf.call.status, leaf.arguments);
     program.uses[leaf.index] = UsesOf(program, leaf);
     NoteBuffers(program, leaf);
   }

@@ -1,12 +1,5 @@
 // The program of a trace: its leaves in order with their arguments, the buffers they touch and the
 // recorded contents attached to them.
-//
-// Every leaf belongs to one kind, which says what executing it takes:
-//   view        its results share storage with an argument and it writes nothing
-//   allocation  it makes storage without content (empty, new_empty, resize_)
-//   source      its results cannot be computed again (random numbers) and come from the recording
-//   host read   it brings a tensor's value to the host (item, equal, is_nonzero)
-//   kernel      everything else
 #pragma once
 
 #include <cstdint>
@@ -15,12 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/leaf_kind.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {
-
-enum class LeafKind : uint8_t { kView, kAllocation, kSource, kHostRead, kKernel };
-std::string_view LeafKindName(LeafKind kind);
 
 struct Leaf {
   int64_t index = 0;  // position in Program::leaves

@@ -315,9 +315,16 @@ const Buffer& Reader::GetBuffer(int64_t buffer_id) const {
 }
 
 std::vector<Call> Reader::Calls(bool leaves_only) const {
-  state_->LoadSignatures();
   std::vector<Call> calls;
   calls.reserve(static_cast<size_t>(CallCount(leaves_only)));
+  VisitCalls(leaves_only, [&](const Call& call) { calls.push_back(call); });
+  return calls;
+}
+
+void Reader::VisitCalls(bool leaves_only,
+                        const std::function<void(const Call& call)>& visit) const {
+  state_->LoadSignatures();
+  Call call;
   Statement rows(state_->database,
                  fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
                              "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
@@ -326,7 +333,6 @@ std::vector<Call> Reader::Calls(bool leaves_only) const {
                              "{} ORDER BY c.call_id",
                              leaves_only ? "WHERE c.bits & 4" : ""));
   while (rows.Next()) {
-    Call& call = calls.emplace_back();
     call.call_id = rows.Integer(0);
     call.signature_id = rows.Integer(1);
     call.thread_id = rows.Integer(2);
@@ -347,8 +353,8 @@ std::vector<Call> Reader::Calls(bool leaves_only) const {
       Refuse(fmt::format("'{}' is damaged: call {} has no signature", path(), call.call_id));
     }
     call.op_id = op->second;
+    visit(call);
   }
-  return calls;
 }
 
 int64_t Reader::CallCount(bool leaves_only) const {
@@ -356,11 +362,15 @@ int64_t Reader::CallCount(bool leaves_only) const {
                                               : "SELECT count(*) FROM call_row");
 }
 
-std::vector<Argument> Reader::Arguments(const Call& call) const {
+const std::vector<Argument>& Reader::SignatureArguments(int64_t signature_id) const {
   state_->LoadSignatures();
-  const auto found = state_->signatures.find(call.signature_id);
-  if (found == state_->signatures.end()) return {};
-  std::vector<Argument> arguments = found->second;
+  static const std::vector<Argument> kNone;
+  const auto found = state_->signatures.find(signature_id);
+  return found == state_->signatures.end() ? kNone : found->second;
+}
+
+std::vector<Argument> Reader::Arguments(const Call& call) const {
+  std::vector<Argument> arguments = SignatureArguments(call.signature_id);
   for (Argument& argument : arguments) {
     for (TensorRef& tensor : argument.tensors) {
       const auto slot = static_cast<size_t>(tensor.buffer_id);

@@ -49,7 +49,13 @@ class Reader {
 
   // Calls in order of call_id. `leaves_only` leaves out enclosing calls.
   std::vector<Call> Calls(bool leaves_only) const;
+  // The same one at a time, for traces that would fill the memory; `call` is valid during the
+  // visit.
+  void VisitCalls(bool leaves_only, const std::function<void(const Call& call)>& visit) const;
   int64_t CallCount(bool leaves_only) const;
+  // The arguments that all calls of a signature share: tensors name the slot of the call's buffers,
+  // plus one, in place of a buffer. Empty when unknown.
+  const std::vector<Argument>& SignatureArguments(int64_t signature_id) const;
   // The arguments of a call, tensors filled with the call's buffers.
   std::vector<Argument> Arguments(const Call& call) const;
 

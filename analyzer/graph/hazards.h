@@ -1,0 +1,37 @@
+// Which calls must stay in order because they touch the same bytes: the edges of the program graph.
+//
+//   RAW  the target reads bytes that the source wrote last
+//   WAR  the target overwrites bytes that the source read since they were written
+//   WAW  the target overwrites bytes that the source wrote last and nobody has read since
+//
+// Edges that follow from others through the same bytes are left out, so that the number of edges
+// stays near the number of accesses. A reused address is another buffer and gives no edge. A tensor
+// counts as the range from its first to its last byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/work/work.h"
+
+namespace acltape::analyzer {
+
+enum class HazardKind : uint8_t { kRaw, kWar, kWaw };
+std::string_view HazardKindName(HazardKind kind);  // "RAW", "WAR", "WAW"
+
+struct Hazard {
+  uint32_t source = 0;  // indices in Work::calls; source < target
+  uint32_t target = 0;
+  HazardKind kind = HazardKind::kRaw;
+  int64_t buffer = 0;
+  int64_t first_byte = 0;  // the bytes that both touch, as one range
+  int64_t end_byte = 0;
+};
+
+// The hazards among calls [first, end) of the work, in order of target; at most one of a kind and a
+// buffer between two calls.
+std::vector<Hazard> FindHazards(const Work& work, size_t first, size_t end);
+
+}  // namespace acltape::analyzer

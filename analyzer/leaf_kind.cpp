@@ -1,0 +1,157 @@
+#include "analyzer/leaf_kind.h"
+
+#include <unordered_set>
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::Argument;
+using storage::Direction;
+using storage::TensorRef;
+using storage::ValueKind;
+
+// Leaves whose kind their arguments do not show, by name without overload.
+struct NamedKind {
+  std::string_view name;
+  LeafKind kind;
+};
+constexpr NamedKind kNamedKinds[] = {
+    {"aten::empty", LeafKind::kAllocation},
+    {"aten::empty_strided", LeafKind::kAllocation},
+    {"aten::empty_like", LeafKind::kAllocation},
+    {"aten::new_empty", LeafKind::kAllocation},
+    {"aten::new_empty_strided", LeafKind::kAllocation},
+    {"aten::_empty_affine_quantized", LeafKind::kAllocation},
+    {"aten::resize_", LeafKind::kAllocation},
+    {"aten::resize_as_", LeafKind::kAllocation},
+    {"aten::set_", LeafKind::kView},
+    {"aten::detach_", LeafKind::kView},
+    {"aten::as_strided_", LeafKind::kView},
+    {"aten::squeeze_", LeafKind::kView},
+    {"aten::unsqueeze_", LeafKind::kView},
+    {"aten::t_", LeafKind::kView},
+    {"aten::transpose_", LeafKind::kView},
+    {"aten::requires_grad_", LeafKind::kView},
+    {"aten::normal", LeafKind::kSource},
+    {"aten::normal_", LeafKind::kSource},
+    {"aten::uniform_", LeafKind::kSource},
+    {"aten::random_", LeafKind::kSource},
+    {"aten::exponential_", LeafKind::kSource},
+    {"aten::geometric_", LeafKind::kSource},
+    {"aten::cauchy_", LeafKind::kSource},
+    {"aten::log_normal_", LeafKind::kSource},
+    {"aten::bernoulli", LeafKind::kSource},
+    {"aten::bernoulli_", LeafKind::kSource},
+    {"aten::multinomial", LeafKind::kSource},
+    {"aten::poisson", LeafKind::kSource},
+    {"aten::binomial", LeafKind::kSource},
+    {"aten::rand", LeafKind::kSource},
+    {"aten::rand_like", LeafKind::kSource},
+    {"aten::randn", LeafKind::kSource},
+    {"aten::randn_like", LeafKind::kSource},
+    {"aten::randint", LeafKind::kSource},
+    {"aten::randint_like", LeafKind::kSource},
+    {"aten::randperm", LeafKind::kSource},
+    {"aten::dropout", LeafKind::kSource},
+    {"aten::dropout_", LeafKind::kSource},
+    {"aten::native_dropout", LeafKind::kSource},
+    {"aten::rrelu_with_noise", LeafKind::kSource},
+    {"aten::_standard_gamma", LeafKind::kSource},
+    {"aten::_sample_dirichlet", LeafKind::kSource},
+};
+
+// Tensors that an operator writes only when its boolean argument `when` is true, whatever its
+// schema or the recorder says.
+struct ConditionalWrite {
+  std::string_view name;
+  std::string_view argument;
+  std::string_view when;
+};
+constexpr ConditionalWrite kConditionalWrites[] = {
+    {"aten::native_batch_norm", "running_mean", "training"},
+    {"aten::native_batch_norm", "running_var", "training"},
+};
+
+bool Writes(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument) {
+  for (const ConditionalWrite& row : kConditionalWrites) {
+    if (op.name != row.name || argument.name != row.argument) continue;
+    for (const Argument& on : arguments) {
+      if (on.name == row.when) return on.integer != 0;
+    }
+    return false;
+  }
+  return argument.direction != Direction::kIn;
+}
+
+bool HoldsTensors(const Argument& argument) {
+  return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;
+}
+
+}  // namespace
+
+std::string_view LeafKindName(LeafKind kind) {
+  constexpr std::string_view kNames[] = {"view", "allocation", "source", "host read", "kernel"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Argument>& arguments) {
+  if (status != 0) return LeafKind::kView;  // it threw: it has no effect to repeat
+  for (const NamedKind& row : kNamedKinds) {
+    if (op.name == row.name) return row.kind;
+  }
+  std::unordered_set<int64_t> inputs;
+  bool writes = false;
+  bool fresh = false;       // a result in storage of its own
+  bool results = false;     // any tensor result
+  bool host_value = false;  // a result that is no tensor
+  for (const Argument& argument : arguments) {
+    if (argument.direction != Direction::kOut && Writes(op, arguments, argument)) writes = true;
+    if (argument.direction != Direction::kOut) {
+      if (HoldsTensors(argument)) {
+        for (const TensorRef& tensor : argument.tensors) inputs.insert(tensor.buffer_id);
+      }
+      continue;
+    }
+    if (!HoldsTensors(argument)) {
+      host_value = host_value || argument.kind != ValueKind::kNone;
+      continue;
+    }
+    for (const TensorRef& tensor : argument.tensors) {
+      if (!tensor.defined()) continue;
+      results = true;
+      if (tensor.buffer_id != 0 && !inputs.count(tensor.buffer_id)) fresh = true;
+    }
+  }
+  if (writes || fresh) return LeafKind::kKernel;
+  if (host_value && !results && !inputs.empty()) return LeafKind::kHostRead;
+  return LeafKind::kView;
+}
+
+std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
+                                    const std::vector<Argument>& arguments) {
+  std::vector<ArgumentUse> uses;
+  if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return uses;
+  std::unordered_set<int64_t> inputs;
+  for (const Argument& argument : arguments) {
+    if (!HoldsTensors(argument)) continue;
+    const bool written = Writes(op, arguments, argument);
+    // A source overwrites what it is given; its recorded results replace the whole tensor.
+    const bool read = argument.direction != Direction::kOut && kind != LeafKind::kSource;
+    for (size_t i = 0; i < argument.tensors.size(); ++i) {
+      const TensorRef& tensor = argument.tensors[i];
+      if (tensor.buffer_id == 0) continue;
+      ArgumentUse use;
+      use.argument = static_cast<int>(&argument - arguments.data());
+      use.element = static_cast<int>(i);
+      if (read) uses.push_back(use);
+      // A result in storage of an argument is a view of it, not something written.
+      const bool view = argument.direction == Direction::kOut && inputs.count(tensor.buffer_id);
+      use.write = true;
+      if (written && !view) uses.push_back(use);
+      if (argument.direction == Direction::kIn) inputs.insert(tensor.buffer_id);
+    }
+  }
+  return uses;
+}
+
+}  // namespace acltape::analyzer

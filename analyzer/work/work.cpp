@@ -1,0 +1,185 @@
+#include "analyzer/work/work.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analyzer/acl_program.h"
+#include "storage/error.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::Argument;
+
+// Which slots hold the same buffer: by slot, the first slot with its buffer, plus one; 0 for none.
+void FindEqualSlots(const std::vector<int64_t>& buffers, std::vector<int64_t>& first_equal) {
+  first_equal.resize(buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const auto first = std::find(buffers.begin(), buffers.begin() + static_cast<std::ptrdiff_t>(i),
+                                 buffers[i]);
+    first_equal[i] = buffers[i] == 0 ? 0 : first - buffers.begin() + 1;
+  }
+}
+
+struct FormKey {
+  int64_t signature_id = 0;
+  bool failed = false;
+  std::vector<int64_t> first_equal;
+  bool operator==(const FormKey&) const = default;
+};
+
+struct FormKeyHash {
+  size_t operator()(const FormKey& key) const {
+    uint64_t hash = static_cast<uint64_t>(key.signature_id) * 2 + (key.failed ? 1 : 0);
+    for (const int64_t slot : key.first_equal) {
+      hash = (hash ^ static_cast<uint64_t>(slot)) * 0x9E3779B97F4A7C15u;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+bool IsDeviceWork(AclCallKind kind) {
+  return kind >= AclCallKind::kOperator && kind <= AclCallKind::kValueWait;
+}
+
+class Loader {
+ public:
+  explicit Loader(const storage::Reader& trace) : trace_(trace) { work_.trace = &trace; }
+
+  Work Load() {
+    work_.dialect = IsAclProgram(trace_) ? Dialect::kAcl : Dialect::kAten;
+    const bool acl = work_.dialect == Dialect::kAcl;
+    work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
+    const std::vector<storage::Step> steps = trace_.Steps();
+    size_t step = 0;
+    std::unordered_set<int64_t> enclosing;  // ACL calls: what they call in turn is part of them
+    trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
+      const storage::Op& op = trace_.GetOp(call.op_id);
+      if (acl) {
+        if (!IsAclDialect(op.dialect)) return;
+        if (call.parent_id != 0 && enclosing.count(call.parent_id) != 0) {
+          enclosing.insert(call.call_id);
+          return;
+        }
+        enclosing.insert(call.call_id);
+      } else if (op.dialect != "aten") {
+        return;
+      }
+      while (step < steps.size() && steps[step].last_call < call.call_id) ++step;
+      WorkCall& row = work_.calls.emplace_back();
+      row.call_id = call.call_id;
+      row.parent_id = call.parent_id;
+      row.begin_ns = call.begin_ns;
+      row.duration_ns = call.end_ns - call.begin_ns;
+      row.model_id = call.model_id;
+      row.form = FormOf(call, op);
+      row.thread = static_cast<int32_t>(call.thread_id);
+      row.status = call.status;
+      row.scope = static_cast<int32_t>(call.scope_id);
+      row.phase = call.phase;
+      if (step < steps.size() && steps[step].first_call <= call.call_id) {
+        row.step = static_cast<int32_t>(steps[step].step);
+      }
+      const WorkForm& form = work_.forms[row.form];
+      row.stream_id = call.stream_id;
+      if (row.stream_id == 0 && form.function != nullptr && form.function->stream >= 0) {
+        row.stream_id = form.Integer(form.function->stream);
+      }
+      row.first_buffer = static_cast<uint32_t>(work_.all_buffers.size());
+      work_.all_buffers.insert(work_.all_buffers.end(), call.buffers.begin(), call.buffers.end());
+    });
+    if (work_.calls.empty()) {
+      throw Error(ErrorKind::kTrace,
+                  trace_.path() + " holds no operator call and no call of the ACL interface");
+    }
+    return std::move(work_);
+  }
+
+ private:
+  int32_t FormOf(const storage::Call& call, const storage::Op& op) {
+    key_.signature_id = call.signature_id;
+    key_.failed = call.status != 0;
+    FindEqualSlots(call.buffers, key_.first_equal);
+    const auto [entry, created] =
+        form_of_.emplace(key_, static_cast<int32_t>(work_.forms.size()));
+    if (created) AddForm(call, op);
+    return entry->second;
+  }
+
+  void AddForm(const storage::Call& call, const storage::Op& op) {
+    WorkForm& form = work_.forms.emplace_back();
+    form.signature_id = call.signature_id;
+    form.op = &op;
+    form.arguments = &trace_.SignatureArguments(call.signature_id);
+    if (work_.dialect == Dialect::kAcl) {
+      form.function = &FindAclFunction(op.name);
+      if (call.status != 0 || !IsDeviceWork(form.function->kind)) return;
+      form.kind = LeafKind::kKernel;
+      for (const Argument& argument : *form.arguments) {
+        if (IsIncidental(argument)) continue;
+        for (size_t i = 0; i < argument.tensors.size(); ++i) {
+          const ArgumentUse use{static_cast<int>(&argument - form.arguments->data()),
+                                static_cast<int>(i), false};
+          if (argument.direction != storage::Direction::kOut) AddAccess(form, use, false);
+          if (argument.direction != storage::Direction::kIn) AddAccess(form, use, true);
+        }
+      }
+      return;
+    }
+    std::vector<Argument> arguments = *form.arguments;
+    for (Argument& argument : arguments) {
+      for (storage::TensorRef& tensor : argument.tensors) {
+        const auto slot = static_cast<size_t>(tensor.buffer_id);
+        tensor.buffer_id =
+            slot >= 1 && slot <= key_.first_equal.size() ? key_.first_equal[slot - 1] : 0;
+      }
+    }
+    form.kind = KindOfLeaf(op, call.status, arguments);
+    for (const ArgumentUse& use : UsesOfLeaf(op, form.kind, arguments)) {
+      AddAccess(form, use, use.write);
+    }
+  }
+
+  void AddAccess(WorkForm& form, const ArgumentUse& use, bool write) {
+    const storage::TensorRef& tensor = (*form.arguments)[use.argument].tensors[use.element];
+    if (tensor.buffer_id == 0) return;
+    FormAccess access;
+    access.slot = static_cast<int32_t>(tensor.buffer_id - 1);
+    access.argument = use.argument;
+    access.element = use.element;
+    access.write = write;
+    access.layout = &trace_.GetLayout(tensor.layout_id);
+    access.first_byte = access.layout->FirstByte();
+    access.end_byte = access.layout->EndByte();
+    form.accesses.push_back(access);
+  }
+
+  const storage::Reader& trace_;
+  Work work_;
+  FormKey key_;
+  std::unordered_map<FormKey, int32_t, FormKeyHash> form_of_;
+};
+
+}  // namespace
+
+int64_t WorkForm::Integer(int position) const {
+  if (position < 0 || position >= static_cast<int>(arguments->size())) return 0;
+  return (*arguments)[position].integer;
+}
+
+int64_t Work::Find(int64_t call_id) const {
+  const auto found =
+      std::lower_bound(calls.begin(), calls.end(), call_id,
+                       [](const WorkCall& call, int64_t id) { return call.call_id < id; });
+  return found == calls.end() || found->call_id != call_id ? -1 : found - calls.begin();
+}
+
+std::string Work::Describe(size_t call) const {
+  return "call " + std::to_string(calls[call].call_id) + " " + op(call).FullName();
+}
+
+Work LoadWork(const storage::Reader& trace) { return Loader(trace).Load(); }
+
+}  // namespace acltape::analyzer

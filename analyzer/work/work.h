@@ -1,0 +1,120 @@
+// The work of a trace in compact form: what the program's leaves (aten) or its calls of the C
+// interface (ACL) do, at some 80 bytes a call, so that a trace of a million calls can be analysed in
+// memory. Everything that calls of one form share (operator, scalars, layouts, which tensors are
+// read and written) is kept once.
+//
+//   const Work work = LoadWork(reader);
+//   for (size_t i = 0; i < work.size(); ++i) {
+//     work.VisitAccesses(i, [&](const ByteAccess& access) { ... });
+//   }
+//
+// The detailed counterparts for replays are analyzer/program.h and analyzer/acl_program.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/acl_calls.h"
+#include "analyzer/leaf_kind.h"
+#include "storage/reader.h"
+
+namespace acltape::analyzer {
+
+enum class Dialect : uint8_t { kAten, kAcl };
+
+// A tensor of a form: which slot of the call's buffers it lies in, and how it is used.
+struct FormAccess {
+  int32_t slot = 0;
+  int32_t argument = 0;  // index in WorkForm::arguments
+  int32_t element = 0;   // index in a tensor list
+  bool write = false;    // else it is read
+  int64_t first_byte = 0;
+  int64_t end_byte = 0;
+  const storage::Layout* layout = nullptr;  // owned by the reader
+};
+
+// What calls share that have one signature and the same equalities among their buffers.
+struct WorkForm {
+  int64_t signature_id = 0;
+  const storage::Op* op = nullptr;  // owned by the reader
+  // Of ACL calls: kKernel for operators, copies, fills and value writes; kView for all others.
+  LeafKind kind = LeafKind::kView;
+  const AclFunction* function = nullptr;  // of ACL calls
+  // Tensors name a slot plus one in place of a buffer. Owned by the reader.
+  const std::vector<storage::Argument>* arguments = nullptr;
+  std::vector<FormAccess> accesses;
+
+  AclCallKind acl_kind() const { return function ? function->kind : AclCallKind::kUnknown; }
+  // The integer at a position of the C declaration (an event, a model, flags); 0 where there is none.
+  int64_t Integer(int position) const;
+  // It reads or writes bytes: a kernel, a source or a host read.
+  bool active() const { return kind >= LeafKind::kSource; }
+};
+
+struct WorkCall {
+  int64_t call_id = 0;
+  int64_t parent_id = 0;
+  int64_t begin_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t stream_id = 0;  // 0: none (aten, and calls without a stream)
+  int64_t model_id = 0;   // the capture that stored its task, 0: none
+  int32_t form = 0;
+  int32_t thread = 0;
+  int32_t step = -1;    // as numbered in the trace, -1: outside
+  int32_t status = 0;
+  int32_t scope = 0;
+  storage::Phase phase = storage::Phase::kForward;
+  uint32_t first_buffer = 0;  // in the list of all buffers
+};
+
+// One use of a range of bytes.
+struct ByteAccess {
+  int64_t buffer = 0;
+  int64_t first = 0;
+  int64_t end = 0;
+  bool write = false;
+  const FormAccess* form = nullptr;
+};
+
+class Work {
+ public:
+  const storage::Reader* trace = nullptr;
+  Dialect dialect = Dialect::kAten;
+  std::vector<WorkCall> calls;  // in order of call_id
+  std::vector<WorkForm> forms;
+
+  size_t size() const { return calls.size(); }
+  const WorkForm& form(size_t call) const { return forms[calls[call].form]; }
+  const storage::Op& op(size_t call) const { return *form(call).op; }
+  // The buffers of the call's slots.
+  std::span<const int64_t> buffers(size_t call) const {
+    const size_t first = calls[call].first_buffer;
+    const size_t end = call + 1 < calls.size() ? calls[call + 1].first_buffer : all_buffers.size();
+    return {all_buffers.data() + first, end - first};
+  }
+  // Visits the byte ranges that the call reads and writes; none of a call that failed, none without
+  // bytes.
+  template <typename Visit>
+  void VisitAccesses(size_t call, Visit&& visit) const {
+    const std::span<const int64_t> slots = buffers(call);
+    for (const FormAccess& access : form(call).accesses) {
+      const int64_t buffer = static_cast<size_t>(access.slot) < slots.size() ? slots[access.slot] : 0;
+      if (buffer == 0 || access.first_byte >= access.end_byte) continue;
+      visit(ByteAccess{buffer, access.first_byte, access.end_byte, access.write, &access});
+    }
+  }
+  // Index of a call; -1 when it is no work of this program.
+  int64_t Find(int64_t call_id) const;
+  // "call 812 aten::cat" for messages.
+  std::string Describe(size_t call) const;
+
+  std::vector<int64_t> all_buffers;
+};
+
+// The leaves of an aten trace, or the outermost ACL calls of a trace without any. The reader must
+// outlive it. Throws Error kTrace, one sentence, when there is neither.
+Work LoadWork(const storage::Reader& trace);
+
+}  // namespace acltape::analyzer
