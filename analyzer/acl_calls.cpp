@@ -203,4 +203,19 @@ bool WaitsOnHost(AclCallKind kind) {
   }
 }
 
+bool RepeatsWithTheStep(AclCallKind kind) {
+  switch (kind) {
+    case K::kStreamQuery:
+    case K::kEventQuery:
+    case K::kMemory:
+    case K::kNoEffect:
+    case K::kUnknown:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool IsDeviceWork(AclCallKind kind) { return kind >= K::kOperator && kind <= K::kValueWait; }
+
 }  // namespace acltape::analyzer

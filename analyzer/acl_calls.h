@@ -73,5 +73,11 @@ const AclFunction& FindAclFunction(std::string_view name);
 
 // The host stops until the device has got somewhere.
 bool WaitsOnHost(AclCallKind kind);
+// It belongs to what an iteration of the program does every time, unlike getters, allocations and
+// queries, whose number may differ.
+bool RepeatsWithTheStep(AclCallKind kind);
+// Operators, copies, fills and value writes and waits: what executes on the device and names
+// memory.
+bool IsDeviceWork(AclCallKind kind);
 
 }  // namespace acltape::analyzer

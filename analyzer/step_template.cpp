@@ -3,59 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/value_text.h"
+
 namespace acltape::analyzer {
 namespace {
 
 using storage::Argument;
 using storage::Layout;
 using storage::ValueKind;
-
-std::string ListText(const std::vector<int64_t>& values) {
-  std::string text = "[";
-  for (size_t i = 0; i < values.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
-  }
-  return text + "]";
-}
-
-std::string ValueText(const Argument& argument) {
-  switch (argument.kind) {
-    case ValueKind::kNone:
-      return "none";
-    case ValueKind::kInt:
-    case ValueKind::kMemoryFormat:
-    case ValueKind::kLayout:
-      return std::to_string(argument.integer);
-    case ValueKind::kBool:
-      return argument.integer != 0 ? "true" : "false";
-    case ValueKind::kReal: {
-      char text[40];
-      snprintf(text, sizeof text, "%.17g", argument.real);
-      return text;
-    }
-    case ValueKind::kText:
-    case ValueKind::kDevice:
-    case ValueKind::kOther:
-      return argument.text;
-    case ValueKind::kDtype:
-      return std::string(DTypeName(static_cast<storage::DType>(argument.integer)));
-    case ValueKind::kIntList:
-    case ValueKind::kBoolList:
-      return ListText(argument.integers);
-    case ValueKind::kRealList:
-    case ValueKind::kComplex: {
-      std::string text = "[";
-      for (const double value : argument.reals) {
-        char number[40];
-        snprintf(number, sizeof number, "%.17g ", value);
-        text += number;
-      }
-      return text + "]";
-    }
-    default:
-      return std::string(ValueKindName(argument.kind));
-  }
-}
 
 bool HoldsTensors(const Argument& argument) {
   return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;

@@ -1,12 +1,9 @@
 // Finds the steps of a program: the iterations of its workload.
 //
-// Steps that the trace already names (a recorded user range) are taken as they are. Else the
-// program is searched for the stretch of operator names that repeats: the candidate periods are the
-// distances between equal stretches of names, and the winner is the shortest period whose stretch
-// covers almost as many kernels as the best. The cut is where a program would put it: behind the
-// host read that the longest stretch without another follows, else where the stretch begins.
-// Leaves before the stretch that resemble a period (a first iteration that sets up state) become
-// the first step; a tail of at least half a period becomes the last.
+// Steps that the trace already names (a recorded user range) are taken as they are. Else they are
+// found by their period (analyzer/period.h). In an ACL program device work, events, captures,
+// executions and host waits count; getters, allocations and queries, whose number may differ from
+// one iteration to the next, belong to the step in which they lie.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/program.h"
+#include "analyzer/work/work.h"
 
 namespace acltape::storage {
 class Results;
@@ -23,9 +21,12 @@ namespace acltape::analyzer {
 
 // The steps in order, none when the program does not repeat.
 std::vector<StepRange> FindSteps(const Program& program);
+std::vector<WorkStep> FindSteps(const Work& work);
 
 // Sets program.steps and the step of each leaf. Writes steps found by period to `results` unless it
 // is null.
 void AssignSteps(Program& program, storage::Results* results);
+// Sets work.steps and the step of each call, and writes as above.
+void AssignSteps(Work& work, storage::Results* results);
 
 }  // namespace acltape::analyzer

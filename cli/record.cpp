@@ -62,9 +62,9 @@ uint64_t ParseBytes(const std::string& text) {
   return value * scale;
 }
 
-// Longer recordings find their steps when a command first needs them: the search holds the whole
-// program in memory.
-constexpr int64_t kMostLeavesForSteps = 500000;
+// Longer recordings find their steps when a command first needs them: the search holds all calls in
+// memory, at some 200 bytes each.
+constexpr int64_t kMostLeavesForSteps = 10000000;
 
 // Steps that no user range named are found now, so that queries can use them. Returns how many the
 // trace has; a search that fails costs only the steps.
@@ -72,14 +72,13 @@ int64_t CompleteSteps(const std::string& path, int64_t leaves) {
   if (leaves == 0 || leaves > kMostLeavesForSteps) return 0;
   try {
     storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
-    if (reader.database().Integer("SELECT count(*) FROM op WHERE dialect = 'aten'") == 0) return 0;
     const auto steps = reader.Steps();
     if (!steps.empty()) return static_cast<int64_t>(steps.size());
-    analyzer::Program program = analyzer::LoadProgram(reader);
+    analyzer::Work work = analyzer::LoadWork(reader);
     storage::Results results(reader);
-    analyzer::AssignSteps(program, &results);
+    analyzer::AssignSteps(work, &results);
     results.Commit();
-    return static_cast<int64_t>(program.steps.size());
+    return static_cast<int64_t>(work.steps.size());
   } catch (const Error& error) {
     fmt::print(stderr, "acltape: no steps were looked for: {}\n", error.what());
     return 0;

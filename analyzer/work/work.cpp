@@ -16,8 +16,8 @@ using storage::Argument;
 void FindEqualSlots(const std::vector<int64_t>& buffers, std::vector<int64_t>& first_equal) {
   first_equal.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    const auto first = std::find(buffers.begin(), buffers.begin() + static_cast<std::ptrdiff_t>(i),
-                                 buffers[i]);
+    const auto first =
+        std::find(buffers.begin(), buffers.begin() + static_cast<std::ptrdiff_t>(i), buffers[i]);
     first_equal[i] = buffers[i] == 0 ? 0 : first - buffers.begin() + 1;
   }
 }
@@ -40,10 +40,6 @@ struct FormKeyHash {
   }
 };
 
-bool IsDeviceWork(AclCallKind kind) {
-  return kind >= AclCallKind::kOperator && kind <= AclCallKind::kValueWait;
-}
-
 class Loader {
  public:
   explicit Loader(const storage::Reader& trace) : trace_(trace) { work_.trace = &trace; }
@@ -52,8 +48,6 @@ class Loader {
     work_.dialect = IsAclProgram(trace_) ? Dialect::kAcl : Dialect::kAten;
     const bool acl = work_.dialect == Dialect::kAcl;
     work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
-    const std::vector<storage::Step> steps = trace_.Steps();
-    size_t step = 0;
     std::unordered_set<int64_t> enclosing;  // ACL calls: what they call in turn is part of them
     trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
       const storage::Op& op = trace_.GetOp(call.op_id);
@@ -67,7 +61,6 @@ class Loader {
       } else if (op.dialect != "aten") {
         return;
       }
-      while (step < steps.size() && steps[step].last_call < call.call_id) ++step;
       WorkCall& row = work_.calls.emplace_back();
       row.call_id = call.call_id;
       row.parent_id = call.parent_id;
@@ -79,9 +72,6 @@ class Loader {
       row.status = call.status;
       row.scope = static_cast<int32_t>(call.scope_id);
       row.phase = call.phase;
-      if (step < steps.size() && steps[step].first_call <= call.call_id) {
-        row.step = static_cast<int32_t>(steps[step].step);
-      }
       const WorkForm& form = work_.forms[row.form];
       row.stream_id = call.stream_id;
       if (row.stream_id == 0 && form.function != nullptr && form.function->stream >= 0) {
@@ -94,16 +84,29 @@ class Loader {
       throw Error(ErrorKind::kTrace,
                   trace_.path() + " holds no operator call and no call of the ACL interface");
     }
+    SetRecordedSteps();
     return std::move(work_);
   }
 
  private:
+  void SetRecordedSteps() {
+    const auto by_call = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
+    for (const storage::Step& step : trace_.Steps()) {
+      const auto first =
+          std::lower_bound(work_.calls.begin(), work_.calls.end(), step.first_call, by_call);
+      const auto end = std::lower_bound(first, work_.calls.end(), step.last_call + 1, by_call);
+      if (first == end) continue;
+      for (auto call = first; call != end; ++call) call->step = static_cast<int32_t>(step.step);
+      work_.steps.push_back({step.step, static_cast<size_t>(first - work_.calls.begin()),
+                             static_cast<size_t>(end - work_.calls.begin()), step.found_by});
+    }
+  }
+
   int32_t FormOf(const storage::Call& call, const storage::Op& op) {
     key_.signature_id = call.signature_id;
     key_.failed = call.status != 0;
     FindEqualSlots(call.buffers, key_.first_equal);
-    const auto [entry, created] =
-        form_of_.emplace(key_, static_cast<int32_t>(work_.forms.size()));
+    const auto [entry, created] = form_of_.emplace(key_, static_cast<int32_t>(work_.forms.size()));
     if (created) AddForm(call, op);
     return entry->second;
   }

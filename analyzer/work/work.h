@@ -1,6 +1,6 @@
 // The work of a trace in compact form: what the program's leaves (aten) or its calls of the C
-// interface (ACL) do, at some 80 bytes a call, so that a trace of a million calls can be analysed in
-// memory. Everything that calls of one form share (operator, scalars, layouts, which tensors are
+// interface (ACL) do, at some 80 bytes a call, so that a trace of a million calls can be analysed
+// in memory. Everything that calls of one form share (operator, scalars, layouts, which tensors are
 // read and written) is kept once.
 //
 //   const Work work = LoadWork(reader);
@@ -47,7 +47,8 @@ struct WorkForm {
   std::vector<FormAccess> accesses;
 
   AclCallKind acl_kind() const { return function ? function->kind : AclCallKind::kUnknown; }
-  // The integer at a position of the C declaration (an event, a model, flags); 0 where there is none.
+  // The integer at a position of the C declaration (an event, a model, flags); 0 where there is
+  // none.
   int64_t Integer(int position) const;
   // It reads or writes bytes: a kernel, a source or a host read.
   bool active() const { return kind >= LeafKind::kSource; }
@@ -62,11 +63,19 @@ struct WorkCall {
   int64_t model_id = 0;   // the capture that stored its task, 0: none
   int32_t form = 0;
   int32_t thread = 0;
-  int32_t step = -1;    // as numbered in the trace, -1: outside
+  int32_t step = -1;  // as numbered in the trace, -1: outside
   int32_t status = 0;
   int32_t scope = 0;
   storage::Phase phase = storage::Phase::kForward;
   uint32_t first_buffer = 0;  // in the list of all buffers
+};
+
+// One iteration of the workload: calls [first, end) of the work.
+struct WorkStep {
+  int64_t step = 0;  // as numbered in the trace
+  size_t first = 0;
+  size_t end = 0;
+  std::string found_by;  // "range:NAME", "period"
 };
 
 // One use of a range of bytes.
@@ -84,6 +93,7 @@ class Work {
   Dialect dialect = Dialect::kAten;
   std::vector<WorkCall> calls;  // in order of call_id
   std::vector<WorkForm> forms;
+  std::vector<WorkStep> steps;  // that the trace names; else none until AssignSteps
 
   size_t size() const { return calls.size(); }
   const WorkForm& form(size_t call) const { return forms[calls[call].form]; }
@@ -100,7 +110,8 @@ class Work {
   void VisitAccesses(size_t call, Visit&& visit) const {
     const std::span<const int64_t> slots = buffers(call);
     for (const FormAccess& access : form(call).accesses) {
-      const int64_t buffer = static_cast<size_t>(access.slot) < slots.size() ? slots[access.slot] : 0;
+      const int64_t buffer =
+          static_cast<size_t>(access.slot) < slots.size() ? slots[access.slot] : 0;
       if (buffer == 0 || access.first_byte >= access.end_byte) continue;
       visit(ByteAccess{buffer, access.first_byte, access.end_byte, access.write, &access});
     }

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "storage/results.h"
-#include "tests/analyzer/trace_builder.h"
+#include "tests/replayer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -30,7 +30,7 @@ void WriteLetters(TraceBuilder& trace, const std::string& letters) {
   }
 }
 
-// The steps of a program of letters, as the letters of each.
+// The steps of a program of letters, as the letters of each; the compact form must agree.
 std::vector<std::string> StepsOf(const std::string& letters) {
   TemporaryTrace file("steps");
   TraceBuilder trace(file.path());
@@ -42,6 +42,11 @@ std::vector<std::string> StepsOf(const std::string& letters) {
   for (const StepRange& range : FindSteps(program)) {
     steps.push_back(letters.substr(range.first_leaf, range.end_leaf - range.first_leaf));
   }
+  std::vector<std::string> of_work;
+  for (const WorkStep& step : FindSteps(LoadWork(reader))) {
+    of_work.push_back(letters.substr(step.first, step.end - step.first));
+  }
+  EXPECT_EQ(of_work, steps);
   return steps;
 }
 
@@ -134,6 +139,59 @@ TEST(Steps, RecordedStepsAreTakenAsTheyAre) {
   EXPECT_EQ(program.steps[0].found_by, "range:batch");
   EXPECT_EQ(program.leaves[2].step, 0);
   EXPECT_EQ(program.leaves[3].step, -1);
+
+  Work work = LoadWork(reader);
+  AssignSteps(work, nullptr);
+  ASSERT_EQ(work.steps.size(), 1u);
+  EXPECT_EQ(work.steps[0].found_by, "range:batch");
+  EXPECT_EQ(work.calls[2].step, 0);
+  EXPECT_EQ(work.calls[3].step, -1);
+}
+
+TEST(Steps, FoundInTheCompactFormAreThoseThatAreWritten) {
+  TemporaryTrace file("written-work");
+  {
+    TraceBuilder trace(file.path());
+    WriteLetters(trace, "pabHabHabH");
+    trace.Finish();
+  }
+  storage::Reader reader(file.path(), storage::Reader::Mode::kReadWrite);
+  {
+    storage::Results results(reader);
+    Work work = LoadWork(reader);
+    AssignSteps(work, &results);
+    EXPECT_EQ(work.calls[0].step, -1);
+    EXPECT_EQ(work.calls[9].step, 2);
+  }
+  EXPECT_EQ(LoadWork(reader).steps.size(), 3u);
+  EXPECT_EQ(reader.Steps()[0].first_call, 2);
+  EXPECT_EQ(reader.Steps()[2].last_call, 10);
+}
+
+TEST(Steps, OfAnAclProgramDoNotDependOnHowOftenItAsked) {
+  TemporaryTrace file("steps-acl");
+  test::AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  std::vector<int64_t> ends;
+  for (int step = 0; step < 4; ++step) {
+    trace.Op("aclnnRelu", stream, {In("self", a), Out("out", b)});
+    for (int query = 0; query < step; ++query) {
+      trace.Interface("aclrtStreamQuery", {test::Int("stream", stream), test::Int("status", 0)});
+    }
+    trace.Op("aclnnAbs", stream, {In("self", b), Out("out", a)});
+    trace.Synchronize(stream);
+    ends.push_back(trace.last_call());
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  Work work = LoadWork(reader);
+  AssignSteps(work, nullptr);
+  ASSERT_EQ(work.steps.size(), 4u);
+  for (size_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(work.calls[work.steps[step].end - 1].call_id, ends[step]);
+  }
 }
 
 TEST(Steps, FoundStepsAreWrittenToTheTrace) {

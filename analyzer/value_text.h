@@ -1,0 +1,16 @@
+// Values of arguments as text for messages; equal texts of one kind are equal values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/trace.h"
+
+namespace acltape::analyzer {
+
+std::string ListText(const std::vector<int64_t>& values);  // "[4, 1, 32]"
+// What the argument holds; of tensors only its kind.
+std::string ValueText(const storage::Argument& argument);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,130 @@
+#include "bench/synthetic_training.h"
+
+#include <random>
+#include <vector>
+
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::bench {
+namespace {
+
+using namespace test;  // NOLINT(google-build-using-namespace): the words of the trace builder
+
+constexpr int64_t kBatch = 32;
+constexpr int64_t kLastBatch = 20;
+constexpr int64_t kStepsPerEpoch = 50;
+
+struct Layer {
+  int64_t in = 0;
+  int64_t out = 0;
+  Tensor weight;  // [out, in]
+  Tensor bias;
+  Tensor momentum;
+};
+
+class Training {
+ public:
+  Training(const std::string& path, const SyntheticTraining& options)
+      : trace_(path), options_(options), random_(options.seed) {
+    constexpr int64_t kWidths[] = {64, 96, 128, 160};
+    int64_t width = kWidths[random_() % 4];
+    for (int64_t l = 0; l < options.layers; ++l) {
+      const int64_t out = kWidths[random_() % 4];
+      layers_.push_back({width, out, trace_.NewTensor({out, width}), trace_.NewTensor({out}),
+                         trace_.NewTensor({out, width})});
+      width = out;
+    }
+  }
+
+  int64_t Write() {
+    for (int64_t step = 0; trace_.last_call() < options_.calls; ++step) Step(step);
+    trace_.Finish();
+    return trace_.last_call();
+  }
+
+ private:
+  static Tensor Transposed(const Tensor& matrix) {
+    const auto& shape = matrix.layout.shape;
+    return TraceBuilder::View(matrix, {shape[1], shape[0]}, {1, shape[1]});
+  }
+
+  void Step(int64_t step) {
+    const int64_t batch = step % kStepsPerEpoch == kStepsPerEpoch - 1 ? kLastBatch : kBatch;
+    const double rate = 0.1 / static_cast<double>(1 + step / kStepsPerEpoch);
+    std::vector<Tensor> inputs = {trace_.NewTensor({batch, layers_[0].in})};
+    std::vector<Tensor> sums;
+    trace_.Call("aten::normal_", {Written("self", inputs[0]), Real("mean", 0), Real("std", 1)});
+    for (const Layer& layer : layers_) {
+      const Tensor transposed = Transposed(layer.weight);
+      trace_.Call("aten::t", {In("self", layer.weight)}, {Out("out", transposed)});
+      sums.push_back(trace_.NewTensor({batch, layer.out}));
+      trace_.Call("aten::addmm",
+                  {In("self", layer.bias), In("mat1", inputs.back()), In("mat2", transposed),
+                   Int("beta", 1), Int("alpha", 1)},
+                  {Out("out", sums.back())});
+      inputs.push_back(trace_.NewTensor({batch, layer.out}));
+      trace_.Call("aten::relu", {In("self", sums.back())}, {Out("out", inputs.back())});
+    }
+    const Tensor loss = trace_.NewTensor({});
+    trace_.Call("aten::mean", {In("self", inputs.back())}, {Out("out", loss)});
+    Tensor gradient = trace_.NewTensor({batch, layers_.back().out});
+    trace_.Call("aten::expand", {In("self", loss)}, {Out("out", loss)});
+    trace_.Call("aten::div.Scalar", {In("self", loss), Int("other", batch * layers_.back().out)},
+                {Out("out", gradient)});
+    for (size_t l = layers_.size(); l-- > 0;) gradient = Backward(l, inputs, sums, gradient, rate);
+    trace_.Call("aten::_local_scalar_dense", {In("self", loss)},
+                {Real("out", static_cast<double>(random_() % 1000), storage::Direction::kOut)});
+  }
+
+  Tensor Backward(size_t l, const std::vector<Tensor>& inputs, const std::vector<Tensor>& sums,
+                  const Tensor& gradient, double rate) {
+    const Layer& layer = layers_[l];
+    const int64_t batch = gradient.layout.shape[0];
+    const Tensor through = trace_.NewTensor({batch, layer.out});
+    trace_.Call("aten::threshold_backward",
+                {In("grad_output", gradient), In("self", sums[l]), Int("threshold", 0)},
+                {Out("out", through)});
+    const Tensor transposed = Transposed(through);
+    trace_.Call("aten::t", {In("self", through)}, {Out("out", transposed)});
+    const Tensor of_weight = trace_.NewTensor({layer.out, layer.in});
+    trace_.Call("aten::mm", {In("self", transposed), In("mat2", inputs[l])},
+                {Out("out", of_weight)});
+    const Tensor of_bias = trace_.NewTensor({layer.out});
+    trace_.Call("aten::sum.dim_IntList", {In("self", through), Ints("dim", {0})},
+                {Out("out", of_bias)});
+    const Tensor of_input = trace_.NewTensor({batch, layer.in});
+    trace_.Call("aten::mm", {In("self", through), In("mat2", layer.weight)},
+                {Out("out", of_input)});
+    // The halves of the weight are updated on their own, as views.
+    trace_.Call("aten::mul_.Scalar", {Written("self", layer.momentum), Real("other", 0.9)});
+    trace_.Call("aten::add_.Tensor",
+                {Written("self", layer.momentum), In("other", of_weight), Int("alpha", 1)});
+    for (const int64_t half : {int64_t{0}, int64_t{1}}) {
+      const int64_t columns = layer.in / 2;
+      const auto cut = [&](const Tensor& matrix) {
+        return TraceBuilder::View(matrix, {layer.out, columns}, {layer.in, 1}, half * columns);
+      };
+      const Tensor part = cut(layer.weight);
+      trace_.Call("aten::slice.Tensor", {In("self", layer.weight), Int("dim", 1)},
+                  {Out("out", part)});
+      trace_.Call("aten::add_.Tensor",
+                  {Written("self", part), In("other", cut(layer.momentum)), Real("alpha", -rate)});
+    }
+    trace_.Call("aten::add_.Tensor",
+                {Written("self", layer.bias), In("other", of_bias), Real("alpha", -rate)});
+    return of_input;
+  }
+
+  TraceBuilder trace_;
+  SyntheticTraining options_;
+  std::mt19937_64 random_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace
+
+int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining& training) {
+  return Training(path, training).Write();
+}
+
+}  // namespace acltape::bench

@@ -1,0 +1,21 @@
+// Writes traces like those of a training loop, of any length, for programs that measure the
+// analyzer: a multi-layer perceptron with views, in-place updates, saved activations, inputs at new
+// places in every step, a learning rate that changes, a last batch of each epoch that is smaller,
+// and one host read per step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace acltape::bench {
+
+struct SyntheticTraining {
+  int64_t calls = 100000;  // of the whole trace, up to the end of the last step
+  uint64_t seed = 1;
+  int64_t layers = 24;  // a step has some 17 calls per layer
+};
+
+// Replaces the file. Returns the number of calls.
+int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining& training);
+
+}  // namespace acltape::bench
