@@ -72,7 +72,8 @@ constexpr ConditionalWrite kConditionalWrites[] = {
     {"aten::native_batch_norm", "running_var", "training"},
 };
 
-bool Writes(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument) {
+bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
+            const Argument& argument) {
   for (const ConditionalWrite& row : kConditionalWrites) {
     if (op.name != row.name || argument.name != row.argument) continue;
     for (const Argument& on : arguments) {
@@ -81,6 +82,21 @@ bool Writes(const storage::Op& op, const std::vector<Argument>& arguments, const
     return false;
   }
   return argument.direction != Direction::kIn;
+}
+
+// The schema names it among the arguments that are written, "Tensor(a!) out", which tells an out=
+// argument from a return.
+bool IsOutArgument(const storage::Op& op, const Argument& argument) {
+  const std::string_view schema = op.schema;
+  const std::string_view arguments = schema.substr(0, schema.find("->"));
+  for (const char* written : {"!) ", "!)[] "}) {
+    size_t at = arguments.find(written + argument.name);
+    for (; at != std::string_view::npos; at = arguments.find(written + argument.name, at + 1)) {
+      const size_t end = at + std::string_view(written).size() + argument.name.size();
+      if (end < arguments.size() && (arguments[end] == ',' || arguments[end] == ')')) return true;
+    }
+  }
+  return false;
 }
 
 bool HoldsTensors(const Argument& argument) {
@@ -101,7 +117,7 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
   }
   std::unordered_set<int64_t> inputs;
   bool writes = false;
-  bool fresh = false;       // a result in storage of its own
+  bool fresh = false;       // a result in storage of its own, or in an out= argument
   bool results = false;     // any tensor result
   bool host_value = false;  // a result that is no tensor
   for (const Argument& argument : arguments) {
@@ -119,7 +135,8 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
     for (const TensorRef& tensor : argument.tensors) {
       if (!tensor.defined()) continue;
       results = true;
-      if (tensor.buffer_id != 0 && !inputs.count(tensor.buffer_id)) fresh = true;
+      if (tensor.buffer_id == 0) continue;
+      fresh = fresh || !inputs.count(tensor.buffer_id) || IsOutArgument(op, argument);
     }
   }
   if (writes || fresh) return LeafKind::kKernel;
@@ -145,7 +162,8 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
       use.element = static_cast<int>(i);
       if (read) uses.push_back(use);
       // A result in storage of an argument is a view of it, not something written.
-      const bool view = argument.direction == Direction::kOut && inputs.count(tensor.buffer_id);
+      const bool view = argument.direction == Direction::kOut && inputs.count(tensor.buffer_id) &&
+                        !IsOutArgument(op, argument);
       use.write = true;
       if (written && !view) uses.push_back(use);
       if (argument.direction == Direction::kIn) inputs.insert(tensor.buffer_id);

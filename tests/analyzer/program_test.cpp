@@ -62,6 +62,26 @@ TEST(Program, ViewsTouchNoBytesAndInPlaceOperatorsReadAndWrite) {
   EXPECT_EQ(use.first_leaf, 0);
 }
 
+TEST(Program, AnOutArgumentThatIsAnInputTooIsWrittenAndAReturnThatIsOneIsAView) {
+  storage::Op op;
+  op.dialect = "aten";
+  op.name = "aten::add";
+  std::vector<storage::Argument> arguments(2);
+  arguments[0].name = "self";
+  arguments[1].name = "out";
+  arguments[1].direction = storage::Direction::kOut;
+  for (storage::Argument& argument : arguments) {
+    argument.kind = storage::ValueKind::kTensor;
+    argument.tensors = {{1, 1}};  // one buffer for both: torch.add(x, 1, out=x)
+  }
+  op.schema = "aten::add.out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)";
+  EXPECT_EQ(KindOfLeaf(op, 0, arguments), LeafKind::kKernel);
+  EXPECT_EQ(UsesOfLeaf(op, LeafKind::kKernel, arguments).size(), 2u);
+
+  op.schema = "aten::detach(Tensor(a) self) -> Tensor(a)";
+  EXPECT_EQ(KindOfLeaf(op, 0, arguments), LeafKind::kView);
+}
+
 TEST(Program, TrainingBatchNormWritesItsRunningStatisticsThoughItsSchemaDoesNotSaySo) {
   TemporaryTrace file("batchnorm");
   TraceBuilder trace(file.path());
