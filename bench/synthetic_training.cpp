@@ -53,7 +53,6 @@ class Training {
     const double rate = 0.1 / static_cast<double>(1 + step / kStepsPerEpoch);
     std::vector<Tensor> inputs = {trace_.NewTensor({batch, layers_[0].in})};
     std::vector<Tensor> sums;
-    trace_.Call("aten::normal_", {Written("self", inputs[0]), Real("mean", 0), Real("std", 1)});
     for (const Layer& layer : layers_) {
       const Tensor transposed = Transposed(layer.weight);
       trace_.Call("aten::t", {In("self", layer.weight)}, {Out("out", transposed)});

@@ -9,6 +9,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeInfoCommand,
            MakeQueryCommand,
            MakeGraphCommand,
+           MakeStepsCommand,
            MakeReplayCommand,
            MakeCompareCommand,
            MakeDoctorCommand,

@@ -11,6 +11,7 @@ std::unique_ptr<Command> MakeRecordCommand();
 std::unique_ptr<Command> MakeInfoCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeGraphCommand();
+std::unique_ptr<Command> MakeStepsCommand();
 std::unique_ptr<Command> MakeReplayCommand();
 std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeDoctorCommand();

@@ -19,6 +19,8 @@ using storage::Argument;
 using storage::Direction;
 using storage::ValueKind;
 
+constexpr uint32_t kNumberFlag = 16;  // of layouts, docs/schema.md
+
 bool IsPlace(const WorkForm& form, Dialect dialect) {
   return dialect == Dialect::kAcl ? RepeatsWithTheStep(form.acl_kind()) : form.active();
 }
@@ -162,8 +164,16 @@ class Comparison {
       if (versions_.size() > 1) ComparePlace();
       if (form.kind == LeafKind::kHostRead) NoteHostRead();
     }
-    // Views and sizes name dimensions that later places define: look again when all are known.
-    for (ArgumentVariation& row : result_.arguments) SetSymbols(row);
+    // Sizes name dimensions that later places define, and values of the step before may have been
+    // read at a later place.
+    for (ArgumentVariation& row : result_.arguments) {
+      if (row.kind != VariationKind::kVarying) continue;
+      place_ = row.place;
+      argument_ = row.argument;
+      GatherVersions();
+      SetCarried(row);
+      SetSymbols(row);
+    }
     return std::move(result_);
   }
 
@@ -241,12 +251,19 @@ class Comparison {
       return HoldsTensors(argument) ? "a tensor" : ValueText(argument);
     };
     if (!AddVariation(VariationKind::kVarying, text)) return;
-    const std::optional<uint64_t> numbers = NumbersHash();
-    if (!numbers) return;
-    const auto read = host_reads_.find(*numbers);
+    const std::optional<uint64_t> numbers = NumbersHash(Steps::kAll);
+    const auto read = numbers ? host_reads_.find(*numbers) : host_reads_.end();
     if (read == host_reads_.end()) return;
     result_.arguments.back().kind = VariationKind::kDerived;
     result_.arguments.back().read_place = static_cast<int64_t>(read->second);
+  }
+
+  void SetCarried(ArgumentVariation& row) {
+    const std::optional<uint64_t> numbers = NumbersHash(Steps::kWithOneBefore);
+    const auto read = numbers ? carried_reads_.find(*numbers) : carried_reads_.end();
+    if (read == carried_reads_.end()) return;
+    row.kind = VariationKind::kCarried;
+    row.read_place = static_cast<int64_t>(read->second);
   }
 
   void CompareTensors() {
@@ -283,8 +300,12 @@ class Comparison {
     return values;
   }
 
-  // A hash of the argument's numbers over the steps; none when it is no number.
-  std::optional<uint64_t> NumbersHash() const {
+  // The steps of the family whose numbers are looked at: all, those whose step before is of the
+  // family too, or the steps before those.
+  enum class Steps { kAll, kWithOneBefore, kBefore };
+
+  // A hash of the argument's numbers over the steps; none when it is no number or they are equal.
+  std::optional<uint64_t> NumbersHash(Steps steps) const {
     std::vector<double> numbers;
     for (size_t version = 0; version < versions_.size(); ++version) {
       const std::optional<double> number = Number(At(version));
@@ -292,9 +313,16 @@ class Comparison {
       numbers.push_back(*number);
     }
     uint64_t hash = 0;
-    for (const int32_t version : version_of_step_) {
-      hash = Mix(hash, std::hash<double>()(numbers[version]));
+    std::optional<double> first;
+    bool varies = false;
+    for (size_t step = steps == Steps::kAll ? 0 : 1; step < step_count(); ++step) {
+      if (steps != Steps::kAll && family_.steps[step] != family_.steps[step - 1] + 1) continue;
+      const double number = numbers[version_of_step_[step - (steps == Steps::kBefore ? 1 : 0)]];
+      hash = Mix(hash, std::hash<double>()(number));
+      varies = varies || (first && *first != number);
+      if (!first) first = number;
     }
+    if (!varies) return std::nullopt;
     return hash;
   }
 
@@ -303,16 +331,14 @@ class Comparison {
     for (size_t a = 0; a < first.size(); ++a) {
       if (first[a].direction != Direction::kOut || HoldsTensors(first[a])) continue;
       argument_ = static_cast<int>(a);
-      if (const auto hash = NumbersHash()) host_reads_[*hash] = place_;
+      if (const auto hash = NumbersHash(Steps::kAll)) host_reads_[*hash] = place_;
+      if (const auto hash = NumbersHash(Steps::kBefore)) carried_reads_[*hash] = place_;
     }
   }
 
   // Expresses whole numbers by the symbols of dimensions.
   void SetSymbols(ArgumentVariation& row) {
-    if (row.kind != VariationKind::kVarying || result_.symbols.empty()) return;
-    place_ = row.place;
-    argument_ = row.argument;
-    GatherVersions();
+    if (result_.symbols.empty()) return;
     const ValueKind kind = At(0).kind;
     const bool list = kind == ValueKind::kIntList;
     if (!list && kind != ValueKind::kInt) return;
@@ -378,6 +404,7 @@ class Comparison {
         row.element = access.form->element;
         row.name = (*form.arguments)[row.argument].name;
         row.written = access.write;
+        row.number = (access.form->layout->flags & kNumberFlag) != 0;
       });
     }
     for (size_t i = 0; i < uses.size(); ++i) {
@@ -438,13 +465,15 @@ class Comparison {
   int argument_ = 0;
   std::vector<const std::vector<Argument>*> versions_;
   std::vector<int32_t> version_of_step_;
-  std::unordered_map<uint64_t, size_t> host_reads_;  // hash of the numbers to the latest place
+  // Hashes of the numbers that host reads gave, to their latest place.
+  std::unordered_map<uint64_t, size_t> host_reads_;
+  std::unordered_map<uint64_t, size_t> carried_reads_;  // of the steps before
 };
 
 }  // namespace
 
 std::string_view VariationKindName(VariationKind kind) {
-  constexpr std::string_view kNames[] = {"varying", "derived", "layout"};
+  constexpr std::string_view kNames[] = {"varying", "derived", "carried", "layout"};
   return kNames[static_cast<size_t>(kind)];
 }
 

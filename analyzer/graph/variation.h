@@ -40,9 +40,10 @@ std::vector<StepFamily> FindFamilies(const Work& work);
 enum class VariationKind : uint8_t {
   kVarying,  // its value differs between steps
   kDerived,  // it differs and equals, in every step, what a host read before it in the step gave
+  kCarried,  // the same, of a host read in the step before
   kLayout,   // a tensor argument whose element type, number of dimensions or tensors differ
 };
-std::string_view VariationKindName(VariationKind kind);  // "varying", "derived", "layout"
+std::string_view VariationKindName(VariationKind kind);  // "varying", "derived" ...
 
 // A host argument, or (kLayout) a tensor argument, that is not the same in all steps. Outputs and
 // what only identifies objects (executors, workspaces, streams, events) do not count.
@@ -56,7 +57,7 @@ struct ArgumentVariation {
   std::string second_value;  // the first that differs from it
   uint32_t first_call = 0;   // indices in Work::calls of the calls with these two values
   uint32_t second_call = 0;
-  int64_t read_place = -1;  // kDerived: the host read's place
+  int64_t read_place = -1;  // kDerived, kCarried: the host read's place
   std::string symbols;      // as an expression of shape symbols, "[1, s0 + 1]"; empty: it is none
 };
 
@@ -69,6 +70,7 @@ struct StepInput {
   std::string name;
   int64_t bytes = 0;     // the most over the steps
   bool written = false;  // the step writes some of them
+  bool number = false;   // a number that the program passed as a tensor: x * 0.5
   // They lie in another buffer or at another byte in some step: a captured graph needs them copied
   // to a fixed place.
   bool moves = false;

@@ -110,7 +110,9 @@ VariationKind KindOfUse(const std::vector<double>& read, const std::vector<doubl
   EXPECT_EQ(variation.arguments.size(), 1u);
   if (variation.arguments.empty()) return VariationKind::kLayout;
   const ArgumentVariation& row = variation.arguments[0];
-  EXPECT_EQ(row.read_place, row.kind == VariationKind::kDerived ? 0 : -1);
+  if (row.kind == VariationKind::kDerived) EXPECT_EQ(row.read_place, 0);
+  if (row.kind == VariationKind::kCarried) EXPECT_EQ(row.read_place, read_first ? 0 : 1);
+  if (row.kind == VariationKind::kVarying) EXPECT_EQ(row.read_place, -1);
   return row.kind;
 }
 
@@ -122,6 +124,13 @@ TEST(Variation, AnArgumentThatEqualsAHostReadInSomeStepsOnlyIsVarying) {
 }
 TEST(Variation, AnArgumentThatIsReadOnlyLaterIsVarying) {
   EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 3}, false), VariationKind::kVarying);
+}
+
+TEST(Variation, AnArgumentThatEqualsAHostReadOfTheStepBeforeIsCarried) {
+  EXPECT_EQ(KindOfUse({1, 2, 3, 4}, {7, 1, 2, 3}, false), VariationKind::kCarried);
+}
+TEST(Variation, AnArgumentThatIsConstantBehindTheFirstStepIsNotCarriedFromAConstantRead) {
+  EXPECT_EQ(KindOfUse({1, 1, 1, 1}, {7, 1, 1, 1}, false), VariationKind::kVarying);
 }
 
 TEST(Variation, InputsAreStableMovingOrAtAReusedAddress) {
