@@ -19,12 +19,11 @@ constexpr std::string_view kDataDependent[] = {
 
 }  // namespace
 
-std::string BarrierReason(const Leaf& leaf) {
-  if (leaf.kind == LeafKind::kHostRead) return "host read";
+std::string BarrierReason(LeafKind kind, const storage::Op& op) {
+  if (kind == LeafKind::kHostRead) return "host read";
   for (const std::string_view name : kDataDependent) {
-    if (leaf.op->name == name &&
-        (name != "aten::repeat_interleave" || leaf.op->overload == "Tensor" ||
-         leaf.op->overload == "self_Tensor")) {
+    if (op.name == name && (name != "aten::repeat_interleave" || op.overload == "Tensor" ||
+                            op.overload == "self_Tensor")) {
       return "data-dependent shape";
     }
   }

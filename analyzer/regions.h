@@ -22,7 +22,8 @@ struct Region {
 // Why a leaf cannot be part of a captured graph; empty when it can.
 //   host read             the capturing stream cannot be waited for (107027)
 //   data-dependent shape  the host reads a size before it goes on (107027)
-std::string BarrierReason(const Leaf& leaf);
+std::string BarrierReason(LeafKind kind, const storage::Op& op);
+inline std::string BarrierReason(const Leaf& leaf) { return BarrierReason(leaf.kind, *leaf.op); }
 
 // The regions of `leaves` (indices into program.leaves). `barrier` gives the reason for the leaf at
 // a place of the list, empty for none; `cut_before` says whether a new region must start there.

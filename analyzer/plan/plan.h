@@ -1,6 +1,6 @@
 // A plan: how the calls of one step are executed. Which of them a captured graph holds, on which
 // stream each one runs, the events between streams, what is copied in before each execution and
-// which arguments are updated. An editable file; see docs/plan_format.md.
+// which arguments are updated. An editable file: plan_file.h, docs/plan_format.md.
 //
 // Call ids are those of the template step, the step that was planned; a replay carries them over to
 // the other steps of its class (analyzer/step_template.h).
@@ -16,11 +16,12 @@ namespace acltape::analyzer {
 struct PlanPlacement {
   int64_t call_id = 0;
   int32_t stream = 0;
+  std::string op;  // for who reads the file; where given, the call must be of it
   bool operator==(const PlanPlacement&) const = default;
 };
 
-// `event` is recorded on the stream of `record_after`, right behind that call, and waited for on the
-// stream of `wait_before`, right before that one. Forks from the origin and joins to it are not
+// `event` is recorded on the stream of `record_after`, right behind that call, and waited for on
+// the stream of `wait_before`, right before that one. Forks from the origin and joins to it are not
 // listed: the replay makes them.
 struct PlanWait {
   int64_t record_after = 0;
@@ -36,6 +37,7 @@ struct PlanRegion {
   int64_t first_call = 0;
   int64_t last_call = 0;
   std::string reason;  // why it is eager, or why it ends where it does
+  double gain_ns = 0;  // of eager regions: what a step would gain if nothing barred their capture
   std::vector<PlanPlacement> placements;  // in order of issue; of eager regions empty
   std::vector<PlanWait> waits;            // in order of issue of wait_before
   bool operator==(const PlanRegion&) const = default;
@@ -49,8 +51,8 @@ struct PlanCopy {
   bool operator==(const PlanCopy&) const = default;
 };
 
-// A host argument that varies between steps: the call is captured in a task group and launched again
-// with the step's value before each execution.
+// A host argument that varies between steps: the call is captured in a task group and launched
+// again with the step's value before each execution.
 struct PlanUpdate {
   int64_t call_id = 0;
   std::string argument;
@@ -77,6 +79,7 @@ struct Plan {
   int64_t first_call = 0;   // of the step
   int64_t last_call = 0;
   std::string capture_mode = "relaxed";  // global, thread_local, relaxed
+  std::string soc = "Ascend910B1";       // whose limits hold (analyzer/plan/budget.h)
   int32_t streams = 1;                   // most streams of a region
   std::vector<PlanRegion> regions;       // in order, all active calls of the step
   std::vector<PlanCopy> copies;

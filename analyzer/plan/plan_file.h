@@ -1,0 +1,29 @@
+// Plans as files: JSON with one line per region head, placement, wait, copy and update, so that
+// they can be read, compared line by line and edited by hand. docs/plan_format.md has the format.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/plan/plan_rules.h"
+#include "analyzer/work/work.h"
+
+namespace acltape::analyzer {
+
+std::string PlanText(const Plan& plan);
+
+// Form only (PLAN-01 to PLAN-05); throws PlanError.
+Plan ParsePlan(std::string_view text);
+
+// Throws Error kDevice when the file cannot be written.
+void WritePlan(const Plan& plan, const std::string& path);
+
+// Reads a plan and validates it against the trace (validate.h). Throws Error kUsage, one sentence
+// that names the file, when it cannot be read; PlanError when it breaks a rule. With `allow_races`
+// a race (PLAN-20, PLAN-22) is no error but a sentence in `warnings`, which may be null without it.
+Plan ReadPlan(const std::string& path, const Work& work, bool allow_races = false,
+              std::vector<std::string>* warnings = nullptr);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,494 @@
+#include "analyzer/plan/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analyzer/graph/hazards.h"
+#include "analyzer/plan/budget.h"
+#include "analyzer/plan/plan_dag.h"
+#include "analyzer/regions.h"
+#include "analyzer/streams/race_checker.h"
+
+namespace acltape::analyzer {
+namespace {
+
+std::string NameOf(const PlanRegion& region) { return fmt::format("region {}", region.region); }
+std::string NameOf(const PlanRegion& region, size_t placement) {
+  return fmt::format("region {}, placement {} (call {})", region.region, placement,
+                     region.placements[placement].call_id);
+}
+std::string NameOfWait(const PlanRegion& region, size_t wait) {
+  const PlanWait& row = region.waits[wait];
+  return fmt::format("region {}, wait {} (record after call {}, wait before call {})",
+                     region.region, wait, row.record_after, row.wait_before);
+}
+
+// Whether node `to` comes behind `from` by stream order and waits.
+bool Reaches(const StreamAssignment& assignment, int32_t from, int32_t to) {
+  std::vector<int32_t> next(assignment.stream_of.size(), -1);  // on the same stream
+  std::map<int32_t, int32_t> last;
+  for (const int32_t node : assignment.order) {
+    const auto [entry, first] = last.try_emplace(assignment.stream_of[node], node);
+    if (!first) next[entry->second] = node;
+    entry->second = node;
+  }
+  std::vector<bool> seen(next.size(), false);
+  std::vector<int32_t> pending = {from};
+  while (!pending.empty()) {
+    const int32_t node = pending.back();
+    pending.pop_back();
+    if (node < 0 || seen[node]) continue;
+    if (node == to) return true;
+    seen[node] = true;
+    pending.push_back(next[node]);
+    for (const StreamWait& wait : assignment.waits) {
+      if (wait.record_after == node) pending.push_back(wait.wait_before);
+    }
+  }
+  return false;
+}
+
+class Validator {
+ public:
+  Validator(const Plan& plan, const Work& work, bool allow_races)
+      : plan_(plan), work_(work), allow_races_(allow_races) {}
+
+  std::vector<std::string> Run() {
+    CheckTrace();
+    calls_ = ActiveCalls(work_, plan_.first_call, plan_.last_call);
+    if (calls_.empty()) {
+      Fail(PlanRule::kOtherTrace, "plan",
+           "the trace has no work from call {} to call {}; plan this trace again", plan_.first_call,
+           plan_.last_call);
+    }
+    CheckRegions();
+    const SocLimits* soc = FindSoc(plan_.soc);
+    for (size_t r = 0; r < plan_.regions.size(); ++r) {
+      if (plan_.regions[r].captured) CheckStreams(plan_.regions[r], CallsOf(r));
+    }
+    if (soc == nullptr) {
+      Fail(PlanRule::kUnknownSoc, "plan",
+           "the limits of \"{}\" are not known; name a SoC such as \"Ascend910B1\"", plan_.soc);
+    }
+    CheckBudget(*soc);
+    CheckCopies();
+    CheckUpdates();
+    return std::move(warnings_);
+  }
+
+ private:
+  template <typename... Words>
+  [[noreturn]] static void Fail(PlanRule rule, const std::string& row,
+                                fmt::format_string<Words...> format, Words&&... words) {
+    throw PlanError(rule, row, fmt::format(format, std::forward<Words>(words)...));
+  }
+
+  std::string Describe(int64_t call_id) const {
+    return work_.Describe(static_cast<size_t>(work_.Find(call_id)));
+  }
+
+  void CheckTrace() const {
+    if (work_.dialect != Dialect::kAten) {
+      Fail(PlanRule::kOtherTrace, "plan",
+           "plans are for programs recorded at the aten level; for this trace use `acltape replay "
+           "--mode captured`");
+    }
+    const int64_t calls = work_.trace->CallCount(/*leaves_only=*/false);
+    if (plan_.trace_calls != calls) {
+      Fail(PlanRule::kOtherTrace, "plan",
+           "it was made for a trace of {} calls and this one has {}; plan this trace again",
+           plan_.trace_calls, calls);
+    }
+    const std::vector<storage::Step> steps = work_.trace->Steps();
+    const auto found = std::find_if(steps.begin(), steps.end(),
+                                    [&](const storage::Step& s) { return s.step == plan_.step; });
+    if (steps.empty()) return;  // the steps were found without being kept
+    if (found == steps.end()) {
+      Fail(PlanRule::kOtherTrace, "plan", "the trace has no step {}; plan this trace again",
+           plan_.step);
+    }
+    if (found->first_call != plan_.first_call || found->last_call != plan_.last_call) {
+      Fail(PlanRule::kOtherTrace, "plan",
+           "step {} holds the calls {} to {} and the plan says {} to {}; plan this trace again",
+           plan_.step, found->first_call, found->last_call, plan_.first_call, plan_.last_call);
+    }
+  }
+
+  // Places [first, second) in calls_ of a region's calls.
+  std::pair<size_t, size_t> RangeOf(const PlanRegion& region) const {
+    const auto at = [&](int64_t call_id) {
+      return std::lower_bound(calls_.begin(), calls_.end(), call_id, [&](size_t call, int64_t id) {
+        return work_.calls[call].call_id < id;
+      });
+    };
+    return {static_cast<size_t>(at(region.first_call) - calls_.begin()),
+            static_cast<size_t>(at(region.last_call + 1) - calls_.begin())};
+  }
+
+  std::span<const size_t> CallsOf(size_t region) const {
+    const auto [first, end] = RangeOf(plan_.regions[region]);
+    return std::span(calls_).subspan(first, end - first);
+  }
+
+  // A call id of the row must be work of the step.
+  void CheckCall(const std::string& row, int64_t call_id) const {
+    const int64_t call = work_.Find(call_id);
+    if (call < 0) {
+      Fail(PlanRule::kUnknownCall, row, "the trace has no leaf with the id {}", call_id);
+    }
+    if (!std::binary_search(calls_.begin(), calls_.end(), static_cast<size_t>(call))) {
+      Fail(PlanRule::kUnknownCall, row, "{} is {}", Describe(call_id),
+           work_.form(static_cast<size_t>(call)).active()
+               ? fmt::format("not in step {}", plan_.step)
+               : "a view or an allocation, which no stream executes");
+    }
+  }
+
+  void CheckRegions() const {
+    size_t next = 0;  // place in calls_ of the first call without a region
+    const std::vector<bool> late = LateSources(work_, calls_);
+    for (size_t r = 0; r < plan_.regions.size(); ++r) {
+      const PlanRegion& region = plan_.regions[r];
+      CheckCall(NameOf(region), region.first_call);
+      CheckCall(NameOf(region), region.last_call);
+      const auto [first, end] = RangeOf(region);
+      if (first < next) {
+        Fail(PlanRule::kRegionOverlap, NameOf(region),
+             "it begins with {}, which lies in region {} already", work_.Describe(calls_[first]),
+             r - 1);
+      }
+      if (first >= end) {
+        Fail(PlanRule::kRegionOverlap, NameOf(region),
+             "its last call {} comes before its first call {}", region.last_call,
+             region.first_call);
+      }
+      if (first > next) {
+        Fail(PlanRule::kRegionGap, NameOf(region), "{} before it lies in no region",
+             work_.Describe(calls_[next]));
+      }
+      next = end;
+      if (!region.captured) {
+        if (!region.placements.empty() || !region.waits.empty()) {
+          Fail(PlanRule::kEagerContents, NameOf(region),
+               "it is eager and lists {}; eager calls run in recorded order on one stream",
+               region.placements.empty() ? "waits" : "placements");
+        }
+        continue;
+      }
+      for (size_t at = first; at < end; ++at) {
+        const size_t call = calls_[at];
+        const std::string reason = BarrierReason(work_.form(call).kind, work_.op(call));
+        if (!reason.empty()) {
+          Fail(PlanRule::kBarrier, NameOf(region),
+               "{} in it cannot be captured ({}); make it an eager region of its own",
+               work_.Describe(call), reason);
+        }
+        if (late[at] && at > first) {
+          Fail(PlanRule::kBarrier, NameOf(region),
+               "{} in it fills bytes from outside that an earlier call has used; begin a region "
+               "with it",
+               work_.Describe(call));
+        }
+      }
+    }
+    if (next < calls_.size()) {
+      Fail(PlanRule::kRegionGap, "plan", "{} and what follows lie in no region",
+           work_.Describe(calls_[next]));
+    }
+  }
+
+  void CheckPlacements(const PlanRegion& region, std::span<const size_t> calls) const {
+    std::unordered_map<int64_t, size_t> placed;
+    for (size_t i = 0; i < region.placements.size(); ++i) {
+      const PlanPlacement& place = region.placements[i];
+      const std::string row = NameOf(region, i);
+      CheckCall(row, place.call_id);
+      const auto call = static_cast<size_t>(work_.Find(place.call_id));
+      if (!place.op.empty() && place.op != work_.op(call).FullName()) {
+        Fail(PlanRule::kOtherOperator, row, "the trace has {} there and the plan says {}",
+             work_.op(call).FullName(), place.op);
+      }
+      if (!std::binary_search(calls.begin(), calls.end(), call)) {
+        Fail(PlanRule::kOutsideRegion, row, "it lies outside the region, which has calls {} to {}",
+             region.first_call, region.last_call);
+      }
+      const auto [entry, first] = placed.try_emplace(place.call_id, i);
+      if (!first) {
+        Fail(PlanRule::kCallTwice, row, "it is placed by placement {} already", entry->second);
+      }
+      if (place.stream < 0 || place.stream >= plan_.streams) {
+        Fail(PlanRule::kStreamRange, row, "stream {} does not exist, the plan has {} from 0 on",
+             place.stream, plan_.streams);
+      }
+    }
+    for (const size_t call : calls) {
+      if (placed.count(work_.calls[call].call_id) == 0) {
+        Fail(PlanRule::kCallMissing, NameOf(region), "{} is not placed on a stream",
+             work_.Describe(call));
+      }
+    }
+  }
+
+  void CheckStreams(const PlanRegion& region, std::span<const size_t> calls) {
+    CheckPlacements(region, calls);
+    for (size_t i = 0; i < region.waits.size(); ++i) {
+      const PlanWait& wait = region.waits[i];
+      const std::string row = NameOfWait(region, i);
+      for (const int64_t call_id : {wait.record_after, wait.wait_before}) {
+        CheckCall(row, call_id);
+        if (!std::binary_search(calls.begin(), calls.end(),
+                                static_cast<size_t>(work_.Find(call_id)))) {
+          Fail(PlanRule::kOutsideRegion, row, "call {} lies outside the region", call_id);
+        }
+      }
+      if (wait.record_after == wait.wait_before) {
+        Fail(PlanRule::kSelfWait, row, "a call cannot wait for itself");
+      }
+    }
+    const StreamAssignment assignment = AssignmentOf(region, work_, calls);
+    std::vector<size_t> issued(calls.size());
+    for (size_t i = 0; i < assignment.order.size(); ++i) issued[assignment.order[i]] = i;
+    for (size_t i = 0; i < assignment.waits.size(); ++i) {
+      const StreamWait& wait = assignment.waits[i];
+      if (issued[wait.record_after] < issued[wait.wait_before]) continue;
+      if (Reaches(assignment, wait.wait_before, wait.record_after)) {
+        Fail(PlanRule::kWaitCycle, NameOfWait(region, i),
+             "{} itself comes behind {} by waits and stream order, so both would wait for ever",
+             Describe(region.waits[i].record_after), Describe(region.waits[i].wait_before));
+      }
+      Fail(PlanRule::kWaitBackwards, NameOfWait(region, i),
+           "the event would be waited for before it is recorded (107024); issue {} before {}",
+           Describe(region.waits[i].record_after), Describe(region.waits[i].wait_before));
+    }
+    CheckEventOrder(region, assignment, issued);
+    CheckIssueOrder(region, calls, issued);
+    CheckRaces(region, calls, assignment, issued);
+  }
+
+  // A wait takes the last record that was issued before it: that must be the one that its row
+  // names.
+  static void CheckEventOrder(const PlanRegion& region, const StreamAssignment& assignment,
+                              const std::vector<size_t>& issued) {
+    std::map<std::pair<int32_t, size_t>, size_t> rows;  // by event and place of its record
+    for (size_t i = 0; i < assignment.waits.size(); ++i) {
+      rows.emplace(
+          std::make_pair(assignment.waits[i].event, issued[assignment.waits[i].record_after]), i);
+    }
+    for (const StreamWait& wait : assignment.waits) {
+      const auto next = rows.upper_bound({wait.event, issued[wait.record_after]});
+      if (next == rows.end() || next->first.first != wait.event ||
+          next->first.second >= issued[wait.wait_before]) {
+        continue;
+      }
+      const auto at = static_cast<size_t>(&wait - assignment.waits.data());
+      Fail(PlanRule::kEventReuse, NameOfWait(region, next->second),
+           "event {} is recorded again before call {} waits for its record behind call {}; give "
+           "one of the two an event of its own",
+           wait.event, region.waits[at].wait_before, region.waits[at].record_after);
+    }
+  }
+
+  void CheckIssueOrder(const PlanRegion& region, std::span<const size_t> calls,
+                       const std::vector<size_t>& issued) const {
+    for (const DagEdge& edge : EdgesOf(work_, calls)) {
+      if (issued[edge.from] < issued[edge.to]) continue;
+      Fail(PlanRule::kIssueOrder, NameOf(region, issued[edge.to]),
+           "{} must be issued behind {}, whose bytes it uses", work_.Describe(calls[edge.to]),
+           work_.Describe(calls[edge.from]));
+    }
+  }
+
+  void CheckRaces(const PlanRegion& region, std::span<const size_t> calls,
+                  const StreamAssignment& assignment, const std::vector<size_t>& issued) {
+    const std::vector<std::vector<ByteAccess>> accesses = AccessesOf(work_, calls);
+    const RaceChecker checker = CheckAssignment(assignment, accesses);
+    if (checker.races().empty()) return;
+    std::map<int64_t, std::pair<int64_t, int64_t>> advice;  // by second: record after, wait before
+    for (const MissingWait& wait : checker.missing_waits()) {
+      advice[wait.wait_before] = {wait.record_after, wait.wait_before};
+    }
+    for (const Race& race : checker.races()) {
+      const auto first = static_cast<size_t>(race.first);
+      const auto second = static_cast<size_t>(race.second);
+      if (race.buffer < 0) {
+        ReportEventReuse(region, -1 - race.buffer, work_.calls[calls[first]].call_id,
+                         work_.calls[calls[second]].call_id);
+        continue;
+      }
+      std::string edit = "put both on one stream";
+      if (const auto found = advice.find(race.second); found != advice.end()) {
+        edit = fmt::format("add a wait with record_after {} and wait_before {}",
+                           work_.calls[calls[found->second.first]].call_id,
+                           work_.calls[calls[found->second.second]].call_id);
+      }
+      Report(PlanRule::kRace, NameOf(region, issued[second]),
+             fmt::format("{} on stream {} and {} (placement {}) on stream {} touch bytes {} to {} "
+                         "of buffer {} ({}) and no wait orders them; {}",
+                         work_.Describe(calls[second]), assignment.stream_of[second],
+                         work_.Describe(calls[first]), issued[first], assignment.stream_of[first],
+                         race.first_byte, race.end_byte, race.buffer, HazardKindName(race.kind),
+                         edit));
+    }
+  }
+
+  // `first` and `second` record or wait for the event without an order between them.
+  void ReportEventReuse(const PlanRegion& region, int64_t event, int64_t first, int64_t second) {
+    size_t row = 0;
+    for (size_t i = 0; i < region.waits.size(); ++i) {
+      const PlanWait& wait = region.waits[i];
+      if (wait.event == event && (wait.record_after == second || wait.wait_before == second)) {
+        row = i;
+        break;
+      }
+    }
+    Report(PlanRule::kEventReuse, NameOfWait(region, row),
+           fmt::format("event {} is used by call {} while call {} may still wait for it; give one "
+                       "of the two an event of its own",
+                       event, second, first));
+  }
+
+  // An error, or a warning where races are allowed.
+  void Report(PlanRule rule, const std::string& row, const std::string& sentence) {
+    const PlanError error(rule, row, sentence);
+    if (!allow_races_) throw error;
+    warnings_.emplace_back(error.what());
+  }
+
+  void CheckBudget(const SocLimits& soc) const {
+    int64_t numbers = 0;
+    for (size_t r = 0; r < plan_.regions.size(); ++r) {
+      const PlanRegion& region = plan_.regions[r];
+      if (!region.captured) continue;
+      const std::span<const size_t> calls = CallsOf(r);
+      std::vector<int32_t> tasks;
+      for (const size_t call : calls) {
+        tasks.push_back(work_.form(call).kind == LeafKind::kKernel ? 1 : 0);
+      }
+      const GraphLoad load = LoadOf(AssignmentOf(region, work_, calls), tasks);
+      if (load.events > soc.events) {
+        Fail(PlanRule::kEventBudget, NameOf(region), "it needs {} events and {} has {} (207007)",
+             load.events, plan_.soc, soc.events);
+      }
+      if (load.entries() > kQueueEntries * soc.usable_streams()) {
+        Fail(PlanRule::kQueueBudget, NameOf(region),
+             "it needs {} queue entries and the {} usable streams of {} hold {} (207005)",
+             load.entries(), soc.usable_streams(), plan_.soc, kQueueEntries * soc.usable_streams());
+      }
+      numbers += load.stream_numbers();
+      if (numbers > soc.usable_streams()) {
+        Fail(PlanRule::kStreamBudget, NameOf(region),
+             "the graphs up to it hold {} streams and {} has {} usable ones (207008)", numbers,
+             plan_.soc, soc.usable_streams());
+      }
+    }
+  }
+
+  // The argument of a row: "self", or "tensors[2]" for an element of a list.
+  struct Named {
+    const storage::Argument* argument = nullptr;
+    int32_t position = -1;
+    int32_t element = -1;
+  };
+  Named FindArgument(const std::string& row, int64_t call_id, const std::string& name) const {
+    CheckCall(row, call_id);
+    const WorkForm& form = work_.form(static_cast<size_t>(work_.Find(call_id)));
+    Named found;
+    std::string base = name;
+    const size_t bracket = name.find('[');
+    if (bracket != std::string::npos && name.back() == ']') {
+      base = name.substr(0, bracket);
+      found.element = static_cast<int32_t>(std::strtol(name.c_str() + bracket + 1, nullptr, 10));
+    }
+    for (size_t i = 0; i < form.arguments->size(); ++i) {
+      const storage::Argument& argument = (*form.arguments)[i];
+      if (argument.name != base) continue;
+      found.argument = &argument;
+      found.position = static_cast<int32_t>(i);
+    }
+    return found;
+  }
+
+  void CheckCopies() const {
+    if (plan_.copies.empty()) return;
+    const std::vector<Hazard> hazards = FindHazards(work_, calls_.front(), calls_.back() + 1);
+    for (size_t i = 0; i < plan_.copies.size(); ++i) {
+      const PlanCopy& copy = plan_.copies[i];
+      const std::string row = fmt::format("copy {} (call {})", i, copy.call_id);
+      const Named named = FindArgument(row, copy.call_id, copy.argument);
+      const auto call = static_cast<size_t>(work_.Find(copy.call_id));
+      bool read = false;
+      bool made_inside = false;
+      work_.VisitAccesses(call, [&](const ByteAccess& access) {
+        if (named.argument == nullptr || access.form->argument != named.position) return;
+        if (named.element >= 0 && access.form->element != named.element) return;
+        read = read || !access.write;
+        for (const Hazard& hazard : hazards) {
+          made_inside =
+              made_inside || (hazard.target == call && hazard.kind == HazardKind::kRaw &&
+                              hazard.buffer == access.buffer && !access.write &&
+                              hazard.first_byte < access.end && access.first < hazard.end_byte);
+        }
+      });
+      if (!read) {
+        Fail(PlanRule::kNoInput, row, "{} reads no tensor \"{}\"", work_.Describe(call),
+             copy.argument);
+      }
+      if (made_inside) {
+        Fail(PlanRule::kNoInput, row,
+             "\"{}\" of {} is written by the step itself before, so that nothing is to be copied "
+             "in; remove the row",
+             copy.argument, work_.Describe(call));
+      }
+    }
+  }
+
+  void CheckUpdates() const {
+    for (size_t i = 0; i < plan_.updates.size(); ++i) {
+      const PlanUpdate& update = plan_.updates[i];
+      const std::string row = fmt::format("update {} (call {})", i, update.call_id);
+      const Named named = FindArgument(row, update.call_id, update.argument);
+      const auto call = static_cast<size_t>(work_.Find(update.call_id));
+      if (named.argument == nullptr) {
+        Fail(PlanRule::kNoArgument, row, "{} has no argument \"{}\"", work_.Describe(call),
+             update.argument);
+      }
+      if (!named.argument->tensors.empty() ||
+          named.argument->direction == storage::Direction::kOut) {
+        Fail(PlanRule::kNoArgument, row,
+             "\"{}\" of {} is a tensor, and updates give host values; moved tensors are copied in",
+             update.argument, work_.Describe(call));
+      }
+      if (work_.form(call).kind != LeafKind::kKernel) {
+        Fail(PlanRule::kNoUpdate, row, "{} launches no kernel that could be updated",
+             work_.Describe(call));
+      }
+      for (const PlanRegion& region : plan_.regions) {
+        if (region.captured || region.first_call > update.call_id ||
+            region.last_call < update.call_id) {
+          continue;
+        }
+        Fail(PlanRule::kNoUpdate, row,
+             "{} lies in the eager region {}, which is launched with its own values; remove the "
+             "row",
+             work_.Describe(call), region.region);
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const Work& work_;
+  const bool allow_races_;
+  std::vector<size_t> calls_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+std::vector<std::string> ValidatePlan(const Plan& plan, const Work& work, bool allow_races) {
+  return Validator(plan, work, allow_races).Run();
+}
+
+}  // namespace acltape::analyzer
