@@ -14,6 +14,7 @@ std::string_view ResourceName(Resource resource);  // "cube", "vector", "copy", 
 struct DagNode {
   double duration_ns = 0;
   Resource resource = Resource::kVector;
+  int32_t tasks = 1;  // that it puts on its stream
 };
 
 struct DagEdge {

@@ -1,0 +1,311 @@
+#include <gtest/gtest.h>
+
+#include "analyzer/streams/list_schedule.h"
+#include "analyzer/streams/plan_streams.h"
+#include "analyzer/streams/race_checker.h"
+#include "analyzer/streams/waits.h"
+#include "tests/analyzer/random_dag.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using namespace test;
+
+constexpr StreamCosts kCosts = {.record_ns = 1, .wait_ns = 2};
+
+struct Node {
+  double duration_ns;
+  Resource resource;
+};
+
+Dag MakeDag(const std::vector<Node>& nodes, std::vector<DagEdge> edges) {
+  Dag dag;
+  for (const Node& node : nodes) dag.nodes.push_back({node.duration_ns, node.resource});
+  dag.edges = std::move(edges);
+  return dag;
+}
+
+StreamAssignment OnStreams(const Dag& dag, std::vector<int32_t> stream_of) {
+  StreamAssignment assignment;
+  assignment.streams = *std::max_element(stream_of.begin(), stream_of.end()) + 1;
+  assignment.stream_of = std::move(stream_of);
+  for (size_t i = 0; i < dag.nodes.size(); ++i) {
+    assignment.order.push_back(static_cast<int32_t>(i));
+  }
+  PlaceWaits(dag, assignment);
+  return assignment;
+}
+
+// 0 feeds 1 and 2, both feed 3.
+Dag Diamond(Resource left, Resource right) {
+  return MakeDag({{10, Resource::kVector}, {100, left}, {80, right}, {10, Resource::kVector}},
+                 {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
+}
+
+TEST(Simulate, AddsUpDurationsOnOneStream) {
+  const Dag dag = Diamond(Resource::kCube, Resource::kVector);
+  const Schedule schedule = Simulate(dag, OnStreams(dag, {0, 0, 0, 0}), kCosts);
+  EXPECT_EQ(schedule.start_ns, (std::vector<double>{0, 10, 110, 190}));
+  EXPECT_EQ(schedule.makespan_ns, 200);
+}
+
+TEST(Simulate, CountsForkRecordsWaitsAndJoin) {
+  const Dag dag = Diamond(Resource::kCube, Resource::kVector);
+  const Schedule schedule = Simulate(dag, OnStreams(dag, {0, 0, 1, 0}), kCosts);
+  // Fork record 1; 0 ends at 11; its record until 12; 1 from there; 2 waits until 14 and ends at
+  // 94, its record at 95; 3 awaits 1 (112), then waits for 2 until 114.
+  EXPECT_EQ(schedule.start_ns, (std::vector<double>{1, 12, 14, 114}));
+  EXPECT_EQ(schedule.awaited, (std::vector<int32_t>{-1, 0, 0, 1}));
+  // The join: side stream free at 95, recorded at 96; the origin at 124 waits until 126.
+  EXPECT_EQ(schedule.makespan_ns, 126);
+  EXPECT_EQ(schedule.last, 3);
+}
+
+TEST(Simulate, RunsNodesOfASaturatedResourceOneAfterTheOther) {
+  const Dag dag = Diamond(Resource::kVector, Resource::kVector);
+  const StreamAssignment assignment = OnStreams(dag, {0, 0, 1, 0});
+  const Schedule schedule = Simulate(dag, assignment, kCosts);
+  EXPECT_EQ(schedule.start_ns[2], schedule.end_ns[1]);
+  EXPECT_EQ(schedule.awaited[2], 1);
+  StreamCosts parallel = kCosts;
+  parallel.saturates = {};
+  EXPECT_EQ(Simulate(dag, assignment, parallel).makespan_ns, 126);
+}
+
+TEST(Simulate, KeepsStreamsEdgesAndSaturatedResourcesInOrder) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomDag random(kDagFamilies[seed % 4], 5 + seed % 60, seed);
+    const Dag& dag = random.dag();
+    std::vector<int32_t> stream_of;
+    std::mt19937 draw(seed);
+    for (size_t i = 0; i < dag.nodes.size(); ++i)
+      stream_of.push_back(static_cast<int32_t>(draw() % 3));
+    const StreamAssignment assignment = OnStreams(dag, stream_of);
+    const Schedule schedule = Simulate(dag, assignment, kCosts);
+    for (const DagEdge& edge : dag.edges) {
+      ASSERT_GE(schedule.start_ns[edge.to], schedule.end_ns[edge.from]);
+    }
+    for (size_t a = 0; a < dag.nodes.size(); ++a) {
+      ASSERT_NEAR(schedule.end_ns[a] - schedule.start_ns[a], dag.nodes[a].duration_ns, 1e-6);
+      for (size_t b = a + 1; b < dag.nodes.size(); ++b) {
+        if (stream_of[a] == stream_of[b]) {
+          ASSERT_LE(schedule.end_ns[a], schedule.start_ns[b]);
+        }
+        if (dag.nodes[a].resource != dag.nodes[b].resource) continue;
+        ASSERT_TRUE(schedule.end_ns[a] <= schedule.start_ns[b] ||
+                    schedule.end_ns[b] <= schedule.start_ns[a]);
+      }
+    }
+    ASSERT_GE(schedule.makespan_ns, BoundMakespan(dag, 3, kCosts).Greatest());
+  }
+}
+
+TEST(MergeWaits, WaitsOnceForSeveralThatHaveEndedAnyway) {
+  // 0 and 1 run on stream 1, short; 3 and 4 on stream 0 need them, behind the long 2.
+  const Dag dag = MakeDag({{10, Resource::kCopy},
+                           {10, Resource::kCopy},
+                           {500, Resource::kCube},
+                           {10, Resource::kVector},
+                           {10, Resource::kVector}},
+                          {{0, 3}, {1, 4}, {2, 3}, {3, 4}});
+  const StreamAssignment apart = OnStreams(dag, {1, 1, 0, 0, 0});
+  EXPECT_EQ(apart.waits, (std::vector<StreamWait>{{0, 3, 0}, {1, 4, 1}}));
+  const StreamAssignment merged = MergeWaits(dag, apart, kCosts);
+  EXPECT_EQ(merged.waits, (std::vector<StreamWait>{{1, 3, 0}}));
+}
+
+TEST(MergeWaits, KeepsAWaitThatWouldHoldUpAnother) {
+  // 1 takes longer than 2, so 3 must not wait for it.
+  const Dag dag = MakeDag({{10, Resource::kCopy},
+                           {900, Resource::kCopy},
+                           {500, Resource::kCube},
+                           {10, Resource::kVector},
+                           {10, Resource::kVector}},
+                          {{0, 3}, {1, 4}, {2, 3}, {3, 4}});
+  EXPECT_EQ(MergeWaits(dag, OnStreams(dag, {1, 1, 0, 0, 0}), kCosts).waits.size(), 2u);
+}
+
+StreamCertificate Certify(const Dag& dag, const StreamOptions& options,
+                          StreamAssignment* assignment = nullptr) {
+  StreamCertificate certificate;
+  const StreamAssignment planned = PlanStreams(dag, options, &certificate);
+  if (assignment != nullptr) *assignment = planned;
+  return certificate;
+}
+
+TEST(PlanStreams, OverlapsWhatUsesDifferentResources) {
+  StreamAssignment assignment;
+  const StreamCertificate certificate =
+      Certify(Diamond(Resource::kCube, Resource::kVector), {.costs = kCosts}, &assignment);
+  EXPECT_EQ(certificate.width, 2);
+  EXPECT_EQ(certificate.streams, 2);
+  EXPECT_EQ(certificate.one_stream_ns, 200);
+  EXPECT_EQ(certificate.bound.Greatest(), 120);  // the critical path
+  EXPECT_EQ(certificate.makespan_ns, 126);
+  EXPECT_NEAR(certificate.gap, 0.05, 1e-9);
+  EXPECT_EQ(certificate.waits, 2);
+  EXPECT_EQ(certificate.records, 2);
+  EXPECT_EQ(certificate.races, 0);
+  EXPECT_EQ(certificate.reason, "");
+  // Origin: 3 tasks, record behind 0, wait before 3, record of the fork, join. Side: fork, wait,
+  // task, record behind 2, record of the join.
+  EXPECT_EQ(certificate.queue_entries,
+            (std::vector<int64_t>{3 + 1 + 4 + 1 + 4, 4 + 4 + 1 + 1 + 1}));
+}
+
+TEST(PlanStreams, SaysWhyOneStreamIsBest) {
+  const Dag chain = MakeDag({{10, Resource::kCube}, {10, Resource::kVector}}, {{0, 1}});
+  const Dag diamond = Diamond(Resource::kCube, Resource::kVector);
+  const Dag vectors = Diamond(Resource::kVector, Resource::kVector);
+  const Dag lopsided = MakeDag(
+      {{9000, Resource::kCube}, {9000, Resource::kVector}, {20, Resource::kCopy}}, {{0, 1}});
+  const StreamOptions defaults = {.costs = kCosts};
+  StreamOptions asked = defaults;
+  asked.streams = 1;
+  StreamOptions dear = defaults;
+  dear.costs.wait_ns = 500;
+  const auto reason = [](const Dag& dag, const StreamOptions& options) {
+    const StreamCertificate certificate = Certify(dag, options);
+    EXPECT_EQ(certificate.streams, 1);
+    EXPECT_EQ(certificate.waits, 0);
+    EXPECT_EQ(certificate.makespan_ns, certificate.one_stream_ns);
+    return certificate.reason;
+  };
+  EXPECT_EQ(reason(Dag{}, defaults), "One stream, because there is nothing to run.");
+  EXPECT_EQ(reason(diamond, asked), "One stream, as asked for.");
+  EXPECT_EQ(reason(chain, defaults), "One stream, because each node needs the one before it.");
+  EXPECT_EQ(reason(vectors, defaults),
+            "One stream, because vector work is 100 % of the time and is no faster on several.");
+  EXPECT_EQ(reason(lopsided, defaults),
+            "One stream, because the critical path takes 18.0 us of the 18.0 us.");
+  EXPECT_EQ(
+      reason(diamond, dear),
+      "One stream, because the best on 2 would take 1.3 us longer than its 0.2 us: 3 waits, forks "
+      "and joins cost 1.5 us.");
+}
+
+TEST(PlanStreams, UsesSeveralStreamsAgainstAllReasonWhenTold) {
+  const StreamCertificate certificate =
+      Certify(Diamond(Resource::kVector, Resource::kVector), {.several_if_slower = true});
+  EXPECT_EQ(certificate.streams, 2);
+  EXPECT_GT(certificate.makespan_ns, certificate.one_stream_ns);
+  EXPECT_EQ(certificate.races, 0);
+}
+
+TEST(PlanStreams, TakesNodesWithoutDurationsAsEqual) {
+  Dag dag = Diamond(Resource::kCube, Resource::kVector);
+  for (DagNode& node : dag.nodes) node.duration_ns = 0;
+  EXPECT_EQ(Certify(dag, {.costs = kCosts}).one_stream_ns, 4000);
+}
+
+TEST(PlanStreams, KeepsItsPromisesOnRandomDags) {
+  double gap = 0;
+  int several = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const DagFamily family = kDagFamilies[seed % 4];
+    const RandomDag random(family, 2 + (seed * 7919) % 99, seed);
+    const Dag& dag = random.dag();
+    double before_ns = TotalWork(dag);
+    for (const int32_t streams : {1, 2, 4, 0}) {
+      SCOPED_TRACE(std::string(FamilyName(family)) + " seed " + std::to_string(seed) + " streams " +
+                   std::to_string(streams));
+      StreamAssignment assignment;
+      const StreamCertificate certificate = Certify(dag, {.streams = streams}, &assignment);
+      ASSERT_EQ(certificate.races, 0);
+      ASSERT_TRUE(CheckAssignment(assignment, AccessesOf(dag)).races().empty());
+      ASSERT_LE(certificate.streams, streams == 0 ? certificate.width : streams);
+      ASSERT_EQ(certificate.streams == 1, !certificate.reason.empty());
+      ASSERT_EQ(certificate.streams,
+                *std::max_element(assignment.stream_of.begin(), assignment.stream_of.end()) + 1);
+      ASSERT_EQ(assignment.stream_of[assignment.order[0]], 0);
+      ASSERT_LE(certificate.makespan_ns, certificate.one_stream_ns);
+      ASSERT_GE(certificate.makespan_ns, certificate.bound.Greatest() * (1 - 1e-9));
+      // More streams are not worse, but for the noise.
+      ASSERT_LE(certificate.makespan_ns, before_ns * 1.011);
+      before_ns = std::min(before_ns, certificate.makespan_ns);
+      std::vector<int32_t> order = assignment.order;
+      std::sort(order.begin(), order.end());
+      for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], static_cast<int32_t>(i));
+      if (streams != 4) continue;
+      gap += certificate.gap;
+      several += certificate.streams > 1 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(several, 150);
+  EXPECT_LT(gap / 200, 0.15);
+}
+
+// The least makespan of all assignments and all orders.
+class EverySchedule {
+ public:
+  EverySchedule(const Dag& dag, int32_t streams) : dag_(dag), parents_(dag.nodes.size(), 0) {
+    assignment_.streams = streams;
+    assignment_.stream_of.resize(dag.nodes.size());
+    for (const DagEdge& edge : dag.edges) ++parents_[edge.to];
+    placed_.assign(dag.nodes.size(), false);
+    Place();
+  }
+  double least_ns = 1e300;
+
+ private:
+  void Place() {
+    if (assignment_.order.size() == dag_.nodes.size()) {
+      PlaceWaits(dag_, assignment_);
+      least_ns = std::min(least_ns, Simulate(dag_, assignment_, {}).makespan_ns);
+      return;
+    }
+    for (size_t node = 0; node < dag_.nodes.size(); ++node) {
+      if (placed_[node] || parents_[node] > 0) continue;
+      placed_[node] = true;
+      assignment_.order.push_back(static_cast<int32_t>(node));
+      for (const DagEdge& edge : dag_.edges)
+        parents_[edge.to] -= edge.from == static_cast<int32_t>(node);
+      for (int32_t stream = 0; stream < assignment_.streams; ++stream) {
+        if (assignment_.order.size() == 1 && stream > 0) break;
+        assignment_.stream_of[node] = stream;
+        Place();
+      }
+      for (const DagEdge& edge : dag_.edges)
+        parents_[edge.to] += edge.from == static_cast<int32_t>(node);
+      assignment_.order.pop_back();
+      placed_[node] = false;
+    }
+  }
+
+  const Dag& dag_;
+  StreamAssignment assignment_;
+  std::vector<int32_t> parents_;
+  std::vector<char> placed_;
+};
+
+TEST(PlanStreams, ComesCloseToTheBestOfAllSchedulesOfSmallDags) {
+  double worst = 0;
+  double sum = 0;
+  int count = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const RandomDag random(kDagFamilies[seed % 4], 6, seed);
+    const double best_ns =
+        std::min(EverySchedule(random.dag(), 2).least_ns, TotalWork(random.dag()));
+    const double planned_ns = Certify(random.dag(), {.streams = 2}).makespan_ns;
+    ASSERT_GE(planned_ns, best_ns * (1 - 1e-9)) << "seed " << seed;
+    worst = std::max(worst, planned_ns / best_ns - 1);
+    sum += planned_ns / best_ns - 1;
+    ++count;
+  }
+  EXPECT_LT(sum / count, 0.02);
+  EXPECT_LT(worst, 0.25);
+}
+
+TEST(PlanStreams, FallsBackToListSchedulesForLargeRegions) {
+  const RandomDag random(DagFamily::kLayered, kMostClosureNodes + 1, 1);
+  const StreamCertificate certificate = Certify(random.dag(), {.streams = 3});
+  EXPECT_EQ(certificate.width, -1);
+  EXPECT_EQ(certificate.covers, -1);
+  EXPECT_GT(certificate.streams, 1);
+  EXPECT_EQ(certificate.races, 0);
+  EXPECT_LT(certificate.makespan_ns, certificate.one_stream_ns);
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
