@@ -10,6 +10,8 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeQueryCommand,
            MakeGraphCommand,
            MakeStepsCommand,
+           MakeGearsCommand,
+           MakeJointCommand,
            MakeReplayCommand,
            MakeCompareCommand,
            MakeDoctorCommand,

@@ -12,6 +12,8 @@ std::unique_ptr<Command> MakeInfoCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeGraphCommand();
 std::unique_ptr<Command> MakeStepsCommand();
+std::unique_ptr<Command> MakeGearsCommand();
+std::unique_ptr<Command> MakeJointCommand();
 std::unique_ptr<Command> MakeReplayCommand();
 std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeDoctorCommand();

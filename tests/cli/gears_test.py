@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Capture sizes and joint graphs: acltape gears and acltape joint on recorded programs."""
+import os
+
+from harness import TORCH_PYTHON, WORKLOADS, CommandTest, main
+
+SERVING = """
+import torch
+from torch.profiler import record_function
+model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+with torch.no_grad():
+    for batch in [1, 1, 7, 2, 1, 30, 7, 2, 1, 1]:
+        with record_function("step"):
+            model(torch.ones(batch, 16))
+"""
+
+
+def facts(report):
+    return {row["fact"]: row["value"] for row in report["facts"]}
+
+
+class Gears(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "t.db")
+        test = cls("test_sizes_come_from_the_dimension_that_varies")
+        test.record(cls.trace, TORCH_PYTHON, test.script(SERVING), payload="none",
+                    options=["--steps-from", "step"])
+
+    def gears(self, *words):
+        return self.json("gears", *words)
+
+    def test_sizes_come_from_the_dimension_that_varies(self):
+        report = self.gears(self.trace, "--padding-ns", "10", "--eager-ns", "1000")
+        self.assertEqual(facts(report)["sizes"], 4)
+        self.assertRegex(facts(report)["dimension"], r"^s0: dimension 0 of ")
+        self.assertEqual([(row["gear"], row["steps"]) for row in report["gears"]],
+                         [(1, 5), (2, 2), (7, 2), (30, 1)])
+
+    def test_with_two_captures_the_rest_is_padded_or_eager(self):
+        report = self.gears(self.trace, "--padding-ns", "10", "--eager-ns", "1000", "--captures",
+                            "2")
+        choices = {row["choice"]: row for row in report["choices"]}
+        # Of all pairs: 7 and 30 pad 5 * 6 + 2 * 5 units.
+        self.assertEqual([row["gear"] for row in report["gears"]], [7, 30])
+        self.assertEqual(choices["chosen"]["cost_ns_per_step"], 40)
+        self.assertEqual(choices["every size"]["fits"], "no")
+        self.assertEqual(choices["eager"]["cost_ns_per_step"], 1000)
+
+    def test_costs_come_from_the_steps(self):
+        report = self.gears(self.trace, "--dimension", "s0")
+        self.assertGreater(facts(report)["eager ns per step"], 0)
+
+    def test_forty_layers_and_sixty_seven_sizes_are_held_to_1920_streams(self):
+        path = self.path("sizes.csv")
+        with open(path, "w") as file:
+            file.write("size,count\n")
+            for size in [1, 2, 4] + list(range(8, 513, 8)):
+                file.write(f"{size},{1 + 4000 // size}\n")
+        report = self.gears("--histogram", path, "--padding-ns", "900", "--eager-ns", "250000",
+                            "--graphs-per-size", "40", "--soc", "Ascend910B1")
+        choices = {row["choice"]: row for row in report["choices"]}
+        self.assertEqual(choices["serving default"]["graphs"], 2680)
+        self.assertEqual(choices["serving default"]["fits"], "no")
+        self.assertEqual(choices["chosen"]["graphs"], 1920)
+        self.assertEqual(choices["chosen"]["fits"], "yes")
+        self.assertLess(choices["chosen"]["cost_ns_per_step"],
+                        choices["serving default, thinned"]["cost_ns_per_step"])
+
+    def test_errors_are_sentences(self):
+        wrong = self.path("wrong.csv")
+        with open(wrong, "w") as file:
+            file.write("size,count\n4,one\n")
+        costs = ["--padding-ns", "1", "--eager-ns", "1"]
+        for words, message in (
+                ([], "needs a trace"),
+                (["--histogram", wrong, *costs], "line 2"),
+                ([self.trace, "--dimension", "s9"], "s9"),
+                ([self.trace, "--soc", "Other"], "Ascend910B")):
+            with self.subTest(words=words):
+                self.assertSentence(self.acltape("gears", *words, code=2), message)
+
+
+class Joint(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "t.db")
+        cls("test_both_partitions").record(
+            cls.trace, TORCH_PYTHON, os.path.join(WORKLOADS, "mlp_train.py"), "--steps", "3",
+            "--batch-size", "16", "--width", "32", payload="none")
+
+    def partitions(self, *words):
+        report = self.json("joint", self.trace, *words)
+        return report, {row["partition"]: row for row in report["partitions"]}
+
+    def test_both_partitions(self):
+        report, partitions = self.partitions()
+        default, cut = partitions["default"], partitions["min-cut"]
+        # Batch (16 x 64), relu and tanh (16 x 32), log-softmax (16 x 10) in float32, and what else
+        # backward reads: two scalars of the loss.
+        self.assertEqual(default["bytes_kept"], 4 * (16 * 64 + 2 * 16 * 32 + 16 * 10 + 2))
+        self.assertEqual(default["calls_recomputed"], 0)
+        self.assertLess(cut["bytes_kept"], default["bytes_kept"])
+        self.assertEqual(cut["bytes_less"], default["bytes_kept"] - cut["bytes_kept"])
+        self.assertEqual(cut["calls_recomputed"], len(report["recomputed"]))
+        self.assertEqual(cut["ns_recomputed"],
+                         sum(row["duration_ns"] for row in report["recomputed"]))
+        kept = sum(row["bytes"] for row in report["kept"] if row["default"] == "kept")
+        self.assertEqual(kept, default["bytes_kept"])
+
+    def test_matrix_products_are_recomputed_when_allowed(self):
+        report, partitions = self.partitions("--recompute-cube")
+        self.assertIn("aten::addmm", [row["op"] for row in report["recomputed"]])
+        # The batch alone: its noise is random.
+        self.assertEqual(partitions["min-cut"]["bytes_kept"], 4 * 16 * 64)
+
+    def test_a_program_without_backward_is_refused(self):
+        trace = self.path("forward.db")
+        self.record(trace, TORCH_PYTHON, "-c", "import torch; torch.ones(3) * 2", payload="none")
+        self.assertSentence(self.acltape("joint", trace, code=3), "backward")
+        self.assertSentence(self.acltape("joint", self.trace, "--step", "77", code=2), "no step 77")
+
+
+if __name__ == "__main__":
+    main()
