@@ -232,8 +232,10 @@ testing::AssertionResult Gives(const char* name, const Args& args,
 
 at::Tensor Unwritten(const at::Tensor& model) {
   const at::Tensor result = at::empty_strided(model.sizes(), model.strides(), model.options());
-  std::memset(result.storage().data(), model.scalar_type() == at::kBool ? 1 : 0x5a,
-              result.storage().nbytes());
+  if (result.storage().nbytes() != 0) {
+    std::memset(result.storage().data(), model.scalar_type() == at::kBool ? 1 : 0x5a,
+                result.storage().nbytes());
+  }
   return result;
 }
 

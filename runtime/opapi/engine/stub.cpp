@@ -145,7 +145,6 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                                      " bytes but " + std::to_string(executor->workspace_size) +
                                      " are needed.");
   }
-  if (const aclError fault = SoftInjectedFault(op.name.data())) return fault;
   std::unique_ptr<Kernel> kernel;
   if (executor->owned != nullptr) {
     try {
@@ -157,6 +156,8 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
     kernel.reset(static_cast<Kernel*>(executor->task.release()));
     delete executor;
   }
+  // Like a launch that the runtime refuses, an injected fault has used the executor up.
+  if (const aclError fault = SoftInjectedFault(op.name.data())) return fault;
   if (kernel->workspace_size() > 0) kernel->Attach(workspace);
   const SoftKernelRun run = kernel->run();
   // The table's names are literals, so they end with a zero.

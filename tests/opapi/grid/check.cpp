@@ -101,11 +101,17 @@ Expected AskLibrary(const Row& row, const Args& inputs) {
 
 // --- The operator's call.
 
+// Of two storages of one size.
+bool SameBytes(const Tensor& a, const Tensor& b) {
+  const size_t bytes = a.storage().nbytes();
+  return bytes == 0 || std::memcmp(a.storage().data(), b.storage().data(), bytes) == 0;
+}
+
 // A copy of the view in a copy of its whole storage.
 Tensor CloneStorage(const Tensor& view) {
   const auto bytes = static_cast<int64_t>(view.storage().nbytes());
   const Tensor copy = at::empty({bytes}, at::kByte);
-  std::memcpy(copy.data_ptr(), view.storage().data(), bytes);
+  if (bytes != 0) std::memcpy(copy.data_ptr(), view.storage().data(), bytes);
   // The storage now counts in elements of the view's dtype.
   return at::empty({0}, view.options())
       .set_(copy.storage(), view.storage_offset(), view.sizes(), view.strides());
@@ -215,8 +221,7 @@ class Call {
     }
     for (const Written& written : written_) Compare(written);
     for (const Kept& kept : kept_) {
-      if (std::memcmp(kept.tensor.storage().data(), kept.copy.storage().data(),
-                      kept.tensor.storage().nbytes()) != 0) {
+      if (!SameBytes(kept.tensor, kept.copy)) {
         Fail("changed its input " + std::string(op_.args[kept.position].name));
       }
     }
@@ -302,8 +307,7 @@ class Call {
       const Tensor both = written.actual.isnan().logical_and(written.expected.isnan());
       written.expected.copy_(at::where(both, written.actual, written.expected));
     }
-    if (std::memcmp(written.actual.storage().data(), written.expected.storage().data(),
-                    written.actual.storage().nbytes()) == 0) {
+    if (SameBytes(written.actual, written.expected)) {
       return;
     }
     const testing::AssertionResult same = SameBits(written.actual, written.expected);
