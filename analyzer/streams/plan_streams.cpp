@@ -180,7 +180,9 @@ class Planner {
     certificate.records = CountRecords(assignment);
     certificate.events = assignment.events;
     certificate.forks = certificate.joins = assignment.streams - 1;
-    certificate.queue_entries = QueueEntries(dag_, assignment);
+    std::vector<int32_t> tasks;
+    for (const DagNode& node : dag_.nodes) tasks.push_back(node.tasks);
+    certificate.load = LoadOf(assignment, tasks);
     certificate.one_stream_ns = TotalWork(dag_);
     certificate.makespan_ns = Simulate(dag_, assignment, options_.costs).makespan_ns;
     certificate.bound = BoundMakespan(dag_, most_, options_.costs);
@@ -222,22 +224,6 @@ class Planner {
 StreamAssignment PlanStreams(const Dag& dag, const StreamOptions& options,
                              StreamCertificate* certificate) {
   return Planner(dag, options).Run(certificate);
-}
-
-std::vector<int64_t> QueueEntries(const Dag& dag, const StreamAssignment& assignment) {
-  std::vector<int64_t> entries(assignment.streams, 0);
-  std::vector<char> records(assignment.stream_of.size(), 0);
-  for (const StreamWait& wait : assignment.waits) {
-    entries[assignment.stream_of[wait.wait_before]] += kWaitQueueEntries;
-    records[wait.record_after] = 1;
-  }
-  for (size_t node = 0; node < assignment.stream_of.size(); ++node) {
-    entries[assignment.stream_of[node]] += dag.nodes[node].tasks + records[node];
-  }
-  const int32_t sides = assignment.streams - 1;
-  if (sides > 0) entries[0] += 1 + sides * kWaitQueueEntries;  // record of the forks, joins
-  for (int32_t side = 1; side <= sides; ++side) entries[side] += kWaitQueueEntries + 1;
-  return entries;
 }
 
 }  // namespace acltape::analyzer

@@ -16,13 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/plan/budget.h"
 #include "analyzer/streams/dag.h"
 #include "analyzer/streams/schedule.h"
 
 namespace acltape::analyzer {
 
 inline constexpr size_t kMostClosureNodes = 8192;
-inline constexpr int32_t kWaitQueueEntries = 4;  // of a captured wait on its stream's queue
 
 struct StreamOptions {
   int32_t streams = 4;  // at most; 0: as many as can run at the same time
@@ -45,8 +45,7 @@ struct StreamCertificate {
   int32_t forks = 0;         // each a wait on a side stream; one record on the origin serves all
   int32_t joins = 0;         // each a record on a side stream and a wait on the origin
   int32_t merged_waits = 0;  // waits less by merging
-  std::vector<int64_t>
-      queue_entries;  // by stream: tasks, records, four per wait; forks and joins too
+  GraphLoad load;            // what the captured region takes of the device
   double one_stream_ns = 0;
   double makespan_ns = 0;
   MakespanBound bound;
@@ -64,8 +63,5 @@ struct StreamCertificate {
 // equal. Precondition: that of Dag.
 StreamAssignment PlanStreams(const Dag& dag, const StreamOptions& options,
                              StreamCertificate* certificate = nullptr);
-
-// The entries that each stream's queue holds.
-std::vector<int64_t> QueueEntries(const Dag& dag, const StreamAssignment& assignment);
 
 }  // namespace acltape::analyzer

@@ -1,0 +1,111 @@
+#include "analyzer/prediction/costs.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "storage/database.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using Json = nlohmann::json;
+
+// The members that a calibration measures once, by their names in the options of its run.
+struct Member {
+  const char* name;
+  double& (*of)(DeviceCosts&);
+};
+constexpr Member kMembers[] = {
+    {"record_host_ns", [](DeviceCosts& c) -> double& { return c.record_host_ns; }},
+    {"wait_host_ns", [](DeviceCosts& c) -> double& { return c.wait_host_ns; }},
+    {"record_device_ns", [](DeviceCosts& c) -> double& { return c.streams.record_ns; }},
+    {"wait_device_ns", [](DeviceCosts& c) -> double& { return c.streams.wait_ns; }},
+    {"graph_host_ns", [](DeviceCosts& c) -> double& { return c.graph_host_ns; }},
+    {"graph_device_ns", [](DeviceCosts& c) -> double& { return c.graph_device_ns; }},
+    {"capture_task_ns", [](DeviceCosts& c) -> double& { return c.capture_task_ns; }},
+    {"copy_host_ns", [](DeviceCosts& c) -> double& { return c.copy_host_ns; }},
+    {"copy_device_ns", [](DeviceCosts& c) -> double& { return c.copy_device_ns; }},
+    {"copy_byte_ns", [](DeviceCosts& c) -> double& { return c.copy_byte_ns; }},
+    {"host_read_ns", [](DeviceCosts& c) -> double& { return c.host_read_ns; }},
+};
+
+double Median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Samples of host and device time by signature.
+struct Samples {
+  std::vector<double> host_ns;
+  std::vector<double> device_ns;
+};
+using SamplesBySignature = std::unordered_map<int64_t, Samples>;
+
+void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
+  for (auto& [signature, values] : samples) {
+    costs.by_signature[signature] = {Median(values.host_ns), Median(values.device_ns)};
+  }
+}
+
+}  // namespace
+
+DeviceCosts RecordedCosts(const Work& work, size_t first, size_t end) {
+  SamplesBySignature samples;
+  // The host's time runs until the next active call begins; across steps it is not the call's.
+  size_t open = end;
+  for (size_t call = first; call < end; ++call) {
+    if (!work.form(call).active()) continue;
+    const WorkCall& row = work.calls[call];
+    if (open < end && work.calls[open].step == row.step && work.calls[open].thread == row.thread) {
+      samples[work.form(open).signature_id].host_ns.back() =
+          static_cast<double>(row.begin_ns - work.calls[open].begin_ns);
+    }
+    Samples& of_form = samples[work.form(call).signature_id];
+    of_form.host_ns.push_back(static_cast<double>(row.duration_ns));
+    of_form.device_ns.push_back(static_cast<double>(row.duration_ns));
+    open = call;
+  }
+  DeviceCosts costs;
+  SetMedians(samples, costs);
+  return costs;
+}
+
+std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
+                                           const std::string& device) {
+  storage::Statement run(trace.database(),
+                         "SELECT run_id, device, options FROM run WHERE mode = 'calibrate' AND "
+                         "exit_code = 0 AND (?1 = '' OR device = ?1) ORDER BY run_id DESC LIMIT 1");
+  run.Bind(1, std::string_view(device));
+  if (!run.Next()) return std::nullopt;
+  DeviceCosts costs;
+  costs.run_id = run.Integer(0);
+  costs.device = run.Text(1);
+  const Json options = Json::parse(run.Text(2), nullptr, /*allow_exceptions=*/false);
+  for (const Member& member : kMembers) {
+    const auto value = options.is_object() ? options.find(member.name) : options.end();
+    if (value != options.end() && value->is_number()) member.of(costs) = value->get<double>();
+  }
+  storage::Statement sample(trace.database(),
+                            "SELECT c.signature_id, s.host_ns, s.device_ns FROM sample s JOIN call "
+                            "c USING (call_id) WHERE s.run_id = ?");
+  sample.Bind(1, costs.run_id);
+  SamplesBySignature samples;
+  while (sample.Next()) {
+    Samples& values = samples[sample.Integer(0)];
+    values.host_ns.push_back(sample.Real(1));
+    values.device_ns.push_back(sample.Real(2));
+  }
+  SetMedians(samples, costs);
+  return costs;
+}
+
+std::string ToJson(const DeviceCosts& costs) {
+  Json json = Json::object();
+  DeviceCosts copy = costs;
+  for (const Member& member : kMembers) json[member.name] = member.of(copy);
+  return json.dump();
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,77 @@
+// How long a step takes, eager and captured, before anything is captured: a model of a host that
+// issues and streams that execute.
+//
+// The host issues calls one after the other, each at its host cost. A stream executes what was
+// issued to it, first in first out, each not before it was issued. The host waits where it reads a
+// result and where it is more than the queue's depth ahead. A captured region is one call of the
+// host that occupies its stream for the makespan of the graph; inputs are copied before the first
+// one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/prediction/costs.h"
+
+namespace acltape::analyzer {
+
+// An active call of the step.
+struct PredictedCall {
+  CallCost cost;
+  bool host_read = false;  // the host waits for its value
+};
+
+// Calls [first, end) of the step; every call is in one region.
+struct PredictedRegion {
+  size_t first = 0;
+  size_t end = 0;
+  bool captured = false;
+  double makespan_ns = 0;  // on its streams, synchronisation included; 0: on one stream
+  int32_t updates = 0;     // calls that are issued again before each execution
+};
+
+// Bytes that come from the host before the calls that need them.
+struct StepCopies {
+  int64_t copies = 0;
+  int64_t bytes = 0;
+};
+
+// Nanoseconds of one step.
+struct StepTimes {
+  double host_ns = 0;     // the host issues
+  double wait_ns = 0;     // the host waits, inside the step
+  double device_ns = 0;   // streams execute
+  double latency_ns = 0;  // from the first issue until the host knows that the last task has ended
+  // Issuing takes longer than executing: the device waits for the host.
+  bool host_bound() const { return host_ns > device_ns; }
+};
+
+struct Prediction {
+  StepTimes eager;
+  StepTimes captured_one_stream;
+  StepTimes captured;
+  double capture_cost_ns = 0;  // of all graphs, once
+  // Steps after which the capture has paid for itself in latency; -1: never.
+  double break_even_steps = -1;
+  bool stay_eager = false;
+  std::string reason;  // of "stay eager": a sentence
+};
+
+// `noise` is the share of the eager latency below which a gain is none.
+Prediction PredictStep(std::span<const PredictedCall> calls,
+                       std::span<const PredictedRegion> regions, const StepCopies& eager_copies,
+                       const StepCopies& captured_copies, const DeviceCosts& costs,
+                       double noise = 0.02);
+
+// What the host issues, in order, for the queue model itself.
+struct QueueTask {
+  double host_ns = 0;    // to issue it
+  double device_ns = 0;  // on the stream
+  bool host_read = false;
+};
+// One stream. `queue_depth` tasks may be issued and not ended.
+StepTimes RunQueue(std::span<const QueueTask> tasks, int64_t queue_depth, double host_read_ns);
+
+}  // namespace acltape::analyzer

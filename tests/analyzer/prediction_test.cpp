@@ -1,0 +1,195 @@
+#include "analyzer/prediction/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/prediction/resource.h"
+#include "storage/results.h"
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using namespace test;
+
+constexpr int64_t kDeep = 2048;
+
+TEST(ResourceOf, GoesByTheTableAndTakesTheRestAsVectorWork) {
+  EXPECT_EQ(ResourceOf("aten::addmm.out"), Resource::kCube);
+  EXPECT_EQ(ResourceOf("aten::mm"), Resource::kCube);
+  EXPECT_EQ(ResourceOf("aten::convolution_backward"), Resource::kCube);
+  EXPECT_EQ(ResourceOf("aclnnMatmulCompress"), Resource::kCube);
+  EXPECT_EQ(ResourceOf("aclrtMemcpyAsync"), Resource::kCopy);
+  EXPECT_EQ(ResourceOf("c10d::allreduce_"), Resource::kCommunication);
+  EXPECT_EQ(ResourceOf("aten::add.Tensor"), Resource::kVector);
+  EXPECT_EQ(ResourceOf("aclnnMmm"), Resource::kVector);
+  EXPECT_EQ(ResourceOf(""), Resource::kVector);
+}
+
+TEST(RunQueue, LetsTheDeviceWaitForASlowHost) {
+  const QueueTask tasks[] = {{10, 1}, {10, 1}, {10, 1}};
+  const StepTimes times = RunQueue(tasks, kDeep, 0);
+  EXPECT_EQ(times.latency_ns, 31);
+  EXPECT_EQ(times.host_ns, 30);
+  EXPECT_EQ(times.device_ns, 3);
+  EXPECT_EQ(times.wait_ns, 0);
+  EXPECT_TRUE(times.host_bound());
+}
+
+TEST(RunQueue, HidesTheHostBehindASlowDevice) {
+  const QueueTask tasks[] = {{1, 10}, {1, 10}, {1, 10}};
+  const StepTimes times = RunQueue(tasks, kDeep, 0);
+  EXPECT_EQ(times.latency_ns, 31);
+  EXPECT_FALSE(times.host_bound());
+}
+
+TEST(RunQueue, StopsTheHostAtReads) {
+  // Issued at 1, executed until 11, known to the host at 13; the last one from 14 to 24, known
+  // at 26.
+  const QueueTask tasks[] = {{1, 10, true}, {1, 10}};
+  const StepTimes times = RunQueue(tasks, kDeep, 2);
+  EXPECT_EQ(times.wait_ns, 12);
+  EXPECT_EQ(times.latency_ns, 26);
+}
+
+TEST(RunQueue, StopsTheHostWhereTheQueueIsFull) {
+  const std::vector<QueueTask> tasks(4, {1, 10});
+  EXPECT_EQ(RunQueue(tasks, kDeep, 0).wait_ns, 0);
+  // Two are out; the third is issued when the first has ended, at 11, the fourth at 21.
+  const StepTimes times = RunQueue(tasks, 2, 0);
+  EXPECT_EQ(times.wait_ns, 9 + 9);
+  EXPECT_EQ(times.latency_ns, 41);
+}
+
+TEST(RunQueue, TakesNoTimeForNothing) { EXPECT_EQ(RunQueue({}, kDeep, 5).latency_ns, 0); }
+
+DeviceCosts Costs() {
+  DeviceCosts costs;
+  costs.graph_host_ns = 5;
+  costs.graph_device_ns = 3;
+  costs.capture_task_ns = 2;
+  costs.copy_host_ns = 4;
+  costs.copy_device_ns = 1;
+  costs.copy_byte_ns = 0.5;
+  costs.host_read_ns = 0;
+  return costs;
+}
+
+const StepCopies kNone;
+
+TEST(PredictStep, SavesTheHostTimeOfCapturedCalls) {
+  const std::vector<PredictedCall> calls(10, {{20, 4}});
+  const PredictedRegion region = {0, 10, true, /*makespan_ns=*/25};
+  const Prediction prediction = PredictStep(calls, {&region, 1}, kNone, {2, 16}, Costs());
+  EXPECT_EQ(prediction.eager.latency_ns, 204);
+  // Two copies are issued until 8, graph at 13; the copies end at 14: 5 and then 9 until 14.
+  EXPECT_EQ(prediction.captured_one_stream.latency_ns, 14 + 3 + 40);
+  EXPECT_EQ(prediction.captured.latency_ns, 14 + 3 + 25);
+  EXPECT_EQ(prediction.captured.host_ns, 13);
+  EXPECT_EQ(prediction.capture_cost_ns, 10 * (20 + 2));
+  EXPECT_NEAR(prediction.break_even_steps, 220.0 / (204 - 42), 1e-9);
+  EXPECT_FALSE(prediction.stay_eager);
+  EXPECT_EQ(prediction.reason, "");
+}
+
+TEST(PredictStep, KeepsEagerCallsBetweenGraphsAndIssuesUpdates) {
+  // A graph, a host read, a graph with one update.
+  std::vector<PredictedCall> calls(9, {{20, 4}});
+  calls[4].host_read = true;
+  const PredictedRegion regions[] = {{0, 4, true}, {4, 5, false}, {5, 9, true, 0, /*updates=*/1}};
+  const Prediction prediction = PredictStep(calls, regions, kNone, kNone, Costs());
+  // Graph: issued at 5, 3 + 16 until 24. Read: issued at 25, executed until 29. Update until 49,
+  // graph at 54, 3 + 16 until 73.
+  EXPECT_EQ(prediction.captured.latency_ns, 73);
+  EXPECT_EQ(prediction.captured.wait_ns, 4);
+  EXPECT_EQ(prediction.captured.host_ns, 5 + 20 + 20 + 5);
+}
+
+TEST(PredictStep, SaysWhyToStayEager) {
+  const std::vector<PredictedCall> fast(10, {{20, 4}});
+  const std::vector<PredictedCall> heavy(10, {{20, 4000}});
+  const PredictedRegion captured = {0, 10, true};
+  const PredictedRegion eager = {0, 10, false};
+  const auto reason = [](const std::vector<PredictedCall>& calls, const PredictedRegion& region,
+                         const StepCopies& copies, const DeviceCosts& costs) {
+    const Prediction prediction = PredictStep(calls, {&region, 1}, kNone, copies, costs);
+    EXPECT_TRUE(prediction.stay_eager);
+    EXPECT_EQ(prediction.break_even_steps, -1);
+    return prediction.reason;
+  };
+  EXPECT_EQ(reason(fast, eager, kNone, Costs()),
+            "Stay eager, because no part of the step can be captured.");
+  EXPECT_EQ(reason(heavy, captured, kNone, Costs()),
+            "Stay eager, because the device works for 40.0 us of the 40.0 us that an eager step "
+            "takes: the host does not hold it up.");
+  EXPECT_EQ(
+      reason(fast, captured, {10, 2000}, Costs()),
+      "Stay eager, because a captured step takes 1.1 us and an eager one 0.2 us; 1.1 us of it "
+      "are input copies that only graphs need.");
+  DeviceCosts dear = Costs();
+  dear.graph_host_ns = 3000;
+  EXPECT_EQ(reason(fast, captured, kNone, dear),
+            "Stay eager, because a captured step takes 3.0 us and an eager one 0.2 us.");
+}
+
+TEST(RecordedCosts, TakesTheHostUntilTheNextCallAndTheOperatorsTime) {
+  TemporaryTrace file("recorded-costs");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  for (int i = 0; i < 3; ++i) {
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const DeviceCosts costs = RecordedCosts(work, 0, work.size());
+  ASSERT_EQ(costs.by_signature.size(), 1u);
+  const CallCost cost = costs.by_signature.begin()->second;
+  EXPECT_EQ(cost.device_ns, static_cast<double>(work.calls[0].duration_ns));
+  EXPECT_EQ(cost.host_ns, static_cast<double>(work.calls[1].begin_ns - work.calls[0].begin_ns));
+  EXPECT_FALSE(costs.measured());
+}
+
+TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {
+  TemporaryTrace file("calibration");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  trace.Call("aten::relu", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  trace.Finish();
+  {
+    storage::Reader reader(file.path(), storage::Reader::Mode::kReadWrite);
+    EXPECT_EQ(LoadCalibration(reader), std::nullopt);
+    const int64_t call = LoadWork(reader).calls[0].call_id;
+    storage::Results results(reader);
+    DeviceCosts costs;
+    for (const double factor : {1.0, 2.0}) {
+      costs.graph_host_ns = 100 * factor;
+      costs.streams.wait_ns = 7 * factor;
+      const int64_t run =
+          results.AddRun({.mode = "calibrate", .device = "soft", .options = ToJson(costs)});
+      for (int64_t repetition = 0; repetition < 3; ++repetition) {
+        results.AddSample({.run_id = run,
+                           .repetition = repetition,
+                           .call_id = call,
+                           .host_ns = static_cast<int64_t>(10 * factor) + repetition,
+                           .device_ns = static_cast<int64_t>(50 * factor) - repetition});
+      }
+      results.FinishRun(run, 0);
+    }
+    results.AddRun({.mode = "calibrate", .device = "soft"});  // did not finish
+    results.Commit();
+  }
+  const storage::Reader reader(file.path());
+  EXPECT_EQ(LoadCalibration(reader, "another device"), std::nullopt);
+  const std::optional<DeviceCosts> costs = LoadCalibration(reader, "soft");
+  ASSERT_TRUE(costs.has_value());
+  EXPECT_TRUE(costs->measured());
+  EXPECT_EQ(costs->graph_host_ns, 200);
+  EXPECT_EQ(costs->streams.wait_ns, 14);
+  EXPECT_EQ(costs->copy_byte_ns, DeviceCosts().copy_byte_ns);
+  const int64_t signature = LoadWork(reader).form(0).signature_id;
+  EXPECT_EQ(costs->by_signature.at(signature).host_ns, 21);
+  EXPECT_EQ(costs->by_signature.at(signature).device_ns, 99);
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
