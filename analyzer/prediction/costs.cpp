@@ -30,6 +30,10 @@ constexpr Member kMembers[] = {
     {"host_read_ns", [](DeviceCosts& c) -> double& { return c.host_read_ns; }},
 };
 
+std::string SaturatesName(size_t resource) {
+  return "saturates_" + std::string(ResourceName(static_cast<Resource>(resource)));
+}
+
 double Median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -83,9 +87,14 @@ std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
   costs.run_id = run.Integer(0);
   costs.device = run.Text(1);
   const Json options = Json::parse(run.Text(2), nullptr, /*allow_exceptions=*/false);
-  for (const Member& member : kMembers) {
-    const auto value = options.is_object() ? options.find(member.name) : options.end();
-    if (value != options.end() && value->is_number()) member.of(costs) = value->get<double>();
+  if (options.is_object()) {
+    for (const Member& member : kMembers) {
+      member.of(costs) = options.value(member.name, member.of(costs));
+    }
+    costs.streams.overlaps = options.value("streams_overlap", costs.streams.overlaps);
+    for (size_t r = 0; r < costs.streams.saturates.size(); ++r) {
+      costs.streams.saturates[r] = options.value(SaturatesName(r), costs.streams.saturates[r]);
+    }
   }
   storage::Statement sample(trace.database(),
                             "SELECT c.signature_id, s.host_ns, s.device_ns FROM sample s JOIN call "
@@ -101,10 +110,32 @@ std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
   return costs;
 }
 
+CallCost CostOf(const DeviceCosts& costs, const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  if (!form.active()) return {};
+  const auto known = costs.by_signature.find(form.signature_id);
+  if (known != costs.by_signature.end()) return known->second;
+  if (costs.measured() && form.kind != LeafKind::kKernel) {
+    double bytes = 0;
+    work.VisitAccesses(call, [&](const ByteAccess& access) {
+      if (access.write == (form.kind == LeafKind::kSource)) {
+        bytes += static_cast<double>(access.end - access.first);
+      }
+    });
+    return {costs.copy_host_ns, costs.copy_device_ns + bytes * costs.copy_byte_ns};
+  }
+  const auto recorded_ns = static_cast<double>(work.calls[call].duration_ns);
+  return {recorded_ns, recorded_ns};
+}
+
 std::string ToJson(const DeviceCosts& costs) {
   Json json = Json::object();
   DeviceCosts copy = costs;
   for (const Member& member : kMembers) json[member.name] = member.of(copy);
+  json["streams_overlap"] = costs.streams.overlaps;
+  for (size_t r = 0; r < costs.streams.saturates.size(); ++r) {
+    json[SaturatesName(r)] = static_cast<bool>(costs.streams.saturates[r]);
+  }
   return json.dump();
 }
 

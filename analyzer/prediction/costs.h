@@ -51,6 +51,11 @@ DeviceCosts RecordedCosts(const Work& work, size_t first, size_t end);
 std::optional<DeviceCosts> LoadCalibration(const storage::Reader& trace,
                                            const std::string& device = {});
 
+// What a call costs: by its signature; of sources and host reads, which a calibration does not run,
+// the copy of their bytes; of a kernel that was not measured its recorded duration on both sides;
+// of views and allocations nothing.
+CallCost CostOf(const DeviceCosts& costs, const Work& work, size_t call);
+
 // As stored in the options of a run of mode "calibrate"; all but the costs of signatures.
 std::string ToJson(const DeviceCosts& costs);
 

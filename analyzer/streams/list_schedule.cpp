@@ -71,9 +71,9 @@ StreamAssignment ListSchedule(const Dag& dag, int32_t streams, IssueOrder order,
   std::vector<double> end_ns(nodes, 0);
   std::vector<double> free_ns(streams, costs.record_ns);
   std::fill(free_ns.begin() + 1, free_ns.end(), costs.record_ns + costs.wait_ns);  // forks
-  std::array<double, 4> resource_free_ns = {};
+  std::array<double, 4> lane_free_ns = {};
   for (const int32_t node : assignment.order) {
-    const auto resource = static_cast<size_t>(dag.nodes[node].resource);
+    const int lane = costs.Lane(dag.nodes[node].resource);
     double best_start = 0;
     int32_t best = -1;
     int32_t best_waits = 0;
@@ -85,7 +85,7 @@ StreamAssignment ListSchedule(const Dag& dag, int32_t streams, IssueOrder order,
         start = std::max(start, end_ns[parent] + costs.record_ns + costs.wait_ns);
         ++waits;
       }
-      if (costs.saturates[resource]) start = std::max(start, resource_free_ns[resource]);
+      if (lane >= 0) start = std::max(start, lane_free_ns[lane]);
       if (best >= 0 && (start > best_start || (start == best_start && waits >= best_waits)))
         continue;
       best_start = start;
@@ -95,7 +95,7 @@ StreamAssignment ListSchedule(const Dag& dag, int32_t streams, IssueOrder order,
     assignment.stream_of[node] = best;
     end_ns[node] = best_start + dag.nodes[node].duration_ns;
     free_ns[best] = end_ns[node];
-    resource_free_ns[resource] = end_ns[node];
+    if (lane >= 0) lane_free_ns[lane] = end_ns[node];
   }
   Renumber(assignment);
   PlaceWaits(dag, assignment);

@@ -138,12 +138,15 @@ class Planner {
     if (dag_.nodes.empty()) return "One stream, because there is nothing to run.";
     if (options_.streams == 1) return "One stream, as asked for.";
     if (width_ == 1) return "One stream, because each node needs the one before it.";
+    if (!options_.costs.overlaps) {
+      return "One stream, because the device runs the streams of a graph one after the other.";
+    }
     const double work_ns = TotalWork(dag_);
     const MakespanBound bound = BoundMakespan(dag_, most_, options_.costs);
-    for (size_t r = 0; r < bound.resource_ns.size(); ++r) {
-      if (bound.resource_ns[r] <= work_ns * (1 - options_.noise)) continue;
+    for (size_t r = 0; r < bound.lane_ns.size(); ++r) {
+      if (bound.lane_ns[r] <= work_ns * (1 - options_.noise)) continue;
       char share[16];
-      std::snprintf(share, sizeof share, "%.0f %%", 100 * bound.resource_ns[r] / work_ns);
+      std::snprintf(share, sizeof share, "%.0f %%", 100 * bound.lane_ns[r] / work_ns);
       return "One stream, because " + std::string(ResourceName(static_cast<Resource>(r))) +
              " work is " + share + " of the time and is no faster on several.";
     }

@@ -43,20 +43,22 @@ class Simulation {
     for (const int32_t node : assignment_.order) {
       if (missing_[node] == 0) Push(node);
     }
-    std::array<double, 4> resource_free_ns = {};
-    std::array<int32_t, 4> resource_last = {-1, -1, -1, -1};
+    std::array<double, 4> lane_free_ns = {};
+    std::array<int32_t, 4> lane_last = {-1, -1, -1, -1};
     while (!ready_.empty()) {
       const auto [at, rank, node] = ready_.top();
       ready_.pop();
-      const auto resource = static_cast<size_t>(dag_.nodes[node].resource);
+      const int lane = costs_.Lane(dag_.nodes[node].resource);
       double start = at;
-      if (costs_.saturates[resource] && resource_free_ns[resource] > start) {
-        start = resource_free_ns[resource];
-        schedule_.awaited[node] = resource_last[resource];
+      if (lane >= 0 && lane_free_ns[lane] > start) {
+        start = lane_free_ns[lane];
+        schedule_.awaited[node] = lane_last[lane];
       }
       const double end = start + dag_.nodes[node].duration_ns;
-      resource_free_ns[resource] = end;
-      resource_last[resource] = node;
+      if (lane >= 0) {
+        lane_free_ns[lane] = end;
+        lane_last[lane] = node;
+      }
       schedule_.start_ns[node] = start;
       schedule_.end_ns[node] = end;
       if (schedule_.last < 0 || end >= schedule_.end_ns[schedule_.last]) schedule_.last = node;
@@ -121,7 +123,7 @@ Schedule Simulate(const Dag& dag, const StreamAssignment& assignment, const Stre
 
 double MakespanBound::Greatest() const {
   return std::max(
-      {critical_path_ns, share_ns, *std::max_element(resource_ns.begin(), resource_ns.end())});
+      {critical_path_ns, share_ns, *std::max_element(lane_ns.begin(), lane_ns.end())});
 }
 
 MakespanBound BoundMakespan(const Dag& dag, int32_t streams, const StreamCosts& costs) {
@@ -129,8 +131,8 @@ MakespanBound BoundMakespan(const Dag& dag, int32_t streams, const StreamCosts& 
   const std::vector<double> levels = BottomLevels(dag);
   for (size_t node = 0; node < dag.nodes.size(); ++node) {
     bound.critical_path_ns = std::max(bound.critical_path_ns, levels[node]);
-    const auto resource = static_cast<size_t>(dag.nodes[node].resource);
-    if (costs.saturates[resource]) bound.resource_ns[resource] += dag.nodes[node].duration_ns;
+    const int lane = costs.Lane(dag.nodes[node].resource);
+    if (lane >= 0) bound.lane_ns[lane] += dag.nodes[node].duration_ns;
   }
   bound.share_ns = TotalWork(dag) / streams;
   return bound;

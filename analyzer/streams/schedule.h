@@ -20,6 +20,14 @@ struct StreamCosts {
   double wait_ns = 1000;
   // By Resource: whether two nodes of the class take as long side by side as one after the other.
   std::array<bool, 4> saturates = {true, true, true, true};
+  // Whether streams of one graph run side by side at all.
+  bool overlaps = true;
+
+  // What a node has to itself while it runs: an index below 4, or -1 for nothing.
+  int Lane(Resource resource) const {
+    if (!overlaps) return 0;
+    return saturates[static_cast<size_t>(resource)] ? static_cast<int>(resource) : -1;
+  }
 };
 
 struct Schedule {
@@ -38,8 +46,8 @@ Schedule Simulate(const Dag& dag, const StreamAssignment& assignment, const Stre
 // No assignment to `streams` streams ends sooner than the greatest of these.
 struct MakespanBound {
   double critical_path_ns = 0;
-  std::array<double, 4> resource_ns = {};  // by Resource: its work, 0 where it does not saturate
-  double share_ns = 0;                     // all work / streams
+  std::array<double, 4> lane_ns = {};  // by StreamCosts::Lane: its work
+  double share_ns = 0;                 // all work / streams
   double Greatest() const;
 };
 MakespanBound BoundMakespan(const Dag& dag, int32_t streams, const StreamCosts& costs);

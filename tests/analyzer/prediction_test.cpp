@@ -164,6 +164,8 @@ TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {
     for (const double factor : {1.0, 2.0}) {
       costs.graph_host_ns = 100 * factor;
       costs.streams.wait_ns = 7 * factor;
+      costs.streams.saturates = {true, false, true, false};
+      costs.streams.overlaps = false;
       const int64_t run =
           results.AddRun({.mode = "calibrate", .device = "soft", .options = ToJson(costs)});
       for (int64_t repetition = 0; repetition < 3; ++repetition) {
@@ -185,10 +187,34 @@ TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {
   EXPECT_TRUE(costs->measured());
   EXPECT_EQ(costs->graph_host_ns, 200);
   EXPECT_EQ(costs->streams.wait_ns, 14);
-  EXPECT_EQ(costs->copy_byte_ns, DeviceCosts().copy_byte_ns);
+  EXPECT_FALSE(costs->streams.overlaps);
+  EXPECT_EQ(costs->streams.saturates, (std::array<bool, 4>{true, false, true, false}));
   const int64_t signature = LoadWork(reader).form(0).signature_id;
   EXPECT_EQ(costs->by_signature.at(signature).host_ns, 21);
   EXPECT_EQ(costs->by_signature.at(signature).device_ns, 99);
+}
+
+TEST(CostOf, FallsBackToCopiesAndToTheRecording) {
+  TemporaryTrace file("cost-of");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  trace.Call("aten::relu", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  trace.Call("aten::_local_scalar_dense", {In("self", trace.NewTensor({}))},
+             {Real("out", 1.5, storage::Direction::kOut)});
+  trace.Call("aten::view", {In("self", x)}, {Out("out", x)});
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const auto recorded = static_cast<double>(work.calls[0].duration_ns);
+  DeviceCosts costs = Costs();
+  EXPECT_EQ(CostOf(costs, work, 1).host_ns, static_cast<double>(work.calls[1].duration_ns));
+  costs.device = "soft";
+  EXPECT_EQ(CostOf(costs, work, 0).device_ns, recorded);
+  EXPECT_EQ(CostOf(costs, work, 1).host_ns, 4);
+  EXPECT_EQ(CostOf(costs, work, 1).device_ns, 1 + 4 * 0.5);
+  EXPECT_EQ(CostOf(costs, work, 2).host_ns, 0);
+  costs.by_signature[work.form(0).signature_id] = {11, 22};
+  EXPECT_EQ(CostOf(costs, work, 0).device_ns, 22);
 }
 
 }  // namespace

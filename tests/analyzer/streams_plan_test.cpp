@@ -72,6 +72,15 @@ TEST(Simulate, RunsNodesOfASaturatedResourceOneAfterTheOther) {
   EXPECT_EQ(Simulate(dag, assignment, parallel).makespan_ns, 126);
 }
 
+TEST(Simulate, RunsAllNodesOneAfterTheOtherWhereStreamsDoNotOverlap) {
+  const Dag dag = Diamond(Resource::kCube, Resource::kVector);
+  StreamCosts serial = kCosts;
+  serial.overlaps = false;
+  const Schedule schedule = Simulate(dag, OnStreams(dag, {0, 0, 1, 0}), serial);
+  EXPECT_EQ(schedule.start_ns[2], schedule.end_ns[1]);
+  EXPECT_EQ(BoundMakespan(dag, 2, serial).Greatest(), 200);
+}
+
 TEST(Simulate, KeepsStreamsEdgesAndSaturatedResourcesInOrder) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -172,6 +181,10 @@ TEST(PlanStreams, SaysWhyOneStreamIsBest) {
     EXPECT_EQ(certificate.makespan_ns, certificate.one_stream_ns);
     return certificate.reason;
   };
+  StreamOptions serial = defaults;
+  serial.costs.overlaps = false;
+  EXPECT_EQ(reason(diamond, serial),
+            "One stream, because the device runs the streams of a graph one after the other.");
   EXPECT_EQ(reason(Dag{}, defaults), "One stream, because there is nothing to run.");
   EXPECT_EQ(reason(diamond, asked), "One stream, as asked for.");
   EXPECT_EQ(reason(chain, defaults), "One stream, because each node needs the one before it.");
