@@ -28,7 +28,8 @@ TEST(Work, HoldsTheLeavesOfAProgramWithTheirAccesses) {
   std::vector<std::string> seen;
   for (size_t call = 0; call < work.size(); ++call) {
     work.VisitAccesses(call, [&](const ByteAccess& access) {
-      seen.push_back((access.write ? "W" : "R") + std::string(access.buffer == x.buffer ? "x" : "y") +
+      seen.push_back((access.write ? "W" : "R") +
+                     std::string(access.buffer == x.buffer ? "x" : "y") +
                      std::to_string(access.first) + "-" + std::to_string(access.end));
     });
   }
@@ -62,11 +63,11 @@ TEST(Hazards, OrderReadsAndWritesOfTheSameBytesOnly) {
   high.layout.byte_offset = 16;
   const Tensor a = trace.NewTensor({4});
   const Tensor b = trace.NewTensor({8});
-  trace.Call("aten::relu_", {Written("self", low)}, {});    // 0 writes 0..16
-  trace.Call("aten::relu_", {Written("self", high)}, {});   // 1 writes 16..32
+  trace.Call("aten::relu_", {Written("self", low)}, {});          // 0 writes 0..16
+  trace.Call("aten::relu_", {Written("self", high)}, {});         // 1 writes 16..32
   trace.Call("aten::abs", {In("self", high)}, {Out("out", a)});   // 2 RAW on 1
   trace.Call("aten::abs", {In("self", whole)}, {Out("out", b)});  // 3 RAW on 0 and 1
-  trace.Call("aten::relu_", {Written("self", low)}, {});    // 4 RAW on 0, WAR on 3
+  trace.Call("aten::relu_", {Written("self", low)}, {});          // 4 RAW on 0, WAR on 3
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
