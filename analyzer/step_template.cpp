@@ -19,8 +19,17 @@ bool HoldsTensors(const Argument& argument) {
 // Leaves whose scalars do not matter: their results come from the recording.
 bool ScalarsMatter(const Leaf& leaf) { return leaf.kind == LeafKind::kKernel; }
 
-// Pairs of uses, template and other, of two corresponding leaves.
-std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& a, const Leaf& b) {
+// Values that an update of a captured kernel can replace.
+bool IsNumeric(ValueKind kind) {
+  return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kReal ||
+         kind == ValueKind::kIntList || kind == ValueKind::kBoolList ||
+         kind == ValueKind::kRealList;
+}
+
+// The first difference of two corresponding leaves. With `varying` numbers may differ; the indices
+// of such arguments are appended to it.
+std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& a, const Leaf& b,
+                                            std::vector<int>* varying) {
   StepDifference difference;
   difference.leaf_a = a.index;
   difference.leaf_b = b.index;
@@ -44,9 +53,11 @@ std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& 
     const Argument& y = b.arguments[i];
     if (!HoldsTensors(x) || !HoldsTensors(y)) {
       if (x.direction == storage::Direction::kOut || !ScalarsMatter(a)) continue;
-      if (x.kind != y.kind || ValueText(x) != ValueText(y)) {
+      if (x.kind == y.kind && ValueText(x) == ValueText(y)) continue;
+      if (varying == nullptr || x.kind != y.kind || !IsNumeric(x.kind)) {
         return differ(x.name, "value", ValueText(x), ValueText(y));
       }
+      varying->push_back(static_cast<int>(i));
       continue;
     }
     if (x.tensors.size() != y.tensors.size()) {
@@ -126,8 +137,12 @@ StepTemplate StartClass(const Program& program, int64_t step) {
 // Matches a step against a class, or tells the first difference.
 class Matcher {
  public:
-  Matcher(const Program& program, const StepTemplate& start, int64_t step)
-      : program_(program), start_(start), range_(program.steps[step]) {
+  Matcher(const Program& program, const StepTemplate& start, int64_t step,
+          HostArguments host_arguments)
+      : program_(program),
+        start_(start),
+        range_(program.steps[step]),
+        may_vary_(host_arguments == HostArguments::kVary) {
     match_.step = step;
     match_.leaves = ActiveLeaves(program, range_);
     match_.operands.resize(start.operands.size());
@@ -139,7 +154,11 @@ class Matcher {
     for (size_t i = 0; i < common; ++i) {
       const Leaf& a = program_.leaves[start_.leaves[i]];
       const Leaf& b = program_.leaves[match_.leaves[i]];
-      if (auto difference = CompareLeaves(program_, a, b)) return difference;
+      std::vector<int> arguments;
+      if (auto difference = CompareLeaves(program_, a, b, may_vary_ ? &arguments : nullptr)) {
+        return difference;
+      }
+      for (const int argument : arguments) varying_.push_back({i, argument});
       if (auto difference = MatchUses(a, b)) return difference;
     }
     if (start_.leaves.size() != match_.leaves.size()) {
@@ -155,6 +174,7 @@ class Matcher {
   }
 
   StepMatch TakeMatch() { return std::move(match_); }
+  const std::vector<VaryingArgument>& varying() const { return varying_; }
 
  private:
   std::optional<StepDifference> MatchUses(const Leaf& a, const Leaf& b) {
@@ -253,10 +273,18 @@ class Matcher {
   const Program& program_;
   const StepTemplate& start_;
   const StepRange& range_;
+  const bool may_vary_;
   StepMatch match_;
+  std::vector<VaryingArgument> varying_;
   std::vector<bool> placed_;
   std::unordered_map<int64_t, int64_t> reverse_;
 };
+
+void AddVarying(const std::vector<VaryingArgument>& varying, StepTemplate& step_class) {
+  std::set<VaryingArgument> all(step_class.varying.begin(), step_class.varying.end());
+  all.insert(varying.begin(), varying.end());
+  step_class.varying.assign(all.begin(), all.end());
+}
 
 void MarkMoving(StepTemplate& step_class) {
   for (size_t i = 0; i < step_class.operands.size(); ++i) {
@@ -299,7 +327,16 @@ const StepTemplate& StepClasses::Largest() const {
                            });
 }
 
-StepClasses ClassifySteps(const Program& program) {
+const StepTemplate* StepClasses::OfStep(int64_t step) const {
+  for (const StepTemplate& step_class : classes) {
+    for (const StepMatch& match : step_class.matches) {
+      if (match.step == step) return &step_class;
+    }
+  }
+  return nullptr;
+}
+
+StepClasses ClassifySteps(const Program& program, HostArguments host_arguments) {
   StepClasses result;
   std::map<int64_t, size_t> class_of_step;
   for (size_t s = 0; s < program.steps.size(); ++s) {
@@ -307,9 +344,10 @@ StepClasses ClassifySteps(const Program& program) {
     bool joined = false;
     std::optional<StepDifference> from_previous;
     for (size_t c = result.classes.size(); c-- > 0 && !joined;) {  // the latest class first
-      Matcher matcher(program, result.classes[c], step);
+      Matcher matcher(program, result.classes[c], step, host_arguments);
       const std::optional<StepDifference> difference = matcher.Match();
       if (!difference) {
+        AddVarying(matcher.varying(), result.classes[c]);
         result.classes[c].matches.push_back(matcher.TakeMatch());
         class_of_step[step] = c;
         joined = true;
@@ -320,7 +358,7 @@ StepClasses ClassifySteps(const Program& program) {
     if (from_previous) result.differences[step] = *from_previous;
     if (joined) continue;
     StepTemplate start = StartClass(program, step);
-    Matcher matcher(program, start, step);
+    Matcher matcher(program, start, step, host_arguments);
     matcher.Match();
     start.matches.push_back(matcher.TakeMatch());
     class_of_step[step] = result.classes.size();

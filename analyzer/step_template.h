@@ -2,7 +2,8 @@
 // what must change between its executions.
 //
 // Two steps are of one class when their active leaves (kernels, sources, host reads) pair up with
-// equal operators, scalars and layouts, and their buffers correspond:
+// equal operators, scalars and layouts, and their buffers correspond. On request scalars of kernels
+// may vary inside a class: a captured graph then needs its arguments updated. Buffers are
 //   internal   first written inside the step; pairs with an internal buffer at equal offsets
 //   external   existed before or is read first (parameters, state, inputs). Uses of overlapping
 //   bytes
@@ -43,6 +44,14 @@ struct Operand {
   int64_t bytes() const { return end_byte - first_byte; }
 };
 
+// A host argument (a number or a list of numbers) of a kernel whose value differs between the steps
+// of a class.
+struct VaryingArgument {
+  size_t at = 0;     // place in StepTemplate::leaves
+  int argument = 0;  // index in Leaf::arguments
+  auto operator<=>(const VaryingArgument&) const = default;
+};
+
 // Where an operand of the template lies in another step.
 struct OperandPlace {
   int64_t buffer_id = 0;
@@ -63,6 +72,7 @@ struct StepTemplate {
   std::vector<Operand> operands;   // by buffer, then by first byte
   std::vector<int64_t> internal;   // internal buffers in order of first use
   std::vector<StepMatch> matches;  // the steps of the class in order, the template's own first
+  std::vector<VaryingArgument> varying;  // in order; empty unless asked for
   // The operand that holds these bytes of an external buffer; -1 when there is none.
   int FindOperand(int64_t buffer_id, int64_t first_byte) const;
 };
@@ -73,9 +83,15 @@ struct StepClasses {
   std::map<int64_t, StepDifference> differences;
   // The class with most steps; among equals the first. Precondition: there are steps.
   const StepTemplate& Largest() const;
+  // The class of a step by its index; null when there is no such step.
+  const StepTemplate* OfStep(int64_t step) const;
 };
 
-StepClasses ClassifySteps(const Program& program);
+// Whether steps of one class may differ in host arguments of kernels.
+enum class HostArguments { kEqual, kVary };
+
+StepClasses ClassifySteps(const Program& program,
+                          HostArguments host_arguments = HostArguments::kEqual);
 
 // Active leaves of a step in order.
 std::vector<int64_t> ActiveLeaves(const Program& program, const StepRange& range);

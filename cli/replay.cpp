@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/table.h"
@@ -16,6 +17,7 @@ using replayer::Data;
 using replayer::Mode;
 using replayer::Outputs;
 using replayer::Streams;
+using replayer::Updates;
 
 // What was wrong with an output, in one line.
 std::string Shown(const replayer::Difference& difference) {
@@ -42,12 +44,13 @@ Table MismatchTable(const replayer::ReplayReport& report) {
 }
 
 Table RegionTable(const replayer::CaptureReport& capture) {
-  Table table({"region", "first_call", "last_call", "kind", "leaves", "tasks", "why not captured"});
+  Table table({"region", "first_call", "last_call", "kind", "leaves", "tasks", "streams", "waits",
+               "why not captured"});
   int64_t number = 0;
   for (const auto& region : capture.regions) {
     table.Add({++number, region.first_call, region.last_call,
-               region.captured ? "captured" : "eager", region.leaves, region.tasks,
-               region.captured ? Cell() : Cell(region.reason)});
+               region.captured ? "captured" : "eager", region.leaves, region.tasks, region.streams,
+               region.waits, region.captured ? Cell() : Cell(region.reason)});
   }
   return table;
 }
@@ -61,13 +64,15 @@ std::string Verdict(const replayer::ReplayReport& report) {
   return fmt::format("equal bit for bit: all {} compared outputs", report.compared);
 }
 
-Table SummaryTable(const replayer::ReplayReport& report, Mode mode) {
+Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
   };
   add("device", report.device);
-  add("mode", mode == Mode::kEager ? "eager" : "captured");
+  add("mode", options.mode == Mode::kEager ? "eager" : "captured");
+  if (options.plan) add("plan", options.plan->path);
+  if (options.repetitions > 1) add("repetitions", int64_t{options.repetitions});
   add("steps", report.steps);
   add("leaves", report.leaves);
   add("  run by device operators", report.kernels);
@@ -82,13 +87,18 @@ Table SummaryTable(const replayer::ReplayReport& report, Mode mode) {
   add("outputs equal", report.equal);
   add("outputs different", report.differing);
   add("outputs without a reference", report.not_comparable);
-  if (mode == Mode::kCaptured) {
+  if (options.mode == Mode::kCaptured) {
     const auto& capture = report.capture;
     if (capture.template_step >= 0) add("template step", capture.template_step);
     add("steps run captured", capture.captured_steps);
     add("steps run eagerly", capture.eager_steps);
     add("inputs copied per step", capture.copies_per_step);
     add("bytes copied per step", capture.copy_bytes_per_step);
+    add("leaves whose host arguments vary", capture.varying_leaves);
+    if (capture.varying_leaves > 0) {
+      add("  updated in the graphs", capture.updated_leaves);
+      add("  updates made", capture.updates);
+    }
     add("capture cost, us", static_cast<double>(capture.capture_ns) / 1e3);
   }
   if (report.run_id != 0) add("run_id", report.run_id);
@@ -148,6 +158,8 @@ class ReplayCommand final : public Command {
   std::string Examples() const override {
     return "  acltape replay t.db --mode eager\n"
            "  acltape replay t.db --mode captured --outputs step\n"
+           "  acltape replay t.db --plan plan.json --repetitions 100\n"
+           "  acltape replay t.db --mode captured --updates none       what baked arguments do\n"
            "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
            "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
            "  acltape replay acl.db --mode captured --streams flat     all device work on one "
@@ -163,6 +175,15 @@ class ReplayCommand final : public Command {
               {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}},
               "Of a program recorded at the ACL level: its own streams and events, or all device "
               "work on one stream");
+    plan_.Declare(app);
+    AddChoice(app, "--updates", options_.updates,
+              {{"tasks", Updates::kTasks}, {"none", Updates::kNone}},
+              "Captured: update host arguments that vary between steps (with a plan: those it "
+              "names), or keep the values of the template step in the graphs");
+    app.add_option("--repetitions", options_.repetitions,
+                   "Replays of the whole program, each compared")
+        ->check(AtLeast(1))
+        ->capture_default_str();
     AddChoice(app, "--outputs", options_.outputs,
               {{"leaf", Outputs::kLeaf}, {"step", Outputs::kStep}},
               "Compare what every leaf wrote, or what outlives a step (at the ACL level: what "
@@ -185,6 +206,8 @@ class ReplayCommand final : public Command {
 
   int Run() override {
     const OpenedTrace trace(trace_, discard_);
+    options_.plan = plan_.Read(trace.reader());
+    if (options_.plan) options_.mode = Mode::kCaptured;
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const replayer::ReplayReport report =
@@ -193,7 +216,7 @@ class ReplayCommand final : public Command {
     progress.Clear();
     Report output;
     output.Add("summary", report.acl.calls != 0 ? AclSummaryTable(report, options_)
-                                                : SummaryTable(report, options_.mode));
+                                                : SummaryTable(report, options_));
     output.Add("differences", MismatchTable(report));
     if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
     Table eager_steps({"steps that ran eagerly"});
@@ -206,6 +229,7 @@ class ReplayCommand final : public Command {
 
  private:
   std::string trace_;
+  PlanOption plan_;
   replayer::ReplayOptions options_;
   bool discard_ = false;
   Format format_ = Format::kTable;

@@ -19,10 +19,10 @@ OpenedTrace::OpenedTrace(const std::string& path, bool discard_results) {
 }
 
 Table NoteTable(const std::vector<replayer::Note>& notes) {
-  Table table({"rule", "severity", "call_id", "calls", "message"});
+  Table table({"rule", "severity", "call_id", "calls", "verdict", "message"});
   for (const replayer::Note& note : notes) {
     table.Add({note.rule, note.severity, note.call_id == 0 ? Cell() : Cell(note.call_id),
-               note.count, note.message});
+               note.count, note.verdict, note.message});
   }
   return table;
 }

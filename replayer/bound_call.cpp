@@ -342,10 +342,6 @@ void BoundCall::Probe(const Device& device) const {
   }
 }
 
-void BoundCall::Run(const Device& device, Workspace& workspace) const {
-  Run(device, device.stream(), [&](uint64_t bytes) { return workspace.Reserve(bytes); });
-}
-
 void BoundCall::Run(const Device& device, aclrtStream stream, const Reserve& reserve) const {
   Objects objects(device.api(), arguments_.size());
   for (const Argument& argument : arguments_) objects.Add(argument);

@@ -54,9 +54,8 @@ class BoundCall {
   // Runs the first phase alone and drops its executor. Throws UnsupportedOperator when it refuses.
   void Probe(const Device& device) const;
 
-  // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails.
-  void Run(const Device& device, Workspace& workspace) const;
-  // The same on any stream; `reserve` gives that many bytes of workspace.
+  // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails. `reserve`
+  // gives that many bytes of workspace.
   using Reserve = std::function<void*(uint64_t bytes)>;
   void Run(const Device& device, aclrtStream stream, const Reserve& reserve) const;
 

@@ -108,7 +108,7 @@ class Timer {
     std::unique_ptr<StepGraph> graph;
     if (capturable) {
       graph = std::make_unique<StepGraph>(execution, homes, session_.classes().Largest(),
-                                          /*keep_outputs=*/false);
+                                          StepGraphOptions{});
     }
     // Up to the first steady step everything runs once, as recorded.
     const int64_t first = program.steps[steps.front()].first_leaf;

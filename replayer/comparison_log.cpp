@@ -42,6 +42,7 @@ void ComparisonLog::Note(const ComparedOutput& output, const Difference* differe
     if (!equal && !digest_only) row.metrics = MetricsText(*difference);
     results_->AddComparison(row);
   }
+  if (!equal) report_.differing_calls.insert(output.call_id);
   if (equal || static_cast<int64_t>(report_.mismatches.size()) >= options_.mismatch_limit) return;
   Mismatch mismatch;
   mismatch.call_id = output.call_id;

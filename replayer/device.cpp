@@ -71,8 +71,14 @@ Event::~Event() {
   if (event_ != nullptr) device_.api().aclrtDestroyEvent(event_);
 }
 
-void Event::Record() {
-  device_.Check(device_.api().aclrtRecordEvent(event_, device_.stream()), "aclrtRecordEvent");
+void Event::Record() { Record(device_.stream()); }
+
+void Event::Record(aclrtStream stream) {
+  device_.Check(device_.api().aclrtRecordEvent(event_, stream), "aclrtRecordEvent");
+}
+
+void Event::HoldBack(aclrtStream stream) {
+  device_.Check(device_.api().aclrtStreamWaitEvent(stream, event_), "aclrtStreamWaitEvent");
 }
 
 void Event::Wait() {
@@ -94,11 +100,24 @@ Device::Device(const std::string& library) : library_(OpenLibrary(library)) {
 }
 
 Device::~Device() {
+  for (const aclrtStream stream : side_streams_) {
+    api().aclrtSynchronizeStream(stream);
+    api().aclrtDestroyStream(stream);
+  }
   if (stream_ != nullptr) {
     api().aclrtSynchronizeStream(stream_);
     api().aclrtDestroyStream(stream_);
   }
   api().aclrtResetDevice(0);
+}
+
+aclrtStream Device::SideStream(size_t index) {
+  while (side_streams_.size() <= index) {
+    aclrtStream stream = nullptr;
+    Check(api().aclrtCreateStream(&stream), "aclrtCreateStream");
+    side_streams_.push_back(stream);
+  }
+  return side_streams_[index];
 }
 
 std::string Device::description() const {
@@ -126,9 +145,9 @@ void Device::Download(void* pinned, const void* device, size_t bytes) const {
         "aclrtMemcpyAsync to the host");
 }
 
-void Device::Copy(void* to, const void* from, size_t bytes) const {
+void Device::Copy(void* to, const void* from, size_t bytes, aclrtStream stream) const {
   if (bytes == 0 || to == from) return;
-  Check(api().aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
+  Check(api().aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream),
         "aclrtMemcpyAsync on the device");
 }
 

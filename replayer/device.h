@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "acl/loader/library.h"
 #include "storage/error.h"
@@ -45,7 +46,10 @@ class Event {
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  void Record();
+  void Record();  // on the device's own stream
+  void Record(aclrtStream stream);
+  // What `stream` gets from now on runs behind the latest record.
+  void HoldBack(aclrtStream stream);
   // Both must have been reached.
   double NanosecondsSince(const Event& earlier) const;
   void Wait();
@@ -65,7 +69,10 @@ class Device {
 
   const acl::Library& library() const { return *library_; }
   const acl::Api& api() const { return library_->api(); }
+  // The stream on which everything runs that is not put on a side stream.
   aclrtStream stream() const { return stream_; }
+  // Side streams by number, made when first asked for.
+  aclrtStream SideStream(size_t index);
   std::string description() const;
 
   // Throws unless `code` is 0. `call` names the interface function.
@@ -74,13 +81,15 @@ class Device {
   // Asynchronous copies on the stream. Host memory must be pinned.
   void Upload(void* device, const void* pinned, size_t bytes) const;
   void Download(void* pinned, const void* device, size_t bytes) const;
-  void Copy(void* to, const void* from, size_t bytes) const;
+  void Copy(void* to, const void* from, size_t bytes) const { Copy(to, from, bytes, stream_); }
+  void Copy(void* to, const void* from, size_t bytes, aclrtStream stream) const;
   // Waits for the stream.
   void Synchronize() const;
 
  private:
   std::unique_ptr<acl::Library> library_;
   aclrtStream stream_ = nullptr;
+  std::vector<aclrtStream> side_streams_;
 };
 
 // Gives a device that computes on the CPU as many threads as the recorded process had, so that sums

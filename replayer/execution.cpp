@@ -67,7 +67,7 @@ Execution::Execution(Device& device, const LoweredProgram& lowered, Contents& co
                    std::max<int64_t>(lowered.temporary_bytes, kDeviceAlignment)),
       nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
 
-BoundLeaf Execution::Bind(int64_t leaf, const Place& place) {
+BoundLeaf Execution::Bind(int64_t leaf, const Place& place, uint8_t* temporary_memory) {
   BoundLeaf bound;
   bound.leaf = leaf;
   const auto address = [&](const analyzer::TensorUse& use) -> uint8_t* {
@@ -82,7 +82,7 @@ BoundLeaf Execution::Bind(int64_t leaf, const Place& place) {
   }
   const analyzer::Lowering& lowering = lowered_.lowerings[leaf];
   std::vector<uint8_t*> temporaries;
-  uint8_t* next = temporaries_.data();
+  uint8_t* next = temporary_memory != nullptr ? temporary_memory : temporaries_.data();
   for (const int64_t bytes : lowering.temporaries) {
     temporaries.push_back(next);
     next += AlignUp(bytes);
@@ -112,9 +112,50 @@ void Execution::Probe(int64_t leaf) {
   }
 }
 
-void Execution::Launch(const BoundLeaf& bound, Workspace& workspace) {
+std::string Execution::ProbeUpdate(int64_t leaf) {
+  const acl::Api& api = device_.api();
+  if (api.aclmdlRICaptureTaskGrpBegin == nullptr || api.aclmdlRICaptureTaskGrpEnd == nullptr ||
+      api.aclmdlRICaptureTaskUpdateBegin == nullptr ||
+      api.aclmdlRICaptureTaskUpdateEnd == nullptr) {
+    return "the device library has no task updates";
+  }
+  const BoundLeaf bound =
+      Bind(leaf, [this](int64_t, const storage::Layout&) { return nothing_.data(); });
+  const aclrtStream stream = device_.stream();
+  aclmdlRI graph = nullptr;
+  aclrtTaskGrp group = nullptr;
+  std::string refusal;
+  device_.Check(api.aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
+                "aclmdlRICaptureBegin");
   try {
-    for (const BoundCall& call : bound.calls) call.Run(device_, workspace);
+    device_.Check(api.aclmdlRICaptureTaskGrpBegin(stream), "aclmdlRICaptureTaskGrpBegin");
+    Launch(bound);
+    device_.Check(api.aclmdlRICaptureTaskGrpEnd(stream, &group), "aclmdlRICaptureTaskGrpEnd");
+  } catch (const std::runtime_error& cause) {
+    refusal = cause.what();
+  }
+  const int ended = api.aclmdlRICaptureEnd(stream, &graph);
+  if (refusal.empty() && ended != 0) refusal = "its task group cannot be captured";
+  if (refusal.empty()) {
+    try {
+      device_.Check(api.aclmdlRICaptureTaskUpdateBegin(stream, group),
+                    "aclmdlRICaptureTaskUpdateBegin");
+      Launch(bound);
+      device_.Check(api.aclmdlRICaptureTaskUpdateEnd(stream), "aclmdlRICaptureTaskUpdateEnd");
+      device_.Synchronize();
+    } catch (const std::runtime_error& cause) {
+      refusal = cause.what();
+      api.aclmdlRICaptureTaskUpdateEnd(stream);
+    }
+  }
+  if (graph != nullptr) api.aclmdlRIDestroy(graph);
+  return refusal;
+}
+
+void Execution::Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream stream) {
+  const auto reserve = [&](uint64_t bytes) { return workspace.Reserve(bytes); };
+  try {
+    for (const BoundCall& call : bound.calls) call.Run(device_, stream, reserve);
   } catch (const UnsupportedOperator& cause) {
     throw LeafRefused(program().leaves[bound.leaf].Name(), cause.what());
   }

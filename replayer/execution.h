@@ -63,16 +63,22 @@ class Execution {
 
   // Addresses of buffers: element 0 of `layout` in the buffer.
   using Place = std::function<uint8_t*(int64_t buffer_id, const storage::Layout& layout)>;
-  // Throws UnsupportedOperator for a leaf that the device cannot run; the text names the operator.
-  BoundLeaf Bind(int64_t leaf, const Place& place);
+  // Throws LeafRefused for a leaf that the device cannot run; the text names the operator. Its
+  // temporaries lie at `temporaries`, lowered().temporary_bytes of memory that no leaf uses at the
+  // same time; null: where those of eager leaves are.
+  BoundLeaf Bind(int64_t leaf, const Place& place, uint8_t* temporaries = nullptr);
 
   // Asks the device whether it can run a kernel leaf, without running it. Throws LeafRefused if
   // not.
   void Probe(int64_t leaf);
 
+  // Why arguments of a kernel leaf cannot be updated in a captured graph; empty when they can.
+  // Tries it on a graph that never runs.
+  std::string ProbeUpdate(int64_t leaf);
+
   // Launches the calls of a kernel leaf. Throws LeafRefused when the device refuses one.
-  void Launch(const BoundLeaf& bound) { Launch(bound, workspace_); }
-  void Launch(const BoundLeaf& bound, Workspace& workspace);
+  void Launch(const BoundLeaf& bound) { Launch(bound, workspace_, device_.stream()); }
+  void Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream stream);
   // Writes the recorded results of `data_leaf` where `bound` writes.
   void PutResults(const BoundLeaf& bound, int64_t data_leaf);
   // One of them.

@@ -17,7 +17,8 @@ class NoteBook {
            const std::string& message) {
     auto [entry, created] = notes_.try_emplace({rule, message});
     if (created) {
-      entry->second = {rule, severity, call_id, 0, message};
+      entry->second = {rule, severity, call_id,
+                       0,    message,  rule == "LOWER-SUBSTITUTED" ? "reproduced" : "predicted"};
     }
     ++entry->second.count;
   }

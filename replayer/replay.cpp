@@ -26,7 +26,9 @@ class Replayer {
 
   ReplayReport Run() {
     std::optional<Note> refusal;
-    if (options_.mode == Mode::kCaptured) refusal = session_.CaptureRefusal();
+    if (options_.mode == Mode::kCaptured && options_.plan == nullptr) {
+      refusal = session_.CaptureRefusal();
+    }
     OpenRun();
     if (refusal) {
       report_.refusal = refusal->message;
@@ -37,6 +39,12 @@ class Replayer {
     }
     if (report_.ExitCode() != 0) {
       std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
+      if (options_.plan) arguments = "--plan " + options_.plan->path;
+      if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
+      if (options_.updates == Updates::kNone) arguments += " --updates none";
+      if (options_.repetitions > 1) {
+        arguments += " --repetitions " + std::to_string(options_.repetitions);
+      }
       if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
       if (options_.data == Data::kSynthesised) arguments += " --data synthesised";
       if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
@@ -61,7 +69,7 @@ class Replayer {
       Verifier collector(session_.device(), session_.program(), session_.contents(), options_,
                          ignored);
       collector.UseDigests(&reference, nullptr);
-      RunEager(execution, collector);
+      RunEager(execution, collector, 1);
     }
     Verifier verifier(session_.device(), session_.program(), session_.contents(), options_,
                       report_);
@@ -70,53 +78,115 @@ class Replayer {
     if (captured) {
       RunCaptured(execution, verifier);
     } else {
-      RunEager(execution, verifier);
+      RunEager(execution, verifier, options_.repetitions);
     }
   }
 
-  void RunEager(Execution& execution, Verifier& verifier) {
+  void RunEager(Execution& execution, Verifier& verifier, int repetitions) {
     const HomeMemory homes(session_.device(), session_.program(), EagerNeeds(session_.program()));
     report_.device_bytes = homes.bytes();
     EagerExecution eager(execution, homes);
-    RunEagerLeaves(eager, 0, LeafCount(), verifier);
-    verifier.Flush();
+    for (int repetition = 0; repetition < repetitions; ++repetition) {
+      RunEagerLeaves(eager, 0, LeafCount(), verifier, repetition);
+      verifier.Flush();
+    }
   }
 
-  void RunEagerLeaves(EagerExecution& eager, int64_t first, int64_t end, Verifier& verifier) {
+  void RunEagerLeaves(EagerExecution& eager, int64_t first, int64_t end, Verifier& verifier,
+                      int repetition) {
     constexpr int64_t kPiece = 256;  // leaves between two reports of progress
     for (int64_t at = first; at < end; at += kPiece) {
       const int64_t piece_end = std::min(end, at + kPiece);
       eager.Bind(at, piece_end);
       eager.Run(at, piece_end, &verifier, nullptr);
-      Progress(piece_end);
+      Progress(piece_end, repetition);
     }
   }
 
   void RunCaptured(Execution& execution, Verifier& verifier) {
     const analyzer::Program& program = session_.program();
-    const analyzer::StepTemplate& step_class = session_.classes().Largest();
+    const analyzer::Plan* plan = options_.plan ? &options_.plan->plan : nullptr;
+    const analyzer::StepTemplate& step_class = session_.ClassFor(plan);
     const HomeMemory homes(session_.device(), program,
                            CapturedNeeds(program, step_class, session_.contents()));
     EagerExecution eager(execution, homes);
-    StepGraph graph(execution, homes, step_class, /*keep_outputs=*/true);
+    StepGraphOptions graph_options;
+    graph_options.keep_outputs = true;
+    graph_options.plan = plan;
+    graph_options.updates = options_.updates == Updates::kTasks;
+    StepGraph graph(execution, homes, step_class, graph_options);
     report_.device_bytes = homes.bytes() + graph.plan().device_bytes;
-    int64_t at = 0;
-    for (size_t m = 0; m < step_class.matches.size(); ++m) {
-      const StepRange& range = program.steps[step_class.matches[m].step];
-      RunEagerLeaves(eager, at, range.first_leaf, verifier);
-      if (m == 0) {
+    for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
+      int64_t at = 0;
+      for (size_t m = 0; m < step_class.matches.size(); ++m) {
+        const StepRange& range = program.steps[step_class.matches[m].step];
+        RunEagerLeaves(eager, at, range.first_leaf, verifier, repetition);
+        if (m == 0 && repetition == 0) {
+          verifier.Flush();
+          graph.WarmUpAndCapture(m);
+        }
+        graph.Execute(m, &verifier, nullptr);
         verifier.Flush();
-        graph.WarmUpAndCapture(m);
+        at = range.end_leaf;
+        Progress(at, repetition);
       }
-      graph.Execute(m, &verifier, nullptr);
+      RunEagerLeaves(eager, at, LeafCount(), verifier, repetition);
       verifier.Flush();
-      at = range.end_leaf;
-      Progress(at);
     }
-    RunEagerLeaves(eager, at, LeafCount(), verifier);
-    verifier.Flush();
     graph.Describe(report_.capture);
     DescribeSteps(step_class);
+    NoteBakedArguments(graph.plan());
+    if (plan != nullptr) NotePlan();
+  }
+
+  // A capture that keeps a value which varies is a claim that later steps are wrong; the replay has
+  // tried it.
+  void NoteBakedArguments(const StepGraphPlan& plan) {
+    for (const VaryingLeaf& leaf : plan.varying) {
+      if (leaf.treatment != VaryingLeaf::Treatment::kBake) continue;
+      const std::vector<StepMatch>& matches = plan.step_class->matches;
+      const auto call_of = [&](size_t match) {
+        return session_.program().leaves[matches[match].leaves[leaf.at]].call.call_id;
+      };
+      size_t shown = leaf.match_of[1];  // a value that the graph does not hold
+      bool differs = false;
+      for (size_t m = 0; m < matches.size() && !differs; ++m) {
+        differs = leaf.value_of[m] != 0 && report_.differing_calls.count(call_of(m)) != 0;
+        if (differs) shown = m;
+      }
+      Note note;
+      note.rule = "CAPTURE-BAKED";
+      note.severity = "error";
+      note.call_id = call_of(shown);
+      note.message = "the graph keeps a host argument that varies: " +
+                     DescribeVariation(session_.program(), *plan.step_class, leaf, 0, shown);
+      note.verdict = differs ? "reproduced" : "refuted";
+      report_.notes.push_back(note);
+    }
+  }
+
+  // The claim that a plan computes what the program computed, and the races that it has.
+  void NotePlan() {
+    const bool equal = report_.differing == 0;
+    nlohmann::json evidence{{"run_id", report_.run_id},
+                            {"outputs", report_.compared},
+                            {"different", report_.differing}};
+    if (!equal) evidence["first_call"] = *report_.differing_calls.begin();
+    Note note;
+    note.rule = "PLAN";
+    note.severity = equal ? "info" : "error";
+    note.count = report_.compared;
+    note.message = "the plan " + options_.plan->path + " gives the bits of the reference";
+    note.verdict = report_.compared == 0 ? "predicted" : equal ? "reproduced" : "refuted";
+    note.evidence = nlohmann::json::array({evidence}).dump();
+    report_.notes.push_back(note);
+    for (const std::string& race : options_.plan->races) {
+      note.rule = "PLAN-RACE";
+      note.severity = "error";
+      note.message = race;
+      note.verdict = equal ? "predicted" : "reproduced";
+      report_.notes.push_back(note);
+    }
   }
 
   void DescribeSteps(const analyzer::StepTemplate& step_class) {
@@ -164,10 +234,15 @@ class Replayer {
     storage::Run run;
     run.mode = options_.mode == Mode::kEager ? "eager" : "captured";
     run.device = session_.device().description();
-    run.options =
-        nlohmann::json{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
-                       {"data", options_.data == Data::kRecorded ? "recorded" : "synthesised"}}
-            .dump();
+    nlohmann::json options{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
+                           {"data", options_.data == Data::kRecorded ? "recorded" : "synthesised"},
+                           {"repetitions", options_.repetitions}};
+    if (options_.mode == Mode::kCaptured) {
+      options["updates"] = options_.updates == Updates::kTasks ? "tasks" : "none";
+    }
+    if (options_.plan) options["plan"] = options_.plan->path;
+    run.options = options.dump();
+    if (options_.plan && options_.plan->plan_id != 0) run.plan_id = options_.plan->plan_id;
     report_.run_id = results_->AddRun(run);
   }
 
@@ -180,8 +255,9 @@ class Replayer {
 
   int64_t LeafCount() const { return static_cast<int64_t>(session_.program().leaves.size()); }
 
-  void Progress(int64_t done) const {
-    if (options_.progress) options_.progress(done, LeafCount());
+  void Progress(int64_t done, int repetition) const {
+    if (!options_.progress) return;
+    options_.progress(repetition * LeafCount() + done, options_.repetitions * LeafCount());
   }
 
   const storage::Reader& trace_;
@@ -195,7 +271,14 @@ class Replayer {
 
 ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
                     storage::Results* results) {
-  if (IsAclTrace(trace)) return ReplayAcl(trace, options, results);
+  if (IsAclTrace(trace)) {
+    if (options.repetitions > 1) {
+      throw Error(ErrorKind::kUsage, trace.path() +
+                                         " holds a program of the ACL level, which is replayed "
+                                         "once; leave out the repetitions");
+    }
+    return ReplayAcl(trace, options, results);
+  }
   return Replayer(trace, options, results).Run();
 }
 

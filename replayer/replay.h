@@ -17,9 +17,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "analyzer/plan/plan.h"
 #include "storage/reader.h"
 
 namespace acltape::storage {
@@ -41,11 +44,29 @@ enum class Data { kRecorded, kSynthesised };
 // Of a program recorded at the ACL level: its streams as recorded, or all work on one.
 enum class Streams { kRecorded, kFlat };
 
+// A plan that has been read and found to fit the trace.
+struct ChosenPlan {
+  analyzer::Plan plan;
+  std::string path;                // for messages
+  int64_t plan_id = 0;             // row of the table `plan`, 0 when it has none
+  bool allow_races = false;        // whether it may have races
+  std::vector<std::string> races;  // those it has, a sentence each
+};
+
+// Whether host arguments that vary between the steps of a class are updated in the captured graphs,
+// or keep the value of the template step.
+enum class Updates { kTasks, kNone };
+
 struct ReplayOptions {
   Mode mode = Mode::kEager;
   Streams streams = Streams::kRecorded;
   Outputs outputs = Outputs::kLeaf;
   Data data = Data::kRecorded;
+  // Of captured mode: what the graphs hold and on which streams; null: the longest regions, each on
+  // one stream.
+  std::shared_ptr<const ChosenPlan> plan;
+  Updates updates = Updates::kTasks;
+  int repetitions = 1;          // replays of the program, each compared
   std::string device_lib;       // a folder or file; empty: the soft device
   int64_t mismatch_limit = 20;  // mismatches kept in the report; all are counted
   bool keep_matches = false;    // a comparison row for each equal output too
@@ -86,6 +107,8 @@ struct Note {
   int64_t call_id = 0;
   int64_t count = 1;  // calls concerned
   std::string message;
+  std::string verdict = "predicted";
+  std::string evidence;  // JSON array; empty: the call and the number of calls
 };
 
 // A run of leaves that was captured as one graph, or that ran eagerly between graphs.
@@ -94,7 +117,9 @@ struct RegionReport {
   int64_t last_call = 0;
   bool captured = false;
   int64_t leaves = 0;
-  int64_t tasks = 0;   // device operations launched into it
+  int64_t tasks = 0;  // device operations launched into it
+  int64_t streams = 1;
+  int64_t waits = 0;   // between its streams, without forks and joins
   std::string reason;  // why it is not captured
 };
 
@@ -107,7 +132,10 @@ struct CaptureReport {
   int64_t moving_inputs = 0;    // inputs copied into captured addresses, per step
   int64_t copies_per_step = 0;  // device copies those need
   int64_t copy_bytes_per_step = 0;
-  int64_t capture_ns = 0;  // warm-up not included
+  int64_t capture_ns = 0;      // warm-up not included
+  int64_t varying_leaves = 0;  // with host arguments that vary between the steps
+  int64_t updated_leaves = 0;  // of those: updated in the graphs
+  int64_t updates = 0;         // task groups updated in the whole replay
 };
 
 // Of a program recorded at the ACL level: what became of its calls.
@@ -149,6 +177,7 @@ struct ReplayReport {
   int64_t not_comparable = 0;  // outputs without a recorded or eager reference
   int64_t device_bytes = 0;    // device memory planned
   std::vector<Mismatch> mismatches;
+  std::set<int64_t> differing_calls;  // calls of which an output was different
   std::vector<Note> notes;
   CaptureReport capture;  // of a captured replay
   AclReport acl;

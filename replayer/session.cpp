@@ -1,5 +1,7 @@
 #include "replayer/session.h"
 
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -38,7 +40,7 @@ Session::Session(const storage::Reader& trace, Data data, const std::string& dev
   contents_ = std::make_unique<Contents>(program_, data, seed);
   lowered_ = LowerProgram(program_, *contents_, refused_);
   analyzer::AssignSteps(program_, results);
-  classes_ = analyzer::ClassifySteps(program_);
+  classes_ = analyzer::ClassifySteps(program_, analyzer::HostArguments::kVary);
   if (results != nullptr) analyzer::WriteRoles(analyzer::ClassifyBuffers(program_), *results);
   AdoptRecordedThreads(trace);
   device_ = std::make_unique<Device>(device_lib);
@@ -68,6 +70,17 @@ void Session::WithLowering(const std::function<void(Execution&)>& body) {
       lowered_ = LowerProgram(program_, *contents_, refused_);
     }
   }
+}
+
+const analyzer::StepTemplate& Session::ClassFor(const analyzer::Plan* plan) const {
+  if (plan == nullptr) return classes_.Largest();
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    if (program_.steps[s].step == plan->step) {
+      return *classes_.OfStep(static_cast<int64_t>(s));
+    }
+  }
+  throw Error(ErrorKind::kUsage, "the plan is for step " + std::to_string(plan->step) +
+                                     ", which the trace does not have");
 }
 
 std::optional<Note> Session::CaptureRefusal() const {
@@ -101,7 +114,16 @@ std::optional<Note> Session::CaptureRefusal() const {
 }
 
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments) {
-  return "acltape replay " + trace.path() + " " + arguments;
+  std::string command;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    // The threads are those of the recording, here as there.
+    if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=")) continue;
+    const size_t equals = text.find('=');
+    command +=
+        std::string(text.substr(0, equals)) + "='" + std::string(text.substr(equals + 1)) + "' ";
+  }
+  return command + "acltape replay " + trace.path() + " " + arguments;
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {
@@ -115,8 +137,10 @@ void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {
     finding.call_id = note.call_id;
     finding.message = note.message;
     finding.evidence =
-        nlohmann::json::array({{{"first_call", note.call_id}, {"calls", note.count}}}).dump();
-    finding.verdict = note.rule == "LOWER-SUBSTITUTED" ? "reproduced" : "predicted";
+        note.evidence.empty()
+            ? nlohmann::json::array({{{"first_call", note.call_id}, {"calls", note.count}}}).dump()
+            : note.evidence;
+    finding.verdict = note.verdict;
     results->AddFinding(finding);
   }
 }

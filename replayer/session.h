@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/plan/plan.h"
 #include "analyzer/step_template.h"
 #include "replayer/execution.h"
 #include "replayer/replay.h"
@@ -33,6 +34,10 @@ class Session {
   // have been substituted before. Should it refuse one only now, `body` runs again from the start.
   void WithLowering(const std::function<void(Execution&)>& body);
 
+  // The class of the step that was planned, without a plan the largest. Throws Error kUsage when
+  // the trace has no such step.
+  const analyzer::StepTemplate& ClassFor(const analyzer::Plan* plan) const;
+
   // Why no two steps can share graphs; nothing when some can. The note carries a rule:
   // CAPTURE-STEPS (too few steps), CAPTURE-SHAPE, CAPTURE-VALUE, CAPTURE-OPS or CAPTURE-PLACE.
   std::optional<Note> CaptureRefusal() const;
@@ -48,11 +53,11 @@ class Session {
   LoweredProgram lowered_;
 };
 
-// A run ended by a disagreement or a refusal says how to see it again.
+// A run ended by a disagreement or a refusal says how to see it again, with the settings of the
+// soft device that are in the environment.
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments);
 
-// Writes notes as findings. Substitutions happened, so they are reproduced; the others are
-// predicted.
+// Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);
 
 }  // namespace acltape::replayer

@@ -7,34 +7,100 @@
 namespace acltape::replayer {
 
 using analyzer::LeafKind;
-using analyzer::Region;
+using Treatment = VaryingLeaf::Treatment;
+
+namespace {
+
+struct CaptureModeRow {
+  std::string_view name;
+  aclmdlRICaptureMode mode;
+};
+constexpr CaptureModeRow kCaptureModes[] = {
+    {"global", ACL_MODEL_RI_CAPTURE_MODE_GLOBAL},
+    {"thread_local", ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL},
+    {"relaxed", ACL_MODEL_RI_CAPTURE_MODE_RELAXED},
+};
+
+// The strictest mode without a plan.
+aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan) {
+  for (const CaptureModeRow& row : kCaptureModes) {
+    if (plan != nullptr && plan->capture_mode == row.name) return row.mode;
+  }
+  return ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+}
+
+}  // namespace
 
 StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
-                     const analyzer::StepTemplate& step_class, bool keep_outputs)
+                     const analyzer::StepTemplate& step_class, const StepGraphOptions& options)
     : execution_(execution),
-      planner_(execution, homes, step_class, keep_outputs),
-      workspace_(execution.device()),
-      graphs_(planner_.plan().regions.size(), nullptr),
-      region_tasks_(planner_.plan().regions.size(), 0),
+      planner_(execution, homes, step_class, options),
+      mode_(CaptureModeOf(options.plan)),
+      streams_{execution.device().stream()},
+      stream_of_(step_class.leaves.size(), 0),
+      graphs_(plan().regions.size(), nullptr),
+      region_tasks_(plan().regions.size(), 0),
       host_value_(execution.device(), Block::Kind::kPinned, kDeviceAlignment) {
+  Device& device = execution.device();
   int64_t state_bytes = 0;
   for (DeviceCopy& copy : planner_.plan().state) {
     state_bytes += AlignUp(static_cast<int64_t>(copy.bytes));
   }
-  saved_state_ = Block(execution.device(), Block::Kind::kDevice, state_bytes);
+  saved_state_ = Block(device, Block::Kind::kDevice, state_bytes);
   uint8_t* next = saved_state_.data();
   for (DeviceCopy& copy : planner_.plan().state) {
     copy.to = next;
     next += AlignUp(static_cast<int64_t>(copy.bytes));
   }
+  size_t streams = 1;
+  for (const IssuedRegion& region : plan().regions) {
+    streams = std::max(streams, static_cast<size_t>(region.streams));
+    for (const IssuedLeaf& leaf : region.leaves) stream_of_[leaf.at] = leaf.stream;
+  }
+  while (streams_.size() < streams) {
+    streams_.push_back(device.SideStream(streams_.size() - 1));
+    temporaries_.emplace_back(device, Block::Kind::kDevice,
+                              std::max(execution.lowered().temporary_bytes, kDeviceAlignment));
+  }
+  for (size_t s = 0; s < streams; ++s) workspaces_.emplace_back(device);
   const auto place = [this](int64_t buffer_id, const storage::Layout& layout) {
     return planner_.Place(buffer_id, layout);
   };
-  for (const int64_t leaf : step_class.leaves) bound_.push_back(execution.Bind(leaf, place));
+  for (size_t at = 0; at < step_class.leaves.size(); ++at) {
+    bound_.push_back(execution.Bind(step_class.leaves[at], place, TemporariesOf(at)));
+  }
+  BindVarying();
+}
+
+uint8_t* StepGraph::TemporariesOf(size_t at) const {
+  return stream_of_[at] == 0 ? nullptr : temporaries_[stream_of_[at] - 1].data();
+}
+
+void StepGraph::BindVarying() {
+  bool updates = false;
+  for (const VaryingLeaf& leaf : plan().varying) {
+    Variants variants;
+    variants.leaf = &leaf;
+    for (const size_t m : leaf.match_of) {
+      const analyzer::StepMatch& match = plan().step_class->matches[m];
+      const auto place = [&](int64_t buffer_id, const storage::Layout& layout) {
+        return planner_.Place(match, buffer_id, layout);
+      };
+      variants.bound.push_back(
+          execution_.Bind(match.leaves[leaf.at], place, TemporariesOf(leaf.at)));
+    }
+    variants_.emplace(leaf.at, std::move(variants));
+    updates = updates || leaf.treatment == Treatment::kUpdate;
+  }
+  if (!updates) return;
+  update_stream_ = execution_.device().SideStream(streams_.size() - 1);
+  executed_ = std::make_unique<Event>(execution_.device());
+  updated_ = std::make_unique<Event>(execution_.device());
 }
 
 StepGraph::~StepGraph() {
   const acl::Api& api = execution_.device().api();
+  if (update_stream_ != nullptr) api.aclrtSynchronizeStream(update_stream_);
   api.aclrtSynchronizeStream(execution_.device().stream());
   for (const aclmdlRI graph : graphs_) {
     if (graph != nullptr) api.aclmdlRIDestroy(graph);
@@ -109,103 +175,183 @@ void StepGraph::Begin(size_t match) {
 }
 
 void StepGraph::MoveAt(const StepMoves& moves, size_t at) {
+  if (moves.uploads_at.empty() && moves.copies_at.empty()) return;
   const auto uploads = moves.uploads_at.find(at);
   if (uploads != moves.uploads_at.end()) RunUploads(uploads->second, /*merge=*/false);
   const auto copies = moves.copies_at.find(at);
   if (copies != moves.copies_at.end()) RunCopies(copies->second);
 }
 
-void StepGraph::LaunchRegion(const Region& region) {
-  const analyzer::Program& program = execution_.program();
-  for (size_t at = region.first; at < region.end; ++at) {
-    const BoundLeaf& bound = bound_[at];
-    if (program.leaves[bound.leaf].kind != LeafKind::kKernel) continue;
-    if (execution_.lowered().IsSubstituted(bound.leaf)) continue;
-    execution_.Launch(bound, workspace_);
-    for (size_t w = 0; w < bound.writes.size(); ++w) {
-      const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
-      if (shadow == plan().shadows.end()) continue;
-      const storage::Layout& layout = *program.uses[bound.leaf].writes[w].layout;
-      execution_.device().Copy(shadow->second, bound.writes[w],
-                               layout.EndByte() - layout.FirstByte());
+// The leaf with the values of the step, where they vary.
+const BoundLeaf& StepGraph::BoundFor(size_t match, size_t at) const {
+  const auto found = variants_.find(at);
+  if (found == variants_.end()) return bound_[at];
+  return found->second.bound[found->second.leaf->value_of[match]];
+}
+
+void StepGraph::LaunchLeaf(const BoundLeaf& bound, size_t at, aclrtStream stream) {
+  execution_.Launch(bound, workspaces_[stream_of_[at]], stream);
+}
+
+// Results that the step overwrites later are kept before anything else can follow.
+void StepGraph::KeepResults(size_t at, aclrtStream stream) {
+  const BoundLeaf& bound = bound_[at];
+  for (size_t w = 0; w < bound.writes.size(); ++w) {
+    const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
+    if (shadow == plan().shadows.end()) continue;
+    const storage::Layout& layout = *execution_.program().uses[bound.leaf].writes[w].layout;
+    execution_.device().Copy(shadow->second, bound.writes[w], layout.EndByte() - layout.FirstByte(),
+                             stream);
+  }
+}
+
+bool StepGraph::IsLaunched(size_t at) const {
+  return execution_.program().leaves[bound_[at].leaf].kind == LeafKind::kKernel &&
+         !execution_.lowered().IsSubstituted(bound_[at].leaf);
+}
+
+void StepGraph::IssueRegion(const IssuedRegion& region) {
+  const Device& device = execution_.device();
+  const acl::Api& api = device.api();
+  const auto streams = static_cast<size_t>(region.streams);
+  // The events of the plan come first, then the fork, then a join for each side stream.
+  const size_t fork = static_cast<size_t>(region.events);
+  while (events_.size() < fork + streams) events_.emplace_back(execution_.device());
+  if (streams > 1) events_[fork].Record(streams_[0]);
+  for (size_t s = 1; s < streams; ++s) events_[fork].HoldBack(streams_[s]);
+  for (const IssuedLeaf& leaf : region.leaves) {
+    const aclrtStream stream = streams_[leaf.stream];
+    for (const int event : leaf.wait_for) events_[event].HoldBack(stream);
+    if (IsLaunched(leaf.at)) {
+      const auto variants = variants_.find(leaf.at);
+      const bool grouped =
+          variants != variants_.end() && variants->second.leaf->treatment == Treatment::kUpdate;
+      if (grouped) {
+        device.Check(api.aclmdlRICaptureTaskGrpBegin(stream), "aclmdlRICaptureTaskGrpBegin");
+      }
+      LaunchLeaf(bound_[leaf.at], leaf.at, stream);
+      if (grouped) {
+        device.Check(api.aclmdlRICaptureTaskGrpEnd(stream, &variants->second.group),
+                     "aclmdlRICaptureTaskGrpEnd");
+      }
+      KeepResults(leaf.at, stream);
+    }
+    for (const int event : leaf.record) events_[event].Record(stream);
+  }
+  for (size_t s = 1; s < streams; ++s) {
+    events_[fork + s].Record(streams_[s]);
+    events_[fork + s].HoldBack(streams_[0]);
+  }
+}
+
+// On one stream in program order, where each leaf reserves the workspace that it will have.
+void StepGraph::WarmUp(size_t match) {
+  const analyzer::StepMatch& values = plan().step_class->matches[match];
+  for (size_t at = 0; at < bound_.size(); ++at) {
+    MoveAt(plan().moves[match], at);
+    if (execution_.lowered().IsSubstituted(bound_[at].leaf)) {
+      execution_.PutResults(bound_[at], values.leaves[at]);
+    } else if (IsLaunched(at)) {
+      LaunchLeaf(bound_[at], at, streams_[0]);
+      KeepResults(at, streams_[0]);
     }
   }
 }
 
-void StepGraph::WarmUpAndCapture(size_t match) {
+void StepGraph::Capture(size_t r) {
   const Device& device = execution_.device();
-  const analyzer::StepMatch& values = plan().step_class->matches[match];
+  const IssuedRegion& region = plan().regions[r];
+  int64_t tasks = 0;
+  for (const IssuedLeaf& leaf : region.leaves) {
+    tasks += static_cast<int64_t>(bound_[leaf.at].calls.size());
+  }
+  region_tasks_[r] = tasks;
+  if (!region.captured || tasks == 0) return;
+  device.Check(device.api().aclmdlRICaptureBegin(device.stream(), mode_), "aclmdlRICaptureBegin");
+  aclmdlRI graph = nullptr;
+  try {
+    IssueRegion(region);
+  } catch (...) {
+    device.api().aclmdlRICaptureEnd(device.stream(), &graph);
+    if (graph != nullptr) device.api().aclmdlRIDestroy(graph);
+    throw;
+  }
+  device.Check(device.api().aclmdlRICaptureEnd(device.stream(), &graph), "aclmdlRICaptureEnd");
+  graphs_[r] = graph;
+}
+
+void StepGraph::WarmUpAndCapture(size_t match) {
   SaveState();
   RunUploads(plan().constants, /*merge=*/true);
   Begin(match);
-  for (const Region& region : plan().regions) {
-    MoveAt(plan().moves[match], region.first);
-    for (size_t at = region.first; at < region.end; ++at) {
-      if (execution_.lowered().IsSubstituted(bound_[at].leaf)) {
-        execution_.PutResults(bound_[at], values.leaves[at]);
-      }
-    }
-    LaunchRegion(region);
-  }
+  WarmUp(match);
   RestoreState();
-  device.Synchronize();
+  execution_.device().Synchronize();
 
-  workspace_.Freeze(true);
+  for (Workspace& workspace : workspaces_) workspace.Freeze(true);
   const int64_t begin = NowNs();
-  for (size_t r = 0; r < plan().regions.size(); ++r) {
-    const Region& region = plan().regions[r];
-    int64_t tasks = 0;
-    for (size_t at = region.first; at < region.end; ++at) {
-      tasks += static_cast<int64_t>(bound_[at].calls.size());
-    }
-    region_tasks_[r] = tasks;
-    if (!region.captured || tasks == 0) continue;
-    device.Check(
-        device.api().aclmdlRICaptureBegin(device.stream(), ACL_MODEL_RI_CAPTURE_MODE_GLOBAL),
-        "aclmdlRICaptureBegin");
-    aclmdlRI graph = nullptr;
-    try {
-      LaunchRegion(region);
-    } catch (...) {
-      device.api().aclmdlRICaptureEnd(device.stream(), &graph);
-      if (graph != nullptr) device.api().aclmdlRIDestroy(graph);
-      throw;
-    }
-    device.Check(device.api().aclmdlRICaptureEnd(device.stream(), &graph), "aclmdlRICaptureEnd");
-    graphs_[r] = graph;
-  }
+  for (size_t r = 0; r < plan().regions.size(); ++r) Capture(r);
   capture_ns_ = NowNs() - begin;
+}
+
+// Launches again what holds another value than the step's, between the execution before and the
+// next one.
+void StepGraph::UpdateArguments(size_t match) {
+  const Device& device = execution_.device();
+  const acl::Api& api = device.api();
+  bool any = false;
+  for (auto& [at, variants] : variants_) {
+    const int value = variants.leaf->value_of[match];
+    if (variants.group == nullptr || variants.captured == value) continue;
+    if (!any && has_executed_) executed_->HoldBack(update_stream_);
+    any = true;
+    device.Check(api.aclmdlRICaptureTaskUpdateBegin(update_stream_, variants.group),
+                 "aclmdlRICaptureTaskUpdateBegin");
+    LaunchLeaf(variants.bound[value], at, update_stream_);
+    device.Check(api.aclmdlRICaptureTaskUpdateEnd(update_stream_), "aclmdlRICaptureTaskUpdateEnd");
+    variants.captured = value;
+    ++updates_;
+  }
+  if (!any) return;
+  updated_->Record(update_stream_);
+  updated_->HoldBack(device.stream());
 }
 
 void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
   const Device& device = execution_.device();
   const StepMoves& moves = plan().moves[match];
-  const bool moves_inside = !moves.uploads_at.empty() || !moves.copies_at.empty();
+  UpdateArguments(match);
   Begin(match);
   for (size_t r = 0; r < plan().regions.size(); ++r) {
-    const Region& region = plan().regions[r];
-    if (moves_inside) MoveAt(moves, region.first);
+    const IssuedRegion& region = plan().regions[r];
     if (!region.captured) {
-      RunBarrier(match, region.first, verifier, clock);
-    } else if (graphs_[r] != nullptr) {
-      device.Check(device.api().aclmdlRIExecuteAsync(graphs_[r], device.stream()),
-                   "aclmdlRIExecuteAsync");
+      for (const IssuedLeaf& leaf : region.leaves) {
+        MoveAt(moves, leaf.at);
+        RunEagerly(match, leaf.at, verifier, clock);
+      }
+      continue;
     }
+    MoveAt(moves, region.first);
+    if (graphs_[r] == nullptr) continue;
+    device.Check(device.api().aclmdlRIExecuteAsync(graphs_[r], device.stream()),
+                 "aclmdlRIExecuteAsync");
   }
-  if (moves_inside) MoveAt(moves, bound_.size());
+  MoveAt(moves, bound_.size());
+  if (executed_ != nullptr) executed_->Record();
+  has_executed_ = true;
   if (verifier != nullptr) TakeResults(match, *verifier);
   RunCopies(moves.copies_out);
 }
 
-void StepGraph::RunBarrier(size_t match, size_t at, Verifier* verifier, WaitClock* clock) {
-  const BoundLeaf& bound = bound_[at];
-  const int64_t data_leaf = plan().step_class->matches[match].leaves[at];
-  if (execution_.program().leaves[bound.leaf].kind == LeafKind::kHostRead) {
+void StepGraph::RunEagerly(size_t match, size_t at, Verifier* verifier, WaitClock* clock) {
+  const LeafKind kind = execution_.program().leaves[bound_[at].leaf].kind;
+  if (kind == LeafKind::kHostRead) {
     ReadHost(match, at, verifier, clock);
-  } else if (execution_.lowered().IsSubstituted(bound.leaf)) {
-    execution_.PutResults(bound, data_leaf);
-  } else {
-    LaunchRegion({at, at + 1, false, ""});
+  } else if (execution_.lowered().IsSubstituted(bound_[at].leaf)) {
+    execution_.PutResults(bound_[at], plan().step_class->matches[match].leaves[at]);
+  } else if (kind == LeafKind::kKernel) {
+    LaunchLeaf(BoundFor(match, at), at, execution_.device().stream());
+    KeepResults(at, execution_.device().stream());
   }
 }
 
@@ -252,17 +398,26 @@ void StepGraph::Describe(CaptureReport& report) const {
   const analyzer::Program& program = execution_.program();
   report.template_step = program.steps[plan().step_class->step].step;
   report.capture_ns = capture_ns_;
+  report.varying_leaves = static_cast<int64_t>(variants_.size());
+  for (const auto& [at, variants] : variants_) {
+    report.updated_leaves += variants.group != nullptr ? 1 : 0;
+  }
+  report.updates = updates_;
   for (const analyzer::Operand& operand : plan().step_class->operands) {
     report.moving_inputs += operand.moving ? 1 : 0;
   }
   for (size_t r = 0; r < plan().regions.size(); ++r) {
-    const Region& region = plan().regions[r];
+    const IssuedRegion& region = plan().regions[r];
     RegionReport row;
     row.first_call = program.leaves[bound_[region.first].leaf].call.call_id;
     row.last_call = program.leaves[bound_[region.end - 1].leaf].call.call_id;
     row.captured = graphs_[r] != nullptr;
     row.leaves = static_cast<int64_t>(region.end - region.first);
     row.tasks = region_tasks_[r];
+    row.streams = region.streams;
+    for (const IssuedLeaf& leaf : region.leaves) {
+      row.waits += static_cast<int64_t>(leaf.wait_for.size());
+    }
     row.reason = region.captured && !row.captured ? "nothing to launch" : region.reason;
     report.regions.push_back(row);
   }

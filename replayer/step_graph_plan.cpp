@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/regions.h"
 #include "replayer/memory_plan.h"
 
 namespace acltape::replayer {
@@ -70,8 +71,9 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
 }
 
 StepGraphPlanner::StepGraphPlanner(Execution& execution, const HomeMemory& homes,
-                                   const analyzer::StepTemplate& step_class, bool keep_outputs)
-    : execution_(execution), homes_(homes), class_(step_class), keep_outputs_(keep_outputs) {
+                                   const analyzer::StepTemplate& step_class,
+                                   const StepGraphOptions& options)
+    : execution_(execution), homes_(homes), class_(step_class), options_(options) {
   plan_.step_class = &step_class;
   for (const HomeMemory::Need& need :
        CapturedNeeds(execution.program(), step_class, execution.contents())) {
@@ -79,11 +81,13 @@ StepGraphPlanner::StepGraphPlanner(Execution& execution, const HomeMemory& homes
   }
   cut_.resize(step_class.leaves.size() + 1, false);
   plan_.moves.resize(step_class.matches.size());
+  plan_.varying = FindVaryingLeaves(execution, step_class, options.plan, options.updates);
+  FindCuts();
+  CutRegions();
   PlaceMemory();
   for (size_t m = 0; m < step_class.matches.size(); ++m) CollectMoves(m);
   FindConstants();
-  CutRegions();
-  if (keep_outputs) PlanShadows();
+  if (options.keep_outputs) PlanShadows();
   for (const Operand& operand : step_class.operands) {
     if (operand.moving || !operand.written) continue;
     DeviceCopy copy;
@@ -106,17 +110,39 @@ uint8_t* StepGraphPlanner::Place(int64_t buffer_id, const storage::Layout& layou
   return plan_.slots[index] + (layout.byte_offset - operand.first_byte);
 }
 
+uint8_t* StepGraphPlanner::Place(const StepMatch& match, int64_t buffer_id,
+                                 const storage::Layout& layout) const {
+  for (const auto& [from, to] : match.internal) {
+    if (to == buffer_id) return plan_.internal.at(from) + layout.byte_offset;
+  }
+  for (size_t i = 0; i < class_.operands.size(); ++i) {
+    const OperandPlace& place = match.operands[i];
+    const int64_t offset = layout.FirstByte() - place.first_byte;
+    if (place.buffer_id != buffer_id || offset < 0 || offset >= class_.operands[i].bytes()) {
+      continue;
+    }
+    uint8_t* first = plan_.slots[i] != nullptr ? plan_.slots[i]
+                                               : homes_.Find(class_.operands[i].buffer_id) +
+                                                     class_.operands[i].first_byte;
+    return first + (layout.byte_offset - place.first_byte);
+  }
+  throw Error(ErrorKind::kDevice,
+              "buffer " + std::to_string(buffer_id) + " has no place in the captured step");
+}
+
 // Slots of moving operands and buffers that sources fill come first, one behind the other, so that
 // neighbouring uploads become one copy; then the other internal buffers.
 void StepGraphPlanner::PlaceMemory() {
   const analyzer::Program& program = execution_.program();
   std::unordered_set<int64_t> from_sources;
-  std::unordered_map<int64_t, std::pair<int64_t, int64_t>> lives;
+  const std::vector<Moment> moments = MomentsOf(plan_.regions, class_.leaves.size());
+  std::unordered_map<int64_t, Moment> lives;
   for (size_t at = 0; at < class_.leaves.size(); ++at) {
     const int64_t leaf = class_.leaves[at];
     const auto note = [&](int64_t buffer) {
-      const auto [entry, created] = lives.emplace(buffer, std::make_pair(at, at));
-      entry->second.second = static_cast<int64_t>(at);
+      Moment& life = lives.emplace(buffer, moments[at]).first->second;
+      life.begin = std::min(life.begin, moments[at].begin);
+      life.end = std::max(life.end, moments[at].end);
     };
     for (const analyzer::TensorUse& use : program.uses[leaf].reads) note(use.tensor.buffer_id);
     for (const analyzer::TensorUse& use : program.uses[leaf].writes) {
@@ -158,14 +184,14 @@ void StepGraphPlanner::PlaceMemory() {
     life.buffer_id = buffer;
     life.bytes = bytes_of(buffer);
     life.last = static_cast<int64_t>(class_.leaves.size());
-    bool lives_on = keep_outputs_;
+    bool lives_on = options_.keep_outputs;
     for (const StepMatch& match : class_.matches) {
       const auto found = match.internal.find(buffer);
       lives_on = lives_on || found == match.internal.end() || with_home_.count(found->second) != 0;
     }
     if (!lives_on) {
-      life.first = lives[buffer].first;
-      life.last = lives[buffer].second;
+      life.first = lives[buffer].begin;
+      life.last = lives[buffer].end;
     }
     others.push_back(life);
   }
@@ -195,6 +221,38 @@ bool StepGraphPlanner::TouchedBefore(const StepMatch& match, int64_t buffer_id, 
   return false;
 }
 
+bool StepGraphPlanner::IsEarly(const StepMatch& match, const Feed& feed, size_t at) const {
+  return !TouchedBefore(match, feed.buffer_id, 0, feed.bytes, at);
+}
+
+bool StepGraphPlanner::IsEarly(const StepMatch& match, const analyzer::TensorUse& result,
+                               size_t at) const {
+  return !TouchedBefore(match, result.tensor.buffer_id, result.layout->FirstByte(),
+                        result.layout->EndByte(), at);
+}
+
+// A value that cannot be uploaded before the step, because the step uses the place before, cuts the
+// regions where it comes.
+void StepGraphPlanner::FindCuts() {
+  const analyzer::Program& program = execution_.program();
+  for (const StepMatch& match : class_.matches) {
+    const StepRange& range = program.steps[match.step];
+    for (int64_t leaf = range.first_leaf; leaf < range.end_leaf; ++leaf) {
+      const auto at = static_cast<size_t>(
+          std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
+      for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
+        if (!IsEarly(match, feed, at)) cut_[at] = true;
+      }
+    }
+    for (size_t at = 0; at < match.leaves.size(); ++at) {
+      if (program.leaves[match.leaves[at]].kind != LeafKind::kSource) continue;
+      for (const analyzer::TensorUse& result : program.uses[match.leaves[at]].writes) {
+        if (result.layout->ElementCount() != 0 && !IsEarly(match, result, at)) cut_[at] = true;
+      }
+    }
+  }
+}
+
 void StepGraphPlanner::CollectMoves(size_t m) {
   const analyzer::Program& program = execution_.program();
   const StepMatch& match = class_.matches[m];
@@ -204,8 +262,7 @@ void StepGraphPlanner::CollectMoves(size_t m) {
     for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
       const auto place = std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf);
       const auto at = static_cast<size_t>(place - match.leaves.begin());
-      const bool early = !TouchedBefore(match, feed.buffer_id, 0, feed.bytes, at);
-      CollectFeed(match, feed, at, early, moves);
+      CollectFeed(match, feed, at, IsEarly(match, feed, at), moves);
     }
   }
   CollectResults(match, moves);
@@ -215,7 +272,6 @@ void StepGraphPlanner::CollectMoves(size_t m) {
 void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, size_t at, bool early,
                                    StepMoves& moves) {
   std::vector<StepUpload>& uploads = early ? moves.uploads : moves.uploads_at[at];
-  if (!early) cut_[at] = true;
   const auto add = [&](uint8_t* address, int64_t offset, int64_t bytes) {
     StepUpload upload;
     upload.address = address;
@@ -265,10 +321,7 @@ void StepGraphPlanner::CollectResults(const StepMatch& match, StepMoves& moves) 
       upload.write = static_cast<int>(w);
       upload.strided = snapshot != nullptr ? snapshot->packing != 0 : !layout.IsDense();
       if (snapshot != nullptr) upload.digest = snapshot->digest;
-      const bool early =
-          !TouchedBefore(match, own[w].tensor.buffer_id, layout.FirstByte(), layout.EndByte(), at);
-      if (!early) cut_[at] = true;
-      (early ? moves.uploads : moves.uploads_at[at]).push_back(upload);
+      (IsEarly(match, own[w], at) ? moves.uploads : moves.uploads_at[at]).push_back(upload);
     }
   }
 }
@@ -337,16 +390,44 @@ void StepGraphPlanner::FindConstants() {
 
 void StepGraphPlanner::CutRegions() {
   const analyzer::Program& program = execution_.program();
-  plan_.regions = analyzer::FindRegions(
-      class_.leaves.size(),
-      [&](size_t at) {
-        const int64_t leaf = class_.leaves[at];
-        if (execution_.lowered().IsSubstituted(leaf)) {
-          return std::string("substituted by its recorded results");
-        }
-        return analyzer::BarrierReason(program.leaves[leaf]);
-      },
-      [&](size_t at) { return cut_[at]; });
+  std::vector<std::string> barriers(class_.leaves.size());
+  for (size_t at = 0; at < class_.leaves.size(); ++at) {
+    barriers[at] = execution_.lowered().IsSubstituted(class_.leaves[at])
+                       ? "substituted by its recorded results"
+                       : analyzer::BarrierReason(program.leaves[class_.leaves[at]]);
+  }
+  for (const VaryingLeaf& leaf : plan_.varying) {
+    if (leaf.treatment != VaryingLeaf::Treatment::kEager || !barriers[leaf.at].empty()) continue;
+    barriers[leaf.at] = "a host argument varies and cannot be updated: " + leaf.reason;
+  }
+  RegionLimits limits;
+  limits.barrier = [&](size_t at) { return barriers[at]; };
+  limits.cut_before = [&](size_t at) { return cut_[at]; };
+  if (options_.plan == nullptr) {
+    plan_.regions = IssueOnOneStream(class_.leaves.size(), limits);
+  } else {
+    plan_.regions = IssueByPlan(*options_.plan, PlacesOfPlan(), limits);
+  }
+  // Whatever is outside of the graphs has the values of its step.
+  for (const IssuedRegion& region : plan_.regions) {
+    for (VaryingLeaf& leaf : plan_.varying) {
+      if (region.captured || leaf.at < region.first || leaf.at >= region.end) continue;
+      leaf.treatment = VaryingLeaf::Treatment::kEager;
+    }
+  }
+}
+
+// The plan names the calls of its own step, which is any of the class.
+std::unordered_map<int64_t, size_t> StepGraphPlanner::PlacesOfPlan() const {
+  const analyzer::Program& program = execution_.program();
+  std::unordered_map<int64_t, size_t> place_of;
+  for (const StepMatch& match : class_.matches) {
+    if (program.steps[match.step].step != options_.plan->step) continue;
+    for (size_t at = 0; at < match.leaves.size(); ++at) {
+      place_of[program.leaves[match.leaves[at]].call.call_id] = at;
+    }
+  }
+  return place_of;
 }
 
 void StepGraphPlanner::PlanShadows() {

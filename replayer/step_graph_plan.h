@@ -1,6 +1,6 @@
 // What serves a class of steps with one set of captured graphs: the fixed place of every buffer of
-// the template step, the regions, and for each step the values to upload, the operands to copy in
-// and the results to copy out.
+// the template step, the regions with the streams of their leaves, and for each step the values to
+// upload, the operands to copy in and the results to copy out.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "analyzer/regions.h"
+#include "analyzer/plan/plan.h"
 #include "analyzer/step_template.h"
 #include "replayer/execution.h"
+#include "replayer/plan_issue.h"
+#include "replayer/varying.h"
 
 namespace acltape::replayer {
 
@@ -35,7 +37,8 @@ struct DeviceCopy {
   size_t bytes = 0;
 };
 
-// Moves of one step. "at" are places in the list of active leaves, all of them starts of regions.
+// Moves of one step. "at" are places in the list of active leaves; no captured region holds one but
+// as its first.
 struct StepMoves {
   std::vector<StepUpload> uploads;  // before the first region
   std::vector<DeviceCopy> copies_in;
@@ -46,7 +49,8 @@ struct StepMoves {
 
 struct StepGraphPlan {
   const analyzer::StepTemplate* step_class = nullptr;
-  std::vector<analyzer::Region> regions;
+  std::vector<IssuedRegion> regions;
+  std::vector<VaryingLeaf> varying;
   std::vector<StepMoves> moves;       // by match of the class
   std::vector<StepUpload> constants;  // equal in every step and never written: uploaded once
   std::vector<DeviceCopy> state;      // stable operands that the step writes: from home, to backup
@@ -63,22 +67,36 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
                                             const analyzer::StepTemplate& step_class,
                                             const Contents& contents);
 
+struct StepGraphOptions {
+  // Every buffer has its own place and overwritten results get shadows, so that all of them can be
+  // compared after the step; else buffers share places whose lives the graphs keep apart.
+  bool keep_outputs = false;
+  // Null: the longest regions, each on one stream, captured in global mode.
+  const analyzer::Plan* plan = nullptr;
+  // Whether host arguments that vary are updated, where the plan (if any) asks for it.
+  bool updates = true;
+};
+
 // Owns the device memory of a plan.
 class StepGraphPlanner {
  public:
-  // `keep_outputs`: every buffer has its own place and overwritten results get shadows, so that all
-  // of them can be compared after the step; else places are shared where lives allow.
+  // Throws Error kUsage when the plan does not fit the step.
   StepGraphPlanner(Execution& execution, const HomeMemory& homes,
-                   const analyzer::StepTemplate& step_class, bool keep_outputs);
+                   const analyzer::StepTemplate& step_class, const StepGraphOptions& options);
 
   const StepGraphPlan& plan() const { return plan_; }
   StepGraphPlan& plan() { return plan_; }
   // Element 0 of a tensor of the template step.
   uint8_t* Place(int64_t buffer_id, const storage::Layout& layout) const;
+  // The same of a tensor of another step of the class.
+  uint8_t* Place(const analyzer::StepMatch& match, int64_t buffer_id,
+                 const storage::Layout& layout) const;
 
  private:
-  void PlaceMemory();
+  void FindCuts();
   void CutRegions();
+  std::unordered_map<int64_t, size_t> PlacesOfPlan() const;
+  void PlaceMemory();
   void CollectMoves(size_t match);
   void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,
                    StepMoves& moves);
@@ -86,13 +104,16 @@ class StepGraphPlanner {
   void CollectCopies(const analyzer::StepMatch& match, StepMoves& moves);
   void FindConstants();
   void PlanShadows();
+  bool IsEarly(const analyzer::StepMatch& match, const Feed& feed, size_t at) const;
+  bool IsEarly(const analyzer::StepMatch& match, const analyzer::TensorUse& result,
+               size_t at) const;
   bool TouchedBefore(const analyzer::StepMatch& match, int64_t buffer_id, int64_t first_byte,
                      int64_t end_byte, size_t at) const;
 
   Execution& execution_;
   const HomeMemory& homes_;
   const analyzer::StepTemplate& class_;
-  const bool keep_outputs_;
+  const StepGraphOptions options_;
   std::unordered_set<int64_t> with_home_;  // by rule, whether or not `homes_` has more
   std::vector<bool> cut_;                  // by place of the leaf: a region must start there
   StepGraphPlan plan_;

@@ -71,8 +71,8 @@ class CommandTest(unittest.TestCase):
         return self.acltape("record", "--force", "-o", trace, "--payload", payload, *options, "--",
                             *words, code=code)
 
-    def json(self, *words, code=0):
-        return json.loads(self.acltape(*words, "--format", "json", code=code).out)
+    def json(self, *words, code=0, **options):
+        return json.loads(self.acltape(*words, "--format", "json", code=code, **options).out)
 
     def assertSentence(self, result, *words):
         """stderr is one line from acltape, without a trace of the inside, that says these words."""

@@ -260,19 +260,20 @@ TEST(CapturedReplay, AShapeThatGrowsIsRefusedWithTheLeafAndBothShapes) {
   EXPECT_EQ(report.notes.back().rule, "CAPTURE-SHAPE");
 }
 
-TEST(CapturedReplay, AScalarThatVariesIsRefusedBecauseAGraphWouldBakeIt) {
-  const Recorded recorded(3, [](TraceBuilder& trace, int step) {
+TEST(CapturedReplay, AScalarThatIsOnceAnIntegerAndOnceARealIsRefused) {
+  const Recorded recorded(2, [](TraceBuilder& trace, int step) {
     const Tensor x = trace.NewTensor({2});
-    const auto factor = static_cast<float>(step + 1);
+    const float factor = step == 0 ? 1.0f : 2.5f;
     trace
-        .Call("aten::mul.Scalar", {In("self", x), Real("other", factor)},
+        .Call("aten::mul.Scalar",
+              {In("self", x), step == 0 ? Int("other", 1) : Real("other", factor)},
               {Out("out", trace.NewTensor({2}))})
         .Before(x, Numbers(2, step))
         .After("out", test::Product(Numbers(2, step), {factor}));
   });
   const ReplayReport report = recorded.Replay(Mode::kCaptured);
   EXPECT_EQ(report.ExitCode(), 1);
-  EXPECT_NE(report.refusal.find("argument other has value 1 in step 0 and 2 in step 1"),
+  EXPECT_NE(report.refusal.find("argument other has value 1 in step 0 and 2.5 in step 1"),
             std::string::npos)
       << report.refusal;
   EXPECT_EQ(report.notes.back().rule, "CAPTURE-VALUE");
