@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 
+#include "analyzer/graph/hazards.h"
+#include "analyzer/graph/order.h"
 #include "cli/commands.h"
 #include "cli/fx_graph.h"
 #include "cli/options.h"
+#include "cli/report.h"
 #include "cli/selection.h"
 #include "cli/table.h"
 
@@ -13,34 +16,97 @@ class GraphCommand final : public Command {
  public:
   std::string Name() const override { return "graph"; }
   std::string Summary() const override {
-    return "Print leaves as a torch.fx table: opcode, name, target, args, kwargs";
+    return "Print leaves as a torch.fx table, or which calls depend on which";
   }
   std::string Examples() const override {
     return "  acltape graph t.db                     the first step, or everything without steps\n"
            "  acltape graph t.db step:3/op:aten::mm  the matrix products of step 3\n"
-           "  acltape graph t.db 100-200 --format csv";
+           "  acltape graph t.db 100-200 --format csv\n"
+           "  acltape graph t.db step:3 --dependencies   what must stay in order, and why\n"
+           "  acltape graph t.db 1- --dependencies --format csv > edges.csv";
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app.add_option("selection", selection_, "Which calls: 100-200, step:3, op:NAME, stream:1");
+    app.add_flag("--dependencies", dependencies_,
+                 "Print what the picked calls depend on, and store it in the table `dependency`");
     AddFormatOption(app, format_);
   }
 
   int Run() override {
-    Selection selection = Selection::Parse(selection_);
-    const storage::Reader reader(trace_);
-    if (selection.empty()) {
-      const auto steps = reader.Steps();
-      if (!steps.empty()) {
-        selection = Selection::Parse(fmt::format("step:{}", steps.front().step));
+    if (dependencies_) {
+      PrintDependencies();
+    } else {
+      PrintLeaves();
+    }
+    return kExitFine;
+  }
+
+ private:
+  // The first step, or everything without steps, when nothing was said.
+  Selection Picked(const storage::Reader& reader) const {
+    const auto steps = selection_.empty() ? reader.Steps() : std::vector<storage::Step>();
+    if (steps.empty()) return Selection::Parse(selection_);
+    return Selection::Parse(fmt::format("step:{}", steps.front().step));
+  }
+
+  [[noreturn]] void RefuseSelection() const {
+    throw Error(ErrorKind::kUsage, fmt::format("no leaf of {} is picked by '{}'.", trace_,
+                                               selection_.empty() ? "*" : selection_));
+  }
+
+  void PrintDependencies() const {
+    const OpenedTrace trace(trace_, /*discard_results=*/false);
+    const Selection selection = Picked(trace.reader());
+    const analyzer::Work work = analyzer::LoadWork(trace.reader());
+    const std::vector<size_t> picked = SelectCalls(work, selection);
+    if (picked.empty()) RefuseSelection();
+    std::vector<bool> wanted(work.size());
+    for (const size_t call : picked) wanted[call] = true;
+
+    std::vector<storage::Dependency> rows;
+    Table table({"source_call", "source_op", "source_phase", "target_call", "target_op",
+                 "target_phase", "kind", "buffer_id", "first_byte", "last_byte"});
+    const auto add = [&](uint32_t source, uint32_t target, std::string_view kind, int64_t buffer,
+                         int64_t first, int64_t last) {
+      if (!wanted[target]) return;
+      rows.push_back({work.calls[source].call_id, work.calls[target].call_id, std::string(kind),
+                      buffer, first, last});
+      const auto bytes = [&](int64_t value) { return buffer == 0 ? Cell() : Cell(value); };
+      table.Add({work.calls[source].call_id, work.op(source).FullName(), PhaseName(work, source),
+                 work.calls[target].call_id, work.op(target).FullName(), PhaseName(work, target),
+                 std::string(kind), bytes(buffer), bytes(first), bytes(last)});
+    };
+    // Sources may lie before what is picked, targets not behind it. Both lists are by target.
+    const size_t end = picked.back() + 1;
+    const auto order = analyzer::FindOrder(work, 0, end);
+    auto next = order.begin();
+    const auto add_order_until = [&](size_t target) {
+      for (; next != order.end() && next->target <= target; ++next) {
+        add(next->source, next->target, OrderKindName(next->kind), 0, 0, 0);
       }
+    };
+    for (const analyzer::Hazard& hazard : analyzer::FindHazards(work, 0, end)) {
+      if (hazard.target > 0) add_order_until(hazard.target - 1);
+      add(hazard.source, hazard.target, HazardKindName(hazard.kind), hazard.buffer,
+          hazard.first_byte, hazard.end_byte - 1);
     }
+    add_order_until(end);
+    if (trace.results() != nullptr) trace.results()->ReplaceDependencies(rows);
+    fmt::print("{}", table.ToText(format_));
+  }
+
+  static std::string PhaseName(const analyzer::Work& work, uint32_t call) {
+    constexpr const char* kNames[] = {"forward", "backward", "optimizer"};
+    return kNames[static_cast<size_t>(work.calls[call].phase)];
+  }
+
+  void PrintLeaves() const {
+    const storage::Reader reader(trace_);
+    const Selection selection = Picked(reader);
     const auto leaves = SelectLeaves(reader, selection);
-    if (leaves.empty()) {
-      throw Error(ErrorKind::kUsage, fmt::format("no leaf of {} is picked by '{}'.", trace_,
-                                                 selection_.empty() ? "*" : selection_));
-    }
+    if (leaves.empty()) RefuseSelection();
     Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result"});
     for (FxNode& node : BuildFxGraph(reader, leaves)) {
       table.Add({node.call_id == 0 ? Cell() : Cell(node.call_id), std::move(node.opcode),
@@ -48,12 +114,11 @@ class GraphCommand final : public Command {
                  std::move(node.kwargs), std::move(node.result)});
     }
     fmt::print("{}", table.ToText(format_));
-    return kExitFine;
   }
 
- private:
   std::string trace_;
   std::string selection_;
+  bool dependencies_ = false;
   Format format_ = Format::kTable;
 };
 

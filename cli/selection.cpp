@@ -65,6 +65,13 @@ std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader
   return streams;
 }
 
+[[noreturn]] void RefuseSteps(const std::string& path) {
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} has no steps to pick from; record with --steps-from RANGE or pick "
+                          "calls by number.",
+                          path));
+}
+
 }  // namespace
 
 Selection Selection::Parse(const std::string& text) {
@@ -139,12 +146,7 @@ std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Sel
   std::vector<storage::Call> leaves = reader.Calls(/*leaves_only=*/true);
   if (selection.empty()) return leaves;
   const std::vector<storage::Step> steps = reader.Steps();
-  if (selection.asks_step() && steps.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} has no steps to pick from; record with --steps-from RANGE or pick "
-                            "calls by number.",
-                            reader.path()));
-  }
+  if (selection.asks_step() && steps.empty()) RefuseSteps(reader.path());
   const auto streams =
       selection.asks_stream() ? StreamOfCalls(reader) : std::unordered_map<int64_t, int64_t>();
   std::vector<storage::Call> picked;
@@ -162,6 +164,24 @@ std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Sel
       subject.stream = found->second;
     }
     if (selection.Contains(subject)) picked.push_back(std::move(call));
+  }
+  return picked;
+}
+
+std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& selection) {
+  if (selection.asks_step() && work.steps.empty()) RefuseSteps(work.trace->path());
+  std::vector<std::string> names;  // by form
+  for (const analyzer::WorkForm& form : work.forms) names.push_back(form.op->FullName());
+  std::vector<size_t> picked;
+  for (size_t call = 0; call < work.size(); ++call) {
+    const analyzer::WorkCall& row = work.calls[call];
+    SelectionSubject subject;
+    subject.call_id = row.call_id;
+    subject.step = row.step;
+    subject.stream = row.stream_id == 0 ? -1 : row.stream_id;
+    subject.name = work.op(call).name;
+    subject.full_name = names[row.form];
+    if (selection.Contains(subject)) picked.push_back(call);
   }
   return picked;
 }

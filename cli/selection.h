@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/work/work.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {
@@ -61,5 +62,8 @@ class Selection {
 // The leaves of a trace that a selection picks, in order of call_id. Throws Error kUsage when it
 // asks for steps and the trace has none.
 std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Selection& selection);
+
+// The same of a program in compact form, as indices in Work::calls.
+std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& selection);
 
 }  // namespace acltape::cli

@@ -77,6 +77,7 @@ struct Results::State_ {
       "severity = excluded.severity, code = excluded.code, evidence = excluded.evidence, "
       "verdict = excluded.verdict"};
   Statement add_step{database, "INSERT OR REPLACE INTO step VALUES(?,?,?,?)"};
+  Statement add_dependency{database, "INSERT INTO dependency VALUES(?,?,?,?,?,?)"};
   Statement set_role{database,
                      "INSERT INTO buffer_role(buffer_id, role) VALUES(?,?) ON CONFLICT(buffer_id) "
                      "DO UPDATE SET role = excluded.role"};
@@ -160,6 +161,22 @@ void Results::ReplaceSteps(const std::vector<Step>& steps) {
     state_->add_step.Bind(3, step.last_call);
     state_->add_step.Bind(4, std::string_view(step.found_by));
     state_->add_step.Run();
+  }
+  state_->Commit();
+}
+
+void Results::ReplaceDependencies(const std::vector<Dependency>& dependencies) {
+  state_->Begin();
+  state_->database.Execute("DELETE FROM dependency");
+  Statement& add = state_->add_dependency;
+  for (const Dependency& row : dependencies) {
+    add.Bind(1, row.source_call);
+    add.Bind(2, row.target_call);
+    add.Bind(3, std::string_view(row.kind));
+    add.BindNonZero(4, row.buffer_id);
+    Bind(add, 5, row.buffer_id == 0 ? std::nullopt : std::optional(row.first_byte));
+    Bind(add, 6, row.buffer_id == 0 ? std::nullopt : std::optional(row.last_byte));
+    add.Run();
   }
   state_->Commit();
 }

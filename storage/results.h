@@ -56,6 +56,15 @@ struct Finding {
   std::string verdict = "predicted";
 };
 
+struct Dependency {
+  int64_t source_call = 0;
+  int64_t target_call = 0;
+  std::string kind;       // "RAW", "WAR", "WAW", "stream", "event", "host"
+  int64_t buffer_id = 0;  // 0: not about bytes
+  int64_t first_byte = 0;
+  int64_t last_byte = 0;
+};
+
 class Results {
  public:
   // Error kDevice when the trace or its folder cannot be written, or is still being recorded.
@@ -72,6 +81,8 @@ class Results {
   void AddFinding(const Finding& finding);
   // Replaces all steps.
   void ReplaceSteps(const std::vector<Step>& steps);
+  // Replaces all dependencies.
+  void ReplaceDependencies(const std::vector<Dependency>& dependencies);
   // The analysed role of a buffer: "parameter", "input", "activation", ...
   void SetBufferRole(int64_t buffer_id, const std::string& role);
   void AddLedger(const LedgerEntry& entry);

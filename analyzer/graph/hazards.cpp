@@ -5,14 +5,23 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/graph/overlap.h"
+
 namespace acltape::analyzer {
 namespace {
 
-// The last writer of a range of bytes and who has read it since.
+// A call and the bytes of a range that it uses.
+struct Use {
+  uint32_t call = 0;
+  const storage::Layout* strided = nullptr;  // null: all of them
+};
+
+// The last writer of a range of bytes, strided writes since then, and who has read it since.
 struct Segment {
   int64_t end = 0;
   int64_t writer = -1;
-  std::vector<uint32_t> readers;
+  std::vector<Use> strided_writers;
+  std::vector<Use> readers;
 };
 
 class HazardFinder {
@@ -60,7 +69,22 @@ class HazardFinder {
     hazards_.push_back({source, target, kind, access.buffer, first, end});
   }
 
+  // Whether two uses of a segment touch the same bytes. The range of a strided one may include a
+  // segment in which it has none.
+  bool Share(const Use& a, const Use& b, int64_t first, int64_t end) {
+    if (a.strided != nullptr && b.strided != nullptr) return overlaps_.Share(a.strided, b.strided);
+    return Touches(a, first, end) && Touches(b, first, end);
+  }
+  bool Touches(const Use& use, int64_t first, int64_t end) {
+    return use.strided == nullptr || analyzer::Touches(overlaps_.Pattern(use.strided), first, end);
+  }
+  bool SameBytes(const Use& a, const Use& b) {
+    return a.strided == b.strided || (a.strided != nullptr && b.strided != nullptr &&
+                                      overlaps_.Pattern(a.strided) == overlaps_.Pattern(b.strided));
+  }
+
   void Read(uint32_t call, const ByteAccess& access) {
+    const Use use{call, access.form->strided ? access.form->layout : nullptr};
     Segments& segments = buffers_[access.buffer];
     SplitAt(segments, access.first);
     SplitAt(segments, access.end);
@@ -68,45 +92,126 @@ class HazardFinder {
     for (auto next = segments.lower_bound(access.first); at < access.end;) {
       if (next == segments.end() || next->first > at) {  // bytes that nobody has touched
         const int64_t end = next == segments.end() ? access.end : std::min(access.end, next->first);
-        next = segments.emplace_hint(next, at, Segment{end, -1, {}});
+        next = segments.emplace_hint(next, at, Segment{end, -1, {}, {}});
       }
       Segment& segment = next->second;
-      if (segment.writer >= 0) {
-        Add(static_cast<uint32_t>(segment.writer), call, HazardKind::kRaw, access, next->first,
-            segment.end);
-      }
-      if (segment.readers.empty() || segment.readers.back() != call) {
-        segment.readers.push_back(call);
-      }
+      ReadSegment(use, access, next->first, segment);
       at = segment.end;
       ++next;
     }
   }
 
+  void ReadSegment(const Use& use, const ByteAccess& access, int64_t first, Segment& segment) {
+    if (!Touches(use, first, segment.end)) return;
+    bool covered = false;  // a strided write wrote all that is read
+    for (size_t i = segment.strided_writers.size(); i-- > 0 && !covered;) {
+      const Use& writer = segment.strided_writers[i];
+      if (!Share(use, writer, first, segment.end)) continue;
+      Add(writer.call, use.call, HazardKind::kRaw, access, first, segment.end);
+      covered = SameBytes(use, writer);
+    }
+    if (!covered && segment.writer >= 0) {
+      Add(static_cast<uint32_t>(segment.writer), use.call, HazardKind::kRaw, access, first,
+          segment.end);
+    }
+    if (!segment.readers.empty() && segment.readers.back().call == use.call) {
+      Use& last = segment.readers.back();
+      if (SameBytes(last, use)) return;
+      if (use.strided == nullptr) {
+        last.strided = nullptr;
+        return;
+      }
+    }
+    segment.readers.push_back(use);
+  }
+
   void Write(uint32_t call, const ByteAccess& access) {
+    const Use use{call, access.form->strided ? access.form->layout : nullptr};
     Segments& segments = buffers_[access.buffer];
     SplitAt(segments, access.first);
     SplitAt(segments, access.end);
+    if (use.strided != nullptr) {
+      WriteStrided(use, access, segments);
+      return;
+    }
     const auto from = segments.lower_bound(access.first);
     auto to = from;
     for (; to != segments.end() && to->first < access.end; ++to) {
-      const Segment& segment = to->second;
-      for (const uint32_t reader : segment.readers) {
-        Add(reader, call, HazardKind::kWar, access, to->first, segment.end);
-      }
-      if (segment.readers.empty() && segment.writer >= 0) {
-        Add(static_cast<uint32_t>(segment.writer), call, HazardKind::kWaw, access, to->first,
-            segment.end);
-      }
+      WriteSegment(call, access, to->first, to->second);
     }
     segments.erase(from, to);
-    segments.emplace(access.first, Segment{access.end, call, {}});
+    segments.emplace(access.first, Segment{access.end, call, {}, {}});
+  }
+
+  // Edges to a write of all bytes of a segment.
+  void WriteSegment(uint32_t call, const ByteAccess& access, int64_t first,
+                    const Segment& segment) {
+    bool ordered = false;  // behind the writer of all bytes, by one of the other edges
+    const auto follow = [&](const std::vector<Use>& earlier, HazardKind kind) {
+      for (const Use& other : earlier) {
+        if (!Touches(other, first, segment.end)) continue;
+        Add(other.call, call, kind, access, first, segment.end);
+        ordered = true;
+      }
+    };
+    follow(segment.readers, HazardKind::kWar);
+    follow(segment.strided_writers, HazardKind::kWaw);
+    if (!ordered && segment.writer >= 0) {
+      Add(static_cast<uint32_t>(segment.writer), call, HazardKind::kWaw, access, first,
+          segment.end);
+    }
+  }
+
+  void WriteStrided(const Use& use, const ByteAccess& access, Segments& segments) {
+    constexpr size_t kMostOpenUses = 64;
+    int64_t at = access.first;
+    for (auto next = segments.lower_bound(access.first); at < access.end; ++next) {
+      if (next == segments.end() || next->first > at) {  // bytes that nobody has touched
+        const int64_t end = next == segments.end() ? access.end : std::min(access.end, next->first);
+        next = segments.emplace_hint(next, at, Segment{end, -1, {}, {}});
+      }
+      Segment& segment = next->second;
+      at = segment.end;
+      if (!Touches(use, next->first, segment.end)) continue;
+      if (segment.readers.size() + segment.strided_writers.size() > kMostOpenUses) {
+        WriteSegment(use.call, access, next->first, segment);
+        segment = Segment{segment.end, use.call, {}, {}};
+      } else {
+        WriteStridedSegment(use, access, next->first, segment);
+      }
+    }
+  }
+
+  void WriteStridedSegment(const Use& use, const ByteAccess& access, int64_t first,
+                           Segment& segment) {
+    // The last write of the very same bytes is behind all uses of them before it.
+    int64_t same = -1;
+    for (const Use& writer : segment.strided_writers) {
+      if (SameBytes(use, writer)) same = std::max(same, static_cast<int64_t>(writer.call));
+    }
+    bool ordered = same >= 0;  // behind the writer of all bytes, by one of the edges
+    const auto follow = [&](std::vector<Use>& earlier, HazardKind kind) {
+      std::erase_if(earlier, [&](const Use& other) {
+        if (other.call < same || !Share(use, other, first, segment.end)) return false;
+        Add(other.call, use.call, kind, access, first, segment.end);
+        ordered = true;
+        return SameBytes(use, other);
+      });
+    };
+    follow(segment.readers, HazardKind::kWar);
+    follow(segment.strided_writers, HazardKind::kWaw);
+    if (!ordered && segment.writer >= 0) {
+      Add(static_cast<uint32_t>(segment.writer), use.call, HazardKind::kWaw, access, first,
+          segment.end);
+    }
+    segment.strided_writers.push_back(use);
   }
 
   const Work& work_;
   std::vector<Hazard> hazards_;
   size_t first_of_call_ = 0;
   std::unordered_map<int64_t, Segments> buffers_;
+  OverlapTable overlaps_;
 };
 
 }  // namespace

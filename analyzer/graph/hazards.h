@@ -5,8 +5,11 @@
 //   WAW  the target overwrites bytes that the source wrote last and nobody has read since
 //
 // Edges that follow from others through the same bytes are left out, so that the number of edges
-// stays near the number of accesses. A reused address is another buffer and gives no edge. A tensor
-// counts as the range from its first to its last byte.
+// stays near the number of accesses. A reused address is another buffer and gives no edge. Views
+// that interleave without sharing a byte, such as the columns of one matrix, do not conflict
+// (analyzer/graph/overlap.h); where more than 64 such uses of one range are open, the next write of
+// it is taken for a write of all its bytes, which adds edges and leaves none out. The workspace of
+// an ACL operator counts as written by it.
 #pragma once
 
 #include <cstddef>

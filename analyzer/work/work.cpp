@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "analyzer/acl_program.h"
+#include "analyzer/graph/overlap.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -121,12 +122,17 @@ class Loader {
       if (call.status != 0 || !IsDeviceWork(form.function->kind)) return;
       form.kind = LeafKind::kKernel;
       for (const Argument& argument : *form.arguments) {
-        if (IsIncidental(argument)) continue;
+        // What an operator reads of its workspace it wrote itself.
+        const bool workspace = IsIncidental(argument);
         for (size_t i = 0; i < argument.tensors.size(); ++i) {
           const ArgumentUse use{static_cast<int>(&argument - form.arguments->data()),
                                 static_cast<int>(i), false};
-          if (argument.direction != storage::Direction::kOut) AddAccess(form, use, false);
-          if (argument.direction != storage::Direction::kIn) AddAccess(form, use, true);
+          if (argument.direction != storage::Direction::kOut && !workspace) {
+            AddAccess(form, use, false);
+          }
+          if (argument.direction != storage::Direction::kIn || workspace) {
+            AddAccess(form, use, true);
+          }
         }
       }
       return;
@@ -156,6 +162,7 @@ class Loader {
     access.layout = &trace_.GetLayout(tensor.layout_id);
     access.first_byte = access.layout->FirstByte();
     access.end_byte = access.layout->EndByte();
+    access.strided = !PatternOf(*access.layout).dense();
     form.accesses.push_back(access);
   }
 

@@ -30,6 +30,7 @@ struct FormAccess {
   int32_t argument = 0;  // index in WorkForm::arguments
   int32_t element = 0;   // index in a tensor list
   bool write = false;    // else it is read
+  bool strided = false;  // bytes between the first and the last are not its own
   int64_t first_byte = 0;
   int64_t end_byte = 0;
   const storage::Layout* layout = nullptr;  // owned by the reader

@@ -68,5 +68,44 @@ class Steps(CommandTest):
         self.assertSentence(self.acltape("steps", trace, code=3), "no steps", "--steps-from")
 
 
+TRAINING = """
+import torch
+layer = torch.nn.Linear(4, 3)
+for step in range(3):
+    layer(torch.ones(2, 4)).relu().sum().backward()
+"""
+
+
+class Dependencies(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = cls.folder + "/training.db"
+        test = cls("test_forward_results_lead_to_backward_calls")
+        test.record(cls.trace, TORCH_PYTHON, test.script(TRAINING))
+
+    def test_forward_results_lead_to_backward_calls(self):
+        rows = self.json("graph", self.trace, "step:1", "--dependencies")
+        kinds = {(row["source_op"], row["target_op"]) for row in rows
+                 if (row["source_phase"], row["target_phase"], row["kind"])
+                 == ("forward", "backward", "RAW")}
+        self.assertIn(("aten::relu", "aten::threshold_backward"), kinds)
+
+    def test_the_table_holds_what_was_printed_last(self):
+        self.json("graph", self.trace, "1-", "--dependencies")
+        printed = self.json("graph", self.trace, "step:2", "--dependencies")
+        stored = self.json("query", self.trace, "SELECT source_call, target_call, kind, buffer_id, "
+                           "first_byte, last_byte FROM dependency ORDER BY rowid")
+        self.assertGreater(len(printed), 3)
+        self.assertEqual([{key: row[key] for key in stored[0]} for row in printed], stored)
+        steps = self.json("query", self.trace, "SELECT DISTINCT step FROM call JOIN dependency ON "
+                          "call_id = target_call")
+        self.assertEqual(steps, [{"step": 2}])
+
+    def test_a_selection_that_picks_nothing_is_said_so(self):
+        result = self.acltape("graph", self.trace, "op:aten::none", "--dependencies", code=2)
+        self.assertSentence(result, "op:aten::none")
+
+
 if __name__ == "__main__":
     main()

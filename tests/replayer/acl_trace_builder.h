@@ -103,10 +103,18 @@ class AclTraceBuilder : public TraceBuilder {
   }
   AclTraceBuilder& Op(const std::string& name, int64_t stream, std::vector<Value> arguments,
                       int status = 0) {
+    return Launch(name, stream, std::move(arguments), None("workspace"), status);
+  }
+  AclTraceBuilder& OpWithWorkspace(const std::string& name, int64_t stream,
+                                   std::vector<Value> arguments, const Tensor& workspace) {
+    return Launch(name, stream, std::move(arguments), In("workspace", Bytes(workspace)), 0);
+  }
+  AclTraceBuilder& Launch(const std::string& name, int64_t stream, std::vector<Value> arguments,
+                          Value workspace, int status) {
     storage::Op op;
     op.dialect = "aclnn";
     op.name = name;
-    arguments.push_back(None("workspace"));
+    arguments.push_back(std::move(workspace));
     arguments.push_back(Int("executor", 0x7000 + last_call_));  // another one for each launch
     leaf_ = true;
     AddAcl(op, arguments, stream, status);
