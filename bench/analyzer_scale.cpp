@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -22,6 +23,8 @@
 
 #include "analyzer/graph/hazards.h"
 #include "analyzer/graph/variation.h"
+#include "analyzer/memory/pool.h"
+#include "analyzer/memory/reuse.h"
 #include "analyzer/steps.h"
 #include "analyzer/work/work.h"
 #include "bench/synthetic_training.h"
@@ -72,6 +75,26 @@ const std::vector<Stage>& Stages() {
          }
          return fmt::format("{} families, {} varying arguments, {} moving inputs", families.size(),
                             arguments, moving);
+       }},
+      {"memory",
+       [](State& state) {
+         const BufferLives lives(state.work);
+         const std::vector<StepFamily> families = FindFamilies(state.work);
+         if (families.empty()) return std::string("no steps");
+         const auto largest = std::max_element(families.begin(), families.end(),
+                                               [](const StepFamily& a, const StepFamily& b) {
+                                                 return a.steps.size() < b.steps.size();
+                                               });
+         std::vector<std::vector<uint32_t>> executions;
+         for (size_t step = 0; step < largest->steps.size(); ++step) {
+           const auto first =
+               largest->calls.begin() + static_cast<std::ptrdiff_t>(step * largest->places);
+           executions.emplace_back(first, first + static_cast<std::ptrdiff_t>(largest->places));
+         }
+         const size_t late = FindLateReads(state.work, lives, executions).size();
+         executions.resize(1);
+         const PoolSet pools = PlanPools(state.work, lives, executions);
+         return fmt::format("pool of a step {} bytes, {} late reads", pools.separate_bytes, late);
        }},
   };
   return stages;
