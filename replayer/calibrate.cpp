@@ -354,8 +354,8 @@ class Calibration {
       }
     };
     // Both workspaces have their size before anything is captured.
-    execution.Launch(bound, workspace);
-    execution.Launch(bound, side_workspace);
+    execution.Launch(bound, workspace, device().stream());
+    execution.Launch(bound, side_workspace, device().stream());
     const Graph one(device(), [&] { issue(device().stream(), workspace, 1); });
     const int calls =
         std::clamp(static_cast<int>(kSampleNs / std::max(one.DeviceTime(), 1.0)), 1, kMostCalls);
