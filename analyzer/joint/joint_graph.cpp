@@ -8,47 +8,12 @@
 
 #include "analyzer/byte_set.h"
 #include "analyzer/graph/hazards.h"
+#include "analyzer/prediction/resource.h"
 
 namespace acltape::analyzer {
 namespace {
 
 using storage::Phase;
-
-// Operators whose time goes into matrix products, by name without dialect and overload. Their
-// results are small against what computing them again would take.
-constexpr std::string_view kCubeOperators[] = {
-    "_convolution",
-    "_scaled_dot_product_attention",
-    "_slow_conv2d_forward",
-    "addbmm",
-    "addmm",
-    "addmv",
-    "baddbmm",
-    "bmm",
-    "convolution",
-    "convolution_overrideable",
-    "cudnn_convolution",
-    "dot",
-    "linear",
-    "lstm",
-    "matmul",
-    "mkldnn_convolution",
-    "mkldnn_linear",
-    "mm",
-    "mv",
-    "npu_fusion_attention",
-    "npu_prompt_flash_attention",
-    "slow_conv3d_forward",
-    "slow_conv_dilated2d",
-    "slow_conv_transpose2d",
-    "thnn_conv2d",
-};
-
-bool IsCube(const storage::Op& op) {
-  const size_t colon = op.name.rfind(':');
-  const std::string_view name = std::string_view(op.name).substr(colon + 1);
-  return std::binary_search(std::begin(kCubeOperators), std::end(kCubeOperators), name);
-}
 
 // It writes into an argument: the schema says so, or the bytes do.
 bool WritesInPlace(const WorkForm& form) {
@@ -68,7 +33,7 @@ RecomputeBar BarOf(const WorkForm& form, bool recompute_cube) {
   if (form.kind == LeafKind::kSource) return RecomputeBar::kRandom;
   if (form.kind == LeafKind::kHostRead) return RecomputeBar::kHostRead;
   if (WritesInPlace(form)) return RecomputeBar::kInPlace;
-  if (!recompute_cube && IsCube(*form.op)) return RecomputeBar::kCube;
+  if (!recompute_cube && ResourceOf(form.op->name) == Resource::kCube) return RecomputeBar::kCube;
   return RecomputeBar::kNone;
 }
 

@@ -8,7 +8,7 @@
 //
 // Never recomputed: random operators and others whose results come from a recording, calls that
 // write into an argument, host reads, and, unless asked for, operators that keep the cube unit busy
-// (a table in joint_graph.cpp).
+// (analyzer/prediction/resource.h).
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,28 @@
+// A plan resolved against its trace: each active call of the template step with what the plan says
+// about it. What all emitters start from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/work/work.h"
+
+namespace acltape::analyzer {
+
+struct PlannedCall {
+  size_t call = 0;     // index in Work::calls
+  int32_t region = 0;  // index in Plan::regions
+  int32_t stream = 0;
+  int32_t issue = 0;            // place in the region's order of issue
+  std::vector<PlanWait> waits;  // right before it
+  bool recorded = false;        // an event is recorded right behind it
+};
+
+// In order of call_id. Precondition: the plan is valid for the work (analyzer/plan/validate.h).
+std::vector<PlannedCall> ResolvePlan(const Plan& plan, const Work& work);
+
+// The first tensor that the call writes, else reads: "float32[2, 3]"; empty when there is none.
+std::string ResultText(const Work& work, size_t call);
+
+}  // namespace acltape::analyzer

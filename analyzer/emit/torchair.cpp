@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/emit/emit.h"
+#include "analyzer/emit/planned_step.h"
+#include "generated/analyzer/torchair_pass.h"
+#include "storage/error.h"
+
+namespace acltape::analyzer {
+namespace {
+
+// "aten::add.Tensor" is "aten.add.Tensor" in FX, "aten::mm" is "aten.mm.default".
+std::string FxTarget(const storage::Op& op) {
+  std::string target = op.name;
+  const size_t colons = target.find("::");
+  if (colons != std::string::npos) target.replace(colons, 2, ".");
+  return target + "." + (op.overload.empty() ? "default" : op.overload);
+}
+
+std::string_view OperatorName(const storage::Op& op) {
+  return std::string_view(op.name).substr(op.name.rfind(':') + 1);
+}
+
+// The operators of the step that only made views or room, and never launched a kernel.
+std::set<std::string_view> RecordedViews(const Plan& plan, const Work& work) {
+  std::set<std::string_view> views;
+  std::set<std::string_view> kernels;
+  const auto first = static_cast<size_t>(work.Find(plan.first_call));
+  const auto last = static_cast<size_t>(work.Find(plan.last_call));
+  for (size_t call = first; call <= last; ++call) {
+    if (work.calls[call].status != 0) continue;
+    (work.form(call).active() ? kernels : views).insert(OperatorName(work.op(call)));
+  }
+  for (const std::string_view name : kernels) views.erase(name);
+  return views;
+}
+
+std::string RegionText(const PlanRegion& region, const Work& work,
+                       const std::vector<PlannedCall>& calls, int32_t index) {
+  std::string text = fmt::format("    Region({}, [\n", region.region);
+  for (const PlannedCall& planned : calls) {
+    if (planned.region != index) continue;
+    text += fmt::format("        Call({}, \"{}\", {}, {}),\n", work.calls[planned.call].call_id,
+                        FxTarget(work.op(planned.call)), planned.stream, planned.issue);
+  }
+  text += "    ], [\n";
+  for (const PlanWait& wait : region.waits) {
+    text += fmt::format("        Wait({}, {}),\n", wait.record_after, wait.wait_before);
+  }
+  return text + "    ]),\n";
+}
+
+}  // namespace
+
+std::string TorchairPass(const Plan& plan, const Work& work) {
+  if (work.dialect != Dialect::kAten) {
+    throw Error(ErrorKind::kUsage, "a torchair pass is for programs recorded at the aten level; " +
+                                       work.trace->path() + " holds calls of the ACL level.");
+  }
+  const std::vector<PlannedCall> calls = ResolvePlan(plan, work);
+  std::string regions;
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    if (plan.regions[r].captured) {
+      regions += RegionText(plan.regions[r], work, calls, static_cast<int32_t>(r));
+    }
+  }
+  if (regions.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "the plan captures nothing; there is no graph to emit a pass for.");
+  }
+  std::string views;
+  for (const std::string_view view : RecordedViews(plan, work)) {
+    views += fmt::format("{}\"{}\"", views.empty() ? "" : ", ", view);
+  }
+  std::string text = fmt::format(
+      "\"\"\"Streams of step {} of a recorded program, for torchair's FX graphs. Made by acltape "
+      "emit.\n\n"
+      "    import torchair\n"
+      "    import this_file\n"
+      "    config = torchair.CompilerConfig()\n"
+      "    config.post_grad_custom_pre_pass = this_file.apply_plan\n"
+      "    compiled = torch.compile(model, "
+      "backend=torchair.get_npu_backend(compiler_config=config))\n"
+      "\"\"\"\n",
+      plan.step);
+  text += kTorchairPass;
+  constexpr std::string_view kMark = "#@PLAN@\n";
+  return text.replace(
+      text.find(kMark), kMark.size(),
+      fmt::format("REGIONS = [\n{}]\nRECORDED_VIEWS = set([{}])\n", regions, views));
+}
+
+}  // namespace acltape::analyzer

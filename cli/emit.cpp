@@ -1,0 +1,134 @@
+#include "analyzer/emit/emit.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <unordered_map>
+
+#include "analyzer/emit/planned_step.h"
+#include "analyzer/plan/plan_file.h"
+#include "analyzer/steps.h"
+#include "cli/commands.h"
+#include "cli/fx_graph.h"
+#include "cli/options.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+
+namespace acltape::cli {
+namespace {
+
+using analyzer::Plan;
+using analyzer::PlannedCall;
+using analyzer::Work;
+
+enum class Form { kFx, kDot, kTorchair, kJson };
+
+class EmitCommand final : public Command {
+ public:
+  std::string Name() const override { return "emit"; }
+  std::string Summary() const override {
+    return "Write a plan in another form: FX table, Graphviz, torchair pass, resolved JSON";
+  }
+  std::string Examples() const override {
+    return "  acltape emit plan.json t.db --as fx\n"
+           "  acltape emit plan.json t.db --as dot -o plan.dot && dot -Tsvg plan.dot -o plan.svg\n"
+           "  acltape emit plan.json t.db --as torchair -o plan_pass.py";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("plan", plan_, "The plan (docs/plan_format.md)")->required();
+    app.add_option("trace", trace_, "The trace that it was made for")->required();
+    AddChoice(app, "--as", form_,
+              {{"fx", Form::kFx},
+               {"dot", Form::kDot},
+               {"torchair", Form::kTorchair},
+               {"json", Form::kJson}},
+              "What to write");
+    app.add_option("-o,--output", output_, "The file to write; default: stdout")->type_name("FILE");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const storage::Reader reader(trace_);
+    Work work = analyzer::LoadWork(reader);
+    if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+    const Plan plan = analyzer::ReadPlan(plan_, work);
+    Write(Text(reader, work, plan));
+    return kExitFine;
+  }
+
+ private:
+  std::string Text(const storage::Reader& reader, const Work& work, const Plan& plan) const {
+    switch (form_) {
+      case Form::kFx:
+        return FxTable(reader, work, plan).ToText(format_);
+      case Form::kDot:
+        return analyzer::DotText(plan, work);
+      case Form::kTorchair:
+        return analyzer::TorchairPass(plan, work);
+      case Form::kJson:
+        break;
+    }
+    return analyzer::ResolvedJson(plan, work);
+  }
+
+  // The step as `acltape graph` shows it, with the plan's columns.
+  static Table FxTable(const storage::Reader& reader, const Work& work, const Plan& plan) {
+    std::unordered_map<int64_t, PlannedCall> planned;
+    for (PlannedCall& call : analyzer::ResolvePlan(plan, work)) {
+      planned.emplace(work.calls[call.call].call_id, std::move(call));
+    }
+    const auto leaves = SelectLeaves(
+        reader, Selection::Parse(fmt::format("{}-{}", plan.first_call, plan.last_call)));
+    Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result", "region",
+                 "stream", "waits"});
+    for (FxNode& node : BuildFxGraph(reader, leaves)) {
+      Cell region;
+      Cell stream;
+      Cell waits;
+      if (const auto found = planned.find(node.call_id); found != planned.end()) {
+        const PlannedCall& call = found->second;
+        region = static_cast<int64_t>(plan.regions[call.region].region);
+        if (plan.regions[call.region].captured) stream = static_cast<int64_t>(call.stream);
+        std::string text;
+        for (const analyzer::PlanWait& wait : call.waits) {
+          text += fmt::format("{}event {} behind call {}", text.empty() ? "" : ", ", wait.event,
+                              wait.record_after);
+        }
+        if (!text.empty()) waits = text;
+      }
+      table.Add({node.call_id == 0 ? Cell() : Cell(node.call_id), std::move(node.opcode),
+                 std::move(node.name), std::move(node.target), std::move(node.args),
+                 std::move(node.kwargs), std::move(node.result), region, stream, waits});
+    }
+    return table;
+  }
+
+  void Write(const std::string& text) const {
+    if (output_.empty()) {
+      fmt::print("{}", text);
+      return;
+    }
+    std::ofstream file(output_, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) {
+      throw Error(ErrorKind::kDevice,
+                  fmt::format("{} cannot be written: {}.", output_, std::strerror(errno)));
+    }
+  }
+
+  std::string plan_;
+  std::string trace_;
+  std::string output_;
+  Form form_ = Form::kFx;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeEmitCommand() { return std::make_unique<EmitCommand>(); }
+
+}  // namespace acltape::cli
