@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <unordered_set>
+#include <utility>
 
 #include "analyzer/prediction/resource.h"
 #include "replayer/acl/acl_replay.h"
@@ -17,13 +19,18 @@
 namespace acltape::replayer {
 namespace {
 
-constexpr int kMostCalls = 8;  // issued for one sample, as far as they take kSampleNs
-constexpr double kSampleNs = 200e3;
 constexpr int kTasks = 64;  // of the graphs that measure copies, records and waits
 constexpr size_t kLargeCopy = size_t{1} << 20;
 constexpr size_t kSmallCopy = size_t{1} << 14;
+constexpr int kLargeCopies = 8;
+// Calls that are issued at once behind work that keeps the stream busy, well below a queue's depth.
+constexpr size_t kMostCallsAhead = 256;
+constexpr double kFirstGuessNs = 30e3;  // of the host time of a call
+constexpr int kMostPlugs = 1000;
+constexpr int kOverlaps = 4;          // signatures of a resource whose overlap is measured
+constexpr double kOverlapNs = 200e3;  // of repeated calls, to measure it
+constexpr int kMostOverlapCalls = 8;
 constexpr int kMostCopies = 512;  // beside calls
-constexpr int kOverlaps = 4;      // signatures of a resource whose overlap is measured
 // Equal work on two streams saturates when it takes longer than this share of the time on one.
 constexpr double kSaturated = 0.75;
 // Unequal work overlaps when two streams hide more than this share of the shorter one.
@@ -136,6 +143,51 @@ class Graph {
   double capture_ns_ = 0;
 };
 
+struct Range {
+  uint8_t* address = nullptr;
+  int64_t bytes = 0;
+};
+
+// Device memory as it was, to be put back.
+class Ranges {
+ public:
+  Ranges(Device& device, const std::vector<Range>& ranges) : device_(device) {
+    int64_t total = kDeviceAlignment;
+    for (const Range& range : ranges) total += AlignUp(std::max<int64_t>(0, range.bytes));
+    block_ = Block(device, Block::Kind::kDevice, static_cast<size_t>(total));
+    uint8_t* next = block_.data();
+    for (const Range& range : ranges) {
+      if (range.bytes <= 0) continue;
+      copies_.push_back({next, range.address, static_cast<size_t>(range.bytes)});
+      device.Copy(next, range.address, static_cast<size_t>(range.bytes));
+      next += AlignUp(range.bytes);
+    }
+  }
+  void Restore() const {
+    for (const DeviceCopy& copy : copies_) {
+      device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
+    }
+  }
+
+ private:
+  Device& device_;
+  std::vector<DeviceCopy> copies_;
+  Block block_;
+};
+
+// The time of the same work on one stream and on two.
+struct Overlap {
+  double one_ns = 0;
+  double two_ns = 0;
+  double hideable_ns = 0;  // of the shorter of both sides
+  Overlap& operator+=(const Overlap& other) {
+    one_ns += other.one_ns;
+    two_ns += other.two_ns;
+    hideable_ns += other.hideable_ns;
+    return *this;
+  }
+};
+
 class Calibration {
  public:
   Calibration(const storage::Reader& trace, const CalibrateOptions& options,
@@ -151,10 +203,6 @@ class Calibration {
       report_ = CalibrationReport();
       report_.costs.device = session_.device().description();
       samples_.clear();
-      overlaps_measured_ = {};
-      equal_work_ = {};
-      with_copies_ = {};
-      hideable_ns_ = 0;
       MeasureDevice();
       MeasureStep(execution);
     });
@@ -164,7 +212,7 @@ class Calibration {
 
  private:
   struct CallSample {
-    int64_t call_id = 0;
+    int64_t leaf = 0;
     int64_t repetition = 0;
     double host_ns = 0;
     double device_ns = 0;
@@ -185,12 +233,12 @@ class Calibration {
     };
     const Graph one(device(), copy(16, 1));
     const Graph many(device(), copy(16, 1 + kTasks));
-    const Graph large(device(), copy(kLargeCopy, kMostCalls));
+    const Graph large(device(), copy(kLargeCopy, kLargeCopies));
     const double one_ns = one.MedianDeviceTime(repetitions);
     costs.copy_device_ns = Differ(many.MedianDeviceTime(repetitions), one_ns, kTasks);
     costs.graph_device_ns = std::max(0.0, one_ns - costs.copy_device_ns);
     const double large_ns =
-        std::max(0.0, large.MedianDeviceTime(repetitions) - costs.graph_device_ns) / kMostCalls;
+        std::max(0.0, large.MedianDeviceTime(repetitions) - costs.graph_device_ns) / kLargeCopies;
     costs.copy_byte_ns = std::max(0.0, large_ns - costs.copy_device_ns) / kLargeCopy;
 
     std::vector<double> graph_host, copy_host, read, record_host, wait_host;
@@ -266,124 +314,228 @@ class Calibration {
       first = step.first_leaf;
       end = step.end_leaf;
     }
-    const HomeMemory homes(device(), program, EagerNeeds(program));
+    // What the step finds ready stays for all passes.
+    std::vector<HomeMemory::Need> needs = EagerNeeds(program);
+    for (HomeMemory::Need& need : needs) {
+      if (need.first_leaf < first && need.last_leaf >= first) need.last_leaf = end;
+    }
+    const HomeMemory homes(device(), program, needs);
     EagerExecution eager(execution, homes);
     eager.Bind(0, end);
     eager.Run(0, first, nullptr, nullptr);
+
+    std::vector<Call> calls;
+    for (int64_t i = first; i < end; ++i) {
+      const analyzer::LeafKind kind = program.leaves[i].kind;
+      if (kind == analyzer::LeafKind::kView || kind == analyzer::LeafKind::kAllocation) continue;
+      Call& call = calls.emplace_back();
+      call.leaf = i;
+      call.timed = kind == analyzer::LeafKind::kKernel && !session_.lowered().IsSubstituted(i);
+      if (!call.timed) continue;
+      call.bound = execution.Bind(i, [&](int64_t buffer_id, const storage::Layout& layout) {
+        return homes.Find(buffer_id) + layout.byte_offset;
+      });
+    }
+    const Ranges state(device(), StateOf(program, homes, first, end));
+    const int64_t passes = options_.repetitions + 2;  // a warm-up before and the overlaps behind
+    event_ns_ = EventTime();
+    for (int64_t pass = 0; pass + 1 < passes; ++pass) {
+      state.Restore();
+      TimedPass(calls, homes, execution, eager, pass - 1);
+      if (options_.progress) options_.progress(pass + 1, passes);
+    }
+    SetMedians();
+    state.Restore();
+    OverlapPass(calls, execution, eager);
+    if (options_.progress) options_.progress(passes, passes);
+    device().Synchronize();
+  }
+
+  struct Call {
+    int64_t leaf = 0;
+    bool timed = false;
+    BoundLeaf bound;  // of timed calls
+    double host_ns = kFirstGuessNs;
+  };
+
+  // Buffers that are there before the step and that it writes.
+  std::vector<Range> StateOf(const analyzer::Program& program, const HomeMemory& homes,
+                             int64_t first, int64_t end) const {
+    std::vector<Range> state;
+    for (const auto& [id, use] : program.buffers) {
+      uint8_t* home = homes.Find(id);
+      if (use.first_leaf >= first || home == nullptr) continue;
+      const bool written = std::any_of(
+          use.accesses.begin(), use.accesses.end(), [&](const analyzer::Access& access) {
+            return access.write && access.leaf >= first && access.leaf < end;
+          });
+      if (written) state.push_back({home, use.bytes});
+    }
+    return state;
+  }
+
+  // The device's time between two records with nothing in between.
+  double EventTime() {
+    std::vector<std::unique_ptr<Event>> events;
+    for (int i = 0; i < kTasks; ++i) events.push_back(std::make_unique<Event>(device()));
+    Plug(kTasks * 1000.0);
+    for (const auto& event : events) event->Record();
+    device().Synchronize();
+    std::vector<double> gaps;
+    for (size_t i = 1; i < events.size(); ++i) {
+      gaps.push_back(events[i]->NanosecondsSince(*events[i - 1]));
+    }
+    return Median(gaps);
+  }
+
+  // Keeps the stream busy for about `ns`, so that what is issued meanwhile runs without gaps.
+  void Plug(double ns) {
+    const double copy_ns =
+        std::max(1.0, report_.costs.copy_device_ns + kLargeCopy * report_.costs.copy_byte_ns);
+    const int copies = std::clamp(static_cast<int>(ns / copy_ns) + 1, 1, kMostPlugs);
+    for (int i = 0; i < copies; ++i) {
+      device().Upload(memory_.data(), pinned_.data(), kLargeCopy);
+    }
+  }
+
+  // One pass over the step, in stretches that end where the host must wait. Calls run in the order
+  // and on the data of the program, so that caches are as they are in a step.
+  void TimedPass(std::vector<Call>& calls, const HomeMemory& homes, Execution& execution,
+                 EagerExecution& eager, int64_t repetition) {
+    const analyzer::Program& program = session_.program();
+    const auto ends_stretch = [&](const Call& call) {
+      return program.leaves[call.leaf].kind == analyzer::LeafKind::kHostRead;
+    };
+    for (size_t first = 0; first < calls.size();) {
+      size_t end = first;
+      double host_ns = 0;
+      while (end < calls.size() && end - first < kMostCallsAhead && !ends_stretch(calls[end])) {
+        host_ns += calls[end++].host_ns;
+      }
+      if (end == first) {
+        eager.Run(calls[first].leaf, calls[first].leaf + 1, nullptr, nullptr);
+        first = end + 1;
+        continue;
+      }
+      device().Synchronize();
+      Plug(2 * host_ns);
+      // The first event of each call comes behind the values that are brought in for it.
+      std::vector<std::pair<std::unique_ptr<Event>, std::unique_ptr<Event>>> events(end - first);
+      for (size_t at = first; at < end; ++at) {
+        Call& call = calls[at];
+        if (!call.timed) {
+          eager.Run(call.leaf, call.leaf + 1, nullptr, nullptr);
+          continue;
+        }
+        for (const Feed& feed : execution.contents().FeedsOf(call.leaf)) {
+          if (uint8_t* home = homes.Find(feed.buffer_id)) execution.Put(feed, home);
+        }
+        auto& [begin, done] = events[at - first];
+        begin = std::make_unique<Event>(device());
+        done = std::make_unique<Event>(device());
+        begin->Record();
+        const int64_t issued = NowNs();
+        execution.Launch(call.bound);
+        call.host_ns = static_cast<double>(NowNs() - issued);
+        done->Record();
+      }
+      device().Synchronize();
+      for (size_t at = first; at < end && repetition >= 0; ++at) {
+        const Call& call = calls[at];
+        if (!call.timed) continue;
+        const auto& [begin, done] = events[at - first];
+        samples_.push_back({call.leaf, repetition, call.host_ns,
+                            std::max(0.0, done->NanosecondsSince(*begin) - event_ns_)});
+      }
+      first = end;
+    }
+  }
+
+  void SetMedians() {
+    const analyzer::Program& program = session_.program();
+    std::map<int64_t, std::pair<std::vector<double>, std::vector<double>>> by_signature;
+    for (const CallSample& sample : samples_) {
+      auto& [host, on_device] = by_signature[program.leaves[sample.leaf].call.signature_id];
+      host.push_back(sample.host_ns);
+      on_device.push_back(sample.device_ns);
+    }
+    for (const auto& [signature, samples] : by_signature) {
+      report_.costs.by_signature[signature] = {Median(samples.first), Median(samples.second)};
+    }
+    report_.signatures = static_cast<int64_t>(by_signature.size());
+  }
+
+  // Whether calls run beside others, measured on the first signatures of each resource.
+  void OverlapPass(const std::vector<Call>& calls, Execution& execution, EagerExecution& eager) {
+    const analyzer::Program& program = session_.program();
     Workspace workspace(device());
     Workspace side_workspace(device());
     const SideStream side(device());
     std::unordered_set<int64_t> measured;
-    for (int64_t i = first; i < end; ++i) {
-      eager.Run(i, i + 1, nullptr, nullptr);
-      if (options_.progress) options_.progress(i - first + 1, end - first);
-      const analyzer::Leaf& leaf = program.leaves[i];
-      if (leaf.kind != analyzer::LeafKind::kKernel || session_.lowered().IsSubstituted(i)) continue;
-      if (!measured.insert(leaf.call.signature_id).second) continue;
-      const BoundLeaf bound =
-          execution.Bind(i, [&](int64_t buffer_id, const storage::Layout& layout) {
-            return homes.Find(buffer_id) + layout.byte_offset;
-          });
-      if (bound.calls.empty()) continue;
-      const Written written(device(), program.uses[i].writes, bound);
+    std::array<int, 4> count = {};  // by Resource
+    std::array<Overlap, 4> equal_work;
+    Overlap with_copies;
+    for (const Call& call : calls) {
+      eager.Run(call.leaf, call.leaf + 1, nullptr, nullptr);
+      const analyzer::Leaf& leaf = program.leaves[call.leaf];
+      const auto resource = static_cast<size_t>(analyzer::ResourceOf(leaf.Name()));
+      if (!call.timed || call.bound.calls.empty() || count[resource] == kOverlaps ||
+          !measured.insert(leaf.call.signature_id).second) {
+        continue;
+      }
+      ++count[resource];
+      std::vector<Range> written_ranges;
+      for (size_t w = 0; w < call.bound.writes.size(); ++w) {
+        const storage::Layout& layout = *program.uses[call.leaf].writes[w].layout;
+        written_ranges.push_back({call.bound.writes[w], layout.EndByte() - layout.FirstByte()});
+      }
+      const Ranges written(device(), written_ranges);
+      // Both workspaces have their size before anything is captured.
+      execution.Launch(call.bound, workspace, device().stream());
+      execution.Launch(call.bound, side_workspace, device().stream());
       try {
-        MeasureLeaf(leaf, bound, written, execution, workspace, side_workspace, side.get());
+        MeasureOverlaps(leaf, call.bound, written, workspace, side_workspace, side.get(),
+                        equal_work[resource], with_copies);
       } catch (const Error& error) {
         Note note;
         note.rule = "CALIBRATE-CAPTURE";
         note.severity = "notice";
         note.call_id = leaf.call.call_id;
-        note.message = leaf.Name() +
-                       " was not measured, because the device does not capture it: " + error.what();
+        note.message =
+            "whether " + leaf.Name() + " runs beside others was not measured: " + error.what();
         report_.notes.push_back(note);
       }
       written.Restore();
-      device().Synchronize();
     }
-    report_.signatures = static_cast<int64_t>(report_.costs.by_signature.size());
-    for (size_t r = 0; r < equal_work_.size(); ++r) {
-      const Overlap& work = equal_work_[r];
-      if (work.one_ns > 0) {
-        report_.costs.streams.saturates[r] = work.two_ns > kSaturated * work.one_ns;
-      }
+    for (size_t r = 0; r < equal_work.size(); ++r) {
+      const Overlap& work = equal_work[r];
+      if (work.one_ns <= 0) continue;
+      report_.costs.streams.saturates[r] = work.two_ns > kSaturated * work.one_ns;
     }
-    if (hideable_ns_ > 0) {
-      const double hidden_ns = with_copies_.one_ns - with_copies_.two_ns;
-      report_.costs.streams.overlaps = hidden_ns > kHidden * hideable_ns_;
+    if (with_copies.hideable_ns > 0) {
+      const double hidden_ns = with_copies.one_ns - with_copies.two_ns;
+      report_.costs.streams.overlaps = hidden_ns > kHidden * with_copies.hideable_ns;
     }
   }
 
-  // A copy of what a leaf has written.
-  class Written {
-   public:
-    Written(Device& device, const std::vector<analyzer::TensorUse>& writes, const BoundLeaf& bound)
-        : device_(device) {
-      int64_t total = 0;
-      for (const analyzer::TensorUse& use : writes) {
-        total += AlignUp(use.layout->EndByte() - use.layout->FirstByte());
-      }
-      block_ = Block(device, Block::Kind::kDevice, std::max<int64_t>(total, kDeviceAlignment));
-      uint8_t* next = block_.data();
-      for (size_t w = 0; w < writes.size(); ++w) {
-        const int64_t bytes = writes[w].layout->EndByte() - writes[w].layout->FirstByte();
-        if (bytes <= 0) continue;
-        copies_.push_back({next, bound.writes[w], static_cast<size_t>(bytes)});
-        device.Copy(next, bound.writes[w], static_cast<size_t>(bytes));
-        next += AlignUp(bytes);
-      }
-    }
-    void Restore() const {
-      for (const DeviceCopy& copy : copies_) {
-        device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
-      }
-    }
-
-   private:
-    Device& device_;
-    std::vector<DeviceCopy> copies_;
-    Block block_;
-  };
-
-  void MeasureLeaf(const analyzer::Leaf& leaf, const BoundLeaf& bound, const Written& written,
-                   Execution& execution, Workspace& workspace, Workspace& side_workspace,
-                   aclrtStream side) {
+  void MeasureOverlaps(const analyzer::Leaf& leaf, const BoundLeaf& bound, const Ranges& written,
+                       Workspace& workspace, Workspace& side_workspace, aclrtStream side,
+                       Overlap& equal_work, Overlap& with_copies) {
     const auto issue = [&](aclrtStream stream, Workspace& scratch, int count) {
       const BoundCall::Reserve reserve = [&](uint64_t bytes) { return scratch.Reserve(bytes); };
       for (int i = 0; i < count; ++i) {
         for (const BoundCall& call : bound.calls) call.Run(device(), stream, reserve);
       }
     };
-    // Both workspaces have their size before anything is captured.
-    execution.Launch(bound, workspace, device().stream());
-    execution.Launch(bound, side_workspace, device().stream());
-    const Graph one(device(), [&] { issue(device().stream(), workspace, 1); });
-    const int calls =
-        std::clamp(static_cast<int>(kSampleNs / std::max(one.DeviceTime(), 1.0)), 1, kMostCalls);
-    const Graph many(device(), [&] { issue(device().stream(), workspace, 1 + calls); });
-    std::vector<double> host, on_device;
-    for (int repetition = -1; repetition < options_.repetitions; ++repetition) {
-      written.Restore();
-      const double host_ns = IssueTime([&] { issue(device().stream(), workspace, calls); }) / calls;
-      written.Restore();
-      const double one_ns = one.DeviceTime();
-      written.Restore();
-      const double device_ns = Differ(many.DeviceTime(), one_ns, calls);
-      if (repetition < 0) continue;  // warm-up
-      host.push_back(host_ns);
-      on_device.push_back(device_ns);
-      samples_.push_back({leaf.call.call_id, repetition, host_ns, device_ns});
-    }
-    const analyzer::CallCost cost = {Median(host), Median(on_device)};
-    report_.costs.by_signature[leaf.call.signature_id] = cost;
-
-    const auto resource = static_cast<size_t>(analyzer::ResourceOf(leaf.Name()));
-    if (overlaps_measured_[resource]++ >= kOverlaps) return;
+    const double call_ns =
+        std::max(1.0, report_.costs.by_signature[leaf.call.signature_id].device_ns);
+    const int calls = std::clamp(static_cast<int>(kOverlapNs / call_ns), 1, kMostOverlapCalls);
     const auto here = [&] { issue(device().stream(), workspace, calls); };
     const auto beside = [&] { issue(side, side_workspace, calls); };
-    equal_work_[resource] += MeasureOverlap(written, side, here, here, beside);
+    equal_work += MeasureOverlap(written, side, here, here, beside);
     // Copies that take about as long as the calls.
-    const double calls_ns = calls * cost.device_ns;
-    const size_t bytes = calls_ns > kSampleNs / 2 ? kLargeCopy : kSmallCopy;
+    const double calls_ns = calls * call_ns;
+    const size_t bytes = calls_ns > kOverlapNs / 2 ? kLargeCopy : kSmallCopy;
     const double copy_ns =
         std::max(1.0, report_.costs.copy_device_ns +
                           static_cast<double>(bytes) * report_.costs.copy_byte_ns);
@@ -395,25 +547,14 @@ class Calibration {
                        "aclrtMemcpyAsync to the device");
       }
     };
-    with_copies_ += MeasureOverlap(
+    with_copies += MeasureOverlap(
         written, side, here, [&] { copy(device().stream()); }, [&] { copy(side); });
-    hideable_ns_ += std::min(calls_ns, copies * copy_ns);
+    with_copies.hideable_ns += std::min(calls_ns, copies * copy_ns);
   }
-
-  // The time of the same work on one stream and on two.
-  struct Overlap {
-    double one_ns = 0;
-    double two_ns = 0;
-    Overlap& operator+=(const Overlap& other) {
-      one_ns += other.one_ns;
-      two_ns += other.two_ns;
-      return *this;
-    }
-  };
 
   // `behind` and `beside` issue the same work, on the device's stream and on `side`. The least of
   // several times each: what else the machine does only adds to them.
-  Overlap MeasureOverlap(const Written& written, aclrtStream side,
+  Overlap MeasureOverlap(const Ranges& written, aclrtStream side,
                          const std::function<void()>& first, const std::function<void()>& behind,
                          const std::function<void()>& beside) {
     const SyncEvents events(device(), 2);
@@ -452,7 +593,7 @@ class Calibration {
       storage::Sample sample;
       sample.run_id = report_.costs.run_id;
       sample.repetition = measured.repetition;
-      sample.call_id = measured.call_id;
+      sample.call_id = session_.program().leaves[measured.leaf].call.call_id;
       sample.host_ns = static_cast<int64_t>(measured.host_ns);
       sample.device_ns = static_cast<int64_t>(measured.device_ns);
       results_->AddSample(sample);
@@ -466,10 +607,7 @@ class Calibration {
   Session session_;
   CalibrationReport report_;
   std::vector<CallSample> samples_;
-  std::array<int, 4> overlaps_measured_ = {};  // by Resource: signatures
-  std::array<Overlap, 4> equal_work_;          // by Resource: calls beside the same calls
-  Overlap with_copies_;                        // calls beside copies
-  double hideable_ns_ = 0;                     // of those the shorter side
+  double event_ns_ = 0;  // that a pair of events adds
   Block pinned_;
   Block memory_;
 };

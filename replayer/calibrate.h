@@ -1,11 +1,11 @@
 // Measures what things cost on the device in question, for predictions (analyzer/prediction).
 //
-// The program is replayed eagerly up to the end of the step that stands for the others. When a
-// kernel of that step is met whose signature is new, it is issued again and again: the host's share
-// is the time of a loop that issues (both phases, descriptors included), the device's that of a
-// captured graph of the same calls between two events, so that a slow host does not show in it.
-// What the calls write is put back. Records, waits, graphs and copies are measured on graphs of
-// copies and of hops between two streams.
+// The program is replayed eagerly up to the step that stands for the others, and that step once for
+// each repetition. Every kernel is timed where it runs, with the caches that the calls before it
+// leave: the host while it issues (both phases, descriptors included), the device between two
+// events. The stream is kept busy with copies while calls are issued, so that a slow host does not
+// show in the device's times. Graphs, copies, records and waits are measured on graphs of copies
+// and of hops between two streams; whether streams run side by side, on some of the step's kernels.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace acltape::replayer {
 
 struct CalibrateOptions {
-  int repetitions = 9;  // samples of each signature
+  int repetitions = 9;  // of the step
   Data data = Data::kRecorded;
   std::string device_lib;  // as in ReplayOptions
   uint64_t seed = 1;
@@ -30,7 +30,7 @@ struct CalibrateOptions {
 struct CalibrationReport {
   analyzer::DeviceCosts costs;  // medians
   int64_t signatures = 0;       // measured
-  // Kernels of the step that the device cannot run or capture, with the reason.
+  // What could not be measured.
   std::vector<Note> notes;
 };
 
