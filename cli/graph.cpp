@@ -68,15 +68,28 @@ class GraphCommand final : public Command {
     std::vector<storage::Dependency> rows;
     Table table({"source_call", "source_op", "source_phase", "target_call", "target_op",
                  "target_phase", "kind", "buffer_id", "first_byte", "last_byte"});
+    if (format_ == Format::kCsv) fmt::print("{}", table.ToText(format_));  // the header
     const auto add = [&](uint32_t source, uint32_t target, std::string_view kind, int64_t buffer,
                          int64_t first, int64_t last) {
       if (!wanted[target]) return;
       rows.push_back({work.calls[source].call_id, work.calls[target].call_id, std::string(kind),
                       buffer, first, last});
       const auto bytes = [&](int64_t value) { return buffer == 0 ? Cell() : Cell(value); };
-      table.Add({work.calls[source].call_id, work.op(source).FullName(), PhaseName(work, source),
-                 work.calls[target].call_id, work.op(target).FullName(), PhaseName(work, target),
-                 std::string(kind), bytes(buffer), bytes(first), bytes(last)});
+      std::vector<Cell> row = {work.calls[source].call_id,
+                               work.op(source).FullName(),
+                               PhaseName(work, source),
+                               work.calls[target].call_id,
+                               work.op(target).FullName(),
+                               PhaseName(work, target),
+                               std::string(kind),
+                               bytes(buffer),
+                               bytes(first),
+                               bytes(last)};
+      if (format_ == Format::kCsv) {  // there may be millions
+        fmt::print("{}", CsvLine(row));
+      } else {
+        table.Add(std::move(row));
+      }
     };
     // Sources may lie before what is picked, targets not behind it. Both lists are by target.
     const size_t end = picked.back() + 1;
@@ -94,7 +107,7 @@ class GraphCommand final : public Command {
     }
     add_order_until(end);
     if (trace.results() != nullptr) trace.results()->ReplaceDependencies(rows);
-    fmt::print("{}", table.ToText(format_));
+    if (format_ != Format::kCsv) fmt::print("{}", table.ToText(format_));
   }
 
   static std::string PhaseName(const analyzer::Work& work, uint32_t call) {

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 """What the program graph shows of recorded programs: steps that differ, dependencies."""
+import csv
+import io
+
 from harness import TORCH_PYTHON, CommandTest, main
 
 # Each step reads a factor from a tensor, uses it, and has a learning rate of its own; the batch is
@@ -101,6 +104,13 @@ class Dependencies(CommandTest):
         steps = self.json("query", self.trace, "SELECT DISTINCT step FROM call JOIN dependency ON "
                           "call_id = target_call")
         self.assertEqual(steps, [{"step": 2}])
+
+    def test_csv_has_the_rows_of_json(self):
+        rows = self.json("graph", self.trace, "step:1", "--dependencies")
+        out = self.acltape("graph", self.trace, "step:1", "--dependencies", "--format", "csv").out
+        read = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual(read, [{key: "" if value is None else str(value)
+                                 for key, value in row.items()} for row in rows])
 
     def test_a_selection_that_picks_nothing_is_said_so(self):
         result = self.acltape("graph", self.trace, "op:aten::none", "--dependencies", code=2)
