@@ -116,6 +116,65 @@ class Joint(CommandTest):
         # The batch alone: its noise is random.
         self.assertEqual(partitions["min-cut"]["bytes_kept"], 4 * 16 * 64)
 
+    def least_bytes(self, recompute_cube):
+        """Of all sets of forward's tensors from which backward's can be computed, the least bytes:
+        by trying them all, from the trace's tables alone."""
+        first, last = self.json("query", self.trace, "SELECT first_call, last_call FROM step "
+                                "WHERE step = 2")[0].values()
+        rows = self.json("query", self.trace, f"""
+            SELECT u.call_id, u.direction, u.buffer_id, c.op, c.phase, b.bytes,
+                   b.alloc_ns < (SELECT begin_ns FROM call WHERE call_id = {first})
+                   AND ifnull(b.free_ns > (SELECT max(end_ns) FROM call WHERE phase = 'backward'
+                              AND call_id <= {last}), 1) AS lasts
+            FROM tensor_use u JOIN call c USING (call_id) JOIN buffer b USING (buffer_id)
+            WHERE u.leaf = 1 AND u.call_id BETWEEN {first} AND {last} ORDER BY u.call_id""")
+        calls = {}
+        for row in rows:
+            calls.setdefault((row["call_id"], row["op"].split(".")[0], row["phase"]), []).append(row)
+        latest, values, wanted = {}, [], set()  # a value: bytes, and what its call reads or None
+        for (call_id, op, phase), uses in calls.items():
+            reads = {use["buffer_id"] for use in uses if use["direction"] != "out"}
+            writes = {use["buffer_id"]: use for use in uses if use["direction"] != "in"}
+            in_place = op.endswith("_")
+            if not in_place and set(writes) <= reads or op.startswith("aten::empty"):
+                continue  # a view, an allocation
+            inputs = {latest[buffer] for buffer in reads if buffer in latest}
+            if phase == "backward":
+                wanted |= inputs
+                for buffer in writes:
+                    latest.pop(buffer, None)
+                continue
+            if phase != "forward":
+                continue
+            barred = in_place or op in ("aten::randint", "aten::randn") or (
+                op == "aten::addmm" and not recompute_cube)
+            for buffer, use in writes.items():
+                latest[buffer] = len(values)
+                values.append((0 if use["lasts"] else use["bytes"], None if barred else inputs))
+        free = [v for v, (size, _) in enumerate(values) if size == 0]
+        choices = [v for v, (size, _) in enumerate(values) if size > 0]
+        self.assertLess(len(choices), 20)
+        best = None
+        for chosen in range(1 << len(choices)):
+            kept = {v for i, v in enumerate(choices) if chosen >> i & 1}
+            size = sum(values[v][0] for v in kept)
+            if best is not None and size >= best:
+                continue
+            there = kept | set(free)
+            for v, (_, inputs) in enumerate(values):  # writers come before readers
+                if inputs is not None and inputs <= there:
+                    there.add(v)
+            if wanted <= there:
+                best = size
+        return best
+
+    def test_min_cut_is_the_least_of_all_sets_of_the_recorded_step(self):
+        for words, recompute_cube in (([], False), (["--recompute-cube"], True)):
+            with self.subTest(words=words):
+                report, partitions = self.partitions("--step", "2", *words)
+                self.assertEqual(partitions["min-cut"]["bytes_kept"],
+                                 self.least_bytes(recompute_cube))
+
     def test_a_program_without_backward_is_refused(self):
         trace = self.path("forward.db")
         self.record(trace, TORCH_PYTHON, "-c", "import torch; torch.ones(3) * 2", payload="none")
