@@ -77,16 +77,17 @@ class JointCommand final : public Command {
   // set up once. A trace without steps is one.
   WorkStep FindStep(const Work& work) const {
     const auto refuse = [&](const std::string& where) {
-      return Error(ErrorKind::kTrace,
-                   fmt::format("{} of {} has no call of a backward pass; joint is for training "
-                               "programs recorded at the aten level.",
-                               where, trace_));
+      return Error(
+          ErrorKind::kTrace,
+          fmt::format("{} has no call of a backward pass{}; joint is for training programs "
+                      "recorded at the aten level.",
+                      trace_, where));
     };
     if (step_) {
       for (const WorkStep& step : work.steps) {
         if (step.step != *step_) continue;
         if (!analyzer::HasBackward(work, step.first, step.end)) {
-          throw refuse(fmt::format("step {}", *step_));
+          throw refuse(fmt::format(" in step {}", *step_));
         }
         return step;
       }
@@ -104,7 +105,7 @@ class JointCommand final : public Command {
     }
     if (found != nullptr) return *found;
     if (!work.steps.empty() || !analyzer::HasBackward(work, 0, work.size())) {
-      throw refuse(work.steps.empty() ? "the program" : "no step");
+      throw refuse("");
     }
     return {0, 0, work.size(), "the whole trace"};
   }
