@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 
@@ -27,6 +28,36 @@ std::string RatioWithInterval(const Estimate& ratio) {
 std::string Quotient(const Estimate& eager, const Estimate& captured) {
   if (eager.samples == 0 || captured.samples == 0 || captured.median <= 0) return "";
   return fmt::format("{:.2f}", eager.median / captured.median);
+}
+
+// With a plan: the same quantities by the plan, next to both other executions.
+Table PlannedTimesForPeople(const CompareReport& report) {
+  Table table(
+      {"per step", "eager", "captured, one stream", "captured by the plan", "eager / plan"});
+  const auto& eager = report.eager;
+  const auto& captured = report.captured;
+  const auto& planned = report.planned;
+  const auto add = [&](const char* quantity, const Estimate& a, const Estimate& b,
+                       const Estimate& c, const std::string& ratio) {
+    table.Add({quantity, WithInterval(a), WithInterval(b), WithInterval(c), ratio});
+  };
+  add("host time", eager.host_ns, captured.host_ns, planned.host_ns,
+      RatioWithInterval(report.planned_host_ratio));
+  add("host waits for the device", eager.wait_ns, captured.wait_ns, planned.wait_ns,
+      Quotient(eager.wait_ns, planned.wait_ns));
+  add("device time", eager.device_ns, captured.device_ns, planned.device_ns,
+      Quotient(eager.device_ns, planned.device_ns));
+  add("latency", eager.latency_ns, captured.latency_ns, planned.latency_ns,
+      RatioWithInterval(report.planned_latency_ratio));
+  return table;
+}
+
+Table PredictionTable(const CompareReport& report) {
+  Table table({"latency per step of", "predicted, us", "measured, us", "error, %"});
+  for (const replayer::PredictionError& row : report.predictions) {
+    table.Add({row.execution, row.predicted_ns / 1e3, row.measured_ns / 1e3, row.error_percent()});
+  }
+  return table;
 }
 
 // For people: a column per execution, medians with their intervals.
@@ -60,7 +91,7 @@ Table TimesForPrograms(const CompareReport& report) {
   add("host_per_step", "recorded", "ns", report.recorded_span_ns);
   add("operators_per_step", "recorded", "ns", report.recorded_leaves_ns);
   const std::pair<const char*, const replayer::ExecutionTimes*> executions[] = {
-      {"eager", &report.eager}, {"captured", &report.captured}};
+      {"eager", &report.eager}, {"captured", &report.captured}, {"planned", &report.planned}};
   for (const auto& [name, execution] : executions) {
     add("host_per_step", name, "ns", execution->host_ns);
     add("wait_per_step", name, "ns", execution->wait_ns);
@@ -69,6 +100,8 @@ Table TimesForPrograms(const CompareReport& report) {
   }
   add("host_per_step", "eager/captured", "ratio", report.host_ratio);
   add("latency_per_step", "eager/captured", "ratio", report.latency_ratio);
+  add("host_per_step", "eager/planned", "ratio", report.planned_host_ratio);
+  add("latency_per_step", "eager/planned", "ratio", report.planned_latency_ratio);
   return table;
 }
 
@@ -110,11 +143,13 @@ class CompareCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape compare t.db\n"
-           "  acltape compare t.db --repetitions 50 --warmup 5 --format json";
+           "  acltape compare t.db --repetitions 50 --warmup 5 --format json\n"
+           "  acltape compare t.db --plan plan.json    eager, captured on one stream, by the plan";
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
+    plan_.Declare(app);
     app.add_option("--repetitions", options_.repetitions,
                    "Timed passes over the steps, of each execution")
         ->check(AtLeast(3))
@@ -139,6 +174,7 @@ class CompareCommand final : public Command {
 
   int Run() override {
     const OpenedTrace trace(trace_, discard_);
+    options_.plan = plan_.Read(trace.reader());
     Progress progress("compare");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const CompareReport report = replayer::Compare(trace.reader(), options_, trace.results());
@@ -150,12 +186,15 @@ class CompareCommand final : public Command {
     output.Add("notes", NoteTable(report.notes));
     // Last, because it is what one looks for.
     output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));
+    if (people && options_.plan) output.Add("times with the plan", PlannedTimesForPeople(report));
+    if (options_.plan) output.Add("predictions", PredictionTable(report));
     fmt::print("{}", output.ToText(format_));
     return report.ExitCode();
   }
 
  private:
   std::string trace_;
+  PlanOption plan_;
   replayer::CompareOptions options_;
   bool discard_ = false;
   Format format_ = Format::kTable;

@@ -26,8 +26,13 @@ struct StepTime {
   double latency = 0;
 };
 
-// Samples of one execution over all passes; `pass_*` sum the steps of one pass.
-struct Samples {
+// One way of executing, and its samples over all passes; `pass_*` sum the steps of one pass.
+struct Contender {
+  std::string mode;                 // of its row in the table `run`
+  int64_t* run_id = nullptr;        // in the report
+  ExecutionTimes* times = nullptr;  // in the report
+  std::optional<int64_t> plan_id;
+  std::function<void(size_t step, WaitClock* clock)> run;  // by index in the steps timed
   std::vector<double> host, wait, device, latency;
   std::vector<double> pass_host, pass_latency;
 };
@@ -40,7 +45,8 @@ class Timer {
         session_(trace, options.data, options.device_lib, options.seed, results) {}
 
   CompareReport Run() {
-    const std::optional<Note> refusal = session_.CaptureRefusal();
+    std::optional<Note> refusal;
+    if (options_.plan == nullptr) refusal = session_.CaptureRefusal();
     session_.WithLowering([&](Execution& execution) {
       report_ = CompareReport();
       report_.device = session_.device().description();
@@ -65,7 +71,7 @@ class Timer {
   std::vector<int64_t> SteadySteps(bool capturable) const {
     std::vector<int64_t> steps;
     if (capturable) {
-      for (const StepMatch& match : session_.classes().Largest().matches) {
+      for (const StepMatch& match : session_.ClassFor(plan()).matches) {
         steps.push_back(match.step);
       }
       return steps;
@@ -106,9 +112,15 @@ class Timer {
     const HomeMemory homes(session_.device(), program, PinnedNeeds(steps));
     EagerExecution eager(execution, homes);
     std::unique_ptr<StepGraph> graph;
+    std::unique_ptr<StepGraph> planned;
     if (capturable) {
-      graph = std::make_unique<StepGraph>(execution, homes, session_.classes().Largest(),
-                                          StepGraphOptions{});
+      const analyzer::StepTemplate& step_class = session_.ClassFor(plan());
+      StepGraphOptions graph_options;
+      graph = std::make_unique<StepGraph>(execution, homes, step_class, graph_options);
+      graph_options.plan = plan();
+      if (plan() != nullptr) {
+        planned = std::make_unique<StepGraph>(execution, homes, step_class, graph_options);
+      }
     }
     // Up to the first steady step everything runs once, as recorded.
     const int64_t first = program.steps[steps.front()].first_leaf;
@@ -131,7 +143,38 @@ class Timer {
       report_.copies_per_step = capture.copies_per_step;
       report_.copy_bytes_per_step = capture.copy_bytes_per_step;
     }
-    Passes(eager, graph.get(), steps, state);
+    if (planned) {
+      planned->Preload();
+      planned->WarmUpAndCapture(0);
+    }
+    std::vector<Contender> contenders;
+    contenders.push_back(ContenderOf("eager", report_.eager_run_id, report_.eager));
+    contenders.back().run = [&](size_t s, WaitClock* clock) {
+      const StepRange& range = session_.program().steps[steps[s]];
+      eager.Run(range.first_leaf, range.end_leaf, nullptr, clock);
+    };
+    if (graph) {
+      contenders.push_back(ContenderOf("captured", report_.captured_run_id, report_.captured));
+      contenders.back().run = [&](size_t s, WaitClock* clock) {
+        graph->Execute(s, nullptr, clock);
+      };
+    }
+    if (planned) {
+      contenders.push_back(ContenderOf("captured", report_.planned_run_id, report_.planned));
+      if (options_.plan->plan_id != 0) contenders.back().plan_id = options_.plan->plan_id;
+      contenders.back().run = [&](size_t s, WaitClock* clock) {
+        planned->Execute(s, nullptr, clock);
+      };
+    }
+    Passes(contenders, steps, state);
+  }
+
+  static Contender ContenderOf(const char* mode, int64_t& run_id, ExecutionTimes& times) {
+    Contender contender;
+    contender.mode = mode;
+    contender.run_id = &run_id;
+    contender.times = &times;
+    return contender;
   }
 
   // State that steady steps change in place, saved once and put back before each pass.
@@ -172,45 +215,49 @@ class Timer {
     Block block_;
   };
 
-  void Passes(EagerExecution& eager, StepGraph* graph, const std::vector<int64_t>& steps,
+  void Passes(std::vector<Contender>& contenders, const std::vector<int64_t>& steps,
               const StateBackup& state) {
-    OpenRuns(graph != nullptr);
-    Samples eager_samples;
-    Samples captured_samples;
+    for (Contender& contender : contenders) OpenRun(contender);
     const int64_t total = options_.warmup + options_.repetitions;
     for (int64_t pass = 0; pass < total; ++pass) {
-      const bool timed = pass >= options_.warmup;
-      const int64_t repetition = pass - options_.warmup;
-      OnePass(steps, state, timed ? &eager_samples : nullptr, report_.eager_run_id, repetition,
-              [&](size_t s, WaitClock* clock) {
-                const StepRange& range = session_.program().steps[steps[s]];
-                eager.Run(range.first_leaf, range.end_leaf, nullptr, clock);
-              });
-      if (graph != nullptr) {
-        OnePass(steps, state, timed ? &captured_samples : nullptr, report_.captured_run_id,
-                repetition, [&](size_t s, WaitClock* clock) { graph->Execute(s, nullptr, clock); });
+      for (Contender& contender : contenders) {
+        OnePass(steps, state, pass - options_.warmup, contender);
       }
       if (options_.progress) options_.progress(pass + 1, total);
     }
-    report_.eager = Summarise(eager_samples);
-    if (graph != nullptr) {
-      report_.captured = Summarise(captured_samples);
-      report_.host_ratio = Ratio(eager_samples.pass_host, captured_samples.pass_host);
-      report_.latency_ratio = Ratio(eager_samples.pass_latency, captured_samples.pass_latency);
+    for (Contender& contender : contenders) {
+      *contender.times = Summarise(contender);
+      if (results_ != nullptr) results_->FinishRun(*contender.run_id, 0);
+    }
+    if (contenders.size() > 1) {
+      report_.host_ratio = Ratio(contenders[0].pass_host, contenders[1].pass_host);
+      report_.latency_ratio = Ratio(contenders[0].pass_latency, contenders[1].pass_latency);
       const double saved = report_.eager.host_ns.median - report_.captured.host_ns.median;
       if (saved > 0) {
         report_.break_even_steps = static_cast<int64_t>(std::ceil(report_.capture_ns / saved));
       }
     }
-    if (results_ != nullptr) {
-      results_->FinishRun(report_.eager_run_id, 0);
-      if (graph != nullptr) results_->FinishRun(report_.captured_run_id, 0);
+    if (contenders.size() > 2) {
+      report_.planned_host_ratio = Ratio(contenders[0].pass_host, contenders[2].pass_host);
+      report_.planned_latency_ratio = Ratio(contenders[0].pass_latency, contenders[2].pass_latency);
+      ComparePredictions();
     }
   }
 
-  template <typename RunStep>
-  void OnePass(const std::vector<int64_t>& steps, const StateBackup& state, Samples* samples,
-               int64_t run_id, int64_t repetition, const RunStep& run_step) {
+  void ComparePredictions() {
+    const analyzer::PlanPrediction& predicted = plan()->predicted;
+    const auto add = [&](const char* execution, double predicted_ns, const ExecutionTimes& times) {
+      if (predicted_ns <= 0 || times.latency_ns.median <= 0) return;
+      report_.predictions.push_back({execution, predicted_ns, times.latency_ns.median});
+    };
+    add("eager", predicted.eager_ns, report_.eager);
+    add("captured", predicted.captured_one_stream_ns, report_.captured);
+    add("planned", predicted.captured_ns, report_.planned);
+  }
+
+  // A negative repetition is a warm-up and leaves no sample.
+  void OnePass(const std::vector<int64_t>& steps, const StateBackup& state, int64_t repetition,
+               Contender& contender) {
     Device& device = session_.device();
     state.Restore();
     device.Synchronize();
@@ -222,7 +269,7 @@ class Timer {
       WaitClock clock;
       const int64_t t0 = NowNs();
       begin.Record();
-      run_step(s, &clock);
+      contender.run(s, &clock);
       end.Record();
       const int64_t t1 = NowNs();
       device.Synchronize();
@@ -234,19 +281,19 @@ class Timer {
       time.latency = static_cast<double>(t2 - t0);
       pass_host += time.host;
       pass_latency += time.latency;
-      if (samples == nullptr) continue;
-      samples->host.push_back(time.host);
-      samples->wait.push_back(time.wait);
-      samples->device.push_back(time.device);
-      samples->latency.push_back(time.latency);
-      WriteSample(run_id, repetition, session_.program().steps[steps[s]].step, time);
+      if (repetition < 0) continue;
+      contender.host.push_back(time.host);
+      contender.wait.push_back(time.wait);
+      contender.device.push_back(time.device);
+      contender.latency.push_back(time.latency);
+      WriteSample(*contender.run_id, repetition, session_.program().steps[steps[s]].step, time);
     }
-    if (samples == nullptr) return;
-    samples->pass_host.push_back(pass_host);
-    samples->pass_latency.push_back(pass_latency);
+    if (repetition < 0) return;
+    contender.pass_host.push_back(pass_host);
+    contender.pass_latency.push_back(pass_latency);
   }
 
-  ExecutionTimes Summarise(const Samples& samples) const {
+  ExecutionTimes Summarise(const Contender& samples) const {
     ExecutionTimes times;
     times.host_ns = MedianOf(samples.host, options_.confidence);
     times.wait_ns = MedianOf(samples.wait, options_.confidence);
@@ -296,18 +343,19 @@ class Timer {
     }
   }
 
-  void OpenRuns(bool captured) {
+  const analyzer::Plan* plan() const { return options_.plan ? &options_.plan->plan : nullptr; }
+
+  void OpenRun(const Contender& contender) {
     if (results_ == nullptr) return;
+    nlohmann::json options{
+        {"purpose", "timing"}, {"repetitions", options_.repetitions}, {"warmup", options_.warmup}};
+    if (contender.times == &report_.planned) options["plan"] = options_.plan->path;
     storage::Run run;
+    run.mode = contender.mode;
     run.device = report_.device;
-    run.options = nlohmann::json{{"purpose", "timing"},
-                                 {"repetitions", options_.repetitions},
-                                 {"warmup", options_.warmup}}
-                      .dump();
-    run.mode = "eager";
-    report_.eager_run_id = results_->AddRun(run);
-    run.mode = "captured";
-    if (captured) report_.captured_run_id = results_->AddRun(run);
+    run.plan_id = contender.plan_id;
+    run.options = options.dump();
+    *contender.run_id = results_->AddRun(run);
   }
 
   void WriteSample(int64_t run_id, int64_t repetition, int64_t step, const StepTime& time) {

@@ -1,10 +1,11 @@
-// Times eager against captured execution of the steady steps of a recorded program.
+// Times eager against captured execution of the steady steps of a recorded program; with a plan
+// also the execution by the plan.
 //
-// Both executions run the same device operators on the same device, interleaved (A B A B) after
-// warm-up. Per step: host time is what the issuing thread spends, without its waits for the device;
-// device time lies between two events around the step; latency runs from the first issue until the
-// stream is synchronised. Medians come with confidence intervals from order statistics (binomial,
-// distribution-free).
+// All executions run the same device operators on the same device, interleaved (A B A B, or A B C A
+// B C) after warm-up. Per step: host time is what the issuing thread spends, without its waits for
+// the device; device time lies between two events around the step; latency runs from the first
+// issue until the stream is synchronised. Medians come with confidence intervals from order
+// statistics (binomial, distribution-free).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct CompareOptions {
   int repetitions = 20;  // timed passes over the steady steps, per execution
   int warmup = 3;        // passes before them
   double confidence = 0.95;
+  // Null: none. Else the steps of its class are timed, captured on one stream and by the plan.
+  std::shared_ptr<const ChosenPlan> plan;
   Data data = Data::kRecorded;
   std::string device_lib;  // as in ReplayOptions
   uint64_t seed = 1;
@@ -44,10 +47,19 @@ struct ExecutionTimes {
   double host_ns_per_leaf = 0;
 };
 
+// Latency per step of one way of executing, as the plan predicted it and as measured.
+struct PredictionError {
+  std::string execution;  // "eager", "captured", "planned"
+  double predicted_ns = 0;
+  double measured_ns = 0;
+  double error_percent() const { return 100 * (predicted_ns - measured_ns) / measured_ns; }
+};
+
 struct CompareReport {
   std::string device;
   int64_t eager_run_id = 0;
   int64_t captured_run_id = 0;
+  int64_t planned_run_id = 0;
   int64_t steps = 0;         // steps of the program
   int64_t steady_steps = 0;  // steps of the template's class: the ones timed
   int64_t leaves_per_step = 0;
@@ -57,8 +69,12 @@ struct CompareReport {
   Estimate recorded_leaves_ns;   // the recorded program: sum of its leaves
   ExecutionTimes eager;
   ExecutionTimes captured;
-  Estimate host_ratio;  // eager host time / captured host time, per pass
+  ExecutionTimes planned;
+  std::vector<PredictionError> predictions;  // of plans that predict
+  Estimate host_ratio;                       // eager host time / captured host time, per pass
   Estimate latency_ratio;
+  Estimate planned_host_ratio;  // eager / planned
+  Estimate planned_latency_ratio;
   double capture_ns = 0;  // capture begin to end of all regions, warm-up not included
   int64_t copies_per_step = 0;
   int64_t copy_bytes_per_step = 0;

@@ -157,8 +157,10 @@ void Device::Synchronize() const {
 
 void AdoptRecordedThreads(const storage::Reader& trace) {
   const std::string threads = trace.Meta("torch_threads");
-  if (threads.empty()) return;
+  const std::string blas = trace.Meta("blas_threads");
   constexpr int kKeep = 0;  // do not overwrite what the user set
+  if (!blas.empty()) setenv("OPENBLAS_NUM_THREADS", blas.c_str(), kKeep);
+  if (threads.empty()) return;
   setenv("OMP_NUM_THREADS", threads.c_str(), kKeep);
   setenv("ACLTAPE_SOFT_THREADS", threads.c_str(), kKeep);
 }

@@ -6,6 +6,7 @@
 #include "recorder/torch/leaf.h"
 
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 
 #include <cstring>
 #include <mutex>
@@ -19,7 +20,13 @@ namespace acltape::torch_plugin {
 
 namespace {
 
-// The thread count decides the order of additions, so a replay must know it.
+// OpenBLAS has threads of its own, which torch's count does not limit; 0 with another BLAS.
+int BlasThreads() {
+  const auto count = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
+  return count == nullptr ? 0 : count();
+}
+
+// The thread counts decide the order of additions, so a replay must know them.
 void ReportThreadCount(ThreadState& state) {
   if (state.reported_threads == 0 && state.tape->arena->record_modules != 0) {
     static std::once_flag once;
@@ -29,6 +36,9 @@ void ReportThreadCount(ThreadState& state) {
   if (threads == state.reported_threads) return;
   state.reported_threads = threads;
   state.tape->WriteMeta("torch_threads", std::to_string(threads).c_str());
+  if (const int blas = BlasThreads(); blas > 0) {
+    state.tape->WriteMeta("blas_threads", std::to_string(blas).c_str());
+  }
 }
 
 void RecordLeaf(ThreadState& state, const ThreadState::OpRow row, const c10::OperatorHandle& op,

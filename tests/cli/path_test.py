@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The whole path on small forms of the four workloads: record, look, replay, compare."""
+"""The whole path on small forms of the five workloads: record, look, replay, compare."""
 import json
 import os
 import subprocess
@@ -9,6 +9,7 @@ from harness import SOURCE, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 
 SMALL = {
     "resnet18": ["--batches", "4", "--size", "64"],
+    "googlenet": ["--batches", "3", "--size", "64"],
     "decoder": ["--tokens", "6", "--layers", "2"],
     "mlp_train": ["--steps", "4"],
     "bert_layer": ["--batches", "2", "--layers", "1"],
@@ -51,6 +52,10 @@ class Workload:
 
 class Resnet18(Workload, CommandTest):
     NAME, STEPS = "resnet18", 4
+
+
+class Googlenet(Workload, CommandTest):
+    NAME, STEPS = "googlenet", 3
 
 
 class MlpTrain(Workload, CommandTest):

@@ -29,13 +29,55 @@ Recorded TenRelus(bool growing) {
   });
 }
 
-CompareReport CompareTwice(const Recorded& recorded) {
+CompareReport CompareTwice(const Recorded& recorded,
+                           std::shared_ptr<const ChosenPlan> plan = nullptr) {
   storage::Reader reader(recorded.path(), storage::Reader::Mode::kReadWrite);
   storage::Results results(reader);
   CompareOptions options;
   options.repetitions = 4;
   options.warmup = 1;
+  options.plan = std::move(plan);
   return Compare(reader, options, &results);
+}
+
+// The chain of step 1 in one captured region, every other call on a side stream.
+std::shared_ptr<ChosenPlan> AlternatingStreams() {
+  const auto chosen = std::make_shared<ChosenPlan>();
+  chosen->path = "plan.json";
+  chosen->plan.step = 1;
+  chosen->plan.streams = 2;
+  chosen->plan.predicted.eager_ns = 3e4;
+  chosen->plan.predicted.captured_ns = 1e4;
+  analyzer::PlanRegion region;
+  region.captured = true;
+  region.first_call = 11;
+  region.last_call = 20;
+  for (int64_t call = 11; call <= 20; ++call) {
+    analyzer::PlanPlacement placement;
+    placement.call_id = call;
+    placement.stream = static_cast<int32_t>(call % 2);
+    region.placements.push_back(placement);
+    if (call > 11) region.waits.push_back({call - 1, call, static_cast<int32_t>(call - 12)});
+  }
+  chosen->plan.regions.push_back(region);
+  return chosen;
+}
+
+TEST(Comparison, TimesAPlanNextToBothOthersAndItsPredictions) {
+  const Recorded recorded = TenRelus(false);
+  const CompareReport report = CompareTwice(recorded, AlternatingStreams());
+  EXPECT_EQ(report.ExitCode(), 0);
+  for (const ExecutionTimes* times : {&report.eager, &report.captured, &report.planned}) {
+    EXPECT_EQ(times->latency_ns.samples, 12);
+  }
+  EXPECT_EQ(report.planned_host_ratio.samples, 4);
+  ASSERT_EQ(report.predictions.size(), 2u);  // for one stream the plan predicts nothing
+  EXPECT_EQ(report.predictions[0].execution, "eager");
+  EXPECT_EQ(report.predictions[1].execution, "planned");
+  EXPECT_EQ(report.predictions[1].measured_ns, report.planned.latency_ns.median);
+  EXPECT_DOUBLE_EQ(report.predictions[1].error_percent(),
+                   100 * (1e4 / report.planned.latency_ns.median - 1));
+  EXPECT_EQ(report.planned_run_id, report.captured_run_id + 1);
 }
 
 TEST(Comparison, ReportsBothExecutionsOfTheSteadySteps) {
