@@ -1,0 +1,341 @@
+#include "analyzer/plan/cuts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/plan/budget.h"
+
+namespace acltape::analyzer {
+namespace {
+
+constexpr size_t kMostExactCalls = 512;
+
+// A region that grows call by call from its first one.
+class GrowingRegion {
+ public:
+  GrowingRegion(const CutProblem& problem, std::vector<size_t>& last_reader, size_t first)
+      : problem_(problem), last_reader_(last_reader), first_(first) {
+    saving_ns_ = -problem.launch_ns - problem.capture_ns / problem.expected_replays;
+  }
+  void Add(size_t at) {
+    const CutCall& call = problem_.calls[at];
+    saving_ns_ +=
+        call.host_ns - call.update_ns - problem_.capture_call_ns / problem_.expected_replays;
+    entries_ += call.entries;
+    for (const int32_t input : call.inputs) {
+      // Marks of other regions are of other first calls.
+      if (last_reader_[input] == first_ + 1) continue;
+      last_reader_[input] = first_ + 1;
+      saving_ns_ -= problem_.input_ns[input];
+    }
+  }
+  double saving_ns() const { return saving_ns_; }
+  int64_t stream_numbers() const {
+    return problem_.streams - 1 + StreamLoad{entries_, 0, 0}.numbers();
+  }
+
+ private:
+  const CutProblem& problem_;
+  std::vector<size_t>& last_reader_;  // by input: first call of the last region that read it, + 1
+  size_t first_;
+  double saving_ns_ = 0;
+  int64_t entries_ = 0;
+};
+
+// The way to a boundary that saves most among those that use no more of the limits.
+struct Label {
+  double saving_ns = 0;
+  int64_t captures = 0;
+  int64_t numbers = 0;
+  int32_t from = -1;  // label before, -1: none
+  size_t first = 0;   // of the captured region that ends here
+  size_t end = 0;     // first == end: the last stretch is eager
+};
+
+class Cutter {
+ public:
+  Cutter(const CutProblem& problem, size_t first, size_t end, bool limited)
+      : problem_(problem),
+        first_(first),
+        end_(end),
+        limited_(limited),
+        last_reader_(problem.input_ns.size(), 0) {}
+
+  // Captured regions [first, end) in order.
+  std::vector<std::pair<size_t, size_t>> Best(double* saving_ns) {
+    FindBoundaries();
+    at_.assign(end_ - first_ + 1, {});
+    Offer(first_, Label());
+    for (size_t i = first_; i < end_; ++i) {
+      if (!boundary_[i - first_]) continue;
+      const std::vector<int32_t> here = at_[i - first_];
+      const size_t next = NextBoundary(i);
+      for (const int32_t label : here) {
+        Label eager = labels_[label];
+        eager.from = label;
+        eager.first = eager.end = next;
+        Offer(next, eager);
+      }
+      if (starts_[i - first_]) Grow(i, here);
+    }
+    int32_t best = at_.back().front();
+    for (const int32_t label : at_.back()) {
+      if (labels_[label].saving_ns > labels_[best].saving_ns) best = label;
+    }
+    *saving_ns = labels_[best].saving_ns;
+    std::vector<std::pair<size_t, size_t>> regions;
+    for (int32_t label = best; label >= 0; label = labels_[label].from) {
+      if (labels_[label].first < labels_[label].end) {
+        regions.emplace_back(labels_[label].first, labels_[label].end);
+      }
+    }
+    std::reverse(regions.begin(), regions.end());
+    return regions;
+  }
+
+ private:
+  bool Hard(size_t at) const { return !problem_.calls[at].barrier.empty(); }
+  // Extending a region by the call may cost more than it saves.
+  bool Soft(size_t at) const {
+    const CutCall& call = problem_.calls[at];
+    double worth =
+        call.host_ns - call.update_ns - problem_.capture_call_ns / problem_.expected_replays;
+    for (const int32_t input : call.inputs) worth -= problem_.input_ns[input];
+    return worth < 0;
+  }
+
+  // A region that could be extended by a call worth having, or merged with its neighbour, is not
+  // better for beginning or ending there.
+  void FindBoundaries() {
+    const size_t count = end_ - first_;
+    const bool everywhere = limited_ && count <= kMostExactCalls;
+    starts_.assign(count + 1, everywhere);
+    ends_.assign(count + 1, everywhere);
+    for (size_t i = 0; i <= count; ++i) {
+      const size_t at = first_ + i;
+      const bool last = i == count;
+      starts_[i] = !last && !Hard(at) &&
+                   (starts_[i] || i == 0 || Hard(at - 1) || Soft(at - 1) ||
+                    problem_.calls[at].begins_region);
+      ends_[i] = i > 0 && !Hard(at - 1) &&
+                 (ends_[i] || last || Hard(at) || Soft(at) || problem_.calls[at].begins_region);
+    }
+    boundary_.resize(count + 1);
+    for (size_t i = 0; i <= count; ++i) boundary_[i] = starts_[i] || ends_[i];
+    boundary_[0] = boundary_[count] = true;
+  }
+
+  size_t NextBoundary(size_t at) const {
+    do {
+      ++at;
+    } while (!boundary_[at - first_]);
+    return at;
+  }
+
+  void Grow(size_t first, const std::vector<int32_t>& labels) {
+    GrowingRegion region(problem_, last_reader_, first);
+    for (size_t at = first; at < end_; ++at) {
+      if (Hard(at) || (at > first && problem_.calls[at].begins_region)) return;
+      region.Add(at);
+      const size_t end = at + 1;
+      if (!ends_[end - first_] || end - first < problem_.minimum_region) continue;
+      if (region.saving_ns() <= 0) continue;
+      for (const int32_t label : labels) {
+        Label captured = labels_[label];
+        captured.from = label;
+        captured.saving_ns += region.saving_ns();
+        captured.first = first;
+        captured.end = end;
+        if (limited_) {
+          captured.captures += 1;
+          captured.numbers += region.stream_numbers();
+          if (captured.captures > problem_.most_captures ||
+              captured.numbers > problem_.most_stream_numbers) {
+            continue;
+          }
+        }
+        Offer(end, captured);
+      }
+    }
+  }
+
+  // Keeps the label unless another at the boundary is at least as good in everything.
+  void Offer(size_t at, const Label& label) {
+    std::vector<int32_t>& here = at_[at - first_];
+    const auto beats = [](const Label& a, const Label& b) {
+      return a.saving_ns >= b.saving_ns && a.captures <= b.captures && a.numbers <= b.numbers;
+    };
+    for (const int32_t other : here) {
+      if (beats(labels_[other], label)) return;
+    }
+    std::erase_if(here, [&](int32_t other) { return beats(label, labels_[other]); });
+    here.push_back(static_cast<int32_t>(labels_.size()));
+    labels_.push_back(label);
+  }
+
+  const CutProblem& problem_;
+  const size_t first_;
+  const size_t end_;
+  const bool limited_;
+  std::vector<size_t> last_reader_;
+  std::vector<bool> starts_, ends_, boundary_;  // by place - first_
+  std::vector<std::vector<int32_t>> at_;        // labels by place - first_
+  std::vector<Label> labels_;
+};
+
+int64_t NumbersOf(const CutProblem& problem, size_t first, size_t end) {
+  int64_t entries = 0;
+  for (size_t at = first; at < end; ++at) entries += problem.calls[at].entries;
+  return problem.streams - 1 + StreamLoad{entries, 0, 0}.numbers();
+}
+
+// Why a captured region ends before the call at `end`.
+std::string EndReason(const CutProblem& problem, size_t end) {
+  if (end == problem.calls.size()) return "the step ends";
+  const CutCall& next = problem.calls[end];
+  if (!next.barrier.empty()) return "ends before a barrier: " + next.barrier;
+  if (next.begins_region) return "ends before random values that come from outside";
+  return "ends where going on costs more than it saves";
+}
+
+// Why calls without a hard barrier are not captured.
+std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
+  if (end - first < problem.minimum_region) {
+    return fmt::format("too short: {} of at least {} calls", end - first, problem.minimum_region);
+  }
+  const double saving = SavingOf(problem, first, end);
+  if (saving > 0) return "no graph or stream is left in the budget";
+  for (size_t at = first; at < end; ++at) {
+    if (problem.calls[at].update_ns > 0) return "argument updates cost more than capture saves";
+  }
+  for (size_t at = first; at < end; ++at) {
+    if (!problem.calls[at].inputs.empty()) return "input copies cost more than capture saves";
+  }
+  return "launching a graph costs more than capture saves";
+}
+
+// Fills the gaps between captured regions with eager ones, each of one reason.
+Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, size_t>>& captured,
+                 const std::vector<bool>* marked, const std::string& why) {
+  Cuts cuts;
+  const auto eager = [&](size_t first, size_t end) {
+    for (size_t at = first; at < end;) {
+      size_t stop = at + 1;
+      const bool hard = !problem.calls[at].barrier.empty();
+      const bool mark = marked != nullptr && (*marked)[at];
+      while (stop < end && problem.calls[stop].barrier == problem.calls[at].barrier &&
+             (hard || !problem.calls[stop].begins_region) &&
+             (marked == nullptr || (*marked)[stop] == mark)) {
+        ++stop;
+      }
+      CutRegion& region = cuts.regions.emplace_back(CutRegion{at, stop});
+      region.reason = hard   ? problem.calls[at].barrier
+                      : mark ? why
+                             : EagerReason(problem, at, stop);
+      at = stop;
+    }
+  };
+  size_t next = 0;
+  for (const auto& [first, end] : captured) {
+    eager(next, first);
+    CutRegion& region = cuts.regions.emplace_back(CutRegion{first, end, true});
+    region.saving_ns = SavingOf(problem, first, end);
+    cuts.saving_ns += region.saving_ns;
+    next = end;
+  }
+  eager(next, problem.calls.size());
+  for (CutRegion& region : cuts.regions) {
+    if (region.captured) region.reason = EndReason(problem, region.end);
+  }
+  return cuts;
+}
+
+// What the stretch around an eager region would save more if the region could be captured for
+// nothing. Stretches between hard barriers do not influence each other.
+double GainWithout(const CutProblem& problem, const CutRegion& region) {
+  size_t first = region.first;
+  size_t end = region.end;
+  const auto free = [&](size_t at) { return problem.calls[at].barrier.empty(); };
+  while (first > 0 && free(first - 1) && !problem.calls[first].begins_region) --first;
+  while (end < problem.calls.size() && free(end) && !problem.calls[end].begins_region) ++end;
+  double now = 0;
+  Cutter(problem, first, end, /*limited=*/false).Best(&now);
+  CutProblem changed;
+  changed.calls.assign(problem.calls.begin() + static_cast<std::ptrdiff_t>(first),
+                       problem.calls.begin() + static_cast<std::ptrdiff_t>(end));
+  changed.input_ns = problem.input_ns;
+  changed.launch_ns = problem.launch_ns;
+  changed.capture_ns = problem.capture_ns;
+  changed.capture_call_ns = problem.capture_call_ns;
+  changed.expected_replays = problem.expected_replays;
+  changed.minimum_region = problem.minimum_region;
+  for (size_t at = region.first; at < region.end; ++at) {
+    CutCall& call = changed.calls[at - first];
+    call.barrier.clear();
+    call.begins_region = false;
+    call.update_ns = 0;
+    call.inputs.clear();
+  }
+  double then = 0;
+  Cutter(changed, 0, end - first, false).Best(&then);
+  return then - now;
+}
+
+}  // namespace
+
+int64_t Cuts::captures() const {
+  return std::count_if(regions.begin(), regions.end(),
+                       [](const CutRegion& region) { return region.captured; });
+}
+
+size_t Cuts::captured_calls() const {
+  size_t calls = 0;
+  for (const CutRegion& region : regions) calls += region.captured ? region.end - region.first : 0;
+  return calls;
+}
+
+double SavingOf(const CutProblem& problem, size_t first, size_t end) {
+  std::vector<size_t> last_reader(problem.input_ns.size(), 0);
+  GrowingRegion region(problem, last_reader, first);
+  for (size_t at = first; at < end; ++at) region.Add(at);
+  return region.saving_ns();
+}
+
+Cuts CutBest(const CutProblem& problem) {
+  double saving = 0;
+  Cutter free(problem, 0, problem.calls.size(), /*limited=*/false);
+  std::vector<std::pair<size_t, size_t>> captured = free.Best(&saving);
+  int64_t numbers = 0;
+  for (const auto& [first, end] : captured) numbers += NumbersOf(problem, first, end);
+  if (static_cast<int64_t>(captured.size()) > problem.most_captures ||
+      numbers > problem.most_stream_numbers) {
+    captured = Cutter(problem, 0, problem.calls.size(), /*limited=*/true).Best(&saving);
+  }
+  Cuts cuts = WithReasons(problem, captured, nullptr, "");
+  for (CutRegion& region : cuts.regions) {
+    if (!region.captured) region.gain_ns = GainWithout(problem, region);
+  }
+  return cuts;
+}
+
+Cuts CutAround(const CutProblem& problem, const std::vector<bool>& eager, const std::string& why) {
+  std::vector<std::pair<size_t, size_t>> captured;
+  bool open = false;
+  for (size_t at = 0; at < problem.calls.size(); ++at) {
+    const CutCall& call = problem.calls[at];
+    if (!call.barrier.empty() || eager[at]) {
+      open = false;
+      continue;
+    }
+    if (!open || call.begins_region) captured.emplace_back(at, at);
+    captured.back().second = at + 1;
+    open = true;
+  }
+  std::erase_if(captured, [&](const std::pair<size_t, size_t>& region) {
+    return region.second - region.first < problem.minimum_region;
+  });
+  return WithReasons(problem, captured, &eager, why);
+}
+
+}  // namespace acltape::analyzer
