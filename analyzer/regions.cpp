@@ -30,6 +30,27 @@ std::string BarrierReason(LeafKind kind, const storage::Op& op) {
   return "";
 }
 
+std::string BarrierReason(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  std::string reason = BarrierReason(form.kind, *form.op);
+  if (!reason.empty()) return reason;
+  if (form.op->name == "aten::index") {
+    for (const FormAccess& access : form.accesses) {
+      const bool mask = access.layout->dtype == storage::DType::kBool;
+      if (mask && (*form.arguments)[access.argument].name == "indices") return "mask";
+    }
+  }
+  if (form.op->name == "aten::copy_" || form.op->name == "aten::_to_copy") {
+    int from = -1;
+    int to = -1;
+    work.VisitAccesses(call, [&](const ByteAccess& access) {
+      (access.write ? to : from) = work.trace->GetBuffer(access.buffer).device;
+    });
+    if (from >= 0 && to >= 0 && from != to) return "copy between devices";
+  }
+  return "";
+}
+
 std::vector<Region> FindRegions(size_t leaf_count,
                                 const std::function<std::string(size_t)>& barrier,
                                 const std::function<bool(size_t)>& cut_before) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/program.h"
+#include "analyzer/work/work.h"
 
 namespace acltape::analyzer {
 
@@ -24,6 +25,10 @@ struct Region {
 //   data-dependent shape  the host reads a size before it goes on (107027)
 std::string BarrierReason(LeafKind kind, const storage::Op& op);
 inline std::string BarrierReason(const Leaf& leaf) { return BarrierReason(leaf.kind, *leaf.op); }
+// The same, and what arguments and buffers tell:
+//   mask                  it takes as many elements as a mask selects (107027)
+//   copy between devices  the host waits for it (107030)
+std::string BarrierReason(const Work& work, size_t call);
 
 // The regions of `leaves` (indices into program.leaves). `barrier` gives the reason for the leaf at
 // a place of the list, empty for none; `cut_before` says whether a new region must start there.

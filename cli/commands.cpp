@@ -12,6 +12,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeStepsCommand,
            MakeGearsCommand,
            MakeJointCommand,
+           MakePlanCommand,
            MakeEmitCommand,
            MakeReplayCommand,
            MakeCompareCommand,

@@ -14,6 +14,7 @@ std::unique_ptr<Command> MakeGraphCommand();
 std::unique_ptr<Command> MakeStepsCommand();
 std::unique_ptr<Command> MakeGearsCommand();
 std::unique_ptr<Command> MakeJointCommand();
+std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeEmitCommand();
 std::unique_ptr<Command> MakeReplayCommand();
 std::unique_ptr<Command> MakeCompareCommand();

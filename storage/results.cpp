@@ -76,6 +76,12 @@ struct Results::State_ {
       "VALUES(?,?,?,?,?,?,?) ON CONFLICT(rule, call_id, message) DO UPDATE SET "
       "severity = excluded.severity, code = excluded.code, evidence = excluded.evidence, "
       "verdict = excluded.verdict"};
+  Statement add_plan{database, "INSERT INTO plan(name, options, document) VALUES(?,?,?)"};
+  Statement add_region{database,
+                       "INSERT INTO region(plan_id, kind, first_call, last_call, reason) "
+                       "VALUES(?,?,?,?,?)"};
+  Statement add_placement{database, "INSERT INTO placement VALUES(?,?,?)"};
+  Statement add_sync{database, "INSERT INTO sync VALUES(?,?,?,?,?)"};
   Statement add_step{database, "INSERT OR REPLACE INTO step VALUES(?,?,?,?)"};
   Statement add_dependency{database, "INSERT INTO dependency VALUES(?,?,?,?,?,?)"};
   Statement set_role{database,
@@ -150,6 +156,41 @@ void Results::AddFinding(const Finding& finding) {
   add.Bind(6, std::string_view(finding.evidence));
   add.Bind(7, std::string_view(finding.verdict));
   state_->Run(add);
+}
+
+int64_t Results::AddPlan(const PlanRecord& plan) {
+  Statement& add = state_->add_plan;
+  add.Bind(1, std::string_view(plan.name));
+  add.Bind(2, std::string_view(plan.options));
+  add.Bind(3, std::string_view(plan.document));
+  state_->Run(add);
+  const int64_t plan_id = sqlite3_last_insert_rowid(state_->database.handle());
+  for (const PlanRecord::Region& region : plan.regions) {
+    Statement& row = state_->add_region;
+    row.Bind(1, plan_id);
+    row.Bind(2, std::string_view(region.kind));
+    row.Bind(3, region.first_call);
+    row.Bind(4, region.last_call);
+    row.Bind(5, std::string_view(region.reason));
+    state_->Run(row);
+  }
+  for (const PlanRecord::Placement& placement : plan.placements) {
+    Statement& row = state_->add_placement;
+    row.Bind(1, plan_id);
+    row.Bind(2, placement.call_id);
+    row.Bind(3, placement.stream);
+    state_->Run(row);
+  }
+  for (const PlanRecord::Sync& sync : plan.syncs) {
+    Statement& row = state_->add_sync;
+    row.Bind(1, plan_id);
+    row.Bind(2, sync.event);
+    row.Bind(3, sync.record_call);
+    row.Bind(4, sync.wait_call);
+    row.Bind(5, std::string_view(sync.reason));
+    state_->Run(row);
+  }
+  return plan_id;
 }
 
 void Results::ReplaceSteps(const std::vector<Step>& steps) {

@@ -1,5 +1,5 @@
-// What tools add to a trace: runs and their samples, comparisons, findings, steps. Rows of one
-// object go into one transaction, committed by Commit, by the destructor, and every 20000 rows.
+// What tools add to a trace: runs and their samples, comparisons, findings, plans, steps. Rows of
+// one object go into one transaction, committed by Commit, by the destructor, and every 20000 rows.
 //
 //   Results results(reader);                 // reader opened with Mode::kReadWrite
 //   const int64_t run = results.AddRun({.mode = "captured", .device = "soft"});
@@ -65,6 +65,32 @@ struct Dependency {
   int64_t last_byte = 0;
 };
 
+// A plan with the rows of the tables region, placement and sync; its file is the document.
+struct PlanRecord {
+  struct Region {
+    std::string kind;  // "captured", "eager"
+    int64_t first_call = 0;
+    int64_t last_call = 0;
+    std::string reason;
+  };
+  struct Placement {
+    int64_t call_id = 0;
+    int64_t stream = 0;
+  };
+  struct Sync {
+    int64_t event = 0;
+    int64_t record_call = 0;
+    int64_t wait_call = 0;
+    std::string reason;
+  };
+  std::string name;
+  std::string options = "{}";  // JSON object
+  std::string document;        // JSON
+  std::vector<Region> regions;
+  std::vector<Placement> placements;  // each call once
+  std::vector<Sync> syncs;
+};
+
 class Results {
  public:
   // Error kDevice when the trace or its folder cannot be written, or is still being recorded.
@@ -79,6 +105,7 @@ class Results {
   void AddComparison(const Comparison& comparison);
   // A finding with the rule, call and message of an earlier one replaces its evidence and verdict.
   void AddFinding(const Finding& finding);
+  int64_t AddPlan(const PlanRecord& plan);  // the new plan_id
   // Replaces all steps.
   void ReplaceSteps(const std::vector<Step>& steps);
   // Replaces all dependencies.

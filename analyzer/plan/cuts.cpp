@@ -201,18 +201,31 @@ std::string EndReason(const CutProblem& problem, size_t end) {
 
 // Why calls without a hard barrier are not captured.
 std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
-  if (end - first < problem.minimum_region) {
-    return fmt::format("too short: {} of at least {} calls", end - first, problem.minimum_region);
+  const std::vector<CutCall>& calls = problem.calls;
+  size_t from = first;
+  size_t to = end;
+  while (from > 0 && calls[from - 1].barrier.empty() && !calls[from].begins_region) --from;
+  while (to < calls.size() && calls[to].barrier.empty() && !calls[to].begins_region) ++to;
+  if (to - from < problem.minimum_region) {
+    return fmt::format("too short: {} of at least {} calls", to - from, problem.minimum_region);
   }
-  const double saving = SavingOf(problem, first, end);
-  if (saving > 0) return "no graph or stream is left in the budget";
+  const double saving_ns = SavingOf(problem, first, end);
+  if (saving_ns > 0) return "no graph or stream is left in the budget";
+  double host_ns = 0;
+  double update_ns = 0;
+  std::vector<bool> read(problem.input_ns.size(), false);
+  double copy_ns = 0;
   for (size_t at = first; at < end; ++at) {
-    if (problem.calls[at].update_ns > 0) return "argument updates cost more than capture saves";
+    host_ns += calls[at].host_ns;
+    update_ns += calls[at].update_ns;
+    for (const int32_t input : calls[at].inputs) {
+      if (!read[input]) copy_ns += problem.input_ns[input];
+      read[input] = true;
+    }
   }
-  for (size_t at = first; at < end; ++at) {
-    if (!problem.calls[at].inputs.empty()) return "input copies cost more than capture saves";
-  }
-  return "launching a graph costs more than capture saves";
+  if (update_ns >= host_ns) return "argument updates cost more than capture saves";
+  if (update_ns + copy_ns >= host_ns) return "input copies cost more than capture saves";
+  return "launching and capturing a graph costs more than it saves";
 }
 
 // Fills the gaps between captured regions with eager ones, each of one reason.

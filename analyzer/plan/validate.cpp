@@ -180,7 +180,7 @@ class Validator {
       }
       for (size_t at = first; at < end; ++at) {
         const size_t call = calls_[at];
-        const std::string reason = BarrierReason(work_.form(call).kind, work_.op(call));
+        const std::string reason = BarrierReason(work_, call);
         if (!reason.empty()) {
           Fail(PlanRule::kBarrier, NameOf(region),
                "{} in it cannot be captured ({}); make it an eager region of its own",

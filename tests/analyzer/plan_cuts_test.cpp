@@ -75,7 +75,7 @@ TEST(Cuts, ShortRunsAndRunsThatDoNotPayStayEagerWithTheReason) {
   problem.launch_ns = 31;
   const Cuts none = CutBest(problem);
   EXPECT_EQ(none.captures(), 0);
-  EXPECT_EQ(none.regions.back().reason, "launching a graph costs more than capture saves");
+  EXPECT_EQ(none.regions.back().reason, "launching and capturing a graph costs more than it saves");
 }
 
 TEST(Cuts, NoRegionReachesAcrossValuesFromOutside) {

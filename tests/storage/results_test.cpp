@@ -39,6 +39,25 @@ TEST_F(TraceTest, RunsSamplesAndComparisonsAreKept) {
   EXPECT_EQ(Number(again, "SELECT json_extract(metrics, '$.max_ulp') FROM comparison"), 0);
 }
 
+TEST_F(TraceTest, PlansKeepTheirRegionsPlacementsAndWaits) {
+  Reader reader(Make(), Reader::Mode::kReadWrite);
+  Results results(reader);
+  PlanRecord plan;
+  plan.name = "plan.json";
+  plan.document = R"({"version":1})";
+  plan.regions = {{"captured", 2, 5, "the step ends"}, {"eager", 6, 6, "host read"}};
+  plan.placements = {{2, 0}, {5, 1}};
+  plan.syncs = {{0, 2, 5, "call 5 behind call 2"}};
+  EXPECT_EQ(results.AddPlan(plan), 1);
+  EXPECT_EQ(results.AddPlan(plan), 2);  // the same calls, under another plan
+  results.Commit();
+  EXPECT_EQ(Number(reader, "SELECT count(*) FROM region WHERE plan_id = 2"), 2);
+  EXPECT_EQ(Number(reader, "SELECT first_call FROM region WHERE kind = 'eager' LIMIT 1"), 6);
+  EXPECT_EQ(Number(reader, "SELECT stream FROM placement WHERE plan_id = 1 AND call_id = 5"), 1);
+  EXPECT_EQ(Number(reader, "SELECT wait_call FROM sync WHERE plan_id = 2"), 5);
+  EXPECT_EQ(Number(reader, "SELECT json_extract(document, '$.version') FROM plan LIMIT 1"), 1);
+}
+
 TEST_F(TraceTest, AFindingIsKeptOnceWithItsLatestVerdict) {
   Reader reader(Make(), Reader::Mode::kReadWrite);
   Results results(reader);

@@ -1,0 +1,435 @@
+#include "analyzer/plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analyzer/lowering/lowering.h"
+#include "analyzer/plan/plan_dag.h"
+#include "analyzer/plan/validate.h"
+#include "analyzer/prediction/resource.h"
+#include "analyzer/regions.h"
+#include "storage/error.h"
+
+namespace acltape::analyzer {
+namespace {
+
+// Matrix products this many places around a softmax belong to its attention.
+constexpr size_t kAttentionReach = 12;
+
+// Attention as a serving framework splits it off: operators named so, and what lies between the
+// matrix products around a softmax.
+std::vector<bool> MarkAttention(const Work& work, const std::vector<size_t>& calls) {
+  std::vector<bool> marks(calls.size(), false);
+  const auto is_product = [&](size_t at) {
+    const std::string& name = work.op(calls[at]).name;
+    return name == "aten::bmm" || name == "aten::baddbmm" || name == "aten::matmul";
+  };
+  for (size_t at = 0; at < calls.size(); ++at) {
+    const std::string& name = work.op(calls[at]).name;
+    if (name.find("attention") != std::string::npos) marks[at] = true;
+    if (name != "aten::_softmax" && name != "aten::softmax") continue;
+    size_t first = at;
+    size_t last = at;
+    while (first > 0 && at - first < kAttentionReach && !is_product(first)) --first;
+    while (last + 1 < calls.size() && last - at < kAttentionReach && !is_product(last)) ++last;
+    if (!is_product(first) || !is_product(last)) continue;
+    std::fill(marks.begin() + static_cast<std::ptrdiff_t>(first),
+              marks.begin() + static_cast<std::ptrdiff_t>(last + 1), true);
+  }
+  return marks;
+}
+
+class Planner {
+ public:
+  Planner(const Work& work, const PlanOptions& options) : work_(work), options_(options) {}
+
+  PlannedStep Run() {
+    ChooseStep();
+    FindTasks();
+    FindInputs();
+    const CutProblem problem = MakeProblem();
+    const Cuts cuts = CutBest(problem);
+    ComparePolicies(problem, cuts);
+    FillRegions(cuts);
+    if (NumbersTaken() > problem.most_stream_numbers) {
+      // Waits and forks filled a queue that the calls alone did not.
+      streams_ = 1;
+      FillRegions(cuts);
+    }
+    FillCopies();
+    FillUpdates();
+    Predict();
+    planned_.guards = SimulateGuards(work_, classes_);
+    ValidatePlan(planned_.plan, work_);
+    return std::move(planned_);
+  }
+
+ private:
+  void ChooseStep() {
+    if (work_.dialect != Dialect::kAten) {
+      throw Error(ErrorKind::kTrace,
+                  work_.trace->path() +
+                      " was recorded at the ACL level and plans are for programs recorded at the "
+                      "aten level; `acltape lint` says what its capture would meet and `acltape "
+                      "replay --mode captured` captures it");
+    }
+    if (work_.steps.empty()) {
+      throw Error(ErrorKind::kTrace,
+                  work_.trace->path() +
+                      " has no steps: its operators do not repeat; mark them in the program and "
+                      "record with --steps-from NAME");
+    }
+    soc_ = FindSoc(options_.soc);
+    if (soc_ == nullptr) {
+      throw Error(ErrorKind::kUsage,
+                  "the limits of '" + options_.soc +
+                      "' are not known; name a SoC such as Ascend910B1 or Ascend310P3");
+    }
+    streams_ = options_.streams;
+    const std::vector<StepFamily> families = FindFamilies(work_);
+    classes_ = FindShapeClasses(work_, families);
+    const ShapeClass& chosen = LargestClass(classes_);
+    const StepFamily& members = chosen.members;
+    calls_.assign(members.calls.begin(),
+                  members.calls.begin() + static_cast<std::ptrdiff_t>(members.places));
+    if (calls_.empty()) {
+      throw Error(ErrorKind::kTrace, work_.trace->path() + " has steps without any work in them");
+    }
+    variation_ = FindVariation(work_, members);
+    const Variation shapes = FindVariation(work_, families[chosen.family]);
+    for (const DimensionVariation& row : shapes.dimensions) ++shapes_of_place_[row.place];
+    costs_ = options_.costs != nullptr ? *options_.costs
+                                       : RecordedCosts(work_, calls_.front(), calls_.back() + 1);
+
+    const WorkStep& step = work_.steps[members.steps.front()];
+    Plan& plan = planned_.plan;
+    plan.trace_calls = work_.trace->CallCount(/*leaves_only=*/false);
+    plan.step = step.step;
+    plan.first_call = work_.calls[step.first].call_id;
+    plan.last_call = work_.calls[step.end - 1].call_id;
+    for (const storage::Step& stored : work_.trace->Steps()) {
+      if (stored.step != step.step) continue;
+      plan.first_call = stored.first_call;  // an enclosing call may begin before its first leaf
+      plan.last_call = stored.last_call;
+    }
+    plan.capture_mode = options_.capture_mode;
+    plan.soc = options_.soc;
+    planned_.measured = costs_.measured();
+    planned_.steps = work_.steps.size();
+    planned_.families = families.size();
+    planned_.classes = classes_.size();
+    planned_.class_steps = members.steps.size();
+    planned_.varying_arguments = variation_.arguments.size();
+    planned_.calls = calls_.size();
+    for (const size_t call : calls_) planned_.host_ns += CostOf(call).host_ns;
+  }
+
+  CallCost CostOf(size_t call) const {
+    const auto found = costs_.by_signature.find(work_.form(call).signature_id);
+    return found == costs_.by_signature.end() ? CallCost() : found->second;
+  }
+
+  // How many device tasks each call is, and why it is none.
+  void FindTasks() {
+    barrier_.resize(calls_.size());
+    tasks_.assign(calls_.size(), 0);
+    const Program program = ProgramOf(work_, calls_);
+    for (size_t at = 0; at < calls_.size(); ++at) {
+      barrier_[at] = BarrierReason(work_, calls_[at]);
+      if (!barrier_[at].empty() || work_.form(calls_[at]).kind != LeafKind::kKernel) continue;
+      std::string why;
+      const std::optional<Lowering> lowering = Lower(program, program.leaves[at], &why);
+      if (!lowering) {
+        barrier_[at] = "no device operator: " + why;
+        continue;
+      }
+      tasks_[at] = static_cast<int32_t>(lowering->invocations.size());
+    }
+    for (const ArgumentVariation& row : variation_.arguments) {
+      if (work_.form(calls_[row.place]).kind != LeafKind::kKernel) continue;
+      if (row.kind == VariationKind::kLayout) continue;  // one class has one shape
+      varying_[row.place].push_back(&row);
+      const Resource resource = ResourceOf(work_.op(calls_[row.place]).FullName());
+      const bool kernel = resource == Resource::kCube || resource == Resource::kVector;
+      if (!kernel && barrier_[row.place].empty()) {
+        barrier_[row.place] =
+            fmt::format("its argument {} varies and a task group takes no {} task", row.name,
+                        ResourceName(resource));
+      }
+    }
+  }
+
+  // Moving inputs by the places that read them.
+  void FindInputs() {
+    std::map<int64_t, std::vector<std::pair<ByteAccess, int32_t>>> moving;  // by buffer
+    for (const StepInput& input : variation_.inputs) {
+      if (!input.moves) continue;
+      const auto index = static_cast<int32_t>(inputs_.size());
+      inputs_.push_back(&input);
+      work_.VisitAccesses(calls_[input.place], [&](const ByteAccess& access) {
+        if (access.form->argument == input.argument && access.form->element == input.element) {
+          moving[access.buffer].emplace_back(access, index);
+        }
+      });
+    }
+    inputs_of_.resize(calls_.size());
+    for (size_t at = 0; at < calls_.size(); ++at) {
+      std::vector<int32_t>& inputs = inputs_of_[at];
+      work_.VisitAccesses(calls_[at], [&](const ByteAccess& access) {
+        const auto found = moving.find(access.buffer);
+        if (found == moving.end()) return;
+        for (const auto& [input, index] : found->second) {
+          if (access.first < input.end && input.first < access.end) inputs.push_back(index);
+        }
+      });
+      std::sort(inputs.begin(), inputs.end());
+      inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    }
+  }
+
+  CutProblem MakeProblem() const {
+    CutProblem problem;
+    const std::vector<bool> late = LateSources(work_, calls_);
+    double capture_ns = 0;
+    for (size_t at = 0; at < calls_.size(); ++at) {
+      CutCall& call = problem.calls.emplace_back();
+      call.host_ns = CostOf(calls_[at]).host_ns;
+      capture_ns += call.host_ns + tasks_[at] * costs_.capture_task_ns;
+      call.barrier = barrier_[at];
+      call.begins_region = late[at];
+      call.entries = tasks_[at];
+      call.inputs = inputs_of_[at];
+      if (varying_.count(at) != 0) {
+        // Launched again, between the begin and the end of its update.
+        call.update_ns = call.host_ns + costs_.record_host_ns + costs_.wait_host_ns;
+      }
+    }
+    for (const StepInput* input : inputs_) {
+      problem.input_ns.push_back(costs_.copy_host_ns * (input->written ? 2 : 1));
+    }
+    problem.launch_ns = costs_.graph_host_ns;
+    problem.capture_call_ns = capture_ns / static_cast<double>(calls_.size());
+    problem.expected_replays = options_.expected_replays;
+    problem.minimum_region = options_.minimum_region;
+    problem.most_captures = std::min(options_.most_captures, soc_->models);
+    problem.most_stream_numbers =
+        options_.budget_streams > 0 ? options_.budget_streams : soc_->usable_streams();
+    problem.streams = std::max(1, options_.streams);
+    return problem;
+  }
+
+  void ComparePolicies(const CutProblem& problem, const Cuts& cuts) {
+    const auto add = [&](const char* name, const Cuts& by) {
+      planned_.policies.push_back({name, by.captures(), by.captured_calls(), by.saving_ns});
+    };
+    add("this plan", cuts);
+    add("split at attention",
+        CutAround(problem, MarkAttention(work_, calls_), "attention stays eager"));
+    add("one full graph with updates",
+        CutAround(problem, std::vector<bool>(calls_.size(), false), ""));
+  }
+
+  void FillRegions(const Cuts& cuts) {
+    planned_.regions.clear();
+    Plan& plan = planned_.plan;
+    plan.regions.clear();
+    plan.streams = 1;
+    for (const CutRegion& cut : cuts.regions) {
+      RegionFigures& figures = planned_.regions.emplace_back();
+      figures.cut = cut;
+      figures.calls.assign(calls_.begin() + static_cast<std::ptrdiff_t>(cut.first),
+                           calls_.begin() + static_cast<std::ptrdiff_t>(cut.end));
+      for (const size_t call : figures.calls) figures.host_ns += CostOf(call).host_ns;
+      PlanRegion& region = plan.regions.emplace_back();
+      region.region = static_cast<int32_t>(plan.regions.size()) - 1;
+      region.captured = cut.captured;
+      region.first_call = work_.calls[figures.calls.front()].call_id;
+      region.last_call = work_.calls[figures.calls.back()].call_id;
+      region.reason = cut.reason;
+      region.gain_ns = cut.gain_ns;
+      if (!cut.captured) continue;
+      const StreamAssignment assignment = AssignStreams(figures);
+      SetAssignment(assignment, work_, figures.calls, region);
+      plan.streams = std::max(plan.streams, assignment.streams);
+      CountGuards(figures);
+    }
+  }
+
+  StreamAssignment AssignStreams(RegionFigures& figures) const {
+    Dag dag;
+    const std::vector<int32_t> tasks(
+        tasks_.begin() + static_cast<std::ptrdiff_t>(figures.cut.first),
+        tasks_.begin() + static_cast<std::ptrdiff_t>(figures.cut.end));
+    for (size_t i = 0; i < figures.calls.size(); ++i) {
+      const size_t call = figures.calls[i];
+      DagNode& node = dag.nodes.emplace_back();
+      node.tasks = tasks[i];
+      if (tasks[i] == 0) continue;  // its values go up before the region
+      node.duration_ns = CostOf(call).device_ns;
+      node.resource = ResourceOf(work_.op(call).FullName());
+    }
+    dag.edges = EdgesOf(work_, figures.calls);
+    StreamOptions options;
+    options.streams = streams_;
+    options.costs = costs_.streams;
+    StreamAssignment assignment = PlanStreams(dag, options, &figures.certificate);
+    figures.load = LoadOf(assignment, tasks);
+    return assignment;
+  }
+
+  void CountGuards(RegionFigures& figures) const {
+    std::set<int32_t> copied;
+    std::set<const StepInput*> in_place;
+    for (size_t at = figures.cut.first; at < figures.cut.end; ++at) {
+      copied.insert(inputs_of_[at].begin(), inputs_of_[at].end());
+      if (const auto found = varying_.find(at); found != varying_.end()) {
+        figures.updated_arguments += static_cast<int64_t>(found->second.size());
+      }
+      if (const auto found = shapes_of_place_.find(at); found != shapes_of_place_.end()) {
+        figures.guarded_shapes += found->second;
+      }
+    }
+    for (const StepInput& input : variation_.inputs) {
+      const bool inside = input.place >= figures.cut.first && input.place < figures.cut.end;
+      if (inside && !input.moves) in_place.insert(&input);
+    }
+    figures.copied_inputs = static_cast<int64_t>(copied.size());
+    figures.guarded_addresses = static_cast<int64_t>(in_place.size());
+  }
+
+  int64_t NumbersTaken() const {
+    int64_t numbers = 0;
+    for (const RegionFigures& region : planned_.regions) {
+      if (region.cut.captured) numbers += region.load.stream_numbers();
+    }
+    return numbers;
+  }
+
+  bool IsCaptured(size_t at) const {
+    for (const RegionFigures& region : planned_.regions) {
+      if (at >= region.cut.first && at < region.cut.end) return region.cut.captured;
+    }
+    return false;
+  }
+
+  // Each moving input that a graph reads, named by its first reader in one.
+  void FillCopies() {
+    std::vector<bool> listed(inputs_.size(), false);
+    for (const RegionFigures& region : planned_.regions) {
+      if (!region.cut.captured) continue;
+      for (size_t at = region.cut.first; at < region.cut.end; ++at) {
+        for (const int32_t index : inputs_of_[at]) {
+          if (listed[index]) continue;
+          listed[index] = true;
+          AddCopy(at, *inputs_[index]);
+        }
+      }
+    }
+  }
+
+  void AddCopy(size_t at, const StepInput& input) {
+    int64_t buffer = 0;
+    work_.VisitAccesses(calls_[input.place], [&](const ByteAccess& access) {
+      if (access.form->argument == input.argument && access.form->element == input.element) {
+        buffer = access.buffer;
+      }
+    });
+    std::string name;
+    work_.VisitAccesses(calls_[at], [&](const ByteAccess& access) {
+      if (access.buffer != buffer || access.write || !name.empty()) return;
+      const storage::Argument& argument =
+          (*work_.form(calls_[at]).arguments)[access.form->argument];
+      name = argument.name;
+      if (argument.kind == storage::ValueKind::kTensorList) {
+        name += fmt::format("[{}]", access.form->element);
+      }
+    });
+    if (name.empty() || input.bytes == 0) return;  // only written: nothing has to be there before
+    planned_.plan.copies.push_back({work_.calls[calls_[at]].call_id, name, input.bytes});
+  }
+
+  void FillUpdates() {
+    for (const auto& [at, rows] : varying_) {
+      if (!IsCaptured(at)) continue;
+      for (const ArgumentVariation* row : rows) {
+        planned_.plan.updates.push_back({work_.calls[calls_[at]].call_id, row->name});
+      }
+    }
+  }
+
+  void Predict() {
+    std::vector<PredictedCall> calls;
+    for (const size_t call : calls_) {
+      calls.push_back({CostOf(call), work_.form(call).kind == LeafKind::kHostRead});
+    }
+    std::vector<PredictedRegion> regions;
+    for (const RegionFigures& figures : planned_.regions) {
+      PredictedRegion& region = regions.emplace_back();
+      region.first = figures.cut.first;
+      region.end = figures.cut.end;
+      region.captured = figures.cut.captured;
+      region.makespan_ns = figures.certificate.makespan_ns;
+      for (size_t at = region.first; at < region.end && region.captured; ++at) {
+        region.updates += varying_.count(at) != 0 ? 1 : 0;
+      }
+    }
+    StepCopies copies;
+    for (const PlanCopy& copy : planned_.plan.copies) {
+      ++copies.copies;
+      copies.bytes += copy.bytes;
+    }
+    planned_.prediction = PredictStep(calls, regions, StepCopies(), copies, costs_);
+    const Prediction& from = planned_.prediction;
+    PlanPrediction& to = planned_.plan.predicted;
+    to.eager_ns = from.eager.latency_ns;
+    to.captured_one_stream_ns = from.captured_one_stream.latency_ns;
+    to.captured_ns = from.captured.latency_ns;
+    to.capture_cost_ns = from.capture_cost_ns;
+    to.break_even_steps = from.break_even_steps;
+    to.stay_eager = from.stay_eager;
+    to.reason = from.reason;
+  }
+
+  const Work& work_;
+  const PlanOptions& options_;
+  const SocLimits* soc_ = nullptr;
+  int32_t streams_ = 1;
+  DeviceCosts costs_;
+  std::vector<ShapeClass> classes_;
+  std::vector<size_t> calls_;                  // active calls of the template step
+  Variation variation_;                        // over the steps of its class
+  std::map<size_t, int64_t> shapes_of_place_;  // dimensions that vary over the family, by place
+  std::vector<std::string> barrier_;           // by place, as what follows
+  std::vector<int32_t> tasks_;
+  std::map<size_t, std::vector<const ArgumentVariation*>> varying_;
+  std::vector<const StepInput*> inputs_;  // that move
+  std::vector<std::vector<int32_t>> inputs_of_;
+  PlannedStep planned_;
+};
+
+}  // namespace
+
+size_t PlannedStep::captured_calls() const {
+  size_t count = 0;
+  for (const RegionFigures& region : regions) {
+    if (region.cut.captured) count += region.calls.size();
+  }
+  return count;
+}
+
+double PlannedStep::captured_host_ns() const {
+  double ns = 0;
+  for (const RegionFigures& region : regions) {
+    if (region.cut.captured) ns += region.host_ns;
+  }
+  return ns;
+}
+
+PlannedStep MakePlan(const Work& work, const PlanOptions& options) {
+  return Planner(work, options).Run();
+}
+
+}  // namespace acltape::analyzer

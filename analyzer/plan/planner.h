@@ -1,0 +1,76 @@
+// Makes a plan for a trace: picks the template step, cuts it into regions, puts each captured
+// region on streams, lists what must be copied and updated, predicts, and says how good it is.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/budget.h"
+#include "analyzer/plan/cuts.h"
+#include "analyzer/plan/plan.h"
+#include "analyzer/plan/template_step.h"
+#include "analyzer/prediction/prediction.h"
+#include "analyzer/streams/plan_streams.h"
+#include "analyzer/work/work.h"
+
+namespace acltape::analyzer {
+
+struct PlanOptions {
+  int32_t streams = 4;  // of a region, at most; 0: as many as can run at the same time
+  std::string capture_mode = "relaxed";
+  std::string soc = "Ascend910B1";
+  size_t minimum_region = 2;  // calls
+  // Stream numbers for all graphs together; 0: the usable ones of the SoC.
+  int64_t budget_streams = 0;
+  int64_t most_captures = std::numeric_limits<int64_t>::max();
+  double expected_replays = 1000;
+  const DeviceCosts* costs = nullptr;  // null: those of the recording
+};
+
+// What a region adds to the plan.
+struct RegionFigures {
+  CutRegion cut;
+  std::vector<size_t> calls;      // indices in Work::calls
+  double host_ns = 0;             // eager, to issue its calls
+  StreamCertificate certificate;  // of captured regions
+  GraphLoad load;
+  // What must hold, or be made to hold, for its graph to serve another step.
+  int64_t copied_inputs = 0;
+  int64_t updated_arguments = 0;
+  int64_t guarded_addresses = 0;  // inputs that it uses where they lie
+  int64_t guarded_shapes = 0;     // dimensions of its tensors that vary between steps
+};
+
+// Cuts by one policy, for comparison.
+struct PolicyFigures {
+  std::string name;
+  int64_t graphs = 0;
+  size_t calls = 0;      // captured
+  double saving_ns = 0;  // of the problem that cuts.h solves
+};
+
+struct PlannedStep {
+  Plan plan;
+  std::vector<RegionFigures> regions;   // as in the plan
+  std::vector<PolicyFigures> policies;  // this plan first
+  std::vector<GuardOutcome> guards;
+  Prediction prediction;
+  bool measured = false;   // the costs come from a calibration
+  size_t steps = 0;        // of the trace
+  size_t families = 0;     // of equal operators
+  size_t classes = 0;      // of equal shapes too
+  size_t class_steps = 0;  // that the plan serves
+  size_t varying_arguments = 0;
+  size_t calls = 0;    // active calls of the step
+  double host_ns = 0;  // to issue them
+  size_t captured_calls() const;
+  double captured_host_ns() const;
+};
+
+// The work must have steps (AssignSteps). Throws Error kTrace, one sentence, when the trace is no
+// program of the aten level or has no steps; kUsage when the SoC is unknown.
+PlannedStep MakePlan(const Work& work, const PlanOptions& options);
+
+}  // namespace acltape::analyzer

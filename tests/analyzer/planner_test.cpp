@@ -1,0 +1,292 @@
+#include "analyzer/plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "analyzer/plan/plan_file.h"
+#include "analyzer/steps.h"
+#include "tests/analyzer/plan_fixture.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using test::In;
+using test::Int;
+using test::Out;
+using test::PlannedProgram;
+using test::Real;
+using test::Tensor;
+using test::TraceBuilder;
+using test::Written;
+
+// Every call costs the host 1 us and the device `device_ns`; what a capture adds is cheap.
+DeviceCosts Cheap(const Work& work, double device_ns = 500) {
+  DeviceCosts costs;
+  for (const WorkForm& form : work.forms) {
+    costs.by_signature[form.signature_id] = {1000, device_ns};
+  }
+  costs.graph_host_ns = costs.graph_device_ns = costs.host_read_ns = 100;
+  costs.copy_device_ns = 10;
+  costs.copy_host_ns = 50;
+  costs.record_host_ns = costs.wait_host_ns = 10;
+  costs.streams.record_ns = costs.streams.wait_ns = 10;
+  return costs;
+}
+
+// A program of recorded steps, and its plan.
+class Stepped {
+ public:
+  Stepped(int steps, const std::function<void(TraceBuilder&, int)>& write_step) : file_("planner") {
+    {
+      TraceBuilder trace(file_.path());
+      for (int s = 0; s < steps; ++s) {
+        storage::Step step;
+        step.step = s;
+        step.first_call = trace.last_call() + 1;
+        write_step(trace, s);
+        step.last_call = trace.last_call();
+        step.found_by = "range:step";
+        trace.writer().AddStep(step);
+      }
+      trace.Finish();
+    }
+    reader_ = std::make_unique<storage::Reader>(file_.path());
+    work = LoadWork(*reader_);
+  }
+  PlannedStep Make(PlanOptions options = {}, double device_ns = 500) const {
+    const DeviceCosts costs = Cheap(work, device_ns);
+    options.costs = &costs;
+    return MakePlan(work, options);
+  }
+  Work work;
+
+ private:
+  test::TemporaryTrace file_;
+  std::unique_ptr<storage::Reader> reader_;
+};
+
+std::string Kinds(const Plan& plan) {
+  std::string kinds;
+  for (const PlanRegion& region : plan.regions) kinds += region.captured ? 'C' : 'e';
+  return kinds;
+}
+
+void Relu(TraceBuilder& trace, const Tensor& from, const Tensor& to) {
+  trace.Call("aten::relu", {In("self", from)}, {Out("out", to)});
+}
+
+TEST(Planner, HostReadsCutAndMovingInputsAreCopied) {
+  const PlannedProgram program;
+  const DeviceCosts costs = Cheap(program.work);
+  PlanOptions options;
+  options.costs = &costs;
+  const PlannedStep planned = MakePlan(program.work, options);
+  const Plan& plan = planned.plan;
+  // The add, whose alpha varies, is left out: behind it a barrier would end the graph anyway.
+  ASSERT_EQ(Kinds(plan), "CeeC");
+  EXPECT_EQ(plan.regions[0].first_call, 2);
+  EXPECT_EQ(plan.regions[0].last_call, 4);
+  EXPECT_EQ(plan.regions[0].reason, "ends where going on costs more than it saves");
+  EXPECT_EQ(plan.regions[1].reason, "argument updates cost more than capture saves");
+  EXPECT_EQ(plan.regions[2].reason, "host read");
+  EXPECT_GT(plan.regions[2].gain_ns, 1000) << "its host time and a launch";
+  EXPECT_EQ(plan.copies, (std::vector<PlanCopy>{{2, "self", 64}}));
+  EXPECT_TRUE(plan.updates.empty());
+  EXPECT_EQ(planned.class_steps, 2u);
+  EXPECT_EQ(planned.captured_calls(), 5u);
+  EXPECT_EQ(planned.regions[0].copied_inputs, 1);
+  EXPECT_EQ(planned.regions[0].guarded_addresses, 1);  // the weight
+  EXPECT_FALSE(plan.predicted.stay_eager) << plan.predicted.reason;
+  EXPECT_LT(plan.predicted.captured_ns, plan.predicted.eager_ns);
+}
+
+TEST(Planner, AVaryingValueAmidAGraphIsUpdated) {
+  const Stepped stepped(3, [](TraceBuilder& trace, int step) {
+    const Tensor x = trace.NewTensor({4}), y = trace.NewTensor({4}), z = trace.NewTensor({4});
+    Relu(trace, x, y);
+    trace.Call("aten::add.Tensor", {In("self", x), In("other", y), Real("alpha", 1 + step)},
+               {Out("out", z)});
+    Relu(trace, z, x);
+  });
+  const PlannedStep planned = stepped.Make();
+  EXPECT_EQ(Kinds(planned.plan), "C");
+  EXPECT_EQ(planned.plan.updates, (std::vector<PlanUpdate>{{2, "alpha"}}));
+  EXPECT_EQ(planned.regions[0].updated_arguments, 1);
+  EXPECT_EQ(planned.varying_arguments, 1u);
+}
+
+TEST(Planner, WhatItWritesIsReadBackAndAccepted) {
+  const PlannedProgram program;
+  const DeviceCosts costs = Cheap(program.work);
+  PlanOptions options;
+  options.costs = &costs;
+  const Plan plan = MakePlan(program.work, options).plan;
+  const test::TemporaryTrace file("planner-json");
+  WritePlan(plan, file.path());
+  EXPECT_EQ(ReadPlan(file.path(), program.work), plan);
+}
+
+TEST(Planner, GuardsThatBakeOrDoNotCopyCaptureMoreOften) {
+  const PlannedProgram program;
+  const PlannedStep planned = MakePlan(program.work, {});
+  ASSERT_EQ(planned.guards.size(), 4u);
+  const auto outcome = [&](size_t row) {
+    const GuardOutcome& g = planned.guards[row];
+    return std::vector<int64_t>{g.captures, g.hits,     g.by_operators,
+                                g.by_shape, g.by_value, g.by_address};
+  };
+  EXPECT_EQ(outcome(0), (std::vector<int64_t>{1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(outcome(1), (std::vector<int64_t>{2, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(outcome(2), (std::vector<int64_t>{2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(outcome(3), (std::vector<int64_t>{2, 0, 0, 0, 1, 0}));
+}
+
+TEST(Planner, TheLargestClassOfEqualShapesIsPlanned) {
+  // Step 0 does more than the others; step 2 has another shape.
+  const Stepped stepped(5, [](TraceBuilder& trace, int step) {
+    const int64_t rows = step == 2 ? 8 : 4;
+    const Tensor x = trace.NewTensor({rows}), y = trace.NewTensor({rows});
+    Relu(trace, x, y);
+    Relu(trace, y, trace.NewTensor({rows}));
+    if (step == 0) Relu(trace, y, trace.NewTensor({rows}));
+  });
+  const PlannedStep planned = stepped.Make();
+  EXPECT_EQ(planned.families, 2u);
+  EXPECT_EQ(planned.classes, 3u);
+  EXPECT_EQ(planned.class_steps, 3u);
+  EXPECT_EQ(planned.plan.step, 1);
+  EXPECT_GT(planned.regions[0].guarded_shapes, 0);
+  EXPECT_EQ(planned.guards[0].captures, 3);
+  EXPECT_EQ(planned.guards[0].hits, 2);
+  EXPECT_EQ(planned.guards[0].by_operators, 1);
+  EXPECT_EQ(planned.guards[0].by_shape, 1);
+}
+
+TEST(Planner, WhatCannotBeCapturedIsNamed) {
+  const Stepped stepped(2, [](TraceBuilder& trace, int) {
+    const Tensor x = trace.NewTensor({4}), mask = trace.NewTensor({4}, storage::DType::kBool);
+    const Tensor y = trace.NewTensor({4});
+    Relu(trace, x, y);
+    Relu(trace, y, x);
+    trace.Call("aten::index.Tensor", {In("self", x), test::List("indices", {mask})},
+               {Out("out", trace.NewTensor({2}))});
+    trace.Call("aten::nonzero", {In("self", mask)},
+               {Out("out", trace.NewTensor({2, 1}, storage::DType::kInt64))});
+    trace.Call("aten::no_such_operator", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+    Relu(trace, x, y);
+    Relu(trace, y, x);
+  });
+  const Plan plan = stepped.Make().plan;
+  ASSERT_EQ(Kinds(plan), "CeeeC");
+  EXPECT_EQ(plan.regions[1].reason, "mask");
+  EXPECT_EQ(plan.regions[2].reason, "data-dependent shape");
+  EXPECT_EQ(plan.regions[3].reason.rfind("no device operator: ", 0), 0u) << plan.regions[3].reason;
+}
+
+TEST(Planner, RandomValuesForBytesInUseBeginARegion) {
+  const Stepped stepped(2, [](TraceBuilder& trace, int) {
+    const Tensor x = trace.NewTensor({4}), y = trace.NewTensor({4});
+    Relu(trace, x, y);
+    Relu(trace, y, x);
+    trace.Call("aten::uniform_", {Written("self", y), Real("from", 0), Real("to", 1)},
+               {Out("out", y)});
+    Relu(trace, y, x);
+  });
+  const Plan plan = stepped.Make().plan;
+  EXPECT_EQ(Kinds(plan), "CC");
+  EXPECT_EQ(plan.regions[1].first_call, 3);
+}
+
+// Two long branches from one input, joined at the end.
+void Branches(TraceBuilder& trace, int) {
+  const Tensor x = trace.NewTensor({4});
+  std::vector<Tensor> ends;
+  for (int branch = 0; branch < 2; ++branch) {
+    Tensor last = x;
+    for (int i = 0; i < 6; ++i) {
+      const Tensor next = trace.NewTensor({4, 4});
+      trace.Call(branch == 0 ? "aten::relu" : "aten::mm",
+                 branch == 0 ? std::vector<test::Value>{In("self", last)}
+                             : std::vector<test::Value>{In("self", last), In("mat2", last)},
+                 {Out("out", next)});
+      last = next;
+    }
+    ends.push_back(last);
+  }
+  trace.Call("aten::add.Tensor", {In("self", ends[0]), In("other", ends[1]), Int("alpha", 1)},
+             {Out("out", trace.NewTensor({4, 4}))});
+}
+
+TEST(Planner, BranchesOfTwoResourcesGoToTwoStreamsWithAWait) {
+  const Stepped stepped(2, Branches);
+  const PlannedStep planned = stepped.Make({}, /*device_ns=*/10000);
+  ASSERT_EQ(Kinds(planned.plan), "C");
+  EXPECT_EQ(planned.plan.streams, 2);
+  EXPECT_EQ(planned.plan.regions[0].waits.size(), 1u);
+  EXPECT_EQ(planned.regions[0].load.stream_numbers(), 2);
+  EXPECT_LT(planned.regions[0].certificate.makespan_ns,
+            planned.regions[0].certificate.one_stream_ns);
+  PlanOptions one;
+  one.streams = 1;
+  EXPECT_EQ(stepped.Make(one, 10000).plan.streams, 1);
+}
+
+TEST(Planner, BudgetsAreKept) {
+  const Stepped stepped(2, [](TraceBuilder& trace, int) {
+    const Tensor x = trace.NewTensor({4}), y = trace.NewTensor({4});
+    for (int run = 0; run < 3; ++run) {
+      for (int i = 0; i <= run + 1; ++i) Relu(trace, x, y);
+      trace.Call("aten::_local_scalar_dense", {In("self", y)},
+                 {Real("out", 0.5, storage::Direction::kOut)});
+    }
+  });
+  PlanOptions options;
+  options.streams = 1;
+  EXPECT_EQ(Kinds(stepped.Make(options).plan), "CeCeCe");
+  options.most_captures = 2;
+  EXPECT_EQ(Kinds(stepped.Make(options).plan), "eeCeCe");
+  options.most_captures = 100;
+  options.budget_streams = 1;
+  EXPECT_EQ(Kinds(stepped.Make(options).plan), "eeeeCe");
+  options.budget_streams = 0;
+  options.minimum_region = 4;
+  EXPECT_EQ(Kinds(stepped.Make(options).plan), "eeeeCe");
+}
+
+TEST(Planner, WhenNothingPaysItStaysEagerWithTheReason) {
+  const Stepped stepped(2, Branches);
+  DeviceCosts costs = Cheap(stepped.work);
+  costs.graph_host_ns = 1e9;
+  PlanOptions options;
+  options.costs = &costs;
+  const Plan plan = MakePlan(stepped.work, options).plan;
+  EXPECT_EQ(Kinds(plan), "e");
+  EXPECT_EQ(plan.regions[0].reason, "launching and capturing a graph costs more than it saves");
+  EXPECT_TRUE(plan.predicted.stay_eager);
+  EXPECT_FALSE(plan.predicted.reason.empty());
+}
+
+TEST(Planner, RefusesInOneSentence) {
+  const Stepped stepped(2, Branches);
+  PlanOptions options;
+  options.soc = "Granite1";
+  const auto refusal = [](const std::function<void()>& make) -> std::string {
+    try {
+      make();
+    } catch (const Error& error) {
+      return std::to_string(static_cast<int>(error.kind())) + " " + error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal([&] { MakePlan(stepped.work, options); }).substr(0, 10), "2 the limi");
+  Work none = stepped.work;
+  none.steps.clear();
+  EXPECT_NE(refusal([&] { MakePlan(none, {}); }).find("has no steps"), std::string::npos);
+  Work acl = stepped.work;
+  acl.dialect = Dialect::kAcl;
+  EXPECT_NE(refusal([&] { MakePlan(acl, {}); }).find("acltape lint"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
