@@ -345,6 +345,7 @@ class Calibration {
       if (options_.progress) options_.progress(pass + 1, passes);
     }
     SetMedians();
+    MeasureGraphShare(calls, homes, state, execution, eager);
     state.Restore();
     OverlapPass(calls, execution, eager);
     if (options_.progress) options_.progress(passes, passes);
@@ -465,6 +466,70 @@ class Calibration {
     report_.signatures = static_cast<int64_t>(by_signature.size());
   }
 
+  // Executes the longest run of timed calls as one graph, each time with what the step has brought
+  // about before it. Values that come in for a call begin a run, because its memory may have served
+  // others.
+  void MeasureGraphShare(const std::vector<Call>& calls, const HomeMemory& homes,
+                         const Ranges& state, Execution& execution, EagerExecution& eager) {
+    size_t begin = 0;
+    size_t longest = 0;
+    for (size_t first = 0, at = 0; at < calls.size(); ++at) {
+      if (!calls[at].timed) {
+        first = at + 1;
+        continue;
+      }
+      if (!execution.contents().FeedsOf(calls[at].leaf).empty()) first = at;
+      if (at + 1 - first <= longest) continue;
+      longest = at + 1 - first;
+      begin = first;
+    }
+    if (longest == 0) return;
+    Workspace workspace(device());
+    const auto issue = [&] {
+      for (size_t at = begin; at < begin + longest; ++at) {
+        execution.Launch(calls[at].bound, workspace, device().stream());
+      }
+    };
+    const auto prepare = [&] {
+      state.Restore();
+      eager.Run(calls.front().leaf, calls[begin].leaf, nullptr, nullptr);
+      for (const Feed& feed : execution.contents().FeedsOf(calls[begin].leaf)) {
+        if (uint8_t* home = homes.Find(feed.buffer_id)) execution.Put(feed, home);
+      }
+    };
+    double alone_ns = 0;
+    for (size_t at = begin; at < begin + longest; ++at) {
+      const int64_t signature = session_.program().leaves[calls[at].leaf].call.signature_id;
+      alone_ns += report_.costs.by_signature[signature].device_ns;
+    }
+    std::vector<double> in_graph;
+    try {
+      prepare();
+      issue();  // the workspace has its size before the capture
+      const Graph graph(device(), issue);
+      for (int repetition = -1; repetition < options_.repetitions; ++repetition) {
+        prepare();
+        const double graph_ns = graph.DeviceTime() - report_.costs.graph_device_ns;
+        if (repetition >= 0) in_graph.push_back(graph_ns);
+      }
+    } catch (const Error& error) {
+      AddNote(calls[begin].leaf, "the step was not timed as a graph", error);
+      return;
+    }
+    if (alone_ns > 0) {
+      report_.costs.graph_share = std::max(0.0, Median(in_graph)) / alone_ns;
+    }
+  }
+
+  void AddNote(int64_t leaf, const std::string& what, const Error& error) {
+    Note note;
+    note.rule = "CALIBRATE-CAPTURE";
+    note.severity = "notice";
+    note.call_id = session_.program().leaves[leaf].call.call_id;
+    note.message = what + ": " + error.what();
+    report_.notes.push_back(note);
+  }
+
   // Whether calls run beside others, measured on the first signatures of each resource.
   void OverlapPass(const std::vector<Call>& calls, Execution& execution, EagerExecution& eager) {
     const analyzer::Program& program = session_.program();
@@ -497,13 +562,8 @@ class Calibration {
         MeasureOverlaps(leaf, call.bound, written, workspace, side_workspace, side.get(),
                         equal_work[resource], with_copies);
       } catch (const Error& error) {
-        Note note;
-        note.rule = "CALIBRATE-CAPTURE";
-        note.severity = "notice";
-        note.call_id = leaf.call.call_id;
-        note.message =
-            "whether " + leaf.Name() + " runs beside others was not measured: " + error.what();
-        report_.notes.push_back(note);
+        AddNote(call.leaf, "whether " + leaf.Name() + " runs beside others was not measured",
+                error);
       }
       written.Restore();
     }

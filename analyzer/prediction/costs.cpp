@@ -23,6 +23,7 @@ constexpr Member kMembers[] = {
     {"wait_device_ns", [](DeviceCosts& c) -> double& { return c.streams.wait_ns; }},
     {"graph_host_ns", [](DeviceCosts& c) -> double& { return c.graph_host_ns; }},
     {"graph_device_ns", [](DeviceCosts& c) -> double& { return c.graph_device_ns; }},
+    {"graph_share", [](DeviceCosts& c) -> double& { return c.graph_share; }},
     {"capture_task_ns", [](DeviceCosts& c) -> double& { return c.capture_task_ns; }},
     {"copy_host_ns", [](DeviceCosts& c) -> double& { return c.copy_host_ns; }},
     {"copy_device_ns", [](DeviceCosts& c) -> double& { return c.copy_device_ns; }},

@@ -30,6 +30,9 @@ struct DeviceCosts {
   StreamCosts streams;            // on the device
   double graph_host_ns = 3000;    // to issue the execution of a graph
   double graph_device_ns = 5000;  // from there to its first task, and from its last to its end
+  // Of the time that calls take on the stream when they are issued one by one, what they take in a
+  // graph.
+  double graph_share = 1;
   double capture_task_ns = 1000;  // to end a capture, by task: besides issuing what is captured
   double copy_host_ns = 1500;     // to issue a copy from the host
   double copy_device_ns = 1000;   // of a copy without bytes

@@ -43,7 +43,8 @@ class Predictor {
       for (int32_t update = 0; update < region.updates; ++update) tasks.push_back({update_ns, 0});
       const double makespan_ns =
           one_stream || region.makespan_ns <= 0 ? work_ns : region.makespan_ns;
-      tasks.push_back({costs_.graph_host_ns, costs_.graph_device_ns + makespan_ns});
+      tasks.push_back(
+          {costs_.graph_host_ns, costs_.graph_device_ns + costs_.graph_share * makespan_ns});
     }
     return Run(tasks);
   }

@@ -91,6 +91,16 @@ TEST(PredictStep, SavesTheHostTimeOfCapturedCalls) {
   EXPECT_EQ(prediction.reason, "");
 }
 
+TEST(PredictStep, TakesCallsAsFastAsTheyAreInGraphs) {
+  const std::vector<PredictedCall> calls(10, {{20, 4}});
+  const PredictedRegion region = {0, 10, true};
+  DeviceCosts costs = Costs();
+  costs.graph_share = 0.5;
+  const Prediction prediction = PredictStep(calls, {&region, 1}, kNone, kNone, costs);
+  EXPECT_EQ(prediction.eager.latency_ns, 204);
+  EXPECT_EQ(prediction.captured.latency_ns, 5 + 3 + 20);
+}
+
 TEST(PredictStep, KeepsEagerCallsBetweenGraphsAndIssuesUpdates) {
   // A graph, a host read, a graph with one update.
   std::vector<PredictedCall> calls(9, {{20, 4}});

@@ -63,6 +63,8 @@ TEST(Calibration, MeasuresEachSignatureOfAStepAndTheDeviceItself) {
   EXPECT_LT(product.host_ns, product.device_ns);
 
   EXPECT_GT(costs.graph_host_ns, 0);
+  EXPECT_GT(costs.graph_share, 0.05);
+  EXPECT_LT(costs.graph_share, 5);
   EXPECT_GT(costs.copy_host_ns, 0);
   EXPECT_GT(costs.record_host_ns, 0);
   EXPECT_GT(costs.wait_host_ns, 0);
