@@ -52,10 +52,17 @@ def mode_of(config):
 
 def name_of(node):
     """(namespace, operator, overload) of a call_function node; None when it is no operator."""
-    parts = str(node.target).split(".")
-    if node.op != "call_function" or not hasattr(node.target, "_schema"):
+    # An operator of torch.ops has a schema, a packet of overloads lists them.
+    if node.op != "call_function" or not any(hasattr(node.target, attribute)
+                                             for attribute in ("_schema", "overloads")):
         return None
+    parts = str(node.target).split(".")
     return parts[0], parts[1], parts[2] if len(parts) == 3 else "default"
+
+
+def launches_nothing(function):
+    """A function that is no operator and only picks results or reckons with sizes."""
+    return function.__module__ in ("_operator", "math") or function.__name__.startswith("sym_")
 
 
 def kernels_of(graph):
@@ -66,6 +73,8 @@ def kernels_of(graph):
             raise PlanMismatch(
                 f"node {node.name} is a {node.op}: the plan is for a graph of ATen operators.")
         name = name_of(node)
+        if node.op == "call_function" and name is None and not launches_nothing(node.target):
+            raise PlanMismatch(f"node {node.name} calls {node.target}, which is no ATen operator.")
         if name is not None and name[0] == "air":
             raise PlanMismatch(
                 f"node {node.name} is {node.target}: the graph has its streams already.")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import types
 import unittest
+from random import Random
 
 from harness import TORCH_PYTHON, CommandTest, main
 
@@ -338,6 +339,67 @@ class TorchairPass(Plans):
         self.assertIn("the region ends", str(caught.exception))
         with self.assertRaises(module.PlanMismatch):
             module.apply_plan(self.graph(lambda x, w: x.t()), [], None)
+
+    def test_random_plans_order_what_their_waits_say_and_are_refused_without_one(self):
+        module = self.emitted()
+        random = Random(5)
+        refused = 0
+        for _ in range(150):
+            count = random.randint(2, 12)
+            reads = [random.sample(range(-2, i), 2) for i in range(count)]  # below 0: an input
+            streams = [random.randrange(3) for _ in range(count)]
+            order = []  # of issue: any order in which results come before their readers
+            while len(order) < count:
+                order.append(random.choice(
+                    [i for i in range(count) if i not in order
+                     and all(read < 0 or read in order for read in reads[i])]))
+            waits = [module.Wait(read, i) for i in range(count) for read in reads[i]
+                     if read >= 0 and streams[read] != streams[i]]
+            calls = [module.Call(i, "aten.add.Tensor", streams[i], order.index(i))
+                     for i in range(count)]
+
+            def graph():
+                graph = torch.fx.Graph()
+                nodes = [graph.placeholder("x"), graph.placeholder("y")]
+                for a, b in reads:
+                    nodes.append(graph.call_function(torch.ops.aten.add.Tensor,
+                                                     (nodes[a + 2], nodes[b + 2])))
+                graph.output(nodes[-1])
+                return torch.fx.GraphModule({}, graph)
+            module.REGIONS = [module.Region(0, calls, waits)]
+            gm = graph()
+            module.apply_plan(gm, [], random.choice([None, REDUCE_OVERHEAD]))
+            self.assertOrdered(gm)
+            if waits:
+                less = random.sample(waits, len(waits) - 1)
+                module.REGIONS = [module.Region(0, calls, less)]
+                gm = graph()
+                try:
+                    module.apply_plan(gm, [], None)
+                    self.assertOrdered(gm)  # the others imply the wait that is left out
+                except module.PlanMismatch:
+                    refused += 1
+        self.assertGreater(refused, 50)
+
+    def test_a_graph_of_other_functions_than_operators_is_refused(self):
+        module = self.emitted()
+        with self.assertRaises(module.PlanMismatch) as caught:
+            module.apply_plan(torch.fx.symbolic_trace(self.program()), [], None)
+        self.assertIn("node mm calls", str(caught.exception))
+        with self.assertRaises(module.PlanMismatch) as caught:
+            module.apply_plan(torch.fx.symbolic_trace(lambda x: x.relu()), [], None)
+        self.assertIn("call_method", str(caught.exception))
+
+    def test_results_picked_from_several_are_no_kernels(self):
+        module = self.emitted()
+        module.REGIONS = [module.Region(0, [module.Call(1, "aten.max.dim", 1, 0),
+                                            module.Call(2, "aten.mul.Tensor", 0, 1)],
+                                        [module.Wait(1, 2)])]
+        gm = self.graph(lambda x, w: torch.mul(x.max(0)[0], x))
+        module.apply_plan(gm, [], REDUCE_OVERHEAD)
+        lines = [line for line in self.lines(gm) if "getitem" not in line]
+        self.assertEqual(lines, ["air.scope_enter", "max.dim", "air.record", "air.scope_exit",
+                                 "air.wait", "air.record_tagged_stream_", "mul.Tensor"])
 
     def test_a_graph_that_has_streams_is_refused(self):
         gm = self.graph()
