@@ -3,6 +3,7 @@
 graphs of the same program. torchair's operators are declared as its documentation has them."""
 import importlib.util
 import json
+import operator
 import os
 import re
 import shutil
@@ -29,6 +30,21 @@ if __name__ == "__main__":
     for i in range(3):
         with record_function("step"):
             step(x, w)
+"""
+ATTENTION = """
+import torch
+def step(x, a, b, c, w):
+    q, k, v = torch.mm(x, a), torch.mm(x, b), torch.mm(x, c)
+    s = torch.softmax(torch.mm(torch.tanh(q), torch.sigmoid(k).t()), 1)
+    return torch.layer_norm(torch.mm(torch.mm(s, torch.relu(v)), w) + x, (256,))
+def inputs():
+    return [torch.ones(256, 256) for _ in range(5)]
+if __name__ == "__main__":
+    from torch.profiler import record_function
+    x, *weights = inputs()
+    for i in range(4):
+        with record_function("step"):
+            x = step(x, *weights)
 """
 KERNELS = ["aten::mm", "aten::relu", "aten::tanh", "aten::sigmoid", "aten::mul.Tensor",
            "aten::add.Tensor"]
@@ -176,19 +192,19 @@ class TorchairPass(Plans):
     """The emitted pass over real FX graphs: what is inserted, whether it orders what must be
     ordered, and what it refuses."""
 
-    def emitted(self, plan=None):
-        path = self.path("plan_pass.py")
-        self.acltape("emit", plan or self.plan(), self.trace, "--as", "torchair", "-o", path)
-        spec = importlib.util.spec_from_file_location("plan_pass", path)
+    def load(self, name):
+        spec = importlib.util.spec_from_file_location(name, self.path(name + ".py"))
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
+    def emitted(self, plan=None):
+        self.acltape("emit", plan or self.plan(), self.trace, "--as", "torchair", "-o",
+                     self.path("plan_pass.py"))
+        return self.load("plan_pass")
+
     def program(self):
-        spec = importlib.util.spec_from_file_location("program", self.path("program.py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.step
+        return self.load("program").step
 
     def graph(self, function=None):
         return make_fx(function or self.program())(torch.ones(4, 4), torch.eye(4))
@@ -219,6 +235,8 @@ class TorchairPass(Plans):
             elif name == "air.wait.default":
                 for record in node.args[0]:
                     done.setdefault(label, set()).update(at_record[record])
+            elif node.target is operator.getitem:
+                producers[node] = producers[node.args[0]]
             elif name.startswith("aten."):
                 reads = set().union(*(producers[read] for read in node.all_input_nodes))
                 if name.split(".")[1] in ("t", "transpose", "detach"):
@@ -339,6 +357,25 @@ class TorchairPass(Plans):
         self.assertIn("the region ends", str(caught.exception))
         with self.assertRaises(module.PlanMismatch):
             module.apply_plan(self.graph(lambda x, w: x.t()), [], None)
+
+    def test_a_plan_of_the_planner_goes_into_the_graph_of_its_program(self):
+        path, trace = self.path("attention.py"), self.path("attention.db")
+        with open(path, "w") as file:
+            file.write(ATTENTION)
+        self.record(trace, TORCH_PYTHON, path, options=["--steps-from", "step"])
+        self.acltape("plan", trace, "-o", self.path("attention.json"), "--streams", "3")
+        self.acltape("emit", self.path("attention.json"), trace, "--as", "torchair", "-o",
+                     self.path("attention_pass.py"))
+        program = self.load("attention")
+        gm = make_fx(program.step)(*program.inputs())
+        self.load("attention_pass").apply_plan(gm, [], REDUCE_OVERHEAD)
+        self.assertOrdered(gm)
+        with open(self.path("attention.json")) as file:
+            placed = [row["stream"] for region in json.load(file)["regions"]
+                      for row in region.get("placements", [])]
+        self.assertEqual(len(placed), 12)
+        # How many streams pay depends on the times that were recorded.
+        self.assertEqual("air.scope_enter" in self.lines(gm), max(placed) > 0)
 
     def test_random_plans_order_what_their_waits_say_and_are_refused_without_one(self):
         module = self.emitted()
