@@ -111,7 +111,8 @@ class Replayer {
                            CapturedNeeds(program, step_class, session_.contents()));
     EagerExecution eager(execution, homes);
     StepGraphOptions graph_options;
-    graph_options.keep_outputs = true;
+    graph_options.keep =
+        options_.outputs == Outputs::kStep ? Keep::kStepOutputs : Keep::kEverything;
     graph_options.plan = plan;
     graph_options.updates = options_.updates == Updates::kTasks;
     StepGraph graph(execution, homes, step_class, graph_options);

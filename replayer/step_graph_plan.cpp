@@ -87,7 +87,7 @@ StepGraphPlanner::StepGraphPlanner(Execution& execution, const HomeMemory& homes
   PlaceMemory();
   for (size_t m = 0; m < step_class.matches.size(); ++m) CollectMoves(m);
   FindConstants();
-  if (options.keep_outputs) PlanShadows();
+  if (options.keep == Keep::kEverything) PlanShadows();
   for (const Operand& operand : step_class.operands) {
     if (operand.moving || !operand.written) continue;
     DeviceCopy copy;
@@ -128,6 +128,22 @@ uint8_t* StepGraphPlanner::Place(const StepMatch& match, int64_t buffer_id,
   }
   throw Error(ErrorKind::kDevice,
               "buffer " + std::to_string(buffer_id) + " has no place in the captured step");
+}
+
+// Whether a buffer of the template step must hold its results to the end of the step.
+bool StepGraphPlanner::IsKept(int64_t buffer) const {
+  if (options_.keep != Keep::kStepOutputs) return options_.keep == Keep::kEverything;
+  const StepRange& range = execution_.program().steps[class_.step];
+  const std::vector<Access>& accesses = execution_.program().buffers.at(buffer).accesses;
+  for (auto write = accesses.begin(); write != accesses.end(); ++write) {
+    if (!write->write || write->leaf >= range.end_leaf) continue;
+    const bool used = std::any_of(write + 1, accesses.end(), [&](const Access& later) {
+      return later.leaf > write->leaf && later.leaf < range.end_leaf &&
+             later.first_byte < write->end_byte && write->first_byte < later.end_byte;
+    });
+    if (!used) return true;
+  }
+  return false;
 }
 
 // Slots of moving operands and buffers that sources fill come first, one behind the other, so that
@@ -184,7 +200,7 @@ void StepGraphPlanner::PlaceMemory() {
     life.buffer_id = buffer;
     life.bytes = bytes_of(buffer);
     life.last = static_cast<int64_t>(class_.leaves.size());
-    bool lives_on = options_.keep_outputs;
+    bool lives_on = IsKept(buffer);
     for (const StepMatch& match : class_.matches) {
       const auto found = match.internal.find(buffer);
       lives_on = lives_on || found == match.internal.end() || with_home_.count(found->second) != 0;

@@ -67,10 +67,16 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
                                             const analyzer::StepTemplate& step_class,
                                             const Contents& contents);
 
+// What can still be looked at behind a step. Buffers share places where the graphs keep their lives
+// apart; those that must be kept do not, and results that the step overwrites get shadows.
+enum class Keep {
+  kNothing,      // but what other steps use
+  kStepOutputs,  // also results that nothing in the step uses
+  kEverything,
+};
+
 struct StepGraphOptions {
-  // Every buffer has its own place and overwritten results get shadows, so that all of them can be
-  // compared after the step; else buffers share places whose lives the graphs keep apart.
-  bool keep_outputs = false;
+  Keep keep = Keep::kNothing;
   // Null: the longest regions, each on one stream, captured in global mode.
   const analyzer::Plan* plan = nullptr;
   // Whether host arguments that vary are updated, where the plan (if any) asks for it.
@@ -96,6 +102,7 @@ class StepGraphPlanner {
   void FindCuts();
   void CutRegions();
   std::unordered_map<int64_t, size_t> PlacesOfPlan() const;
+  bool IsKept(int64_t buffer) const;
   void PlaceMemory();
   void CollectMoves(size_t match);
   void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,

@@ -50,6 +50,20 @@ class Workload:
         self.assertGreater(rows["steps run captured"], 0)
 
 
+    def test_its_plan_gives_the_bits_of_the_recording_under_jitter(self):
+        plan = os.path.join(self.folder, "plan.json")
+        self.acltape("plan", self.trace, "-o", plan)
+        for seed, outputs in (("1", "leaf"), ("2", "step")):
+            report = self.json("replay", self.trace, "--plan", plan, "--repetitions", "4",
+                               "--outputs", outputs, env={**os.environ, "ACLTAPE_SOFT_JITTER": seed})
+            rows = self.summary(report)
+            self.assertEqual(rows["outputs different"], 0)
+            self.assertGreater(rows["outputs equal"], 50)
+            self.assertIn("captured", {row["kind"] for row in report["regions"]})
+        verdicts = self.json("query", self.trace, "SELECT verdict FROM finding WHERE rule = 'PLAN'")
+        self.assertEqual([row["verdict"] for row in verdicts], ["reproduced"])
+
+
 class Resnet18(Workload, CommandTest):
     NAME, STEPS = "resnet18", 4
 
