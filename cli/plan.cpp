@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "replayer/calibrate.h"
 
 namespace acltape::cli {
 namespace {
@@ -91,6 +92,7 @@ class PlanCommand final : public Command {
     return "  acltape plan t.db -o plan.json\n"
            "  acltape plan t.db -o plan.json --streams 2 --expected-replays 100000\n"
            "  acltape plan t.db -o plan.json --soc Ascend310P3 --budget-streams 200\n"
+           "  acltape plan t.db -o plan.json --calibrate   with costs measured on the device\n"
            "  acltape replay t.db --plan plan.json";
   }
 
@@ -120,6 +122,12 @@ class PlanCommand final : public Command {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--soc", options_.soc, "Whose limits hold")->capture_default_str();
+    app.add_flag(
+        "--calibrate", calibrate_,
+        "Measure on the device what its calls, graphs and copies cost, and plan with that");
+    app.add_option("--device-lib", device_lib_,
+                   "ACL library to calibrate on: a toolkit folder or libascendcl.so (default: the "
+                   "soft device)");
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
     AddFormatOption(app, format_);
   }
@@ -130,7 +138,8 @@ class PlanCommand final : public Command {
     const storage::Reader& reader = opened.reader();
     Work work = analyzer::LoadWork(reader);
     analyzer::AssignSteps(work, opened.results());
-    const auto measured = analyzer::LoadCalibration(reader);
+    const auto measured =
+        calibrate_ ? std::optional(Calibrate(opened)) : analyzer::LoadCalibration(reader);
     if (measured) options_.costs = &*measured;
     const PlannedStep planned = analyzer::MakePlan(work, options_);
     analyzer::WritePlan(planned.plan, output_);
@@ -153,7 +162,16 @@ class PlanCommand final : public Command {
   }
 
  private:
+  analyzer::DeviceCosts Calibrate(const OpenedTrace& opened) const {
+    Progress progress("calibrate");
+    replayer::CalibrateOptions options;
+    options.device_lib = device_lib_;
+    options.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
+    return replayer::Calibrate(opened.reader(), options, opened.results()).costs;
+  }
+
   bool people() const { return format_ == Format::kTable; }
+  Cell Bytes(int64_t bytes) const { return people() ? Cell(HumanBytes(bytes)) : Cell(bytes); }
   Cell Ns(double ns) const { return people() ? Cell(HumanNs(ns)) : Cell(ns); }
 
   std::string OptionsText() const {
@@ -194,9 +212,12 @@ class PlanCommand final : public Command {
     add("stream numbers", totals.stream_numbers);
     add("graphs that the SoC holds", GraphsThatSocHolds(planned));
     add("makespan of the graphs", Ns(totals.makespan_ns));
-    add("  on one stream", Ns(totals.one_stream_ns));
+    add("  were they on one stream", Ns(totals.one_stream_ns));
     add("  no streams are faster than", Ns(totals.bound_ns));
     add("  gap, %", Percent(totals.makespan_ns - totals.bound_ns, totals.bound_ns));
+    add("memory of the graphs", Bytes(planned.graph_bytes));
+    add("  on one stream", Bytes(planned.pools.separate_bytes));
+    add("  in one pool", Bytes(planned.pools.shared_bytes));
     add("races, by the race checker", int64_t{0});
     add("input copies per step", static_cast<int64_t>(planned.plan.copies.size()));
     add("argument updates per step", static_cast<int64_t>(planned.plan.updates.size()));
@@ -289,7 +310,7 @@ class PlanCommand final : public Command {
         break;
       }
       table.Add({copy.call_id, work.op(static_cast<size_t>(work.Find(copy.call_id))).FullName(),
-                 copy.argument, people() ? Cell(HumanBytes(copy.bytes)) : Cell(copy.bytes)});
+                 copy.argument, Bytes(copy.bytes)});
     }
     return table;
   }
@@ -332,6 +353,8 @@ class PlanCommand final : public Command {
   std::string output_ = "plan.json";
   analyzer::PlanOptions options_;
   int64_t captures_ = 0;
+  bool calibrate_ = false;
+  std::string device_lib_;
   bool discard_ = false;
   Format format_ = Format::kTable;
 };

@@ -20,8 +20,7 @@ class GrowingRegion {
   }
   void Add(size_t at) {
     const CutCall& call = problem_.calls[at];
-    saving_ns_ +=
-        call.host_ns - call.update_ns - problem_.capture_call_ns / problem_.expected_replays;
+    saving_ns_ += call.host_ns - call.update_ns - call.capture_ns / problem_.expected_replays;
     entries_ += call.entries;
     for (const int32_t input : call.inputs) {
       // Marks of other regions are of other first calls.
@@ -99,8 +98,7 @@ class Cutter {
   // Extending a region by the call may cost more than it saves.
   bool Soft(size_t at) const {
     const CutCall& call = problem_.calls[at];
-    double worth =
-        call.host_ns - call.update_ns - problem_.capture_call_ns / problem_.expected_replays;
+    double worth = call.host_ns - call.update_ns - call.capture_ns / problem_.expected_replays;
     for (const int32_t input : call.inputs) worth -= problem_.input_ns[input];
     return worth < 0;
   }
@@ -223,8 +221,9 @@ std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
       read[input] = true;
     }
   }
-  if (update_ns >= host_ns) return "argument updates cost more than capture saves";
-  if (update_ns + copy_ns >= host_ns) return "input copies cost more than capture saves";
+  if (update_ns > 0 && update_ns >= host_ns) return "argument updates cost more than capture saves";
+  if (copy_ns > 0 && update_ns + copy_ns >= host_ns)
+    return "input copies cost more than capture saves";
   return "launching and capturing a graph costs more than it saves";
 }
 
@@ -280,7 +279,6 @@ double GainWithout(const CutProblem& problem, const CutRegion& region) {
   changed.input_ns = problem.input_ns;
   changed.launch_ns = problem.launch_ns;
   changed.capture_ns = problem.capture_ns;
-  changed.capture_call_ns = problem.capture_call_ns;
   changed.expected_replays = problem.expected_replays;
   changed.minimum_region = problem.minimum_region;
   for (size_t at = region.first; at < region.end; ++at) {

@@ -5,7 +5,7 @@
 //   - launch_ns                         one execution of its graph
 //   - update_ns of its calls            task updates before it
 //   - input_ns of each input it reads   copies to a fixed place, once per region
-//   - (capture_ns + capture_call_ns * calls) / expected_replays
+//   - (capture_ns + capture_ns of its calls) / expected_replays
 // Eager calls save nothing. A hard barrier lies in no captured region; a soft one (update, copy)
 // may, where the region gains more by going on than the barrier costs.
 #pragma once
@@ -20,6 +20,7 @@ namespace acltape::analyzer {
 struct CutCall {
   double host_ns = 0;           // that capturing it saves
   double update_ns = 0;         // 0: it needs no update
+  double capture_ns = 0;        // to capture it, once
   std::string barrier;          // why it cannot be captured; empty: it can
   bool begins_region = false;   // no region reaches across its beginning
   int32_t entries = 1;          // that it puts into the queue of its stream
@@ -30,8 +31,7 @@ struct CutProblem {
   std::vector<CutCall> calls;
   std::vector<double> input_ns;
   double launch_ns = 0;
-  double capture_ns = 0;
-  double capture_call_ns = 0;
+  double capture_ns = 0;  // of each graph, once, besides its calls
   double expected_replays = 1;
   // Of a captured region, calls.
   size_t minimum_region = 1;

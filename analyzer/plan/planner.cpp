@@ -62,6 +62,7 @@ class Planner {
     FillCopies();
     FillUpdates();
     Predict();
+    PlanMemory();
     planned_.guards = SimulateGuards(work_, classes_);
     ValidatePlan(planned_.plan, work_);
     return std::move(planned_);
@@ -193,11 +194,10 @@ class Planner {
   CutProblem MakeProblem() const {
     CutProblem problem;
     const std::vector<bool> late = LateSources(work_, calls_);
-    double capture_ns = 0;
     for (size_t at = 0; at < calls_.size(); ++at) {
       CutCall& call = problem.calls.emplace_back();
       call.host_ns = CostOf(calls_[at]).host_ns;
-      capture_ns += call.host_ns + tasks_[at] * costs_.capture_task_ns;
+      if (tasks_[at] > 0) call.capture_ns = call.host_ns + tasks_[at] * costs_.capture_task_ns;
       call.barrier = barrier_[at];
       call.begins_region = late[at];
       call.entries = tasks_[at];
@@ -211,7 +211,6 @@ class Planner {
       problem.input_ns.push_back(costs_.copy_host_ns * (input->written ? 2 : 1));
     }
     problem.launch_ns = costs_.graph_host_ns;
-    problem.capture_call_ns = capture_ns / static_cast<double>(calls_.size());
     problem.expected_replays = options_.expected_replays;
     problem.minimum_region = options_.minimum_region;
     problem.most_captures = std::min(options_.most_captures, soc_->models);
@@ -391,6 +390,25 @@ class Planner {
     to.break_even_steps = from.break_even_steps;
     to.stay_eager = from.stay_eager;
     to.reason = from.reason;
+  }
+
+  void PlanMemory() {
+    std::vector<std::vector<uint32_t>> graphs;
+    std::vector<bool> several;  // streams
+    for (const RegionFigures& region : planned_.regions) {
+      if (!region.cut.captured) continue;
+      graphs.emplace_back(region.calls.begin(), region.calls.end());
+      several.push_back(region.load.streams.size() > 1);
+    }
+    planned_.pools = PlanPools(work_, BufferLives(work_), graphs);
+    for (size_t g = 0; g < graphs.size(); ++g) {
+      const GraphPool& pool = planned_.pools.graphs[g];
+      if (!several[g]) planned_.graph_bytes += pool.pool_bytes;
+      for (const PoolBlock& block : pool.blocks) {
+        const int64_t units = (block.bytes + kPoolAlignment - 1) / kPoolAlignment;
+        if (several[g]) planned_.graph_bytes += units * kPoolAlignment;
+      }
+    }
   }
 
   const Work& work_;

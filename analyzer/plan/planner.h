@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/memory/pool.h"
 #include "analyzer/plan/budget.h"
 #include "analyzer/plan/cuts.h"
 #include "analyzer/plan/plan.h"
@@ -57,6 +58,10 @@ struct PlannedStep {
   std::vector<PolicyFigures> policies;  // this plan first
   std::vector<GuardOutcome> guards;
   Prediction prediction;
+  // Device memory that the graphs keep. A graph on several streams shares no place between its
+  // buffers; `pools` are those of one stream.
+  int64_t graph_bytes = 0;
+  PoolSet pools;
   bool measured = false;   // the costs come from a calibration
   size_t steps = 0;        // of the trace
   size_t families = 0;     // of equal operators

@@ -157,7 +157,7 @@ TEST(Cuts, AreAsGoodAsBruteForceOnRandomSteps) {
     }
     problem.launch_ns = below(50);
     problem.capture_ns = below(100);
-    problem.capture_call_ns = below(20);
+    for (CutCall& call : problem.calls) call.capture_ns = below(20);
     problem.expected_replays = 1 + below(20);
     problem.minimum_region = static_cast<size_t>(1 + below(4));
     problem.streams = 1 + below(3);

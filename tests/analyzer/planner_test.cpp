@@ -229,7 +229,12 @@ TEST(Planner, BranchesOfTwoResourcesGoToTwoStreamsWithAWait) {
             planned.regions[0].certificate.one_stream_ns);
   PlanOptions one;
   one.streams = 1;
-  EXPECT_EQ(stepped.Make(one, 10000).plan.streams, 1);
+  const PlannedStep on_one = stepped.Make(one, 10000);
+  EXPECT_EQ(on_one.plan.streams, 1);
+  // Thirteen results of 16 floats: none shares its place where streams run side by side.
+  EXPECT_EQ(planned.graph_bytes, 13 * kPoolAlignment);
+  EXPECT_EQ(on_one.graph_bytes, on_one.pools.separate_bytes);
+  EXPECT_LT(on_one.graph_bytes, planned.graph_bytes);
 }
 
 TEST(Planner, BudgetsAreKept) {

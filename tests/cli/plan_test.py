@@ -56,7 +56,7 @@ class Planned(CommandTest):
     @classmethod
     def add(cls, test, name, program):
         cls.traces[name] = os.path.join(cls.folder, name + ".db")
-        test.record(cls.traces[name], *program)
+        test.record(cls.traces[name], *program, payload="all")
 
     def plan(self, name, *options):
         """The printed tables and the file."""
@@ -157,6 +157,22 @@ class Planned(CommandTest):
                 saved = [row["host time saved per step"] for row in report["policies"]]
                 self.assertEqual(len(saved), 3)
                 self.assertGreaterEqual(saved[0] + 1e-6, max(saved))
+
+    def test_the_plan_replays_bit_for_bit(self):
+        for name in self.traces:
+            with self.subTest(name):
+                path = self.path(f"replayed-{name}.json")
+                self.acltape("plan", self.traces[name], "-o", path)
+                report = self.json("replay", self.traces[name], "--plan", path)
+                summary = {row["quantity"].strip(): row["value"] for row in report["summary"]}
+                self.assertEqual(summary["outputs different"], 0)
+                self.assertGreater(summary["steps run captured"], 0)
+
+    def test_calibrated_costs_are_used_and_kept(self):
+        report, _ = self.plan("sizes", "--calibrate")
+        self.assertIn("calibrated on soft device", self.figures(report)["costs"])
+        again, _ = self.plan("sizes")
+        self.assertEqual(self.figures(again)["costs"], self.figures(report)["costs"])
 
     def test_table_and_csv_print(self):
         out = self.path("formats.json")
