@@ -1,18 +1,19 @@
 // How the analyzer's time and memory grow with the length of a trace.
 //
-//   analyzer_scale [--seed N] [--sizes 10000,100000,1000000] [TRACE ...]
+//   analyzer_scale [--acl] [--seed N] [--sizes 10000,100000,1000000] [TRACE ...]
 //
-// Writes synthetic training traces of the sizes, or takes the traces given, and prints per trace
+// Writes synthetic traces of the sizes, of training or with --acl of an ACL program that serves
+// requests, or takes the traces given, and prints per trace
 // the seconds of each stage and the process's greatest memory up to its end; then, of the synthetic
 // ones, the growth exponent from the smallest to the largest (1: linear). Each trace is measured in
 // a process of its own.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -25,9 +26,10 @@
 #include "analyzer/graph/variation.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/memory/reuse.h"
+#include "analyzer/plan/planner.h"
 #include "analyzer/steps.h"
 #include "analyzer/work/work.h"
-#include "bench/synthetic_training.h"
+#include "bench/synthetic_trace.h"
 #include "storage/reader.h"
 
 namespace {
@@ -96,6 +98,13 @@ const std::vector<Stage>& Stages() {
          const PoolSet pools = PlanPools(state.work, lives, executions);
          return fmt::format("pool of a step {} bytes, {} late reads", pools.separate_bytes, late);
        }},
+      {"plan",
+       [](State& state) -> std::string {
+         if (state.work.dialect == Dialect::kAcl) return "not for ACL programs";
+         const PlannedStep planned = MakePlan(state.work, {});
+         return fmt::format("{} regions, {} of {} calls captured", planned.regions.size(),
+                            planned.captured_calls(), planned.calls);
+       }},
   };
   return stages;
 }
@@ -104,6 +113,12 @@ struct Measured {
   double seconds = 0;
   double peak_mib = 0;
 };
+
+double ProcessorSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 double PeakMib() {
   rusage usage;
@@ -122,10 +137,9 @@ std::vector<Measured> Measure(const std::string& path, const std::string& label)
     State state(path);
     double total = 0;
     for (const Stage& stage : Stages()) {
-      const auto begin = std::chrono::steady_clock::now();
+      const double begin = ProcessorSeconds();
       const std::string found = stage.run(state);
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      const Measured row{spent.count(), PeakMib()};
+      const Measured row{ProcessorSeconds() - begin, PeakMib()};
       total += row.seconds;
       fmt::print("{:>12} {:<10} {:>9.3f} s {:>9.0f} MiB  {}\n", label, stage.name, row.seconds,
                  row.peak_mib, found);
@@ -151,6 +165,7 @@ int main(int argc, char** argv) {
   std::vector<int64_t> sizes = {10000, 100000, 1000000};
   std::vector<std::string> traces;
   uint64_t seed = 1;
+  bool acl = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--seed" && i + 1 < argc) {
@@ -159,8 +174,11 @@ int main(int argc, char** argv) {
       sizes.clear();
       std::istringstream list(argv[++i]);
       for (std::string part; std::getline(list, part, ',');) sizes.push_back(std::stoll(part));
+    } else if (word == "--acl") {
+      acl = true;
     } else if (word.starts_with("--")) {
-      fmt::print(stderr, "usage: analyzer_scale [--seed N] [--sizes N,N,...] [TRACE ...]\n");
+      fmt::print(stderr,
+                 "usage: analyzer_scale [--acl] [--seed N] [--sizes N,N,...] [TRACE ...]\n");
       return 2;
     } else {
       traces.push_back(word);
@@ -173,7 +191,9 @@ int main(int argc, char** argv) {
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("acltape_scale_{}.db", getpid());
     for (const int64_t size : sizes) {
-      const int64_t calls = bench::WriteSyntheticTraining(path, {.calls = size, .seed = seed});
+      const int64_t calls =
+          acl ? bench::WriteSyntheticServing(path, size, seed)
+              : bench::WriteSyntheticTraining(path, {.calls = size, .seed = seed});
       by_size.push_back(Measure(path, std::to_string(calls)));
       std::filesystem::remove(path);
     }

@@ -76,6 +76,12 @@ void AppendQuoted(std::string& text, std::string_view value) {
 
 std::vector<int64_t> ParseIntegers(std::string_view text) {
   std::vector<int64_t> values;
+  ParseIntegers(text, values);
+  return values;
+}
+
+void ParseIntegers(std::string_view text, std::vector<int64_t>& values) {
+  values.clear();
   const char* at = text.data();
   const char* end = at + text.size();
   while (at < end) {
@@ -89,7 +95,6 @@ std::vector<int64_t> ParseIntegers(std::string_view text) {
     values.push_back(value);
     at = next;
   }
-  return values;
 }
 
 std::vector<double> ParseReals(std::string_view text) {

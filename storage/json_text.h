@@ -24,6 +24,7 @@ void AppendQuoted(std::string& text, std::string_view value);
 // All numbers in the text in order, brackets of nested arrays ignored. Parsing ends at the first
 // character that is not part of an array of numbers.
 std::vector<int64_t> ParseIntegers(std::string_view text);
+void ParseIntegers(std::string_view text, std::vector<int64_t>& values);  // in place of its content
 std::vector<double> ParseReals(std::string_view text);
 
 }  // namespace acltape::storage

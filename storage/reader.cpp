@@ -342,7 +342,7 @@ void Reader::VisitCalls(bool leaves_only,
     call.leaf = (rows.Integer(5) & 4) != 0;
     call.begin_ns = rows.Integer(6) + state_->base_ns;
     call.end_ns = call.begin_ns + rows.Integer(7);
-    call.buffers = ParseIntegers(rows.Text(8));
+    ParseIntegers(rows.Text(8), call.buffers);
     call.status = static_cast<int32_t>(rows.Integer(9));
     call.stream_id = rows.Integer(10);
     call.model_id = rows.Integer(11);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "analyzer/graph/overlap.h"
@@ -31,6 +32,7 @@ class HazardFinder {
   std::vector<Hazard> Find(size_t first, size_t end) {
     for (size_t call = first; call < end; ++call) {
       first_of_call_ = hazards_.size();
+      of_call_.clear();
       const auto at = static_cast<uint32_t>(call);
       work_.VisitAccesses(call, [&](const ByteAccess& access) {
         if (!access.write) Read(at, access);
@@ -43,6 +45,9 @@ class HazardFinder {
   }
 
  private:
+  using Key = std::tuple<uint32_t, HazardKind, int64_t>;  // source, kind, buffer
+  static Key KeyOf(const Hazard& hazard) { return {hazard.source, hazard.kind, hazard.buffer}; }
+
   using Segments = std::map<int64_t, Segment>;  // by first byte
 
   // Makes `at` the first byte of a segment where it lies inside one.
@@ -59,14 +64,24 @@ class HazardFinder {
   void Add(uint32_t source, uint32_t target, HazardKind kind, const ByteAccess& access,
            int64_t first, int64_t end) {
     if (source == target) return;
-    for (size_t i = hazards_.size(); i-- > first_of_call_;) {
-      Hazard& known = hazards_[i];
-      if (known.source != source || known.kind != kind || known.buffer != access.buffer) continue;
-      known.first_byte = std::min(known.first_byte, first);
-      known.end_byte = std::max(known.end_byte, end);
+    const Key key(source, kind, access.buffer);
+    size_t known = first_of_call_;
+    if (!of_call_.empty()) {
+      known = of_call_.try_emplace(key, hazards_.size()).first->second;
+    } else {
+      while (known < hazards_.size() && KeyOf(hazards_[known]) != key) ++known;
+    }
+    if (known < hazards_.size()) {
+      hazards_[known].first_byte = std::min(hazards_[known].first_byte, first);
+      hazards_[known].end_byte = std::max(hazards_[known].end_byte, end);
       return;
     }
     hazards_.push_back({source, target, kind, access.buffer, first, end});
+    // A call with many edges, such as an update of all parameters at once, has them looked up.
+    constexpr size_t kMostToSearch = 32;
+    if (of_call_.empty() && hazards_.size() - first_of_call_ > kMostToSearch) {
+      for (size_t i = first_of_call_; i < hazards_.size(); ++i) of_call_[KeyOf(hazards_[i])] = i;
+    }
   }
 
   // Whether two uses of a segment touch the same bytes. The range of a strided one may include a
@@ -210,6 +225,7 @@ class HazardFinder {
   const Work& work_;
   std::vector<Hazard> hazards_;
   size_t first_of_call_ = 0;
+  std::map<Key, size_t> of_call_;  // the edges of the call by place; empty while they are few
   std::unordered_map<int64_t, Segments> buffers_;
   OverlapTable overlaps_;
 };

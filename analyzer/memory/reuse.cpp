@@ -71,9 +71,12 @@ std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
         static_cast<uint32_t>(e + 1 < executions.size() ? executions[e + 1].front() : work.size());
     for (uint32_t call = executions[e].front(); call < end; ++call) {
       work.VisitAccesses(call, [&](const ByteAccess& access) {
-        if (access.write) return;
         const auto result = results.find(access.buffer);
         if (result == results.end() || result->second.execution >= e) return;
+        if (access.write) {  // memory of the program, which executions share
+          results.erase(result);
+          return;
+        }
         const auto [made, place] = result->second;
         if (own.contains(call) && made + 1 == e) return;  // copied before this execution
         late.push_back({made, access.buffer, executions[made][place], call,

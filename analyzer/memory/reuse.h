@@ -23,7 +23,8 @@ struct LateRead {
 
 // `executions`: the calls of one graph in each step that it serves, in order, ascending, equally
 // many. What the next execution itself reads is an input that is copied before it starts, and no
-// late read; what a later execution or eager work reads is. At most one row per buffer.
+// late read; what a later execution or eager work reads is. A buffer
+// that is written again is the program's own memory, not the graph's. At most one row per buffer.
 std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
                                     std::span<const std::vector<uint32_t>> executions);
 

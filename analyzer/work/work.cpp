@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "analyzer/acl_program.h"
 #include "analyzer/graph/overlap.h"
@@ -49,16 +48,16 @@ class Loader {
     work_.dialect = IsAclProgram(trace_) ? Dialect::kAcl : Dialect::kAten;
     const bool acl = work_.dialect == Dialect::kAcl;
     work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
-    std::unordered_set<int64_t> enclosing;  // ACL calls: what they call in turn is part of them
+    std::vector<int64_t> enclosing;  // ACL calls, ascending: what they call in turn is part of them
     trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
       const storage::Op& op = trace_.GetOp(call.op_id);
       if (acl) {
         if (!IsAclDialect(op.dialect)) return;
-        if (call.parent_id != 0 && enclosing.count(call.parent_id) != 0) {
-          enclosing.insert(call.call_id);
+        enclosing.push_back(call.call_id);
+        if (call.parent_id != 0 &&
+            std::binary_search(enclosing.begin(), enclosing.end(), call.parent_id)) {
           return;
         }
-        enclosing.insert(call.call_id);
       } else if (op.dialect != "aten") {
         return;
       }

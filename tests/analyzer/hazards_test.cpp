@@ -45,6 +45,23 @@ TEST(Hazards, ColumnsOfOneMatrixDoNotConflict) {
                                            "2>4 WAW", "1>5 RAW", "0>5 RAW", "4>5 RAW", "3>5 WAW"}));
 }
 
+TEST(Hazards, OfACallWithManyOperandsAreOnePerSourceAndBuffer) {
+  TemporaryTrace file("hazards-many");
+  TraceBuilder trace(file.path());
+  std::vector<Tensor> tensors;
+  std::vector<Tensor> twice;
+  Found expected;
+  for (int i = 0; i < 100; ++i) {
+    tensors.push_back(trace.NewTensor({4}));
+    trace.Call("aten::zero_", {Out("self", tensors.back())});
+    expected.push_back(std::to_string(i) + ">100 RAW");
+    twice.push_back(TraceBuilder::View(tensors.back(), {2}, {1}, 0));
+    twice.push_back(TraceBuilder::View(tensors.back(), {2}, {1}, 2));
+  }
+  trace.Call("aten::cat", {List("tensors", twice)}, {Out("out", trace.NewTensor({400}))});
+  EXPECT_EQ(HazardsOf(trace, file), expected);
+}
+
 TEST(Hazards, ScalarsAndRepeatedElementsTouchTheirBytesOnly) {
   TemporaryTrace file("hazards-odd");
   TraceBuilder trace(file.path());

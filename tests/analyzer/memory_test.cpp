@@ -190,6 +190,21 @@ TEST(LateReads, AreNoneWhereTheNextExecutionTakesTheResultAsItsInput) {
   }
 }
 
+TEST(LateReads, AreNoneOfMemoryThatTheProgramUsesAgainItself) {
+  TemporaryTrace file("late-own");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  const Tensor own = trace.NewTensor({4});
+  std::vector<std::vector<uint32_t>> executions;
+  for (uint32_t step = 0; step < 3; ++step) {
+    trace.Call("aten::copy_", {Out("self", own), In("src", x)});
+    trace.Call("aten::relu_", {Written("self", own)});
+    executions.push_back({2 * step, 2 * step + 1});
+  }
+  const Loaded loaded(trace, file);
+  EXPECT_TRUE(FindLateReads(loaded.work, *loaded.lives, executions).empty());
+}
+
 // Two graphs whose temporaries overlap or not, executed in the given order.
 std::vector<SharedBytes> SharedBytesOf(bool overlap, const std::vector<int>& order) {
   TemporaryTrace file("shared");

@@ -115,7 +115,8 @@ class AclTraceBuilder : public TraceBuilder {
     op.dialect = "aclnn";
     op.name = name;
     arguments.push_back(std::move(workspace));
-    arguments.push_back(Int("executor", 0x7000 + last_call_));  // another one for each launch
+    // Another one for each launch, or none, so that equal launches share a signature.
+    if (executors_) arguments.push_back(Int("executor", 0x7000 + last_call_));
     leaf_ = true;
     AddAcl(op, arguments, stream, status);
     leaf_ = false;
@@ -226,6 +227,8 @@ class AclTraceBuilder : public TraceBuilder {
     Kept(position, true, content, true);
   }
 
+  void LeaveOutExecutors() { executors_ = false; }
+
   // Calls from now on are of this thread.
   void Thread(int64_t thread) {
     thread_ = thread;
@@ -296,6 +299,7 @@ class AclTraceBuilder : public TraceBuilder {
     Snapshot(position, after, {0, writer_.InternLayout(layout)}, content, payload, 0);
   }
 
+  bool executors_ = true;
   bool leaf_ = false;
   bool long_wait_ = false;
   int64_t thread_ = 1;

@@ -1,9 +1,9 @@
-#include "bench/synthetic_training.h"
+#include "bench/synthetic_trace.h"
 
 #include <random>
 #include <vector>
 
-#include "tests/analyzer/trace_builder.h"
+#include "tests/replayer/acl_trace_builder.h"
 
 namespace acltape::bench {
 namespace {
@@ -120,7 +120,79 @@ class Training {
   std::vector<Layer> layers_;
 };
 
+class Serving {
+ public:
+  Serving(const std::string& path, uint64_t seed) : trace_(path), random_(seed) {
+    trace_.LeaveOutExecutors();
+    main_ = trace_.NewStream();
+    side_ = trace_.NewStream();
+    fork_ = trace_.NewEvent();
+    join_ = trace_.NewEvent();
+    input_ = trace_.Pinned({kBatch, kWidth});
+    pool_ = trace_.Device({64, kBatch, kWidth});
+    for (Tensor& workspace : workspaces_) workspace = trace_.Device({1024});
+    for (int64_t l = 0; l < kLayers; ++l) weights_.push_back(trace_.Device({kWidth, kWidth}));
+  }
+
+  int64_t Write(int64_t calls) {
+    while (trace_.last_call() < calls) Step();
+    trace_.Finish();
+    return trace_.last_call();
+  }
+
+ private:
+  static constexpr int64_t kWidth = 64;
+  static constexpr int64_t kLayers = 8;
+
+  // One of the pieces of the block, in turn, from another one on in each step.
+  Tensor Temporary() {
+    next_ = (next_ + 1) % 64;
+    return TraceBuilder::View(pool_, {kBatch, kWidth}, {kWidth, 1}, next_ * kBatch * kWidth);
+  }
+
+  Tensor Matmul(int64_t stream, const Tensor& x, const Tensor& weight) {
+    const Tensor out = Temporary();
+    trace_.OpWithWorkspace(
+        "aclnnMatmul", stream,
+        {In("self", x), In("mat2", weight), Int("cubeMathType", 0), Out("out", out)},
+        workspaces_[stream == main_ ? 0 : 1]);
+    return out;
+  }
+
+  void Step() {
+    Tensor x = Temporary();
+    const int64_t bytes = kBatch * kWidth * 4;
+    trace_.Copy(Out("dst", trace_.Bytes(x)), In("src", trace_.Bytes(input_)), bytes, 1, main_);
+    for (const Tensor& weight : weights_) {
+      trace_.Record(fork_, main_);
+      trace_.Wait(side_, fork_);
+      const Tensor left = Matmul(main_, x, weight);
+      const Tensor right = Matmul(side_, x, weight);
+      trace_.Record(join_, side_);
+      trace_.Wait(main_, join_);
+      x = Temporary();
+      trace_.Op("aclnnAdd", main_,
+                {In("self", left), In("other", right),
+                 Scalar("alpha", 1.0 / static_cast<double>(1 + random_() % 4)), Out("out", x)});
+    }
+    trace_.Copy(Int("dst", 0x900000), In("src", trace_.Bytes(x)), bytes, 2, main_);
+    trace_.Synchronize(main_);
+    Temporary();
+  }
+
+  AclTraceBuilder trace_;
+  std::mt19937_64 random_;
+  int64_t main_ = 0, side_ = 0, fork_ = 0, join_ = 0;
+  Tensor input_, pool_, workspaces_[2];
+  std::vector<Tensor> weights_;
+  int64_t next_ = 0;
+};
+
 }  // namespace
+
+int64_t WriteSyntheticServing(const std::string& path, int64_t calls, uint64_t seed) {
+  return Serving(path, seed).Write(calls);
+}
 
 int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining& training) {
   return Training(path, training).Write();

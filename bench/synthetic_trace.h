@@ -1,5 +1,5 @@
-// Writes traces like those of a training loop, of any length, for programs that measure the
-// analyzer: a multi-layer perceptron with views, in-place updates, saved activations, inputs at new
+// Writes traces of any length for programs that measure the analyzer. One like that of a training
+// loop: a multi-layer perceptron with views, in-place updates, saved activations, inputs at new
 // places in every step, a learning rate that changes, a last batch of each epoch that is smaller,
 // and one host read per step.
 #pragma once
@@ -17,5 +17,10 @@ struct SyntheticTraining {
 
 // Replaces the file. Returns the number of calls.
 int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining& training);
+
+// The same of an ACL program that serves requests, `calls` in all: two streams with events between
+// them, temporaries in one block of memory, a workspace per stream, copies and a host wait per
+// step.
+int64_t WriteSyntheticServing(const std::string& path, int64_t calls, uint64_t seed);
 
 }  // namespace acltape::bench
