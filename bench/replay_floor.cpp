@@ -104,7 +104,10 @@ int Measure(const std::string& path, int rounds) {
         }));
   }
   replayer::Workspace workspace(device);
-  for (const auto& leaf : leaves) execution.Launch(leaf, workspace);  // grows it as far as needed
+  const auto launch_all = [&] {
+    for (const auto& leaf : leaves) execution.Launch(leaf, workspace, device.stream());
+  };
+  launch_all();  // the workspace grows as far as needed
   device.Synchronize();
   workspace.Freeze(true);
   const auto& api = device.api();
@@ -112,7 +115,7 @@ int Measure(const std::string& path, int rounds) {
   device.Check(api.aclmdlRICaptureBegin(device.stream(), ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL),
                "aclmdlRICaptureBegin");
   g_noting = true;
-  for (const auto& leaf : leaves) execution.Launch(leaf, workspace);
+  launch_all();
   g_noting = false;
   device.Check(api.aclmdlRICaptureEnd(device.stream(), &model), "aclmdlRICaptureEnd");
 
