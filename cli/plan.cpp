@@ -243,13 +243,13 @@ class PlanCommand final : public Command {
   Table RegionTable(const PlannedStep& planned) const {
     Table table({"region", "kind", "first_call", "last_call", "calls", "host", "saves",
                  "gain if capturable", "copies", "updates", "guarded addresses", "guarded shapes",
-                 "reason"});
+                 "reason", "edit"});
     for (size_t r = 0; r < planned.regions.size(); ++r) {
       const RegionFigures& figures = planned.regions[r];
       const PlanRegion& region = planned.plan.regions[r];
       if (people() && r == kRowsForPeople) {
         table.Add({fmt::format("... {} in all", planned.regions.size()), "", Cell(), Cell(), Cell(),
-                   "", "", "", Cell(), Cell(), Cell(), Cell(), ""});
+                   "", "", "", Cell(), Cell(), Cell(), Cell(), "", ""});
         break;
       }
       const bool captured = region.captured;
@@ -259,7 +259,7 @@ class PlanCommand final : public Command {
                  captured ? Ns(figures.cut.saving_ns) : Cell(),
                  captured ? Cell() : Ns(figures.cut.gain_ns), count(figures.copied_inputs),
                  count(figures.updated_arguments), count(figures.guarded_addresses),
-                 count(figures.guarded_shapes), region.reason});
+                 count(figures.guarded_shapes), region.reason, std::string(figures.edit)});
     }
     return table;
   }

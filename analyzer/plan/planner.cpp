@@ -16,6 +16,32 @@
 namespace acltape::analyzer {
 namespace {
 
+// What to change so that a region of this reason could be captured, by the beginning of the reason.
+struct Edit {
+  std::string_view reason;
+  std::string_view edit;
+};
+constexpr Edit kEdits[] = {
+    {"host read", "read the value behind the step, or decide on the device (torch.where)"},
+    {"data-dependent shape", "use a form of fixed size: a mask, padding, or a given output size"},
+    {"mask", "use torch.where or masked_fill in place of indexing by a mask"},
+    {"copy between devices", "copy before the step, from pinned memory"},
+    {"no device operator", "write the call with operators that the device has"},
+    {"its argument", "pass the value as a tensor"},
+    {"argument updates cost", "pass the value as a tensor"},
+    {"input copies cost", "keep the input at a fixed place and fill it there"},
+    {"too short", "lower --minimum-region, or remove a barrier beside it"},
+    {"no graph or stream", "raise --captures or --budget-streams"},
+    {"launching and capturing", "raise --expected-replays, if the graph serves that many steps"},
+};
+
+std::string_view EditFor(std::string_view reason) {
+  for (const Edit& row : kEdits) {
+    if (reason.starts_with(row.reason)) return row.edit;
+  }
+  return "";
+}
+
 // Matrix products this many places around a softmax belong to its attention.
 constexpr size_t kAttentionReach = 12;
 
@@ -249,7 +275,10 @@ class Planner {
       region.last_call = work_.calls[figures.calls.back()].call_id;
       region.reason = cut.reason;
       region.gain_ns = cut.gain_ns;
-      if (!cut.captured) continue;
+      if (!cut.captured) {
+        figures.edit = EditFor(cut.reason);
+        continue;
+      }
       const StreamAssignment assignment = AssignStreams(figures);
       SetAssignment(assignment, work_, figures.calls, region);
       plan.streams = std::max(plan.streams, assignment.streams);

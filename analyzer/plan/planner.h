@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/memory/pool.h"
@@ -35,6 +36,7 @@ struct RegionFigures {
   CutRegion cut;
   std::vector<size_t> calls;      // indices in Work::calls
   double host_ns = 0;             // eager, to issue its calls
+  std::string_view edit;          // of eager regions: what would make it capturable
   StreamCertificate certificate;  // of captured regions
   GraphLoad load;
   // What must hold, or be made to hold, for its graph to serve another step.

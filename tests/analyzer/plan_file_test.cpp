@@ -314,15 +314,30 @@ TEST(PlanFile, MoreThanTheSocHasIsRefused) {
   EXPECT_EQ(rule_of(), "PLAN-26 region 0");  // a million entries
 }
 
-TEST(PlanFile, TheDocumentListsEveryRule) {
+std::string Document() {
   std::ifstream file(std::string(ACLTAPE_SOURCE) + "/docs/plan_format.md");
   std::stringstream text;
   text << file.rdbuf();
+  return text.str();
+}
+
+TEST(PlanFile, TheDocumentShowsAPlanThatIsAccepted) {
+  const std::string text = Document();
+  const size_t begin = text.find("```json\n") + 8;
+  const PlannedProgram program;
+  const Plan plan = ParsePlan(text.substr(begin, text.find("```", begin) - begin));
+  EXPECT_TRUE(ValidatePlan(plan, program.work).empty());
+  EXPECT_EQ(plan.regions.size(), 3u);
+  EXPECT_EQ(plan.updates.size(), 1u);
+}
+
+TEST(PlanFile, TheDocumentListsEveryRule) {
+  const std::string text = Document();
   std::set<std::string_view> ids;
   for (const PlanRuleRow& row : PlanRules()) {
     EXPECT_TRUE(ids.insert(row.id).second) << row.id;
     const std::string line = "| " + std::string(row.id) + " | " + std::string(row.text) + " |";
-    EXPECT_NE(text.str().find(line), std::string::npos) << line;
+    EXPECT_NE(text.find(line), std::string::npos) << line;
   }
 }
 

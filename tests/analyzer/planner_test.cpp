@@ -91,6 +91,9 @@ TEST(Planner, HostReadsCutAndMovingInputsAreCopied) {
   EXPECT_EQ(plan.regions[1].reason, "argument updates cost more than capture saves");
   EXPECT_EQ(plan.regions[2].reason, "host read");
   EXPECT_GT(plan.regions[2].gain_ns, 1000) << "its host time and a launch";
+  for (const RegionFigures& region : planned.regions) {
+    EXPECT_EQ(region.edit.empty(), region.cut.captured) << region.cut.reason;
+  }
   EXPECT_EQ(plan.copies, (std::vector<PlanCopy>{{2, "self", 64}}));
   EXPECT_TRUE(plan.updates.empty());
   EXPECT_EQ(planned.class_steps, 2u);
@@ -177,7 +180,8 @@ TEST(Planner, WhatCannotBeCapturedIsNamed) {
     Relu(trace, x, y);
     Relu(trace, y, x);
   });
-  const Plan plan = stepped.Make().plan;
+  const PlannedStep planned = stepped.Make();
+  const Plan& plan = planned.plan;
   ASSERT_EQ(Kinds(plan), "CeeeC");
   EXPECT_EQ(plan.regions[1].reason, "mask");
   EXPECT_EQ(plan.regions[2].reason, "data-dependent shape");
