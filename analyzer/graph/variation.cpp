@@ -209,9 +209,16 @@ class Comparison {
     if (!equal_count) return;  // operators with a variable number of arguments do not exist
     for (size_t a = 0; a < first.size(); ++a) {
       argument_ = static_cast<int>(a);
-      if (IsHostArgument(Form(0), first[a], argument_)) {
+      // An optional argument may be none in some steps.
+      const auto any = [&](auto&& holds) {
+        for (size_t version = 0; version < versions_.size(); ++version) {
+          if (holds(At(version))) return true;
+        }
+        return false;
+      };
+      if (any([&](const Argument& x) { return IsHostArgument(Form(0), x, argument_); })) {
         CompareValues();
-      } else if (HoldsTensors(first[a]) && !IsIncidental(first[a])) {
+      } else if (!IsIncidental(first[a]) && any(HoldsTensors)) {
         CompareTensors();
       }
     }

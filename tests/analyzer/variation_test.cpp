@@ -236,6 +236,28 @@ TEST(Variation, AnotherElementTypeIsALayoutVariation) {
   EXPECT_EQ(variation.arguments[0].second_value, "1: float16 of 1 dimensions");
 }
 
+TEST(Variation, AnOptionalArgumentThatIsNoneInSomeStepsVaries) {
+  SteppedTrace stepped("optional");
+  TraceBuilder& trace = stepped.trace();
+  const Tensor x = trace.NewTensor({4});
+  for (const bool given : {false, true}) {
+    stepped.BeginStep();
+    trace.Call("aten::clamp",
+               {In("self", x), given ? Real("min", 0.5) : None("min"),
+                given ? In("weight", x) : None("weight"), None("max")},
+               {Out("out", trace.NewTensor({4}))});
+    stepped.EndStep();
+  }
+  const Work& work = stepped.Load();
+  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  ASSERT_EQ(variation.arguments.size(), 2u);
+  EXPECT_EQ(variation.arguments[0].name, "min");
+  EXPECT_EQ(variation.arguments[0].first_value, "none");
+  EXPECT_EQ(variation.arguments[0].second_value, "0.5");
+  EXPECT_EQ(variation.arguments[1].name, "weight");
+  EXPECT_EQ(variation.arguments[1].kind, VariationKind::kLayout);
+}
+
 TEST(Variation, OfAFamilyOfOneStepOnlyInputsAreKnown) {
   SteppedTrace stepped("one");
   TraceBuilder& trace = stepped.trace();
