@@ -110,9 +110,15 @@ VariationKind KindOfUse(const std::vector<double>& read, const std::vector<doubl
   EXPECT_EQ(variation.arguments.size(), 1u);
   if (variation.arguments.empty()) return VariationKind::kLayout;
   const ArgumentVariation& row = variation.arguments[0];
-  if (row.kind == VariationKind::kDerived) EXPECT_EQ(row.read_place, 0);
-  if (row.kind == VariationKind::kCarried) EXPECT_EQ(row.read_place, read_first ? 0 : 1);
-  if (row.kind == VariationKind::kVarying) EXPECT_EQ(row.read_place, -1);
+  if (row.kind == VariationKind::kDerived) {
+    EXPECT_EQ(row.read_place, 0);
+  }
+  if (row.kind == VariationKind::kCarried) {
+    EXPECT_EQ(row.read_place, read_first ? 0 : 1);
+  }
+  if (row.kind == VariationKind::kVarying) {
+    EXPECT_EQ(row.read_place, -1);
+  }
   return row.kind;
 }
 
