@@ -344,7 +344,7 @@ class PlanCommand final : public Command {
                  Cell(), Cell(), Cell()});
     }
     if (prediction.stay_eager) {
-      table.Add({"stay eager: " + prediction.reason, Cell(), Cell(), Cell(), Cell()});
+      table.Add({prediction.reason, Cell(), Cell(), Cell(), Cell()});
     }
     return table;
   }
