@@ -114,6 +114,11 @@ class PlanCommand final : public Command {
                    "Stream numbers for all graphs together; 0: those that the SoC has to give")
         ->check(AtLeast(0))
         ->capture_default_str();
+    app.add_option("--budget-memory", options_.budget_bytes,
+                   "Bytes of device memory for all graphs together (64M, 2G); 0: no limit")
+        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+        ->check(AtLeast(0))
+        ->capture_default_str();
     app.add_option("--captures", captures_, "Graphs at most; 0: as many as pay")
         ->check(AtLeast(0))
         ->capture_default_str();
@@ -179,6 +184,7 @@ class PlanCommand final : public Command {
                           {"capture_mode", options_.capture_mode},
                           {"minimum_region", options_.minimum_region},
                           {"budget_streams", options_.budget_streams},
+                          {"budget_memory", options_.budget_bytes},
                           {"captures", captures_},
                           {"expected_replays", options_.expected_replays},
                           {"soc", options_.soc}}

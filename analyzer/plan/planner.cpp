@@ -32,6 +32,7 @@ constexpr Edit kEdits[] = {
     {"input copies cost", "keep the input at a fixed place and fill it there"},
     {"too short", "lower --minimum-region, or remove a barrier beside it"},
     {"no graph or stream", "raise --captures or --budget-streams"},
+    {"no memory is left", "raise --budget-memory"},
     {"launching and capturing", "raise --expected-replays, if the graph serves that many steps"},
 };
 
@@ -77,18 +78,18 @@ class Planner {
     FindTasks();
     FindInputs();
     const CutProblem problem = MakeProblem();
-    const Cuts cuts = CutBest(problem);
-    ComparePolicies(problem, cuts);
+    Cuts cuts = CutBest(problem);
     FillRegions(cuts);
     if (NumbersTaken() > problem.most_stream_numbers) {
       // Waits and forks filled a queue that the calls alone did not.
       streams_ = 1;
       FillRegions(cuts);
     }
+    KeepToMemory(cuts);
+    ComparePolicies(problem, cuts);
     FillCopies();
     FillUpdates();
     Predict();
-    PlanMemory();
     planned_.guards = SimulateGuards(work_, classes_);
     ValidatePlan(planned_.plan, work_);
     return std::move(planned_);
@@ -343,40 +344,31 @@ class Planner {
     return false;
   }
 
-  // Each moving input that a graph reads, named by its first reader in one.
+  // Each moving input that a graph reads, named by its first use in the step.
   void FillCopies() {
-    std::vector<bool> listed(inputs_.size(), false);
+    std::set<int32_t> read;
     for (const RegionFigures& region : planned_.regions) {
       if (!region.cut.captured) continue;
       for (size_t at = region.cut.first; at < region.cut.end; ++at) {
-        for (const int32_t index : inputs_of_[at]) {
-          if (listed[index]) continue;
-          listed[index] = true;
-          AddCopy(at, *inputs_[index]);
-        }
+        read.insert(inputs_of_[at].begin(), inputs_of_[at].end());
       }
     }
-  }
-
-  void AddCopy(size_t at, const StepInput& input) {
-    int64_t buffer = 0;
-    work_.VisitAccesses(calls_[input.place], [&](const ByteAccess& access) {
-      if (access.form->argument == input.argument && access.form->element == input.element) {
-        buffer = access.buffer;
-      }
-    });
-    std::string name;
-    work_.VisitAccesses(calls_[at], [&](const ByteAccess& access) {
-      if (access.buffer != buffer || access.write || !name.empty()) return;
-      const storage::Argument& argument =
-          (*work_.form(calls_[at]).arguments)[access.form->argument];
-      name = argument.name;
+    for (const int32_t index : read) {
+      const StepInput& input = *inputs_[index];
+      const size_t call = calls_[input.place];
+      bool needed = false;  // what is only written has nothing to be there before
+      work_.VisitAccesses(call, [&](const ByteAccess& access) {
+        needed = needed || (!access.write && access.form->argument == input.argument &&
+                            access.form->element == input.element);
+      });
+      if (!needed) continue;
+      const storage::Argument& argument = (*work_.form(call).arguments)[input.argument];
+      std::string name = argument.name;
       if (argument.kind == storage::ValueKind::kTensorList) {
-        name += fmt::format("[{}]", access.form->element);
+        name += fmt::format("[{}]", input.element);
       }
-    });
-    if (name.empty() || input.bytes == 0) return;  // only written: nothing has to be there before
-    planned_.plan.copies.push_back({work_.calls[calls_[at]].call_id, name, input.bytes});
+      planned_.plan.copies.push_back({work_.calls[call].call_id, name, input.bytes});
+    }
   }
 
   void FillUpdates() {
@@ -421,7 +413,32 @@ class Planner {
     to.reason = from.reason;
   }
 
+  void KeepToMemory(Cuts& cuts) {
+    PlanMemory();
+    const auto over = [&] {
+      return options_.budget_bytes > 0 && planned_.graph_bytes > options_.budget_bytes;
+    };
+    while (over()) {
+      if (streams_ != 1) {
+        streams_ = 1;
+      } else {
+        CutRegion* least = nullptr;
+        for (CutRegion& region : cuts.regions) {
+          if (!region.captured) continue;
+          if (least == nullptr || region.saving_ns < least->saving_ns) least = &region;
+        }
+        least->captured = false;
+        least->gain_ns = least->saving_ns;
+        least->reason = "no memory is left in the budget";
+        cuts.saving_ns -= least->saving_ns;
+      }
+      FillRegions(cuts);
+      PlanMemory();
+    }
+  }
+
   void PlanMemory() {
+    planned_.graph_bytes = 0;
     std::vector<std::vector<uint32_t>> graphs;
     std::vector<bool> several;  // streams
     for (const RegionFigures& region : planned_.regions) {

@@ -26,6 +26,9 @@ struct PlanOptions {
   size_t minimum_region = 2;  // calls
   // Stream numbers for all graphs together; 0: the usable ones of the SoC.
   int64_t budget_streams = 0;
+  // Device memory for all graphs together; 0: no limit. Streams are given up for it first, then
+  // the graphs that save least.
+  int64_t budget_bytes = 0;
   int64_t most_captures = std::numeric_limits<int64_t>::max();
   double expected_replays = 1000;
   const DeviceCosts* costs = nullptr;  // null: those of the recording

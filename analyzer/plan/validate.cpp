@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/byte_set.h"
 #include "analyzer/graph/hazards.h"
 #include "analyzer/plan/budget.h"
 #include "analyzer/plan/plan_dag.h"
@@ -420,17 +421,20 @@ class Validator {
       const Named named = FindArgument(row, copy.call_id, copy.argument);
       const auto call = static_cast<size_t>(work_.Find(copy.call_id));
       bool read = false;
-      bool made_inside = false;
+      bool made_inside = false;  // every byte of it
       work_.VisitAccesses(call, [&](const ByteAccess& access) {
         if (named.argument == nullptr || access.form->argument != named.position) return;
         if (named.element >= 0 && access.form->element != named.element) return;
-        read = read || !access.write;
+        if (access.write) return;
+        read = true;
+        ByteSet made;
         for (const Hazard& hazard : hazards) {
-          made_inside =
-              made_inside || (hazard.target == call && hazard.kind == HazardKind::kRaw &&
-                              hazard.buffer == access.buffer && !access.write &&
-                              hazard.first_byte < access.end && access.first < hazard.end_byte);
+          if (hazard.target == call && hazard.kind == HazardKind::kRaw &&
+              hazard.buffer == access.buffer) {
+            made.Add(hazard.first_byte, hazard.end_byte);
+          }
         }
+        made_inside = made.Covers(access.first, access.end);
       });
       if (!read) {
         Fail(PlanRule::kNoInput, row, "{} reads no tensor \"{}\"", work_.Describe(call),

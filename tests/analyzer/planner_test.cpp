@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
 
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/steps.h"
@@ -261,6 +262,91 @@ TEST(Planner, BudgetsAreKept) {
   options.budget_streams = 0;
   options.minimum_region = 4;
   EXPECT_EQ(Kinds(stepped.Make(options).plan), "eeeeCe");
+}
+
+// MakePlan holds what it made against the rules, races included; here over programs of random calls
+// with views, in-place writes, random values, host reads and values and inputs that change.
+TEST(Planner, PlansOfRandomProgramsBreakNoRule) {
+  int64_t graphs = 0;
+  int64_t waits = 0;
+  int64_t copies = 0;
+  int64_t updates = 0;
+  for (unsigned seed = 0; seed < 80; ++seed) {
+    const Stepped stepped(3, [&](TraceBuilder& trace, int step) {
+      std::mt19937 random(seed);  // every step does the same
+      const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+      static std::vector<Tensor> kept;
+      if (step == 0) kept = {trace.NewTensor({8}), trace.NewTensor({8})};
+      std::vector<Tensor> live = kept;
+      for (int i = 0; i < 2; ++i) live.push_back(trace.NewTensor({8}));  // inputs that move
+      const size_t calls = 5 + below(40);
+      for (size_t i = 0; i < calls; ++i) {
+        Tensor a = live[below(live.size())];
+        const Tensor b = live[below(live.size())];
+        if (below(4) == 0) a = TraceBuilder::View(a, {4}, {1}, static_cast<int64_t>(below(5)));
+        switch (below(9)) {
+          case 0:
+            trace.Call("aten::mul_.Tensor", {Written("self", a), In("other", b)}, {Out("out", a)});
+            break;
+          case 1:
+            trace.Call("aten::uniform_", {Written("self", a), Real("from", 0), Real("to", 1)},
+                       {Out("out", a)});
+            break;
+          case 2:
+            trace.Call("aten::_local_scalar_dense", {In("self", a)},
+                       {Real("out", 0.5, storage::Direction::kOut)});
+            break;
+          case 3:
+            live.push_back(trace.NewTensor({8}));
+            trace.Call("aten::add.Tensor", {In("self", a), In("other", b), Real("alpha", 1 + step)},
+                       {Out("out", live.back())});
+            break;
+          case 4:
+            live.push_back(trace.NewTensor({16}));
+            trace.Call("aten::cat", {test::List("tensors", {a, b}), Int("dim", 0)},
+                       {Out("out", live.back())});
+            break;
+          default:
+            live.push_back(trace.NewTensor({8}));
+            Relu(trace, a, live.back());
+        }
+      }
+    });
+    PlanOptions options;
+    options.minimum_region = 1 + seed % 3;
+    options.streams = static_cast<int32_t>(seed % 5);
+    DeviceCosts costs = Cheap(stepped.work, /*device_ns=*/20000);
+    costs.streams.saturates = {};  // any two calls may run side by side
+    options.costs = &costs;
+    PlannedStep planned;
+    ASSERT_NO_THROW(planned = MakePlan(stepped.work, options)) << "seed " << seed;
+    for (const PlanRegion& region : planned.plan.regions) {
+      graphs += region.captured ? 1 : 0;
+      waits += static_cast<int64_t>(region.waits.size());
+    }
+    copies += static_cast<int64_t>(planned.plan.copies.size());
+    updates += static_cast<int64_t>(planned.plan.updates.size());
+  }
+  EXPECT_GT(graphs, 150);
+  EXPECT_GT(copies, 75);
+  EXPECT_GT(updates, 25);
+  EXPECT_GT(waits, 20);
+}
+
+TEST(Planner, AMemoryBudgetCostsFirstStreamsThenGraphs) {
+  const Stepped stepped(2, Branches);
+  PlanOptions options;
+  const PlannedStep free = stepped.Make(options, 10000);
+  ASSERT_EQ(free.plan.streams, 2);
+  options.budget_bytes = free.graph_bytes - 1;
+  const PlannedStep flat = stepped.Make(options, 10000);
+  EXPECT_EQ(flat.plan.streams, 1);
+  EXPECT_LE(flat.graph_bytes, options.budget_bytes);
+  options.budget_bytes = flat.graph_bytes - 1;
+  const PlannedStep none = stepped.Make(options, 10000);
+  EXPECT_EQ(Kinds(none.plan), "e");
+  EXPECT_EQ(none.plan.regions[0].reason, "no memory is left in the budget");
+  EXPECT_EQ(none.graph_bytes, 0);
 }
 
 TEST(Planner, WhenNothingPaysItStaysEagerWithTheReason) {

@@ -146,6 +146,10 @@ class Planned(CommandTest):
         report, plan = self.plan("mlp_train", "--streams", "1", "--captures", "1")
         self.assertEqual(plan["streams"], 1)
         self.assertEqual(self.figures(report)["graphs"], 1)
+        report, _ = self.plan("mlp_train", "--budget-memory", "1K")
+        self.assertEqual(self.figures(report)["graphs"], 0)
+        self.assertIn("no memory is left in the budget",
+                      [row["reason"] for row in report["regions"]])
         report, _ = self.plan("mlp_train", "--minimum-region", "100000")
         self.assertEqual(self.figures(report)["graphs"], 0)
         self.assertIn("stay eager", " ".join(row["per step"] for row in report["prediction"]))
