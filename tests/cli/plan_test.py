@@ -152,7 +152,7 @@ class Planned(CommandTest):
                       [row["reason"] for row in report["regions"]])
         report, _ = self.plan("mlp_train", "--minimum-region", "100000")
         self.assertEqual(self.figures(report)["graphs"], 0)
-        self.assertIn("stay eager", " ".join(row["per step"] for row in report["prediction"]))
+        self.assertIn("Stay eager", " ".join(row["per step"] for row in report["prediction"]))
 
     def test_policies_are_no_better_than_the_plan(self):
         for name in self.traces:
