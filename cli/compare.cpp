@@ -174,7 +174,7 @@ class CompareCommand final : public Command {
 
   int Run() override {
     const OpenedTrace trace(trace_, discard_);
-    options_.plan = plan_.Read(trace.reader());
+    options_.plan = plan_.Read(trace.reader(), trace.results());
     Progress progress("compare");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const CompareReport report = replayer::Compare(trace.reader(), options_, trace.results());

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/plan/plan_file.h"
@@ -9,6 +8,7 @@
 #include "analyzer/steps.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "replayer/calibrate.h"
@@ -57,29 +57,6 @@ Totals TotalsOf(const PlannedStep& planned) {
     totals.bound_ns += region.certificate.bound.Greatest();
   }
   return totals;
-}
-
-storage::PlanRecord RecordOf(const Plan& plan, const Work& work, const std::string& path,
-                             const std::string& options) {
-  storage::PlanRecord record;
-  record.name = std::filesystem::path(path).filename().string();
-  record.options = options;
-  record.document = analyzer::PlanText(plan);
-  const auto name = [&](int64_t call_id) {
-    return work.Describe(static_cast<size_t>(work.Find(call_id)));
-  };
-  for (const PlanRegion& region : plan.regions) {
-    record.regions.push_back({region.captured ? "captured" : "eager", region.first_call,
-                              region.last_call, region.reason});
-    for (const analyzer::PlanPlacement& place : region.placements) {
-      record.placements.push_back({place.call_id, place.stream});
-    }
-    for (const analyzer::PlanWait& wait : region.waits) {
-      record.syncs.push_back({wait.event, wait.record_after, wait.wait_before,
-                              name(wait.wait_before) + " behind " + name(wait.record_after)});
-    }
-  }
-  return record;
 }
 
 class PlanCommand final : public Command {
@@ -150,7 +127,7 @@ class PlanCommand final : public Command {
     analyzer::WritePlan(planned.plan, output_);
     int64_t plan_id = 0;
     if (opened.results() != nullptr) {
-      plan_id = opened.results()->AddPlan(RecordOf(planned.plan, work, output_, OptionsText()));
+      plan_id = opened.results()->AddPlan(PlanRecordOf(planned.plan, work, output_, OptionsText()));
       opened.results()->Commit();
     }
     Report report;

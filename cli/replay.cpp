@@ -206,7 +206,7 @@ class ReplayCommand final : public Command {
 
   int Run() override {
     const OpenedTrace trace(trace_, discard_);
-    options_.plan = plan_.Read(trace.reader());
+    options_.plan = plan_.Read(trace.reader(), trace.results());
     if (options_.plan) options_.mode = Mode::kCaptured;
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };

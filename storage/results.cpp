@@ -76,6 +76,7 @@ struct Results::State_ {
       "VALUES(?,?,?,?,?,?,?) ON CONFLICT(rule, call_id, message) DO UPDATE SET "
       "severity = excluded.severity, code = excluded.code, evidence = excluded.evidence, "
       "verdict = excluded.verdict"};
+  Statement find_plan{database, "SELECT plan_id FROM plan WHERE document = ?"};
   Statement add_plan{database, "INSERT INTO plan(name, options, document) VALUES(?,?,?)"};
   Statement add_region{database,
                        "INSERT INTO region(plan_id, kind, first_call, last_call, reason) "
@@ -159,6 +160,11 @@ void Results::AddFinding(const Finding& finding) {
 }
 
 int64_t Results::AddPlan(const PlanRecord& plan) {
+  Statement& find = state_->find_plan;
+  find.Bind(1, std::string_view(plan.document));
+  const int64_t known = find.Next() ? find.Integer(0) : 0;
+  find.Reset();
+  if (known != 0) return known;
   Statement& add = state_->add_plan;
   add.Bind(1, std::string_view(plan.name));
   add.Bind(2, std::string_view(plan.options));

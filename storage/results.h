@@ -105,7 +105,8 @@ class Results {
   void AddComparison(const Comparison& comparison);
   // A finding with the rule, call and message of an earlier one replaces its evidence and verdict.
   void AddFinding(const Finding& finding);
-  int64_t AddPlan(const PlanRecord& plan);  // the new plan_id
+  // The new plan_id; a plan with the document of an earlier one keeps the id of that.
+  int64_t AddPlan(const PlanRecord& plan);
   // Replaces all steps.
   void ReplaceSteps(const std::vector<Step>& steps);
   // Replaces all dependencies.

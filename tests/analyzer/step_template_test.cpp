@@ -91,6 +91,32 @@ TEST(StepTemplate, ViewsOfOneBufferAtRisingOffsetsAreAMovingOperand) {
   EXPECT_EQ(step_class.matches[2].operands[0].first_byte, 32);
 }
 
+TEST(StepTemplate, ScalarsThatVaryPartStepsUnlessTheyMayVary) {
+  Stepped stepped(3, [&](TraceBuilder& trace, int step) {
+    const Tensor x = trace.NewTensor({4});
+    Add(trace, x, x, trace.NewTensor({4}));
+    trace.Call("aten::mul.Scalar", {In("self", x), Real("other", step == 1 ? 2 : 1)},
+               {Out("out", trace.NewTensor({4}))});
+  });
+  EXPECT_EQ(stepped.classes.classes.size(), 2u);
+  EXPECT_TRUE(stepped.classes.Largest().varying.empty());
+  const StepClasses together = ClassifySteps(stepped.program, HostArguments::kVary);
+  ASSERT_EQ(together.classes.size(), 1u);
+  EXPECT_EQ(together.classes[0].matches.size(), 3u);
+  EXPECT_EQ(together.classes[0].varying, (std::vector<VaryingArgument>{{1, 1}}));
+  EXPECT_EQ(together.OfStep(2), &together.classes[0]);
+  EXPECT_EQ(together.OfStep(3), nullptr);
+}
+
+TEST(StepTemplate, AScalarOfAnotherKindIsADifferenceEvenIfScalarsMayVary) {
+  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+    trace.Call("aten::mul.Scalar",
+               {In("self", trace.NewTensor({4})), step == 0 ? Int("other", 1) : Real("other", 1.5)},
+               {Out("out", trace.NewTensor({4}))});
+  });
+  EXPECT_EQ(ClassifySteps(stepped.program, HostArguments::kVary).classes.size(), 2u);
+}
+
 TEST(StepTemplate, StateWrittenInPlaceIsOneWrittenStableOperand) {
   Tensor state;
   Stepped stepped(2, [&](TraceBuilder& trace, int step) {

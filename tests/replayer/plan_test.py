@@ -132,13 +132,26 @@ for i in range(4):
         self.assertRegex(result.out, r"PLAN-RACE +error .*touch bytes")
         self.assertRegex(result.out, rf"(?m)^ *\d+ +\d+ +aten::(sub|add).Tensor")
 
-    def test_a_run_keeps_its_plan_in_its_options(self):
+    def test_runs_name_their_plan_and_a_plan_is_kept_once(self):
         repaired = self.plan_with((self.sub, self.add), (self.mm, self.sub))
-        self.replay(self.trace, "--plan", repaired)
-        run = self.json("query", self.trace, "SELECT mode, options FROM run ORDER BY run_id DESC "
-                        "LIMIT 1")[0]
-        self.assertEqual(run["mode"], "captured")
-        self.assertEqual(json.loads(run["options"])["plan"], repaired)
+        for _ in range(2):
+            self.replay(self.trace, "--plan", repaired)
+        self.json("compare", self.trace, "--plan", repaired, "--repetitions", "3")
+        runs = self.json("query", self.trace, "SELECT plan_id FROM run WHERE plan_id IS NOT NULL "
+                         "ORDER BY run_id DESC LIMIT 3")
+        self.assertEqual(len({row["plan_id"] for row in runs}), 1)
+        waits = self.json("query", self.trace, "SELECT record_call, wait_call FROM sync "
+                          f"WHERE plan_id = {runs[0]['plan_id']}")
+        self.assertEqual([(row["record_call"], row["wait_call"]) for row in waits],
+                         [(self.sub, self.add), (self.mm, self.sub)])
+
+    def test_compare_times_the_plan_next_to_both_others(self):
+        repaired = self.plan_with((self.sub, self.add), (self.mm, self.sub))
+        report = self.json("compare", self.trace, "--plan", repaired, "--repetitions", "3")
+        latencies = {row["execution"]: row["median"] for row in report["times"]
+                     if row["quantity"] == "latency_per_step"}
+        for execution in ("eager", "captured", "planned"):
+            self.assertGreater(latencies[execution], 0)
 
     def test_races_are_allowed_for_plans_only(self):
         self.assertIn("--plan", self.acltape("replay", self.trace, "--allow-races", code=2).err)
