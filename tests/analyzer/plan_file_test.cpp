@@ -79,6 +79,8 @@ struct BrokenEdit {
   const char* row;
 };
 
+void PrintTo(const BrokenEdit& edit, std::ostream* stream) { *stream << edit.name; }
+
 class BrokenPlan : public testing::TestWithParam<BrokenEdit> {};
 
 TEST_P(BrokenPlan, IsRefusedWithItsRowAndRule) {
