@@ -49,6 +49,8 @@ TEST_F(TraceTest, PlansKeepTheirRegionsPlacementsAndWaits) {
   plan.placements = {{2, 0}, {5, 1}};
   plan.syncs = {{0, 2, 5, "call 5 behind call 2"}};
   EXPECT_EQ(results.AddPlan(plan), 1);
+  EXPECT_EQ(results.AddPlan(plan), 1);  // the same document
+  plan.document = R"({"version":1,"streams":2})";
   EXPECT_EQ(results.AddPlan(plan), 2);  // the same calls, under another plan
   results.Commit();
   EXPECT_EQ(Number(reader, "SELECT count(*) FROM region WHERE plan_id = 2"), 2);
