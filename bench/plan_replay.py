@@ -3,8 +3,9 @@
 
 Per workload: record with every value, `acltape plan`, then `acltape replay --plan` with repetitions split
 over seeds of ACLTAPE_SOFT_JITTER, once with the outputs of every leaf and once with those of whole steps,
-where buffers share memory. Then `acltape compare --plan` without jitter: latency per step eager,
-captured on one stream and by the plan, and how far the predictions were off. Exit code 1 when a bit differs.
+where buffers share memory. Then, without jitter, `acltape plan --calibrate` and `acltape compare --plan`:
+latency per step eager, captured on one stream and by that plan, and how far its predictions were off.
+Exit code 1 when a bit differs.
 """
 import argparse
 import json
@@ -79,6 +80,7 @@ def main():
         acltape(args.binary, "plan", trace, "-o", plan, codes=(0, 1))
         compared, different, report = replay(args, trace, plan, "leaf")
         of_steps, steps_different, _ = replay(args, trace, plan, "step")
+        acltape(args.binary, "plan", trace, "-o", plan, "--calibrate", codes=(0, 1))
         times = json.loads(acltape(args.binary, "compare", trace, "--plan", plan, "--format", "json"))
         errors = " ".join(f"{row['latency per step of']} {row['error, %']:+.0f}"
                           for row in times["predictions"])
