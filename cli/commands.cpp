@@ -14,6 +14,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeJointCommand,
            MakePlanCommand,
            MakeEmitCommand,
+           MakeLintCommand,
            MakeReplayCommand,
            MakeCompareCommand,
            MakeDoctorCommand,

@@ -16,6 +16,7 @@ std::unique_ptr<Command> MakeGearsCommand();
 std::unique_ptr<Command> MakeJointCommand();
 std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeEmitCommand();
+std::unique_ptr<Command> MakeLintCommand();
 std::unique_ptr<Command> MakeReplayCommand();
 std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeDoctorCommand();

@@ -130,7 +130,7 @@ void Device::Check(int code, const char* call) const {
   std::string sentence = std::string(call) + " failed with code " + std::to_string(code);
   const char* message = api().aclGetRecentErrMsg == nullptr ? nullptr : api().aclGetRecentErrMsg();
   if (message != nullptr && *message != '\0') sentence += ": " + std::string(message);
-  throw Error(ErrorKind::kDevice, sentence);
+  throw CallFailed(code, sentence);
 }
 
 void Device::Upload(void* device, const void* pinned, size_t bytes) const {

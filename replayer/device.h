@@ -1,8 +1,8 @@
 // One device opened through the public ACL interface: the library, device 0, one non-default
 // stream, and memory with an owner. Everything the replayer does on a device goes through here.
 //
-// Every failing call becomes an Error of kind kDevice that names the call, its code and the
-// device's own message.
+// Every failing call becomes a CallFailed, an Error of kind kDevice that names the call, its code
+// and the device's own message.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,17 @@
 namespace acltape::replayer {
 
 class Device;
+
+// A call of the interface that did not return 0.
+class CallFailed : public Error {
+ public:
+  CallFailed(int code, const std::string& sentence)
+      : Error(ErrorKind::kDevice, sentence), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
 
 // Device memory, or pinned host memory, freed by its destructor once the stream has drained.
 class Block {
@@ -75,7 +86,7 @@ class Device {
   aclrtStream SideStream(size_t index);
   std::string description() const;
 
-  // Throws unless `code` is 0. `call` names the interface function.
+  // Throws CallFailed unless `code` is 0. `call` names the interface function.
   void Check(int code, const char* call) const;
 
   // Asynchronous copies on the stream. Host memory must be pinned.

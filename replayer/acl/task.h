@@ -73,6 +73,11 @@ void IssueTask(const Device& device, aclrtStream stream, const AclTask& task, co
 // The same at once, without a stream.
 void RunTaskNow(const Device& device, const AclTask& task, const HostSides& host);
 
+// A recorded call of an operator as an invocation of it: its arguments without workspace and
+// executor.
+analyzer::Invocation InvocationOf(const storage::Reader& trace, const storage::Op& op,
+                                  const std::vector<storage::Argument>& arguments);
+
 // Makes tasks of calls.
 class TaskBinder {
  public:

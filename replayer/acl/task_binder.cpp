@@ -51,6 +51,16 @@ bool IsAppended(const Argument& argument) {
 
 }  // namespace
 
+analyzer::Invocation InvocationOf(const storage::Reader& trace, const storage::Op& op,
+                                  const std::vector<Argument>& arguments) {
+  analyzer::Invocation invocation;
+  invocation.op = op.name;
+  for (const Argument& argument : arguments) {
+    if (!IsAppended(argument)) invocation.arguments.push_back(ValueOf(trace, argument));
+  }
+  return invocation;
+}
+
 TaskBinder::TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms)
     : device_(device),
       program_(program),
@@ -87,13 +97,7 @@ std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool any
   }
   const auto found = bound_.find(key);
   if (!anywhere && found != bound_.end()) return found->second;
-  analyzer::Invocation invocation;
-  invocation.op = call.op->name;
-  for (const Argument& argument : call.arguments) {
-    if (!IsAppended(argument)) {
-      invocation.arguments.push_back(ValueOf(*program_.trace, argument));
-    }
-  }
+  const analyzer::Invocation invocation = InvocationOf(*program_.trace, *call.op, call.arguments);
   const auto address = [&](const LoweredTensor& tensor) -> uint8_t* {
     if (anywhere || tensor.layout.ElementCount() == 0) return nothing_.data();
     if (tensor.buffer_id == 0) {

@@ -1,0 +1,196 @@
+#include "analyzer/lint/lint.h"
+
+#include <algorithm>
+
+namespace acltape::analyzer {
+namespace {
+
+struct SocRow {
+  std::string_view name;
+  int64_t streams;
+};
+// Product classes of rule STR-05.
+constexpr SocRow kSocs[] = {
+    {"Ascend910B", 1984}, {"Ascend910_93", 1984}, {"Ascend910", 1024},
+    {"Ascend310P", 2048}, {"Ascend310B", 512},    {"Ascend310", 512},
+};
+
+// Further occurrences in one stretch count as this one.
+constexpr int64_t kMostOccurrences = 20;
+
+bool Applies(LintScope scope, Dialect dialect, bool of_stretch) {
+  const bool acl = dialect == Dialect::kAcl;
+  switch (scope) {
+    case LintScope::kAclStretch:
+      return of_stretch && acl;
+    case LintScope::kAtenStretch:
+      return of_stretch && !acl;
+    case LintScope::kStretch:
+      return of_stretch;
+    case LintScope::kAclTrace:
+      return !of_stretch && acl;
+    default:
+      return !of_stretch;
+  }
+}
+
+}  // namespace
+
+StretchBudget BudgetOf(const CaptureFacts& facts) {
+  StretchBudget budget;
+  for (const CaptureMember& member : facts.members) {
+    budget.entries += member.tasks;
+    const int64_t pieces = (member.tasks + kEntriesPerStream - 1) / kEntriesPerStream;
+    budget.streams += std::max<int64_t>(pieces, 1);
+  }
+  return budget;
+}
+
+std::string_view CaptureModeName(CaptureMode mode) {
+  constexpr std::string_view kNames[] = {"global", "thread_local", "relaxed"};
+  return kNames[static_cast<size_t>(mode)];
+}
+
+std::string DescribeEdits(const std::vector<Edit>& edits) {
+  std::string text;
+  for (const Edit& edit : edits) {
+    if (!text.empty()) text += "; ";
+    if (edit.kind == Edit::Kind::kHoist) {
+      text += "hoist call " + std::to_string(edit.call_id);
+    } else if (edit.kind == Edit::Kind::kPin) {
+      text += "pin the host memory of call " + std::to_string(edit.call_id);
+    } else {
+      text += edit.record_after == 0 ? std::string("record behind the begin")
+                                     : "record behind call " + std::to_string(edit.record_after);
+      text += edit.wait_before == 0 ? std::string(", wait before the end")
+                                    : ", wait before call " + std::to_string(edit.wait_before);
+    }
+  }
+  return text;
+}
+
+CaptureMode Scene::ExchangedMode(int32_t thread, size_t call) const {
+  CaptureMode mode = CaptureMode::kGlobal;
+  for (const ModeExchange& exchange : exchanges) {
+    if (exchange.call >= call) break;
+    if (exchange.thread == thread) mode = exchange.mode;
+  }
+  return mode;
+}
+
+Codes Scene::UnsafeCodes(size_t call, int32_t code) const {
+  const int32_t thread = work.calls[call].thread;
+  const CaptureMode exchanged = ExchangedMode(thread, call);
+  Codes codes{};
+  for (const CaptureMode mode : kCaptureModes) {
+    if (RefusesUnsafe(mode, thread == stretch().thread, exchanged)) {
+      codes[static_cast<size_t>(mode)] = code;
+    }
+  }
+  return codes;
+}
+
+bool Scene::EndsInAnotherThread() const {
+  return stretch().end_call >= 0 && work.calls[stretch().end_call].thread != stretch().thread;
+}
+
+Codes Scene::EndCodes(int32_t code) const {
+  constexpr int32_t kWrongThread = 107038;
+  if (!EndsInAnotherThread()) return InEveryMode(code);
+  return {kWrongThread, kWrongThread, code};
+}
+
+void Found::Begin(const LintRule& rule, const Scene& scene) {
+  rule_ = &rule;
+  scene_ = &scene;
+  occurrences_.clear();
+}
+
+void Found::Add(int64_t call, std::string message, const Options& options) {
+  const Work& work = scene_->work;
+  const auto op_of = [&](int64_t index) { return index < 0 ? 0 : work.op(index).op_id; };
+  const Key key = {rule_, op_of(call), op_of(options.other), options.subject};
+  const int64_t occurrence = std::min(occurrences_[key]++, kMostOccurrences);
+  const auto [entry, created] = first_.try_emplace({key, occurrence}, findings_.size());
+  if (!created) {
+    ++findings_[entry->second].count;
+    return;
+  }
+  Finding& finding = findings_.emplace_back();
+  finding.rule = rule_;
+  finding.stretch = scene_->stretch_index;
+  finding.call_id = call < 0 ? 0 : work.calls[call].call_id;
+  finding.codes = options.codes == nullptr ? rule_->codes : *options.codes;
+  finding.fails_at = options.fails_at == FailsAt::kNowhere ? rule_->fails_at : options.fails_at;
+  finding.message = std::move(message);
+  if (call >= 0) finding.evidence.push_back(finding.call_id);
+  if (options.other >= 0) finding.evidence.push_back(work.calls[options.other].call_id);
+  finding.edits = options.edits;
+  CompareWithRecording(call, finding);
+}
+
+void Found::CompareWithRecording(int64_t call, Finding& finding) const {
+  if (scene_->stretches.empty()) return;
+  const Stretch& stretch = scene_->stretch();
+  if (!stretch.recorded() || call < 0) return;
+  const int32_t predicted = finding.code(stretch.mode);
+  int64_t failing = -1;
+  if (finding.fails_at == FailsAt::kCall) failing = call;
+  if (finding.fails_at == FailsAt::kEnd) failing = stretch.end_call;
+  if (failing < 0) return;
+  const int32_t recorded = scene_->work.calls[failing].status;
+  if (predicted == 0 && recorded == 0) return;  // refused in other modes only
+  finding.verdict = recorded == predicted ? "reproduced" : "refuted";
+}
+
+LintReport Lint(const Work& work, const LintOptions& options) {
+  LintReport report;
+  report.stretches = FindStretches(work, options.stretch);
+  if (options.wanted) {
+    std::erase_if(report.stretches,
+                  [&](const Stretch& stretch) { return !options.wanted(stretch); });
+  }
+  const bool acl = work.dialect == Dialect::kAcl;
+  const Handles handles(work);
+  const std::vector<ModeExchange> exchanges = FindExchanges(work);
+  Scene scene{work, report.stretches, handles, exchanges, options};
+  Found found;
+  const auto check = [&](bool of_stretch) {
+    for (const LintRule& rule : LintRules()) {
+      if (!Applies(rule.scope, work.dialect, of_stretch)) continue;
+      found.Begin(rule, scene);
+      rule.check(scene, found);
+    }
+  };
+  check(/*of_stretch=*/false);
+  report.budgets.resize(report.stretches.size());
+  for (size_t i = 0; i < report.stretches.size(); ++i) {
+    CaptureFacts facts;
+    if (acl) {
+      facts = FindCaptureFacts(work, report.stretches[i], handles);
+      report.budgets[i] = BudgetOf(facts);
+    }
+    scene.stretch_index = i;
+    scene.facts = &facts;
+    check(/*of_stretch=*/true);
+  }
+  report.findings = found.Take();
+  std::stable_sort(report.findings.begin(), report.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.call_id < b.call_id; });
+  return report;
+}
+
+int64_t StreamLimitOf(const std::string& soc) {
+  for (const SocRow& row : kSocs) {
+    if (std::string_view(soc).starts_with(row.name)) return row.streams;
+  }
+  return -1;
+}
+
+std::vector<std::string> KnownSocs() {
+  std::vector<std::string> names;
+  for (const SocRow& row : kSocs) names.emplace_back(row.name);
+  return names;
+}
+
+}  // namespace acltape::analyzer

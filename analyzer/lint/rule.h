@@ -1,0 +1,141 @@
+// A lint rule: a row of a table and one check function.
+//
+// To add one: write `void CheckX(const Scene&, Found&)` in the file of its family and give it a row
+// in rules.cpp. LINT-01 to LINT-30 are numbered as the failure modes of docs/lint_rules.md; numbers
+// from 31 on are further shapes of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/lint/capture_facts.h"
+#include "analyzer/lint/finding.h"
+#include "analyzer/lint/stretch.h"
+#include "analyzer/work/work.h"
+#include "storage/trace.h"
+
+namespace acltape::analyzer {
+
+class Found;
+struct Scene;
+
+enum class LintScope : uint8_t {
+  kAclStretch,   // once for each stretch of an ACL trace
+  kAtenStretch,  // ... of an aten trace
+  kStretch,      // ... of any trace
+  kAclTrace,     // once for an ACL trace
+  kTrace         // once
+};
+
+struct LintRule {
+  std::string_view id;  // "LINT-02"
+  int mode = 0;         // the failure mode that it is a shape of
+  storage::Severity severity = storage::Severity::kError;
+  std::string_view title;   // what goes wrong
+  std::string_view source;  // rules of the interface
+  Codes codes{};            // what it gives by default; a check may say otherwise for a call
+  FailsAt fails_at = FailsAt::kCall;
+  std::string_view edit;  // what to do
+  LintScope scope = LintScope::kAclStretch;
+  void (*check)(const Scene& scene, Found& found) = nullptr;
+};
+
+std::span<const LintRule> LintRules();
+
+struct LintOptions {
+  StretchOptions stretch;
+  std::function<bool(const Stretch&)> wanted;  // which of the stretches; empty: all
+  int64_t stream_limit = 1984;  // streams of the device, hidden ones of captures included
+  std::string soc = "Ascend910B";
+};
+
+// What a rule sees.
+struct Scene {
+  const Work& work;
+  const std::vector<Stretch>& stretches;
+  const Handles& handles;
+  const std::vector<ModeExchange>& exchanges;
+  const LintOptions& options;
+  size_t stretch_index = 0;  // of scopes that are about one
+  const CaptureFacts* facts = nullptr;
+
+  const Stretch& stretch() const { return stretches[stretch_index]; }
+  // The mode that the thread has exchanged to when it makes the call.
+  CaptureMode ExchangedMode(int32_t thread, size_t call) const;
+  // The codes of an unsafe call: `code` where it is refused.
+  Codes UnsafeCodes(size_t call, int32_t code) const;
+  // What the end of the capture gives when `code` is wrong with it: another thread ends it first of
+  // all (rule CAP-24).
+  Codes EndCodes(int32_t code) const;
+  bool EndsInAnotherThread() const;
+};
+
+// Collects findings. The same thing at the same occurrence of each stretch (the first wait of every
+// step, say) is one finding with a count.
+class Found {
+ public:
+  void Begin(const LintRule& rule, const Scene& scene);
+  // About a call, an index in Work::calls; -1: the trace as a whole. `other` is the other side of
+  // it, -1: none. Codes and edit are those of the rule unless given.
+  struct Options {
+    int64_t other = -1;
+    const Codes* codes = nullptr;
+    FailsAt fails_at = FailsAt::kNowhere;  // kNowhere: as the rule says
+    std::vector<Edit> edits;
+    std::string subject;  // tells findings apart that name the same calls
+  };
+  void Add(int64_t call, std::string message, const Options& options);
+  void Add(int64_t call, std::string message) { Add(call, std::move(message), Options{}); }
+
+  std::vector<Finding> Take() { return std::move(findings_); }
+
+ private:
+  using Key = std::tuple<const LintRule*, int64_t, int64_t, std::string>;  // ops of both sides
+  const LintRule* rule_ = nullptr;
+  const Scene* scene_ = nullptr;
+  // What the recording says where the program captured the calls itself.
+  void CompareWithRecording(int64_t call, Finding& finding) const;
+
+  std::map<Key, int64_t> occurrences_;  // in this stretch
+  std::map<std::pair<Key, int64_t>, size_t> first_;
+  std::vector<Finding> findings_;
+};
+
+// The checks, by family.
+void CheckUnjoinedFork(const Scene& scene, Found& found);         // rules_order.cpp
+void CheckHostWait(const Scene& scene, Found& found);             // rules_host.cpp
+void CheckSynchronousCopy(const Scene& scene, Found& found);      // rules_host.cpp
+void CheckAllocation(const Scene& scene, Found& found);           // rules_memory.cpp
+void CheckPageableCopy(const Scene& scene, Found& found);         // rules_host.cpp
+void CheckCapturedEventOnHost(const Scene& scene, Found& found);  // rules_host.cpp
+void CheckOutsideEvent(const Scene& scene, Found& found);         // rules_order.cpp
+void CheckBudget(const Scene& scene, Found& found);               // rules_trace.cpp
+void CheckFreedAddress(const Scene& scene, Found& found);         // rules_memory.cpp
+void CheckEagerRace(const Scene& scene, Found& found);            // rules_race.cpp
+void CheckCapturedRace(const Scene& scene, Found& found);         // rules_race.cpp
+void CheckUpdateRace(const Scene& scene, Found& found);           // rules_race.cpp
+void CheckHostFunction(const Scene& scene, Found& found);         // rules_host.cpp
+void CheckLazyInitialisation(const Scene& scene, Found& found);  // rules_steps.cpp
+void CheckBakedScalar(const Scene& scene, Found& found);         // rules_steps.cpp
+void CheckMovedInput(const Scene& scene, Found& found);          // rules_steps.cpp
+void CheckGuards(const Scene& scene, Found& found);              // rules_steps.cpp
+void CheckBakedLength(const Scene& scene, Found& found);         // rules_steps.cpp
+void CheckRandomNumbers(const Scene& scene, Found& found);       // rules_steps.cpp
+void CheckHostReadLeaf(const Scene& scene, Found& found);        // rules_leaves.cpp
+void CheckDeviceCopyLeaf(const Scene& scene, Found& found);      // rules_leaves.cpp
+void CheckEnvironment(const Scene& scene, Found& found);          // rules_trace.cpp
+void CheckOldEvent(const Scene& scene, Found& found);             // rules_order.cpp
+void CheckDefaultStream(const Scene& scene, Found& found);        // rules_order.cpp
+void CheckWrongEndStream(const Scene& scene, Found& found);       // rules_order.cpp
+void CheckWrongEndThread(const Scene& scene, Found& found);       // rules_order.cpp
+void CheckSharedEvent(const Scene& scene, Found& found);          // rules_order.cpp
+void CheckTaskGroup(const Scene& scene, Found& found);            // rules_order.cpp
+void CheckUncapturedWork(const Scene& scene, Found& found);       // rules_order.cpp
+
+}  // namespace acltape::analyzer

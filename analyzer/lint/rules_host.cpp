@@ -1,0 +1,147 @@
+// Rules about what the host does while a capture is open: waits, synchronous and pageable copies,
+// questions about captured events, host functions.
+#include <unordered_map>
+
+#include "analyzer/lint/rule.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using K = AclCallKind;
+
+std::vector<Edit> Hoist(const Scene& scene, size_t call) {
+  return {HoistEdit(scene.work.calls[call].call_id)};
+}
+
+// Refused on a capturing stream (rule CAP-62).
+struct HostWaitRow {
+  K kind;
+  std::string_view what;
+};
+constexpr HostWaitRow kHostWaits[] = {
+    {K::kStreamSync, "waits for"},
+    {K::kStreamQuery, "asks whether the work has ended of"},
+    {K::kStreamDestroy, "destroys"},
+    {K::kExecute, "executes a graph on"},
+    {K::kUpdateBegin, "begins a task update on"},
+    {K::kUpdateEnd, "ends a task update on"},
+};
+
+const HostWaitRow* FindHostWait(K kind) {
+  for (const HostWaitRow& row : kHostWaits) {
+    if (row.kind == kind) return &row;
+  }
+  return nullptr;
+}
+
+bool IsEmptyCopy(const WorkForm& form) {
+  switch (form.acl_kind()) {
+    case K::kCopy2d:
+      return form.Integer(4) == 0 || form.Integer(5) == 0;
+    case K::kFill32:
+      return form.Integer(3) == 0;
+    default:
+      return form.Integer(3) == 0;
+  }
+}
+
+bool IsSynchronous(K kind) {
+  return kind == K::kCopy || kind == K::kCopy2d || kind == K::kFill || kind == K::kFill32;
+}
+
+std::string OnStream(int64_t stream) { return "stream " + std::to_string(stream); }
+
+}  // namespace
+
+void CheckHostWait(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const K kind = scene.work.form(i).acl_kind();
+    Found::Options options;
+    if (kind == K::kDeviceSync) {
+      options.edits = Hoist(scene, i);
+      found.Add(static_cast<int64_t>(i),
+                scene.work.Describe(i) + " waits for the device, whose " +
+                    OnStream(stretch.stream) + " is capturing",
+                options);
+      continue;
+    }
+    const HostWaitRow* row = FindHostWait(kind);
+    if (row == nullptr || !scene.facts->IsCapturing(stretch, i)) continue;
+    options.edits = Hoist(scene, i);
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) + " " + std::string(row->what) + " " +
+                  OnStream(scene.work.calls[i].stream_id) + ", which is capturing",
+              options);
+  }
+}
+
+void CheckSynchronousCopy(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const WorkForm& form = scene.work.form(i);
+    if (!IsSynchronous(form.acl_kind()) || IsEmptyCopy(form)) continue;
+    constexpr int32_t kUnsafe = 107030;
+    const Codes codes = scene.UnsafeCodes(i, kUnsafe);
+    if (codes == Codes{}) continue;  // the thread has exchanged its mode for it
+    Found::Options options;
+    options.codes = &codes;
+    options.edits = Hoist(scene, i);
+    const int32_t thread = scene.work.calls[i].thread;
+    const bool other = thread != stretch.thread;
+    if (other) options.subject = "other thread";
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) + " of thread " + std::to_string(thread) +
+                  (other ? " comes while thread " + std::to_string(stretch.thread) + " captures "
+                         : " comes while it captures ") +
+                  OnStream(stretch.stream),
+              options);
+  }
+}
+
+void CheckPageableCopy(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (!IsPageableCopy(scene.work, i)) continue;
+    constexpr int32_t kOnCapturing = 107000;
+    constexpr int32_t kElsewhere = 107041;
+    const bool capturing = scene.facts->IsCapturing(stretch, i);
+    const Codes codes = capturing ? InEveryMode(kOnCapturing) : scene.UnsafeCodes(i, kElsewhere);
+    if (codes == Codes{}) continue;
+    Found::Options options;
+    options.codes = &codes;
+    options.edits = {PinEdit(scene.work.calls[i].call_id)};
+    if (!capturing) options.subject = "not capturing";
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) + " copies host memory that is not pinned on " +
+                  OnStream(scene.work.calls[i].stream_id) +
+                  (capturing ? ", which is capturing"
+                             : ", which makes it synchronous while a capture is open"),
+              options);
+  }
+}
+
+void CheckCapturedEventOnHost(const Scene& scene, Found& found) {
+  for (const CaptureFacts::EventCall& call : scene.facts->host_calls_on_captured) {
+    Found::Options options;
+    options.other = call.record;
+    options.edits = Hoist(scene, call.call);
+    found.Add(static_cast<int64_t>(call.call),
+              scene.work.Describe(call.call) + " is about an event that " +
+                  scene.work.Describe(call.record) + " has made a point of the graph",
+              options);
+  }
+}
+
+void CheckHostFunction(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (scene.work.form(i).acl_kind() != K::kHostFunction) continue;
+    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    found.Add(
+        static_cast<int64_t>(i),
+        scene.work.Describe(i) + " is captured: its function runs once per execution and not now");
+  }
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,71 @@
+// Rules about memory that a graph refers to: allocations while it is captured, memory freed while
+// it is still executed.
+#include <algorithm>
+#include <unordered_set>
+
+#include "analyzer/lint/rule.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using K = AclCallKind;
+
+bool IsAllocation(std::string_view name) { return name.starts_with("aclrtMalloc"); }
+
+}  // namespace
+
+void CheckAllocation(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (scene.work.form(i).acl_kind() != K::kMemory) continue;
+    if (scene.work.calls[i].thread != stretch.thread) continue;
+    if (!IsAllocation(scene.work.op(i).name)) continue;
+    Found::Options options;
+    options.edits = {HoistEdit(scene.work.calls[i].call_id)};
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) +
+                  " reaches the device while the stream captures: legal, but it fails when memory "
+                  "is short, and the graph keeps the address",
+              options);
+  }
+}
+
+void CheckFreedAddress(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  const Stretch& stretch = scene.stretch();
+  // Executions of the graph; of a stretch that was not captured, each would follow its end.
+  std::vector<size_t> executions;
+  for (size_t i = stretch.end; stretch.recorded() && i < work.size(); ++i) {
+    const WorkForm& form = work.form(i);
+    if (form.acl_kind() == K::kExecute && form.Integer(form.function->object) == stretch.model_id) {
+      executions.push_back(i);
+    }
+  }
+  std::unordered_set<int64_t> told;
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    work.VisitAccesses(i, [&](const ByteAccess& access) {
+      const int64_t free = scene.handles.FreeOf(access.buffer);
+      if (free < 0) return;
+      const auto freed = static_cast<size_t>(free);
+      int64_t used = -1;  // a moment at which the graph runs without the memory
+      if (!stretch.recorded() && freed < stretch.end) used = static_cast<int64_t>(stretch.end) - 1;
+      const auto later = std::upper_bound(executions.begin(), executions.end(), freed);
+      if (later != executions.end()) used = static_cast<int64_t>(*later);
+      if (used < 0 || !told.insert(access.buffer).second) return;
+      Found::Options options;
+      options.other = free;
+      found.Add(stretch.recorded() ? used : static_cast<int64_t>(i),
+                stretch.recorded()
+                    ? work.Describe(static_cast<size_t>(used)) + " runs " + work.Describe(i) +
+                          " on buffer " + std::to_string(access.buffer) + ", which " +
+                          work.Describe(freed) + " has freed"
+                    : work.Describe(i) + " would keep the address of buffer " +
+                          std::to_string(access.buffer) + ", which " + work.Describe(freed) +
+                          " frees",
+                options);
+    });
+  }
+}
+
+}  // namespace acltape::analyzer

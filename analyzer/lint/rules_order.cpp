@@ -1,0 +1,307 @@
+// Rules about the order and the place of begin, end, record and wait: forks and joins, events from
+// outside, streams and threads, task groups.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analyzer/lint/rule.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using K = AclCallKind;
+using Refers = WaitOfEvent::Refers;
+
+std::string OnStream(int64_t stream) { return "stream " + std::to_string(stream); }
+
+int64_t CallId(const Scene& scene, int64_t call) {
+  return call < 0 ? 0 : scene.work.calls[call].call_id;
+}
+
+// The streams from which a chain of records and waits leads to the origin (rules JOIN-01, JOIN-02).
+std::unordered_set<int64_t> JoinedStreams(const CaptureFacts& facts) {
+  std::unordered_set<int64_t> joined = {facts.members.front().stream};
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const CaptureMember& member : facts.members) {
+      if (joined.count(member.waiter) == 0) continue;
+      grew = joined.insert(member.stream).second || grew;
+    }
+  }
+  return joined;
+}
+
+// Forks the stream of `call` before it and joins it behind its last task; the host no longer waits
+// for it.
+std::vector<Edit> TakeIntoCapture(const Scene& scene, size_t call) {
+  const Stretch& stretch = scene.stretch();
+  const Work& work = scene.work;
+  const int64_t stream = work.calls[call].stream_id;
+  std::vector<Edit> edits = {WaitEdit(0, work.calls[call].call_id)};
+  size_t last = call;
+  for (size_t i = call; i < stretch.end; ++i) {
+    if (work.calls[i].stream_id != stream) continue;
+    const K kind = work.form(i).acl_kind();
+    if (IsStreamTask(kind)) last = i;
+    if (kind == K::kStreamSync || kind == K::kStreamQuery) {
+      edits.push_back(HoistEdit(work.calls[i].call_id));
+    }
+  }
+  edits.push_back(WaitEdit(work.calls[last].call_id, 0));
+  return edits;
+}
+
+}  // namespace
+
+void CheckUnjoinedFork(const Scene& scene, Found& found) {
+  const std::unordered_set<int64_t> joined = JoinedStreams(*scene.facts);
+  bool waits = false;  // some stream that is not joined has a waiter
+  bool told = false;
+  const Codes codes = scene.EndCodes(107025);
+  const auto tell = [&](const CaptureMember& member) {
+    told = true;
+    const int64_t last = member.last_task >= 0 ? member.last_task : member.fork_wait;
+    Found::Options options;
+    options.other = member.fork_wait;
+    options.codes = &codes;
+    options.edits = {WaitEdit(CallId(scene, last), 0)};
+    found.Add(last,
+              OnStream(member.stream) + " is forked by " + scene.work.Describe(member.fork_wait) +
+                  ", and no captured stream waits for its last task, " + scene.work.Describe(last),
+              options);
+  };
+  for (const CaptureMember& member : scene.facts->members) {
+    if (joined.count(member.stream) != 0) continue;
+    if (member.waiter == 0) {
+      tell(member);
+    } else {
+      waits = true;
+    }
+  }
+  if (told || !waits) return;
+  // Streams that wait for each other and never for the origin.
+  for (const CaptureMember& member : scene.facts->members) {
+    if (joined.count(member.stream) != 0) continue;
+    tell(member);
+    return;
+  }
+}
+
+void CheckOutsideEvent(const Scene& scene, Found& found) {
+  for (const WaitOfEvent& wait : scene.facts->waits) {
+    if (wait.refers != Refers::kOutside) continue;
+    if (!scene.facts->IsCapturing(scene.stretch(), wait.call)) continue;
+    const int64_t event =
+        scene.work.form(wait.call).Integer(scene.work.form(wait.call).function->object);
+    if (scene.handles.IsOldEvent(event)) continue;  // LINT-31
+    Found::Options options;
+    options.other = wait.record;
+    options.edits = {HoistEdit(CallId(scene, static_cast<int64_t>(wait.call)))};
+    found.Add(static_cast<int64_t>(wait.call),
+              scene.work.Describe(wait.call) + " waits on a capturing stream for what " +
+                  scene.work.Describe(wait.record) + " recorded outside of the capture",
+              options);
+  }
+}
+
+// Captures that are open at the same time, with their streams and events.
+void CheckSharedEvent(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  std::unordered_map<int64_t, int64_t> capture_of_stream;  // by stream: the call that began it
+  struct Owner {
+    int64_t capture = 0;
+    int64_t record = 0;
+  };
+  std::unordered_map<int64_t, Owner> owner_of_event;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const WorkForm& form = work.form(i);
+    const WorkCall& call = work.calls[i];
+    const auto capture = capture_of_stream.find(call.stream_id);
+    const bool capturing = call.stream_id != 0 && capture != capture_of_stream.end();
+    switch (form.acl_kind()) {
+      case K::kCaptureBegin:
+        if (call.status == 0) capture_of_stream[call.stream_id] = static_cast<int64_t>(i);
+        break;
+      case K::kCaptureEnd: {
+        if (!capturing || LeavesCaptureOpen(call.status)) break;
+        const int64_t ended = capture->second;
+        std::erase_if(capture_of_stream, [&](const auto& entry) { return entry.second == ended; });
+        std::erase_if(owner_of_event,
+                      [&](const auto& entry) { return entry.second.capture == ended; });
+        break;
+      }
+      case K::kEventRecord:
+        if (!capturing || call.status != 0) break;
+        owner_of_event[form.Integer(form.function->object)] = {capture->second,
+                                                               static_cast<int64_t>(i)};
+        break;
+      case K::kEventWait: {
+        const auto owner = owner_of_event.find(form.Integer(form.function->object));
+        if (owner == owner_of_event.end()) break;
+        if (!capturing) {
+          if (call.status == 0) capture_of_stream[call.stream_id] = owner->second.capture;
+          break;
+        }
+        if (owner->second.capture == capture->second) break;
+        Found::Options options;
+        options.other = owner->second.record;
+        found.Add(static_cast<int64_t>(i),
+                  work.Describe(i) + " waits in one capture for what " +
+                      work.Describe(static_cast<size_t>(owner->second.record)) +
+                      " recorded in another, which spoils both",
+                  options);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+}
+
+void CheckOldEvent(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const WorkForm& form = scene.work.form(i);
+    const K kind = form.acl_kind();
+    if (kind != K::kEventRecord && kind != K::kEventWait) continue;
+    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    if (!scene.handles.IsOldEvent(form.Integer(form.function->object))) continue;
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) +
+                  " uses an event that was not made by aclrtCreateEventExWithFlag on a capturing "
+                  "stream");
+  }
+}
+
+void CheckDefaultStream(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  if (scene.handles.IsDefaultStream(stretch.stream)) {
+    const Codes codes = InEveryMode(207000);
+    Found::Options options;
+    options.codes = &codes;
+    options.fails_at = FailsAt::kBegin;
+    options.subject = "origin";
+    const int64_t at =
+        stretch.begin_call >= 0 ? stretch.begin_call : static_cast<int64_t>(stretch.first);
+    found.Add(at,
+              OnStream(stretch.stream) + ", on which the capture would begin before " +
+                  scene.work.Describe(at) + ", is the default stream",
+              options);
+  }
+  for (const WaitOfEvent& wait : scene.facts->waits) {
+    const int64_t stream = scene.work.calls[wait.call].stream_id;
+    if (wait.refers != Refers::kCaptured || !scene.handles.IsDefaultStream(stream)) continue;
+    if (stream == stretch.stream) continue;
+    Found::Options options;
+    options.other = wait.record;
+    found.Add(static_cast<int64_t>(wait.call),
+              scene.work.Describe(wait.call) + " would fork the default stream", options);
+  }
+}
+
+void CheckWrongEndStream(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (scene.work.form(i).acl_kind() != K::kCaptureEnd) continue;
+    if (scene.work.calls[i].stream_id == stretch.stream) continue;
+    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    Found::Options options;
+    options.other = stretch.begin_call;
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) + " is called on " + OnStream(scene.work.calls[i].stream_id) +
+                  ", but the capture began on " + OnStream(stretch.stream),
+              options);
+  }
+}
+
+void CheckWrongEndThread(const Scene& scene, Found& found) {
+  if (!scene.EndsInAnotherThread()) return;
+  const Stretch& stretch = scene.stretch();
+  Found::Options options;
+  options.other = stretch.begin_call;
+  found.Add(stretch.end_call,
+            scene.work.Describe(stretch.end_call) + " is called by thread " +
+                std::to_string(scene.work.calls[stretch.end_call].thread) + ", but thread " +
+                std::to_string(stretch.thread) + " began the capture",
+            options);
+}
+
+void CheckTaskGroup(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  int64_t open = -1;  // the begin of the open group
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const K kind = scene.work.form(i).acl_kind();
+    if (!IsStreamTask(kind) || !scene.facts->IsCapturing(stretch, i)) continue;
+    if (kind == K::kGroupBegin) {
+      open = static_cast<int64_t>(i);
+      continue;
+    }
+    if (kind == K::kGroupEnd) open = -1;
+    if (open < 0) continue;
+    const bool elsewhere = scene.work.calls[i].stream_id != scene.work.calls[open].stream_id;
+    if (!elsewhere && kind == K::kOperator) continue;
+    const Codes codes = InEveryMode(elsewhere ? 107034 : 507009);
+    Found::Options options;
+    options.other = open;
+    options.codes = &codes;
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) +
+                  (elsewhere ? " is a task of another stream inside the task group of "
+                             : " is no launch, but lies in the task group of ") +
+                  scene.work.Describe(open),
+              options);
+    open = -1;  // what follows is thrown away (CAP-60)
+  }
+}
+
+// Work on a stream outside of the capture that touches bytes which captured work touches: the graph
+// does not repeat it.
+void CheckUncapturedWork(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  struct Use {
+    int64_t call = -1;
+    bool write = false;
+  };
+  bool any = false;
+  for (size_t i = stretch.first; i < stretch.end && !any; ++i) {
+    any = scene.work.form(i).active() && scene.work.calls[i].stream_id != 0 &&
+          !scene.facts->IsCapturing(stretch, i);
+  }
+  if (!any) return;
+  std::unordered_map<int64_t, Use> captured;  // by buffer: the first captured use, or a write
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (!scene.facts->IsCapturing(stretch, i)) continue;
+    scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
+      Use& use = captured[access.buffer];
+      if (use.call < 0 || (access.write && !use.write)) {
+        use = {static_cast<int64_t>(i), access.write};
+      }
+    });
+  }
+  std::unordered_set<int64_t> told;  // streams
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const WorkCall& call = scene.work.calls[i];
+    const K kind = scene.work.form(i).acl_kind();
+    if (call.stream_id == 0 || !IsStreamTask(kind) || scene.facts->IsCapturing(stretch, i))
+      continue;
+    if (call.model_id != 0 && call.model_id != stretch.model_id) continue;  // another capture's
+    Use shared;
+    scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
+      const auto use = captured.find(access.buffer);
+      if (use == captured.end() || (!access.write && !use->second.write)) return;
+      if (shared.call < 0) shared = use->second;
+    });
+    if (shared.call < 0 || !told.insert(call.stream_id).second) continue;
+    Found::Options options;
+    options.other = shared.call;
+    options.edits = TakeIntoCapture(scene, i);
+    options.subject = std::to_string(call.stream_id);
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) + " on " + OnStream(call.stream_id) +
+                  ", which takes no part in the capture, shares memory with captured " +
+                  scene.work.Describe(static_cast<size_t>(shared.call)) +
+                  ": executions do not repeat it",
+              options);
+  }
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,196 @@
+// Rules about what differs between the steps of a program that one graph is to serve: lazy
+// initialisation, scalars and lengths that a capture bakes, inputs that move, shapes; and random
+// numbers, whose state a capture bakes too.
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/graph/variation.h"
+#include "analyzer/lint/rule.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using K = AclCallKind;
+using storage::ValueKind;
+
+// Operators of the ACL level that draw random numbers from a seed and an offset of the host.
+constexpr std::string_view kRandomOperators[] = {
+    "aclnnBernoulli",      "aclnnDropout",         "aclnnDropoutGenMask", "aclnnInplaceBernoulli",
+    "aclnnInplaceNormal",  "aclnnInplaceRandom",   "aclnnInplaceUniform", "aclnnMultinomial",
+    "aclnnNormalFloat",    "aclnnNormalTensor",    "aclnnRandperm",       "aclnnInplaceExponential",
+};
+
+bool IsRandom(const Work& work, size_t call) {
+  if (work.dialect == Dialect::kAten) return work.form(call).kind == LeafKind::kSource;
+  if (work.form(call).acl_kind() != K::kOperator) return false;
+  return std::any_of(std::begin(kRandomOperators), std::end(kRandomOperators),
+                     [&](std::string_view name) { return work.op(call).name.starts_with(name); });
+}
+
+// The steps are what would be captured: the program made no capture itself.
+bool StepsWouldBeCaptured(const Scene& scene) {
+  return scene.work.steps.size() >= 2 && !scene.stretches.empty() &&
+         !scene.stretches.front().recorded();
+}
+
+// Kernels: what a graph holds with its arguments.
+bool IsLaunch(const Work& work, size_t call) {
+  if (work.dialect == Dialect::kAcl) return work.form(call).acl_kind() == K::kOperator;
+  return work.form(call).kind == LeafKind::kKernel;
+}
+
+std::string InStep(const Work& work, size_t call) {
+  return "call " + std::to_string(work.calls[call].call_id) + " (step " +
+         std::to_string(work.calls[call].step) + ")";
+}
+
+template <typename Visit>
+void VisitVariations(const Scene& scene, Visit&& visit) {
+  if (!StepsWouldBeCaptured(scene)) return;
+  for (const StepFamily& family : FindFamilies(scene.work)) {
+    if (family.steps.size() >= 2) visit(family, FindVariation(scene.work, family));
+  }
+}
+
+// Host arguments that vary; lists (lengths, block tables) or all others.
+void TellBaked(const Scene& scene, bool lists, Found& found) {
+  const Work& work = scene.work;
+  VisitVariations(scene, [&](const StepFamily&, const Variation& variation) {
+    for (const ArgumentVariation& argument : variation.arguments) {
+      if (argument.kind == VariationKind::kLayout) continue;
+      if (!IsLaunch(work, argument.first_call)) continue;
+      const ValueKind kind = (*work.form(argument.first_call).arguments)[argument.argument].kind;
+      const bool is_list = kind == ValueKind::kIntList || kind == ValueKind::kRealList ||
+                           kind == ValueKind::kBoolList || kind == ValueKind::kScalarList;
+      if (is_list != lists) continue;
+      Found::Options options;
+      options.other = argument.second_call;
+      options.subject = argument.name + std::to_string(argument.place);
+      found.Add(argument.first_call,
+                work.Describe(argument.first_call) + ": argument " + argument.name + " is " +
+                    argument.first_value + " here and " + argument.second_value + " in " +
+                    InStep(work, argument.second_call) + ", " + std::to_string(argument.values) +
+                    " values over the steps; a graph keeps the one of its capture",
+                options);
+    }
+  });
+}
+
+}  // namespace
+
+void CheckLazyInitialisation(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  constexpr size_t kMostWarmUps = 2;  // steps that only may hold an operator
+  if (!StepsWouldBeCaptured(scene) || work.steps.size() < kMostWarmUps + 2) return;
+  struct Seen {
+    size_t last_step = 0;
+    size_t first_call = 0;
+    int64_t count = 0;
+  };
+  std::unordered_map<const storage::Op*, Seen> seen;
+  for (size_t step = 0; step < work.steps.size(); ++step) {
+    for (size_t i = work.steps[step].first; i < work.steps[step].end; ++i) {
+      if (work.form(i).acl_kind() == K::kNoEffect) continue;
+      const auto [entry, created] = seen.try_emplace(&work.op(i));
+      if (created) entry->second.first_call = i;
+      entry->second.last_step = step;
+      ++entry->second.count;
+    }
+  }
+  std::vector<Seen> early;
+  for (const auto& [op, use] : seen) {
+    if (use.last_step < kMostWarmUps) early.push_back(use);
+  }
+  std::sort(early.begin(), early.end(),
+            [](const Seen& a, const Seen& b) { return a.first_call < b.first_call; });
+  for (const Seen& use : early) {
+    found.Add(static_cast<int64_t>(use.first_call),
+              work.Describe(use.first_call) + " and its like occur " + std::to_string(use.count) +
+                  " times up to step " + std::to_string(work.steps[use.last_step].step) +
+                  " and in no later one: warm up " + std::to_string(use.last_step + 1) +
+                  " steps before the capture");
+  }
+}
+
+void CheckBakedScalar(const Scene& scene, Found& found) { TellBaked(scene, false, found); }
+
+void CheckBakedLength(const Scene& scene, Found& found) { TellBaked(scene, true, found); }
+
+void CheckMovedInput(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  VisitVariations(scene, [&](const StepFamily& family, const Variation& variation) {
+    for (const StepInput& input : variation.inputs) {
+      if (!input.moves || input.number) continue;
+      const size_t call = family.Call(0, input.place);
+      Found::Options options;
+      options.other = input.moved_call;
+      options.subject =
+          input.name + std::to_string(input.place) + "." + std::to_string(input.element);
+      found.Add(static_cast<int64_t>(call),
+                work.Describe(call) + ": input " + input.name + " (" +
+                    std::to_string(input.bytes) + " bytes) lies elsewhere in " +
+                    InStep(work, input.moved_call) + ", in " + std::to_string(input.buffers) +
+                    " buffers over the steps; a graph reads the place of its capture",
+                options);
+    }
+  });
+}
+
+void CheckGuards(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  if (!StepsWouldBeCaptured(scene)) return;
+  const std::vector<StepFamily> families = FindFamilies(work);
+  for (const StepFamily& family : families) {
+    if (family.here < 0 && family.before < 0) continue;
+    const size_t step = family.steps.front();
+    Found::Options options;
+    options.other = family.before;
+    options.subject = std::to_string(step);
+    const int64_t call =
+        family.here >= 0 ? family.here : static_cast<int64_t>(work.steps[step].first);
+    found.Add(call,
+              "step " + std::to_string(work.steps[step].step) +
+                  " needs a graph of its own, as do " + std::to_string(family.steps.size()) +
+                  " steps of " + std::to_string(work.steps.size()) + ": it parts from the step before at " +
+                  work.Describe(static_cast<size_t>(call)),
+              options);
+  }
+  for (const StepFamily& family : families) {
+    if (family.steps.size() < 2) continue;
+    const Variation variation = FindVariation(work, family);
+    for (size_t symbol = 0; symbol < variation.symbols.size(); ++symbol) {
+      const auto dimension =
+          std::find_if(variation.dimensions.begin(), variation.dimensions.end(),
+                       [&](const DimensionVariation& row) {
+                         return row.symbol == static_cast<int>(symbol);
+                       });
+      if (dimension == variation.dimensions.end()) continue;
+      const ShapeSymbol& sizes = variation.symbols[symbol];
+      const size_t call = family.Call(0, dimension->place);
+      Found::Options options;
+      options.subject = "symbol" + std::to_string(symbol);
+      found.Add(static_cast<int64_t>(call),
+                work.Describe(call) + ": dimension " + std::to_string(dimension->dimension) +
+                    " of " + dimension->name + " has " + std::to_string(sizes.values) +
+                    " sizes over " + std::to_string(family.steps.size()) +
+                    " steps, as have " + std::to_string(sizes.dimensions) +
+                    " dimensions in all: as many captures, or padding",
+                options);
+    }
+  }
+}
+
+void CheckRandomNumbers(const Scene& scene, Found& found) {
+  const Stretch& stretch = scene.stretch();
+  const bool acl = scene.work.dialect == Dialect::kAcl;
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    if (!IsRandom(scene.work, i)) continue;
+    if (acl && !scene.facts->IsCapturing(stretch, i)) continue;
+    found.Add(static_cast<int64_t>(i),
+              scene.work.Describe(i) +
+                  " draws random numbers: a graph repeats those of the seed and offset that it was "
+                  "captured with");
+  }
+}
+
+}  // namespace acltape::analyzer

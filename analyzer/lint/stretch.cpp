@@ -1,0 +1,178 @@
+#include "analyzer/lint/stretch.h"
+
+#include <algorithm>
+
+#include "storage/error.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using K = AclCallKind;
+
+// What a capture can hold beside operators: stretches grow over it at both ends.
+bool CanBeHeld(const Work& work, size_t call) {
+  const K kind = work.form(call).acl_kind();
+  if (kind == K::kNoEffect) return true;
+  return IsStreamTask(kind) && !IsPageableCopy(work, call);
+}
+
+bool IsCore(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  if (work.dialect == Dialect::kAcl) return form.acl_kind() == K::kOperator;
+  return form.active() && form.kind != LeafKind::kHostRead;
+}
+
+// Cuts [first, end) to its work; empty where there is none.
+void CutToWork(const Work& work, Stretch& stretch) {
+  const size_t low = stretch.first;
+  const size_t high = stretch.end;
+  while (stretch.first < high && !IsCore(work, stretch.first)) ++stretch.first;
+  while (stretch.end > stretch.first && !IsCore(work, stretch.end - 1)) --stretch.end;
+  if (stretch.first == stretch.end || work.dialect == Dialect::kAten) return;
+  while (stretch.first > low && CanBeHeld(work, stretch.first - 1)) --stretch.first;
+  while (stretch.end < high && CanBeHeld(work, stretch.end)) ++stretch.end;
+}
+
+void ChooseOrigin(const Work& work, int64_t stream, Stretch& stretch) {
+  stretch.stream = stream;
+  for (size_t i = stretch.first; i < stretch.end; ++i) {
+    const WorkCall& call = work.calls[i];
+    if (!IsStreamTask(work.form(i).acl_kind())) continue;
+    if (stream != 0 && call.stream_id != stream) continue;
+    stretch.stream = call.stream_id;
+    stretch.thread = call.thread;
+    return;
+  }
+  if (stretch.first < stretch.end) stretch.thread = work.calls[stretch.first].thread;
+}
+
+std::vector<Stretch> RecordedCaptures(const Work& work, size_t first, size_t end) {
+  std::vector<Stretch> captures;
+  std::vector<size_t> open;  // indices in `captures`
+  for (size_t i = first; i < end; ++i) {
+    const WorkCall& call = work.calls[i];
+    const K kind = work.form(i).acl_kind();
+    if (kind == K::kCaptureBegin && call.status == 0) {
+      Stretch capture;
+      capture.first = i + 1;
+      capture.end = end;
+      capture.stream = call.stream_id;
+      capture.thread = call.thread;
+      capture.step = call.step;
+      capture.begin_call = static_cast<int64_t>(i);
+      const int64_t mode = work.form(i).Integer(1);
+      capture.mode = static_cast<CaptureMode>(std::clamp<int64_t>(mode, 0, 2));
+      open.push_back(captures.size());
+      captures.push_back(capture);
+    }
+    if (call.model_id != 0) {
+      for (const size_t index : open) {
+        Stretch& capture = captures[index];
+        if (capture.stream == call.stream_id) capture.model_id = call.model_id;
+      }
+    }
+    if (kind != K::kCaptureEnd || LeavesCaptureOpen(call.status)) continue;
+    const auto ended = std::find_if(open.begin(), open.end(), [&](size_t index) {
+      return captures[index].stream == call.stream_id;
+    });
+    if (ended == open.end()) continue;
+    captures[*ended].end = i;
+    captures[*ended].end_call = static_cast<int64_t>(i);
+    open.erase(ended);
+  }
+  return captures;
+}
+
+}  // namespace
+
+bool LeavesCaptureOpen(int32_t status) { return status == 107036 || status == 107029; }
+
+bool IsStreamTask(AclCallKind kind) {
+  switch (kind) {
+    case K::kOperator:
+    case K::kCopyAsync:
+    case K::kCopy2dAsync:
+    case K::kFillAsync:
+    case K::kFill32Async:
+    case K::kValueWrite:
+    case K::kValueWait:
+    case K::kEventRecord:
+    case K::kEventWait:
+    case K::kEventReset:
+    case K::kNotifyRecord:
+    case K::kNotifyWait:
+    case K::kGroupBegin:
+    case K::kGroupEnd:
+    case K::kHostFunction:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsPageableCopy(const Work& work, size_t call) {
+  const WorkForm& form = work.form(call);
+  const bool plane = form.acl_kind() == K::kCopy2dAsync;
+  if (!plane && form.acl_kind() != K::kCopyAsync) return false;
+  const auto& arguments = *form.arguments;
+  const size_t kind_at = plane ? 6 : 4;
+  if (arguments.size() <= kind_at) return false;
+  const bool empty = plane ? form.Integer(4) == 0 || form.Integer(5) == 0 : form.Integer(3) == 0;
+  if (empty) return false;  // rule CPY-03
+  // Memory that the program allocated or pinned through ACL is a tensor, other memory a number.
+  const auto is_number = [&](size_t position) {
+    return arguments[position].tensors.empty() && arguments[position].integer != 0;
+  };
+  constexpr int64_t kHostToDevice = 1, kDeviceToHost = 2, kDefault = 4;
+  const int64_t kind = form.Integer(static_cast<int>(kind_at));
+  return (kind == kHostToDevice && is_number(2)) || (kind == kDeviceToHost && is_number(0)) ||
+         (kind == kDefault && is_number(0) != is_number(2));
+}
+
+std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& options) {
+  const bool chosen = options.first_call != 0 || options.last_call != 0;
+  size_t low = 0;
+  size_t high = work.size();
+  if (chosen) {
+    const auto before = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
+    const auto at = [&](int64_t id) {
+      return static_cast<size_t>(
+          std::lower_bound(work.calls.begin(), work.calls.end(), id, before) - work.calls.begin());
+    };
+    low = at(options.first_call);
+    high = options.last_call == INT64_MAX ? work.size() : at(options.last_call + 1);
+    if (low >= high) {
+      throw Error(ErrorKind::kUsage, "no call of the trace's work lies in " +
+                                         std::to_string(options.first_call) + "-" +
+                                         std::to_string(options.last_call));
+    }
+  }
+  std::vector<Stretch> stretches = RecordedCaptures(work, low, high);
+  if (!stretches.empty()) return stretches;
+
+  const auto add = [&](size_t first, size_t end, int64_t step, bool cut) {
+    Stretch stretch;
+    stretch.first = first;
+    stretch.end = end;
+    stretch.step = step;
+    if (cut) CutToWork(work, stretch);
+    if (stretch.first == stretch.end) return;
+    ChooseOrigin(work, options.stream, stretch);
+    stretches.push_back(stretch);
+  };
+  if (chosen) {
+    add(low, high, -1, /*cut=*/false);
+    return stretches;
+  }
+  for (size_t i = low; i < high;) {
+    const int32_t step = work.calls[i].step;
+    size_t end = i + 1;
+    while (end < high && work.calls[end].step == step) ++end;
+    if (step >= 0) add(i, end, step, /*cut=*/true);
+    i = end;
+  }
+  if (stretches.empty()) add(low, high, -1, /*cut=*/true);
+  return stretches;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,319 @@
+#include "analyzer/lint/lint.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/steps.h"
+#include "analyzer/work/work.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+#include "replayer/probe/prove.h"
+
+namespace acltape::cli {
+namespace {
+
+using analyzer::CaptureMode;
+using analyzer::Finding;
+using analyzer::LintReport;
+using analyzer::Stretch;
+
+enum class Modes { kAll, kGlobal, kThreadLocal, kRelaxed };
+
+// "A-B", call ids.
+analyzer::StretchOptions ParseRegion(const std::string& text) {
+  analyzer::StretchOptions region;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, region.first_call);
+  const bool dash = first.ec == std::errc() && first.ptr != end && *first.ptr == '-';
+  const auto last = dash ? std::from_chars(first.ptr + 1, end, region.last_call)
+                         : std::from_chars_result{end, std::errc::invalid_argument};
+  if (last.ec != std::errc() || last.ptr != end || region.first_call < 1 ||
+      region.last_call < region.first_call) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("'{}' is no region; write the first and the last call, such as 100-200", text));
+  }
+  return region;
+}
+
+class LintCommand final : public Command {
+ public:
+  std::string Name() const override { return "lint"; }
+  std::string Summary() const override {
+    return "Predict what goes wrong when recorded work is captured: call, error code, edit";
+  }
+  std::string Examples() const override {
+    return "  acltape lint t.db                        the program's captures, else each step\n"
+           "  acltape lint t.db --mode relaxed         what is left in relaxed mode\n"
+           "  acltape lint t.db --region 100-200       as if these calls were captured\n"
+           "  acltape lint t.db --prove                capture it on the device, and with the "
+           "edits\n"
+           "  acltape lint t.db step:3 --format json";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace");
+    app.add_option("selection", selection_,
+                   "Which of the captures or steps: those whose first call is picked");
+    AddChoice(app, "--mode", modes_,
+              {{"all", Modes::kAll},
+               {"global", Modes::kGlobal},
+               {"thread_local", Modes::kThreadLocal},
+               {"relaxed", Modes::kRelaxed}},
+              "Capture mode to look at");
+    app.add_option("--region", region_, "Calls A-B to look at as if they were captured");
+    app.add_option("--stream", options_.stretch.stream,
+                   "Stream on which such a capture begins (default: that of the first task)");
+    app.add_option("--soc", options_.soc, "Device whose limits count")->capture_default_str();
+    app.add_option("--stream-limit", stream_limit_, "Streams of the device, in place of --soc")
+        ->check(AtLeast(1));
+    app.add_flag("--rules", rules_, "List the rules instead; needs no trace");
+    app.add_flag("--prove", prove_,
+                 "Capture the calls on a device in each mode, as recorded and with the edits, and "
+                 "compare its codes with the predicted ones");
+    app.add_option("--device-lib", device_lib_,
+                   "ACL library to prove on: a toolkit folder or libascendcl.so (default: the soft "
+                   "device)");
+    app.add_option("--executions", executions_, "Executions of a graph with a race, for --prove")
+        ->check(AtLeast(2))
+        ->capture_default_str();
+    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    if (rules_) {
+      fmt::print("{}", RuleTable().ToText(format_));
+      return kExitFine;
+    }
+    if (trace_.empty()) throw Error(ErrorKind::kUsage, "name a trace to lint, or give --rules");
+    options_.stream_limit =
+        stream_limit_ != 0 ? stream_limit_ : analyzer::StreamLimitOf(options_.soc);
+    if (options_.stream_limit < 0) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("no limits are known for '{}'; known are {}, or give --stream-limit",
+                              options_.soc, fmt::join(analyzer::KnownSocs(), ", ")));
+    }
+    if (!region_.empty()) {
+      const int64_t stream = options_.stretch.stream;
+      options_.stretch = ParseRegion(region_);
+      options_.stretch.stream = stream;
+    }
+    const Selection selection = Selection::Parse(selection_);
+    const OpenedTrace trace(trace_, discard_);
+    analyzer::Work work = analyzer::LoadWork(trace.reader());
+    if (work.steps.empty()) analyzer::AssignSteps(work, trace.results());
+    if (!selection.empty()) {
+      options_.wanted = [&](const Stretch& stretch) {
+        const storage::Op& op = work.op(stretch.first);
+        const std::string full_name = op.FullName();
+        SelectionSubject subject;
+        subject.call_id = work.calls[stretch.first].call_id;
+        subject.step = stretch.step;
+        subject.stream = stretch.stream;
+        subject.name = op.name;
+        subject.full_name = full_name;
+        return selection.Contains(subject);
+      };
+    }
+    LintReport report = analyzer::Lint(work, options_);
+    std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
+    if (report.stretches.empty()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} has no work to capture{}", trace_,
+                                                 selection_.empty() ? "" : " in the selection"));
+    }
+    std::vector<replayer::ProbeRow> probes;
+    if (prove_) probes = Prove(work, report);
+    if (trace.results() != nullptr) Keep(report, *trace.results());
+    Report output;
+    output.Add("regions", RegionTable(work, report));
+    output.Add("findings", FindingTable(report));
+    output.Add("probes", ProbeTable(work, probes));
+    fmt::print("{}", output.ToText(format_));
+    if (report.findings.empty() && format_ == Format::kTable) {
+      fmt::print("no findings in {} region{}\n", report.stretches.size(),
+                 report.stretches.size() == 1 ? "" : "s");
+    }
+    return report.findings.empty() ? kExitFine : kExitDifferences;
+  }
+
+ private:
+  std::vector<replayer::ProbeRow> Prove(const analyzer::Work& work, LintReport& report) const {
+    if (work.dialect == analyzer::Dialect::kAten) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("{} holds leaves of PyTorch and no calls of the ACL interface, which "
+                      "--prove issues again; prove it by: acltape replay {} --mode captured",
+                      trace_, trace_));
+    }
+    replayer::ProveOptions options;
+    options.device_lib = device_lib_;
+    options.executions = executions_;
+    options.stream_limit = options_.stream_limit;
+    for (const CaptureMode mode : analyzer::kCaptureModes) {
+      if (modes_ == Modes::kAll || static_cast<size_t>(mode) + 1 == static_cast<size_t>(modes_)) {
+        options.modes.push_back(mode);
+      }
+    }
+    Progress progress("prove");
+    options.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
+    return replayer::Prove(work, options, report);
+  }
+
+  // Refused in the mode asked for, or wrong without being refused.
+  bool IsOfMode(const Finding& finding) const {
+    if (modes_ == Modes::kAll || finding.codes == analyzer::Codes{}) return true;
+    return finding.codes[static_cast<size_t>(modes_) - 1] != 0;
+  }
+
+  int64_t CodeOf(const Finding& finding) const {
+    if (modes_ != Modes::kAll) return finding.codes[static_cast<size_t>(modes_) - 1];
+    for (const int32_t code : finding.codes) {
+      if (code != 0) return code;
+    }
+    return 0;
+  }
+
+  Table RegionTable(const analyzer::Work& work, const LintReport& report) const {
+    Table table({"region", "step", "first_call", "last_call", "stream", "captured as", "calls",
+                 "queue entries", "device streams"});
+    constexpr size_t kShown = 10;
+    const size_t shown = format_ == Format::kTable ? std::min(kShown, report.stretches.size())
+                                                   : report.stretches.size();
+    for (size_t i = 0; i < shown; ++i) {
+      const Stretch& stretch = report.stretches[i];
+      if (stretch.first == stretch.end) continue;
+      table.Add({static_cast<int64_t>(i) + 1, stretch.step < 0 ? Cell() : Cell(stretch.step),
+                 work.calls[stretch.first].call_id, work.calls[stretch.end - 1].call_id,
+                 stretch.stream == 0 ? Cell() : Cell(stretch.stream),
+                 stretch.recorded() ? Cell(std::string(CaptureModeName(stretch.mode))) : Cell(),
+                 static_cast<int64_t>(stretch.end - stretch.first),
+                 report.budgets[i].streams == 0 ? Cell() : Cell(report.budgets[i].entries),
+                 report.budgets[i].streams == 0 ? Cell() : Cell(report.budgets[i].streams)});
+    }
+    return table;
+  }
+
+  static Table RuleTable() {
+    Table table({"rule", "mode", "severity", "title", "source", "global", "thread_local", "relaxed",
+                 "fails at", "edit"});
+    constexpr std::string_view kPlaces[] = {"the call", "begin", "end", "execution", "nowhere"};
+    for (const analyzer::LintRule& rule : analyzer::LintRules()) {
+      const auto code = [&](int32_t number) {
+        return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
+      };
+      table.Add({std::string(rule.id), static_cast<int64_t>(rule.mode),
+                 std::string(SeverityName(rule.severity)), std::string(rule.title),
+                 std::string(rule.source), code(rule.codes[0]), code(rule.codes[1]),
+                 code(rule.codes[2]), std::string(kPlaces[static_cast<size_t>(rule.fails_at)]),
+                 std::string(rule.edit)});
+    }
+    return table;
+  }
+
+  Table FindingTable(const LintReport& report) const {
+    Table table({"rule", "severity", "call_id", "count", "global", "thread_local", "relaxed",
+                 "message", "edit", "verdict"});
+    for (const Finding& finding : report.findings) {
+      const auto code = [&](CaptureMode mode) {
+        const int32_t number = finding.code(mode);
+        return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
+      };
+      table.Add({std::string(finding.rule->id), std::string(SeverityName(finding.rule->severity)),
+                 finding.call_id == 0 ? Cell() : Cell(finding.call_id), finding.count,
+                 code(CaptureMode::kGlobal), code(CaptureMode::kThreadLocal),
+                 code(CaptureMode::kRelaxed), finding.message, EditText(finding), finding.verdict});
+    }
+    return table;
+  }
+
+  static Table ProbeTable(const analyzer::Work& work,
+                          const std::vector<replayer::ProbeRow>& probes) {
+    Table table({"region", "mode", "edits", "first refused", "code", "end", "executions",
+                 "differing", "device says"});
+    for (const replayer::ProbeRow& row : probes) {
+      const replayer::ProbeReport& probe = row.report;
+      const bool begun = probe.begin_code == 0;
+      Cell first, code;
+      std::string message = probe.end_message;
+      if (!begun) {
+        first = std::string("begin");
+        code = static_cast<int64_t>(probe.begin_code);
+      } else if (!probe.refused.empty()) {
+        const int64_t call = work.Find(probe.refused.front().call_id);
+        first = call < 0 ? "a wait of the edit" : work.Describe(static_cast<size_t>(call));
+        code = static_cast<int64_t>(probe.refused.front().code);
+        message = probe.refused.front().message;
+      }
+      table.Add({static_cast<int64_t>(row.stretch) + 1, std::string(CaptureModeName(row.mode)),
+                 row.edited ? "made" : "none", std::move(first), std::move(code),
+                 begun ? Cell(static_cast<int64_t>(probe.end_code)) : Cell(),
+                 probe.executed == 0 ? Cell() : Cell(probe.executed),
+                 probe.executed == 0 ? Cell() : Cell(probe.differing),
+                 message.empty() ? Cell() : Cell(message)});
+    }
+    return table;
+  }
+
+  static std::string EditText(const Finding& finding) {
+    const std::string edit = DescribeEdits(finding.edits);
+    return edit.empty() ? std::string(finding.rule->edit) : edit;
+  }
+
+  static nlohmann::json Json(const analyzer::Edit& edit) {
+    switch (edit.kind) {
+      case analyzer::Edit::Kind::kHoist:
+        return {{"hoist", edit.call_id}};
+      case analyzer::Edit::Kind::kPin:
+        return {{"pin", edit.call_id}};
+      default:
+        return {{"record_after", edit.record_after}, {"wait_before", edit.wait_before}};
+    }
+  }
+
+  void Keep(const LintReport& report, storage::Results& results) const {
+    for (const Finding& finding : report.findings) {
+      nlohmann::json evidence = {{"calls", finding.evidence}, {"count", finding.count}};
+      for (const CaptureMode mode : analyzer::kCaptureModes) {
+        evidence["codes"][std::string(CaptureModeName(mode))] = finding.code(mode);
+      }
+      evidence["edit"] = EditText(finding);
+      for (const analyzer::Edit& edit : finding.edits) evidence["edits"].push_back(Json(edit));
+      storage::Finding row;
+      row.rule = finding.rule->id;
+      row.severity = finding.rule->severity;
+      row.call_id = finding.call_id;
+      row.code = CodeOf(finding);
+      row.message = finding.message;
+      row.evidence = evidence.dump();
+      row.verdict = finding.verdict;
+      results.AddFinding(row);
+    }
+    results.Commit();
+  }
+
+  std::string trace_;
+  std::string selection_;
+  std::string region_;
+  Modes modes_ = Modes::kAll;
+  analyzer::LintOptions options_;
+  int64_t stream_limit_ = 0;
+  bool rules_ = false;
+  bool prove_ = false;
+  std::string device_lib_;
+  int executions_ = 20;
+  bool discard_ = false;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeLintCommand() { return std::make_unique<LintCommand>(); }
+
+}  // namespace acltape::cli

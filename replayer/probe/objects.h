@@ -1,0 +1,75 @@
+// The streams, events, memory and graphs of a probe, by the ids of the recording and of the recorded
+// kinds.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/lint/stretch.h"
+#include "analyzer/work/work.h"
+#include "replayer/device.h"
+
+namespace acltape::replayer {
+
+// A call's arguments with the buffers of this call in place of slots.
+std::vector<storage::Argument> ArgumentsOf(const analyzer::Work& work, size_t call);
+
+class ProbeObjects {
+ public:
+  ProbeObjects(Device& device, const analyzer::Work& work, const analyzer::Stretch& stretch);
+  ~ProbeObjects();
+  ProbeObjects(const ProbeObjects&) = delete;
+  ProbeObjects& operator=(const ProbeObjects&) = delete;
+
+  // Created at the first use. Default streams are the default stream of the context.
+  aclrtStream Stream(int64_t id);
+  aclrtEvent Event(int64_t id);
+  aclrtEvent NewEvent();
+  // An empty graph in place of one that the program had captured.
+  aclmdlRI Model(int64_t id);
+  // Where an argument of a call lies: a range of a buffer, or host memory of `bytes` bytes that is
+  // not pinned, unless `pin`.
+  uint8_t* Address(const storage::Argument& argument, size_t bytes, bool pin);
+  uint8_t* AddressOf(int64_t buffer, int64_t offset) { return Buffer(buffer).data() + offset; }
+  void* Workspace(uint64_t bytes);
+
+  struct Room {
+    int64_t buffer = 0;
+    uint8_t* data = nullptr;
+    size_t bytes = 0;
+    bool host = false;
+  };
+  // Those that have been used, in order of ids.
+  std::vector<Room> Rooms() const;
+  // Streams that were made, the device's own and the default one counted.
+  int64_t stream_count() const;
+
+  std::vector<aclmdlRI> captured;  // destroyed with the others
+  std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by the recorded handle
+  std::set<int64_t> destroyed_streams, destroyed_events;
+
+ private:
+  Block& Buffer(int64_t id);
+  void MeasureBuffers(const analyzer::Stretch& stretch);
+
+  Device& device_;
+  const analyzer::Work& work_;
+  std::unordered_map<int64_t, storage::Handle> stream_rows_;
+  std::unordered_map<int64_t, storage::Handle> event_rows_;
+  std::map<int64_t, aclrtStream> streams_;
+  std::set<int64_t> default_streams_;
+  std::map<int64_t, aclrtEvent> events_;
+  std::vector<aclrtEvent> added_events_;
+  std::map<int64_t, aclmdlRI> models_;
+  std::unordered_map<int64_t, int64_t> bytes_;  // that the stretch reaches of a buffer
+  std::map<int64_t, Block> buffers_;
+  std::deque<std::vector<uint8_t>> pageable_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace acltape::replayer

@@ -1,0 +1,280 @@
+#include "replayer/probe/probe.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "analyzer/lint/capture_facts.h"
+#include "replayer/probe/contents.h"
+#include "replayer/probe/issue.h"
+#include "replayer/probe/objects.h"
+#include "replayer/probe/turn.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::Edit;
+using analyzer::Stretch;
+using analyzer::Work;
+using K = analyzer::AclCallKind;
+
+class Prober {
+ public:
+  Prober(const Work& work, const Stretch& stretch, const ProbeOptions& options)
+      : work_(work),
+        stretch_(stretch),
+        options_(options),
+        device_(options.device_lib),
+        objects_(device_, work, stretch),
+        issuer_(device_, work, objects_) {
+    report_.device = device_.description();
+    Prepare();
+  }
+
+  ProbeReport Run() {
+    for (const Edit& edit : options_.edits) {
+      if (edit.kind != Edit::Kind::kHoist) continue;
+      const int64_t call = work_.Find(edit.call_id);
+      if (call >= 0) Issue(static_cast<size_t>(call));
+    }
+    if (Begin()) {
+      for (size_t i = stretch_.first; i < stretch_.end; ++i) IssueEdited(i);
+      End();
+    }
+    if (report_.captured() && options_.executions > 0) Execute();
+    return std::move(report_);
+  }
+
+  // Captures as long as it goes.
+  BudgetProbe RunBudget(int64_t most) {
+    BudgetProbe budget;
+    budget.streams = objects_.stream_count();
+    while (budget.graphs < most) {
+      report_ = {};
+      const bool begun = Begin();
+      if (begun) {
+        for (size_t i = stretch_.first; i < stretch_.end; ++i) IssueEdited(i);
+        End();
+      }
+      budget.code = !begun                    ? report_.begin_code
+                    : report_.refused.empty() ? report_.end_code
+                                              : report_.refused.front().code;
+      if (budget.code != 0) return budget;
+      ++budget.graphs;
+    }
+    return budget;
+  }
+
+ private:
+  // What was there when the capture began: streams, events as recorded before, exchanged modes.
+  void Prepare() {
+    const analyzer::Handles handles(work_);
+    objects_.Stream(stretch_.stream);
+    for (size_t i = stretch_.first; i < stretch_.end; ++i) {
+      const analyzer::WorkForm& form = work_.form(i);
+      const K kind = form.acl_kind();
+      const int64_t stream = work_.calls[i].stream_id;
+      if (stream != 0 && kind != K::kStreamCreate) objects_.Stream(stream);
+      if (kind == K::kExecute) objects_.Model(form.Integer(form.function->object));
+      const bool about_event = kind == K::kEventWait || kind == K::kEventSync ||
+                               kind == K::kEventQuery || kind == K::kEventTime ||
+                               kind == K::kEventRecord || kind == K::kEventReset;
+      if (about_event) {
+        PrepareEvent(handles, form.Integer(form.function->object));
+        if (kind == K::kEventTime && form.function->detail >= 0) {
+          PrepareEvent(handles, form.Integer(form.function->detail));
+        }
+      }
+      for (const storage::Argument& argument : ArgumentsOf(work_, i)) {
+        for (const storage::TensorRef& tensor : argument.tensors) {
+          if (tensor.buffer_id != 0) objects_.AddressOf(tensor.buffer_id, 0);
+        }
+      }
+    }
+    for (const analyzer::ModeExchange& exchange : analyzer::FindExchanges(work_)) {
+      if (exchange.call < stretch_.first) Issue(exchange.call);
+    }
+    for (const Edit& edit : options_.edits) {
+      if (edit.kind == Edit::Kind::kWait) edit_events_.push_back(objects_.NewEvent());
+    }
+    report_.refused.clear();
+    report_.issued = 0;
+    device_.Check(device_.api().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+  }
+
+  void PrepareEvent(const analyzer::Handles& handles, int64_t id) {
+    if (!prepared_events_.insert(id).second) return;
+    aclrtEvent event = objects_.Event(id);
+    const int64_t record = handles.LastOutsideRecord(id, stretch_.first);
+    if (record < 0) return;
+    device_.Check(
+        device_.api().aclrtRecordEvent(event, objects_.Stream(work_.calls[record].stream_id)),
+        "aclrtRecordEvent");
+  }
+
+  Turn& ThreadOf(int32_t thread) {
+    std::unique_ptr<Turn>& turn = threads_[thread];
+    if (turn == nullptr) {
+      turn = std::make_unique<Turn>();
+      turn->Take([&] { device_.Check(device_.api().aclrtSetDevice(0), "aclrtSetDevice"); });
+    }
+    return *turn;
+  }
+
+  std::string Message() const {
+    const auto recent = device_.api().aclGetRecentErrMsg;
+    const char* message = recent == nullptr ? nullptr : recent();
+    return message == nullptr ? "" : message;
+  }
+
+  bool Begin() {
+    ThreadOf(stretch_.thread).Take([&] {
+      report_.begin_code = device_.api().aclmdlRICaptureBegin(
+          objects_.Stream(stretch_.stream), static_cast<aclmdlRICaptureMode>(options_.mode));
+      if (report_.begin_code != 0) report_.end_message = Message();
+    });
+    if (report_.begin_code != 0) return false;
+    AfterCall(0, stretch_.stream);
+    return true;
+  }
+
+  void End() {
+    BeforeCall(0, stretch_.stream);
+    const int32_t thread =
+        stretch_.end_call >= 0 ? work_.calls[stretch_.end_call].thread : stretch_.thread;
+    ThreadOf(thread).Take([&] {
+      aclmdlRI model = nullptr;
+      report_.end_code =
+          device_.api().aclmdlRICaptureEnd(objects_.Stream(stretch_.stream), &model);
+      if (report_.end_code != 0) {
+        report_.end_message = Message();
+      } else {
+        objects_.captured.push_back(model);
+      }
+    });
+  }
+
+  bool IsHoisted(int64_t call_id) const {
+    return std::any_of(options_.edits.begin(), options_.edits.end(), [&](const Edit& edit) {
+      return edit.kind == Edit::Kind::kHoist && edit.call_id == call_id;
+    });
+  }
+
+  void IssueEdited(size_t i) {
+    const analyzer::WorkCall& call = work_.calls[i];
+    if (IsHoisted(call.call_id)) return;
+    BeforeCall(call.call_id, call.stream_id);
+    Issue(i);
+    AfterCall(call.call_id, call.stream_id);
+  }
+
+  void Issue(size_t i) {
+    const int64_t call_id = work_.calls[i].call_id;
+    const bool pin =
+        std::any_of(options_.edits.begin(), options_.edits.end(), [&](const Edit& edit) {
+          return edit.kind == Edit::Kind::kPin && edit.call_id == call_id;
+        });
+    ThreadOf(work_.calls[i].thread).Take([&] {
+      const std::optional<int32_t> code = issuer_.Issue(i, pin);
+      if (!code) {
+        report_.left_out.push_back(call_id);
+        return;
+      }
+      ++report_.issued;
+      if (*code != 0) report_.refused.push_back({call_id, *code, Message()});
+    });
+  }
+
+  // The events of wait edits.
+  void AfterCall(int64_t call_id, int64_t stream) {
+    EditEvents([&](const Edit& edit) { return edit.record_after == call_id; },
+               [&](aclrtEvent event) {
+                 return device_.api().aclrtRecordEvent(event, objects_.Stream(stream));
+               });
+  }
+  void BeforeCall(int64_t call_id, int64_t stream) {
+    EditEvents([&](const Edit& edit) { return edit.wait_before == call_id; },
+               [&](aclrtEvent event) {
+                 return device_.api().aclrtStreamWaitEvent(objects_.Stream(stream), event);
+               });
+  }
+  template <typename Wanted, typename Use>
+  void EditEvents(const Wanted& wanted, const Use& use) {
+    size_t event = 0;
+    for (const Edit& edit : options_.edits) {
+      if (edit.kind != Edit::Kind::kWait) continue;
+      aclrtEvent handle = edit_events_[event++];
+      if (!wanted(edit)) continue;
+      ThreadOf(stretch_.thread).Take([&] {
+        const int32_t code = use(handle);
+        if (code != 0) report_.refused.push_back({0, code, Message()});
+      });
+    }
+  }
+
+  void Execute() {
+    const acl::Api& api = device_.api();
+    const std::vector<ProbeObjects::Room> rooms = objects_.Rooms();
+    const auto before = ContentsBefore(work_, stretch_, rooms, options_.seed);
+    std::map<int64_t, std::vector<uint8_t>> first;
+    for (int execution = 0; execution < options_.executions; ++execution) {
+      for (const ProbeObjects::Room& room : rooms) {
+        const std::vector<uint8_t>& bytes = before.at(room.buffer);
+        device_.Check(api.aclrtMemcpy(room.data, room.bytes, bytes.data(), bytes.size(),
+                                      room.host ? ACL_MEMCPY_HOST_TO_HOST
+                                                : ACL_MEMCPY_HOST_TO_DEVICE),
+                      "aclrtMemcpy");
+      }
+      device_.Check(api.aclmdlRIExecuteAsync(objects_.captured.back(), device_.stream()),
+                    "aclmdlRIExecuteAsync");
+      device_.Check(api.aclrtSynchronizeStream(device_.stream()), "aclrtSynchronizeStream");
+      ++report_.executed;
+      bool differs = false;
+      for (const ProbeObjects::Room& room : rooms) {
+        std::vector<uint8_t> bytes(room.bytes);
+        device_.Check(api.aclrtMemcpy(bytes.data(), bytes.size(), room.data, room.bytes,
+                                      room.host ? ACL_MEMCPY_HOST_TO_HOST
+                                                : ACL_MEMCPY_DEVICE_TO_HOST),
+                      "aclrtMemcpy");
+        if (execution == 0) {
+          first[room.buffer] = std::move(bytes);
+        } else if (bytes != first[room.buffer]) {
+          differs = true;
+          if (report_.differing_buffer == 0) report_.differing_buffer = room.buffer;
+        }
+      }
+      if (differs) ++report_.differing;
+    }
+  }
+
+  const Work& work_;
+  const Stretch& stretch_;
+  const ProbeOptions& options_;
+  ProbeReport report_;
+  Device device_;
+  ProbeObjects objects_;
+  Issuer issuer_;
+  std::vector<aclrtEvent> edit_events_;  // by wait edit
+  std::set<int64_t> prepared_events_;
+  std::map<int32_t, std::unique_ptr<Turn>> threads_;  // by recorded thread
+};
+
+}  // namespace
+
+int32_t ProbeReport::CodeOf(int64_t call_id) const {
+  for (const ProbedCall& call : refused) {
+    if (call.call_id == call_id) return call.code;
+  }
+  return 0;
+}
+
+ProbeReport Probe(const Work& work, const Stretch& stretch, const ProbeOptions& options) {
+  return Prober(work, stretch, options).Run();
+}
+
+BudgetProbe ProbeBudget(const Work& work, const Stretch& stretch, const ProbeOptions& options,
+                        int64_t most) {
+  return Prober(work, stretch, options).RunBudget(most);
+}
+
+}  // namespace acltape::replayer

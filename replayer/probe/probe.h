@@ -1,0 +1,67 @@
+// Proves on a device what lint predicts: issues the recorded ACL calls of a stretch again, literally,
+// between aclmdlRICaptureBegin on the origin stream and aclmdlRICaptureEnd, and reports every code.
+//
+// Each recorded thread is a thread of its own; they take turns in the recorded order. Streams, events
+// and memory are the probe's own, of the recorded kinds: an event that the program had recorded
+// before is recorded, memory that was not pinned is not pinned. A graph that the calls execute is an
+// empty one. Host functions do nothing. Memory that the calls free is freed after the probe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/lint/finding.h"
+#include "analyzer/lint/stretch.h"
+#include "analyzer/work/work.h"
+
+namespace acltape::replayer {
+
+struct ProbeOptions {
+  std::string device_lib;  // a folder or file; empty: the soft device
+  analyzer::CaptureMode mode = analyzer::CaptureMode::kGlobal;
+  std::vector<analyzer::Edit> edits;  // made to the calls before they are issued
+  // How often the graph is executed, each time from the same memory: recorded contents where the
+  // trace has them, else seeded numbers. 0: it is only captured.
+  int executions = 0;
+  uint64_t seed = 1;
+};
+
+struct ProbedCall {
+  int64_t call_id = 0;
+  int32_t code = 0;
+  std::string message;  // of the device
+};
+
+struct ProbeReport {
+  std::string device;
+  int32_t begin_code = 0;
+  int32_t end_code = 0;  // of aclmdlRICaptureEnd; meaningless where the begin failed
+  std::string end_message;
+  std::vector<ProbedCall> refused;  // calls with another code than 0, in order
+  int64_t issued = 0;
+  std::vector<int64_t> left_out;  // calls that the probe does not know or the device cannot run
+  // Of the executions: how many left other bytes than the first, and the first such buffer.
+  int64_t executed = 0;
+  int64_t differing = 0;
+  int64_t differing_buffer = 0;
+
+  // The code that the device gave to a call; 0 where it accepted it.
+  int32_t CodeOf(int64_t call_id) const;
+  bool captured() const { return begin_code == 0 && end_code == 0; }
+};
+
+// Throws Error kDevice when the device fails at what is not the stretch's own.
+ProbeReport Probe(const analyzer::Work& work, const analyzer::Stretch& stretch,
+                  const ProbeOptions& options);
+
+// Captures the stretch again and again and keeps the graphs, until the device has no stream left.
+struct BudgetProbe {
+  int64_t graphs = 0;    // that could be captured; `most` where nothing failed
+  int32_t code = 0;      // of the call that failed
+  int64_t streams = 0;   // streams that the probe itself took, the default one included
+};
+BudgetProbe ProbeBudget(const analyzer::Work& work, const analyzer::Stretch& stretch,
+                        const ProbeOptions& options, int64_t most);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,307 @@
+// Lint on traces written by hand: what is looked at, and what each rule says of it.
+#include "analyzer/lint/lint.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "storage/error.h"
+#include "tests/replayer/acl_trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using test::AclTraceBuilder;
+using test::In;
+using test::Int;
+using test::Out;
+using test::TemporaryTrace;
+using test::Tensor;
+using Floats = std::vector<float>;
+
+constexpr CaptureMode kGlobal = CaptureMode::kGlobal;
+constexpr CaptureMode kThreadLocal = CaptureMode::kThreadLocal;
+constexpr CaptureMode kRelaxed = CaptureMode::kRelaxed;
+
+class LintTest : public testing::Test {
+ protected:
+  LintTest() : file_("lint"), trace(file_.path()) {
+    main = trace.NewStream();
+    side = trace.NewStream();
+    third = trace.NewStream();
+    for (Tensor* tensor : {&a, &b, &c, &d}) *tensor = trace.Device({16});
+  }
+
+  void Relu(int64_t stream, const Tensor& from, const Tensor& to) {
+    trace.Op("aclnnRelu", stream, {In("self", from), Out("out", to)});
+  }
+  void Order(int64_t event, int64_t first, int64_t second) {
+    trace.Record(event, first);
+    trace.Wait(second, event);
+  }
+
+  const LintReport& Run(const LintOptions& options = {}) {
+    trace.Finish();
+    reader_ = std::make_unique<storage::Reader>(file_.path());
+    work_ = LoadWork(*reader_);
+    report_ = Lint(work_, options);
+    return report_;
+  }
+  // "LINT-02 LINT-05", in order of calls.
+  std::string Rules(const LintOptions& options = {}) {
+    std::string text;
+    for (const Finding& finding : Run(options).findings) {
+      text += (text.empty() ? "" : " ") + std::string(finding.rule->id);
+    }
+    return text;
+  }
+
+  TemporaryTrace file_;
+  AclTraceBuilder trace;
+  int64_t main, side, third;
+  Tensor a, b, c, d;
+  std::unique_ptr<storage::Reader> reader_;
+  Work work_;
+  LintReport report_;
+};
+
+TEST(LintRulesTest, HaveIdsOfTheirOwnAndEverythingThatARowNeeds) {
+  std::set<std::string_view> ids;
+  for (const LintRule& rule : LintRules()) {
+    EXPECT_TRUE(ids.insert(rule.id).second) << rule.id;
+    EXPECT_NE(rule.check, nullptr) << rule.id;
+    EXPECT_FALSE(rule.title.empty() || rule.source.empty() || rule.edit.empty()) << rule.id;
+    const bool refused = rule.codes != Codes{};
+    const bool said = rule.fails_at != FailsAt::kNowhere || rule.id == "LINT-08";
+    EXPECT_EQ(refused, said) << rule.id;
+  }
+}
+
+TEST(LintRulesTest, UnsafeCallsAreRefusedAsTheModesOfCaptureAndThreadSay) {
+  struct Row {
+    CaptureMode capture;
+    bool own_thread;
+    CaptureMode exchanged;
+    bool refused;
+  };
+  // Rule CAP-32, all of it.
+  constexpr Row kRows[] = {
+      {kGlobal, true, kGlobal, true},         {kGlobal, true, kThreadLocal, true},
+      {kGlobal, true, kRelaxed, false},       {kGlobal, false, kGlobal, true},
+      {kGlobal, false, kThreadLocal, false},  {kGlobal, false, kRelaxed, false},
+      {kThreadLocal, true, kGlobal, true},    {kThreadLocal, true, kThreadLocal, true},
+      {kThreadLocal, true, kRelaxed, false},  {kThreadLocal, false, kGlobal, false},
+      {kThreadLocal, false, kRelaxed, false}, {kThreadLocal, false, kThreadLocal, false},
+      {kRelaxed, true, kGlobal, false},       {kRelaxed, true, kThreadLocal, false},
+      {kRelaxed, true, kRelaxed, false},      {kRelaxed, false, kGlobal, false},
+      {kRelaxed, false, kThreadLocal, false}, {kRelaxed, false, kRelaxed, false},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(RefusesUnsafe(row.capture, row.own_thread, row.exchanged), row.refused)
+        << CaptureModeName(row.capture) << row.own_thread << CaptureModeName(row.exchanged);
+  }
+}
+
+TEST_F(LintTest, WhatLiesBeforeAndBehindTheWorkIsLeftOut) {
+  trace.Upload(a, Floats(16, 1.0f));
+  trace.Upload(a, Floats(16, 1.0f), main);  // pageable
+  Relu(main, a, b);
+  Relu(main, b, c);
+  trace.Synchronize(main);
+  trace.Download(c, Floats(16, 1.0f));
+  EXPECT_EQ(Rules(), "");
+  ASSERT_EQ(report_.stretches.size(), 1u);
+  EXPECT_EQ(report_.stretches[0].end - report_.stretches[0].first, 2u);
+  EXPECT_EQ(report_.stretches[0].stream, main);
+}
+
+TEST_F(LintTest, TheForkBeforeTheFirstOperatorAndTheJoinBehindTheLastBelongToTheStretch) {
+  const int64_t fork = trace.NewEvent(), join = trace.NewEvent();
+  trace.Synchronize(main);
+  Order(fork, main, side);
+  Relu(side, a, b);
+  Order(join, side, main);
+  trace.Synchronize(main);
+  EXPECT_EQ(Rules(), "");
+  EXPECT_EQ(report_.stretches[0].stream, main);
+  EXPECT_EQ(report_.stretches[0].end - report_.stretches[0].first, 5u);
+}
+
+TEST_F(LintTest, ARegionIsTakenAsItIsGiven) {
+  Relu(main, a, b);
+  trace.Synchronize(main);
+  LintOptions options;
+  options.stretch.first_call = 1;
+  options.stretch.last_call = 1000;
+  EXPECT_EQ(Rules(options), "LINT-04 LINT-04 LINT-04 LINT-04 LINT-02");
+}
+
+TEST_F(LintTest, ARegionWithoutCallsIsAUsageError) {
+  Relu(main, a, b);
+  LintOptions options;
+  options.stretch.first_call = 5000;
+  options.stretch.last_call = 6000;
+  try {
+    Run(options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(error.what(), "no call of the trace's work lies in 5000-6000");
+  }
+}
+
+TEST_F(LintTest, AChainOfJoinsLeadsToTheOrigin) {
+  const int64_t fork = trace.NewEvent(), fork2 = trace.NewEvent(), join2 = trace.NewEvent(),
+                join = trace.NewEvent();
+  Relu(main, a, b);
+  Order(fork, main, side);
+  Order(fork2, side, third);
+  Relu(third, a, c);
+  Order(join2, third, side);
+  Order(join, side, main);
+  Relu(main, a, d);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(LintTest, StreamsThatJoinEachOtherAreNotJoined) {
+  const int64_t fork = trace.NewEvent(), x = trace.NewEvent(), y = trace.NewEvent();
+  Relu(main, a, b);
+  trace.Record(fork, main);
+  trace.Wait(side, fork);
+  trace.Wait(third, fork);
+  trace.Record(x, side);
+  trace.Record(y, third);
+  trace.Wait(third, x);
+  trace.Wait(side, y);
+  Relu(main, b, c);
+  // Both waits come behind the records, so that both streams have work which nobody waits for.
+  EXPECT_EQ(Rules(), "LINT-01 LINT-01");
+  EXPECT_EQ(report_.findings[0].codes, InEveryMode(107025));
+  EXPECT_EQ(report_.findings[0].fails_at, FailsAt::kEnd);
+}
+
+TEST_F(LintTest, ARecordInAnEarlierCaptureIsAsIfItHadNotBeen) {
+  const int64_t event = trace.NewEvent();
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  trace.Record(event, main);
+  trace.EndCapture(main);
+  trace.BeginCapture(main);
+  trace.Wait(main, event);  // rule CAP-52, CAP-46
+  Relu(main, a, c);
+  trace.EndCapture(main);
+  EXPECT_EQ(Rules(), "");
+  EXPECT_EQ(report_.stretches.size(), 2u);
+}
+
+TEST_F(LintTest, ARecordedCaptureThatMetTheCodeIsReproducedAlready) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  trace.Interface("aclrtSynchronizeStream", {Int("stream", main)}, main, 107027);
+  trace.EndCapture(main);
+  EXPECT_EQ(Rules(), "LINT-02");
+  EXPECT_EQ(report_.findings[0].verdict, "reproduced");
+}
+
+TEST_F(LintTest, ARecordedCaptureThatMetNoCodeRefutes) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  trace.Interface("aclrtSynchronizeStream", {Int("stream", main)}, main, 0);
+  trace.EndCapture(main);
+  Run();
+  EXPECT_EQ(report_.findings.at(0).verdict, "refuted");
+}
+
+TEST_F(LintTest, CopiesOfNothingAreNotUnsafe) {
+  Relu(main, a, b);
+  trace.Upload(a, Floats{});
+  trace.Upload(a, Floats{}, main);
+  Relu(main, b, c);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(LintTest, CopiesOfPinnedMemoryAreCaptured) {
+  const Tensor pinned = trace.Pinned({16});
+  Relu(main, a, b);
+  trace.UploadPinned(c, pinned, Floats(16, 1.0f), main);
+  Relu(main, c, b);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(LintTest, AnEventOfTheExternalKindBelongsToNoCapture) {
+  const int64_t event = trace.NewEvent(0x20);
+  Relu(main, a, b);
+  trace.Wait(main, event);
+  trace.Reset(event, main);
+  Relu(main, b, c);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(LintTest, MemoryFreedBetweenTwoExecutionsIsFoundOnce) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  Relu(main, a, c);
+  const int64_t model = trace.EndCapture(main);
+  trace.Execute(model, main);
+  trace.Free(a);
+  trace.Execute(model, main);
+  EXPECT_EQ(Rules(), "LINT-10");
+  EXPECT_EQ(report_.findings[0].evidence.size(), 2u);
+}
+
+TEST_F(LintTest, MemoryFreedBehindTheLastExecutionIsFine) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  const int64_t model = trace.EndCapture(main);
+  trace.Execute(model, main);
+  trace.Free(a);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(LintTest, TheSameFindingOfEveryCaptureIsOneWithACount) {
+  for (int i = 0; i < 5; ++i) {
+    trace.BeginCapture(main);
+    Relu(main, a, b);
+    trace.Interface("aclrtSynchronizeStream", {Int("stream", main)}, main, 107027);
+    trace.EndCapture(main);
+  }
+  EXPECT_EQ(Rules(), "LINT-02");
+  EXPECT_EQ(report_.findings[0].count, 5);
+  EXPECT_EQ(report_.findings[0].stretch, 0u);
+}
+
+TEST_F(LintTest, QueueEntriesCountAWaitFourTimesAndStreamsByTheirPieces) {
+  const int64_t fork = trace.NewEvent(), join = trace.NewEvent();
+  trace.BeginCapture(main);
+  for (int i = 0; i < 2016; ++i) Relu(main, a, b);
+  Order(fork, main, side);
+  Relu(side, a, c);
+  Order(join, side, main);
+  trace.EndCapture(main);
+  Run();
+  // main: 2016 operators, a record, a wait; side: a wait, an operator, a record.
+  EXPECT_EQ(report_.budgets.at(0).entries, 2016 + 1 + 4 + 4 + 1 + 1);
+  EXPECT_EQ(report_.budgets.at(0).streams, 2 + 1);
+}
+
+TEST_F(LintTest, TheWaitThatIsMissingIsProposed) {
+  const int64_t fork = trace.NewEvent(), join = trace.NewEvent();
+  Relu(main, a, b);
+  Order(fork, main, side);
+  Relu(main, a, c);
+  Relu(side, c, d);
+  Order(join, side, main);
+  Relu(main, d, b);
+  EXPECT_EQ(Rules(), "LINT-19 LINT-20");
+  const Finding& race = report_.findings[1];
+  EXPECT_EQ(race.edits, std::vector<Edit>{WaitEdit(race.evidence[1], race.evidence[0])});
+}
+
+TEST(SocTest, LimitsAreKnownByTheBeginningOfTheName) {
+  EXPECT_EQ(StreamLimitOf("Ascend910B1"), 1984);
+  EXPECT_EQ(StreamLimitOf("Ascend310P3"), 2048);
+  EXPECT_EQ(StreamLimitOf("Other"), -1);
+}
+
+}  // namespace
+}  // namespace acltape::analyzer

@@ -1,0 +1,132 @@
+// What lint predicts is what the device answers, for programs drawn at random.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analyzer/lint/lint.h"
+#include "replayer/probe/prove.h"
+#include "tests/replayer/acl_trace_builder.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::CaptureMode;
+using analyzer::Finding;
+using test::AclTraceBuilder;
+using test::In;
+using test::Int;
+using test::Out;
+using test::TemporaryTrace;
+using test::Tensor;
+using Floats = std::vector<float>;
+
+// A program of three streams, two threads and four events that does anything that may be refused.
+class RandomProgram {
+ public:
+  RandomProgram(const std::string& path, uint64_t seed) : trace_(path), random_(seed) {
+    for (int64_t& stream : streams_) stream = trace_.NewStream();
+    for (int64_t& event : events_) event = trace_.NewEvent();
+    for (Tensor& tensor : tensors_) tensor = trace_.Device({16});
+    for (int i = 0; i < 2; ++i) trace_.Record(events_[Draw(4)], streams_[Draw(3)]);
+    trace_.Synchronize(streams_[0]);
+    Op(streams_[0]);
+    for (int i = 0; i < 24; ++i) Step();
+    Op(streams_[0]);
+    trace_.Finish();
+  }
+
+ private:
+  size_t Draw(size_t count) { return random_() % count; }
+  void Op(int64_t stream) {
+    const size_t from = Draw(4);
+    trace_.Op("aclnnRelu", stream,
+              {In("self", tensors_[from]), Out("out", tensors_[4 + Draw(4)])});
+  }
+
+  void Step() {
+    const int64_t stream = streams_[Draw(3)];
+    const int64_t event = events_[Draw(4)];
+    if (Draw(8) == 0) trace_.Thread(1 + static_cast<int64_t>(Draw(2)));
+    switch (Draw(14)) {
+      case 0:
+      case 1:
+      case 2:
+        trace_.Record(event, stream);
+        return;
+      case 3:
+      case 4:
+      case 5:
+        trace_.Wait(stream, event);
+        return;
+      case 6:
+        trace_.Synchronize(stream);
+        return;
+      case 7:
+        trace_.Interface("aclrtSynchronizeEvent", {Int("event", event)});
+        return;
+      case 8:
+        trace_.Upload(tensors_[Draw(4)], Floats(16, 1.0f), stream);
+        return;
+      case 9:
+        trace_.Upload(tensors_[Draw(4)], Floats(16, 1.0f));
+        return;
+      case 10:
+        trace_.Interface("aclmdlRICaptureThreadExchangeMode",
+                         {Int("mode", static_cast<int64_t>(Draw(3)))});
+        return;
+      default:
+        Op(stream);
+        return;
+    }
+  }
+
+  AclTraceBuilder trace_;
+  std::mt19937_64 random_;
+  int64_t streams_[3];
+  int64_t events_[4];
+  Tensor tensors_[8];
+};
+
+class LintOnDevice : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(LintOnDevice, PredictsEveryCodeOfARandomProgramAndNoOther) {
+  const TemporaryTrace file("lint-random-" + std::to_string(GetParam()));
+  RandomProgram(file.path(), GetParam());
+  const storage::Reader reader(file.path());
+  const analyzer::Work work = analyzer::LoadWork(reader);
+  analyzer::LintReport report = analyzer::Lint(work, {});
+  ASSERT_EQ(report.stretches.size(), 1u);
+  ProveOptions options;
+  options.modes.assign(analyzer::kCaptureModes.begin(), analyzer::kCaptureModes.end());
+  options.executions = 0;
+  const std::vector<ProbeRow> probes = Prove(work, options, report);
+  const auto predicts = [&](int64_t call_id, CaptureMode mode, int32_t code) {
+    for (const Finding& finding : report.findings) {
+      const bool same = call_id == 0 ? finding.fails_at == analyzer::FailsAt::kEnd
+                                     : finding.fails_at == analyzer::FailsAt::kCall &&
+                                           finding.call_id == call_id;
+      if (same && finding.code(mode) == code) return true;
+    }
+    return false;
+  };
+  for (const Finding& finding : report.findings) {
+    EXPECT_NE(finding.verdict, "refuted") << finding.rule->id << ": " << finding.message;
+  }
+  for (const ProbeRow& probe : probes) {
+    if (probe.edited) continue;
+    EXPECT_TRUE(probe.report.left_out.empty());
+    for (const ProbedCall& call : probe.report.refused) {
+      EXPECT_TRUE(predicts(call.call_id, probe.mode, call.code))
+          << CaptureModeName(probe.mode) << ": call " << call.call_id << " gave " << call.code
+          << ": " << call.message;
+    }
+    if (probe.report.end_code != 0) {
+      EXPECT_TRUE(predicts(0, probe.mode, probe.report.end_code)) << probe.report.end_message;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, LintOnDevice, testing::Range<uint64_t>(1, 61));
+
+}  // namespace
+}  // namespace acltape::replayer
