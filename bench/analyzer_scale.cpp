@@ -24,6 +24,7 @@
 
 #include "analyzer/graph/hazards.h"
 #include "analyzer/graph/variation.h"
+#include "analyzer/lint/lint.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/memory/reuse.h"
 #include "analyzer/plan/planner.h"
@@ -104,6 +105,12 @@ const std::vector<Stage>& Stages() {
          const PlannedStep planned = MakePlan(state.work, {});
          return fmt::format("{} regions, {} of {} calls captured", planned.regions.size(),
                             planned.captured_calls(), planned.calls);
+       }},
+      {"lint",
+       [](State& state) {
+         const LintReport report = Lint(state.work, {});
+         return fmt::format("{} regions, {} findings", report.stretches.size(),
+                            report.findings.size());
        }},
   };
   return stages;

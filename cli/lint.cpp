@@ -5,6 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/plan/budget.h"
 #include "analyzer/steps.h"
 #include "analyzer/work/work.h"
 #include "cli/commands.h"
@@ -70,7 +71,7 @@ class LintCommand final : public Command {
     app.add_option("--region", region_, "Calls A-B to look at as if they were captured");
     app.add_option("--stream", options_.stretch.stream,
                    "Stream on which such a capture begins (default: that of the first task)");
-    app.add_option("--soc", options_.soc, "Device whose limits count")->capture_default_str();
+    app.add_option("--soc", soc_, "Device whose limits count")->capture_default_str();
     app.add_option("--stream-limit", stream_limit_, "Streams of the device, in place of --soc")
         ->check(AtLeast(1));
     app.add_flag("--rules", rules_, "List the rules instead; needs no trace");
@@ -93,13 +94,14 @@ class LintCommand final : public Command {
       return kExitFine;
     }
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "name a trace to lint, or give --rules");
-    options_.stream_limit =
-        stream_limit_ != 0 ? stream_limit_ : analyzer::StreamLimitOf(options_.soc);
-    if (options_.stream_limit < 0) {
+    const analyzer::SocLimits* soc = analyzer::FindSoc(soc_);
+    if (soc == nullptr) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("no limits are known for '{}'; known are {}, or give --stream-limit",
-                              options_.soc, fmt::join(analyzer::KnownSocs(), ", ")));
+                  fmt::format("no limits are known for the SoC '{}'; name another or give "
+                              "--stream-limit",
+                              soc_));
     }
+    options_.stream_limit = stream_limit_ != 0 ? stream_limit_ : soc->streams;
     if (!region_.empty()) {
       const int64_t stream = options_.stretch.stream;
       options_.stretch = ParseRegion(region_);
@@ -303,6 +305,7 @@ class LintCommand final : public Command {
   std::string region_;
   Modes modes_ = Modes::kAll;
   analyzer::LintOptions options_;
+  std::string soc_ = "Ascend910B1";
   int64_t stream_limit_ = 0;
   bool rules_ = false;
   bool prove_ = false;

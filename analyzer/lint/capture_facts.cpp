@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "analyzer/plan/budget.h"
+
 namespace acltape::analyzer {
 namespace {
 
@@ -80,7 +82,7 @@ class Walk {
     member.last_task = static_cast<int64_t>(i);
     member.last_record = -1;
     member.waiter = 0;
-    member.tasks += entries;
+    member.entries += entries;
   }
 
   bool NoteHostCall(size_t i, int64_t event) {
@@ -121,7 +123,7 @@ class Walk {
     if (IsExternal(form, event)) {
       wait.refers = Refers::kExternal;
       facts_.waits.push_back(wait);
-      if (member != nullptr) AddTask(*member, i, kEntriesPerWait);
+      if (member != nullptr) AddTask(*member, i, kWaitEntries);
       return;
     }
     const auto found = records_.find(event);
@@ -140,7 +142,7 @@ class Walk {
       facts_.members.push_back({call.stream_id, static_cast<int64_t>(i), wait.record});
       member = &facts_.members.back();
     }
-    AddTask(*member, i, kEntriesPerWait);
+    AddTask(*member, i, kWaitEntries);
     CaptureMember* recorder = MemberOf(work_.calls[wait.record].stream_id);
     if (recorder != nullptr && recorder != member && recorder->last_record == wait.record) {
       recorder->waiter = call.stream_id;

@@ -45,7 +45,7 @@ struct CaptureMember {
   int64_t last_task = -1;
   int64_t last_record = -1;  // its last task, where that is a record
   int64_t waiter = 0;        // a captured stream that waits for that record; 0: none
-  int64_t tasks = 0;         // queue entries: a wait takes four, all others one
+  int64_t entries = 0;       // of its queue: a wait takes several (analyzer/plan/budget.h)
 };
 
 // An event wait of the stretch.
@@ -87,9 +87,5 @@ std::vector<ModeExchange> FindExchanges(const Work& work);
 // Whether an unsafe call is refused under a capture in `mode`: by its own thread or another one,
 // whose exchange mode is `exchanged` (rule CAP-32).
 bool RefusesUnsafe(CaptureMode mode, bool own_thread, CaptureMode exchanged);
-
-// Work that the queue of a captured stream keeps: rule of the budget, four entries for a wait.
-constexpr int64_t kEntriesPerWait = 4;
-constexpr int64_t kEntriesPerStream = 2016;
 
 }  // namespace acltape::analyzer

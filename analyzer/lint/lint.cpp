@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
+#include "analyzer/plan/budget.h"
+
 namespace acltape::analyzer {
 namespace {
-
-struct SocRow {
-  std::string_view name;
-  int64_t streams;
-};
-// Product classes of rule STR-05.
-constexpr SocRow kSocs[] = {
-    {"Ascend910B", 1984}, {"Ascend910_93", 1984}, {"Ascend910", 1024},
-    {"Ascend310P", 2048}, {"Ascend310B", 512},    {"Ascend310", 512},
-};
 
 // Further occurrences in one stretch count as this one.
 constexpr int64_t kMostOccurrences = 20;
@@ -36,11 +28,25 @@ bool Applies(LintScope scope, Dialect dialect, bool of_stretch) {
 
 }  // namespace
 
+namespace {
+
+StepFacts FindStepFacts(const Work& work, const std::vector<Stretch>& stretches) {
+  StepFacts facts;
+  if (work.steps.size() < 2 || stretches.empty() || stretches.front().recorded()) return facts;
+  facts.families = FindFamilies(work);
+  for (const StepFamily& family : facts.families) {
+    facts.variations.push_back(FindVariation(work, family));
+  }
+  return facts;
+}
+
+}  // namespace
+
 StretchBudget BudgetOf(const CaptureFacts& facts) {
   StretchBudget budget;
   for (const CaptureMember& member : facts.members) {
-    budget.entries += member.tasks;
-    const int64_t pieces = (member.tasks + kEntriesPerStream - 1) / kEntriesPerStream;
+    budget.entries += member.entries;
+    const int64_t pieces = (member.entries + kQueueEntries - 1) / kQueueEntries;
     budget.streams += std::max<int64_t>(pieces, 1);
   }
   return budget;
@@ -110,7 +116,7 @@ void Found::Add(int64_t call, std::string message, const Options& options) {
   const Work& work = scene_->work;
   const auto op_of = [&](int64_t index) { return index < 0 ? 0 : work.op(index).op_id; };
   const Key key = {rule_, op_of(call), op_of(options.other), options.subject};
-  const int64_t occurrence = std::min(occurrences_[key]++, kMostOccurrences);
+  const int64_t occurrence = options.merged ? 0 : std::min(occurrences_[key]++, kMostOccurrences);
   const auto [entry, created] = first_.try_emplace({key, occurrence}, findings_.size());
   if (!created) {
     ++findings_[entry->second].count;
@@ -153,7 +159,8 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   const bool acl = work.dialect == Dialect::kAcl;
   const Handles handles(work);
   const std::vector<ModeExchange> exchanges = FindExchanges(work);
-  Scene scene{work, report.stretches, handles, exchanges, options};
+  const StepFacts steps = FindStepFacts(work, report.stretches);
+  Scene scene{work, report.stretches, handles, exchanges, steps, options};
   Found found;
   const auto check = [&](bool of_stretch) {
     for (const LintRule& rule : LintRules()) {
@@ -178,19 +185,6 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.call_id < b.call_id; });
   return report;
-}
-
-int64_t StreamLimitOf(const std::string& soc) {
-  for (const SocRow& row : kSocs) {
-    if (std::string_view(soc).starts_with(row.name)) return row.streams;
-  }
-  return -1;
-}
-
-std::vector<std::string> KnownSocs() {
-  std::vector<std::string> names;
-  for (const SocRow& row : kSocs) names.emplace_back(row.name);
-  return names;
 }
 
 }  // namespace acltape::analyzer

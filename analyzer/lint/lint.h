@@ -17,7 +17,7 @@ namespace acltape::analyzer {
 // What the graph of a stretch takes of the device (rules CAP-04, LIM-01).
 struct StretchBudget {
   int64_t entries = 0;  // queue entries: tasks, a wait counted four times
-  int64_t streams = 0;  // hidden streams: entries of each captured stream in pieces of 2016
+  int64_t streams = 0;  // stream numbers: entries of each captured stream in pieces of 2016
 };
 
 StretchBudget BudgetOf(const CaptureFacts& facts);
@@ -30,10 +30,5 @@ struct LintReport {
 
 // Throws Error kUsage when the options choose no call.
 LintReport Lint(const Work& work, const LintOptions& options);
-
-// Streams of a device, hidden ones of captures included, by the name that aclrtGetSocName gives or
-// a beginning of it; -1: unknown (rule STR-05).
-int64_t StreamLimitOf(const std::string& soc);
-std::vector<std::string> KnownSocs();
 
 }  // namespace acltape::analyzer

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/graph/variation.h"
 #include "analyzer/lint/capture_facts.h"
 #include "analyzer/lint/finding.h"
 #include "analyzer/lint/stretch.h"
@@ -52,7 +53,13 @@ struct LintOptions {
   StretchOptions stretch;
   std::function<bool(const Stretch&)> wanted;  // which of the stretches; empty: all
   int64_t stream_limit = 1984;  // streams of the device, hidden ones of captures included
-  std::string soc = "Ascend910B";
+};
+
+// The steps that one graph is to serve, where steps are what would be captured: the program has at
+// least two and made no capture itself; else empty.
+struct StepFacts {
+  std::vector<StepFamily> families;
+  std::vector<Variation> variations;  // by family
 };
 
 // What a rule sees.
@@ -61,6 +68,7 @@ struct Scene {
   const std::vector<Stretch>& stretches;
   const Handles& handles;
   const std::vector<ModeExchange>& exchanges;
+  const StepFacts& steps;
   const LintOptions& options;
   size_t stretch_index = 0;  // of scopes that are about one
   const CaptureFacts* facts = nullptr;
@@ -88,6 +96,7 @@ class Found {
     const Codes* codes = nullptr;
     FailsAt fails_at = FailsAt::kNowhere;  // kNowhere: as the rule says
     std::vector<Edit> edits;
+    bool merged = false;  // all occurrences are one finding
     std::string subject;  // tells findings apart that name the same calls
   };
   void Add(int64_t call, std::string message, const Options& options);
@@ -121,14 +130,16 @@ void CheckEagerRace(const Scene& scene, Found& found);            // rules_race.
 void CheckCapturedRace(const Scene& scene, Found& found);         // rules_race.cpp
 void CheckUpdateRace(const Scene& scene, Found& found);           // rules_race.cpp
 void CheckHostFunction(const Scene& scene, Found& found);         // rules_host.cpp
-void CheckLazyInitialisation(const Scene& scene, Found& found);  // rules_steps.cpp
-void CheckBakedScalar(const Scene& scene, Found& found);         // rules_steps.cpp
-void CheckMovedInput(const Scene& scene, Found& found);          // rules_steps.cpp
-void CheckGuards(const Scene& scene, Found& found);              // rules_steps.cpp
-void CheckBakedLength(const Scene& scene, Found& found);         // rules_steps.cpp
-void CheckRandomNumbers(const Scene& scene, Found& found);       // rules_steps.cpp
-void CheckHostReadLeaf(const Scene& scene, Found& found);        // rules_leaves.cpp
-void CheckDeviceCopyLeaf(const Scene& scene, Found& found);      // rules_leaves.cpp
+void CheckLazyInitialisation(const Scene& scene, Found& found);   // rules_steps.cpp
+void CheckBakedScalar(const Scene& scene, Found& found);          // rules_steps.cpp
+void CheckMovedInput(const Scene& scene, Found& found);           // rules_steps.cpp
+void CheckLateRead(const Scene& scene, Found& found);             // rules_memory.cpp
+void CheckSharedPool(const Scene& scene, Found& found);           // rules_memory.cpp
+void CheckGuards(const Scene& scene, Found& found);               // rules_steps.cpp
+void CheckBakedLength(const Scene& scene, Found& found);          // rules_steps.cpp
+void CheckRandomNumbers(const Scene& scene, Found& found);        // rules_steps.cpp
+void CheckHostReadLeaf(const Scene& scene, Found& found);         // rules_leaves.cpp
+void CheckDeviceCopyLeaf(const Scene& scene, Found& found);       // rules_leaves.cpp
 void CheckEnvironment(const Scene& scene, Found& found);          // rules_trace.cpp
 void CheckOldEvent(const Scene& scene, Found& found);             // rules_order.cpp
 void CheckDefaultStream(const Scene& scene, Found& found);        // rules_order.cpp

@@ -54,11 +54,10 @@ void CheckDeviceCopyLeaf(const Scene& scene, Found& found) {
     if (name != "aten::copy_" && name != "aten::_to_copy") continue;
     // One that does not block is a task of the stream where the host memory is pinned, which a
     // trace of this level does not say.
-    const bool blocks = std::none_of(form.arguments->begin(), form.arguments->end(),
-                                     [](const storage::Argument& argument) {
-                                       return argument.name == "non_blocking" &&
-                                              argument.integer != 0;
-                                     });
+    const bool blocks = std::none_of(
+        form.arguments->begin(), form.arguments->end(), [](const storage::Argument& argument) {
+          return argument.name == "non_blocking" && argument.integer != 0;
+        });
     int to = -1;
     int from = -1;
     work.VisitAccesses(i, [&](const ByteAccess& access) {

@@ -4,6 +4,8 @@
 #include <unordered_set>
 
 #include "analyzer/lint/rule.h"
+#include "analyzer/memory/buffer_lives.h"
+#include "analyzer/memory/reuse.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -65,6 +67,54 @@ void CheckFreedAddress(const Scene& scene, Found& found) {
                           " frees",
                 options);
     });
+  }
+}
+
+// Results of a step that are still read when the graph has run again (its counterpart overwrites
+// them): the steps of a family are executions of one graph.
+void CheckLateRead(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  if (scene.steps.families.empty()) return;
+  const BufferLives lives(work);
+  for (const StepFamily& family : scene.steps.families) {
+    if (family.steps.size() < 2) continue;
+    std::vector<std::vector<uint32_t>> executions;
+    for (size_t step = 0; step < family.steps.size(); ++step) {
+      const auto first = family.calls.begin() + static_cast<std::ptrdiff_t>(step * family.places);
+      executions.emplace_back(first, first + static_cast<std::ptrdiff_t>(family.places));
+    }
+    for (const LateRead& late : FindLateReads(work, lives, executions)) {
+      // Memory that the program itself writes again is read as it is.
+      bool rewritten = false;
+      work.VisitAccesses(late.overwrite, [&](const ByteAccess& access) {
+        rewritten = rewritten || (access.write && access.buffer == late.buffer);
+      });
+      if (rewritten) continue;
+      Found::Options options;
+      options.other = late.reader;
+      options.merged = true;
+      found.Add(late.writer,
+                "what " + work.Describe(late.writer) + " makes is read by " +
+                    work.Describe(late.reader) + ", behind " + work.Describe(late.overwrite) +
+                    ", with which the next execution of the graph would have overwritten it",
+                options);
+    }
+  }
+}
+
+void CheckSharedPool(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  for (const SharedBytes& shared : FindSharedBytes(work)) {
+    if (shared.first_execution < 0) continue;  // executed as captured
+    Found::Options options;
+    options.other = shared.first_execution;
+    found.Add(shared.second_execution,
+              work.Describe(static_cast<size_t>(shared.second_execution)) + " and " +
+                  work.Describe(static_cast<size_t>(shared.first_execution)) +
+                  " are not in the order of their captures, whose graphs share bytes of buffer " +
+                  std::to_string(shared.buffer) + " (" + work.Describe(shared.first_call) + ", " +
+                  work.Describe(shared.second_call) + ")",
+              options);
   }
 }
 

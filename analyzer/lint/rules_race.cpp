@@ -56,11 +56,11 @@ void Tell(const Scene& scene, const RaceChecker& checker, const std::string& whe
     }
     options.edits = {WaitEdit(work.calls[record_after].call_id, work.calls[second].call_id)};
     found.Add(race.second,
-              work.Describe(second) + " on stream " +
-                  std::to_string(work.calls[second].stream_id) + " and " + work.Describe(first) +
-                  " on stream " + std::to_string(work.calls[first].stream_id) +
-                  " touch the same bytes of buffer " + std::to_string(race.buffer) + " (" +
-                  std::string(HazardKindName(race.kind)) + ") without an order" + where,
+              work.Describe(second) + " on stream " + std::to_string(work.calls[second].stream_id) +
+                  " and " + work.Describe(first) + " on stream " +
+                  std::to_string(work.calls[first].stream_id) + " touch the same bytes of buffer " +
+                  std::to_string(race.buffer) + " (" + std::string(HazardKindName(race.kind)) +
+                  ") without an order" + where,
               options);
   }
 }
@@ -149,9 +149,9 @@ void CheckEagerRace(const Scene& scene, Found& found) {
   Tell(scene, checker, " as the program ran", found);
 }
 
-// An execution of a graph is read by nothing but its tasks: it is modelled as a read of one byte that
-// stands for the graph, a task update as a write of it. A graph that waits for an external event
-// before its group may be launched before the update that releases it (rule UPD-06).
+// An execution of a graph is read by nothing but its tasks: it is modelled as a read of one byte
+// that stands for the graph, a task update as a write of it. A graph that waits for an external
+// event before its group may be launched before the update that releases it (rule UPD-06).
 void CheckUpdateRace(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   std::unordered_map<int64_t, int64_t> model_of_group;  // by recorded handle
@@ -231,10 +231,9 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
     options.other = race.first;
     found.Add(race.second,
               work.Describe(static_cast<size_t>(race.second)) + " on stream " +
-                  std::to_string(work.calls[race.second].stream_id) +
-                  " updates a graph that " + work.Describe(static_cast<size_t>(race.first)) +
-                  " on stream " + std::to_string(work.calls[race.first].stream_id) +
-                  " may still be executing",
+                  std::to_string(work.calls[race.second].stream_id) + " updates a graph that " +
+                  work.Describe(static_cast<size_t>(race.first)) + " on stream " +
+                  std::to_string(work.calls[race.first].stream_id) + " may still be executing",
               options);
   }
 }

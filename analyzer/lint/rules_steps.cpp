@@ -15,9 +15,9 @@ using storage::ValueKind;
 
 // Operators of the ACL level that draw random numbers from a seed and an offset of the host.
 constexpr std::string_view kRandomOperators[] = {
-    "aclnnBernoulli",      "aclnnDropout",         "aclnnDropoutGenMask", "aclnnInplaceBernoulli",
-    "aclnnInplaceNormal",  "aclnnInplaceRandom",   "aclnnInplaceUniform", "aclnnMultinomial",
-    "aclnnNormalFloat",    "aclnnNormalTensor",    "aclnnRandperm",       "aclnnInplaceExponential",
+    "aclnnBernoulli",     "aclnnDropout",       "aclnnDropoutGenMask", "aclnnInplaceBernoulli",
+    "aclnnInplaceNormal", "aclnnInplaceRandom", "aclnnInplaceUniform", "aclnnMultinomial",
+    "aclnnNormalFloat",   "aclnnNormalTensor",  "aclnnRandperm",       "aclnnInplaceExponential",
 };
 
 bool IsRandom(const Work& work, size_t call) {
@@ -25,12 +25,6 @@ bool IsRandom(const Work& work, size_t call) {
   if (work.form(call).acl_kind() != K::kOperator) return false;
   return std::any_of(std::begin(kRandomOperators), std::end(kRandomOperators),
                      [&](std::string_view name) { return work.op(call).name.starts_with(name); });
-}
-
-// The steps are what would be captured: the program made no capture itself.
-bool StepsWouldBeCaptured(const Scene& scene) {
-  return scene.work.steps.size() >= 2 && !scene.stretches.empty() &&
-         !scene.stretches.front().recorded();
 }
 
 // Kernels: what a graph holds with its arguments.
@@ -46,9 +40,9 @@ std::string InStep(const Work& work, size_t call) {
 
 template <typename Visit>
 void VisitVariations(const Scene& scene, Visit&& visit) {
-  if (!StepsWouldBeCaptured(scene)) return;
-  for (const StepFamily& family : FindFamilies(scene.work)) {
-    if (family.steps.size() >= 2) visit(family, FindVariation(scene.work, family));
+  for (size_t i = 0; i < scene.steps.families.size(); ++i) {
+    if (scene.steps.families[i].steps.size() < 2) continue;
+    visit(scene.steps.families[i], scene.steps.variations[i]);
   }
 }
 
@@ -81,7 +75,7 @@ void TellBaked(const Scene& scene, bool lists, Found& found) {
 void CheckLazyInitialisation(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   constexpr size_t kMostWarmUps = 2;  // steps that only may hold an operator
-  if (!StepsWouldBeCaptured(scene) || work.steps.size() < kMostWarmUps + 2) return;
+  if (scene.steps.families.empty() || work.steps.size() < kMostWarmUps + 2) return;
   struct Seen {
     size_t last_step = 0;
     size_t first_call = 0;
@@ -127,9 +121,9 @@ void CheckMovedInput(const Scene& scene, Found& found) {
       options.subject =
           input.name + std::to_string(input.place) + "." + std::to_string(input.element);
       found.Add(static_cast<int64_t>(call),
-                work.Describe(call) + ": input " + input.name + " (" +
-                    std::to_string(input.bytes) + " bytes) lies elsewhere in " +
-                    InStep(work, input.moved_call) + ", in " + std::to_string(input.buffers) +
+                work.Describe(call) + ": input " + input.name + " (" + std::to_string(input.bytes) +
+                    " bytes) lies elsewhere in " + InStep(work, input.moved_call) + ", in " +
+                    std::to_string(input.buffers) +
                     " buffers over the steps; a graph reads the place of its capture",
                 options);
     }
@@ -138,9 +132,7 @@ void CheckMovedInput(const Scene& scene, Found& found) {
 
 void CheckGuards(const Scene& scene, Found& found) {
   const Work& work = scene.work;
-  if (!StepsWouldBeCaptured(scene)) return;
-  const std::vector<StepFamily> families = FindFamilies(work);
-  for (const StepFamily& family : families) {
+  for (const StepFamily& family : scene.steps.families) {
     if (family.here < 0 && family.before < 0) continue;
     const size_t step = family.steps.front();
     Found::Options options;
@@ -151,19 +143,15 @@ void CheckGuards(const Scene& scene, Found& found) {
     found.Add(call,
               "step " + std::to_string(work.steps[step].step) +
                   " needs a graph of its own, as do " + std::to_string(family.steps.size()) +
-                  " steps of " + std::to_string(work.steps.size()) + ": it parts from the step before at " +
-                  work.Describe(static_cast<size_t>(call)),
+                  " steps of " + std::to_string(work.steps.size()) +
+                  ": it parts from the step before at " + work.Describe(static_cast<size_t>(call)),
               options);
   }
-  for (const StepFamily& family : families) {
-    if (family.steps.size() < 2) continue;
-    const Variation variation = FindVariation(work, family);
+  VisitVariations(scene, [&](const StepFamily& family, const Variation& variation) {
     for (size_t symbol = 0; symbol < variation.symbols.size(); ++symbol) {
-      const auto dimension =
-          std::find_if(variation.dimensions.begin(), variation.dimensions.end(),
-                       [&](const DimensionVariation& row) {
-                         return row.symbol == static_cast<int>(symbol);
-                       });
+      const auto dimension = std::find_if(
+          variation.dimensions.begin(), variation.dimensions.end(),
+          [&](const DimensionVariation& row) { return row.symbol == static_cast<int>(symbol); });
       if (dimension == variation.dimensions.end()) continue;
       const ShapeSymbol& sizes = variation.symbols[symbol];
       const size_t call = family.Call(0, dimension->place);
@@ -172,12 +160,12 @@ void CheckGuards(const Scene& scene, Found& found) {
       found.Add(static_cast<int64_t>(call),
                 work.Describe(call) + ": dimension " + std::to_string(dimension->dimension) +
                     " of " + dimension->name + " has " + std::to_string(sizes.values) +
-                    " sizes over " + std::to_string(family.steps.size()) +
-                    " steps, as have " + std::to_string(sizes.dimensions) +
+                    " sizes over " + std::to_string(family.steps.size()) + " steps, as have " +
+                    std::to_string(sizes.dimensions) +
                     " dimensions in all: as many captures, or padding",
                 options);
     }
-  }
+  });
 }
 
 void CheckRandomNumbers(const Scene& scene, Found& found) {

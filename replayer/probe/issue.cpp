@@ -113,8 +113,7 @@ std::optional<int32_t> Issuer::Copy2d(const Call& call) {
   const acl::Api& api = device_.api();
   const int64_t to_pitch = call.Integer(1), from_pitch = call.Integer(3);
   const int64_t width = call.Integer(4), height = call.Integer(5);
-  uint8_t* to =
-      objects_.Address(call.arguments[0], PlaneBytes(to_pitch, width, height), call.pin);
+  uint8_t* to = objects_.Address(call.arguments[0], PlaneBytes(to_pitch, width, height), call.pin);
   const uint8_t* from =
       objects_.Address(call.arguments[2], PlaneBytes(from_pitch, width, height), call.pin);
   const aclrtMemcpyKind kind = CopyKind(call.Integer(6));
@@ -302,8 +301,7 @@ std::optional<int32_t> Issuer::Memory(const Call& call) {
   const std::string& name = work_.op(call.index).name;
   void* memory = nullptr;
   if (name == "aclrtMalloc" || name == "aclrtMallocAlign32" || name == "aclrtMallocCached") {
-    const int32_t code =
-        api.aclrtMalloc(&memory, Size(call.Integer(1)), ACL_MEM_MALLOC_HUGE_FIRST);
+    const int32_t code = api.aclrtMalloc(&memory, Size(call.Integer(1)), ACL_MEM_MALLOC_HUGE_FIRST);
     if (code == 0) api.aclrtFree(memory);
     return code;
   }

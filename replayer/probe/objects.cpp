@@ -151,8 +151,8 @@ std::vector<ProbeObjects::Room> ProbeObjects::Rooms() const {
   std::vector<Room> rooms;
   for (const auto& [id, block] : buffers_) {
     const storage::Buffer& row = work_.trace->GetBuffer(id);
-    rooms.push_back({id, block.data(), block.bytes(),
-                     row.device == 0 && work_.trace->HasBuffer(id)});
+    rooms.push_back(
+        {id, block.data(), block.bytes(), row.device == 0 && work_.trace->HasBuffer(id)});
   }
   return rooms;
 }

@@ -1,5 +1,5 @@
-// The streams, events, memory and graphs of a probe, by the ids of the recording and of the recorded
-// kinds.
+// The streams, events, memory and graphs of a probe, by the ids of the recording and of the
+// recorded kinds.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class ProbeObjects {
   // Streams that were made, the device's own and the default one counted.
   int64_t stream_count() const;
 
-  std::vector<aclmdlRI> captured;  // destroyed with the others
+  std::vector<aclmdlRI> captured;                    // destroyed with the others
   std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by the recorded handle
   std::set<int64_t> destroyed_streams, destroyed_events;
 

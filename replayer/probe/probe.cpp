@@ -144,8 +144,7 @@ class Prober {
         stretch_.end_call >= 0 ? work_.calls[stretch_.end_call].thread : stretch_.thread;
     ThreadOf(thread).Take([&] {
       aclmdlRI model = nullptr;
-      report_.end_code =
-          device_.api().aclmdlRICaptureEnd(objects_.Stream(stretch_.stream), &model);
+      report_.end_code = device_.api().aclmdlRICaptureEnd(objects_.Stream(stretch_.stream), &model);
       if (report_.end_code != 0) {
         report_.end_message = Message();
       } else {
@@ -170,10 +169,9 @@ class Prober {
 
   void Issue(size_t i) {
     const int64_t call_id = work_.calls[i].call_id;
-    const bool pin =
-        std::any_of(options_.edits.begin(), options_.edits.end(), [&](const Edit& edit) {
-          return edit.kind == Edit::Kind::kPin && edit.call_id == call_id;
-        });
+    const bool pin = std::any_of(
+        options_.edits.begin(), options_.edits.end(),
+        [&](const Edit& edit) { return edit.kind == Edit::Kind::kPin && edit.call_id == call_id; });
     ThreadOf(work_.calls[i].thread).Take([&] {
       const std::optional<int32_t> code = issuer_.Issue(i, pin);
       if (!code) {
@@ -220,10 +218,10 @@ class Prober {
     for (int execution = 0; execution < options_.executions; ++execution) {
       for (const ProbeObjects::Room& room : rooms) {
         const std::vector<uint8_t>& bytes = before.at(room.buffer);
-        device_.Check(api.aclrtMemcpy(room.data, room.bytes, bytes.data(), bytes.size(),
-                                      room.host ? ACL_MEMCPY_HOST_TO_HOST
-                                                : ACL_MEMCPY_HOST_TO_DEVICE),
-                      "aclrtMemcpy");
+        device_.Check(
+            api.aclrtMemcpy(room.data, room.bytes, bytes.data(), bytes.size(),
+                            room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE),
+            "aclrtMemcpy");
       }
       device_.Check(api.aclmdlRIExecuteAsync(objects_.captured.back(), device_.stream()),
                     "aclmdlRIExecuteAsync");
@@ -232,10 +230,10 @@ class Prober {
       bool differs = false;
       for (const ProbeObjects::Room& room : rooms) {
         std::vector<uint8_t> bytes(room.bytes);
-        device_.Check(api.aclrtMemcpy(bytes.data(), bytes.size(), room.data, room.bytes,
-                                      room.host ? ACL_MEMCPY_HOST_TO_HOST
-                                                : ACL_MEMCPY_DEVICE_TO_HOST),
-                      "aclrtMemcpy");
+        device_.Check(
+            api.aclrtMemcpy(bytes.data(), bytes.size(), room.data, room.bytes,
+                            room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_DEVICE_TO_HOST),
+            "aclrtMemcpy");
         if (execution == 0) {
           first[room.buffer] = std::move(bytes);
         } else if (bytes != first[room.buffer]) {

@@ -1,10 +1,12 @@
-// Proves on a device what lint predicts: issues the recorded ACL calls of a stretch again, literally,
-// between aclmdlRICaptureBegin on the origin stream and aclmdlRICaptureEnd, and reports every code.
+// Proves on a device what lint predicts: issues the recorded ACL calls of a stretch again,
+// literally, between aclmdlRICaptureBegin on the origin stream and aclmdlRICaptureEnd, and reports
+// every code.
 //
-// Each recorded thread is a thread of its own; they take turns in the recorded order. Streams, events
-// and memory are the probe's own, of the recorded kinds: an event that the program had recorded
-// before is recorded, memory that was not pinned is not pinned. A graph that the calls execute is an
-// empty one. Host functions do nothing. Memory that the calls free is freed after the probe.
+// Each recorded thread is a thread of its own; they take turns in the recorded order. Streams,
+// events and memory are the probe's own, of the recorded kinds: an event that the program had
+// recorded before is recorded, memory that was not pinned is not pinned. A graph that the calls
+// execute is an empty one. Host functions do nothing. Memory that the calls free is freed after the
+// probe.
 #pragma once
 
 #include <cstdint>
@@ -57,9 +59,9 @@ ProbeReport Probe(const analyzer::Work& work, const analyzer::Stretch& stretch,
 
 // Captures the stretch again and again and keeps the graphs, until the device has no stream left.
 struct BudgetProbe {
-  int64_t graphs = 0;    // that could be captured; `most` where nothing failed
-  int32_t code = 0;      // of the call that failed
-  int64_t streams = 0;   // streams that the probe itself took, the default one included
+  int64_t graphs = 0;   // that could be captured; `most` where nothing failed
+  int32_t code = 0;     // of the call that failed
+  int64_t streams = 0;  // streams that the probe itself took, the default one included
 };
 BudgetProbe ProbeBudget(const analyzer::Work& work, const analyzer::Stretch& stretch,
                         const ProbeOptions& options, int64_t most);

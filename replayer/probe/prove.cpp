@@ -98,8 +98,8 @@ class Trial {
     const BudgetProbe budget =
         ProbeBudget(work_, report_.stretches[index], probe, options_.stream_limit);
     const int64_t room = options_.stream_limit - budget.streams;
-    const bool as_predicted = IsExhaustion(budget.code) &&
-                              budget.graphs == room / report_.budgets[index].streams;
+    const bool as_predicted =
+        IsExhaustion(budget.code) && budget.graphs == room / report_.budgets[index].streams;
     return as_predicted ? Answer::kAsPredicted : Answer::kOtherwise;
   }
 

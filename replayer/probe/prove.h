@@ -1,5 +1,5 @@
-// Puts the findings of lint to the test: each stretch is captured as recorded in each mode, and what
-// the device answers is compared with what was predicted; once more with the edits made.
+// Puts the findings of lint to the test: each stretch is captured as recorded in each mode, and
+// what the device answers is compared with what was predicted; once more with the edits made.
 #pragma once
 
 #include <cstdint>

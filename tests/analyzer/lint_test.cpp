@@ -297,11 +297,5 @@ TEST_F(LintTest, TheWaitThatIsMissingIsProposed) {
   EXPECT_EQ(race.edits, std::vector<Edit>{WaitEdit(race.evidence[1], race.evidence[0])});
 }
 
-TEST(SocTest, LimitsAreKnownByTheBeginningOfTheName) {
-  EXPECT_EQ(StreamLimitOf("Ascend910B1"), 1984);
-  EXPECT_EQ(StreamLimitOf("Ascend310P3"), 2048);
-  EXPECT_EQ(StreamLimitOf("Other"), -1);
-}
-
 }  // namespace
 }  // namespace acltape::analyzer

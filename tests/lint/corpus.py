@@ -74,8 +74,9 @@ LEAF_PROGRAM = """
 import torch
 import torch.nn.functional as F
 torch.manual_seed(0)
+kept = []
 x, w, out, spare = torch.rand(16, 16), torch.rand(16, 16), torch.empty(16, 16), torch.empty(16, 16)
-other = torch.rand(16, 16)
+other, third = torch.rand(16, 16), torch.rand(16, 16)
 for step in range(6):
     with torch.profiler.record_function("step"):
         torch.mm(x, w, out=out)
@@ -90,8 +91,10 @@ LEAF_CASES = (
     LeafCase("scalar", {"LINT-14": NOWHERE}, "torch.add(out, w, alpha=step, out=spare)",
              "torch.add(out, w, alpha=2, out=spare)"),
     LeafCase("length", {"LINT-22": NOWHERE}, "torch.roll(out, [step], [0])", "torch.roll(out, [1], [0])"),
-    LeafCase("moved_input", {"LINT-15": NOWHERE}, "torch.add((other, w)[step % 2], out, out=spare)",
+    LeafCase("moved_input", {"LINT-15": NOWHERE}, "torch.add((other, third)[step % 2], out, out=spare)",
              "torch.add(other, out, out=spare)"),
+    LeafCase("late_result", {"LINT-17": NOWHERE, "LINT-15": NOWHERE}, "kept.append(out + w); kept[max(step - 2, 0)].neg()",
+             "kept.append(out + w); kept[step].neg()"),
     LeafCase("operators", {"LINT-16": NOWHERE}, "torch.abs(out) if step % 2 else torch.neg(out)",
              "torch.abs(out)"),
     LeafCase("first_step", {"LINT-12": NOWHERE, "LINT-16": NOWHERE},

@@ -1,11 +1,11 @@
-// Small ACL programs, each with one thing that goes wrong when its work becomes a captured graph, and
-// a clean twin without it. They know nothing of acltape.
+// Small ACL programs, each with one thing that goes wrong when its work becomes a captured graph,
+// and a clean twin without it. They know nothing of acltape.
 //
 //   failures NAME [--clean]
 //   failures --list
 //
-// Most run eagerly: what lies between their first and their last operator is what would be captured.
-// Those about captures of a program capture themselves.
+// Most run eagerly: what lies between their first and their last operator is what would be
+// captured. Those about captures of a program capture themselves.
 #include <pthread.h>
 
 #include <initializer_list>
@@ -88,8 +88,8 @@ void DeviceSync(const Bench& b, bool clean) {
 void SynchronousCopy(const Bench& b, bool clean) {
   Relu(b, b.main, 0, 1);
   if (clean) {
-    CHECK_ACL(aclrtMemcpyAsync(b.pinned, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_HOST,
-                               b.main));
+    CHECK_ACL(
+        aclrtMemcpyAsync(b.pinned, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_HOST, b.main));
   } else {
     CHECK_ACL(aclrtMemcpy(b.pinned, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
   }
@@ -124,8 +124,8 @@ void Allocation(const Bench& b, bool clean) {
   void* early = clean ? MallocDevice(kBytes) : nullptr;
   Relu(b, b.main, 0, 1);
   void* block = clean ? early : MallocDevice(kBytes);
-  CHECK_ACL(aclrtMemcpyAsync(block, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE,
-                             b.main));
+  CHECK_ACL(
+      aclrtMemcpyAsync(block, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, b.main));
   Relu(b, b.main, 1, 2);
   CHECK_ACL(aclrtSynchronizeStream(b.main));
   CHECK_ACL(aclrtFree(block));
@@ -457,8 +457,8 @@ void Run(const Case& chosen, bool clean) {
     for (int64_t at = 0; at < kCount; ++at) {
       bench.pageable[at] = static_cast<float>((at * 7 + i * 3) % 11) - 3;
     }
-    CHECK_ACL(aclrtMemcpy(bench.blocks[i], kBytes, bench.pageable, kBytes,
-                          ACL_MEMCPY_HOST_TO_DEVICE));
+    CHECK_ACL(
+        aclrtMemcpy(bench.blocks[i], kBytes, bench.pageable, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));
   }
   memcpy(bench.pinned, bench.pageable, kBytes);
 

@@ -39,8 +39,7 @@ class RandomProgram {
   size_t Draw(size_t count) { return random_() % count; }
   void Op(int64_t stream) {
     const size_t from = Draw(4);
-    trace_.Op("aclnnRelu", stream,
-              {In("self", tensors_[from]), Out("out", tensors_[4 + Draw(4)])});
+    trace_.Op("aclnnRelu", stream, {In("self", tensors_[from]), Out("out", tensors_[4 + Draw(4)])});
   }
 
   void Step() {
@@ -102,9 +101,9 @@ TEST_P(LintOnDevice, PredictsEveryCodeOfARandomProgramAndNoOther) {
   const std::vector<ProbeRow> probes = Prove(work, options, report);
   const auto predicts = [&](int64_t call_id, CaptureMode mode, int32_t code) {
     for (const Finding& finding : report.findings) {
-      const bool same = call_id == 0 ? finding.fails_at == analyzer::FailsAt::kEnd
-                                     : finding.fails_at == analyzer::FailsAt::kCall &&
-                                           finding.call_id == call_id;
+      const bool same =
+          call_id == 0 ? finding.fails_at == analyzer::FailsAt::kEnd
+                       : finding.fails_at == analyzer::FailsAt::kCall && finding.call_id == call_id;
       if (same && finding.code(mode) == code) return true;
     }
     return false;
