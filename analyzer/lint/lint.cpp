@@ -32,7 +32,8 @@ namespace {
 
 StepFacts FindStepFacts(const Work& work, const std::vector<Stretch>& stretches) {
   StepFacts facts;
-  if (work.steps.size() < 2 || stretches.empty() || stretches.front().recorded()) return facts;
+  if (work.steps.size() < 2 || stretches.empty() || stretches.front().step < 0) return facts;
+  if (stretches.front().recorded()) return facts;
   facts.families = FindFamilies(work);
   for (const StepFamily& family : facts.families) {
     facts.variations.push_back(FindVariation(work, family));

@@ -90,6 +90,8 @@ void CheckLateRead(const Scene& scene, Found& found) {
         rewritten = rewritten || (access.write && access.buffer == late.buffer);
       });
       if (rewritten) continue;
+      const AclFunction* function = work.form(late.writer).function;
+      if (function != nullptr && function->kind != K::kOperator) continue;  // uploads of the host
       Found::Options options;
       options.other = late.reader;
       options.merged = true;
