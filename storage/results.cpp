@@ -75,7 +75,8 @@ struct Results::State_ {
       "INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
       "VALUES(?,?,?,?,?,?,?) ON CONFLICT(rule, call_id, message) DO UPDATE SET "
       "severity = excluded.severity, code = excluded.code, evidence = excluded.evidence, "
-      "verdict = excluded.verdict"};
+      "verdict = excluded.verdict WHERE excluded.verdict <> 'predicted' OR "
+      "finding.verdict = 'predicted' OR finding.code IS NOT excluded.code"};
   Statement find_plan{database, "SELECT plan_id FROM plan WHERE document = ?"};
   Statement add_plan{database, "INSERT INTO plan(name, options, document) VALUES(?,?,?)"};
   Statement add_region{database,

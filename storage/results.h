@@ -103,7 +103,8 @@ class Results {
   void FinishRun(int64_t run_id, int exit_code);
   void AddSample(const Sample& sample);
   void AddComparison(const Comparison& comparison);
-  // A finding with the rule, call and message of an earlier one replaces its evidence and verdict.
+  // A finding with the rule, call and message of an earlier one replaces it; but what is only
+  // predicted, with the same code, leaves one that was proven as it is.
   void AddFinding(const Finding& finding);
   // The new plan_id; a plan with the document of an earlier one keeps the id of that.
   int64_t AddPlan(const PlanRecord& plan);

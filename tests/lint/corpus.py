@@ -58,6 +58,7 @@ CASES = (
     Case("copy_in_task_group", {"LINT-37": everywhere(507009)}),
     Case("many_graphs", {"LINT-08": everywhere(207008)}, ("--stream-limit", "40")),
     Case("freed_address", {"LINT-10": everywhere(507015)}),
+    Case("shared_memory", {"LINT-18": NOWHERE}),
     # A stream without an event is outside of the capture too.
     Case("eager_race", {"LINT-19": NOWHERE, "LINT-32": NOWHERE}),
     Case("captured_race", {"LINT-20": NOWHERE, "LINT-19": NOWHERE}),

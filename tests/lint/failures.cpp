@@ -355,6 +355,20 @@ void FreedAddress(const Bench& b, bool clean) {
   CHECK_ACL(aclDestroyTensor(tensor));
 }
 
+// The second graph reads what the first one writes.
+void SharedMemory(const Bench& b, bool clean) {
+  aclmdlRI models[2];
+  for (int i = 0; i < 2; ++i) {
+    Begin(b.main);
+    Relu(b, b.main, i, i + 1);
+    models[i] = End(b.main);
+  }
+  CHECK_ACL(aclmdlRIExecuteAsync(models[clean ? 0 : 1], b.main));
+  CHECK_ACL(aclmdlRIExecuteAsync(models[clean ? 1 : 0], b.main));
+  CHECK_ACL(aclrtSynchronizeStream(b.main));
+  for (aclmdlRI model : models) CHECK_ACL(aclmdlRIDestroy(model));
+}
+
 // As many graphs of two streams as the device takes, 64 at most.
 void ManyGraphs(const Bench& b, bool clean) {
   constexpr int kMost = 64;
@@ -429,6 +443,7 @@ constexpr Case kCases[] = {
     {"copy_in_task_group", CopyInTaskGroup},
     {"many_graphs", ManyGraphs},
     {"freed_address", FreedAddress},
+    {"shared_memory", SharedMemory},
     {"eager_race", EagerRace},
     {"captured_race", CapturedRace},
     {"uncaptured_work", UncapturedWork},

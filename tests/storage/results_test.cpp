@@ -79,6 +79,28 @@ TEST_F(TraceTest, AFindingIsKeptOnceWithItsLatestVerdict) {
   EXPECT_EQ(Number(reader, "SELECT count(*) FROM finding WHERE verdict = 'reproduced'"), 2);
 }
 
+TEST_F(TraceTest, APredictionLeavesAProvenFindingUnlessItsCodeIsAnother) {
+  Reader reader(Make(), Reader::Mode::kReadWrite);
+  Results results(reader);
+  Finding finding{.rule = "CAP-02", .call_id = 4, .code = 107027, .message = "host read"};
+  finding.verdict = "reproduced";
+  finding.evidence = R"([{"probe":107027}])";
+  results.AddFinding(finding);
+  finding.verdict = "predicted";
+  finding.evidence = "[]";
+  results.AddFinding(finding);
+  results.Commit();
+  EXPECT_EQ(Number(reader, "SELECT count(*) FROM finding WHERE verdict = 'reproduced' AND "
+                           "evidence <> '[]'"),
+            1);
+  finding.code = 107030;
+  results.AddFinding(finding);
+  results.Commit();
+  EXPECT_EQ(Number(reader, "SELECT count(*) FROM finding WHERE verdict = 'predicted' AND "
+                           "code = 107030"),
+            1);
+}
+
 TEST_F(TraceTest, StepsAreReplaced) {
   Reader reader(Make(), Reader::Mode::kReadWrite);
   Results results(reader);
