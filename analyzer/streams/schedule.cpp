@@ -122,8 +122,7 @@ Schedule Simulate(const Dag& dag, const StreamAssignment& assignment, const Stre
 }
 
 double MakespanBound::Greatest() const {
-  return std::max(
-      {critical_path_ns, share_ns, *std::max_element(lane_ns.begin(), lane_ns.end())});
+  return std::max({critical_path_ns, share_ns, *std::max_element(lane_ns.begin(), lane_ns.end())});
 }
 
 MakespanBound BoundMakespan(const Dag& dag, int32_t streams, const StreamCosts& costs) {

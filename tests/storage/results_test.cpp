@@ -90,14 +90,16 @@ TEST_F(TraceTest, APredictionLeavesAProvenFindingUnlessItsCodeIsAnother) {
   finding.evidence = "[]";
   results.AddFinding(finding);
   results.Commit();
-  EXPECT_EQ(Number(reader, "SELECT count(*) FROM finding WHERE verdict = 'reproduced' AND "
-                           "evidence <> '[]'"),
+  EXPECT_EQ(Number(reader,
+                   "SELECT count(*) FROM finding WHERE verdict = 'reproduced' AND "
+                   "evidence <> '[]'"),
             1);
   finding.code = 107030;
   results.AddFinding(finding);
   results.Commit();
-  EXPECT_EQ(Number(reader, "SELECT count(*) FROM finding WHERE verdict = 'predicted' AND "
-                           "code = 107030"),
+  EXPECT_EQ(Number(reader,
+                   "SELECT count(*) FROM finding WHERE verdict = 'predicted' AND "
+                   "code = 107030"),
             1);
 }
 
