@@ -9,20 +9,20 @@
 
 #include "analyzer/prediction/resource.h"
 #include "replayer/acl/acl_replay.h"
+#include "replayer/device_costs.h"
 #include "replayer/eager.h"
 #include "replayer/memory_plan.h"
 #include "replayer/session.h"
 #include "replayer/statistics.h"
 #include "replayer/step_graph_plan.h"
+#include "replayer/timed_graph.h"
 #include "storage/results.h"
 
 namespace acltape::replayer {
 namespace {
 
-constexpr int kTasks = 64;  // of the graphs that measure copies, records and waits
-constexpr size_t kLargeCopy = size_t{1} << 20;
+constexpr int kTimedEvents = 64;
 constexpr size_t kSmallCopy = size_t{1} << 14;
-constexpr int kLargeCopies = 8;
 // Calls that are issued at once behind work that keeps the stream busy, well below a queue's depth.
 constexpr size_t kMostCallsAhead = 256;
 constexpr double kFirstGuessNs = 30e3;  // of the host time of a call
@@ -38,145 +38,6 @@ constexpr double kShortRun = 10;
 constexpr double kSaturated = 0.75;
 // Unequal work overlaps when two streams hide more than this share of the shorter one.
 constexpr double kHidden = 0.5;
-
-double Median(const std::vector<double>& samples) { return MedianOf(samples, 0.95).median; }
-
-// A second stream, with workspace of its own.
-class SideStream {
- public:
-  explicit SideStream(const Device& device) : device_(device) {
-    device_.Check(device_.api().aclrtCreateStream(&stream_), "aclrtCreateStream");
-  }
-  ~SideStream() {
-    device_.api().aclrtSynchronizeStream(stream_);
-    device_.api().aclrtDestroyStream(stream_);
-  }
-  SideStream(const SideStream&) = delete;
-  SideStream& operator=(const SideStream&) = delete;
-  aclrtStream get() const { return stream_; }
-
- private:
-  const Device& device_;
-  aclrtStream stream_ = nullptr;
-};
-
-// Events that order streams; no time stamps (rules EVT-03, EVT-22).
-class SyncEvents {
- public:
-  SyncEvents(const Device& device, size_t count) : device_(device), events_(count, nullptr) {
-    for (aclrtEvent& event : events_) {
-      device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, 0x1),
-                    "aclrtCreateEventExWithFlag");
-    }
-  }
-  ~SyncEvents() {
-    for (const aclrtEvent event : events_) {
-      if (event != nullptr) device_.api().aclrtDestroyEvent(event);
-    }
-  }
-  SyncEvents(const SyncEvents&) = delete;
-  SyncEvents& operator=(const SyncEvents&) = delete;
-
-  void Record(size_t event, aclrtStream stream) const {
-    device_.Check(device_.api().aclrtRecordEvent(events_[event], stream), "aclrtRecordEvent");
-  }
-  void Wait(size_t event, aclrtStream stream) const {
-    device_.Check(device_.api().aclrtStreamWaitEvent(stream, events_[event]),
-                  "aclrtStreamWaitEvent");
-  }
-
- private:
-  const Device& device_;
-  std::vector<aclrtEvent> events_;
-};
-
-// What `issue` puts on the device's stream, captured.
-class Graph {
- public:
-  Graph(Device& device, const std::function<void()>& issue) : device_(device) {
-    const acl::Api& api = device_.api();
-    const int64_t begin = NowNs();
-    device_.Check(api.aclmdlRICaptureBegin(device_.stream(), ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                  "aclmdlRICaptureBegin");
-    try {
-      issue();
-    } catch (...) {
-      api.aclmdlRICaptureEnd(device_.stream(), &graph_);
-      Destroy();
-      throw;
-    }
-    device_.Check(api.aclmdlRICaptureEnd(device_.stream(), &graph_), "aclmdlRICaptureEnd");
-    capture_ns_ = static_cast<double>(NowNs() - begin);
-  }
-  ~Graph() { Destroy(); }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-
-  // Time between two events around an execution.
-  double DeviceTime(double* host_ns = nullptr) const {
-    Event begin(device_);
-    Event end(device_);
-    device_.Synchronize();
-    begin.Record();
-    const int64_t issued = NowNs();
-    device_.Check(device_.api().aclmdlRIExecuteAsync(graph_, device_.stream()),
-                  "aclmdlRIExecuteAsync");
-    if (host_ns != nullptr) *host_ns = static_cast<double>(NowNs() - issued);
-    end.Record();
-    device_.Synchronize();
-    return end.NanosecondsSince(begin);
-  }
-  double MedianDeviceTime(int repetitions) const {
-    std::vector<double> samples;
-    DeviceTime();  // the first execution may set things up
-    for (int i = 0; i < repetitions; ++i) samples.push_back(DeviceTime());
-    return Median(samples);
-  }
-  double capture_ns() const { return capture_ns_; }
-
- private:
-  void Destroy() {
-    if (graph_ == nullptr) return;
-    device_.api().aclrtSynchronizeStream(device_.stream());
-    device_.api().aclmdlRIDestroy(graph_);
-  }
-
-  Device& device_;
-  aclmdlRI graph_ = nullptr;
-  double capture_ns_ = 0;
-};
-
-struct Range {
-  uint8_t* address = nullptr;
-  int64_t bytes = 0;
-};
-
-// Device memory as it was, to be put back.
-class Ranges {
- public:
-  Ranges(Device& device, const std::vector<Range>& ranges) : device_(device) {
-    int64_t total = kDeviceAlignment;
-    for (const Range& range : ranges) total += AlignUp(std::max<int64_t>(0, range.bytes));
-    block_ = Block(device, Block::Kind::kDevice, static_cast<size_t>(total));
-    uint8_t* next = block_.data();
-    for (const Range& range : ranges) {
-      if (range.bytes <= 0) continue;
-      copies_.push_back({next, range.address, static_cast<size_t>(range.bytes)});
-      device.Copy(next, range.address, static_cast<size_t>(range.bytes));
-      next += AlignUp(range.bytes);
-    }
-  }
-  void Restore() const {
-    for (const DeviceCopy& copy : copies_) {
-      device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
-    }
-  }
-
- private:
-  Device& device_;
-  std::vector<DeviceCopy> copies_;
-  Block block_;
-};
 
 // The time of the same work on one stream and on two.
 struct Overlap {
@@ -198,15 +59,15 @@ class Calibration {
       : options_(options),
         results_(results),
         session_(trace, options.data, options.device_lib, options.seed, results),
-        pinned_(session_.device(), Block::Kind::kPinned, kLargeCopy),
-        memory_(session_.device(), Block::Kind::kDevice, kLargeCopy) {}
+        pinned_(session_.device(), Block::Kind::kPinned, kCalibrationBytes),
+        memory_(session_.device(), Block::Kind::kDevice, kCalibrationBytes) {}
 
   CalibrationReport Run() {
     session_.WithLowering([&](Execution& execution) {
       report_ = CalibrationReport();
       report_.costs.device = session_.device().description();
       samples_.clear();
-      MeasureDevice();
+      MeasureDeviceCosts(session_.device(), options_.repetitions, pinned_, memory_, report_.costs);
       MeasureStep(execution);
     });
     WriteRun();
@@ -222,92 +83,6 @@ class Calibration {
   };
 
   Device& device() { return session_.device(); }
-  double Differ(double longer, double shorter, int tasks) const {
-    return std::max(0.0, (longer - shorter) / tasks);
-  }
-
-  void MeasureDevice() {
-    analyzer::DeviceCosts& costs = report_.costs;
-    const int repetitions = options_.repetitions;
-    const auto copy = [&](size_t bytes, int count) {
-      return [&, bytes, count] {
-        for (int i = 0; i < count; ++i) device().Upload(memory_.data(), pinned_.data(), bytes);
-      };
-    };
-    const Graph one(device(), copy(16, 1));
-    const Graph many(device(), copy(16, 1 + kTasks));
-    const Graph large(device(), copy(kLargeCopy, kLargeCopies));
-    const double one_ns = one.MedianDeviceTime(repetitions);
-    costs.copy_device_ns = Differ(many.MedianDeviceTime(repetitions), one_ns, kTasks);
-    costs.graph_device_ns = std::max(0.0, one_ns - costs.copy_device_ns);
-    const double large_ns =
-        std::max(0.0, large.MedianDeviceTime(repetitions) - costs.graph_device_ns) / kLargeCopies;
-    costs.copy_byte_ns = std::max(0.0, large_ns - costs.copy_device_ns) / kLargeCopy;
-
-    std::vector<double> graph_host, copy_host, read, record_host, wait_host;
-    const SideStream side(device());
-    const SyncEvents events(device(), 2 * kTasks);
-    for (int i = 0; i < repetitions; ++i) {
-      one.DeviceTime(&graph_host.emplace_back());
-      copy_host.push_back(IssueTime(copy(16, kTasks)) / kTasks);
-      device().Synchronize();
-      const int64_t begin = NowNs();
-      device().Download(pinned_.data(), memory_.data(), 16);
-      device().Synchronize();
-      read.push_back(static_cast<double>(NowNs() - begin));
-      record_host.push_back(IssueTime([&] {
-                              for (size_t e = 0; e < kTasks; ++e) {
-                                events.Record(e, device().stream());
-                              }
-                            }) /
-                            kTasks);
-      wait_host.push_back(IssueTime([&] {
-                            for (size_t e = 0; e < kTasks; ++e) events.Wait(e, side.get());
-                          }) /
-                          kTasks);
-      device().Check(device().api().aclrtSynchronizeStream(side.get()), "aclrtSynchronizeStream");
-    }
-    costs.graph_host_ns = Median(graph_host);
-    costs.copy_host_ns = Median(copy_host);
-    costs.host_read_ns = std::max(0.0, Median(read) - costs.copy_host_ns - costs.copy_device_ns);
-    costs.record_host_ns = Median(record_host);
-    costs.wait_host_ns = Median(wait_host);
-    costs.capture_task_ns = std::max(0.0, many.capture_ns() / (1 + kTasks) - costs.copy_host_ns);
-
-    const SyncEvents recorded(device(), 1 + kTasks);
-    costs.streams.record_ns =
-        DeviceTimePerTask([&](size_t e) { recorded.Record(e, device().stream()); });
-    // To the other stream and back.
-    const SyncEvents there(device(), 1 + kTasks);
-    const SyncEvents back(device(), 1 + kTasks);
-    const double round_trip_ns = DeviceTimePerTask([&](size_t e) {
-      there.Record(e, device().stream());
-      there.Wait(e, side.get());
-      back.Record(e, side.get());
-      back.Wait(e, device().stream());
-    });
-    costs.streams.wait_ns = std::max(0.0, round_trip_ns / 2 - costs.streams.record_ns);
-  }
-
-  // What each further task adds to a graph. `issue` gets the number of the task.
-  double DeviceTimePerTask(const std::function<void(size_t)>& issue) {
-    const auto graph_of = [&](size_t tasks) {
-      const Graph graph(device(), [&] {
-        for (size_t task = 0; task < tasks; ++task) issue(task);
-      });
-      return graph.MedianDeviceTime(options_.repetitions);
-    };
-    return Differ(graph_of(1 + kTasks), graph_of(1), kTasks);
-  }
-
-  // The host's time to issue; the stream is idle before.
-  double IssueTime(const std::function<void()>& issue) {
-    device().Synchronize();
-    const int64_t begin = NowNs();
-    issue();
-    return static_cast<double>(NowNs() - begin);
-  }
-
   void MeasureStep(Execution& execution) {
     const analyzer::Program& program = session_.program();
     int64_t first = 0;
@@ -339,7 +114,7 @@ class Calibration {
         return homes.Find(buffer_id) + layout.byte_offset;
       });
     }
-    const Ranges state(device(), StateOf(program, homes, first, end));
+    const SavedRanges state(device(), StateOf(program, homes, first, end));
     const int64_t passes = options_.repetitions + 2;  // a warm-up before and the overlaps behind
     event_ns_ = EventTime();
     for (int64_t pass = 0; pass + 1 < passes; ++pass) {
@@ -363,9 +138,9 @@ class Calibration {
   };
 
   // Buffers that are there before the step and that it writes.
-  std::vector<Range> StateOf(const analyzer::Program& program, const HomeMemory& homes,
-                             int64_t first, int64_t end) const {
-    std::vector<Range> state;
+  std::vector<MemoryRange> StateOf(const analyzer::Program& program, const HomeMemory& homes,
+                                   int64_t first, int64_t end) const {
+    std::vector<MemoryRange> state;
     for (const auto& [id, use] : program.buffers) {
       uint8_t* home = homes.Find(id);
       if (use.first_leaf >= first || home == nullptr) continue;
@@ -381,8 +156,8 @@ class Calibration {
   // The device's time between two records with nothing in between.
   double EventTime() {
     std::vector<std::unique_ptr<Event>> events;
-    for (int i = 0; i < kTasks; ++i) events.push_back(std::make_unique<Event>(device()));
-    Plug(kTasks * 1000.0);
+    for (int i = 0; i < kTimedEvents; ++i) events.push_back(std::make_unique<Event>(device()));
+    Plug(kTimedEvents * 1000.0);
     for (const auto& event : events) event->Record();
     device().Synchronize();
     std::vector<double> gaps;
@@ -394,11 +169,11 @@ class Calibration {
 
   // Keeps the stream busy for about `ns`, so that what is issued meanwhile runs without gaps.
   void Plug(double ns) {
-    const double copy_ns =
-        std::max(1.0, report_.costs.copy_device_ns + kLargeCopy * report_.costs.copy_byte_ns);
+    const double copy_ns = std::max(
+        1.0, report_.costs.copy_device_ns + kCalibrationBytes * report_.costs.copy_byte_ns);
     const int copies = std::clamp(static_cast<int>(ns / copy_ns) + 1, 1, kMostPlugs);
     for (int i = 0; i < copies; ++i) {
-      device().Upload(memory_.data(), pinned_.data(), kLargeCopy);
+      device().Upload(memory_.data(), pinned_.data(), kCalibrationBytes);
     }
   }
 
@@ -473,7 +248,7 @@ class Calibration {
   // has brought about before it. Values that come in for a call begin a run, because its memory may
   // have served others.
   void MeasureGraphShare(const std::vector<Call>& calls, const HomeMemory& homes,
-                         const Ranges& state, Execution& execution, EagerExecution& eager) {
+                         const SavedRanges& state, Execution& execution, EagerExecution& eager) {
     size_t begin = 0;
     size_t end = 0;
     double alone_ns = 0;
@@ -511,7 +286,7 @@ class Calibration {
     try {
       prepare();
       issue();  // the workspace has its size before the capture
-      const Graph graph(device(), issue);
+      const TimedGraph graph(device(), issue);
       for (int repetition = -1; repetition < options_.repetitions; ++repetition) {
         prepare();
         const double graph_ns = graph.DeviceTime() - report_.costs.graph_device_ns;
@@ -552,12 +327,12 @@ class Calibration {
         continue;
       }
       ++count[resource];
-      std::vector<Range> written_ranges;
+      std::vector<MemoryRange> written_ranges;
       for (size_t w = 0; w < call.bound.writes.size(); ++w) {
         const storage::Layout& layout = *program.uses[call.leaf].writes[w].layout;
         written_ranges.push_back({call.bound.writes[w], layout.EndByte() - layout.FirstByte()});
       }
-      const Ranges written(device(), written_ranges);
+      const SavedRanges written(device(), written_ranges);
       // Both workspaces have their size before anything is captured.
       execution.Launch(call.bound, workspace, device().stream());
       execution.Launch(call.bound, side_workspace, device().stream());
@@ -581,9 +356,9 @@ class Calibration {
     }
   }
 
-  void MeasureOverlaps(const analyzer::Leaf& leaf, const BoundLeaf& bound, const Ranges& written,
-                       Workspace& workspace, Workspace& side_workspace, aclrtStream side,
-                       Overlap& equal_work, Overlap& with_copies) {
+  void MeasureOverlaps(const analyzer::Leaf& leaf, const BoundLeaf& bound,
+                       const SavedRanges& written, Workspace& workspace, Workspace& side_workspace,
+                       aclrtStream side, Overlap& equal_work, Overlap& with_copies) {
     const auto issue = [&](aclrtStream stream, Workspace& scratch, int count) {
       const BoundCall::Reserve reserve = [&](uint64_t bytes) { return scratch.Reserve(bytes); };
       for (int i = 0; i < count; ++i) {
@@ -598,7 +373,7 @@ class Calibration {
     equal_work += MeasureOverlap(written, side, here, here, beside);
     // Copies that take about as long as the calls.
     const double calls_ns = calls * call_ns;
-    const size_t bytes = calls_ns > kOverlapNs / 2 ? kLargeCopy : kSmallCopy;
+    const size_t bytes = calls_ns > kOverlapNs / 2 ? kCalibrationBytes : kSmallCopy;
     const double copy_ns =
         std::max(1.0, report_.costs.copy_device_ns +
                           static_cast<double>(bytes) * report_.costs.copy_byte_ns);
@@ -617,15 +392,15 @@ class Calibration {
 
   // `behind` and `beside` issue the same work, on the device's stream and on `side`. Both ways run
   // in turn, and the median of their differences counts, because times drift.
-  Overlap MeasureOverlap(const Ranges& written, aclrtStream side,
+  Overlap MeasureOverlap(const SavedRanges& written, aclrtStream side,
                          const std::function<void()>& first, const std::function<void()>& behind,
                          const std::function<void()>& beside) {
     const SyncEvents events(device(), 2);
-    const Graph one(device(), [&] {
+    const TimedGraph one(device(), [&] {
       first();
       behind();
     });
-    const Graph two(device(), [&] {
+    const TimedGraph two(device(), [&] {
       events.Record(0, device().stream());
       events.Wait(0, side);
       first();

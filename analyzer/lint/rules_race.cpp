@@ -14,23 +14,9 @@ namespace {
 using K = AclCallKind;
 using Refers = WaitOfEvent::Refers;
 
-// Byte ranges of a call, its workspace included.
 void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& accesses) {
   accesses.clear();
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
-  if (work.form(call).acl_kind() != K::kOperator || work.calls[call].status != 0) return;
-  for (const storage::Argument& argument : *work.form(call).arguments) {
-    if (argument.name != "workspace" || argument.tensors.empty()) continue;
-    const auto slot = static_cast<size_t>(argument.tensors[0].buffer_id);
-    if (slot < 1 || slot > work.buffers(call).size()) continue;
-    const storage::Layout& layout = work.trace->GetLayout(argument.tensors[0].layout_id);
-    ByteAccess access;
-    access.buffer = work.buffers(call)[slot - 1];
-    access.first = layout.FirstByte();
-    access.end = layout.EndByte();
-    access.write = true;
-    if (access.buffer != 0 && access.first < access.end) accesses.push_back(access);
-  }
 }
 
 void Tell(const Scene& scene, const RaceChecker& checker, const std::string& where, Found& found) {

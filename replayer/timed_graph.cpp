@@ -1,0 +1,106 @@
+#include "replayer/timed_graph.h"
+
+#include <algorithm>
+
+#include "replayer/eager.h"
+#include "replayer/memory_plan.h"
+#include "replayer/statistics.h"
+
+namespace acltape::replayer {
+
+double Median(const std::vector<double>& samples) { return MedianOf(samples, 0.95).median; }
+
+SideStream::SideStream(const Device& device) : device_(device) {
+  device_.Check(device_.api().aclrtCreateStream(&stream_), "aclrtCreateStream");
+}
+
+SideStream::~SideStream() {
+  device_.api().aclrtSynchronizeStream(stream_);
+  device_.api().aclrtDestroyStream(stream_);
+}
+
+SyncEvents::SyncEvents(const Device& device, size_t count) : device_(device), events_(count, nullptr) {
+  for (aclrtEvent& event : events_) {
+    device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, 0x1),
+                  "aclrtCreateEventExWithFlag");
+  }
+}
+
+SyncEvents::~SyncEvents() {
+  for (const aclrtEvent event : events_) {
+    if (event != nullptr) device_.api().aclrtDestroyEvent(event);
+  }
+}
+
+void SyncEvents::Record(size_t event, aclrtStream stream) const {
+  device_.Check(device_.api().aclrtRecordEvent(events_[event], stream), "aclrtRecordEvent");
+}
+
+void SyncEvents::Wait(size_t event, aclrtStream stream) const {
+  device_.Check(device_.api().aclrtStreamWaitEvent(stream, events_[event]),
+                "aclrtStreamWaitEvent");
+}
+
+TimedGraph::TimedGraph(Device& device, const std::function<void()>& issue) : device_(device) {
+  const acl::Api& api = device_.api();
+  const int64_t begin = NowNs();
+  device_.Check(api.aclmdlRICaptureBegin(device_.stream(), ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
+                "aclmdlRICaptureBegin");
+  try {
+    issue();
+  } catch (...) {
+    api.aclmdlRICaptureEnd(device_.stream(), &graph_);
+    Destroy();
+    throw;
+  }
+  device_.Check(api.aclmdlRICaptureEnd(device_.stream(), &graph_), "aclmdlRICaptureEnd");
+  capture_ns_ = static_cast<double>(NowNs() - begin);
+}
+
+double TimedGraph::DeviceTime(double* host_ns) const {
+  Event begin(device_);
+  Event end(device_);
+  device_.Synchronize();
+  begin.Record();
+  const int64_t issued = NowNs();
+  device_.Check(device_.api().aclmdlRIExecuteAsync(graph_, device_.stream()),
+                "aclmdlRIExecuteAsync");
+  if (host_ns != nullptr) *host_ns = static_cast<double>(NowNs() - issued);
+  end.Record();
+  device_.Synchronize();
+  return end.NanosecondsSince(begin);
+}
+
+double TimedGraph::MedianDeviceTime(int repetitions) const {
+  std::vector<double> samples;
+  DeviceTime();  // the first execution may set things up
+  for (int i = 0; i < repetitions; ++i) samples.push_back(DeviceTime());
+  return Median(samples);
+}
+
+void TimedGraph::Destroy() {
+  if (graph_ == nullptr) return;
+  device_.api().aclrtSynchronizeStream(device_.stream());
+  device_.api().aclmdlRIDestroy(graph_);
+}
+
+SavedRanges::SavedRanges(Device& device, const std::vector<MemoryRange>& ranges) : device_(device) {
+  int64_t total = kDeviceAlignment;
+  for (const MemoryRange& range : ranges) total += AlignUp(std::max<int64_t>(0, range.bytes));
+  block_ = Block(device, Block::Kind::kDevice, static_cast<size_t>(total));
+  uint8_t* next = block_.data();
+  for (const MemoryRange& range : ranges) {
+    if (range.bytes <= 0) continue;
+    copies_.push_back({next, range.address, static_cast<size_t>(range.bytes)});
+    device.Copy(next, range.address, static_cast<size_t>(range.bytes));
+    next += AlignUp(range.bytes);
+  }
+}
+
+void SavedRanges::Restore() const {
+  for (const DeviceCopy& copy : copies_) {
+    device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
+  }
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,83 @@
+// What a calibration measures with: graphs that are timed as a whole, events without time stamps, a
+// second stream, and memory that is put back between repetitions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "replayer/device.h"
+#include "replayer/step_graph_plan.h"
+
+namespace acltape::replayer {
+
+double Median(const std::vector<double>& samples);
+
+class SideStream {
+ public:
+  explicit SideStream(const Device& device);
+  ~SideStream();  // waits for it
+  SideStream(const SideStream&) = delete;
+  SideStream& operator=(const SideStream&) = delete;
+  aclrtStream get() const { return stream_; }
+
+ private:
+  const Device& device_;
+  aclrtStream stream_ = nullptr;
+};
+
+// Events that order streams; no time stamps (rules EVT-03, EVT-22).
+class SyncEvents {
+ public:
+  SyncEvents(const Device& device, size_t count);
+  ~SyncEvents();
+  SyncEvents(const SyncEvents&) = delete;
+  SyncEvents& operator=(const SyncEvents&) = delete;
+
+  void Record(size_t event, aclrtStream stream) const;
+  void Wait(size_t event, aclrtStream stream) const;
+
+ private:
+  const Device& device_;
+  std::vector<aclrtEvent> events_;
+};
+
+// What `issue` puts on the device's stream, captured.
+class TimedGraph {
+ public:
+  TimedGraph(Device& device, const std::function<void()>& issue);
+  ~TimedGraph() { Destroy(); }
+  TimedGraph(const TimedGraph&) = delete;
+  TimedGraph& operator=(const TimedGraph&) = delete;
+
+  // Nanoseconds between two events around an execution, and those of the host's call.
+  double DeviceTime(double* host_ns = nullptr) const;
+  double MedianDeviceTime(int repetitions) const;
+  double capture_ns() const { return capture_ns_; }
+
+ private:
+  void Destroy();
+
+  Device& device_;
+  aclmdlRI graph_ = nullptr;
+  double capture_ns_ = 0;
+};
+
+struct MemoryRange {
+  uint8_t* address = nullptr;
+  int64_t bytes = 0;
+};
+
+// Device memory as it was, to be put back.
+class SavedRanges {
+ public:
+  SavedRanges(Device& device, const std::vector<MemoryRange>& ranges);
+  void Restore() const;
+
+ private:
+  Device& device_;
+  std::vector<DeviceCopy> copies_;
+  Block block_;
+};
+
+}  // namespace acltape::replayer
