@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans the five workloads and replays each plan many times under jitter, compared bit for bit.
 
-Per workload: record with every value, `acltape plan`, then `acltape replay --plan` with repetitions split
+Per workload: record with every value, `acltape plan --spread`, then `acltape replay --plan` with repetitions split
 over seeds of ACLTAPE_SOFT_JITTER, once with the outputs of every leaf and once with those of whole steps,
 where buffers share memory. Then, without jitter, `acltape plan --calibrate` and `acltape compare --plan`:
 latency per step eager, captured on one stream and by that plan, and how far its predictions were off.
@@ -77,7 +77,7 @@ def main():
         trace, plan = os.path.join(folder, name + ".db"), os.path.join(folder, name + ".json")
         acltape(args.binary, "record", "--quiet", "--payload", "all", "-o", trace, "--", args.python,
                 os.path.join(ROOT, "bench", "workloads", name + ".py"), *WORKLOADS[name])
-        acltape(args.binary, "plan", trace, "-o", plan, codes=(0, 1))
+        acltape(args.binary, "plan", trace, "--spread", "-o", plan, codes=(0, 1))
         compared, different, report = replay(args, trace, plan, "leaf")
         of_steps, steps_different, _ = replay(args, trace, plan, "step")
         acltape(args.binary, "plan", trace, "-o", plan, "--calibrate", codes=(0, 1))

@@ -80,6 +80,8 @@ class PlanCommand final : public Command {
                    "Streams of a graph at most; 0: as many as can run at the same time")
         ->check(AtLeast(0))
         ->capture_default_str();
+    app.add_flag("--spread", options_.spread,
+                 "Use several streams even where they are predicted not to pay, to try them");
     AddChoice<std::string>(
         app, "--capture-mode", options_.capture_mode,
         {{"global", "global"}, {"thread_local", "thread_local"}, {"relaxed", "relaxed"}},
@@ -158,6 +160,7 @@ class PlanCommand final : public Command {
 
   std::string OptionsText() const {
     return nlohmann::json{{"streams", options_.streams},
+                          {"spread", options_.spread},
                           {"capture_mode", options_.capture_mode},
                           {"minimum_region", options_.minimum_region},
                           {"budget_streams", options_.budget_streams},

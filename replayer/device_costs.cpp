@@ -66,15 +66,17 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
     device.Download(pinned.data(), memory.data(), 16);
     device.Synchronize();
     read.push_back(static_cast<double>(NowNs() - begin));
-    record_host.push_back(IssueTime(device, [&] {
-                            for (size_t e = 0; e < kTasks; ++e) {
-                              events.Record(e, device.stream());
-                            }
-                          }) /
+    record_host.push_back(IssueTime(device,
+                                    [&] {
+                                      for (size_t e = 0; e < kTasks; ++e) {
+                                        events.Record(e, device.stream());
+                                      }
+                                    }) /
                           kTasks);
-    wait_host.push_back(IssueTime(device, [&] {
-                          for (size_t e = 0; e < kTasks; ++e) events.Wait(e, side.get());
-                        }) /
+    wait_host.push_back(IssueTime(device,
+                                  [&] {
+                                    for (size_t e = 0; e < kTasks; ++e) events.Wait(e, side.get());
+                                  }) /
                         kTasks);
     device.Check(device.api().aclrtSynchronizeStream(side.get()), "aclrtSynchronizeStream");
   }
@@ -86,8 +88,8 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
   costs.capture_task_ns = std::max(0.0, many.capture_ns() / (1 + kTasks) - costs.copy_host_ns);
 
   const SyncEvents recorded(device, 1 + kTasks);
-  costs.streams.record_ns =
-      DeviceTimePerTask(device, repetitions, [&](size_t e) { recorded.Record(e, device.stream()); });
+  costs.streams.record_ns = DeviceTimePerTask(
+      device, repetitions, [&](size_t e) { recorded.Record(e, device.stream()); });
   // To the other stream and back.
   const SyncEvents there(device, 1 + kTasks);
   const SyncEvents back(device, 1 + kTasks);

@@ -19,7 +19,8 @@ SideStream::~SideStream() {
   device_.api().aclrtDestroyStream(stream_);
 }
 
-SyncEvents::SyncEvents(const Device& device, size_t count) : device_(device), events_(count, nullptr) {
+SyncEvents::SyncEvents(const Device& device, size_t count)
+    : device_(device), events_(count, nullptr) {
   for (aclrtEvent& event : events_) {
     device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, 0x1),
                   "aclrtCreateEventExWithFlag");
@@ -37,8 +38,7 @@ void SyncEvents::Record(size_t event, aclrtStream stream) const {
 }
 
 void SyncEvents::Wait(size_t event, aclrtStream stream) const {
-  device_.Check(device_.api().aclrtStreamWaitEvent(stream, events_[event]),
-                "aclrtStreamWaitEvent");
+  device_.Check(device_.api().aclrtStreamWaitEvent(stream, events_[event]), "aclrtStreamWaitEvent");
 }
 
 TimedGraph::TimedGraph(Device& device, const std::function<void()>& issue) : device_(device) {

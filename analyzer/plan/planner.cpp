@@ -304,6 +304,7 @@ class Planner {
     StreamOptions options;
     options.streams = streams_;
     options.costs = costs_.streams;
+    options.several_if_slower = options_.spread;
     StreamAssignment assignment = PlanStreams(dag, options, &figures.certificate);
     figures.load = LoadOf(assignment, tasks);
     return assignment;

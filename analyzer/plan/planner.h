@@ -21,6 +21,7 @@ namespace acltape::analyzer {
 
 struct PlanOptions {
   int32_t streams = 4;  // of a region, at most; 0: as many as can run at the same time
+  bool spread = false;  // over several streams even where they are predicted not to pay
   std::string capture_mode = "relaxed";
   std::string soc = "Ascend910B1";
   size_t minimum_region = 2;  // calls

@@ -242,6 +242,16 @@ TEST(Planner, BranchesOfTwoResourcesGoToTwoStreamsWithAWait) {
   EXPECT_LT(on_one.graph_bytes, planned.graph_bytes);
 }
 
+TEST(Planner, SpreadUsesSeveralStreamsWhereTheyDoNotPay) {
+  const Stepped stepped(2, Branches);
+  PlanOptions options;
+  EXPECT_EQ(stepped.Make(options, /*device_ns=*/1).plan.streams, 1);
+  options.spread = true;
+  const PlannedStep planned = stepped.Make(options, 1);
+  EXPECT_EQ(planned.plan.streams, 2);
+  EXPECT_EQ(planned.plan.regions[0].waits.size(), 1u);
+}
+
 TEST(Planner, BudgetsAreKept) {
   const Stepped stepped(2, [](TraceBuilder& trace, int) {
     const Tensor x = trace.NewTensor({4}), y = trace.NewTensor({4});

@@ -172,6 +172,16 @@ class Planned(CommandTest):
                 self.assertEqual(summary["outputs different"], 0)
                 self.assertGreater(summary["steps run captured"], 0)
 
+    def test_a_spread_plan_replays_bit_for_bit_under_jitter(self):
+        path = self.path("spread.json")
+        self.acltape("plan", self.traces["decoder"], "--spread", "-o", path)
+        with open(path) as file:
+            self.assertGreater(json.load(file)["streams"], 1)
+        report = self.json("replay", self.traces["decoder"], "--plan", path, "--repetitions", "10",
+                           env={**os.environ, "ACLTAPE_SOFT_JITTER": "3"})
+        summary = {row["quantity"].strip(): row["value"] for row in report["summary"]}
+        self.assertEqual(summary["outputs different"], 0)
+
     def test_calibrated_costs_are_used_and_kept(self):
         report, _ = self.plan("sizes", "--calibrate")
         self.assertIn("calibrated on soft device", self.figures(report)["costs"])
