@@ -75,8 +75,8 @@ TEST(Comparison, TimesAPlanNextToBothOthersAndItsPredictions) {
   EXPECT_EQ(report.predictions[0].execution, "eager");
   EXPECT_EQ(report.predictions[1].execution, "planned");
   EXPECT_EQ(report.predictions[1].measured_ns, report.planned.latency_ns.median);
-  EXPECT_DOUBLE_EQ(report.predictions[1].error_percent(),
-                   100 * (1e4 / report.planned.latency_ns.median - 1));
+  EXPECT_NEAR(report.predictions[1].error_percent(),
+              100 * (1e4 / report.planned.latency_ns.median - 1), 1e-9);
   EXPECT_EQ(report.planned_run_id, report.captured_run_id + 1);
 }
 
