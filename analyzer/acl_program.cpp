@@ -21,10 +21,6 @@ constexpr int32_t kWaitTimeouts[] = {507046, 507047};  // rules STR-13, EVT-13
 constexpr int64_t kExternalEvent = 0x20;  // ACL_EVENT_EXTERNAL
 constexpr int64_t kExternalWait = 1;      // flag of aclrtStreamWaitEventWithFlag (rule EVT-19)
 
-bool TouchesMemory(AclCallKind kind) {
-  return kind >= AclCallKind::kOperator && kind <= AclCallKind::kValueWait;
-}
-
 // The host waited, and learned that work had failed.
 bool WaitedForFailedWork(const AclCall& call) {
   const AclCallKind kind = call.kind();
@@ -37,7 +33,7 @@ bool WaitedForFailedWork(const AclCall& call) {
 }
 
 void FindUses(const storage::Reader& trace, AclCall& call) {
-  if (!TouchesMemory(call.kind())) return;
+  if (!IsDeviceWork(call.kind())) return;
   for (const Argument& argument : call.arguments) {
     if (IsIncidental(argument)) continue;
     for (const storage::TensorRef& tensor : argument.tensors) {
@@ -157,7 +153,7 @@ class GraphFinder {
       std::erase_if(unseen_,
                     [&](int64_t index) { return program_.calls[index].stream() == call.stream(); });
     }
-    const bool work = TouchesMemory(call.kind()) && call.call.model_id == 0;
+    const bool work = IsDeviceWork(call.kind()) && call.call.model_id == 0;
     if (work || call.kind() == AclCallKind::kExecute) unseen_.push_back(call.index);
   }
 
@@ -254,7 +250,7 @@ void FindBuffers(AclProgram& program) {
   };
   for (const AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued) continue;
-    if (TouchesMemory(call.kind())) note(call, call.index);
+    if (IsDeviceWork(call.kind())) note(call, call.index);
     if (call.kind() != AclCallKind::kExecute) continue;
     const auto model = program.models.find(call.Integer(call.function->object));
     if (model == program.models.end()) continue;

@@ -99,10 +99,6 @@ bool IsOutArgument(const storage::Op& op, const Argument& argument) {
   return false;
 }
 
-bool HoldsTensors(const Argument& argument) {
-  return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;
-}
-
 }  // namespace
 
 std::string_view LeafKindName(LeafKind kind) {
@@ -123,12 +119,12 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
   for (const Argument& argument : arguments) {
     if (argument.direction != Direction::kOut && Writes(op, arguments, argument)) writes = true;
     if (argument.direction != Direction::kOut) {
-      if (HoldsTensors(argument)) {
+      if (argument.HoldsTensors()) {
         for (const TensorRef& tensor : argument.tensors) inputs.insert(tensor.buffer_id);
       }
       continue;
     }
-    if (!HoldsTensors(argument)) {
+    if (!argument.HoldsTensors()) {
       host_value = host_value || argument.kind != ValueKind::kNone;
       continue;
     }
@@ -150,7 +146,7 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
   if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return uses;
   std::unordered_set<int64_t> inputs;
   for (const Argument& argument : arguments) {
-    if (!HoldsTensors(argument)) continue;
+    if (!argument.HoldsTensors()) continue;
     const bool written = Writes(op, arguments, argument);
     // A source overwrites what it is given; its recorded results replace the whole tensor.
     const bool read = argument.direction != Direction::kOut && kind != LeafKind::kSource;

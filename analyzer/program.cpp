@@ -10,10 +10,6 @@ using storage::Argument;
 using storage::TensorRef;
 using storage::ValueKind;
 
-bool HoldsTensors(const Argument& argument) {
-  return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;
-}
-
 LeafUses UsesOf(const Program& program, const Leaf& leaf) {
   LeafUses uses;
   for (const ArgumentUse& found : UsesOfLeaf(*leaf.op, leaf.kind, leaf.arguments)) {
@@ -40,7 +36,7 @@ void NoteBuffers(Program& program, const Leaf& leaf) {
     return &use;
   };
   for (const Argument& argument : leaf.arguments) {
-    if (!HoldsTensors(argument)) continue;
+    if (!argument.HoldsTensors()) continue;
     for (const TensorRef& tensor : argument.tensors) {
       if (BufferUse* use = extend(tensor)) {
         use->bytes = std::max(use->bytes, program.LayoutOf(tensor).EndByte());

@@ -12,10 +12,6 @@ using storage::Argument;
 using storage::Layout;
 using storage::ValueKind;
 
-bool HoldsTensors(const Argument& argument) {
-  return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;
-}
-
 // Leaves whose scalars do not matter: their results come from the recording.
 bool ScalarsMatter(const Leaf& leaf) { return leaf.kind == LeafKind::kKernel; }
 
@@ -51,7 +47,7 @@ std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& 
   for (size_t i = 0; i < a.arguments.size(); ++i) {
     const Argument& x = a.arguments[i];
     const Argument& y = b.arguments[i];
-    if (!HoldsTensors(x) || !HoldsTensors(y)) {
+    if (!x.HoldsTensors() || !y.HoldsTensors()) {
       if (x.direction == storage::Direction::kOut || !ScalarsMatter(a)) continue;
       if (x.kind == y.kind && ValueText(x) == ValueText(y)) continue;
       if (varying == nullptr || x.kind != y.kind || !IsNumeric(x.kind)) {

@@ -61,9 +61,7 @@ Block& Block::operator=(Block&& other) noexcept {
 }
 
 Event::Event(Device& device) : device_(device) {
-  // 0x1 lets streams wait for it, 0x8 gives it a time stamp (rules EVT-03, EVT-14).
-  constexpr uint32_t kFlags = 0x1 | 0x8;
-  device.Check(device.api().aclrtCreateEventExWithFlag(&event_, kFlags),
+  device.Check(device.api().aclrtCreateEventExWithFlag(&event_, kWaitableEvent),
                "aclrtCreateEventExWithFlag");
 }
 

@@ -50,6 +50,9 @@ class Block {
   size_t bytes_ = 0;
 };
 
+// Of events: 0x1 lets streams wait for it, 0x8 gives it a time stamp (rules EVT-03, EVT-14).
+constexpr uint32_t kWaitableEvent = 0x1 | 0x8;
+
 // An event that can be timed and waited for.
 class Event {
  public:

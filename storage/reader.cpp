@@ -370,11 +370,16 @@ const std::vector<Argument>& Reader::SignatureArguments(int64_t signature_id) co
 }
 
 std::vector<Argument> Reader::Arguments(const Call& call) const {
-  std::vector<Argument> arguments = SignatureArguments(call.signature_id);
+  return Arguments(call.signature_id, call.buffers);
+}
+
+std::vector<Argument> Reader::Arguments(int64_t signature_id,
+                                        std::span<const int64_t> buffers) const {
+  std::vector<Argument> arguments = SignatureArguments(signature_id);
   for (Argument& argument : arguments) {
     for (TensorRef& tensor : argument.tensors) {
       const auto slot = static_cast<size_t>(tensor.buffer_id);
-      tensor.buffer_id = slot >= 1 && slot <= call.buffers.size() ? call.buffers[slot - 1] : 0;
+      tensor.buffer_id = slot >= 1 && slot <= buffers.size() ? buffers[slot - 1] : 0;
     }
   }
   return arguments;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class Reader {
   const std::vector<Argument>& SignatureArguments(int64_t signature_id) const;
   // The arguments of a call, tensors filled with the call's buffers.
   std::vector<Argument> Arguments(const Call& call) const;
+  std::vector<Argument> Arguments(int64_t signature_id, std::span<const int64_t> buffers) const;
 
   // In order of ids.
   std::vector<Handle> Streams() const;

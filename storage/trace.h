@@ -101,6 +101,8 @@ struct Argument {
   std::string text;
   std::vector<int64_t> integers;  // kIntList, kBoolList, kScalarList
   std::vector<double> reals;      // kRealList, kComplex
+
+  bool HoldsTensors() const { return kind == ValueKind::kTensor || kind == ValueKind::kTensorList; }
 };
 
 struct Op {

@@ -25,13 +25,9 @@ bool IsPlace(const WorkForm& form, Dialect dialect) {
   return dialect == Dialect::kAcl ? RepeatsWithTheStep(form.acl_kind()) : form.active();
 }
 
-bool HoldsTensors(const Argument& argument) {
-  return argument.kind == ValueKind::kTensor || argument.kind == ValueKind::kTensorList;
-}
-
 // A value that a capture of the call would bake.
 bool IsHostArgument(const WorkForm& form, const Argument& argument, int index) {
-  if (HoldsTensors(argument) || argument.kind == ValueKind::kNone ||
+  if (argument.HoldsTensors() || argument.kind == ValueKind::kNone ||
       argument.direction == Direction::kOut || IsIncidental(argument)) {
     return false;
   }
@@ -218,7 +214,8 @@ class Comparison {
       };
       if (any([&](const Argument& x) { return IsHostArgument(Form(0), x, argument_); })) {
         CompareValues();
-      } else if (!IsIncidental(first[a]) && any(HoldsTensors)) {
+      } else if (!IsIncidental(first[a]) &&
+                 any([](const Argument& argument) { return argument.HoldsTensors(); })) {
         CompareTensors();
       }
     }
@@ -255,7 +252,7 @@ class Comparison {
 
   void CompareValues() {
     const auto text = [](const Argument& argument) {
-      return HoldsTensors(argument) ? "a tensor" : ValueText(argument);
+      return argument.HoldsTensors() ? "a tensor" : ValueText(argument);
     };
     if (!AddVariation(VariationKind::kVarying, text)) return;
     const std::optional<uint64_t> numbers = NumbersHash(Steps::kAll);
@@ -336,7 +333,7 @@ class Comparison {
   void NoteHostRead() {
     const std::vector<Argument>& first = *versions_[0];
     for (size_t a = 0; a < first.size(); ++a) {
-      if (first[a].direction != Direction::kOut || HoldsTensors(first[a])) continue;
+      if (first[a].direction != Direction::kOut || first[a].HoldsTensors()) continue;
       argument_ = static_cast<int>(a);
       if (const auto hash = NumbersHash(Steps::kAll)) host_reads_[*hash] = place_;
       if (const auto hash = NumbersHash(Steps::kBefore)) carried_reads_[*hash] = place_;

@@ -136,14 +136,7 @@ class Loader {
       }
       return;
     }
-    std::vector<Argument> arguments = *form.arguments;
-    for (Argument& argument : arguments) {
-      for (storage::TensorRef& tensor : argument.tensors) {
-        const auto slot = static_cast<size_t>(tensor.buffer_id);
-        tensor.buffer_id =
-            slot >= 1 && slot <= key_.first_equal.size() ? key_.first_equal[slot - 1] : 0;
-      }
-    }
+    const std::vector<Argument> arguments = trace_.Arguments(call.signature_id, key_.first_equal);
     form.kind = KindOfLeaf(op, call.status, arguments);
     for (const ArgumentUse& use : UsesOfLeaf(op, form.kind, arguments)) {
       AddAccess(form, use, use.write);

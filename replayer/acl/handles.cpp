@@ -9,7 +9,6 @@ namespace {
 
 // Fast launch and fast sync; the other bits make streams that run nothing by themselves.
 constexpr uint32_t kPlainStreamFlags = 0x3;
-constexpr uint32_t kWaitableEvent = 0x1 | 0x8;
 
 }  // namespace
 

@@ -9,15 +9,7 @@ using analyzer::Work;
 using storage::Argument;
 
 std::vector<Argument> ArgumentsOf(const Work& work, size_t call) {
-  std::vector<Argument> arguments = *work.form(call).arguments;
-  const std::span<const int64_t> buffers = work.buffers(call);
-  for (Argument& argument : arguments) {
-    for (storage::TensorRef& tensor : argument.tensors) {
-      const auto slot = static_cast<size_t>(tensor.buffer_id);
-      tensor.buffer_id = slot >= 1 && slot <= buffers.size() ? buffers[slot - 1] : 0;
-    }
-  }
-  return arguments;
+  return work.trace->Arguments(work.form(call).signature_id, work.buffers(call));
 }
 
 ProbeObjects::ProbeObjects(Device& device, const Work& work, const Stretch& stretch)
@@ -78,7 +70,6 @@ aclrtStream ProbeObjects::Stream(int64_t id) {
 }
 
 aclrtEvent ProbeObjects::NewEvent() {
-  constexpr uint32_t kWaitableEvent = 0x1 | 0x8;
   aclrtEvent event = nullptr;
   device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, kWaitableEvent),
                 "aclrtCreateEventExWithFlag");
@@ -90,7 +81,6 @@ aclrtEvent ProbeObjects::Event(int64_t id) {
   aclrtEvent& event = events_[id];
   if (event != nullptr) return event;
   const acl::Api& api = device_.api();
-  constexpr uint32_t kWaitableEvent = 0x1 | 0x8;
   const auto row = event_rows_.find(id);
   const auto flags = row == event_rows_.end() ? 0 : static_cast<uint32_t>(row->second.flags);
   const int64_t create = row == event_rows_.end() ? -1 : work_.Find(row->second.create_call);
