@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "storage/database.h"
+#include "storage/schema.h"
 
 namespace acltape::storage {
 namespace {
@@ -84,6 +85,7 @@ struct Results::State_ {
                        "VALUES(?,?,?,?,?)"};
   Statement add_placement{database, "INSERT INTO placement VALUES(?,?,?)"};
   Statement add_sync{database, "INSERT INTO sync VALUES(?,?,?,?,?)"};
+  std::optional<Statement> add_witness;  // the table may be missing until it is asked for
   Statement add_step{database, "INSERT OR REPLACE INTO step VALUES(?,?,?,?)"};
   Statement add_dependency{database, "INSERT INTO dependency VALUES(?,?,?,?,?,?)"};
   Statement set_role{database,
@@ -198,6 +200,32 @@ int64_t Results::AddPlan(const PlanRecord& plan) {
     state_->Run(row);
   }
   return plan_id;
+}
+
+int64_t Results::AddWitness(const Witness& witness) {
+  if (!state_->add_witness) {
+    state_->Commit();
+    CreateWitnessTable(state_->database);
+    state_->add_witness.emplace(
+        state_->database,
+        "INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, command) "
+        "VALUES(?,?,?,?,?,?,?,?) ON CONFLICT(kind, options, plan_id, call_id) DO UPDATE SET "
+        "position = excluded.position, message = excluded.message, verdict = excluded.verdict, "
+        "command = excluded.command RETURNING witness_id");
+  }
+  Statement& add = *state_->add_witness;
+  add.Bind(1, std::string_view(witness.kind));
+  add.Bind(2, std::string_view(witness.options));
+  add.Bind(3, witness.plan_id);
+  add.Bind(4, witness.call_id);
+  add.Bind(5, static_cast<int64_t>(witness.position));
+  add.Bind(6, std::string_view(witness.message));
+  add.Bind(7, std::string_view(witness.verdict));
+  add.Bind(8, std::string_view(witness.command));
+  state_->Begin();
+  const int64_t witness_id = add.Next() ? add.Integer(0) : 0;
+  add.Reset();
+  return witness_id;
 }
 
 void Results::ReplaceSteps(const std::vector<Step>& steps) {

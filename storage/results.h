@@ -91,6 +91,18 @@ struct PlanRecord {
   std::vector<Sync> syncs;
 };
 
+// An experiment in which a plan failed, kept so that it can be made again.
+struct Witness {
+  std::string kind;  // "poison", "relocate", "order", "jitter", "churn", "capture_at", ...
+  std::string options = "{}";  // JSON object: the whole experiment
+  int64_t plan_id = 0;         // 0: without a plan
+  int64_t call_id = 0;         // the first call that was different; 0: none is known
+  int position = 0;            // of its output
+  std::string message;
+  std::string verdict;  // "different", "error", "equal" once it no longer fails
+  std::string command;  // that makes it again
+};
+
 class Results {
  public:
   // Error kDevice when the trace or its folder cannot be written, or is still being recorded.
@@ -108,6 +120,9 @@ class Results {
   void AddFinding(const Finding& finding);
   // The new plan_id; a plan with the document of an earlier one keeps the id of that.
   int64_t AddPlan(const PlanRecord& plan);
+  // The witness_id; one with the kind, options, plan and call of an earlier one replaces it and
+  // keeps its id.
+  int64_t AddWitness(const Witness& witness);
   // Replaces all steps.
   void ReplaceSteps(const std::vector<Step>& steps);
   // Replaces all dependencies.

@@ -79,6 +79,13 @@ CREATE TABLE comparison(run_id INTEGER, step INTEGER, call_id INTEGER, position 
   metrics TEXT, verdict TEXT);
 )sql";
 
+// Added by schema version 2; made on demand in a trace of version 1.
+constexpr char kWitnessTable[] = R"sql(
+CREATE TABLE IF NOT EXISTS witness(witness_id INTEGER PRIMARY KEY, kind TEXT, options TEXT,
+  plan_id INTEGER, call_id INTEGER, position INTEGER, message TEXT, verdict TEXT, command TEXT,
+  UNIQUE(kind, options, plan_id, call_id));
+)sql";
+
 // Operators that end a captured region when they are met inside it, by name and whatever the
 // overload. Codes are those of docs: 107027 a host read or wait on the capturing stream, 107030 a
 // synchronous copy in a capture.
@@ -125,6 +132,7 @@ void CreateSchema(Database& database) {
   database.Execute("BEGIN IMMEDIATE");
   database.Execute(kRecordedTables);
   database.Execute(kResultTables);
+  CreateWitnessTable(database);
   database.Execute(kBarrierRules);
   CreateViews(database);
   database.Execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId,
@@ -132,6 +140,8 @@ void CreateSchema(Database& database) {
                        .c_str());
   database.Execute("COMMIT");
 }
+
+void CreateWitnessTable(Database& database) { database.Execute(kWitnessTable); }
 
 void CreateIndexes(Database& database) { database.Execute(kIndexes); }
 

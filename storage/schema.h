@@ -10,13 +10,17 @@ namespace acltape::storage {
 class Database;
 
 constexpr int64_t kApplicationId = 0x41434c54;  // "ACLT" in the header of the file
-constexpr int64_t kSchemaVersion = 1;
+constexpr int64_t kSchemaVersion = 2;
 
 // Creates every table, fills the rule tables and adds the views. The database is empty before.
 void CreateSchema(Database& database);
 
 // Indexes that only pay once recording is over; created when the trace is closed.
 void CreateIndexes(Database& database);
+
+// Part of CreateSchema. Traces of schema version 1 lack the table `witness` until the first one is
+// added; where it exists nothing happens.
+void CreateWitnessTable(Database& database);
 
 // Part of CreateSchema; in a file of its own (views.cpp) because it is the part users read.
 void CreateViews(Database& database);

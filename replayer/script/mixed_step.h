@@ -1,0 +1,101 @@
+// One step of a program executed partly captured and partly eagerly, as a script.
+//
+// The step is an iteration of the class that the plan was made for. Calls that are captured run in
+// graphs at the addresses of the plan; the others run eagerly at homes of their own, which share
+// nothing with each other. A value moves between the two when the other side needs it, at the
+// moment of use: what a captured call left in the graph's memory is copied home right before the
+// first eager call that reads it, or at the end when it is looked at. A graph is thus read where
+// and when the real replay would read it, and with no call captured the step is the eager one.
+//
+// Every execution begins with the recorded state: contents of the step's inputs and of the state
+// that it changes as they were when the recorded program reached that step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/step_template.h"
+#include "replayer/script/planted_fault.h"
+#include "replayer/script/script.h"
+#include "replayer/session.h"
+
+namespace acltape::replayer {
+
+// What is changed to see whether a difference goes away (counter-experiments).
+struct Remedies {
+  bool one_stream = false;      // all captured calls in program order on one stream
+  bool own_memory = false;      // no two buffers of the step share memory
+  bool own_workspace = false;   // every captured call has workspace and temporaries of its own
+  bool fresh_inputs = false;    // every input is copied to its captured address before an execution
+  bool step_arguments = false;  // graphs hold the host arguments of the step that is executed
+  bool recapture = false;       // captured at the step that is executed
+  bool operator==(const Remedies&) const = default;
+};
+
+// What is done to a healthy plan to see whether it holds (the proof harness).
+struct Stress {
+  bool poison_gaps = false;      // memory that no live value occupies reads as NaN
+  bool relocate_inputs = false;  // inputs lie at other home addresses in every execution
+  int64_t churn_bytes = 0;       // an allocator at work between executions
+  bool operator==(const Stress&) const = default;
+};
+
+enum class Watch {
+  kStepOutputs,  // results that outlive the step, or that nothing in it uses, and changed state
+  kEveryResult,  // of each call, as far as its place is not used again
+};
+
+struct MixedStepOptions {
+  const analyzer::Plan* plan = nullptr;  // null: the longest regions, on one stream
+  bool plan_updates = true;              // false: graphs bake host arguments that vary
+  // By place of the active leaf in the template step. Empty `captured`: every call that the plan
+  // captures. Empty `executed`: every call; the results of one that is not executed are put in its
+  // place from the recording (golden inputs for those that are).
+  std::vector<bool> captured;
+  std::vector<bool> executed;
+  size_t capture_match = 0;           // step of the class whose values the capture sees
+  std::vector<size_t> run_matches{1};  // steps that are executed, in this order
+  // Prefix form: capture everything once, then leave out the calls that are not in `captured` by
+  // disabling their tasks. Only for prefixes of one region.
+  bool disable_tasks = false;
+  Remedies remedies;
+  Stress stress;
+  std::vector<PlantedFault> faults;
+  Watch watch = Watch::kStepOutputs;
+};
+
+class MixedStep {
+ public:
+  // Of the plan's class. The session and the plan must outlive it. Throws Error kUsage when the
+  // class has fewer than two steps (one cannot tell stale from right), kTrace when the trace lacks
+  // contents at the begin of a step.
+  MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan);
+
+  const analyzer::StepTemplate& step_class() const { return *class_; }
+  size_t places() const { return class_->leaves.size(); }
+  // Places that the plan captures, in program order: what there is to bisect.
+  const std::vector<size_t>& capturable() const { return capturable_; }
+  // The call of the template step at a place, and back. PlaceOf: any step of the class; throws
+  // Error kUsage when the call is not one of its active calls.
+  int64_t CallAt(size_t place) const;
+  size_t PlaceOf(int64_t call_id) const;
+
+  Script Build(const MixedStepOptions& options) const;
+
+ private:
+  Session& session_;
+  Execution& execution_;
+  const analyzer::StepTemplate* class_ = nullptr;
+  std::vector<size_t> capturable_;
+};
+
+// Content of [0, bytes) of a buffer as the recorded program had it before a leaf: recorded results
+// and inputs of earlier leaves, laid over each other. Throws Error kTrace, naming the call and the
+// recording option, when the trace did not keep what is needed; bytes that no recorded call wrote
+// and no snapshot brought are 0.
+Bytes RecordedContent(Session& session, int64_t buffer_id, int64_t before_leaf);
+
+}  // namespace acltape::replayer
