@@ -14,6 +14,7 @@ namespace acltape::cli {
 namespace {
 
 using replayer::Data;
+using replayer::Inputs;
 using replayer::Mode;
 using replayer::Outputs;
 using replayer::Streams;
@@ -73,6 +74,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   add("mode", options.mode == Mode::kEager ? "eager" : "captured");
   if (options.plan) add("plan", options.plan->path);
   if (options.repetitions > 1) add("repetitions", int64_t{options.repetitions});
+  if (options.inputs == Inputs::kGolden) add("inputs", "golden");
   add("steps", report.steps);
   add("leaves", report.leaves);
   add("  run by device operators", report.kernels);
@@ -191,6 +193,11 @@ class ReplayCommand final : public Command {
     AddChoice(app, "--data", options_.data,
               {{"recorded", Data::kRecorded}, {"synthesised", Data::kSynthesised}},
               "Where inputs come from");
+    AddChoice(
+        app, "--inputs", options_.inputs,
+        {{"carried", Inputs::kCarried}, {"golden", Inputs::kGolden}},
+        "What a leaf reads that another wrote: the result of this replay, or the recorded one, "
+        "so that errors do not accumulate (captured: region by region)");
     app.add_option("--device-lib", options_.device_lib,
                    "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
                    "device)");

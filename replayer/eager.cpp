@@ -80,12 +80,12 @@ void EagerExecution::RunLeaf(const Leaf& leaf, Verifier* verifier, WaitClock* cl
     return;
   }
   execution_.Launch(bound);
-  if (verifier == nullptr) return;
-  for (size_t w = 0; w < bound.writes.size(); ++w) {
+  for (size_t w = 0; verifier != nullptr && w < bound.writes.size(); ++w) {
     if (verifier->Wants(leaf.index, static_cast<int>(w))) {
       verifier->Take(leaf.index, static_cast<int>(w), bound.writes[w]);
     }
   }
+  if (isolate_) execution_.PutResults(bound, leaf.index);
 }
 
 std::vector<HomeMemory::Need> EagerNeeds(const analyzer::Program& program) {

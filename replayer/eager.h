@@ -24,6 +24,9 @@ class EagerExecution {
 
   // Binds the active leaves among [first, end) once, ahead of running them.
   void Bind(int64_t first, int64_t end);
+  // From now on the recorded results of a leaf take the place of those that it computed, once these
+  // have been given to the verifier (Inputs::kGolden).
+  void IsolateLeaves() { isolate_ = true; }
   // Loads the recorded values that [first, end) needs, so that Run reads no trace.
   void Preload(int64_t first, int64_t end);
 
@@ -39,6 +42,7 @@ class EagerExecution {
   std::unordered_map<int64_t, BoundLeaf> bound_;
   std::vector<Bytes> preloaded_;
   Block host_value_;
+  bool isolate_ = false;
 };
 
 // Every buffer that the program touches, with its life in leaves.

@@ -26,6 +26,7 @@ class Replayer {
 
   ReplayReport Run() {
     std::optional<Note> refusal;
+    if (options_.inputs == Inputs::kGolden) CheckRecordedResults();
     if (options_.mode == Mode::kCaptured && options_.plan == nullptr) {
       refusal = session_.CaptureRefusal();
     }
@@ -46,6 +47,7 @@ class Replayer {
         arguments += " --repetitions " + std::to_string(options_.repetitions);
       }
       if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
+      if (options_.inputs == Inputs::kGolden) arguments += " --inputs golden";
       if (options_.data == Data::kSynthesised) arguments += " --data synthesised";
       if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
       report_.reproduce = ReproduceCommand(trace_, arguments);
@@ -55,6 +57,28 @@ class Replayer {
   }
 
  private:
+  // Golden inputs are recorded results, of every leaf.
+  void CheckRecordedResults() {
+    const analyzer::Program& program = session_.program();
+    if (options_.data == Data::kSynthesised) {
+      throw Error(
+          ErrorKind::kUsage,
+          "--inputs golden takes recorded results for inputs; leave out --data synthesised");
+    }
+    for (const analyzer::Leaf& leaf : program.leaves) {
+      if (leaf.kind != LeafKind::kKernel) continue;
+      for (const analyzer::TensorUse& use : program.uses[leaf.index].writes) {
+        if (use.layout->ElementCount() == 0) continue;
+        const storage::Snapshot* result = analyzer::RecordedResult(leaf, use);
+        if (result != nullptr && result->has_payload) continue;
+        throw Error(
+            ErrorKind::kTrace,
+            program.Describe(leaf.index) + " has no recorded result in " + trace_.path() +
+                ", and --inputs golden needs that of every call; record with --payload all");
+      }
+    }
+  }
+
   // One complete replay; starts over when the device refuses an operator.
   void RunOnce(Execution& execution) {
     const int64_t run_id = report_.run_id;
@@ -86,6 +110,7 @@ class Replayer {
     const HomeMemory homes(session_.device(), session_.program(), EagerNeeds(session_.program()));
     report_.device_bytes = homes.bytes();
     EagerExecution eager(execution, homes);
+    if (options_.inputs == Inputs::kGolden) eager.IsolateLeaves();
     for (int repetition = 0; repetition < repetitions; ++repetition) {
       RunEagerLeaves(eager, 0, LeafCount(), verifier, repetition);
       verifier.Flush();
@@ -111,6 +136,10 @@ class Replayer {
                            CapturedNeeds(program, step_class, session_.contents()));
     EagerExecution eager(execution, homes);
     StepGraphOptions graph_options;
+    if (options_.inputs == Inputs::kGolden) {
+      eager.IsolateLeaves();
+      graph_options.isolate_regions = true;
+    }
     graph_options.keep =
         options_.outputs == Outputs::kStep ? Keep::kStepOutputs : Keep::kEverything;
     graph_options.plan = plan;
@@ -237,6 +266,7 @@ class Replayer {
     run.device = session_.device().description();
     nlohmann::json options{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
                            {"data", options_.data == Data::kRecorded ? "recorded" : "synthesised"},
+                           {"inputs", options_.inputs == Inputs::kGolden ? "golden" : "carried"},
                            {"repetitions", options_.repetitions}};
     if (options_.mode == Mode::kCaptured) {
       options["updates"] = options_.updates == Updates::kTasks ? "tasks" : "none";
@@ -277,6 +307,12 @@ ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
       throw Error(ErrorKind::kUsage, trace.path() +
                                          " holds a program of the ACL level, which is replayed "
                                          "once; leave out the repetitions");
+    }
+    if (options.inputs == Inputs::kGolden) {
+      throw Error(ErrorKind::kUsage, trace.path() +
+                                         " holds a program of the ACL level, whose calls are "
+                                         "issued again as they were; golden inputs are for leaves "
+                                         "of PyTorch");
     }
     return ReplayAcl(trace, options, results);
   }

@@ -41,6 +41,11 @@ enum class Outputs { kLeaf, kStep };
 // against captured only.
 enum class Data { kRecorded, kSynthesised };
 
+// What leaves read that earlier ones wrote: what those computed in this replay, or the results that
+// were recorded of them, so that no leaf (in a graph: no region) suffers from the errors of
+// another.
+enum class Inputs { kCarried, kGolden };
+
 // Of a program recorded at the ACL level: its streams as recorded, or all work on one.
 enum class Streams { kRecorded, kFlat };
 
@@ -62,6 +67,7 @@ struct ReplayOptions {
   Streams streams = Streams::kRecorded;
   Outputs outputs = Outputs::kLeaf;
   Data data = Data::kRecorded;
+  Inputs inputs = Inputs::kCarried;
   // Of captured mode: what the graphs hold and on which streams; null: the longest regions, each on
   // one stream.
   std::shared_ptr<const ChosenPlan> plan;

@@ -36,6 +36,7 @@ StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
     : execution_(execution),
       planner_(execution, homes, step_class, options),
       mode_(CaptureModeOf(options.plan)),
+      isolate_regions_(options.isolate_regions),
       streams_{execution.device().stream()},
       stream_of_(step_class.leaves.size(), 0),
       graphs_(plan().regions.size(), nullptr),
@@ -335,11 +336,14 @@ void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
     if (graphs_[r] == nullptr) continue;
     device.Check(device.api().aclmdlRIExecuteAsync(graphs_[r], device.stream()),
                  "aclmdlRIExecuteAsync");
+    if (!isolate_regions_) continue;
+    if (verifier != nullptr) TakeResults(match, region.first, region.end, *verifier);
+    PutRecordedResults(match, region);
   }
   MoveAt(moves, bound_.size());
   if (executed_ != nullptr) executed_->Record();
   has_executed_ = true;
-  if (verifier != nullptr) TakeResults(match, *verifier);
+  if (verifier != nullptr && !isolate_regions_) TakeResults(match, 0, bound_.size(), *verifier);
   RunCopies(moves.copies_out);
 }
 
@@ -352,6 +356,17 @@ void StepGraph::RunEagerly(size_t match, size_t at, Verifier* verifier, WaitCloc
   } else if (kind == LeafKind::kKernel) {
     LaunchLeaf(BoundFor(match, at), at, execution_.device().stream());
     KeepResults(at, execution_.device().stream());
+    if (!isolate_regions_) return;
+    if (verifier != nullptr) TakeResults(match, at, at + 1, *verifier);
+    execution_.PutResults(bound_[at], plan().step_class->matches[match].leaves[at]);
+  }
+}
+
+// In the order of issue: where buffers share memory the last one stays, as after the region itself.
+void StepGraph::PutRecordedResults(size_t match, const IssuedRegion& region) {
+  for (const IssuedLeaf& leaf : region.leaves) {
+    if (!IsLaunched(leaf.at)) continue;
+    execution_.PutResults(bound_[leaf.at], plan().step_class->matches[match].leaves[leaf.at]);
   }
 }
 
@@ -370,10 +385,10 @@ void StepGraph::ReadHost(size_t match, size_t at, Verifier* verifier, WaitClock*
   if (clock != nullptr) clock->waited_ns += NowNs() - begin;
 }
 
-void StepGraph::TakeResults(size_t match, Verifier& verifier) {
+void StepGraph::TakeResults(size_t match, size_t first, size_t end, Verifier& verifier) {
   const analyzer::Program& program = execution_.program();
   const analyzer::StepMatch& values = plan().step_class->matches[match];
-  for (size_t at = 0; at < bound_.size(); ++at) {
+  for (size_t at = first; at < end; ++at) {
     const BoundLeaf& bound = bound_[at];
     if (program.leaves[bound.leaf].kind != LeafKind::kKernel ||
         execution_.lowered().IsSubstituted(bound.leaf)) {

@@ -67,13 +67,15 @@ class StepGraph {
   uint8_t* TemporariesOf(size_t at) const;  // null: those that eager leaves use
   const BoundLeaf& BoundFor(size_t match, size_t at) const;
   void RunEagerly(size_t match, size_t at, Verifier* verifier, WaitClock* clock);
-  void TakeResults(size_t match, Verifier& verifier);
+  void TakeResults(size_t match, size_t first, size_t end, Verifier& verifier);
+  void PutRecordedResults(size_t match, const IssuedRegion& region);
   void ReadHost(size_t match, size_t at, Verifier* verifier, WaitClock* clock);
   Bytes Content(const StepUpload& upload);
 
   Execution& execution_;
   StepGraphPlanner planner_;
   const aclmdlRICaptureMode mode_;
+  const bool isolate_regions_;
   std::vector<aclrtStream> streams_;   // that regions use; the first is the device's own
   std::deque<Workspace> workspaces_;   // by stream: captured calls keep the addresses
   std::vector<Block> temporaries_;     // by stream but the first

@@ -81,6 +81,8 @@ struct StepGraphOptions {
   const analyzer::Plan* plan = nullptr;
   // Whether host arguments that vary are updated, where the plan (if any) asks for it.
   bool updates = true;
+  // Whether recorded results take the place of computed ones behind each region (Inputs::kGolden).
+  bool isolate_regions = false;
 };
 
 // Owns the device memory of a plan.

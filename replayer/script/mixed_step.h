@@ -56,7 +56,7 @@ struct MixedStepOptions {
   // place from the recording (golden inputs for those that are).
   std::vector<bool> captured;
   std::vector<bool> executed;
-  size_t capture_match = 0;           // step of the class whose values the capture sees
+  size_t capture_match = 0;            // step of the class whose values the capture sees
   std::vector<size_t> run_matches{1};  // steps that are executed, in this order
   // Prefix form: capture everything once, then leave out the calls that are not in `captured` by
   // disabling their tasks. Only for prefixes of one region.

@@ -11,13 +11,13 @@
 namespace acltape::replayer {
 
 enum class FaultKind {
-  kWrongBits,        // the captured call gives wrong bits in its output
-  kMissingWait,      // the call does not wait for one that it depends on
-  kStaleInput,       // an input keeps the value that it had at the capture
-  kBakedScalar,      // a host argument keeps a value of the capture that is not the step's
+  kWrongBits,          // the captured call gives wrong bits in its output
+  kMissingWait,        // the call does not wait for one that it depends on
+  kStaleInput,         // an input keeps the value that it had at the capture
+  kBakedScalar,        // a host argument keeps a value of the capture that is not the step's
   kOverwrittenOutput,  // it writes where an earlier call's result is still needed
-  kReusedWorkspace,  // its workspace lies on an earlier call's result that is still needed
-  kMovedAddress,     // it reads an input at the address which that had at the capture
+  kReusedWorkspace,    // its workspace lies on an earlier call's result that is still needed
+  kMovedAddress,       // it reads an input at the address which that had at the capture
 };
 
 // "wrong_bits", "missing_wait", "stale_input", "baked_scalar", "overwritten_output",
