@@ -1,0 +1,65 @@
+#include "replayer/bisect/delta_debugging.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace acltape::replayer {
+namespace {
+
+struct Piece {
+  size_t first = 0;
+  size_t end = 0;
+};
+
+// Near equal pieces; none is empty while there are at most set.size() of them.
+std::vector<Piece> Split(const ElementSet& set, size_t pieces) {
+  std::vector<Piece> result;
+  for (size_t i = 0; i < pieces; ++i) {
+    result.push_back({set.size() * i / pieces, set.size() * (i + 1) / pieces});
+  }
+  return result;
+}
+
+ElementSet Inside(const ElementSet& set, Piece piece) {
+  return {set.begin() + static_cast<std::ptrdiff_t>(piece.first),
+          set.begin() + static_cast<std::ptrdiff_t>(piece.end)};
+}
+
+ElementSet Outside(const ElementSet& set, Piece piece) {
+  ElementSet rest(set.begin(), set.begin() + static_cast<std::ptrdiff_t>(piece.first));
+  rest.insert(rest.end(), set.begin() + static_cast<std::ptrdiff_t>(piece.end), set.end());
+  return rest;
+}
+
+}  // namespace
+
+ElementSet MinimizeByDeltaDebugging(ElementSet set,
+                                    const std::function<bool(const ElementSet&)>& fails) {
+  size_t pieces = 2;
+  while (set.size() >= 2) {
+    const std::vector<Piece> parts = Split(set, pieces);
+    const auto failing_part = std::find_if(parts.begin(), parts.end(), [&](Piece piece) {
+      return fails(Inside(set, piece));
+    });
+    if (failing_part != parts.end()) {
+      set = Inside(set, *failing_part);
+      pieces = 2;
+      continue;
+    }
+    // With two pieces the complements are the pieces themselves.
+    const auto superfluous_part =
+        pieces == 2 ? parts.end() : std::find_if(parts.begin(), parts.end(), [&](Piece piece) {
+          return fails(Outside(set, piece));
+        });
+    if (superfluous_part != parts.end()) {
+      set = Outside(set, *superfluous_part);
+      pieces = std::max<size_t>(pieces - 1, 2);
+      continue;
+    }
+    if (pieces == set.size()) break;
+    pieces = std::min(pieces * 2, set.size());
+  }
+  return set;
+}
+
+}  // namespace acltape::replayer

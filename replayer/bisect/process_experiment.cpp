@@ -1,0 +1,176 @@
+#include "replayer/bisect/process_experiment.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "storage/error.h"
+
+namespace acltape::replayer {
+namespace {
+
+constexpr std::string_view kPlaceholder = "{calls}";
+constexpr char kVariable[] = "ACLTAPE_CALLS";
+constexpr size_t kLongestVariable = 128 << 10;  // MAX_ARG_STRLEN of Linux
+
+std::string Replaced(std::string text, const std::string& by) {
+  for (size_t at = 0; (at = text.find(kPlaceholder, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, kPlaceholder.size(), by);
+  }
+  return text;
+}
+
+std::vector<std::string> EnvironmentWith(const std::string& calls) {
+  const std::string name = std::string(kVariable) + '=';
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).substr(0, name.size()) != name) {
+      environment.emplace_back(*variable);
+    }
+  }
+  if (name.size() + calls.size() < kLongestVariable) environment.push_back(name + calls);
+  return environment;
+}
+
+// In a process group of its own, so that all of it can be ended.
+pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
+  const std::vector<std::string> environment = EnvironmentWith(calls);
+  std::vector<char*> pointers;
+  for (const std::string& variable : environment) {
+    pointers.push_back(const_cast<char*>(variable.c_str()));
+  }
+  pointers.push_back(nullptr);
+  const char* words[] = {"/bin/sh", "-c", command.c_str(), nullptr};
+  const pid_t child = fork();
+  if (child < 0) {
+    throw Error(ErrorKind::kDevice,
+                std::string("cannot start the check: ") + std::strerror(errno) + ".");
+  }
+  if (child == 0) {
+    setpgid(0, 0);
+    const int nowhere = open("/dev/null", O_RDWR);
+    dup2(nowhere, STDIN_FILENO);
+    dup2(quiet ? nowhere : STDERR_FILENO, STDOUT_FILENO);
+    if (quiet) dup2(nowhere, STDERR_FILENO);
+    execve(words[0], const_cast<char**>(words), pointers.data());
+    _exit(127);
+  }
+  setpgid(child, child);
+  return child;
+}
+
+// The wait status; nothing when the time is over and the command was ended.
+std::optional<int> Await(pid_t child, const std::optional<std::chrono::milliseconds>& limit) {
+  const auto end = std::chrono::steady_clock::now() + limit.value_or(std::chrono::milliseconds(0));
+  auto pause = std::chrono::microseconds(200);
+  for (int status = 0;;) {
+    const pid_t ended = waitpid(child, &status, limit ? WNOHANG : 0);
+    if (ended == child) return status;
+    if (ended < 0 && errno != EINTR) return std::nullopt;
+    if (limit && std::chrono::steady_clock::now() >= end) {
+      kill(-child, SIGKILL);
+      while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+      }
+      return std::nullopt;
+    }
+    if (limit) std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(20000));
+  }
+}
+
+}  // namespace
+
+std::string ShellWord(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-./,:=@%+") == std::string::npos;
+  if (plain) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+ProcessExperiment::ProcessExperiment(ProcessExperimentOptions options)
+    : options_(std::move(options)) {
+  if (options_.command.find(kPlaceholder) == std::string::npos) return;
+  std::string path = (std::filesystem::temp_directory_path() / "acltape-calls-XXXXXX").string();
+  const int file = mkstemp(path.data());
+  if (file < 0) {
+    throw Error(ErrorKind::kDevice,
+                "cannot write the file of calls " + path + ": " + std::strerror(errno) + ".");
+  }
+  close(file);
+  file_ = path;
+}
+
+ProcessExperiment::~ProcessExperiment() {
+  if (!file_.empty()) unlink(file_.c_str());
+}
+
+std::string ProcessExperiment::CallList(const ElementSet& altered, char between) const {
+  std::vector<int64_t> calls;
+  for (const size_t element : altered) {
+    calls.insert(calls.end(), options_.calls.at(element).begin(), options_.calls[element].end());
+  }
+  std::sort(calls.begin(), calls.end());
+  std::string text;
+  for (const int64_t call : calls) {
+    if (!text.empty() && between != '\n') text += between;
+    text += std::to_string(call);
+    if (between == '\n') text += between;
+  }
+  return text;
+}
+
+Outcome ProcessExperiment::Try(const ElementSet& altered) {
+  if (!file_.empty()) {
+    std::ofstream file(file_, std::ios::trunc);
+    file << CallList(altered, '\n') << std::flush;
+    if (!file) throw Error(ErrorKind::kDevice, "cannot write the file of calls " + file_ + ".");
+  }
+  const pid_t child =
+      Start(Replaced(options_.command, file_), CallList(altered, ','), options_.quiet);
+  const std::optional<int> status = Await(child, options_.time_limit);
+
+  Outcome outcome;
+  outcome.executions = 1;
+  if (!status) {
+    outcome.verdict = Outcome::Verdict::kCannotJudge;
+    outcome.evidence = R"({"time_limit": true})";
+    return outcome;
+  }
+  const int code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+  if (code > 125) {
+    throw Error(ErrorKind::kDevice,
+                "the check ended with exit code " + std::to_string(code) +
+                    ", which is no verdict (0 good, 1 to 124 bad, 125 cannot judge); see it with: " +
+                    Command(altered));
+  }
+  outcome.verdict = code == 0     ? Outcome::Verdict::kGood
+                    : code == 125 ? Outcome::Verdict::kCannotJudge
+                                  : Outcome::Verdict::kBad;
+  outcome.bad_executions = outcome.verdict == Outcome::Verdict::kBad ? 1 : 0;
+  outcome.evidence = "{\"exit_code\": " + std::to_string(code) + "}";
+  return outcome;
+}
+
+std::string ProcessExperiment::Command(const ElementSet& altered) const {
+  const std::string list = ShellWord(CallList(altered, ','));
+  std::string command = std::string(kVariable) + "=" + list + " sh -c ";
+  if (file_.empty()) return command + ShellWord(options_.command);
+  const std::string file = file_ + ".txt";  // of its own: the other one goes with this process
+  return "echo " + list + " | tr , '\\n' > " + file + "; " + command +
+         ShellWord(Replaced(options_.command, file));
+}
+
+}  // namespace acltape::replayer

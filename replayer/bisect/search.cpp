@@ -1,0 +1,239 @@
+#include "replayer/bisect/search.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "replayer/bisect/delta_debugging.h"
+#include "replayer/bisect/element_text.h"
+
+namespace acltape::replayer {
+namespace {
+
+using Answer = Trials::Answer;
+
+// The search for one cause among `active`, elements in order of which all together fail.
+class CauseSearch {
+ public:
+  CauseSearch(Trials& trials, ElementSet active, SearchResult& result)
+      : trials_(trials), active_(std::move(active)), result_(result) {}
+
+  // The cause as far as it is known is in cause() also when BudgetSpent is thrown.
+  void Run(SearchMethod method) {
+    cause_.elements = active_;
+    if (method == SearchMethod::kDeltaDebugging) {
+      cause_.first_guess = active_.back();
+      Reduce();
+      return;
+    }
+    if (!FindByPrefixes() || !VerifyMinimal()) {
+      cause_.monotonic = false;
+      Reduce();
+    }
+    cause_.minimal = true;
+  }
+
+  Cause& cause() { return cause_; }
+
+ private:
+  bool Fails(const ElementSet& set) { return trials_.Ask(set) == Answer::kFails; }
+
+  ElementSet Prefix(size_t length) const {
+    return {active_.begin(), active_.begin() + static_cast<std::ptrdiff_t>(length)};
+  }
+
+  // The smallest length in (low, high] at which prefix and `found` fail, given that they do at
+  // `high` and do not at `low`. None when what lies between cannot be judged.
+  std::optional<size_t> SmallestPrefix(size_t low, size_t high, const ElementSet& found) {
+    while (high - low > 1) {
+      trials_.SetExpected(CeilLog2(high - low) + 1);
+      const std::optional<size_t> probe = Probe(low, high, found);
+      if (!probe) return std::nullopt;
+      const ElementSet set = UnionOf(Prefix(*probe), found);
+      if (Fails(set)) {
+        high = *probe;
+        cause_.elements = set;
+      } else {
+        low = *probe;
+      }
+      if (found.empty()) {
+        result_.suspects_first = active_[low];
+        result_.suspects_end = active_[high - 1] + 1;
+      }
+    }
+    return high;
+  }
+
+  // A length between both that can be judged: the middle, or one near it.
+  std::optional<size_t> Probe(size_t low, size_t high, const ElementSet& found) {
+    const size_t middle = low + (high - low) / 2;
+    for (size_t distance = 0; distance < high - low; distance = distance * 2 + 1) {
+      for (const size_t length : {middle - distance, middle + distance}) {
+        if (length <= low || length >= high || length > high) continue;
+        if (trials_.Ask(UnionOf(Prefix(length), found)) != Answer::kCannotJudge) return length;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // False when something could not be judged.
+  bool FindByPrefixes() {
+    ElementSet found;
+    for (size_t end = active_.size();;) {
+      const std::optional<size_t> length = SmallestPrefix(0, end, found);
+      if (!length) return false;
+      const size_t element = active_[*length - 1];
+      if (found.empty()) cause_.first_guess = element;
+      found = UnionOf(found, {element});
+      trials_.SetExpected(1);
+      const Answer answer = trials_.Ask(found);
+      if (cause_.to_first_guess == 0) cause_.to_first_guess = trials_.experiments();
+      if (answer == Answer::kFails) {
+        cause_.elements = found;
+        return true;
+      }
+      // Nothing is left that could be its partner: outcomes contradict each other.
+      if (answer == Answer::kCannotJudge || *length == 1) return false;
+      end = *length - 1;
+    }
+  }
+
+  // Whether no set with one element less fails; keeps the smaller one if one does.
+  bool VerifyMinimal() {
+    if (cause_.elements.size() < 2) return true;
+    for (const size_t element : cause_.elements) {
+      const ElementSet less = Without(cause_.elements, {element});
+      if (!Fails(less)) continue;
+      cause_.elements = less;
+      cause_.monotonic = false;
+      return less.size() == 1;
+    }
+    return true;
+  }
+
+  void Reduce() {
+    cause_.elements = MinimizeByDeltaDebugging(cause_.elements, [&](const ElementSet& set) {
+      trials_.SetExpected(2 * CeilLog2(set.size()) + 2);
+      const bool fails = Fails(set);
+      if (fails && set.size() < cause_.elements.size()) cause_.elements = set;
+      return fails;
+    });
+    if (cause_.to_first_guess == 0) cause_.to_first_guess = trials_.experiments();
+  }
+
+  Trials& trials_;
+  const ElementSet active_;
+  SearchResult& result_;
+  Cause cause_;
+};
+
+class Search {
+ public:
+  Search(Trials& trials, size_t elements, const SearchOptions& options)
+      : trials_(trials), all_(AllElements(elements)), options_(options) {}
+
+  SearchResult Run() {
+    result_.suspects_end = all_.size();
+    try {
+      trials_.SetExpected(BoundForOne(all_.size()));
+      if (BothEndsAsExpected()) FindAll();
+    } catch (const BudgetSpent&) {
+      result_.complete = false;
+      if (result_.causes.empty()) result_.verdict = SearchResult::Verdict::kOutOfTime;
+    }
+    result_.reference = trials_.Known({});
+    result_.altered = trials_.Known(all_);
+    result_.varies = trials_.varies();
+    result_.rate = trials_.rate();
+    result_.executions = trials_.executions_needed();
+    result_.error = trials_.error_of_answer();
+    trials_.SetExpected(0);
+    return result_;
+  }
+
+ private:
+  using Verdict = SearchResult::Verdict;
+
+  bool End(Verdict verdict) {
+    result_.verdict = verdict;
+    return false;
+  }
+
+  // The reference fails: always, or now and then?
+  bool JudgeReference() {
+    const Outcome reference = trials_.Sample({}, options_.executions_of_flaky, INT64_MAX);
+    const bool flaky = reference.verdict == Outcome::Verdict::kUnstable ||
+                       reference.bad_executions < reference.executions;
+    return End(flaky ? Verdict::kFlakyReference : Verdict::kReferenceDiffers);
+  }
+
+  bool BothEndsAsExpected() {
+    const Answer reference = trials_.Ask({});
+    if (reference == Answer::kCannotJudge) return End(Verdict::kCannotJudge);
+    if (reference == Answer::kFails) return JudgeReference();
+    if (all_.empty()) return End(Verdict::kNothing);
+    const Answer altered = trials_.Ask(all_);
+    if (altered == Answer::kCannotJudge) return End(Verdict::kCannotJudge);
+    if (altered == Answer::kClean) return End(Verdict::kNothing);
+    return ReferenceHolds();
+  }
+
+  // A program that fails now and then may do so with nothing altered, too. The reference is asked
+  // again, as often as clean sets now have to be.
+  bool ReferenceHolds() {
+    if (!trials_.varies()) return true;
+    return trials_.Ask({}) == Answer::kFails ? JudgeReference() : true;
+  }
+
+  void FindAll() {
+    result_.verdict = Verdict::kFound;
+    ElementSet active = all_;
+    while (static_cast<int>(result_.causes.size()) < options_.causes) {
+      CauseSearch search(trials_, active, result_);
+      const auto keep = [&] {
+        Cause& cause = search.cause();
+        cause.outcome = trials_.Known(cause.elements);
+        cause.experiments = trials_.experiments();
+        result_.causes.push_back(cause);
+      };
+      try {
+        search.Run(options_.method);
+      } catch (const BudgetSpent&) {
+        keep();
+        throw;
+      }
+      keep();
+      if (!ReferenceHolds()) {
+        result_.causes.clear();
+        return;
+      }
+      active = Without(active, result_.causes.back().elements);
+      if (static_cast<int>(result_.causes.size()) == options_.causes || active.empty()) return;
+      if (trials_.Ask(active) != Answer::kFails) return;
+    }
+  }
+
+  Trials& trials_;
+  const ElementSet all_;
+  const SearchOptions& options_;
+  SearchResult result_;
+};
+
+}  // namespace
+
+int64_t CeilLog2(size_t n) { return n < 2 ? 0 : static_cast<int64_t>(std::bit_width(n - 1)); }
+
+int64_t BoundForOne(size_t elements) { return CeilLog2(elements) + 3; }
+
+int64_t BoundFor(size_t elements, size_t k) {
+  const auto parts = static_cast<int64_t>(k);
+  // Both ends; per element a search and the question whether that is all; and that nothing can be
+  // left out, of which the last question was asked before.
+  return 2 + parts * (CeilLog2(elements) + 1) + (parts > 1 ? parts : 0);
+}
+
+SearchResult FindCauses(Trials& trials, size_t elements, const SearchOptions& options) {
+  return Search(trials, elements, options).Run();
+}
+
+}  // namespace acltape::replayer
