@@ -32,6 +32,21 @@ class ByteSet {
     for (const auto& [first, end] : other.ranges_) Add(first, end);
   }
 
+  void Remove(int64_t first, int64_t end) {
+    if (first >= end) return;
+    auto at = ranges_.upper_bound(first);
+    if (at != ranges_.begin() && std::prev(at)->second > first) --at;
+    while (at != ranges_.end() && at->first < end) {
+      const auto [from, to] = *at;
+      at = ranges_.erase(at);
+      if (from < first) ranges_.emplace(from, first);
+      if (end < to) ranges_.emplace(end, to);
+    }
+  }
+  void Remove(const ByteSet& other) {
+    for (const auto& [first, end] : other.ranges_) Remove(first, end);
+  }
+
   // The parts of [first, end) that are in the set, in order.
   std::vector<ByteRange> Within(int64_t first, int64_t end) const {
     std::vector<ByteRange> parts;

@@ -19,6 +19,7 @@ std::unique_ptr<Command> MakeEmitCommand();
 std::unique_ptr<Command> MakeLintCommand();
 std::unique_ptr<Command> MakeReplayCommand();
 std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeTrimCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 
 }  // namespace acltape::cli

@@ -30,6 +30,25 @@ TEST(ByteSet, RangesThatTouchOrOverlapBecomeOne) {
   EXPECT_TRUE(set.Covers(90, 90));
 }
 
+TEST(ByteSet, WhatIsRemovedIsCutOut) {
+  ByteSet set;
+  set.Add(0, 10);
+  set.Add(20, 30);
+  set.Remove(5, 22);
+  EXPECT_EQ(Text(set.Within(0, 100)), "[0,5)[22,30)");
+  set.Remove(24, 26);
+  EXPECT_EQ(Text(set.Within(0, 100)), "[0,5)[22,24)[26,30)");
+  set.Remove(40, 50);
+  set.Remove(7, 7);
+  ByteSet other;
+  other.Add(1, 2);
+  other.Add(22, 24);
+  set.Remove(other);
+  EXPECT_EQ(Text(set.Within(0, 100)), "[0,1)[2,5)[26,30)");
+  set.Remove(0, 100);
+  EXPECT_TRUE(set.empty());
+}
+
 TEST(ByteSet, HoldsWhatAFlagPerByteHolds) {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {

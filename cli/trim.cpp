@@ -1,0 +1,99 @@
+#include "replayer/trim.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+
+namespace acltape::cli {
+namespace {
+
+class TrimCommand final : public Command {
+ public:
+  std::string Name() const override { return "trim"; }
+  std::string Summary() const override {
+    return "Keep some calls of a trace, with what they need as stored inputs";
+  }
+  std::string Examples() const override {
+    return "  acltape trim t.db --calls 812-830 -o small.db\n"
+           "  acltape trim t.db --calls step:3/op:aten::addmm --steps 4,5 -o small.db\n"
+           "  acltape trim t.db --calls 830 --with-producers 2 -o small.db";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    app.add_option("--calls", options_.selection, "The calls to keep (see `acltape query --help`)")
+        ->type_name("CALLS")
+        ->required();
+    app.add_option("--steps", options_.steps,
+                   "Keep the calls at the same places of these steps too; a captured replay needs "
+                   "two steps")
+        ->delimiter(',')
+        ->type_name("STEPS");
+    app.add_option("--with-producers", options_.producers,
+                   "Keep the calls that wrote what kept calls read, and theirs, for so many "
+                   "generations, instead of storing their results as inputs")
+        ->check(AtLeast(0))
+        ->capture_default_str();
+    app.add_option("-o,--output", options_.output, "The new trace")->type_name("FILE")->required();
+    app.add_flag("--force", options_.overwrite, "Overwrite the file");
+    app.add_flag("--accept-different", options_.accept_different,
+                 "Accept outputs that differ from the recording when replayed, where those of the "
+                 "whole trace do so too");
+    app.add_option("--device-lib", options_.device_lib,
+                   "ACL library for the replay that proves the result: a toolkit folder or "
+                   "libascendcl.so (default: the soft device)");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const storage::Reader reader(trace_);
+    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(options_.selection))) {
+      options_.calls.push_back(call.call_id);
+    }
+    Progress progress("trim");
+    options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
+    const replayer::TrimReport report = replayer::Trim(reader, options_);
+    progress.Clear();
+    if (!report.refusal.empty()) {
+      fmt::print(stderr, "acltape: {}\n", report.refusal);
+      return kExitDifferences;
+    }
+    Table table({"quantity", "value"});
+    const auto add = [&](const char* quantity, Cell value) {
+      table.Add({quantity, std::move(value)});
+    };
+    add("file", options_.output);
+    add("calls kept", report.calls);
+    add("calls of the whole trace", report.calls_before);
+    add("share of the calls, percent", 100.0 * static_cast<double>(report.calls) /
+                                           static_cast<double>(report.calls_before));
+    add("steps", report.steps);
+    add("inputs stored for calls left out", report.inputs);
+    add("  bytes, before compression", report.input_bytes);
+    add("bytes of the file", report.bytes);
+    add("bytes of the whole trace", report.bytes_before);
+    add("outputs compared", report.compared);
+    add("outputs different, as in the whole trace", report.differing);
+    add("replayed", report.captured ? "eager, captured" : "eager");
+    if (!report.captured) add("not captured because", report.captured_note);
+    fmt::print("{}", table.ToText(format_));
+    return kExitFine;
+  }
+
+ private:
+  std::string trace_;
+  replayer::TrimOptions options_;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTrimCommand() { return std::make_unique<TrimCommand>(); }
+
+}  // namespace acltape::cli

@@ -1,0 +1,182 @@
+#include "storage/trace_copy.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "storage/payload.h"
+#include "storage/schema.h"
+
+namespace acltape::storage {
+namespace {
+
+constexpr int kCompressionLevel = 1;
+
+void RemoveFiles(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+}
+
+// The path as an SQLite URI that is only read.
+std::string ReadOnlyUri(const std::string& path) {
+  std::string uri = "file:";
+  if (!path.starts_with('/')) uri += "./";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || std::strchr("/._-", c) != nullptr) {
+      uri += c;
+    } else {
+      uri += fmt::format("%{:02x}", byte);
+    }
+  }
+  return uri + "?mode=ro";
+}
+
+void CheckTarget(const Reader& source, const std::string& path, bool overwrite) {
+  struct stat status;
+  struct stat origin;
+  if (stat(path.c_str(), &status) != 0) return;
+  if (S_ISDIR(status.st_mode)) {
+    throw Error(ErrorKind::kUsage, fmt::format("'{}' is a folder; name a file", path));
+  }
+  if (stat(source.path().c_str(), &origin) == 0 && origin.st_dev == status.st_dev &&
+      origin.st_ino == status.st_ino) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{}' is the trace itself; name another file", path));
+  }
+  if (!overwrite) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{}' exists already; use --force to overwrite it", path));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a regular file", path));
+  }
+}
+
+}  // namespace
+
+TraceCopy::TraceCopy(const Reader& source, const std::string& path, bool overwrite)
+    : path_(path), partial_(path + ".partial") {
+  CheckTarget(source, path, overwrite);
+  RemoveFiles(partial_);
+  const int file = open(partial_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("cannot create '{}' ({})", partial_, std::strerror(errno)));
+  }
+  close(file);
+  try {
+    database_ = std::make_unique<Database>(
+        partial_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
+    // Nobody else looks at the file before it is done, and a failed copy is thrown away.
+    database_->Execute(
+        "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
+    CreateSchema(*database_);
+    Statement attach(*database_, "ATTACH ?1 AS source");
+    const std::string uri = ReadOnlyUri(source.path());
+    attach.Bind(1, std::string_view(uri));
+    attach.Run();
+    database_->Execute("BEGIN");
+    SetMeta("schema_version", std::to_string(kSchemaVersion));
+  } catch (const Error&) {
+    database_.reset();
+    RemoveFiles(partial_);
+    throw;
+  }
+}
+
+TraceCopy::~TraceCopy() {
+  database_.reset();
+  if (!partial_.empty()) RemoveFiles(partial_);
+}
+
+std::vector<std::string> TraceCopy::CommonColumns(const std::string& table) {
+  std::vector<std::string> columns;
+  Statement list(*database_,
+                 "SELECT a.name FROM pragma_table_info(?1, 'main') a "
+                 "JOIN pragma_table_info(?1, 'source') b ON a.name = b.name ORDER BY a.cid");
+  list.Bind(1, std::string_view(table));
+  while (list.Next()) columns.emplace_back(list.Text(0));
+  return columns;
+}
+
+void TraceCopy::CopyRows(const std::string& table, const std::string& condition) {
+  const std::vector<std::string> columns = CommonColumns(table);
+  if (columns.empty()) return;
+  const std::string list = fmt::format("\"{}\"", fmt::join(columns, "\",\""));
+  const std::string sql = fmt::format(
+      "INSERT OR REPLACE INTO main.{0}({1}) SELECT {1} FROM source.{0}{2}", table, list,
+      condition.empty() ? std::string() : " WHERE " + condition);
+  database_->Execute(sql.c_str());
+}
+
+void TraceCopy::SetMeta(const std::string& key, const std::string& value) {
+  Statement set(*database_, "INSERT OR REPLACE INTO main.meta VALUES(?,?)");
+  set.Bind(1, std::string_view(key));
+  set.Bind(2, std::string_view(value));
+  set.Run();
+}
+
+std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
+  const std::string digest = DigestOf(data, bytes);
+  Statement known(*database_, "SELECT 1 FROM main.payload WHERE digest = ?");
+  known.Bind(1, std::string_view(digest));
+  if (known.Next()) return digest;
+  Statement add(*database_, "INSERT INTO main.payload VALUES(?,?,?,?,?)");
+  const char* at = static_cast<const char*>(data);
+  size_t left = bytes;
+  int64_t piece = 0;
+  do {
+    const size_t take = std::min(left, kPayloadPieceBytes);
+    const bool smaller = Compress(at, take, kCompressionLevel, packed_);
+    add.Bind(1, std::string_view(digest));
+    add.Bind(2, piece++);
+    add.Bind(3, static_cast<int64_t>(take));
+    add.Bind(4, std::string_view(smaller ? "zstd" : "raw"));
+    add.BindBlob(5, smaller ? packed_.data() : at, smaller ? packed_.size() : take);
+    add.Run();
+    at += take;
+    left -= take;
+  } while (left > 0);
+  return digest;
+}
+
+void TraceCopy::Close() {
+  database_->Execute("COMMIT");
+  database_->Execute("DETACH source");
+  CreateIndexes(*database_);
+  database_.reset();
+}
+
+void TraceCopy::Accept() {
+  if (rename(partial_.c_str(), path_.c_str()) != 0) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("cannot name the new trace '{}' ({})", path_, std::strerror(errno)));
+  }
+  // Journals of a trace that had the name before do not belong to this one.
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) unlink((path_ + suffix).c_str());
+  partial_.clear();
+}
+
+const std::vector<std::string>& RecordedTables() {
+  static const std::vector<std::string> tables{
+      "meta",    "quirk",     "ledger",             "process",  "thread",     "op",
+      "layout",  "signature", "signature_argument", "call_row", "call_extra", "buffer_row",
+      "payload", "snapshot",  "scope",              "stack",    "scope_range", "stream",
+      "event",   "model"};
+  return tables;
+}
+
+const std::vector<std::string>& ResultTables() {
+  static const std::vector<std::string> tables{
+      "step", "buffer_role", "dependency", "finding", "plan",       "region",
+      "placement", "sync",   "run",        "sample",  "comparison", "witness"};
+  return tables;
+}
+
+}  // namespace acltape::storage

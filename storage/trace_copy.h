@@ -1,0 +1,61 @@
+// A new trace made of rows of another one, perhaps with rows of its own: what trimming, packing and
+// redacting are made of.
+//
+// The copy grows in a file beside its name and gets the name only when it is accepted. Until then,
+// and when anything fails, whatever has that name stays as it was.
+//
+//   TraceCopy copy(reader, "small.db", /*overwrite=*/false);
+//   copy.CopyRows("call_row", "call_id < 100");
+//   copy.Close();              // now copy.partial_path() can be opened as a trace
+//   copy.Accept();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/reader.h"
+
+namespace acltape::storage {
+
+class TraceCopy {
+ public:
+  // Error kUsage when `path` exists and may not be overwritten, is a folder, or is the source;
+  // kDevice when its folder cannot be written.
+  TraceCopy(const Reader& source, const std::string& path, bool overwrite);
+  ~TraceCopy();  // removes the partial file
+  TraceCopy(const TraceCopy&) = delete;
+  TraceCopy& operator=(const TraceCopy&) = delete;
+
+  // Copies the rows of a table for which the SQL condition holds (empty: all), with the columns
+  // that both schemas have. The new trace is the schema "main", the old one "source". A table that
+  // the source does not have gives no rows.
+  void CopyRows(const std::string& table, const std::string& condition = "");
+  // Statements on the new trace, with the source still attached. Open until Close.
+  Database& database() { return *database_; }
+  void SetMeta(const std::string& key, const std::string& value);
+  // Content by its digest, which is returned. Stored once.
+  std::string AddPayload(const void* data, size_t bytes);
+
+  // Ends the copying: indexes, and one file that any reader can open. Once.
+  void Close();
+  const std::string& partial_path() const { return partial_; }
+  // Gives the closed file its name.
+  void Accept();
+
+ private:
+  std::vector<std::string> CommonColumns(const std::string& table);
+
+  std::string path_;
+  std::string partial_;
+  std::unique_ptr<Database> database_;
+  std::vector<char> packed_;
+};
+
+// Tables of what was recorded, and of what tools found, in an order in which they can be copied.
+const std::vector<std::string>& RecordedTables();
+const std::vector<std::string>& ResultTables();
+
+}  // namespace acltape::storage
