@@ -24,14 +24,16 @@ fs::path AgentLibrary() { return LibraryDirectory() / "libacltape_agent.so"; }
 
 fs::path TorchPlugin() { return LibraryDirectory() / "libacltape_torch.so"; }
 
-ProgramOutput RunProgram(const std::vector<std::string>& argv) {
+ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints complaints) {
   ProgramOutput output;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return output;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  if (complaints == Complaints::kDiscarded) {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));

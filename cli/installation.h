@@ -19,8 +19,11 @@ struct ProgramOutput {
   int exit_code = 0;  // 128 + signal when killed
   std::string text;   // what it wrote to stdout
 };
-// Runs argv[0] (searched on PATH), stderr discarded. Does not throw.
-ProgramOutput RunProgram(const std::vector<std::string>& argv);
+// What becomes of the stderr of a program that is run.
+enum class Complaints { kDiscarded, kShown };
+// Runs argv[0] (searched on PATH). Does not throw.
+ProgramOutput RunProgram(const std::vector<std::string>& argv,
+                         Complaints complaints = Complaints::kDiscarded);
 
 // The executable files that a name stands for, in the order of PATH.
 std::vector<std::filesystem::path> FindOnPath(const std::string& name);

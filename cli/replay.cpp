@@ -7,6 +7,7 @@
 #include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/spread.h"
 #include "cli/table.h"
 #include "storage/results.h"
 
@@ -161,6 +162,7 @@ class ReplayCommand final : public Command {
     return "  acltape replay t.db --mode eager\n"
            "  acltape replay t.db --mode captured --outputs step\n"
            "  acltape replay t.db --plan plan.json --repetitions 100\n"
+           "  acltape replay t.db --mode captured --spread    which calls are wrong by themselves\n"
            "  acltape replay t.db --mode captured --updates none       what baked arguments do\n"
            "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
            "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
@@ -198,6 +200,9 @@ class ReplayCommand final : public Command {
         {{"carried", Inputs::kCarried}, {"golden", Inputs::kGolden}},
         "What a leaf reads that another wrote: the result of this replay, or the recorded one, "
         "so that errors do not accumulate (captured: region by region)");
+    app.add_flag("--spread", spread_,
+                 "Replay with golden and with carried inputs, and tell the calls that are wrong by "
+                 "themselves from those that read wrong values");
     app.add_option("--device-lib", options_.device_lib,
                    "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
                    "device)");
@@ -212,6 +217,7 @@ class ReplayCommand final : public Command {
   }
 
   int Run() override {
+    if (spread_) return RunSpread(trace_, WordsForSpread(), format_);
     const OpenedTrace trace(trace_, discard_);
     options_.plan = plan_.Read(trace.reader(), trace.results());
     if (options_.plan) options_.mode = Mode::kCaptured;
@@ -235,9 +241,32 @@ class ReplayCommand final : public Command {
   }
 
  private:
+  // The options that say how to replay, for the two replays of --spread.
+  std::vector<std::string> WordsForSpread() const {
+    const auto refuse = [](const char* option) {
+      throw Error(ErrorKind::kUsage, fmt::format("--spread replays once with golden and once with "
+                                                 "carried inputs, each leaf compared; leave out {}",
+                                                 option));
+    };
+    if (options_.inputs == Inputs::kGolden) refuse("--inputs");
+    if (options_.outputs == Outputs::kStep) refuse("--outputs step");
+    if (options_.repetitions > 1) refuse("--repetitions");
+    if (options_.data == Data::kSynthesised) refuse("--data synthesised");
+    std::vector<std::string> words{"--mode", options_.mode == Mode::kEager ? "eager" : "captured"};
+    if (!plan_.path.empty()) words.insert(words.end(), {"--plan", plan_.path});
+    if (plan_.allow_races) words.emplace_back("--allow-races");
+    if (options_.updates == Updates::kNone) words.insert(words.end(), {"--updates", "none"});
+    if (!options_.device_lib.empty()) {
+      words.insert(words.end(), {"--device-lib", options_.device_lib});
+    }
+    if (discard_) words.emplace_back("--no-results");
+    return words;
+  }
+
   std::string trace_;
   PlanOption plan_;
   replayer::ReplayOptions options_;
+  bool spread_ = false;
   bool discard_ = false;
   Format format_ = Format::kTable;
 };
