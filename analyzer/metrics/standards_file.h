@@ -1,0 +1,21 @@
+// Reading precision standards from a file, and saying what is wrong with one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/metrics/standard.h"
+
+namespace acltape::analyzer {
+
+// A built-in standard or one of a file, as Standard::Load but without "bitwise".
+Standard LoadStandard(const std::string& name_or_path);
+std::vector<std::pair<std::string, std::string>> BuiltInStandards();
+
+// The value of a metric by its name in a rule; nothing for a name that is no metric, NaN where the
+// metric is not defined for the element type.
+std::optional<double> MetricValue(const std::string& name, const TensorMetrics& metrics);
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,150 @@
+// How fast Measure compares two tensors, against a bare sum over the same two streams of bytes.
+//
+//   comparison_speed [MIB]        MiB per side, 256 unless told
+//
+// Rates are bytes of one side per second on one core; both sides are read. Medians of rounds in which
+// the baseline and each type take turns. "typical": random numbers of which one in eight differs by a
+// few units; "equal": equal bits; "special": NaN and infinities among them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "analyzer/metrics/metrics.h"
+
+namespace {
+
+using acltape::analyzer::Measure;
+using acltape::storage::DType;
+
+constexpr int kRounds = 7;
+
+double Seconds(const std::chrono::steady_clock::time_point& from) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+}
+
+typedef uint64_t Words __attribute__((vector_size(64)));
+
+// What any comparison must do at least: read both.
+uint64_t SumStreams(const uint8_t* a, const uint8_t* b, size_t bytes) {
+  Words sum = {};
+  for (size_t i = 0; i + sizeof(Words) <= bytes; i += sizeof(Words)) {
+    Words x;
+    Words y;
+    std::memcpy(&x, a + i, sizeof x);
+    std::memcpy(&y, b + i, sizeof y);
+    sum += x + y;
+  }
+  uint64_t total = 0;
+  for (size_t lane = 0; lane < 8; ++lane) total += sum[lane];
+  return total;
+}
+
+struct Case {
+  const char* type;
+  DType a;
+  DType b;
+  const char* content;
+};
+
+constexpr Case kCases[] = {
+    {"float32", DType::kFloat32, DType::kFloat32, "typical"},
+    {"float32", DType::kFloat32, DType::kFloat32, "equal"},
+    {"float32", DType::kFloat32, DType::kFloat32, "special"},
+    {"float16", DType::kFloat16, DType::kFloat16, "typical"},
+    {"bfloat16", DType::kBfloat16, DType::kBfloat16, "typical"},
+    {"float64", DType::kFloat64, DType::kFloat64, "typical"},
+    {"int8", DType::kInt8, DType::kInt8, "typical"},
+    {"int64", DType::kInt64, DType::kInt64, "typical"},
+    {"float32, bfloat16", DType::kFloat32, DType::kBfloat16, "typical"},
+    {"float32, float16", DType::kFloat32, DType::kFloat16, "typical"},
+};
+
+// Fills elements of a type from normally distributed numbers; its last bits are noise anyway.
+void Fill(DType type, const char* content, std::vector<uint8_t>& a, std::vector<uint8_t>& b) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<float> normal;
+  const bool half = type == DType::kFloat16;
+  const bool special = std::string(content) == "special";
+  if (type == DType::kFloat32 || type == DType::kBfloat16) {
+    for (size_t i = 0; i + 4 <= a.size(); i += 4) {
+      float value = normal(random);
+      if (special && random() % 64 == 0) value = random() % 2 == 0 ? NAN : -INFINITY;
+      std::memcpy(&a[i], &value, 4);
+    }
+  } else if (type == DType::kFloat64) {
+    for (size_t i = 0; i + 8 <= a.size(); i += 8) {
+      const double value = normal(random);
+      std::memcpy(&a[i], &value, 8);
+    }
+  } else {
+    for (size_t i = 0; i + 8 <= a.size(); i += 8) {
+      uint64_t word = random();
+      if (half) word &= 0xbfffbfffbfffbfff;  // no exponent of all ones
+      std::memcpy(&a[i], &word, 8);
+    }
+  }
+  b = a;
+  if (std::string(content) == "equal") return;
+  const auto bytes = static_cast<size_t>(acltape::storage::DTypeBytes(type));
+  for (size_t i = 0; i < b.size(); i += bytes) {
+    if (random() % 8 == 0) b[i] ^= static_cast<uint8_t>(random() % 8);
+  }
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const size_t bytes = (argc > 1 ? std::stoul(argv[1]) : 256) << 20;
+  uint64_t sink = 0;
+  fmt::print("{} MiB a side; GB/s of one side; one thread unless said\n", bytes >> 20);
+  fmt::print("{:<20} {:<8} {:>9} {:>9} {:>7}\n", "types", "content", "baseline", "Measure", "ratio");
+  std::vector<uint8_t> a(bytes);
+  std::vector<uint8_t> b;
+  for (const Case& each : kCases) {
+    Fill(each.a, each.content, a, b);
+    const int64_t elements = static_cast<int64_t>(bytes) / DTypeBytes(each.a);
+    if (each.a != each.b) {
+      // The upper half of a float is a bfloat16; the same bits, cleared of special ones, a half.
+      std::vector<uint16_t> narrow(static_cast<size_t>(elements));
+      for (size_t i = 0; i < narrow.size(); ++i) {
+        std::memcpy(&narrow[i], &a[4 * i + 2], 2);
+        if (each.b == DType::kFloat16) narrow[i] &= 0xbfff;
+      }
+      b.resize(narrow.size() * 2);
+      std::memcpy(b.data(), narrow.data(), b.size());
+    }
+    std::vector<double> baseline;
+    std::vector<double> measured;
+    std::vector<double> threaded;
+    for (int round = 0; round < kRounds; ++round) {
+      auto from = std::chrono::steady_clock::now();
+      sink += SumStreams(a.data(), b.data(), std::min(a.size(), b.size()));
+      baseline.push_back(static_cast<double>(b.size()) / Seconds(from) / 1e9);
+      for (const int threads : {1, 0}) {
+        from = std::chrono::steady_clock::now();
+        const auto metrics =
+            Measure(each.a, a.data(), each.b, b.data(), elements, {.threads = threads});
+        sink += static_cast<uint64_t>(metrics.differing);
+        (threads == 1 ? measured : threaded)
+            .push_back(static_cast<double>(bytes) / Seconds(from) / 1e9);
+      }
+    }
+    fmt::print("{:<20} {:<8} {:>9.2f} {:>9.2f} {:>7.2f}   {:.2f} on {} threads\n", each.type,
+               each.content, Median(baseline), Median(measured),
+               Median(measured) / Median(baseline), Median(threaded),
+               std::thread::hardware_concurrency());
+  }
+  return sink == 1 ? 1 : 0;
+}
