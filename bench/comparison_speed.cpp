@@ -2,9 +2,9 @@
 //
 //   comparison_speed [MIB]        MiB per side, 256 unless told
 //
-// Rates are bytes of one side per second on one core; both sides are read. Medians of rounds in which
-// the baseline and each type take turns. "typical": random numbers of which one in eight differs by a
-// few units; "equal": equal bits; "special": NaN and infinities among them.
+// Rates are bytes of one side per second on one core; both sides are read. Medians of rounds in
+// which the baseline and each type take turns. "typical": random numbers of which one in eight
+// differs by a few units; "equal": equal bits; "special": NaN and infinities among them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,7 +109,8 @@ int main(int argc, char** argv) {
   const size_t bytes = (argc > 1 ? std::stoul(argv[1]) : 256) << 20;
   uint64_t sink = 0;
   fmt::print("{} MiB a side; GB/s of one side; one thread unless said\n", bytes >> 20);
-  fmt::print("{:<20} {:<8} {:>9} {:>9} {:>7}\n", "types", "content", "baseline", "Measure", "ratio");
+  fmt::print("{:<20} {:<8} {:>9} {:>9} {:>7}\n", "types", "content", "baseline", "Measure",
+             "ratio");
   std::vector<uint8_t> a(bytes);
   std::vector<uint8_t> b;
   for (const Case& each : kCases) {

@@ -18,6 +18,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeReplayCommand,
            MakeCompareCommand,
            MakeTrimCommand,
+           MakeBisectCommand,
            MakeDoctorCommand,
        }) {
     commands.push_back(make());

@@ -71,8 +71,8 @@ class TrimCommand final : public Command {
     add("file", options_.output);
     add("calls kept", report.calls);
     add("calls of the whole trace", report.calls_before);
-    add("share of the calls, percent", 100.0 * static_cast<double>(report.calls) /
-                                           static_cast<double>(report.calls_before));
+    add("share of the calls, percent",
+        100.0 * static_cast<double>(report.calls) / static_cast<double>(report.calls_before));
     add("steps", report.steps);
     add("inputs stored for calls left out", report.inputs);
     add("  bytes, before compression", report.input_bytes);

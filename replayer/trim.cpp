@@ -29,9 +29,10 @@ std::set<int64_t> LeavesOfCalls(const Program& program, const std::vector<int64_
   for (const int64_t call : calls) {
     const auto found = leaf_of_call.find(call);
     if (found == leaf_of_call.end()) {
-      throw Error(ErrorKind::kUsage, fmt::format("{} has no operator call {}; `acltape query` lists "
-                                                 "the calls with leaf = 1",
-                                                 program.trace->path(), call));
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} has no operator call {}; `acltape query` lists "
+                              "the calls with leaf = 1",
+                              program.trace->path(), call));
     }
     leaves.insert(found->second);
   }
@@ -42,7 +43,8 @@ std::set<int64_t> LeavesOfCalls(const Program& program, const std::vector<int64_
 }
 
 // The calls at the same places of other steps of the class.
-void AddSteps(const Program& program, const std::vector<int64_t>& steps, std::set<int64_t>& leaves) {
+void AddSteps(const Program& program, const std::vector<int64_t>& steps,
+              std::set<int64_t>& leaves) {
   const analyzer::StepClasses classes =
       analyzer::ClassifySteps(program, analyzer::HostArguments::kVary);
   std::set<int64_t> added;
@@ -51,7 +53,8 @@ void AddSteps(const Program& program, const std::vector<int64_t>& steps, std::se
         std::find_if(program.steps.begin(), program.steps.end(),
                      [&](const analyzer::StepRange& step) { return step.step == wanted; });
     if (range == program.steps.end()) {
-      throw Error(ErrorKind::kUsage, fmt::format("{} has no step {}", program.trace->path(), wanted));
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} has no step {}", program.trace->path(), wanted));
     }
     const int64_t target = range - program.steps.begin();
     const analyzer::StepTemplate* step_class = classes.OfStep(target);
@@ -174,7 +177,7 @@ class InputFinder {
 
   const Program& program_;
   TrimPlan& plan_;
-  std::set<int64_t> read_;                       // buffers that kept calls read
+  std::set<int64_t> read_;                      // buffers that kept calls read
   std::unordered_map<int64_t, ByteSet> right_;  // by buffer
 };
 

@@ -24,7 +24,7 @@ struct TrimOptions {
   std::vector<int64_t> calls;  // leaves to keep, any order
   // The calls at the same places of these steps (numbers as in the trace) are kept too.
   std::vector<int64_t> steps;
-  int producers = 0;  // how many generations of calls that wrote what kept calls read
+  int producers = 0;      // how many generations of calls that wrote what kept calls read
   std::string selection;  // how the calls were picked, for the meta row
   std::string output;
   bool overwrite = false;
@@ -36,7 +36,7 @@ struct TrimOptions {
 struct TrimReport {
   int64_t calls = 0;  // leaves kept
   int64_t calls_before = 0;
-  int64_t steps = 0;  // steps that have kept calls
+  int64_t steps = 0;   // steps that have kept calls
   int64_t inputs = 0;  // contents that were stored in place of calls left out
   int64_t input_bytes = 0;
   int64_t bytes = 0;  // of the file

@@ -109,9 +109,9 @@ void TraceCopy::CopyRows(const std::string& table, const std::string& condition)
   const std::vector<std::string> columns = CommonColumns(table);
   if (columns.empty()) return;
   const std::string list = fmt::format("\"{}\"", fmt::join(columns, "\",\""));
-  const std::string sql = fmt::format(
-      "INSERT OR REPLACE INTO main.{0}({1}) SELECT {1} FROM source.{0}{2}", table, list,
-      condition.empty() ? std::string() : " WHERE " + condition);
+  const std::string sql =
+      fmt::format("INSERT OR REPLACE INTO main.{0}({1}) SELECT {1} FROM source.{0}{2}", table, list,
+                  condition.empty() ? std::string() : " WHERE " + condition);
   database_->Execute(sql.c_str());
 }
 
@@ -164,18 +164,20 @@ void TraceCopy::Accept() {
 }
 
 const std::vector<std::string>& RecordedTables() {
-  static const std::vector<std::string> tables{
-      "meta",    "quirk",     "ledger",             "process",  "thread",     "op",
-      "layout",  "signature", "signature_argument", "call_row", "call_extra", "buffer_row",
-      "payload", "snapshot",  "scope",              "stack",    "scope_range", "stream",
-      "event",   "model"};
+  static const std::vector<std::string> tables{"meta",     "quirk",       "ledger",
+                                               "process",  "thread",      "op",
+                                               "layout",   "signature",   "signature_argument",
+                                               "call_row", "call_extra",  "buffer_row",
+                                               "payload",  "snapshot",    "scope",
+                                               "stack",    "scope_range", "stream",
+                                               "event",    "model"};
   return tables;
 }
 
 const std::vector<std::string>& ResultTables() {
-  static const std::vector<std::string> tables{
-      "step", "buffer_role", "dependency", "finding", "plan",       "region",
-      "placement", "sync",   "run",        "sample",  "comparison", "witness"};
+  static const std::vector<std::string> tables{"step", "buffer_role", "dependency", "finding",
+                                               "plan", "region",      "placement",  "sync",
+                                               "run",  "sample",      "comparison", "witness"};
   return tables;
 }
 

@@ -2,9 +2,10 @@
 //
 // block_kernels.inc is compiled once for each instruction set of a processor family
 // (block_baseline.cpp, block_v3.cpp, block_v4.cpp), into a table of functions each; BlockKernels
-// picks the best that the machine has. All tables give the same results bit for bit: sums run in the
-// same eight lanes and products are never fused with additions. Files compiled for one instruction
-// set must include nothing with inline functions, whose code the linker might give to all others.
+// picks the best that the machine has. All tables give the same results bit for bit: sums run in
+// the same eight lanes and products are never fused with additions. Files compiled for one
+// instruction set must include nothing with inline functions, whose code the linker might give to
+// all others.
 #pragma once
 
 #include <cstddef>
@@ -83,7 +84,8 @@ struct Kernels {
   void (*subtract)(const double* a, const double* b, size_t n, double* errors);
   // The same of integers that doubles cannot tell apart; null for other types.
   void (*subtract_exactly[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double* errors);
-  // ULP distances of elements of one floating type, 0 where one side is not finite; null for others.
+  // ULP distances of elements of one floating type, 0 where one side is not finite; null for
+  // others.
   void (*distances[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, uint64_t* distances);
   // The same of numbers rounded to that type, and the bits in which they differ.
   uint64_t (*rounded_distances[kTypes])(const double* a, const double* b, size_t n,

@@ -165,8 +165,7 @@ class BlockMeasure {
     }
     kernels_.load[pair_.a_type](a, n, values_a_);
     kernels_.load[pair_.b_type](b, n, values_b_);
-    const auto subtract_exactly =
-        pair_.same() ? kernels_.subtract_exactly[pair_.a_type] : nullptr;
+    const auto subtract_exactly = pair_.same() ? kernels_.subtract_exactly[pair_.a_type] : nullptr;
     if (subtract_exactly != nullptr) {
       subtract_exactly(a, b, n, errors_);
     } else {
@@ -316,10 +315,9 @@ void SumWide(const Pair& pair, int64_t elements, TensorMetrics& metrics) {
   metrics.b.norm = static_cast<double>(std::sqrt(norm_b));
   metrics.rmse = static_cast<double>(std::sqrt(dd / pairs));
   metrics.nmse = dd == 0 ? 0 : static_cast<double>(dd / aa);
-  metrics.cosine = aa == 0 && bb == 0 ? 1
-                   : aa == 0 || bb == 0
-                       ? 0
-                       : static_cast<double>(ab / (std::sqrt(aa) * std::sqrt(bb)));
+  metrics.cosine = aa == 0 && bb == 0   ? 1
+                   : aa == 0 || bb == 0 ? 0
+                                        : static_cast<double>(ab / (std::sqrt(aa) * std::sqrt(bb)));
 }
 
 void SetDirection(const block::Sums& sums, TensorMetrics& metrics) {

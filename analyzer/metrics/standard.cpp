@@ -127,8 +127,7 @@ std::string RuleType(DType dtype) {
 }
 
 std::vector<const Standard::Rule*> RulesFor(const std::vector<Standard::Rule>& rules,
-                                            const std::string& op_class,
-                                            const std::string& dtype) {
+                                            const std::string& op_class, const std::string& dtype) {
   const std::pair<std::string, std::string> keys[] = {
       {op_class, dtype}, {op_class, "*"}, {"*", dtype}, {"*", "*"}};
   for (const auto& [wanted_class, wanted_type] : keys) {
@@ -206,13 +205,12 @@ double Standard::SmallValue(DType dtype) const {
 Judgement Standard::Judge(std::string_view op, DType dtype, const TensorMetrics& metrics) const {
   if (metrics.bitwise_equal()) return {Verdict::kEqual, ""};
   if (bitwise_) {
-    return {Verdict::kDifferent, fmt::format("{} of {} elements have other bits", metrics.differing,
-                                             metrics.elements)};
+    return {Verdict::kDifferent,
+            fmt::format("{} of {} elements have other bits", metrics.differing, metrics.elements)};
   }
   if (metrics.nan_mismatches > 0 || metrics.inf_mismatches > 0) {
-    return {Verdict::kDifferent,
-            fmt::format("{} elements are NaN and {} infinite on one side only",
-                        metrics.nan_mismatches, metrics.inf_mismatches)};
+    return {Verdict::kDifferent, fmt::format("{} elements are NaN and {} infinite on one side only",
+                                             metrics.nan_mismatches, metrics.inf_mismatches)};
   }
   const std::string type = RuleType(dtype);
   const std::string op_class = OpClass(op);

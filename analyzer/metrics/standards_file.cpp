@@ -44,8 +44,8 @@ class StandardsFile {
     ExpectKeys(file, "", {"version", "small_values", "op_classes", "standards"});
     const json& version = Member(file, "", "version");
     if (!version.is_number_integer() || version.get<int64_t>() != kVersion) {
-      Complain("version", fmt::format("is {}, but this program reads version {}", version.dump(),
-                                      kVersion));
+      Complain("version",
+               fmt::format("is {}, but this program reads version {}", version.dump(), kVersion));
     }
     if (file.contains("small_values")) ReadSmallValues(file["small_values"]);
     if (file.contains("op_classes")) ReadClasses(file["op_classes"]);
@@ -106,9 +106,8 @@ class StandardsFile {
         Complain("small_values", fmt::format("has \"{}\", which is no floating type", item.key()));
       }
       if (!item.value().is_number() || item.value().get<double>() < 0) {
-        Complain("small_values",
-                 fmt::format("has {} for {}, which must be a number from 0 upwards",
-                             item.value().dump(), item.key()));
+        Complain("small_values", fmt::format("has {} for {}, which must be a number from 0 upwards",
+                                             item.value().dump(), item.key()));
       }
       small_values_[item.key()] = item.value();
     }
@@ -137,7 +136,8 @@ class StandardsFile {
   }
 
   void ReadStandards(const json& standards) {
-    if (!standards.is_array() || standards.empty()) Complain("standards", "is no array of standards");
+    if (!standards.is_array() || standards.empty())
+      Complain("standards", "is no array of standards");
     for (size_t i = 0; i < standards.size(); ++i) {
       const std::string place = fmt::format("standards[{}]", i);
       const json& object = standards[i];
@@ -268,8 +268,8 @@ Standard LoadStandard(const std::string& name_or_path) {
                             NamesOf(file), path));
   }
   if (const Standard* standard = Find(file, name)) return *standard;
-  throw Error(ErrorKind::kUsage, fmt::format("{} has no standard \"{}\"; it holds {}", path, name,
-                                             NamesOf(file)));
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} has no standard \"{}\"; it holds {}", path, name, NamesOf(file)));
 }
 
 std::vector<std::pair<std::string, std::string>> BuiltInStandards() {

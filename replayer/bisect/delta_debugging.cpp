@@ -38,9 +38,8 @@ ElementSet MinimizeByDeltaDebugging(ElementSet set,
   size_t pieces = 2;
   while (set.size() >= 2) {
     const std::vector<Piece> parts = Split(set, pieces);
-    const auto failing_part = std::find_if(parts.begin(), parts.end(), [&](Piece piece) {
-      return fails(Inside(set, piece));
-    });
+    const auto failing_part = std::find_if(parts.begin(), parts.end(),
+                                           [&](Piece piece) { return fails(Inside(set, piece)); });
     if (failing_part != parts.end()) {
       set = Inside(set, *failing_part);
       pieces = 2;

@@ -35,8 +35,8 @@ std::string ElementText(const ElementSet& set) {
 
 ElementSet ParseElements(std::string_view text) {
   const auto fail = [&]() -> ElementSet {
-    throw Error(ErrorKind::kTrace, "'" + std::string(text) +
-                                       "' is no set of elements; they look like 0-41,57.");
+    throw Error(ErrorKind::kTrace,
+                "'" + std::string(text) + "' is no set of elements; they look like 0-41,57.");
   };
   ElementSet set;
   const char* at = text.data();

@@ -30,8 +30,8 @@ std::string KeyOf(const std::string& experiment, const std::string& altered) {
 }
 
 [[noreturn]] void FailContent(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::kTrace, "the journal " + path + " cannot be read: " + what +
-                                     "; --restart begins a new one.");
+  throw Error(ErrorKind::kTrace,
+              "the journal " + path + " cannot be read: " + what + "; --restart begins a new one.");
 }
 
 Outcome OutcomeOf(const json& line) {
@@ -131,15 +131,16 @@ std::optional<Outcome> Journal::Take(const std::string& experiment, const Elemen
 void Journal::Append(const std::string& experiment, const ElementSet& altered,
                      const Outcome& outcome, double seconds) {
   json evidence = outcome.evidence.empty() ? json() : json::parse(outcome.evidence);
-  WriteLine(json{{"experiment", experiment},
-                 {"altered", ElementText(altered)},
-                 {"verdict", VerdictName(outcome.verdict)},
-                 {"executions", outcome.executions},
-                 {"bad_executions", outcome.bad_executions},
-                 {"fingerprint", outcome.fingerprint},
-                 {"evidence", std::move(evidence)},
-                 {"seconds", seconds}}
-                .dump());
+  WriteLine(json{
+      {"experiment", experiment},
+      {"altered", ElementText(altered)},
+      {"verdict", VerdictName(outcome.verdict)},
+      {"executions", outcome.executions},
+      {"bad_executions", outcome.bad_executions},
+      {"fingerprint", outcome.fingerprint},
+      {"evidence", std::move(evidence)},
+      {"seconds",
+       seconds}}.dump());
 }
 
 void Journal::WriteLine(const std::string& line) {

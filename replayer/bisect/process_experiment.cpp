@@ -151,10 +151,11 @@ Outcome ProcessExperiment::Try(const ElementSet& altered) {
   }
   const int code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
   if (code > 125) {
-    throw Error(ErrorKind::kDevice,
-                "the check ended with exit code " + std::to_string(code) +
-                    ", which is no verdict (0 good, 1 to 124 bad, 125 cannot judge); see it with: " +
-                    Command(altered));
+    throw Error(
+        ErrorKind::kDevice,
+        "the check ended with exit code " + std::to_string(code) +
+            ", which is no verdict (0 good, 1 to 124 bad, 125 cannot judge); see it with: " +
+            Command(altered));
   }
   outcome.verdict = code == 0     ? Outcome::Verdict::kGood
                     : code == 125 ? Outcome::Verdict::kCannotJudge

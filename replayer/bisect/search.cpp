@@ -24,6 +24,7 @@ class CauseSearch {
     if (method == SearchMethod::kDeltaDebugging) {
       cause_.first_guess = active_.back();
       Reduce();
+      cause_.minimal = true;
       return;
     }
     if (!FindByPrefixes() || !VerifyMinimal()) {
@@ -132,11 +133,14 @@ class Search {
   Search(Trials& trials, size_t elements, const SearchOptions& options)
       : trials_(trials), all_(AllElements(elements)), options_(options) {}
 
-  SearchResult Run() {
+  SearchResult Run(bool search) {
     result_.suspects_end = all_.size();
     try {
       trials_.SetExpected(BoundForOne(all_.size()));
-      if (BothEndsAsExpected()) FindAll();
+      if (BothEndsAsExpected()) {
+        result_.verdict = Verdict::kFound;
+        if (search) FindAll();
+      }
     } catch (const BudgetSpent&) {
       result_.complete = false;
       if (result_.causes.empty()) result_.verdict = SearchResult::Verdict::kOutOfTime;
@@ -186,7 +190,6 @@ class Search {
   }
 
   void FindAll() {
-    result_.verdict = Verdict::kFound;
     ElementSet active = all_;
     while (static_cast<int>(result_.causes.size()) < options_.causes) {
       CauseSearch search(trials_, active, result_);
@@ -233,7 +236,11 @@ int64_t BoundFor(size_t elements, size_t k) {
 }
 
 SearchResult FindCauses(Trials& trials, size_t elements, const SearchOptions& options) {
-  return Search(trials, elements, options).Run();
+  return Search(trials, elements, options).Run(true);
+}
+
+SearchResult JudgeEnds(Trials& trials, size_t elements, const SearchOptions& options) {
+  return Search(trials, elements, options).Run(false);
 }
 
 }  // namespace acltape::replayer

@@ -107,7 +107,7 @@ Trials::Answer Trials::Ask(const ElementSet& altered) {
   if (known.verdict == Outcome::Verdict::kCannotJudge) return Answer::kCannotJudge;
   known = Sample(altered, options_.executions, INT64_MAX);
   if (Fails(known)) {
-    if (varies_ && !measured_) MeasureRate(altered);
+    if (varies_ && !measured_ && !altered.empty()) MeasureRate(altered);
     return Answer::kFails;
   }
   known = Sample(altered, needed_, 1);

@@ -21,8 +21,8 @@
 namespace acltape::replayer {
 
 struct TrialOptions {
-  double error_bound = 1e-3;  // that any answer of a search in which outcomes vary is wrong
-  int executions = 1;         // least of a trial, whatever it shows
+  double error_bound = 1e-3;       // that any answer of a search in which outcomes vary is wrong
+  int executions = 1;              // least of a trial, whatever it shows
   int64_t most_executions = 2000;  // of one trial; past it the answer is given all the same
   std::optional<std::chrono::steady_clock::time_point> deadline;
   // Called before each experiment: made so far, and expected in all.

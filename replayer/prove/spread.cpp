@@ -91,10 +91,9 @@ class Spreading {
     OwnError error;
     error.call_id = work_.calls[call].call_id;
     error.worst = worst;
-    error.beside_another =
-        std::any_of(sources_[call].begin(), sources_[call].end(), [&](size_t source) {
-          return golden_.count(source) != 0 && InOneGraph(source, call);
-        });
+    error.beside_another = std::any_of(
+        sources_[call].begin(), sources_[call].end(),
+        [&](size_t source) { return golden_.count(source) != 0 && InOneGraph(source, call); });
     if (carried_.count(call) == 0) return error;
     std::set<size_t> reached{call};
     std::set<size_t> absorbed;
@@ -187,9 +186,9 @@ class Spreading {
   const Calls carried_;
   const Calls golden_;
   const std::vector<GraphRange>& graphs_;
-  std::vector<std::vector<uint32_t>> readers_;  // by call: who reads what it wrote
-  std::vector<std::vector<uint32_t>> sources_;  // by call: who wrote what it reads
-  std::vector<int64_t> place_;                  // by call: number in its step; -1: in none
+  std::vector<std::vector<uint32_t>> readers_;       // by call: who reads what it wrote
+  std::vector<std::vector<uint32_t>> sources_;       // by call: who wrote what it reads
+  std::vector<int64_t> place_;                       // by call: number in its step; -1: in none
   std::vector<std::pair<int64_t, int64_t>> ranges_;  // of places: the graphs
   SpreadReport report_;
 };

@@ -36,11 +36,11 @@ struct OwnError {
   int64_t call_id = 0;
   // It reads a result of its own graph that differs as well, which may be the reason.
   bool beside_another = false;
-  WrongOutput worst;     // its output with the greatest relative error, in the golden replay
-  int64_t reaches = 0;   // other calls that differ and read its results, directly or through others
+  WrongOutput worst;    // its output with the greatest relative error, in the golden replay
+  int64_t reaches = 0;  // other calls that differ and read its results, directly or through others
   int64_t last_call = 0;  // the last of those; 0: none
-  int64_t steps = 0;     // in how many steps those are
-  int64_t absorbed = 0;  // calls that read what it made wrong and give right results
+  int64_t steps = 0;      // in how many steps those are
+  int64_t absorbed = 0;   // calls that read what it made wrong and give right results
 };
 
 // Calls that differ in the carried replay by the fewest reads between them and an own error.
@@ -60,10 +60,10 @@ struct AbsorbingCall {
 };
 
 struct SpreadReport {
-  std::vector<OwnError> own;             // in order of call_id
-  int64_t inherited = 0;                 // calls
-  std::vector<int64_t> unexplained;      // differ carried, not golden, and read nothing that differs
-  int64_t hidden = 0;                    // differ golden, not carried: wrong inputs made up for it
+  std::vector<OwnError> own;         // in order of call_id
+  int64_t inherited = 0;             // calls
+  std::vector<int64_t> unexplained;  // differ carried, not golden, and read nothing that differs
+  int64_t hidden = 0;                // differ golden, not carried: wrong inputs made up for it
   std::vector<AbsorbingCall> absorbing;  // in order of call_id
   std::vector<SpreadBand> bands;
 };

@@ -129,8 +129,8 @@ TensorMetrics Plain(DType a_type, const Bytes& a, DType b_type, const Bytes& b, 
   const DType coarser = units != nullptr ? units->type : format_b != nullptr ? b_type : a_type;
   m.small_value = DefaultSmallValue(coarser);
   m.agreeing_bits = a_type == b_type || units != nullptr ? 64 : -1;
-  const int width = 8 * static_cast<int>(std::min(storage::DTypeBytes(a_type),
-                                                  storage::DTypeBytes(b_type)));
+  const int width =
+      8 * static_cast<int>(std::min(storage::DTypeBytes(a_type), storage::DTypeBytes(b_type)));
   m.max_ulp = units != nullptr ? 0 : -1;
   long double sum_a = 0, sum_b = 0, square_a = 0, square_b = 0, aa = 0, bb = 0, ab = 0, dd = 0,
               abs = 0, rel = 0, ulp = 0;
@@ -138,16 +138,15 @@ TensorMetrics Plain(DType a_type, const Bytes& a, DType b_type, const Bytes& b, 
   for (size_t i = 0; i < n; ++i) {
     const double x = ValueAt(a, a_type, i);
     const double y = ValueAt(b, b_type, i);
-    const uint64_t bits_x = units != nullptr && a_type != b_type ? Encode(*units, x)
-                                                                 : BitsAt(a, a_type, i);
-    const uint64_t bits_y = units != nullptr && a_type != b_type ? Encode(*units, y)
-                                                                 : BitsAt(b, b_type, i);
-    const bool differ = a_type == b_type ? bits_x != bits_y
-                                         : !(x == y) && !(std::isnan(x) && std::isnan(y));
+    const uint64_t bits_x =
+        units != nullptr && a_type != b_type ? Encode(*units, x) : BitsAt(a, a_type, i);
+    const uint64_t bits_y =
+        units != nullptr && a_type != b_type ? Encode(*units, y) : BitsAt(b, b_type, i);
+    const bool differ =
+        a_type == b_type ? bits_x != bits_y : !(x == y) && !(std::isnan(x) && std::isnan(y));
     if (differ && m.differing++ == 0) m.first_index = static_cast<int64_t>(i);
     if (m.agreeing_bits >= 0 && bits_x != bits_y) {
-      m.agreeing_bits =
-          std::min(m.agreeing_bits, __builtin_clzll(bits_x ^ bits_y) - (64 - width));
+      m.agreeing_bits = std::min(m.agreeing_bits, __builtin_clzll(bits_x ^ bits_y) - (64 - width));
     }
     for (const bool first : {true, false}) {
       SideStatistics& side = first ? m.a : m.b;
@@ -175,8 +174,8 @@ TensorMetrics Plain(DType a_type, const Bytes& a, DType b_type, const Bytes& b, 
     if (std::isfinite(x) && std::isfinite(y)) {
       error = std::fabs(x - y);
       if (a_type == DType::kInt64 && b_type == DType::kInt64) {
-        const auto distance = static_cast<__int128>(static_cast<int64_t>(bits_x)) -
-                              static_cast<int64_t>(bits_y);
+        const auto distance =
+            static_cast<__int128>(static_cast<int64_t>(bits_x)) - static_cast<int64_t>(bits_y);
         error = std::fabs(static_cast<double>(distance));
       }
       relative = error == 0 ? 0 : x == 0 ? 1 : error / std::fabs(x);
@@ -294,7 +293,8 @@ Bytes RandomElements(std::mt19937_64& random, DType type, size_t n, bool special
     uint64_t bits = random();
     if (type == DType::kBool) bits &= 1;
     if (format != nullptr && (!special || bits % 4 != 0)) bits = Encode(*format, normal(random));
-    if (special && random() % 16 == 0) bits = random() % 2 == 0 ? 0 : uint64_t{1} << (8 * width - 1);
+    if (special && random() % 16 == 0)
+      bits = random() % 2 == 0 ? 0 : uint64_t{1} << (8 * width - 1);
     if (special && format != nullptr && random() % 16 == 0) {
       bits = Encode(*format, random() % 2 == 0 ? INFINITY : NAN);
     }
@@ -317,10 +317,9 @@ Bytes Altered(std::mt19937_64& random, DType type, const Bytes& a, size_t n, boo
 }
 
 constexpr size_t kSizes[] = {0, 1, 2, 7, 8, 9, 511, 512, 513, 1000, 1024, 4099};
-constexpr DType kAllTypes[] = {
-    DType::kBool,   DType::kUint8, DType::kInt8,    DType::kUint16,  DType::kInt16,
-    DType::kUint32, DType::kInt32, DType::kInt64,   DType::kFloat16, DType::kBfloat16,
-    DType::kFloat32, DType::kFloat64};
+constexpr DType kAllTypes[] = {DType::kBool,    DType::kUint8,    DType::kInt8,    DType::kUint16,
+                               DType::kInt16,   DType::kUint32,   DType::kInt32,   DType::kInt64,
+                               DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64};
 
 TEST(Metrics, AgreeWithAPlainImplementationForEveryTypeOnEveryInstructionSet) {
   std::mt19937_64 random(1);
@@ -332,9 +331,8 @@ TEST(Metrics, AgreeWithAPlainImplementationForEveryTypeOnEveryInstructionSet) {
         for (const block::Kernels* kernels : UsableKernels()) {
           SCOPED_TRACE(std::string(storage::DTypeName(type)) + ", " + std::to_string(n) +
                        " elements, " + kernels->instruction_set);
-          ExpectSame(Plain(type, a, type, b, n),
-                     MeasureWith(*kernels, type, a.data(), type, b.data(),
-                                 static_cast<int64_t>(n)));
+          ExpectSame(Plain(type, a, type, b, n), MeasureWith(*kernels, type, a.data(), type,
+                                                             b.data(), static_cast<int64_t>(n)));
           if (HasFailure()) return;
         }
       }
@@ -360,9 +358,8 @@ TEST(Metrics, AgreeWithAPlainImplementationForMixedTypes) {
       for (const block::Kernels* kernels : UsableKernels()) {
         SCOPED_TRACE(std::string(storage::DTypeName(a_type)) + ", " +
                      std::string(storage::DTypeName(b_type)) + ", " + kernels->instruction_set);
-        ExpectSame(Plain(a_type, a, b_type, b, n),
-                   MeasureWith(*kernels, a_type, a.data(), b_type, b.data(),
-                               static_cast<int64_t>(n)));
+        ExpectSame(Plain(a_type, a, b_type, b, n), MeasureWith(*kernels, a_type, a.data(), b_type,
+                                                               b.data(), static_cast<int64_t>(n)));
         if (HasFailure()) return;
       }
     }
@@ -384,9 +381,9 @@ TEST(Metrics, DoNotDependOnTheNumberOfThreadsNorOnTheInstructionSet) {
       EXPECT_EQ(json(kernels, threads), one) << kernels->instruction_set << ", " << threads;
     }
   }
-  ExpectSame(Plain(DType::kFloat32, a, DType::kFloat32, b, n),
-             Measure(DType::kFloat32, a.data(), DType::kFloat32, b.data(),
-                     static_cast<int64_t>(n)));
+  ExpectSame(
+      Plain(DType::kFloat32, a, DType::kFloat32, b, n),
+      Measure(DType::kFloat32, a.data(), DType::kFloat32, b.data(), static_cast<int64_t>(n)));
 }
 
 TEST(Metrics, EveryHalfAndBfloatIsReadExactly) {
@@ -513,8 +510,8 @@ TEST(Metrics, ComplexNumbersAreMeasuredAsTheirParts) {
 
 TEST(Metrics, AComplexTensorIsNotComparedWithARealOne) {
   const std::vector<float> a{1, 2};
-  EXPECT_THROW(
-      Measure(DType::kComplex64, BytesOf(a).data(), DType::kFloat32, BytesOf(a).data(), 1), Error);
+  EXPECT_THROW(Measure(DType::kComplex64, BytesOf(a).data(), DType::kFloat32, BytesOf(a).data(), 1),
+               Error);
 }
 
 TEST(Metrics, JsonSaysInfinityInWords) {

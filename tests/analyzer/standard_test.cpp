@@ -132,7 +132,8 @@ TEST(Standards, KeepTheThresholdsOfTheirSources) {
 
 TEST(Standards, BitwiseRefusesTheLastBit) {
   EXPECT_EQ(JudgeFloats("bitwise", "aten::add", {1}, {1}).verdict, Verdict::kEqual);
-  const Judgement judgement = JudgeFloats("bitwise", "aten::add", {1, 2}, {1, std::nextafterf(2, 3)});
+  const Judgement judgement =
+      JudgeFloats("bitwise", "aten::add", {1, 2}, {1, std::nextafterf(2, 3)});
   EXPECT_EQ(judgement.verdict, Verdict::kDifferent);
   EXPECT_EQ(judgement.reason, "1 of 2 elements have other bits");
 }
@@ -266,9 +267,10 @@ TEST_F(StandardFiles, HaveTheirOwnRulesAndClasses) {
   EXPECT_EQ(JudgeFloats(path + ":first", "aten::add", {1}, {3}).verdict, Verdict::kDifferent);
   EXPECT_EQ(JudgeFloats(path + ":second", "aten::add", {0.25}, {1}).verdict, Verdict::kWithin);
   EXPECT_EQ(JudgeFloats(path + ":second", "aten::add", {0.75}, {1}).verdict, Verdict::kDifferent);
-  EXPECT_EQ(Complaint(""), " is no JSON: parse error at line 1, column 1: syntax error while "
-                           "parsing value - unexpected end of input; expected '[', '{', or a "
-                           "literal");
+  EXPECT_EQ(Complaint(""),
+            " is no JSON: parse error at line 1, column 1: syntax error while "
+            "parsing value - unexpected end of input; expected '[', '{', or a "
+            "literal");
 }
 
 TEST_F(StandardFiles, SeveralStandardsNeedAName) {
@@ -276,8 +278,7 @@ TEST_F(StandardFiles, SeveralStandardsNeedAName) {
       R"("rules": [{"op_class": "*", "dtype": "*", "metric": "max_abs", "at_most": 2, "source": "me"}])";
   const std::string text = R"({"version": 1, "standards": [{"name": "a", )" + rules +
                            R"(}, {"name": "b", )" + rules + "}]}";
-  EXPECT_EQ(Complaint(text),
-            " holds several standards (a, b); pick one with " + path_ + ":NAME");
+  EXPECT_EQ(Complaint(text), " holds several standards (a, b); pick one with " + path_ + ":NAME");
   EXPECT_EQ(Standard::Load(path_ + ":b").name(), "b");
   try {
     Standard::Load(path_ + ":c");
@@ -291,8 +292,7 @@ TEST_F(StandardFiles, AMistakeIsNamedWithItsPlace) {
   const std::pair<std::string, std::string> kMistakes[] = {
       {"{}", " lacks \"version\""},
       {"[]", " is no object with \"version\" and \"standards\""},
-      {R"({"version": 2, "standards": []})",
-       ": version is 2, but this program reads version 1"},
+      {R"({"version": 2, "standards": []})", ": version is 2, but this program reads version 1"},
       {R"({"version": 1})", " lacks \"standards\""},
       {R"({"version": 1, "standards": []})", ": standards is no array of standards"},
       {R"({"version": 1, "standard": []})",
@@ -303,16 +303,19 @@ TEST_F(StandardFiles, AMistakeIsNamedWithItsPlace) {
       {Rule("3"), ": rule 1 of \"mine\" is no object"},
       {Rule(R"({"dtype": "*", "metric": "max_abs", "at_most": 1, "source": "me"})"),
        ": rule 1 of \"mine\" lacks \"op_class\""},
-      {Rule(R"({"op_class": "*", "dtype": "float8", "metric": "max_abs", "at_most": 1, "source": "me"})"),
+      {Rule(
+           R"({"op_class": "*", "dtype": "float8", "metric": "max_abs", "at_most": 1, "source": "me"})"),
        ": rule 1 of \"mine\" has the dtype \"float8\"; known are float16, bfloat16, float32, "
        "float64, integer, *"},
       {Rule(R"({"op_class": "*", "dtype": "*", "metric": "max_abs", "source": "me"})"),
        ": rule 1 of \"mine\" needs either \"at_most\" or \"at_least\""},
-      {Rule(R"({"op_class": "*", "dtype": "*", "metric": "max_abs", "at_most": "1", "source": "me"})"),
+      {Rule(
+           R"({"op_class": "*", "dtype": "*", "metric": "max_abs", "at_most": "1", "source": "me"})"),
        ": rule 1 of \"mine\" has the threshold \"1\", which is no number"},
       {Rule(R"({"op_class": "*", "dtype": "*", "metric": "max_abs", "at_most": 1})"),
        ": rule 1 of \"mine\" lacks \"source\""},
-      {Rule(R"({"op_class": "matmuls", "dtype": "*", "metric": "max_abs", "at_most": 1, "source": "me"})"),
+      {Rule(
+           R"({"op_class": "matmuls", "dtype": "*", "metric": "max_abs", "at_most": 1, "source": "me"})"),
        ": a rule of \"mine\" is for the op_class \"matmuls\"; known are *, other, attention, "
        "matmul, convolution, accumulation, copy, elementwise"},
   };

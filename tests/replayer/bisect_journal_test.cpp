@@ -1,6 +1,4 @@
 // Bisections that go on where they were stopped.
-#include "replayer/bisect/journal.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -12,6 +10,7 @@
 #include <sstream>
 
 #include "replayer/bisect/element_text.h"
+#include "replayer/bisect/journal.h"
 #include "replayer/bisect/search.h"
 #include "storage/error.h"
 

@@ -1,12 +1,11 @@
 // Experiments that a command makes.
-#include "replayer/bisect/process_experiment.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
 
 #include "replayer/bisect/element_text.h"
+#include "replayer/bisect/process_experiment.h"
 #include "storage/error.h"
 
 namespace acltape::replayer {
@@ -64,8 +63,8 @@ TEST(BisectProcess, AListTooLongForTheEnvironmentIsInTheFile) {
 }
 
 TEST(BisectProcess, ItsCommandMakesTheExperimentAgain) {
-  for (const char* words : {"test \"$ACLTAPE_CALLS\" = 101,201",
-                            "test \"$(tr '\\n' ' ' < {calls})\" = '101 201 '"}) {
+  for (const char* words :
+       {"test \"$ACLTAPE_CALLS\" = 101,201", "test \"$(tr '\\n' ' ' < {calls})\" = '101 201 '"}) {
     const auto check = Check(words);
     EXPECT_EQ(std::system(check->Command({1}).c_str()), 0) << check->Command({1});
     EXPECT_NE(std::system(check->Command({2}).c_str()), 0);

@@ -1,6 +1,4 @@
 // The search, on programs that are functions of the altered set. No device is involved.
-#include "replayer/bisect/search.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "replayer/bisect/confidence.h"
 #include "replayer/bisect/delta_debugging.h"
 #include "replayer/bisect/element_text.h"
+#include "replayer/bisect/search.h"
 
 namespace acltape::replayer {
 namespace {
@@ -357,14 +356,16 @@ TEST(DeltaDebugging, AsAMethodItFindsWhatPrefixesFind) {
   Function program = FailsFor(100, {{17, 58}});
   SearchOptions options;
   options.method = SearchMethod::kDeltaDebugging;
-  EXPECT_EQ(Find(program, options).causes.at(0).elements, (ElementSet{17, 58}));
+  const SearchResult result = Find(program, options);
+  EXPECT_EQ(result.causes.at(0).elements, (ElementSet{17, 58}));
+  EXPECT_TRUE(result.causes[0].minimal);
 }
 
 TEST(Confidence, LeastRateIsTheExactBound) {
   EXPECT_EQ(LeastRate(0, 10, 0.05), 0);
   EXPECT_NEAR(LeastRate(10, 10, 0.05), std::pow(0.05, 0.1), 1e-12);
-  EXPECT_NEAR(LeastRate(1, 10, 0.05), 0.005116, 1e-6);   // 1 - 0.95^(1/10)
-  EXPECT_NEAR(LeastRate(5, 10, 0.05), 0.22244, 1e-5);    // Clopper and Pearson's charts
+  EXPECT_NEAR(LeastRate(1, 10, 0.05), 0.005116, 1e-6);  // 1 - 0.95^(1/10)
+  EXPECT_NEAR(LeastRate(5, 10, 0.05), 0.22244, 1e-5);   // Clopper and Pearson's charts
   EXPECT_NEAR(LeastRate(10, 200, 0.05), 0.027338, 1e-4);
 }
 

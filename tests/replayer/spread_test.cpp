@@ -83,8 +83,7 @@ TEST_F(Spread, FollowsAnErrorAlongTheReadsAndSaysWhereItEnds) {
 
 TEST_F(Spread, CountsReadsByTheShortestWayAndShowsGrowth) {
   // a is wrong: b and d read it, c and f are two reads away.
-  const SpreadReport report =
-      Find({{1, 0.1}, {2, 0.2}, {3, 0.3}, {4, 0.9}, {6, 0.4}}, {{1, 0.1}});
+  const SpreadReport report = Find({{1, 0.1}, {2, 0.2}, {3, 0.3}, {4, 0.9}, {6, 0.4}}, {{1, 0.1}});
   ASSERT_EQ(report.bands.size(), 3u);
   const std::vector<std::pair<int64_t, double>> expected{{1, 0.1}, {2, 0.9}, {2, 0.4}};
   for (size_t hops = 0; hops < expected.size(); ++hops) {

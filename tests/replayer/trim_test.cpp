@@ -82,10 +82,10 @@ class TrimTest : public ::testing::Test {
 
 // Buffers: 1 w, 2 state, then x, y, z of each step.
 TEST_F(TrimTest, WhatCallsLeftOutHaveWrittenBecomesAnInput) {
-  EXPECT_EQ(Inputs(Options({5})), (std::vector<std::string>{"5:7"}));          // y of step 1
-  EXPECT_EQ(Inputs(Options({6})), (std::vector<std::string>{"6:2", "6:8"}));   // state and z
+  EXPECT_EQ(Inputs(Options({5})), (std::vector<std::string>{"5:7"}));            // y of step 1
+  EXPECT_EQ(Inputs(Options({6})), (std::vector<std::string>{"6:2", "6:8"}));     // state and z
   EXPECT_EQ(Inputs(Options({5, 6})), (std::vector<std::string>{"5:7", "6:2"}));  // z is computed
-  EXPECT_EQ(Inputs(Options({4})), (std::vector<std::string>{"4:1"}));          // x is recorded there
+  EXPECT_EQ(Inputs(Options({4})), (std::vector<std::string>{"4:1"}));  // x is recorded there
   EXPECT_EQ(Inputs(Options({6, 9})),
             (std::vector<std::string>{"6:2", "6:8", "9:11"}));  // state is carried from 6 to 9
   EXPECT_EQ(Inputs(Options({6, 12})),

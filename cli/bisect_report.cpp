@@ -1,0 +1,141 @@
+#include "cli/bisect_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "replayer/bisect/element_text.h"
+
+namespace acltape::cli {
+namespace {
+
+using nlohmann::json;
+using replayer::BisectionReport;
+using replayer::Effect;
+using replayer::FoundCause;
+using replayer::Outcome;
+
+std::string RateText(const Outcome& outcome) {
+  if (outcome.executions == 0) return "not executed";
+  return fmt::format("{}, different in {} of {} executions",
+                     replayer::VerdictName(outcome.verdict), outcome.bad_executions,
+                     outcome.executions);
+}
+
+Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) {
+  Table table({"quantity", "value"});
+  const auto add = [&](const char* quantity, Cell value) {
+    table.Add({quantity, std::move(value)});
+  };
+  const auto& search = report.search;
+  add("good side", subject.good);
+  add("  nothing altered", RateText(search.reference));
+  add("bad side", subject.bad);
+  add("  everything altered", RateText(search.altered));
+  add(("bisected " + subject.what).c_str(), static_cast<int64_t>(report.elements));
+  add("experiments", report.experiments);
+  if (!report.found.empty()) add("  to the first guess", report.found[0].cause.to_first_guess);
+  add("  bound for one cause", report.bound);
+  if (report.from_journal > 0) add("  from the journal", report.from_journal);
+  if (report.counter_experiments > 0) add("counter-experiments", report.counter_experiments);
+  if (search.varies) {
+    add("results vary; rate of difference", search.rate);
+    add("  executions of a clean set", search.executions);
+    add("  chance that a clean set was none, at most", search.error);
+  }
+  add("verdict", report.Verdict());
+  if (!report.found.empty()) {
+    if (const auto& classification = report.found[0].classification) {
+      std::string text(replayer::CauseClassName(classification->cause));
+      if (!classification->detail.empty()) text += " (" + classification->detail + ")";
+      add("class", text);
+      add("  because", classification->reason);
+    }
+    for (const std::string& sentence : report.found[0].evidence) add("  evidence", sentence);
+    add("reproduce", report.found[0].command);
+  } else if (report.ExitCode() != 0) {
+    const bool reference = search.verdict == replayer::SearchResult::Verdict::kFlakyReference ||
+                           search.verdict == replayer::SearchResult::Verdict::kReferenceDiffers;
+    add("reproduce", reference ? report.reference_command : report.altered_command);
+  }
+  return table;
+}
+
+// A row per element of each cause.
+Table FoundTable(const BisectionReport& report) {
+  Table table({"cause", "element", "what", "class", "first guess", "verified", "evidence"});
+  int64_t number = 0;
+  for (const FoundCause& found : report.found) {
+    ++number;
+    if (!found.cause.minimal) continue;
+    for (size_t i = 0; i < found.cause.elements.size(); ++i) {
+      const size_t element = found.cause.elements[i];
+      table.Add({number, static_cast<int64_t>(element), found.descriptions[i],
+                 found.classification
+                     ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
+                     : Cell(),
+                 element == found.cause.first_guess ? "yes" : "no",
+                 found.cause.monotonic ? "alone differing, nothing superfluous"
+                                       : "by delta debugging, nothing superfluous",
+                 found.cause.outcome.evidence.empty() ? Cell() : Cell(found.cause.outcome.evidence)});
+    }
+  }
+  return table;
+}
+
+Table DecisionTable(const BisectionReport& report) {
+  Table table({"cause", "changed", "what is different then", "outcome", "executions", "so"});
+  int64_t number = 0;
+  for (const FoundCause& found : report.found) {
+    ++number;
+    if (!found.classification) continue;
+    for (const replayer::CounterResult& result : found.classification->results) {
+      const char* outcome = result.effect == Effect::kCured          ? "no difference"
+                            : result.effect == Effect::kStays        ? "still different"
+                            : result.effect == Effect::kCannotJudge ? "cannot be judged"
+                                                                     : "out of time";
+      const char* so = result.effect == Effect::kCured   ? result.experiment->if_cured
+                       : result.effect == Effect::kStays ? result.experiment->if_not
+                                                         : "";
+      table.Add({number, result.experiment->name, result.experiment->changes, outcome,
+                 int64_t{result.outcome.executions}, so});
+    }
+  }
+  return table;
+}
+
+// Further causes: class and command.
+Table CommandTable(const BisectionReport& report) {
+  Table table({"cause", "class", "reproduce"});
+  if (report.found.size() < 2) return table;
+  int64_t number = 0;
+  for (const FoundCause& found : report.found) {
+    table.Add({++number,
+               found.classification
+                   ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
+                   : Cell(),
+               found.command});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string OutcomeJson(const Outcome& outcome) {
+  json object{{"verdict", replayer::VerdictName(outcome.verdict)},
+              {"executions", outcome.executions},
+              {"bad_executions", outcome.bad_executions}};
+  if (!outcome.evidence.empty()) object["evidence"] = json::parse(outcome.evidence);
+  return object.dump();
+}
+
+Report BisectTables(const BisectionReport& report, const BisectSubject& subject) {
+  Report output;
+  output.Add("summary", SummaryTable(report, subject));
+  output.Add("found", FoundTable(report));
+  output.Add("decision", DecisionTable(report));
+  output.Add("causes", CommandTable(report));
+  return output;
+}
+
+}  // namespace acltape::cli

@@ -1,0 +1,111 @@
+#include "replayer/bisect/bisection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "replayer/bisect/element_text.h"
+
+namespace acltape::replayer {
+namespace {
+
+using Ending = SearchResult::Verdict;
+
+std::string Rate(const Outcome& outcome) {
+  return fmt::format("{} of {} executions", outcome.bad_executions, outcome.executions);
+}
+
+std::string FoundSentence(const BisectionReport& report) {
+  const FoundCause& first = report.found.front();
+  std::string sentence;
+  if (!first.cause.minimal) {
+    const SearchResult& search = report.search;
+    sentence = fmt::format("out of time: the difference is there with {} of {} altered; the last "
+                           "one that it needs is among elements {} to {}",
+                           first.cause.elements.size(), report.elements, search.suspects_first,
+                           search.suspects_end - 1);
+    return sentence;
+  }
+  if (first.descriptions.size() == 1) {
+    sentence = "found: " + first.descriptions[0] + " differs on its own";
+  } else {
+    sentence = "found: together, ";
+    for (size_t i = 0; i < first.descriptions.size(); ++i) {
+      if (i > 0) sentence += i + 1 == first.descriptions.size() ? " and " : ", ";
+      sentence += first.descriptions[i];
+    }
+    sentence += " differ; with one less there is no difference";
+  }
+  if (report.found.size() > 1) sentence += fmt::format("; {} causes in all", report.found.size());
+  if (!report.search.complete) sentence += "; out of time for more";
+  return sentence;
+}
+
+}  // namespace
+
+int BisectionReport::ExitCode() const {
+  switch (search.verdict) {
+    case Ending::kNothing: return 0;
+    case Ending::kFound: return 1;
+    default: return 125;
+  }
+}
+
+std::string BisectionReport::Verdict() const {
+  switch (search.verdict) {
+    case Ending::kNothing:
+      return elements == 0 ? "nothing to bisect: there is nothing to alter"
+                           : "nothing found: with everything altered the results are the same";
+    case Ending::kFound:
+      if (found.empty()) {
+        return fmt::format("different with everything altered, in {}", Rate(search.altered));
+      }
+      return FoundSentence(*this);
+    case Ending::kFlakyReference:
+      return fmt::format("flaky: with nothing altered the results differ in {}, so no difference "
+                         "can be put down to the alteration",
+                         Rate(search.reference));
+    case Ending::kReferenceDiffers:
+      return fmt::format("the good side is not good: with nothing altered the results differ in {}",
+                         Rate(search.reference));
+    case Ending::kCannotJudge:
+      return fmt::format("cannot judge: the program with {} altered gave no verdict",
+                         search.reference.verdict == Outcome::Verdict::kCannotJudge ? "nothing"
+                                                                                    : "everything");
+    case Ending::kOutOfTime: return "out of time before both ends were judged";
+  }
+  return "";
+}
+
+BisectionReport Bisect(Experiment& experiment, const BisectionOptions& options, Journal* journal,
+                       const ExperimentWith& experiment_with) {
+  BisectionReport report;
+  report.elements = experiment.size();
+  report.bound = BoundForOne(experiment.size());
+  Trials trials(experiment, options.trials, journal);
+  report.search = options.only_judge ? JudgeEnds(trials, experiment.size(), options.search)
+                                     : FindCauses(trials, experiment.size(), options.search);
+  report.experiments = trials.experiments();
+  report.from_journal = trials.from_journal();
+  report.reference_command = experiment.Command({});
+  report.altered_command = experiment.Command(AllElements(experiment.size()));
+  for (const Cause& cause : report.search.causes) {
+    FoundCause found;
+    found.cause = cause;
+    for (const size_t element : cause.elements) {
+      found.descriptions.push_back(experiment.Describe(element));
+    }
+    found.command = experiment.Command(cause.elements);
+    if (experiment_with && cause.minimal) {
+      found.classification =
+          Classify(cause.elements, trials, experiment_with, options.trials, journal);
+      report.counter_experiments +=
+          std::count_if(found.classification->results.begin(), found.classification->results.end(),
+                        [](const CounterResult& r) { return r.effect != Effect::kNotMade; });
+    }
+    report.found.push_back(std::move(found));
+  }
+  return report;
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,49 @@
+// A whole bisection: search, classification, what to run to see it again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replayer/bisect/classification.h"
+#include "replayer/bisect/search.h"
+
+namespace acltape::replayer {
+
+struct BisectionOptions {
+  SearchOptions search;
+  TrialOptions trials;
+  bool only_judge = false;  // both ends, no search: what `git bisect run` asks
+};
+
+struct FoundCause {
+  Cause cause;
+  std::vector<std::string> descriptions;  // of its elements
+  std::optional<Classification> classification;
+  std::vector<std::string> evidence;  // sentences: which bytes, which wait, which value
+  std::string command;                // that shows it again
+};
+
+struct BisectionReport {
+  SearchResult search;
+  std::vector<FoundCause> found;
+  size_t elements = 0;
+  int64_t experiments = 0;   // of the search
+  int64_t from_journal = 0;  // of those
+  int64_t counter_experiments = 0;
+  int64_t bound = 0;          // of a cause of one element; experiments until the first guess
+  std::string reference_command;  // with nothing altered
+  std::string altered_command;    // with everything altered
+
+  // 0 nothing to find, 1 found, 125 otherwise.
+  int ExitCode() const;
+  // One sentence: what came of it.
+  std::string Verdict() const;
+};
+
+// `journal` may be null; `experiment_with` may be empty: then nothing is classified.
+BisectionReport Bisect(Experiment& experiment, const BisectionOptions& options, Journal* journal,
+                       const ExperimentWith& experiment_with);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,166 @@
+#include "replayer/bisect/classification.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace acltape::replayer {
+namespace {
+
+constexpr std::pair<CauseClass, std::string_view> kClassNames[] = {
+    {CauseClass::kNumeric, "numeric"},   {CauseClass::kOrdering, "ordering"},
+    {CauseClass::kAddress, "address"},   {CauseClass::kStaleArgument, "stale argument"},
+    {CauseClass::kAliasing, "aliasing"}, {CauseClass::kNoise, "noise"},
+    {CauseClass::kUnknown, "unknown"},
+};
+
+// What a row asks of one counter-experiment.
+enum class Asks { kAnything, kCured, kStays };
+constexpr Asks kAny = Asks::kAnything;
+constexpr Asks kCured = Asks::kCured;
+constexpr Asks kStays = Asks::kStays;
+
+// The first row whose effects hold decides. Capturing again gives a graph the step's own values and
+// places, so it cures what the more particular remedies cure, and comes behind them.
+struct DecisionRow {
+  // In the order of CounterExperiments: one stream, own memory, own workspace, fresh inputs, step
+  // arguments, capture again.
+  Asks effects[6];
+  CauseClass cause;
+  const char* detail;
+  const char* reason;
+};
+constexpr DecisionRow kDecisions[] = {
+    {{kAny, kAny, kAny, kAny, kCured, kAny},
+     CauseClass::kStaleArgument,
+     "host argument",
+     "with the step's own host arguments in the graph the difference is gone"},
+    {{kAny, kAny, kAny, kCured, kAny, kAny},
+     CauseClass::kStaleArgument,
+     "input",
+     "with every input copied to its captured place before the execution the difference is gone"},
+    {{kAny, kAny, kCured, kAny, kAny, kAny},
+     CauseClass::kAliasing,
+     "workspace",
+     "with a workspace for every call alone the difference is gone"},
+    {{kCured, kStays, kAny, kAny, kAny, kAny},
+     CauseClass::kOrdering,
+     "",
+     "with all calls in program order on one stream the difference is gone"},
+    {{kCured, kCured, kAny, kAny, kAny, kAny},
+     CauseClass::kOrdering,
+     "reused memory",
+     "on one stream the difference is gone, and so it is when no memory is shared: calls of "
+     "different streams use the same memory without an order"},
+    {{kAny, kCured, kAny, kAny, kAny, kAny},
+     CauseClass::kAliasing,
+     "memory",
+     "with memory of its own for every buffer the difference is gone, whatever the order"},
+    {{kAny, kStays, kAny, kStays, kStays, kCured},
+     CauseClass::kAddress,
+     "",
+     "captured again at the step that is executed the difference is gone, though neither its "
+     "inputs nor its host arguments were stale"},
+    {{kStays, kStays, kStays, kStays, kStays, kStays},
+     CauseClass::kNumeric,
+     "",
+     "nothing that surrounds the calls matters: captured they give other bits"},
+};
+
+bool Holds(Asks asks, Effect effect) {
+  return asks == Asks::kAnything || (asks == Asks::kCured && effect == Effect::kCured) ||
+         (asks == Asks::kStays && effect == Effect::kStays);
+}
+
+}  // namespace
+
+std::string_view CauseClassName(CauseClass cause) {
+  for (const auto& [value, name] : kClassNames) {
+    if (value == cause) return name;
+  }
+  return "unknown";
+}
+
+const std::vector<CounterExperiment>& CounterExperiments() {
+  static const std::vector<CounterExperiment> experiments = {
+      {"one stream", "captured calls in program order on one stream",
+       "calls of different streams lack an order", "no order between streams is missing",
+       &Remedies::one_stream},
+      {"own memory", "no two buffers share memory",
+       "memory is used again while its content is still needed",
+       "no memory is used again too early", &Remedies::own_memory},
+      {"own workspace", "workspace and temporaries for every call alone",
+       "a workspace lies on something that is still needed", "no workspace lies on a result",
+       &Remedies::own_workspace},
+      {"fresh inputs", "every input copied to its captured place before the execution",
+       "an input keeps the value of an earlier step", "no input is stale",
+       &Remedies::fresh_inputs},
+      {"step arguments", "the host arguments of the step that is executed",
+       "a host argument keeps the value of the capture", "no host argument is baked in",
+       &Remedies::step_arguments},
+      {"capture again", "captured at the step that is executed",
+       "the graph holds a value or a place of the step of the capture",
+       "nothing depends on the step of the capture", &Remedies::recapture},
+  };
+  return experiments;
+}
+
+Classification Decide(std::vector<CounterResult> results, bool varies) {
+  Classification decided;
+  decided.varies = varies;
+  decided.results = std::move(results);
+  for (const DecisionRow& row : kDecisions) {
+    bool holds = true;
+    for (size_t i = 0; i < decided.results.size(); ++i) {
+      holds = holds && Holds(row.effects[i], decided.results[i].effect);
+    }
+    if (!holds) continue;
+    if (row.cause == CauseClass::kNumeric && varies) break;
+    decided.cause = row.cause;
+    decided.detail = row.detail;
+    decided.reason = row.reason;
+    return decided;
+  }
+  const bool whole = std::all_of(
+      decided.results.begin(), decided.results.end(), [](const CounterResult& result) {
+        return result.effect == Effect::kCured || result.effect == Effect::kStays;
+      });
+  decided.reason = varies ? "the results vary from run to run, and no remedy cures that"
+                   : whole ? "no row of the decision table has these effects"
+                           : "not every counter-experiment could be made";
+  return decided;
+}
+
+Classification Classify(const ElementSet& altered, const Trials& trials,
+                        const ExperimentWith& experiment_with, const TrialOptions& options,
+                        Journal* journal) {
+  std::vector<CounterResult> results;
+  TrialOptions trial_options = options;
+  if (trials.varies()) {
+    trial_options.executions =
+        static_cast<int>(std::max<int64_t>(options.executions, trials.executions_needed()));
+  }
+  bool in_time = true;
+  for (const CounterExperiment& counter : CounterExperiments()) {
+    CounterResult result;
+    result.experiment = &counter;
+    if (in_time) {
+      Remedies remedies;
+      remedies.*counter.remedy = true;
+      const std::unique_ptr<Experiment> experiment = experiment_with(remedies);
+      Trials counter_trials(*experiment, trial_options, journal, counter.name);
+      try {
+        const Trials::Answer answer = counter_trials.Ask(altered);
+        result.effect = answer == Trials::Answer::kClean   ? Effect::kCured
+                        : answer == Trials::Answer::kFails ? Effect::kStays
+                                                           : Effect::kCannotJudge;
+        result.outcome = counter_trials.Known(altered);
+      } catch (const BudgetSpent&) {
+        in_time = false;
+      }
+    }
+    results.push_back(std::move(result));
+  }
+  return Decide(std::move(results), trials.varies());
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,110 @@
+#include "replayer/bisect/elements.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "analyzer/regions.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::Program;
+using analyzer::StepTemplate;
+
+int64_t CallAt(const Program& program, const StepTemplate& step_class, size_t place) {
+  return program.leaves[step_class.leaves[place]].call.call_id;
+}
+
+CallGroup RunOf(const Program& program, const StepTemplate& step_class,
+                const ElementSet& capturable, size_t number, ElementSet members) {
+  const auto call = [&](size_t member) {
+    return std::to_string(CallAt(program, step_class, capturable[member]));
+  };
+  CallGroup group;
+  group.description = "region " + std::to_string(number) + ", calls " + call(members.front()) +
+                      " to " + call(members.back());
+  group.members = std::move(members);
+  return group;
+}
+
+}  // namespace
+
+std::vector<CallGroup> GroupsOfCalls(const Program& program, const StepTemplate& step_class,
+                                     const ElementSet& capturable) {
+  std::vector<CallGroup> groups;
+  for (size_t i = 0; i < capturable.size(); ++i) {
+    groups.push_back({program.Describe(step_class.leaves[capturable[i]]), {i}});
+  }
+  return groups;
+}
+
+std::vector<CallGroup> GroupsOfRegions(const Program& program, const StepTemplate& step_class,
+                                       const ElementSet& capturable, const analyzer::Plan* plan) {
+  std::vector<CallGroup> groups;
+  const auto add = [&](size_t number, ElementSet members) {
+    groups.push_back(RunOf(program, step_class, capturable, number, std::move(members)));
+  };
+  if (plan == nullptr) {
+    ElementSet run;
+    for (size_t i = 0; i < capturable.size(); ++i) {
+      if (!run.empty() && capturable[i] != capturable[i - 1] + 1) {
+        add(groups.size() + 1, std::exchange(run, {}));
+      }
+      run.push_back(i);
+    }
+    if (!run.empty()) add(groups.size() + 1, run);
+    return groups;
+  }
+  for (const analyzer::PlanRegion& region : plan->regions) {
+    ElementSet members;
+    for (size_t i = 0; i < capturable.size(); ++i) {
+      const int64_t call = CallAt(program, step_class, capturable[i]);
+      if (call >= region.first_call && call <= region.last_call) members.push_back(i);
+    }
+    if (region.captured && !members.empty()) {
+      add(static_cast<size_t>(region.region), std::move(members));
+    }
+  }
+  return groups;
+}
+
+std::vector<CallGroup> GroupsOfUpdates(const Program& program, const StepTemplate& step_class,
+                                       const ElementSet& capturable, const analyzer::Plan* plan) {
+  std::set<size_t> varying;
+  for (const analyzer::VaryingArgument& argument : step_class.varying) varying.insert(argument.at);
+  std::vector<CallGroup> groups;
+  for (size_t i = 0; i < capturable.size(); ++i) {
+    const int64_t call = CallAt(program, step_class, capturable[i]);
+    const bool named =
+        plan == nullptr ||
+        std::any_of(plan->updates.begin(), plan->updates.end(),
+                    [&](const analyzer::PlanUpdate& update) { return update.call_id == call; });
+    if (!named || varying.count(capturable[i]) == 0) continue;
+    groups.push_back({program.Describe(step_class.leaves[capturable[i]]), {i}});
+  }
+  return groups;
+}
+
+ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_class) {
+  ElementSet places;
+  for (size_t place = 0; place < step_class.leaves.size(); ++place) {
+    const analyzer::Leaf& leaf = program.leaves[step_class.leaves[place]];
+    if (analyzer::BarrierReason(leaf).empty()) places.push_back(place);
+  }
+  return places;
+}
+
+GroupedExperiment::GroupedExperiment(Experiment& base, std::vector<CallGroup> groups,
+                                     ElementSet always)
+    : base_(base), groups_(std::move(groups)), always_(std::move(always)) {}
+
+ElementSet GroupedExperiment::Members(const ElementSet& altered) const {
+  std::set<size_t> members(always_.begin(), always_.end());
+  for (const size_t group : altered) {
+    members.insert(groups_.at(group).members.begin(), groups_[group].members.end());
+  }
+  return {members.begin(), members.end()};
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""acltape bisect: what it finds, how often it asks, and that what it prints can be run again."""
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
+
+
+class BisectTest(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "decoder.db")
+        cls("run").record(cls.trace, TORCH_PYTHON, os.path.join(WORKLOADS, "decoder.py"),
+                          "--tokens", "6", "--layers", "2", payload="all")
+
+    def run(self, result=None):
+        self.journal = self.path(f"{self.id().rsplit('.', 1)[-1]}.jsonl")
+        return super().run(result)
+
+    def bisect(self, *words, code, **options):
+        """The printed tables, the summary as a dictionary."""
+        if not any(word in words for word in ("--journal", "--no-journal")):
+            words += ("--no-journal",)
+        report = self.json("bisect", self.trace, *words, code=code, **options)
+        return report, {row["quantity"].strip(): row["value"] for row in report["summary"]}
+
+    def reproduces(self, command, code):
+        """What was printed shows the difference again."""
+        folder = os.path.dirname(BINARY)
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
+
+
+class Check(BisectTest):
+    """The program is executed by a command."""
+
+    def calls(self):
+        """The calls that everything altered alters."""
+        path = self.path("calls.txt")
+        self.bisect("--check", f"cp {{calls}} {path}", code=0)
+        with open(path) as file:
+            return [int(line) for line in file]
+
+    def failing_with(self, *calls):
+        """A command that counts its runs and fails when all these calls are altered."""
+        self.runs = self.path(f"{self.id().rsplit('.', 1)[-1]}.runs")
+        path = self.path(f"{self.id().rsplit('.', 1)[-1]}.sh")
+        with open(path, "w") as file:
+            file.write(f"#!/bin/sh\necho run >> {self.runs}\n")
+            for call in calls:
+                file.write(f'case ",$ACLTAPE_CALLS," in *,{call},*) ;; *) exit 0 ;; esac\n')
+            file.write("exit 1\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def count_runs(self):
+        if not os.path.exists(self.runs):
+            return 0
+        with open(self.runs) as file:
+            return len(file.readlines())
+
+    def test_one_call_is_found_within_the_bound(self):
+        calls = self.calls()
+        bound = (len(calls) - 1).bit_length() + 3
+        for place in (0, 7, len(calls) - 1):
+            check = self.failing_with(calls[place])
+            before = self.count_runs()
+            report, summary = self.bisect("--check", check, code=1)
+            self.assertEqual([row["element"] for row in report["found"]], [place])
+            self.assertTrue(report["found"][0]["what"].startswith(f"call {calls[place]} "))
+            self.assertLessEqual(self.count_runs() - before, bound)
+            self.assertEqual(summary["experiments"], self.count_runs() - before)
+            self.assertEqual(summary["bound for one cause"], bound)
+            self.reproduces(summary["reproduce"], code=1)
+
+    def test_a_pair_is_found(self):
+        calls = self.calls()
+        report, summary = self.bisect("--check", self.failing_with(calls[4], calls[20]), code=1)
+        self.assertEqual([row["element"] for row in report["found"]], [4, 20])
+        self.reproduces(summary["reproduce"], code=1)
+
+    def test_both_methods_find_the_same(self):
+        calls = self.calls()
+        report, _ = self.bisect("--check", self.failing_with(calls[4], calls[20]), "--method",
+                                "ddmin", code=1)
+        self.assertEqual([row["element"] for row in report["found"]], [4, 20])
+
+    def test_only_selected_calls_are_altered(self):
+        calls = self.calls()
+        report, summary = self.bisect("--check", self.failing_with(calls[20]), "--calls",
+                                      f"{calls[10]}-", code=1)
+        self.assertEqual([row["element"] for row in report["found"]], [10])
+        self.assertEqual(summary["bisected calls"], len(calls) - 10)
+
+    def test_regions(self):
+        report, _ = self.bisect("--check", self.failing_with(self.calls()[3]), "--what", "regions",
+                                code=1)
+        self.assertEqual(len(report["found"]), 1)
+        self.assertIn("region", report["found"][0]["what"])
+
+    def test_a_good_program_has_nothing_to_find(self):
+        report, summary = self.bisect("--check", "true", code=0)
+        self.assertEqual(report["found"], [])
+        self.assertEqual(summary["experiments"], 2)
+
+    def test_a_flaky_program_is_named_with_its_rate(self):
+        counter = self.path("flaky")
+        check = f"echo >> {counter}; test $(($(wc -l < {counter}) % 3)) != 0"
+        _, summary = self.bisect("--check", check, "--executions", "3", code=125)
+        self.assertTrue(summary["verdict"].startswith("flaky:"), summary)
+        self.assertIn("3 of 10 executions", summary["verdict"])
+
+    def test_a_check_that_cannot_judge(self):
+        _, summary = self.bisect("--check", "exit 125", code=125)
+        self.assertIn("cannot judge", summary["verdict"])
+
+    def test_a_check_that_breaks_ends_the_bisection(self):
+        result = self.acltape("bisect", self.trace, "--check", "/no/such/program", "--no-journal",
+                              code=4)
+        self.assertSentence(result, "exit code 127", "no verdict")
+
+    def test_after_a_kill_no_experiment_is_made_twice(self):
+        calls = self.calls()
+        check = self.failing_with(calls[4], calls[20])
+        _, expected = self.bisect("--check", check, code=1)
+        whole = self.count_runs()
+        for kill_after in (1, 4, 9):
+            os.unlink(self.runs)
+            if os.path.exists(self.journal):
+                os.unlink(self.journal)
+            slow = f"sleep 0.05; {check}"
+            process = subprocess.Popen([BINARY, "bisect", self.trace, "--check", slow, "--journal",
+                                        self.journal], stdout=subprocess.DEVNULL)
+            deadline = time.monotonic() + 60
+            while self.count_runs() < kill_after and time.monotonic() < deadline:
+                time.sleep(0.002)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            with open(self.journal) as file:
+                done = len(file.readlines()) - 1
+            _, summary = self.bisect("--check", slow, "--journal", self.journal, code=1)
+            self.assertEqual(summary["verdict"], expected["verdict"])
+            self.assertEqual(summary["from the journal"] if done else 0, done)
+            with open(self.journal) as file:
+                lines = [json.loads(line) for line in file][1:]
+            self.assertEqual(len(lines), whole)
+            self.assertEqual(len({line["altered"] for line in lines}), whole)
+            # Of the killed one the experiment under way may have been made to no avail.
+            self.assertLessEqual(self.count_runs(), whole + 1)
+
+    def test_a_journal_of_something_else_is_refused(self):
+        self.bisect("--check", "true", "--journal", self.journal, code=0)
+        result = self.acltape("bisect", self.trace, "--check", "exit 1", "--journal", self.journal,
+                              code=2)
+        self.assertSentence(result, "belongs to another bisection", "--restart")
+        self.bisect("--check", "true", "--calls", "op:aten::add", "--journal", self.journal,
+                    "--restart", code=0)
+
+    def test_without_time_the_suspects_are_named(self):
+        calls = self.calls()
+        check = f"sleep 0.2; {self.failing_with(calls[20])}"
+        _, summary = self.bisect("--check", check, "--budget", "700ms", code=1)
+        self.assertIn("out of time", summary["verdict"])
+
+    def test_git_mode_only_judges(self):
+        self.runs = self.path("git.runs")
+        self.bisect("--check", f"echo >> {self.runs}; true", "--git", code=0)
+        self.bisect("--check", f"echo >> {self.runs}; test -z $ACLTAPE_CALLS", "--git", code=1)
+        self.assertEqual(self.count_runs(), 4)
+        self.acltape("bisect", self.path("none.db"), "--check", "true", "--git", code=125)
+        self.acltape("bisect", self.trace, "--check", "true", "--git", "--calls", "op:none",
+                     "--no-journal", code=128)
+
+    def test_git_bisect_runs_it(self):
+        """The commit that broke the program is found with `acltape bisect --git`."""
+        folder = self.path("repository")
+        os.mkdir(folder)
+
+        def git(*words):
+            result = run("git", "-c", "user.name=t", "-c", "user.email=t@t", *words, cwd=folder)
+            self.assertEqual(result.code, 0, result)
+            return result.out
+
+        git("init", "-q")
+        for commit in range(8):
+            with open(os.path.join(folder, "program.sh"), "w") as file:
+                file.write(f'version={commit}\n')
+                file.write('test -z "$ACLTAPE_CALLS" || ' + ("false" if commit >= 5 else "true"))
+            git("add", "program.sh")
+            git("commit", "-qm", f"commit {commit}")
+        git("bisect", "start", "HEAD", "HEAD~7")
+        out = git("bisect", "run", BINARY, "bisect", self.trace, "--git", "--no-journal", "--check",
+                  "sh program.sh")
+        self.assertIn("commit 5", out[out.index("is the first bad commit"):])
+
+
+if __name__ == "__main__":
+    main()
