@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "replayer/lowered_scalar.h"
+
 namespace acltape::replayer {
 namespace {
 
@@ -32,22 +34,6 @@ bool IsNumber(const LoweredValue& value) {
 [[noreturn]] void Misfit(const acl::ArgInfo& info, const LoweredValue& value) {
   throw UnsupportedOperator("argument " + std::string(info.name) + " cannot take a " +
                             std::string(ValueKindName(value.kind)));
-}
-
-// "float32,int64" and their integers as single scalars.
-std::vector<LoweredValue> ScalarsOfList(const LoweredValue& list) {
-  std::vector<LoweredValue> scalars;
-  size_t begin = 0;
-  for (const int64_t integer : list.integers) {
-    const size_t end = std::min(list.text.find(',', begin), list.text.size());
-    LoweredValue scalar;
-    scalar.kind = ValueKind::kScalar;
-    scalar.text = list.text.substr(begin, end - begin);
-    scalar.integer = integer;
-    scalars.push_back(scalar);
-    begin = std::min(end + 1, list.text.size());
-  }
-  return scalars;
 }
 
 }  // namespace
@@ -207,26 +193,16 @@ BoundCall::BoundCall(const Device& device, const analyzer::Invocation& invocatio
   }
 }
 
-ScalarValue BoundCall::ConvertScalar(const acl::ArgInfo& info, const LoweredValue& value) {
-  switch (value.kind) {
-    case ValueKind::kScalar: {
-      const ScalarValue scalar =
-          RecordedScalar(storage::DTypeFromName(value.text), value.integer, value.reals);
-      if (scalar.dtype == ACL_DT_UNDEFINED) {
-        throw UnsupportedOperator("argument " + std::string(info.name) + " is a scalar of type " +
-                                  value.text);
-      }
-      return scalar;
-    }
-    case ValueKind::kReal:
-      return ScalarOf(value.real);
-    case ValueKind::kBool:
-      return ScalarOf(value.integer != 0);
-    case ValueKind::kInt:
-      return ScalarOf(value.integer);
-    default:
+void BoundCall::AddScalar(const acl::ArgInfo& info, const LoweredValue& value,
+                          const ScalarValue& scalar, Argument& argument) {
+  if (scalar.dtype == ACL_DT_UNDEFINED) {
+    if (value.kind != ValueKind::kScalar && value.kind != ValueKind::kScalarList) {
       Misfit(info, value);
+    }
+    throw UnsupportedOperator("argument " + std::string(info.name) + " is a scalar of type " +
+                              value.text);
   }
+  argument.scalars.push_back(scalar);
 }
 
 BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredValue& value,
@@ -265,14 +241,14 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
       return argument;
     case ArgKind::kScalar:
       argument.absent = value.kind == ValueKind::kNone;
-      if (!argument.absent) argument.scalars.push_back(ConvertScalar(info, value));
+      if (!argument.absent) AddScalar(info, value, ScalarOfLowered(value), argument);
       return argument;
     case ArgKind::kScalarList:
       argument.absent = value.kind == ValueKind::kNone;
       if (argument.absent) return argument;
       if (value.kind != ValueKind::kScalarList) Misfit(info, value);
-      for (const LoweredValue& element : ScalarsOfList(value)) {
-        argument.scalars.push_back(ConvertScalar(info, element));
+      for (const ScalarValue& scalar : ScalarsOfLowered(value)) {
+        AddScalar(info, value, scalar, argument);
       }
       return argument;
     case ArgKind::kIntArray:

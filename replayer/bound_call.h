@@ -84,7 +84,8 @@ class BoundCall {
   };
   class Objects;
 
-  static ScalarValue ConvertScalar(const acl::ArgInfo& info, const analyzer::LoweredValue& value);
+  static void AddScalar(const acl::ArgInfo& info, const analyzer::LoweredValue& value,
+                        const ScalarValue& scalar, Argument& argument);
   aclOpExecutor* Prepare(const Device& device, const Objects& objects,
                          uint64_t* workspace_bytes) const;
   Argument Convert(const acl::ArgInfo& info, const analyzer::LoweredValue& value,
