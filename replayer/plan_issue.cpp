@@ -162,6 +162,23 @@ std::vector<IssuedRegion> IssueByPlan(const Plan& plan,
   return regions;
 }
 
+IssuedRegion PartOf(const IssuedRegion& region, size_t first, size_t end) {
+  IssuedRegion part;
+  part.captured = region.captured;
+  part.reason = region.reason;
+  part.events = region.events;
+  part.first = region.end;
+  for (size_t i = first; i < end; ++i) {
+    const IssuedLeaf& leaf = region.leaves[i];
+    part.leaves.push_back(leaf);
+    part.first = std::min(part.first, leaf.at);
+    part.end = std::max(part.end, leaf.at + 1);
+    part.streams = std::max(part.streams, leaf.stream + 1);
+  }
+  DropForeignEvents(part);
+  return part;
+}
+
 std::vector<Moment> MomentsOf(const std::vector<IssuedRegion>& regions, size_t leaf_count) {
   std::vector<Moment> moments(leaf_count);
   int64_t before = 0;  // leaves of earlier regions

@@ -50,6 +50,10 @@ std::vector<IssuedRegion> IssueByPlan(const analyzer::Plan& plan,
                                       const std::unordered_map<int64_t, size_t>& place_of,
                                       const RegionLimits& limits);
 
+// The leaves at [first, end) of the order of issue of a captured region, as a region of their own.
+// Parts run one after the other, so waits for events that another part records are dropped.
+IssuedRegion PartOf(const IssuedRegion& region, size_t first, size_t end);
+
 // When a leaf runs, as far as the graphs fix it: x is ordered before y if x.end < y.begin.
 struct Moment {
   int64_t begin = 0;

@@ -7,14 +7,9 @@
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "analyzer/plan/plan.h"
-#include "analyzer/step_template.h"
-#include "replayer/execution.h"
-#include "replayer/plan_issue.h"
-#include "replayer/varying.h"
+#include "replayer/step_layout.h"
 
 namespace acltape::replayer {
 
@@ -61,30 +56,6 @@ struct StepGraphPlan {
   int64_t device_bytes = 0;
 };
 
-// Buffers that must keep a home in a captured replay: those that leaves outside the class use, that
-// several steps use, and the stable operands of the class.
-std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
-                                            const analyzer::StepTemplate& step_class,
-                                            const Contents& contents);
-
-// What can still be looked at behind a step. Buffers share places where the graphs keep their lives
-// apart; those that must be kept do not, and results that the step overwrites get shadows.
-enum class Keep {
-  kNothing,      // but what other steps use
-  kStepOutputs,  // also results that nothing in the step uses
-  kEverything,
-};
-
-struct StepGraphOptions {
-  Keep keep = Keep::kNothing;
-  // Null: the longest regions, each on one stream, captured in global mode.
-  const analyzer::Plan* plan = nullptr;
-  // Whether host arguments that vary are updated, where the plan (if any) asks for it.
-  bool updates = true;
-  // Whether recorded results take the place of computed ones behind each region (Inputs::kGolden).
-  bool isolate_regions = false;
-};
-
 // Owns the device memory of a plan.
 class StepGraphPlanner {
  public:
@@ -101,10 +72,6 @@ class StepGraphPlanner {
                  const storage::Layout& layout) const;
 
  private:
-  void FindCuts();
-  void CutRegions();
-  std::unordered_map<int64_t, size_t> PlacesOfPlan() const;
-  bool IsKept(int64_t buffer) const;
   void PlaceMemory();
   void CollectMoves(size_t match);
   void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,
@@ -113,18 +80,11 @@ class StepGraphPlanner {
   void CollectCopies(const analyzer::StepMatch& match, StepMoves& moves);
   void FindConstants();
   void PlanShadows();
-  bool IsEarly(const analyzer::StepMatch& match, const Feed& feed, size_t at) const;
-  bool IsEarly(const analyzer::StepMatch& match, const analyzer::TensorUse& result,
-               size_t at) const;
-  bool TouchedBefore(const analyzer::StepMatch& match, int64_t buffer_id, int64_t first_byte,
-                     int64_t end_byte, size_t at) const;
 
   Execution& execution_;
   const HomeMemory& homes_;
   const analyzer::StepTemplate& class_;
-  const StepGraphOptions options_;
-  std::unordered_set<int64_t> with_home_;  // by rule, whether or not `homes_` has more
-  std::vector<bool> cut_;                  // by place of the leaf: a region must start there
+  const StepLayout layout_;
   StepGraphPlan plan_;
   Block arena_;
   Block shadow_block_;
