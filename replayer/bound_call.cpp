@@ -308,7 +308,7 @@ aclOpExecutor* BoundCall::Prepare(const Device& device, const Objects& objects,
                             (message == nullptr ? "" : ": " + std::string(message)));
 }
 
-void BoundCall::Probe(const Device& device) const {
+uint64_t BoundCall::Probe(const Device& device) const {
   Objects objects(device.api(), arguments_.size());
   for (const Argument& argument : arguments_) objects.Add(argument);
   uint64_t workspace_bytes = 0;
@@ -316,6 +316,7 @@ void BoundCall::Probe(const Device& device) const {
   if (executor != nullptr && device.api().aclDestroyAclOpExecutor != nullptr) {
     device.api().aclDestroyAclOpExecutor(executor);
   }
+  return workspace_bytes;
 }
 
 void BoundCall::Run(const Device& device, aclrtStream stream, const Reserve& reserve) const {

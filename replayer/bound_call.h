@@ -51,8 +51,9 @@ class BoundCall {
   BoundCall(const Device& device, const analyzer::Invocation& invocation,
             const AddressOf& address_of);
 
-  // Runs the first phase alone and drops its executor. Throws UnsupportedOperator when it refuses.
-  void Probe(const Device& device) const;
+  // Runs the first phase alone and drops its executor; returns the bytes of workspace that it asks
+  // for. Throws UnsupportedOperator when it refuses.
+  uint64_t Probe(const Device& device) const;
 
   // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails. `reserve`
   // gives that many bytes of workspace.

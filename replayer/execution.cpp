@@ -102,11 +102,13 @@ BoundLeaf Execution::Bind(int64_t leaf, const Place& place, uint8_t* temporary_m
   return bound;
 }
 
-void Execution::Probe(int64_t leaf) {
+uint64_t Execution::Probe(int64_t leaf) {
   const Place anywhere = [this](int64_t, const storage::Layout&) { return nothing_.data(); };
   const BoundLeaf bound = Bind(leaf, anywhere);
   try {
-    for (const BoundCall& call : bound.calls) call.Probe(device_);
+    uint64_t bytes = 0;
+    for (const BoundCall& call : bound.calls) bytes = std::max(bytes, call.Probe(device_));
+    return bytes;
   } catch (const UnsupportedOperator& cause) {
     throw LeafRefused(program().leaves[leaf].Name(), cause.what());
   }

@@ -68,9 +68,9 @@ class Execution {
   // same time; null: where those of eager leaves are.
   BoundLeaf Bind(int64_t leaf, const Place& place, uint8_t* temporaries = nullptr);
 
-  // Asks the device whether it can run a kernel leaf, without running it. Throws LeafRefused if
-  // not.
-  void Probe(int64_t leaf);
+  // Asks the device whether it can run a kernel leaf, without running it; returns the most bytes of
+  // workspace that a call of it needs. Throws LeafRefused if it cannot.
+  uint64_t Probe(int64_t leaf);
 
   // Why arguments of a kernel leaf cannot be updated in a captured graph; empty when they can.
   // Tries it on a graph that never runs.

@@ -9,28 +9,6 @@ namespace acltape::replayer {
 using analyzer::LeafKind;
 using Treatment = VaryingLeaf::Treatment;
 
-namespace {
-
-struct CaptureModeRow {
-  std::string_view name;
-  aclmdlRICaptureMode mode;
-};
-constexpr CaptureModeRow kCaptureModes[] = {
-    {"global", ACL_MODEL_RI_CAPTURE_MODE_GLOBAL},
-    {"thread_local", ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL},
-    {"relaxed", ACL_MODEL_RI_CAPTURE_MODE_RELAXED},
-};
-
-// The strictest mode without a plan.
-aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan) {
-  for (const CaptureModeRow& row : kCaptureModes) {
-    if (plan != nullptr && plan->capture_mode == row.name) return row.mode;
-  }
-  return ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
-}
-
-}  // namespace
-
 StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
                      const analyzer::StepTemplate& step_class, const StepGraphOptions& options)
     : execution_(execution),

@@ -24,7 +24,6 @@ std::set<int64_t> StepsOf(const analyzer::StepTemplate& step_class) {
   return steps;
 }
 
-
 bool IsUntouchedBefore(const analyzer::Program& program, const StepMatch& match, int64_t buffer_id,
                        int64_t first_byte, int64_t end_byte, size_t at) {
   const StepRange& range = program.steps[match.step];
@@ -37,6 +36,16 @@ bool IsUntouchedBefore(const analyzer::Program& program, const StepMatch& match,
   }
   return true;
 }
+
+struct CaptureModeRow {
+  std::string_view name;
+  aclmdlRICaptureMode mode;
+};
+constexpr CaptureModeRow kCaptureModes[] = {
+    {"global", ACL_MODEL_RI_CAPTURE_MODE_GLOBAL},
+    {"thread_local", ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL},
+    {"relaxed", ACL_MODEL_RI_CAPTURE_MODE_RELAXED},
+};
 
 class LayoutMaker {
  public:
@@ -129,7 +138,8 @@ void LayoutMaker::FindCuts() {
     for (size_t at = 0; at < match.leaves.size(); ++at) {
       if (program.leaves[match.leaves[at]].kind != LeafKind::kSource) continue;
       for (const analyzer::TensorUse& result : program.uses[match.leaves[at]].writes) {
-        if (result.layout->ElementCount() != 0 && !IsEarly(program, match, result, at)) cut_[at] = true;
+        if (result.layout->ElementCount() != 0 && !IsEarly(program, match, result, at))
+          cut_[at] = true;
       }
     }
   }
@@ -197,7 +207,8 @@ void LayoutMaker::PlaceMemory() {
     bool lives_on = IsKept(buffer);
     for (const StepMatch& match : class_.matches) {
       const auto found = match.internal.find(buffer);
-      lives_on = lives_on || found == match.internal.end() || layout_.with_home.count(found->second) != 0;
+      lives_on =
+          lives_on || found == match.internal.end() || layout_.with_home.count(found->second) != 0;
     }
     if (lives_on) {
       layout_.lives_on.insert(buffer);
@@ -256,6 +267,13 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
     needs.push_back(need);
   }
   return needs;
+}
+
+aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan) {
+  for (const CaptureModeRow& row : kCaptureModes) {
+    if (plan != nullptr && plan->capture_mode == row.name) return row.mode;
+  }
+  return ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 }
 
 int64_t InternalBytes(const analyzer::Program& program, const analyzer::StepTemplate& step_class,

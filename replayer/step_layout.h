@@ -1,6 +1,6 @@
 // What one set of captured graphs for a class of steps looks like before it has memory: the regions
-// with the streams of their leaves, how varying arguments are treated, and the place of every buffer
-// of the template step in one arena.
+// with the streams of their leaves, how varying arguments are treated, and the place of every
+// buffer of the template step in one arena.
 #pragma once
 
 #include <cstdint>
@@ -55,12 +55,15 @@ struct StepLayout {
 StepLayout LayOutStep(Execution& execution, const analyzer::StepTemplate& step_class,
                       const StepGraphOptions& options);
 
+// In which graphs of the plan are captured; without one the strictest.
+aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan);
+
 // Bytes that an internal buffer of the template needs in any step of the class, at least 1.
 int64_t InternalBytes(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
                       int64_t buffer);
 
-// Whether no leaf of the step before the place `at` touches what is brought there, so that it can be
-// uploaded before the step: the content of a feed, or a recorded result.
+// Whether no leaf of the step before the place `at` touches what is brought there, so that it can
+// be uploaded before the step: the content of a feed, or a recorded result.
 bool IsEarly(const analyzer::Program& program, const analyzer::StepMatch& match, const Feed& feed,
              size_t at);
 bool IsEarly(const analyzer::Program& program, const analyzer::StepMatch& match,

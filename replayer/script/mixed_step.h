@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@
 #include "replayer/session.h"
 
 namespace acltape::replayer {
+
+class RecordedState;
 
 // What is changed to see whether a difference goes away (counter-experiments).
 struct Remedies {
@@ -83,13 +86,22 @@ class MixedStep {
   int64_t CallAt(size_t place) const;
   size_t PlaceOf(int64_t call_id) const;
 
+  // Throws Error kUsage when the options ask for steps that the class does not have, for a fault
+  // that cannot be planted, or for a variant that cannot express them.
   Script Build(const MixedStepOptions& options) const;
+
+  Session& session() const { return session_; }
+  Execution& execution() const { return execution_; }
+  const analyzer::Plan* plan() const { return plan_; }
 
  private:
   Session& session_;
   Execution& execution_;
+  const analyzer::Plan* plan_;
   const analyzer::StepTemplate* class_ = nullptr;
   std::vector<size_t> capturable_;
+  std::shared_ptr<RecordedState> state_;                 // scripts hold it too
+  mutable std::map<int64_t, uint64_t> workspace_bytes_;  // by leaf, as far as asked for
 };
 
 // Content of [0, bytes) of a buffer as the recorded program had it before a leaf: recorded results

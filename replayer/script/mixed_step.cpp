@@ -1,0 +1,97 @@
+#include "replayer/script/mixed_step.h"
+
+#include <algorithm>
+
+#include "replayer/script/recorded_state.h"
+#include "replayer/script/step_script.h"
+
+namespace acltape::replayer {
+
+using analyzer::LeafKind;
+
+namespace {
+
+// The state that a step of the class finds has to be in the trace.
+void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
+                RecordedState& state) {
+  for (const analyzer::StepMatch& match : step_class.matches) {
+    for (size_t i = 0; i < match.operands.size(); ++i) {
+      const analyzer::OperandPlace& place = match.operands[i];
+      state.Check(place.buffer_id, place.first_byte,
+                  place.first_byte + step_class.operands[i].bytes(),
+                  program.steps[match.step].first_leaf);
+    }
+  }
+}
+
+}  // namespace
+
+MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan)
+    : session_(session),
+      execution_(execution),
+      plan_(plan),
+      state_(std::make_shared<RecordedState>(session)) {
+  const analyzer::Program& program = session.program();
+  if (plan == nullptr) {
+    if (const std::optional<Note> refusal = session.CaptureRefusal()) {
+      throw Error(ErrorKind::kUsage, refusal->message);
+    }
+  }
+  class_ = &session.ClassFor(plan);
+  if (class_->matches.size() < 2) {
+    throw Error(ErrorKind::kUsage,
+                "step " + std::to_string(program.steps[class_->step].step) +
+                    " is like no other step of the trace; two alike are needed to tell a value "
+                    "that a capture keeps from the right one");
+  }
+  CheckState(program, *class_, *state_);
+  StepGraphOptions options;
+  options.plan = plan;
+  const StepLayout layout = LayOutStep(execution, *class_, options);
+  for (const IssuedRegion& region : layout.regions) {
+    for (const IssuedLeaf& leaf : region.leaves) {
+      const int64_t index = class_->leaves[leaf.at];
+      if (!region.captured || program.leaves[index].kind != LeafKind::kKernel) continue;
+      if (execution.lowered().IsSubstituted(index)) continue;
+      if (execution.lowered().lowerings[index].invocations.empty()) continue;
+      capturable_.push_back(leaf.at);
+    }
+  }
+  std::sort(capturable_.begin(), capturable_.end());
+}
+
+int64_t MixedStep::CallAt(size_t place) const {
+  return session_.program().leaves[class_->leaves.at(place)].call.call_id;
+}
+
+size_t MixedStep::PlaceOf(int64_t call_id) const {
+  const analyzer::Program& program = session_.program();
+  for (const analyzer::StepMatch& match : class_->matches) {
+    for (size_t at = 0; at < match.leaves.size(); ++at) {
+      if (program.leaves[match.leaves[at]].call.call_id == call_id) return at;
+    }
+  }
+  throw Error(ErrorKind::kUsage, "call " + std::to_string(call_id) +
+                                     " is no active call (kernel, random source or host read) of "
+                                     "the steps that are alike");
+}
+
+Script MixedStep::Build(const MixedStepOptions& options) const {
+  const size_t steps = class_->matches.size();
+  std::vector<size_t> asked = options.run_matches;
+  asked.push_back(options.capture_match);
+  for (const size_t match : asked) {
+    if (match < steps) continue;
+    throw Error(ErrorKind::kUsage, "step number " + std::to_string(match) +
+                                       " of the class was asked for, which has " +
+                                       std::to_string(steps) + " steps");
+  }
+  for (const std::vector<bool>* set : {&options.captured, &options.executed}) {
+    if (set->empty() || set->size() == places()) continue;
+    throw Error(ErrorKind::kUsage, "a set of calls has " + std::to_string(set->size()) +
+                                       " places, the step " + std::to_string(places()));
+  }
+  return StepScript(session_, execution_, *class_, state_, workspace_bytes_, options).Build();
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,277 @@
+#include "replayer/script/run_script.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <random>
+
+#include "replayer/difference.h"
+#include "replayer/execution.h"
+#include "replayer/memory_plan.h"
+#include "replayer/script/graph_tasks.h"
+#include "storage/payload.h"
+
+namespace acltape::replayer {
+namespace {
+
+// Contents larger than this go up in pieces, so that pinned memory stays small.
+constexpr int64_t kPieceBytes = int64_t{8} << 20;
+
+class Runner {
+ public:
+  Runner(Device& device, const Script& script, const OutputSink& sink)
+      : device_(device),
+        api_(device.api()),
+        script_(script),
+        sink_(sink),
+        uploader_(device),
+        graphs_(script.graphs, nullptr),
+        groups_(script.groups, nullptr),
+        tasks_(script.graphs),
+        observed_(script.observations.size()) {}
+
+  ~Runner() {
+    Drain();
+    for (const aclmdlRI graph : graphs_) {
+      if (graph != nullptr) api_.aclmdlRIDestroy(graph);
+    }
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  std::vector<Observed> Run() {
+    MakeBlocks();
+    for (int stream = 1; stream < script_.streams; ++stream) Stream(stream);  // not in a capture
+    for (int event = 0; event < script_.events; ++event) events_.emplace_back(device_);
+    try {
+      for (const Operation& operation : script_.operations) {
+        std::visit([this](const auto& own) { Do(own); }, operation);
+      }
+      Drain();
+    } catch (...) {
+      AbandonCapture();
+      Drain();
+      throw;
+    }
+    return std::move(observed_);
+  }
+
+ private:
+  void MakeBlocks() {
+    for (const ScriptBlock& block : script_.blocks) {
+      const auto bytes = static_cast<size_t>(std::max<int64_t>(block.bytes, 1));
+      blocks_.emplace_back(device_, Block::Kind::kDevice, bytes);
+      device_.Check(api_.aclrtMemset(blocks_.back().data(), bytes, block.fill, bytes),
+                    "aclrtMemset");
+    }
+  }
+
+  uint8_t* At(const Spot& spot) { return blocks_[spot.block].data() + spot.offset; }
+
+  aclrtStream Stream(int number) {
+    return number == 0 ? device_.stream() : device_.SideStream(static_cast<size_t>(number) - 1);
+  }
+
+  const std::vector<uint8_t>& Content(int number, Bytes& holder) {
+    holder = script_.contents[number].load();
+    return *holder;
+  }
+
+  void Do(const UploadTo& upload) {
+    Bytes holder;
+    const std::vector<uint8_t>& content = Content(upload.content, holder);
+    for (int64_t done = 0; done < upload.bytes; done += kPieceBytes) {
+      const int64_t bytes = std::min(kPieceBytes, upload.bytes - done);
+      uploader_.Upload(At(upload.to) + done, content.data() + upload.content_offset + done,
+                       static_cast<size_t>(bytes));
+    }
+  }
+
+  // Bytes between the elements of a strided view belong to other tensors and must stay.
+  void Do(const UploadStrided& upload) {
+    Bytes holder;
+    const std::vector<uint8_t>& content = Content(upload.content, holder);
+    const auto span = static_cast<size_t>(upload.layout.EndByte() - upload.layout.FirstByte());
+    uint8_t* piece = uploader_.Reserve(span);
+    device_.Download(piece, At(upload.to), span);
+    device_.Synchronize();
+    UnpackRowMajor(upload.layout, content.data(), piece);
+    device_.Upload(At(upload.to), piece, span);
+  }
+
+  void Do(const CopyBytes& copy) {
+    device_.Copy(At(copy.to), At(copy.from), static_cast<size_t>(copy.bytes), Stream(copy.stream));
+  }
+
+  void Do(const FillBytes& fill) {
+    if (fill.bytes == 0) return;
+    const auto bytes = static_cast<size_t>(fill.bytes);
+    device_.Check(
+        api_.aclrtMemsetAsync(At(fill.to), bytes, fill.value, bytes, Stream(fill.stream)),
+        "aclrtMemsetAsync");
+  }
+
+  void Do(const Launch& launch) {
+    const AddressOf address_of = [this](const analyzer::LoweredTensor& tensor) {
+      return blocks_[tensor.buffer_id].data() + tensor.layout.byte_offset;
+    };
+    const std::string call = "call " + std::to_string(launch.call_id) + " ";
+    const auto reserve = [&](uint64_t bytes) -> void* {
+      const Block& block = blocks_[launch.workspace];
+      if (launch.workspace_offset + bytes > block.bytes()) {
+        throw Error(ErrorKind::kDevice, call + launch.invocation.op + " needs " +
+                                            std::to_string(bytes) + " bytes of workspace, block " +
+                                            script_.blocks[launch.workspace].name + " has " +
+                                            std::to_string(block.bytes()));
+      }
+      return block.data() + launch.workspace_offset;
+    };
+    try {
+      const BoundCall bound(device_, launch.invocation, address_of);
+      const aclrtStream stream = Stream(launch.stream);
+      if (recorder_) recorder_->Before(launch.call_id);
+      bound.Run(device_, stream, reserve);
+      if (recorder_) recorder_->After();
+    } catch (const UnsupportedOperator& cause) {
+      throw LeafRefused(call + launch.invocation.op, cause.what());
+    }
+  }
+
+  void Do(const RecordEvent& record) { events_[record.event].Record(Stream(record.stream)); }
+  void Do(const WaitEvent& wait) { events_[wait.event].HoldBack(Stream(wait.stream)); }
+
+  void Do(const BeginCapture& begin) {
+    device_.Check(api_.aclmdlRICaptureBegin(device_.stream(),
+                                            static_cast<aclmdlRICaptureMode>(begin.mode)),
+                  "aclmdlRICaptureBegin");
+    capturing_ = true;
+    if (WantsTasks(begin.graph)) recorder_.emplace(device_);
+  }
+
+  void Do(const EndCapture& end) {
+    capturing_ = false;
+    device_.Check(api_.aclmdlRICaptureEnd(device_.stream(), &graphs_[end.graph]),
+                  "aclmdlRICaptureEnd");
+    if (!recorder_) return;
+    tasks_[end.graph] = recorder_->TasksOf(graphs_[end.graph]);
+    recorder_.reset();
+  }
+
+  // Whether a later operation disables calls of the graph.
+  bool WantsTasks(int graph) const {
+    return std::any_of(script_.operations.begin(), script_.operations.end(), [&](const auto& own) {
+      const auto* disable = std::get_if<DisableCalls>(&own);
+      return disable != nullptr && disable->graph == graph;
+    });
+  }
+
+  void Do(const ExecuteGraph& execute) {
+    device_.Check(api_.aclmdlRIExecuteAsync(graphs_[execute.graph], Stream(execute.stream)),
+                  "aclmdlRIExecuteAsync");
+  }
+
+  void Do(const BeginGroup& begin) {
+    device_.Check(api_.aclmdlRICaptureTaskGrpBegin(Stream(begin.stream)),
+                  "aclmdlRICaptureTaskGrpBegin");
+  }
+  void Do(const EndGroup& end) {
+    device_.Check(api_.aclmdlRICaptureTaskGrpEnd(Stream(end.stream), &groups_[end.group]),
+                  "aclmdlRICaptureTaskGrpEnd");
+  }
+  void Do(const BeginUpdate& begin) {
+    device_.Check(api_.aclmdlRICaptureTaskUpdateBegin(Stream(begin.stream), groups_[begin.group]),
+                  "aclmdlRICaptureTaskUpdateBegin");
+  }
+  void Do(const EndUpdate& end) {
+    device_.Check(api_.aclmdlRICaptureTaskUpdateEnd(Stream(end.stream)),
+                  "aclmdlRICaptureTaskUpdateEnd");
+  }
+
+  void Do(const DisableCalls& disable) {
+    DisableTasks(device_, graphs_[disable.graph], tasks_[disable.graph], disable.calls);
+  }
+
+  // Pieces of many sizes come and go, filled with what no program computes.
+  void Do(const ChurnMemory& churn) {
+    std::mt19937_64 random(churn.seed);
+    std::deque<Block> pieces;
+    for (int64_t done = 0; done < churn.bytes;) {
+      const int64_t bytes = std::min<int64_t>(churn.bytes - done, int64_t{512}
+                                                                      << (random() % 12));
+      pieces.emplace_back(device_, Block::Kind::kDevice, static_cast<size_t>(bytes));
+      device_.Check(api_.aclrtMemset(pieces.back().data(), bytes, 0xCB, bytes), "aclrtMemset");
+      if (random() % 2 == 0) pieces.pop_front();
+      done += bytes;
+    }
+  }
+
+  void Do(const SynchronizeAll&) { Synchronize(); }
+
+  void Do(const Observe& observe) {
+    Synchronize();
+    Observed& seen = observed_[observe.observation];
+    for (int output = observe.first; output < observe.end; ++output) {
+      const ScriptOutput& own = script_.outputs[output];
+      const auto span = static_cast<size_t>(own.layout.EndByte() - own.layout.FirstByte());
+      if (staging_.bytes() < span) {
+        staging_ = Block();
+        staging_ = Block(device_, Block::Kind::kPinned, span + span / 4);
+      }
+      device_.Download(staging_.data(), At(own.spot), span);
+      device_.Synchronize();
+      packed_.resize(static_cast<size_t>(own.layout.ElementCount() *
+                                         storage::DTypeBytes(own.layout.dtype)));
+      PackRowMajor(own.layout, staging_.data(), packed_.data());
+      seen.digests.push_back(storage::DigestOf(packed_.data(), packed_.size()));
+      if (sink_) sink_(observe.observation, output, packed_);
+    }
+  }
+
+  void Synchronize() {
+    device_.Synchronize();
+    for (int stream = 1; stream < script_.streams; ++stream) {
+      device_.Check(api_.aclrtSynchronizeStream(Stream(stream)), "aclrtSynchronizeStream");
+    }
+  }
+
+  void AbandonCapture() {
+    if (!capturing_) return;
+    capturing_ = false;
+    aclmdlRI graph = nullptr;
+    api_.aclmdlRICaptureEnd(device_.stream(), &graph);
+    if (graph != nullptr) api_.aclmdlRIDestroy(graph);
+  }
+
+  // Waits for everything, whatever came of it.
+  void Drain() {
+    api_.aclrtSynchronizeStream(device_.stream());
+    for (int stream = 1; stream < script_.streams; ++stream) {
+      api_.aclrtSynchronizeStream(Stream(stream));
+    }
+  }
+
+  Device& device_;
+  const acl::Api& api_;
+  const Script& script_;
+  const OutputSink& sink_;
+  Uploader uploader_;
+  std::vector<Block> blocks_;
+  std::deque<Event> events_;
+  std::vector<aclmdlRI> graphs_;
+  std::vector<aclrtTaskGrp> groups_;
+  std::optional<GraphTaskRecorder> recorder_;  // of the capture that is open
+  std::vector<CallTasks> tasks_;               // by graph; of those that calls are disabled in
+  bool capturing_ = false;
+  Block staging_;
+  std::vector<uint8_t> packed_;
+  std::vector<Observed> observed_;
+};
+
+}  // namespace
+
+std::vector<Observed> RunScript(Device& device, const Script& script, const OutputSink& sink) {
+  return Runner(device, script, sink).Run();
+}
+
+}  // namespace acltape::replayer

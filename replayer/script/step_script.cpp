@@ -1,0 +1,323 @@
+#include "replayer/script/step_script.h"
+
+#include <algorithm>
+
+#include "replayer/memory_plan.h"
+
+namespace acltape::replayer {
+
+using analyzer::LeafKind;
+using Treatment = VaryingLeaf::Treatment;
+
+namespace {
+
+constexpr int kNaNByte = 0xFF;  // of a floating number whose bytes all have this value
+
+StepGraphOptions LayoutOptions(const MixedStepOptions& options) {
+  StepGraphOptions layout;
+  const bool unshared = options.remedies.own_memory || options.watch == Watch::kEveryResult;
+  layout.keep = unshared ? Keep::kEverything : Keep::kStepOutputs;
+  layout.plan = options.plan;
+  layout.updates = options.plan_updates;
+  return layout;
+}
+
+}  // namespace
+
+StepScript::StepScript(Session& session, Execution& execution,
+                       const analyzer::StepTemplate& step_class,
+                       std::shared_ptr<RecordedState> state,
+                       std::map<int64_t, uint64_t>& workspace_bytes,
+                       const MixedStepOptions& options)
+    : session_(session),
+      execution_(execution),
+      program_(session.program()),
+      class_(step_class),
+      state_(std::move(state)),
+      workspace_bytes_(workspace_bytes),
+      options_(options),
+      layout_(LayOutStep(execution, step_class, LayoutOptions(options))),
+      places_(session.program(), step_class, layout_),
+      captured_(step_class.leaves.size(), false),
+      golden_(step_class.leaves.size(), false),
+      stream_of_(step_class.leaves.size(), 0),
+      room_of_(step_class.leaves.size(), -1) {}
+
+bool StepScript::Launches(size_t at) const {
+  const int64_t leaf = class_.leaves[at];
+  return program_.leaves[leaf].kind == LeafKind::kKernel &&
+         !execution_.lowered().IsSubstituted(leaf) &&
+         !execution_.lowered().lowerings[leaf].invocations.empty();
+}
+
+const VaryingLeaf* StepScript::VaryingAt(size_t at) const {
+  for (const VaryingLeaf& leaf : layout_.varying) {
+    if (leaf.at == at) return &leaf;
+  }
+  return nullptr;
+}
+
+uint64_t StepScript::WorkspaceBytes(size_t at) {
+  uint64_t bytes = 0;
+  const auto ask = [&](size_t match) {
+    const int64_t leaf = LeafAt(match, at);
+    auto [entry, created] = workspace_bytes_.try_emplace(leaf, 0);
+    if (created) entry->second = execution_.Probe(leaf);
+    bytes = std::max(bytes, entry->second);
+  };
+  ask(options_.capture_match);
+  for (const size_t match : options_.run_matches) ask(match);
+  return bytes;
+}
+
+int StepScript::AddBlock(const std::string& name, int64_t bytes) {
+  ScriptBlock block;
+  block.name = name;
+  block.bytes = bytes;
+  block.fill = options_.stress.poison_gaps ? kNaNByte : 0;
+  script_.blocks.push_back(block);
+  return static_cast<int>(script_.blocks.size()) - 1;
+}
+
+void StepScript::ChooseSides() {
+  for (size_t at = 0; at < class_.leaves.size(); ++at) {
+    const int64_t leaf = class_.leaves[at];
+    if (program_.leaves[leaf].kind != LeafKind::kKernel) continue;
+    const bool executed = options_.executed.empty() || options_.executed[at];
+    golden_[at] = !executed || execution_.lowered().IsSubstituted(leaf);
+    if (!golden_[at]) continue;
+    // What is put in its place has to be there; else the script would fail in the middle.
+    for (const size_t match : options_.run_matches) {
+      for (const analyzer::TensorUse& use : program_.uses[LeafAt(match, at)].writes) {
+        if (use.layout->ElementCount() == 0 || session_.contents().synthetic()) continue;
+        const storage::Snapshot* snapshot =
+            analyzer::RecordedResult(program_.leaves[LeafAt(match, at)], use);
+        if (snapshot != nullptr && snapshot->has_payload) continue;
+        throw Error(ErrorKind::kTrace,
+                    program_.Describe(LeafAt(match, at)) +
+                        " is replaced by its recorded results, which " + program_.trace->path() +
+                        " does not hold; record with --payload all");
+      }
+    }
+  }
+  for (const IssuedRegion& region : layout_.regions) {
+    for (const IssuedLeaf& leaf : region.leaves) {
+      const bool wanted = options_.captured.empty() || options_.captured[leaf.at];
+      captured_[leaf.at] = region.captured && wanted && Launches(leaf.at) && !golden_[leaf.at];
+      if (region.captured) stream_of_[leaf.at] = options_.remedies.one_stream ? 0 : leaf.stream;
+    }
+  }
+}
+
+void StepScript::CutRuns() {
+  for (const IssuedRegion& region : layout_.regions) {
+    if (!options_.remedies.one_stream || !region.captured) {
+      CutRegion(region);
+      continue;
+    }
+    // In the order of issue, by which memory is shared.
+    IssuedRegion single = region;
+    single.streams = 1;
+    single.events = 0;
+    for (IssuedLeaf& leaf : single.leaves) leaf = {leaf.at, 0, {}, {}};
+    CutRegion(single);
+  }
+  int events = 0;
+  for (Run& run : runs_) {
+    run.fork_event = run.issue.events;
+    // A fork, a join of each side stream; a planted fault adds a stream and events of its own.
+    int extra_streams = 0;
+    for (const IssuedLeaf& leaf : run.issue.leaves) {
+      const auto effects = effects_.find(leaf.at);
+      if (effects != effects_.end() && effects->second.not_waited_for) ++extra_streams;
+    }
+    events = std::max(events, run.fork_event + 1 + run.issue.streams +
+                                  extra_streams * (run.issue.streams + 2 + extra_streams));
+    streams_ = std::max(streams_, run.issue.streams + extra_streams);
+  }
+  executed_event_ = events;
+  updated_event_ = events + 1;
+  script_.events = events + 2;
+  script_.streams = streams_;
+  for (const VaryingLeaf& leaf : layout_.varying) {
+    if (leaf.treatment != Treatment::kUpdate || !captured_[leaf.at]) continue;
+    update_stream_ = streams_;
+    script_.streams = streams_ + 1;
+  }
+}
+
+void StepScript::CutRegion(const IssuedRegion& region) {
+  PlannedRegion planned;
+  planned.first = region.first;
+  planned.captured = region.captured;
+  const bool any = std::any_of(region.leaves.begin(), region.leaves.end(),
+                               [&](const IssuedLeaf& leaf) { return captured_[leaf.at]; });
+  if (region.captured && options_.disable_tasks) {
+    CutForDisabling(region, planned);
+  } else if (!any) {
+    // Program order: with nothing captured the step is the eager one, whatever the plan says.
+    for (size_t at = region.first; at < region.end; ++at) planned.pieces.push_back({-1, at});
+  } else {
+    size_t first = 0;  // of the run that is open, in the order of issue
+    size_t end = 0;    // behind its last captured call; equal: none is open
+    const auto close = [&] {
+      if (first == end) return;
+      planned.pieces.push_back({static_cast<int>(runs_.size()), 0});
+      Run run;
+      run.issue = PartOf(region, first, end);
+      run.left_out.resize(end - first, false);
+      runs_.push_back(std::move(run));
+      first = end = 0;
+    };
+    for (size_t i = 0; i < region.leaves.size(); ++i) {
+      const size_t at = region.leaves[i].at;
+      if (captured_[at]) {
+        if (first == end) first = i;
+        end = i + 1;
+      } else if (Launches(at) || golden_[at]) {
+        close();
+        planned.pieces.push_back({-1, at});
+      }
+    }
+    close();
+  }
+  regions_.push_back(std::move(planned));
+}
+
+// The whole region is captured; calls behind the captured ones are left out of it and run eagerly.
+void StepScript::CutForDisabling(const IssuedRegion& region, PlannedRegion& planned) {
+  Run run;
+  run.issue = region;
+  bool ended = false;
+  std::vector<size_t> behind;
+  for (const IssuedLeaf& leaf : region.leaves) {
+    const bool launches = Launches(leaf.at);
+    if (golden_[leaf.at]) {
+      throw Error(ErrorKind::kUsage,
+                  program_.Describe(class_.leaves[leaf.at]) +
+                      " is not executed, which the variant that disables tasks cannot express");
+    }
+    if (launches && ended && captured_[leaf.at]) {
+      throw Error(ErrorKind::kUsage,
+                  "the variant that disables tasks runs the first calls of a region captured; " +
+                      program_.Describe(class_.leaves[leaf.at]) +
+                      " is captured behind one that is not");
+    }
+    ended = ended || (launches && !captured_[leaf.at]);
+    run.left_out.push_back(launches && !captured_[leaf.at]);
+    if (launches && !captured_[leaf.at]) behind.push_back(leaf.at);
+  }
+  planned.pieces.push_back({static_cast<int>(runs_.size()), 0});
+  runs_.push_back(std::move(run));
+  for (const size_t at : behind) planned.pieces.push_back({-1, at});
+}
+
+void StepScript::MakeBlocks() {
+  int64_t home_bytes = places_.home_bytes();
+  if (options_.stress.relocate_inputs) {
+    for (StepObject& object : places_.objects()) {
+      if (object.operand < 0 || object.graph < 0) continue;
+      object.other_home = home_bytes;
+      home_bytes += AlignUp(object.bytes);
+    }
+  }
+  script_.blocks[home_].bytes = home_bytes;
+  const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
+  uint64_t eager_workspace = 0;
+  for (size_t at = 0; at < class_.leaves.size(); ++at) {
+    if (Launches(at) && !golden_[at]) {
+      eager_workspace = std::max(eager_workspace, WorkspaceBytes(at));
+    }
+  }
+  eager_workspace_ = AddBlock("eager workspace", static_cast<int64_t>(eager_workspace));
+  eager_temporaries_ = AddBlock("eager temporaries", temporaries);
+  MakeRoomForCapturedCalls();
+  if (options_.watch == Watch::kEveryResult) PlaceShadows();
+}
+
+// The calls of one stream run one after the other and share workspace and temporaries.
+void StepScript::MakeRoomForCapturedCalls() {
+  const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
+  std::map<int, int> of_stream;
+  const auto make = [&](const std::string& name) {
+    Room room;
+    room.workspace = AddBlock("workspace " + name, 0);
+    room.temporaries = AddBlock("temporaries " + name, temporaries);
+    rooms_.push_back(room);
+    return static_cast<int>(rooms_.size()) - 1;
+  };
+  for (const Run& run : runs_) {
+    for (const IssuedLeaf& leaf : run.issue.leaves) {
+      if (!Launches(leaf.at)) continue;
+      if (options_.remedies.own_workspace) {
+        room_of_[leaf.at] = make("of call " + std::to_string(CallOf(leaf.at)));
+      } else {
+        const auto found = of_stream.find(leaf.stream);
+        room_of_[leaf.at] = found != of_stream.end()
+                                ? found->second
+                                : of_stream[leaf.stream] = make(std::to_string(leaf.stream));
+      }
+      int64_t& bytes = script_.blocks[rooms_[room_of_[leaf.at]].workspace].bytes;
+      bytes = std::max(bytes, static_cast<int64_t>(WorkspaceBytes(leaf.at)));
+    }
+  }
+}
+
+// Results that the step overwrites later are kept beside.
+void StepScript::PlaceShadows() {
+  int64_t bytes = 0;
+  for (size_t at = 0; at < class_.leaves.size(); ++at) {
+    if (!Launches(at) || golden_[at]) continue;
+    const std::vector<analyzer::TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
+    for (size_t w = 0; w < writes.size(); ++w) {
+      bool overwritten = false;
+      if (!IsWatched(0, at, static_cast<int>(w), &overwritten) || !overwritten) continue;
+      shadows_[{at, static_cast<int>(w)}] = {0, bytes};
+      bytes += AlignUp(writes[w].layout->EndByte() - writes[w].layout->FirstByte());
+    }
+  }
+  if (shadows_.empty()) return;
+  kept_ = AddBlock("kept", bytes);
+  for (auto& [key, spot] : shadows_) spot.block = kept_;
+}
+
+Script StepScript::Build() {
+  ChooseSides();
+  nothing_ = AddBlock("nothing", kDeviceAlignment);
+  home_ = AddBlock("home", 0);
+  graph_ = AddBlock("graph", layout_.bytes);
+  PlantFaults();
+  CutRuns();
+  MakeBlocks();
+  last_piece_.assign(places_.objects().size(), -1);
+
+  const bool every_step = options_.remedies.recapture || options_.remedies.step_arguments;
+  Capture capture;
+  bool captured = false;
+  for (size_t r = 0; r < options_.run_matches.size(); ++r) {
+    const size_t match = options_.run_matches[r];
+    if (!captured || every_step) {
+      const size_t seen = options_.remedies.recapture ? match : options_.capture_match;
+      EmitStep(seen, Mode::kWarmUp, nullptr);
+      Emit(SynchronizeAll{});
+      capture = EmitCapture(options_.remedies.step_arguments ? match : seen);
+      DisableLeftOut(capture);
+      captured = true;
+      has_executed_ = false;
+    }
+    relocated_ = options_.stress.relocate_inputs && r % 2 == 0;
+    if (options_.stress.churn_bytes > 0) {
+      Emit(SynchronizeAll{});
+      Emit(ChurnMemory{options_.stress.churn_bytes, r + 1});
+    }
+    EmitUpdates(match, capture);
+    EmitStep(match, Mode::kExecute, &capture);
+    if (update_stream_ != 0) Emit(RecordEvent{executed_event_, 0});
+    has_executed_ = true;
+    ObserveStep(match);
+    relocated_ = false;
+  }
+  return std::move(script_);
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,157 @@
+// Writes the script of a mixed step (mixed_step.h): decides on which side each call runs, cuts the
+// regions into runs of captured calls, and follows where the latest bytes of every buffer lie, so
+// that a value is copied to the other side right before it is used there.
+//
+// Runs keep the plan's order of issue. That order, not the program's, is the one that its memory
+// was shared by, so that what a plan keeps apart stays apart however its regions are cut.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "replayer/script/fault_effects.h"
+#include "replayer/script/mixed_step.h"
+#include "replayer/script/recorded_state.h"
+#include "replayer/script/step_places.h"
+
+namespace acltape::replayer {
+
+class StepScript {
+ public:
+  // `workspace_bytes`: by leaf, as far as known; what is asked for is added.
+  StepScript(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
+             std::shared_ptr<RecordedState> state, std::map<int64_t, uint64_t>& workspace_bytes,
+             const MixedStepOptions& options);
+  Script Build();
+
+ private:
+  // Calls that run behind each other in one graph.
+  struct Run {
+    IssuedRegion issue;
+    std::vector<bool> left_out;  // by leaf of `issue`: its tasks are disabled
+    int fork_event = 0;          // forks and joins use events from here on
+  };
+  struct Piece {
+    int run = -1;   // else one call that runs eagerly
+    size_t at = 0;  // its place
+  };
+  struct PlannedRegion {
+    size_t first = 0;
+    bool captured = false;
+    std::vector<Piece> pieces;
+  };
+  // Graphs and groups of one capture.
+  struct Capture {
+    std::vector<int> graphs;       // by run
+    std::map<size_t, int> groups;  // by place
+    std::map<size_t, int> held;    // number of the value that the graph holds
+  };
+  enum class Mode { kWarmUp, kExecute };
+
+  // step_script.cpp
+  void ChooseSides();
+  void CutRuns();
+  void CutRegion(const IssuedRegion& region);
+  void CutForDisabling(const IssuedRegion& region, PlannedRegion& planned);
+  void MakeBlocks();
+  void MakeRoomForCapturedCalls();
+  void PlaceShadows();
+  bool Launches(size_t at) const;
+  int64_t LeafAt(size_t match, size_t at) const { return class_.matches[match].leaves[at]; }
+  uint64_t WorkspaceBytes(size_t at);
+  int AddBlock(const std::string& name, int64_t bytes);
+  int64_t CallOf(size_t at) const { return program_.leaves[class_.leaves[at]].call.call_id; }
+
+  // step_script_faults.cpp
+  void PlantFaults();
+
+  // step_script_step.cpp: one pass over the step
+  void EmitStep(size_t match, Mode mode, const Capture* capture);
+  void UploadState(size_t match);
+  void UploadFeed(size_t match, const Feed& feed, bool internal_only);
+  void UploadLate(size_t match, size_t at);
+  void UploadResults(size_t match, size_t at);
+  void RunEagerly(size_t match, size_t at);
+  void ExecuteRun(size_t match, int run, Mode mode, const Capture* capture);
+  void BringTo(Side side, int object, int64_t first, int64_t end);
+  void BringFor(size_t match, size_t at, Side side);
+  void NoteWrites(size_t match, size_t at, Side side);
+  void PoisonGaps(int run);
+  void ObserveStep(size_t match);
+  bool IsWatched(size_t match, size_t at, int write, bool* overwritten) const;
+  int AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load);
+
+  // step_script_capture.cpp
+  Capture EmitCapture(size_t arguments_match);
+  void EmitRegion(const Run& run, size_t arguments_match, Capture& capture);
+  std::vector<size_t> WaitedFor(const Run& run, size_t index) const;
+  void EmitUpdates(size_t match, Capture& capture);
+  void DisableLeftOut(const Capture& capture);
+  // `faulty`: as planted faults have it.
+  void LaunchAt(size_t match, size_t at, Side side, int stream, bool faulty);
+  void KeepResults(size_t match, size_t at, Side side, int stream);
+  void Address(size_t match, Side side, const std::vector<Spot>& temporaries,
+               const CallEffects* effects, analyzer::LoweredTensor& tensor);
+  Spot SpotOf(Side side, int object, int64_t offset) const;
+  const VaryingLeaf* VaryingAt(size_t at) const;
+
+  template <typename T>
+  void Emit(T operation) {
+    script_.operations.emplace_back(std::move(operation));
+  }
+
+  Session& session_;
+  Execution& execution_;
+  const analyzer::Program& program_;
+  const analyzer::StepTemplate& class_;
+  std::shared_ptr<RecordedState> state_;
+  std::map<int64_t, uint64_t>& workspace_bytes_;
+  const MixedStepOptions& options_;
+  const StepLayout layout_;
+  StepPlaces places_;
+  FaultEffects effects_;
+  Script script_;
+
+  // By place.
+  std::vector<bool> captured_;
+  std::vector<bool> golden_;  // results come from the recording
+  std::vector<int> stream_of_;
+
+  std::vector<PlannedRegion> regions_;
+  std::vector<Run> runs_;
+  int streams_ = 1;        // that graphs use
+  int update_stream_ = 0;  // 0: nothing is updated
+  int executed_event_ = 0;
+  int updated_event_ = 0;
+  bool has_executed_ = false;
+
+  // Blocks.
+  int nothing_ = 0;
+  int home_ = 0;
+  int graph_ = 0;
+  int kept_ = 0;
+  int eager_workspace_ = 0;
+  int eager_temporaries_ = 0;
+  struct Room {
+    int workspace = 0;
+    int temporaries = 0;
+  };
+  std::vector<Room> rooms_;                         // of captured calls
+  std::vector<int> room_of_;                        // by place, -1 for eager ones
+  std::map<std::pair<size_t, int>, Spot> shadows_;  // by (place, write): results overwritten later
+
+  // While a step is written.
+  std::vector<Residence> residence_;  // by object
+  bool relocated_ = false;            // operands that move lie at their other home
+  // What an operand's home holds: (buffer, first byte, version).
+  std::map<std::pair<int, bool>, std::tuple<int64_t, int64_t, int64_t>> uploaded_;
+  std::vector<int64_t> last_piece_;  // by object: the last piece of the step that uses it
+};
+
+}  // namespace acltape::replayer

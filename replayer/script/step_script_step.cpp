@@ -1,0 +1,367 @@
+// One pass over the step: what is uploaded, copied, run eagerly and executed, in order.
+#include <algorithm>
+#include <limits>
+
+#include "replayer/script/step_script.h"
+
+namespace acltape::replayer {
+
+using analyzer::LeafKind;
+using analyzer::StepMatch;
+using analyzer::StepRange;
+using analyzer::TensorUse;
+
+namespace {
+
+constexpr uint8_t kHome = static_cast<uint8_t>(Side::kHome);
+constexpr uint8_t kGraph = static_cast<uint8_t>(Side::kGraph);
+constexpr uint8_t kBoth = kHome | kGraph;
+
+}  // namespace
+
+Spot StepScript::SpotOf(Side side, int object, int64_t offset) const {
+  const StepObject& own = places_.objects()[object];
+  if (side == Side::kGraph && own.graph >= 0) return {graph_, own.graph + offset};
+  const bool other = relocated_ && own.other_home >= 0;
+  return {home_, (other ? own.other_home : own.home) + offset};
+}
+
+int StepScript::AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load) {
+  script_.contents.push_back({name, bytes, std::move(load)});
+  return static_cast<int>(script_.contents.size()) - 1;
+}
+
+// The operands as the step found them, and what it brings along that can be there from the begin.
+void StepScript::UploadState(size_t m) {
+  const StepMatch& match = class_.matches[m];
+  const StepRange& range = program_.steps[match.step];
+  residence_.assign(places_.objects().size(), Residence());
+  for (size_t i = 0; i < class_.operands.size(); ++i) {
+    const int object = places_.ObjectOfOperand(i);
+    const analyzer::OperandPlace& place = match.operands[i];
+    const int64_t first = place.first_byte;
+    const int64_t end = first + class_.operands[i].bytes();
+    residence_[object].Set(0, end - first, kHome);
+    // What comes in for the first use belongs to it.
+    int64_t first_use = range.end_leaf;
+    for (const analyzer::Access& access : program_.buffers.at(place.buffer_id).accesses) {
+      if (access.leaf < range.first_leaf || access.end_byte <= first || end <= access.first_byte) {
+        continue;
+      }
+      first_use = std::min(first_use, access.leaf);
+      break;
+    }
+    const std::tuple<int64_t, int64_t, int64_t> version{
+        place.buffer_id, first, state_->Version(place.buffer_id, first, end, first_use)};
+    const auto key = std::make_pair(object, relocated_);
+    const auto known = uploaded_.find(key);
+    if (!class_.operands[i].written && known != uploaded_.end() && known->second == version) {
+      continue;
+    }
+    uploaded_[key] = version;
+    state_->Check(place.buffer_id, first, end, first_use);
+    const int content = AddContent(
+        "step " + std::to_string(program_.steps[match.step].step) + " buffer " +
+            std::to_string(place.buffer_id) + " bytes " + std::to_string(first) + " to " +
+            std::to_string(end),
+        end - first, [state = state_, place, first, end, first_use] {
+          return std::make_shared<const std::vector<uint8_t>>(
+              state->Content(place.buffer_id, first, end, first_use));
+        });
+    Emit(UploadTo{SpotOf(Side::kHome, object, 0), content, 0, end - first});
+  }
+  for (int64_t leaf = range.first_leaf; leaf < range.end_leaf; ++leaf) {
+    for (const Feed& feed : session_.contents().FeedsOf(leaf)) {
+      const auto at = static_cast<size_t>(
+          std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
+      if (IsEarly(program_, match, feed, at)) UploadFeed(m, feed, /*internal_only=*/true);
+    }
+  }
+  for (size_t at = 0; at < match.leaves.size(); ++at) {
+    if (program_.leaves[match.leaves[at]].kind != LeafKind::kSource) continue;
+    bool early = true;
+    for (const TensorUse& use : program_.uses[match.leaves[at]].writes) {
+      early = early && (use.layout->ElementCount() == 0 || IsEarly(program_, match, use, at));
+    }
+    if (early) UploadResults(m, at);
+  }
+}
+
+void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
+  for (const StepPlaces::Part& part : places_.Parts(m, feed.buffer_id, feed.bytes)) {
+    if (internal_only && places_.objects()[part.object].operand >= 0) continue;
+    const int content = AddContent(
+        program_.Describe(feed.leaf) + " buffer " + std::to_string(feed.buffer_id), feed.bytes,
+        [&session = session_, &feed] { return session.contents().Get(feed); });
+    Emit(UploadTo{SpotOf(Side::kHome, part.object, part.offset), content, part.first, part.bytes});
+    residence_[part.object].Set(part.offset, part.offset + part.bytes, kHome);
+    uploaded_.erase({part.object, relocated_});
+  }
+}
+
+// What comes right before a place, because the step used its memory before.
+void StepScript::UploadLate(size_t m, size_t at) {
+  const StepMatch& match = class_.matches[m];
+  const int64_t behind =
+      at == 0 ? program_.steps[match.step].first_leaf : match.leaves[at - 1] + 1;
+  const int64_t until =
+      at < match.leaves.size() ? match.leaves[at] + 1 : program_.steps[match.step].end_leaf;
+  for (int64_t leaf = behind; leaf < until; ++leaf) {
+    for (const Feed& feed : session_.contents().FeedsOf(leaf)) {
+      if (!IsEarly(program_, match, feed, at)) UploadFeed(m, feed, /*internal_only=*/false);
+    }
+  }
+  if (at >= match.leaves.size()) return;
+  if (program_.leaves[match.leaves[at]].kind != LeafKind::kSource) return;
+  for (const TensorUse& use : program_.uses[match.leaves[at]].writes) {
+    if (use.layout->ElementCount() == 0 || IsEarly(program_, match, use, at)) continue;
+    UploadResults(m, at);
+    return;
+  }
+}
+
+// The recorded results of a place at their homes.
+void StepScript::UploadResults(size_t m, size_t at) {
+  const int64_t leaf = LeafAt(m, at);
+  BringFor(m, at, Side::kHome);
+  for (const TensorUse& use : program_.uses[leaf].writes) {
+    const storage::Layout& layout = *use.layout;
+    if (layout.ElementCount() == 0) continue;
+    const storage::Snapshot* snapshot = analyzer::RecordedResult(program_.leaves[leaf], use);
+    const bool strided = snapshot != nullptr ? snapshot->packing != 0 : !layout.IsDense();
+    const int64_t bytes = layout.ElementCount() * storage::DTypeBytes(layout.dtype);
+    const int content =
+        AddContent(program_.Describe(leaf) + " " + program_.leaves[leaf].arguments[use.argument].name,
+                   bytes, [&session = session_, leaf, &use] {
+                     Bytes result =
+                         session.contents().GetResult(session.program().leaves[leaf], use);
+                     if (result != nullptr) return result;
+                     throw Error(ErrorKind::kTrace, session.program().Describe(leaf) +
+                                                        " needs its recorded results, which the "
+                                                        "trace does not hold; record with "
+                                                        "--payload all");
+                   });
+    const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, layout);
+    const Spot spot = SpotOf(Side::kHome, where.object, where.offset);
+    if (strided) {
+      Emit(UploadStrided{spot, layout, content});
+    } else {
+      Emit(UploadTo{spot, content, 0, bytes});
+    }
+  }
+  NoteWrites(m, at, Side::kHome);
+}
+
+// Copies to a side what only the other one has of these bytes.
+void StepScript::BringTo(Side side, int object, int64_t first, int64_t end) {
+  if (places_.objects()[object].graph < 0) return;
+  const auto mask = static_cast<uint8_t>(side);
+  const Side other = side == Side::kHome ? Side::kGraph : Side::kHome;
+  for (const Residence::Range& range : residence_[object].Of(first, end)) {
+    if (range.sides == 0 || (range.sides & mask) != 0) continue;
+    Emit(CopyBytes{SpotOf(side, object, range.first), SpotOf(other, object, range.first),
+                   range.end - range.first, 0});
+    residence_[object].Set(range.first, range.end, kBoth);
+  }
+}
+
+// What a place reads, and the bytes that it leaves between those it writes.
+void StepScript::BringFor(size_t m, size_t at, Side side) {
+  const analyzer::LeafUses& uses = program_.uses[LeafAt(m, at)];
+  const auto bring = [&](const TensorUse& use) {
+    const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
+    BringTo(side, where.object, where.offset,
+            where.offset + use.layout->EndByte() - use.layout->FirstByte());
+  };
+  for (const TensorUse& use : uses.reads) {
+    if (use.layout->ElementCount() != 0) bring(use);
+  }
+  for (const TensorUse& use : uses.writes) {
+    if (use.layout->ElementCount() != 0 && !use.layout->IsDense()) bring(use);
+  }
+}
+
+void StepScript::NoteWrites(size_t m, size_t at, Side side) {
+  for (const TensorUse& use : program_.uses[LeafAt(m, at)].writes) {
+    if (use.layout->ElementCount() == 0) continue;
+    const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
+    residence_[where.object].Set(where.offset,
+                                 where.offset + use.layout->EndByte() - use.layout->FirstByte(),
+                                 static_cast<uint8_t>(side));
+  }
+}
+
+void StepScript::RunEagerly(size_t m, size_t at) {
+  if (golden_[at]) {
+    UploadResults(m, at);
+  } else if (Launches(at)) {
+    BringFor(m, at, Side::kHome);
+    LaunchAt(m, at, Side::kHome, 0, /*faulty=*/false);
+    NoteWrites(m, at, Side::kHome);
+    KeepResults(m, at, Side::kHome, 0);
+  }
+}
+
+void StepScript::ExecuteRun(size_t m, int number, Mode mode, const Capture* capture) {
+  const Run& run = runs_[number];
+  const auto each = [&](const auto& visit) {
+    for (size_t i = 0; i < run.issue.leaves.size(); ++i) {
+      if (Launches(run.issue.leaves[i].at) && !run.left_out[i]) visit(run.issue.leaves[i].at);
+    }
+  };
+  each([&](size_t at) {
+    BringFor(m, at, Side::kGraph);
+    NoteWrites(m, at, Side::kGraph);
+  });
+  if (mode == Mode::kExecute) {
+    Emit(ExecuteGraph{capture->graphs[number], 0});
+    return;
+  }
+  each([&](size_t at) {
+    const auto effects = effects_.find(at);
+    if (effects != effects_.end()) {
+      for (const CallEffects::Private& own : effects->second.reads) {
+        Emit(CopyBytes{{own.block, 0},
+                       SpotOf(Side::kGraph, own.object, 0),
+                       places_.objects()[own.object].bytes,
+                       0});
+      }
+    }
+    LaunchAt(m, at, Side::kGraph, 0, /*faulty=*/false);
+  });
+}
+
+// Graph memory that holds nothing which is still needed reads as NaN.
+void StepScript::PoisonGaps(int piece) {
+  std::vector<std::pair<int64_t, int64_t>> live;
+  for (size_t object = 0; object < residence_.size(); ++object) {
+    const StepObject& own = places_.objects()[object];
+    if (own.graph < 0 || last_piece_[object] < piece) continue;
+    for (const Residence::Range& range : residence_[object].Of(0, own.bytes)) {
+      if ((range.sides & kGraph) != 0) {
+        live.push_back({own.graph + range.first, own.graph + range.end});
+      }
+    }
+  }
+  std::sort(live.begin(), live.end());
+  live.push_back({layout_.bytes, layout_.bytes});
+  int64_t at = 0;
+  for (const auto& [first, end] : live) {
+    if (at < first) Emit(FillBytes{{graph_, at}, 0xFF, first - at, 0});
+    at = std::max(at, end);
+  }
+}
+
+void StepScript::EmitStep(size_t m, Mode mode, const Capture* capture) {
+  UploadState(m);
+  const bool poison = options_.stress.poison_gaps && mode == Mode::kExecute;
+  int64_t number = 0;
+  if (poison) {
+    for (const Room& room : rooms_) {
+      for (const int block : {room.workspace, room.temporaries}) {
+        Emit(FillBytes{{block, 0}, 0xFF, script_.blocks[block].bytes, 0});
+      }
+    }
+    for (const PlannedRegion& region : regions_) {
+      for (const Piece& piece : region.pieces) {
+        const auto note = [&](size_t at) {
+          const analyzer::LeafUses& uses = program_.uses[LeafAt(m, at)];
+          for (const auto* list : {&uses.reads, &uses.writes}) {
+            for (const TensorUse& use : *list) {
+              if (use.layout->ElementCount() == 0) continue;
+              last_piece_[places_.Find(m, use.tensor.buffer_id, *use.layout).object] = number;
+            }
+          }
+        };
+        if (piece.run < 0) {
+          note(piece.at);
+        } else {
+          for (const IssuedLeaf& leaf : runs_[piece.run].issue.leaves) note(leaf.at);
+        }
+        ++number;
+      }
+    }
+    for (size_t object = 0; object < places_.objects().size(); ++object) {
+      const StepObject& own = places_.objects()[object];
+      if (own.operand >= 0 || layout_.lives_on.count(own.buffer) != 0) {
+        last_piece_[object] = std::numeric_limits<int64_t>::max();
+      }
+    }
+    number = 0;
+  }
+  for (const PlannedRegion& region : regions_) {
+    if (region.captured) UploadLate(m, region.first);
+    for (const Piece& piece : region.pieces) {
+      if (piece.run >= 0) {
+        if (poison) PoisonGaps(number);
+        ExecuteRun(m, piece.run, mode, capture);
+      } else {
+        if (!region.captured) UploadLate(m, piece.at);
+        RunEagerly(m, piece.at);
+      }
+      ++number;
+    }
+  }
+  UploadLate(m, class_.leaves.size());
+}
+
+// `overwritten`: the step writes over the result later, so that it is looked at where it is kept.
+bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) const {
+  const StepRange& range = program_.steps[class_.matches[m].step];
+  const int64_t leaf = LeafAt(m, at);
+  const TensorUse& use = program_.uses[leaf].writes[write];
+  const storage::Layout& layout = *use.layout;
+  *overwritten = false;
+  if (layout.ElementCount() == 0) return false;
+  bool read = false;
+  for (const analyzer::Access& access : program_.buffers.at(use.tensor.buffer_id).accesses) {
+    if (access.leaf <= leaf || access.leaf >= range.end_leaf) continue;
+    if (access.end_byte <= layout.FirstByte() || layout.EndByte() <= access.first_byte) continue;
+    (access.write ? *overwritten : read) = true;
+  }
+  if (options_.watch == Watch::kEveryResult) return true;
+  if (*overwritten) return false;
+  if (!read || layout_.with_home.count(use.tensor.buffer_id) != 0) return true;
+  const auto& operands = class_.matches[m].operands;
+  return std::any_of(operands.begin(), operands.end(), [&](const analyzer::OperandPlace& place) {
+    return place.buffer_id == use.tensor.buffer_id;
+  });
+}
+
+void StepScript::ObserveStep(size_t m) {
+  const StepMatch& match = class_.matches[m];
+  Observation observation;
+  observation.match = m;
+  observation.step = program_.steps[match.step].step;
+  observation.first = static_cast<int>(script_.outputs.size());
+  for (size_t at = 0; at < match.leaves.size(); ++at) {
+    if (!Launches(at) || golden_[at]) continue;
+    const int64_t leaf = match.leaves[at];
+    for (size_t w = 0; w < program_.uses[leaf].writes.size(); ++w) {
+      const int write = static_cast<int>(w);
+      bool overwritten = false;
+      if (!IsWatched(m, at, write, &overwritten)) continue;
+      const TensorUse& use = program_.uses[leaf].writes[w];
+      ScriptOutput output{program_.leaves[leaf].call.call_id, leaf, write, {}, *use.layout};
+      const auto shadow = shadows_.find({at, write});
+      if (shadow != shadows_.end()) {
+        output.spot = shadow->second;
+      } else {
+        const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
+        const int64_t end = where.offset + use.layout->EndByte() - use.layout->FirstByte();
+        const auto ranges = residence_[where.object].Of(where.offset, end);
+        const bool in_graph = ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;
+        if (!in_graph) BringTo(Side::kHome, where.object, where.offset, end);
+        output.spot =
+            SpotOf(in_graph ? Side::kGraph : Side::kHome, where.object, where.offset);
+      }
+      script_.outputs.push_back(std::move(output));
+    }
+  }
+  observation.end = static_cast<int>(script_.outputs.size());
+  Emit(Observe{static_cast<int>(script_.observations.size()), observation.first,
+               observation.end});
+  script_.observations.push_back(observation);
+}
+
+}  // namespace acltape::replayer

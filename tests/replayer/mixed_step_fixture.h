@@ -1,0 +1,72 @@
+// A mixed step over a small recorded program, run and compared with the recording.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "replayer/difference.h"
+#include "replayer/script/mixed_step.h"
+#include "replayer/script/run_script.h"
+#include "tests/replayer/step_programs.h"
+
+namespace acltape::test {
+
+class MixedStepRun {
+ public:
+  explicit MixedStepRun(const Recorded& recorded, const analyzer::Plan* plan = nullptr)
+      : reader_(recorded.path(), storage::Reader::Mode::kReadOnly),
+        session_(reader_, replayer::Data::kRecorded, "", 1, nullptr),
+        plan_(plan) {}
+
+  // The body runs with a lowering that the device accepts.
+  void With(const std::function<void(const replayer::MixedStep&)>& body) {
+    session_.WithLowering([&](replayer::Execution& execution) {
+      body(replayer::MixedStep(session_, execution, plan_));
+    });
+  }
+
+  replayer::Session& session() { return session_; }
+
+  // Empty when every observed output has the recorded bits, else what differs first.
+  std::string Differs(const replayer::MixedStep& step, const replayer::MixedStepOptions& options) {
+    const replayer::Script script = step.Build(options);
+    std::string difference;
+    size_t compared = 0;
+    const auto sink = [&](int observation, int output, const std::vector<uint8_t>& packed) {
+      const replayer::ScriptOutput& own = script.outputs[output];
+      ++compared;
+      if (!difference.empty() || packed == RecordedRowMajor(own)) return;
+      const replayer::Difference found =
+          replayer::Compare(own.layout.dtype, RecordedRowMajor(own).data(), packed.data(),
+                            own.layout.ElementCount());
+      difference = "observation " + std::to_string(observation) + ": call " +
+                   std::to_string(own.call_id) + " result " + std::to_string(own.write) +
+                   " element " + std::to_string(found.first_index) + " is " + found.actual +
+                   ", recorded " + found.expected;
+    };
+    observed_ = replayer::RunScript(session_.device(), script, sink);
+    compared_ = compared;
+    return difference;
+  }
+  size_t compared() const { return compared_; }
+  const std::vector<replayer::Observed>& observed() const { return observed_; }
+
+ private:
+  std::vector<uint8_t> RecordedRowMajor(const replayer::ScriptOutput& output) {
+    const analyzer::Program& program = session_.program();
+    const analyzer::TensorUse& use = program.uses[output.leaf].writes[output.write];
+    const replayer::Bytes content =
+        session_.contents().GetResult(program.leaves[output.leaf], use);
+    if (analyzer::RecordedResult(program.leaves[output.leaf], use)->packing != 0) return *content;
+    std::vector<uint8_t> packed(content->size());
+    replayer::PackRowMajor(output.layout, content->data(), packed.data());
+    return packed;
+  }
+
+  storage::Reader reader_;
+  replayer::Session session_;
+  const analyzer::Plan* plan_;
+  size_t compared_ = 0;
+  std::vector<replayer::Observed> observed_;
+};
+
+}  // namespace acltape::test

@@ -1,0 +1,132 @@
+// Whatever part of a step runs captured, its results are the recorded ones.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/replayer/mixed_step_fixture.h"
+
+namespace acltape::replayer {
+namespace {
+
+using test::MixedStepRun;
+using test::Recorded;
+
+struct Program {
+  const char* name;
+  Recorded (*record)();
+  bool with_plan = false;  // two streams
+};
+
+const Program kPrograms[] = {
+    {"diamond", [] { return test::Diamond(3, [](int) { return 3.0f; }); }},
+    {"diamond, argument varies",
+     [] { return test::Diamond(4, [](int step) { return static_cast<float>(step + 1); }); }},
+    {"diamond on two streams",
+     [] { return test::Diamond(4, [](int step) { return static_cast<float>(step + 1); }); }, true},
+    {"training", [] { return test::Training(4); }},
+    {"cache", [] { return test::Cache(6); }},
+    {"chain", [] { return test::Chain(3, 24); }},
+};
+
+class MixedStepOf : public testing::TestWithParam<Program> {
+ protected:
+  // Runs `body` for the program with its step.
+  void With(const std::function<void(MixedStepRun&, const MixedStep&)>& body) {
+    const Recorded recorded = GetParam().record();
+    const analyzer::Plan plan = test::DiamondPlan(0, /*updates=*/true);
+    MixedStepRun run(recorded, GetParam().with_plan ? &plan : nullptr);
+    run.With([&](const MixedStep& step) {
+      plan_ = step.plan();
+      body(run, step);
+    });
+  }
+  // All steps behind the first, with the graphs of the first.
+  MixedStepOptions Options(const MixedStep& step) const {
+    MixedStepOptions options;
+    options.plan = plan_;
+    options.run_matches.clear();
+    for (size_t m = 1; m < step.step_class().matches.size(); ++m) options.run_matches.push_back(m);
+    return options;
+  }
+  const analyzer::Plan* plan_ = nullptr;
+};
+
+INSTANTIATE_TEST_SUITE_P(Programs, MixedStepOf, testing::ValuesIn(kPrograms), [](const auto& own) {
+  std::string name;
+  for (const char letter : std::string(own.param.name)) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) name += letter;
+  }
+  return name;
+});
+
+TEST_P(MixedStepOf, IsRecordedRight) {
+  const replayer::ReplayReport report = GetParam().record().Replay(Mode::kCaptured);
+  EXPECT_EQ(report.ExitCode(), 0) << test::Explain(report);
+}
+
+TEST_P(MixedStepOf, WithNothingCapturedGivesTheRecordedResults) {
+  With([&](MixedStepRun& run, const MixedStep& step) {
+    MixedStepOptions options = Options(step);
+    options.captured.assign(step.places(), false);
+    EXPECT_EQ(run.Differs(step, options), "");
+    EXPECT_GT(run.compared(), 0u);
+    EXPECT_EQ(step.Build(options).graphs, 0);
+  });
+}
+
+TEST_P(MixedStepOf, WithEverythingCapturedGivesTheRecordedResults) {
+  With([&](MixedStepRun& run, const MixedStep& step) {
+    for (const Watch watch : {Watch::kStepOutputs, Watch::kEveryResult}) {
+      MixedStepOptions options = Options(step);
+      options.watch = watch;
+      EXPECT_EQ(run.Differs(step, options), "");
+      EXPECT_GT(step.Build(options).graphs, 0);
+    }
+  });
+}
+
+TEST_P(MixedStepOf, WithEveryRandomSubsetCapturedGivesTheRecordedResults) {
+  With([&](MixedStepRun& run, const MixedStep& step) {
+    std::mt19937 random(7);
+    for (int i = 0; i < 50; ++i) {
+      MixedStepOptions options = Options(step);
+      options.captured.assign(step.places(), false);
+      for (const size_t at : step.capturable()) options.captured[at] = random() % 2 == 0;
+      options.watch = i % 2 == 0 ? Watch::kStepOutputs : Watch::kEveryResult;
+      options.remedies.own_memory = i % 5 == 0;
+      options.remedies.one_stream = i % 7 == 0;
+      options.remedies.recapture = i % 3 == 0;
+      options.remedies.step_arguments = i % 4 == 0;
+      options.remedies.own_workspace = i % 6 == 0;
+      options.stress.poison_gaps = i % 2 == 1;
+      options.stress.relocate_inputs = i % 4 == 1;
+      options.stress.churn_bytes = i % 10 == 0 ? 1 << 20 : 0;
+      EXPECT_EQ(run.Differs(step, options), "") << "subset " << i;
+    }
+  });
+}
+
+TEST_P(MixedStepOf, CallsThatAreNotExecutedHaveTheirRecordedResults) {
+  With([&](MixedStepRun& run, const MixedStep& step) {
+    std::mt19937 random(11);
+    for (int i = 0; i < 10; ++i) {
+      MixedStepOptions options = Options(step);
+      options.executed.assign(step.places(), true);
+      for (const size_t at : step.capturable()) options.executed[at] = random() % 3 != 0;
+      EXPECT_EQ(run.Differs(step, options), "") << "subset " << i;
+    }
+  });
+}
+
+TEST_P(MixedStepOf, EveryOrderOfStepsGivesTheResultsOfEach) {
+  With([&](MixedStepRun& run, const MixedStep& step) {
+    MixedStepOptions options = Options(step);
+    options.capture_match = 1;
+    options.run_matches = {0, 1, 0, 2, 1};
+    EXPECT_EQ(run.Differs(step, options), "");
+    EXPECT_EQ(run.observed().size(), 5u);
+  });
+}
+
+}  // namespace
+}  // namespace acltape::replayer
