@@ -14,7 +14,7 @@
 namespace acltape::analyzer::block {
 
 constexpr size_t kElements = 512;  // of a block; a multiple of the lanes
-constexpr size_t kBuckets = 34;    // of ULP distances, as TensorMetrics::ulp_buckets
+constexpr size_t kWidths = 65;     // bits that hold twice an ULP distance less one: 0 to 64
 
 // Element types as the kernels see them; parts of complex numbers are elements.
 enum Type : int {
@@ -73,32 +73,36 @@ struct Distances {
   double sum = 0;
 };
 
-// Arrays of doubles and distances have room for kElements; `n` of them are elements.
+// Room for the distances of a block, 32 bits each where those hold them, else 64.
+union DistanceArray {
+  uint32_t narrow[kElements];
+  uint64_t wide[kElements];
+};
+
+// Arrays of doubles have room for kElements; `n` of them are elements, the others are 0.
 struct Kernels {
   const char* instruction_set;
   // Elements as doubles, exactly but for 64-bit integers, which are rounded.
   void (*load[kTypes])(const uint8_t* elements, size_t n, double* values);
   // By log2 of the element's bytes.
   Bits (*compare_bits[4])(const uint8_t* a, const uint8_t* b, size_t n);
-  // |a - b|.
-  void (*subtract)(const double* a, const double* b, size_t n, double* errors);
-  // The same of integers that doubles cannot tell apart; null for other types.
+  // |a - b| of integers that doubles cannot tell apart; null for other types.
   void (*subtract_exactly[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double* errors);
   // ULP distances of elements of one floating type, 0 where one side is not finite; null for
   // others.
-  void (*distances[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, uint64_t* distances);
-  // The same of numbers rounded to that type, and the bits in which they differ.
+  void (*distances[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, DistanceArray* distances);
+  // The same of numbers rounded to that type, and the bits in which they differ. Null for float64.
   uint64_t (*rounded_distances[kTypes])(const double* a, const double* b, size_t n,
-                                        uint64_t* distances);
-  // Adds to 8 tables of counts by bucket.
-  Distances (*count_distances)(const uint64_t* distances, size_t n, uint32_t (*counts)[kBuckets]);
-  bool (*all_finite)(const double* values);  // of all kElements
-  // Of a whole block of finite values.
-  void (*sum_finite)(const double* a, const double* b, const double* errors, double small_value,
+                                        DistanceArray* distances);
+  // Adds to eight tables of counts by width. Of narrow and wide distances.
+  Distances (*count_narrow)(const DistanceArray& distances, size_t n, uint32_t (*counts)[kWidths]);
+  Distances (*count_wide)(const DistanceArray& distances, size_t n, uint32_t (*counts)[kWidths]);
+  // Of a whole block of finite values whose squares are finite; else returns false. `errors` may be
+  // null: then |a - b|.
+  bool (*sum_finite)(const double* a, const double* b, const double* errors, double small_value,
                      Sums* sums);
-  // Of any; what is behind n must be 0.
-  void (*sum_any)(const double* a, const double* b, const double* errors, size_t n,
-                  double small_value, Sums* sums);
+  // Of any block. Puts zeros in the place of pairs that are not finite.
+  void (*sum_any)(double* a, double* b, double* errors, size_t n, double small_value, Sums* sums);
 };
 
 extern const Kernels kBaselineKernels;

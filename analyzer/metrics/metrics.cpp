@@ -85,7 +85,7 @@ struct Partial {
   uint64_t unlike = 0;
   uint64_t max_ulp = 0;
   double ulp_sum = 0;
-  int64_t buckets[block::kBuckets] = {};
+  int64_t widths[block::kWidths] = {};
 
   Partial() {
     sums.a.low = sums.b.low = std::numeric_limits<double>::infinity();
@@ -100,7 +100,7 @@ struct Partial {
     unlike |= next.unlike;
     max_ulp = std::max(max_ulp, next.max_ulp);
     ulp_sum += next.ulp_sum;
-    for (size_t k = 0; k < block::kBuckets; ++k) buckets[k] += next.buckets[k];
+    for (size_t k = 0; k < block::kWidths; ++k) widths[k] += next.widths[k];
   }
 
   void AddSums(const block::Sums& next) {
@@ -144,11 +144,11 @@ class BlockMeasure {
       AddBlock(at, std::min<int64_t>(block::kElements, end - at), partial);
     }
     for (const auto& counts : counts_) {
-      for (size_t k = 0; k < block::kBuckets; ++k) partial.buckets[k] += counts[k];
+      for (size_t k = 0; k < block::kWidths; ++k) partial.widths[k] += counts[k];
     }
     if (pair_.ulp_type >= 0) {
       // Distances of pairs that cannot be compared were counted as 0.
-      partial.buckets[0] -= partial.sums.nan_mismatches + partial.sums.inf_mismatches;
+      partial.widths[0] -= partial.sums.nan_mismatches + partial.sums.inf_mismatches;
     }
     return partial;
   }
@@ -166,25 +166,22 @@ class BlockMeasure {
     kernels_.load[pair_.a_type](a, n, values_a_);
     kernels_.load[pair_.b_type](b, n, values_b_);
     const auto subtract_exactly = pair_.same() ? kernels_.subtract_exactly[pair_.a_type] : nullptr;
+    double* errors = nullptr;
     if (subtract_exactly != nullptr) {
-      subtract_exactly(a, b, n, errors_);
-    } else {
-      kernels_.subtract(values_a_, values_b_, n, errors_);
+      errors = errors_;
+      subtract_exactly(a, b, n, errors);
     }
     const int64_t differing = CountDifferent(a, b, n, partial);
     if (differing > 0 && partial.first < 0) partial.first = at + FirstDifferent(a, b, n);
     partial.differing += differing;
     AddDistances(a, b, n, partial);
     block::Sums sums;
-    const bool finite =
-        n == block::kElements && kernels_.all_finite(values_a_) && kernels_.all_finite(values_b_);
-    if (finite) {
-      kernels_.sum_finite(values_a_, values_b_, errors_, pair_.small_value, &sums);
-    } else {
-      kernels_.sum_any(values_a_, values_b_, errors_, n, pair_.small_value, &sums);
+    if (n < block::kElements ||
+        !kernels_.sum_finite(values_a_, values_b_, errors, pair_.small_value, &sums)) {
+      kernels_.sum_any(values_a_, values_b_, errors, n, pair_.small_value, &sums);
     }
     if (sums.max_abs > partial.sums.max_abs) {
-      partial.max_abs_index = at + FirstWithError(n, sums.max_abs);
+      partial.max_abs_index = at + FirstWithError(n, errors, sums.max_abs);
     }
     partial.AddSums(sums);
   }
@@ -217,11 +214,11 @@ class BlockMeasure {
     return -1;
   }
 
-  int64_t FirstWithError(size_t n, double error) const {
+  // What is not finite has become 0.
+  int64_t FirstWithError(size_t n, const double* errors, double error) const {
     for (size_t i = 0; i < n; ++i) {
-      if (errors_[i] == error && std::isfinite(values_a_[i]) && std::isfinite(values_b_[i])) {
-        return static_cast<int64_t>(i);
-      }
+      const double here = errors != nullptr ? errors[i] : std::fabs(values_a_[i] - values_b_[i]);
+      if (here == error) return static_cast<int64_t>(i);
     }
     return -1;
   }
@@ -229,12 +226,14 @@ class BlockMeasure {
   void AddDistances(const uint8_t* a, const uint8_t* b, size_t n, Partial& partial) {
     if (pair_.ulp_type < 0) return;
     if (pair_.same()) {
-      kernels_.distances[pair_.a_type](a, b, n, distances_);
+      kernels_.distances[pair_.a_type](a, b, n, &distances_);
     } else {
       partial.unlike |=
-          kernels_.rounded_distances[pair_.ulp_type](values_a_, values_b_, n, distances_);
+          kernels_.rounded_distances[pair_.ulp_type](values_a_, values_b_, n, &distances_);
     }
-    const block::Distances distances = kernels_.count_distances(distances_, n, counts_);
+    const auto count =
+        pair_.ulp_type == block::kFloat64 ? kernels_.count_wide : kernels_.count_narrow;
+    const block::Distances distances = count(distances_, n, counts_);
     partial.max_ulp = std::max(partial.max_ulp, distances.greatest);
     partial.ulp_sum += distances.sum;
   }
@@ -244,8 +243,8 @@ class BlockMeasure {
   alignas(64) double values_a_[block::kElements];
   alignas(64) double values_b_[block::kElements];
   alignas(64) double errors_[block::kElements];
-  alignas(64) uint64_t distances_[block::kElements];
-  uint32_t counts_[8][block::kBuckets];
+  alignas(64) block::DistanceArray distances_;
+  uint32_t counts_[8][block::kWidths];
 };
 
 // Elements of a piece; pieces are given to threads. Small enough for the counts of a bucket.
@@ -416,7 +415,9 @@ TensorMetrics MeasureWith(const block::Kernels& kernels, DType a_type, const uin
   metrics.agreeing_bits = bits ? std::countl_zero(all.unlike) - (64 - width) : -1;
   metrics.max_ulp = pair.ulp_type < 0 ? -1 : static_cast<int64_t>(all.max_ulp);
   metrics.mean_ulp = all.ulp_sum / pairs;
-  std::copy_n(all.buckets, block::kBuckets, metrics.ulp_buckets.begin());
+  for (size_t width = 0; width < block::kWidths; ++width) {
+    metrics.ulp_buckets[std::min(width, metrics.ulp_buckets.size() - 1)] += all.widths[width];
+  }
   SetDirection(sums, metrics);
   if (metrics.comparable() > 0) {
     metrics.within_hundredth = static_cast<double>(sums.within[0]) / pairs;
