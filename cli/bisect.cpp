@@ -1,5 +1,3 @@
-#include "replayer/bisect/bisection.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/selection.h"
+#include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
 #include "replayer/bisect/process_experiment.h"
 #include "storage/payload.h"
@@ -154,8 +153,8 @@ class BisectCommand final : public Command {
     json identity = Identity(trace.reader(), plan);
     identity["check"] = check_;
     const BisectionReport report = Search(experiment, identity);
-    fmt::print("{}", BisectTables(report, {"check, nothing altered", "check, all altered",
-                                           WhatName(what_)})
+    fmt::print("{}", BisectTables(report,
+                                  {"check, nothing altered", "check, all altered", WhatName(what_)})
                          .ToText(format_));
     return report.ExitCode();
   }
@@ -172,10 +171,9 @@ class BisectCommand final : public Command {
       progress.Update(made, expected);
     };
     if (budget_ > 0) {
-      options_.trials.deadline =
-          std::chrono::steady_clock::now() +
-          std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-              std::chrono::duration<double>(budget_));
+      options_.trials.deadline = std::chrono::steady_clock::now() +
+                                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                     std::chrono::duration<double>(budget_));
     }
     return replayer::Bisect(experiment, options_, journal.get(), {});
   }
@@ -187,7 +185,8 @@ class BisectCommand final : public Command {
     Subject subject;
     if (program.steps.empty()) {
       for (const analyzer::Leaf& leaf : program.leaves) {
-        if (leaf.kind == analyzer::LeafKind::kKernel) subject.step_class.leaves.push_back(leaf.index);
+        if (leaf.kind == analyzer::LeafKind::kKernel)
+          subject.step_class.leaves.push_back(leaf.index);
       }
     } else {
       const analyzer::StepClasses classes =
@@ -217,10 +216,11 @@ class BisectCommand final : public Command {
       return picked.count(program.leaves[subject.step_class.leaves[place]].call.call_id) == 0;
     });
     if (subject.capturable.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--calls {} picks none of the calls that can be altered; those of the "
-                              "bisected step are {} to {}.",
-                              calls_, CallAt(program, subject, 0), CallAt(program, subject, SIZE_MAX)));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--calls {} picks none of the calls that can be altered; those of the "
+                      "bisected step are {} to {}.",
+                      calls_, CallAt(program, subject, 0), CallAt(program, subject, SIZE_MAX)));
     }
   }
 
@@ -236,7 +236,8 @@ class BisectCommand final : public Command {
         return replayer::GroupsOfRegions(program, subject.step_class, subject.capturable, plan);
       case What::kUpdates:
         return replayer::GroupsOfUpdates(program, subject.step_class, subject.capturable, plan);
-      case What::kCalls: break;
+      case What::kCalls:
+        break;
     }
     return replayer::GroupsOfCalls(program, subject.step_class, subject.capturable);
   }

@@ -17,9 +17,8 @@ using replayer::Outcome;
 
 std::string RateText(const Outcome& outcome) {
   if (outcome.executions == 0) return "not executed";
-  return fmt::format("{}, different in {} of {} executions",
-                     replayer::VerdictName(outcome.verdict), outcome.bad_executions,
-                     outcome.executions);
+  return fmt::format("{}, different in {} of {} executions", replayer::VerdictName(outcome.verdict),
+                     outcome.bad_executions, outcome.executions);
 }
 
 Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) {
@@ -70,14 +69,15 @@ Table FoundTable(const BisectionReport& report) {
     if (!found.cause.minimal) continue;
     for (size_t i = 0; i < found.cause.elements.size(); ++i) {
       const size_t element = found.cause.elements[i];
-      table.Add({number, static_cast<int64_t>(element), found.descriptions[i],
-                 found.classification
-                     ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
-                     : Cell(),
-                 element == found.cause.first_guess ? "yes" : "no",
-                 found.cause.monotonic ? "alone differing, nothing superfluous"
-                                       : "by delta debugging, nothing superfluous",
-                 found.cause.outcome.evidence.empty() ? Cell() : Cell(found.cause.outcome.evidence)});
+      table.Add(
+          {number, static_cast<int64_t>(element), found.descriptions[i],
+           found.classification
+               ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
+               : Cell(),
+           element == found.cause.first_guess ? "yes" : "no",
+           found.cause.monotonic ? "alone differing, nothing superfluous"
+                                 : "by delta debugging, nothing superfluous",
+           found.cause.outcome.evidence.empty() ? Cell() : Cell(found.cause.outcome.evidence)});
     }
   }
   return table;
@@ -90,10 +90,10 @@ Table DecisionTable(const BisectionReport& report) {
     ++number;
     if (!found.classification) continue;
     for (const replayer::CounterResult& result : found.classification->results) {
-      const char* outcome = result.effect == Effect::kCured          ? "no difference"
-                            : result.effect == Effect::kStays        ? "still different"
+      const char* outcome = result.effect == Effect::kCured         ? "no difference"
+                            : result.effect == Effect::kStays       ? "still different"
                             : result.effect == Effect::kCannotJudge ? "cannot be judged"
-                                                                     : "out of time";
+                                                                    : "out of time";
       const char* so = result.effect == Effect::kCured   ? result.experiment->if_cured
                        : result.effect == Effect::kStays ? result.experiment->if_not
                                                          : "";

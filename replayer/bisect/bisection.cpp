@@ -20,10 +20,11 @@ std::string FoundSentence(const BisectionReport& report) {
   std::string sentence;
   if (!first.cause.minimal) {
     const SearchResult& search = report.search;
-    sentence = fmt::format("out of time: the difference is there with {} of {} altered; the last "
-                           "one that it needs is among elements {} to {}",
-                           first.cause.elements.size(), report.elements, search.suspects_first,
-                           search.suspects_end - 1);
+    sentence = fmt::format(
+        "out of time: the difference is there with {} of {} altered; the last "
+        "one that it needs is among elements {} to {}",
+        first.cause.elements.size(), report.elements, search.suspects_first,
+        search.suspects_end - 1);
     return sentence;
   }
   if (first.descriptions.size() == 1) {
@@ -45,9 +46,12 @@ std::string FoundSentence(const BisectionReport& report) {
 
 int BisectionReport::ExitCode() const {
   switch (search.verdict) {
-    case Ending::kNothing: return 0;
-    case Ending::kFound: return 1;
-    default: return 125;
+    case Ending::kNothing:
+      return 0;
+    case Ending::kFound:
+      return 1;
+    default:
+      return 125;
   }
 }
 
@@ -62,17 +66,19 @@ std::string BisectionReport::Verdict() const {
       }
       return FoundSentence(*this);
     case Ending::kFlakyReference:
-      return fmt::format("flaky: with nothing altered the results differ in {}, so no difference "
-                         "can be put down to the alteration",
-                         Rate(search.reference));
+      return fmt::format(
+          "flaky: with nothing altered the results differ in {}, so no difference "
+          "can be put down to the alteration",
+          Rate(search.reference));
     case Ending::kReferenceDiffers:
       return fmt::format("the good side is not good: with nothing altered the results differ in {}",
                          Rate(search.reference));
     case Ending::kCannotJudge:
-      return fmt::format("cannot judge: the program with {} altered gave no verdict",
-                         search.reference.verdict == Outcome::Verdict::kCannotJudge ? "nothing"
-                                                                                    : "everything");
-    case Ending::kOutOfTime: return "out of time before both ends were judged";
+      return fmt::format(
+          "cannot judge: the program with {} altered gave no verdict",
+          search.reference.verdict == Outcome::Verdict::kCannotJudge ? "nothing" : "everything");
+    case Ending::kOutOfTime:
+      return "out of time before both ends were judged";
   }
   return "";
 }

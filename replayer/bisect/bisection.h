@@ -32,7 +32,7 @@ struct BisectionReport {
   int64_t experiments = 0;   // of the search
   int64_t from_journal = 0;  // of those
   int64_t counter_experiments = 0;
-  int64_t bound = 0;          // of a cause of one element; experiments until the first guess
+  int64_t bound = 0;              // of a cause of one element; experiments until the first guess
   std::string reference_command;  // with nothing altered
   std::string altered_command;    // with everything altered
 

@@ -92,8 +92,7 @@ const std::vector<CounterExperiment>& CounterExperiments() {
        "a workspace lies on something that is still needed", "no workspace lies on a result",
        &Remedies::own_workspace},
       {"fresh inputs", "every input copied to its captured place before the execution",
-       "an input keeps the value of an earlier step", "no input is stale",
-       &Remedies::fresh_inputs},
+       "an input keeps the value of an earlier step", "no input is stale", &Remedies::fresh_inputs},
       {"step arguments", "the host arguments of the step that is executed",
        "a host argument keeps the value of the capture", "no host argument is baked in",
        &Remedies::step_arguments},
@@ -120,11 +119,11 @@ Classification Decide(std::vector<CounterResult> results, bool varies) {
     decided.reason = row.reason;
     return decided;
   }
-  const bool whole = std::all_of(
-      decided.results.begin(), decided.results.end(), [](const CounterResult& result) {
+  const bool whole =
+      std::all_of(decided.results.begin(), decided.results.end(), [](const CounterResult& result) {
         return result.effect == Effect::kCured || result.effect == Effect::kStays;
       });
-  decided.reason = varies ? "the results vary from run to run, and no remedy cures that"
+  decided.reason = varies  ? "the results vary from run to run, and no remedy cures that"
                    : whole ? "no row of the decision table has these effects"
                            : "not every counter-experiment could be made";
   return decided;

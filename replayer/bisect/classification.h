@@ -30,11 +30,11 @@ std::string_view CauseClassName(CauseClass cause);
 
 // One thing that is changed.
 struct CounterExperiment {
-  const char* name;     // "one stream"; in the journal, too
-  const char* changes;  // what is different, as a phrase
+  const char* name;      // "one stream"; in the journal, too
+  const char* changes;   // what is different, as a phrase
   const char* if_cured;  // what a cure shows, as a sentence
   const char* if_not;    // what it rules out when the difference stays
-  bool Remedies::* remedy;
+  bool Remedies::*remedy;
 };
 // In the order in which they are made.
 const std::vector<CounterExperiment>& CounterExperiments();

@@ -76,10 +76,10 @@ std::vector<CallGroup> GroupsOfUpdates(const Program& program, const StepTemplat
   std::vector<CallGroup> groups;
   for (size_t i = 0; i < capturable.size(); ++i) {
     const int64_t call = CallAt(program, step_class, capturable[i]);
-    const bool named =
-        plan == nullptr ||
-        std::any_of(plan->updates.begin(), plan->updates.end(),
-                    [&](const analyzer::PlanUpdate& update) { return update.call_id == call; });
+    const bool named = plan == nullptr || std::any_of(plan->updates.begin(), plan->updates.end(),
+                                                      [&](const analyzer::PlanUpdate& update) {
+                                                        return update.call_id == call;
+                                                      });
     if (!named || varying.count(capturable[i]) == 0) continue;
     groups.push_back({program.Describe(step_class.leaves[capturable[i]]), {i}});
   }

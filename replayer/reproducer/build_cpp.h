@@ -7,11 +7,11 @@ namespace acltape::replayer {
 
 struct BuiltReproducer {
   bool compiled = false;
-  std::string why_not;   // when it was not: no compiler, no headers, or the file with the messages
-  std::string build;     // the line that was, or would be, run in the folder
-  int fault_exit = -1;   // of ./repro; -1: not run
-  int clean_exit = -1;   // of ./repro --clean
-  std::string output;    // what ./repro printed
+  std::string why_not;  // when it was not: no compiler, no headers, or the file with the messages
+  std::string build;    // the line that was, or would be, run in the folder
+  int fault_exit = -1;  // of ./repro; -1: not run
+  int clean_exit = -1;  // of ./repro --clean
+  std::string output;   // what ./repro printed
 };
 
 // `sdk` is the folder with include/ and lib64/. The compiler is $CXX, or c++. A program that takes

@@ -114,8 +114,8 @@ std::string ScalarText(const char* make, const ScalarValue& scalar) {
 std::string ArgumentText(const acl::ArgInfo& info, const LoweredValue& value,
                          const AddressText& address) {
   const auto refuse = [&]() -> std::string {
-    throw Error(ErrorKind::kUsage, fmt::format("argument {} cannot take a {}", info.name,
-                                               ValueKindName(value.kind)));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("argument {} cannot take a {}", info.name, ValueKindName(value.kind)));
   };
   const bool absent = value.kind == ValueKind::kNone;
   switch (info.kind) {
@@ -225,9 +225,8 @@ std::vector<std::string> ArgumentTexts(const acl::OperatorInfo& info,
                                        const analyzer::Invocation& invocation,
                                        const AddressText& address) {
   if (invocation.arguments.size() != info.arg_count) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} takes {} arguments, here are {}", info.name, info.arg_count,
-                            invocation.arguments.size()));
+    throw Error(ErrorKind::kUsage, fmt::format("{} takes {} arguments, here are {}", info.name,
+                                               info.arg_count, invocation.arguments.size()));
   }
   std::vector<std::string> texts;
   for (uint32_t i = 0; i < info.arg_count; ++i) {

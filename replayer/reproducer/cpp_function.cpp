@@ -101,10 +101,10 @@ std::string CppFunction::Text(const std::string& name, const std::string& commen
     std::visit([this](const auto& own) { Print(own); }, operation);
   }
   std::string text = fmt::format("// {}\nstatic Results {}() {{\n", comment, name);
-  text += fmt::format("  Device device(/*streams=*/{}, /*events=*/{}, /*graphs=*/{}, "
-                      "/*groups=*/{});\n",
-                      std::max(script_.streams, 1), script_.events, script_.graphs,
-                      script_.groups);
+  text += fmt::format(
+      "  Device device(/*streams=*/{}, /*events=*/{}, /*graphs=*/{}, "
+      "/*groups=*/{});\n",
+      std::max(script_.streams, 1), script_.events, script_.graphs, script_.groups);
   for (size_t b = 0; b < script_.blocks.size(); ++b) {
     const ScriptBlock& block = script_.blocks[b];
     text += fmt::format("  [[maybe_unused]] uint8_t* {} = device.Memory({}, {});\n",
@@ -182,19 +182,17 @@ void CppFunction::Print(const BeginCapture& own) {
                 ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL == 1 &&
                 ACL_MODEL_RI_CAPTURE_MODE_RELAXED == 2);
   Line(fmt::format("// ---- graph {}", own.graph));
-  Line(fmt::format(
-      "CHECK(aclmdlRICaptureBegin(device.streams[0], ACL_MODEL_RI_CAPTURE_MODE_{}));",
-      kModes[own.mode >= 0 && own.mode <= 2 ? own.mode : 0]));
+  Line(fmt::format("CHECK(aclmdlRICaptureBegin(device.streams[0], ACL_MODEL_RI_CAPTURE_MODE_{}));",
+                   kModes[own.mode >= 0 && own.mode <= 2 ? own.mode : 0]));
 }
 
 void CppFunction::Print(const EndCapture& own) {
-  Line(fmt::format("CHECK(aclmdlRICaptureEnd(device.streams[0], &device.graphs[{}]));",
-                   own.graph));
+  Line(fmt::format("CHECK(aclmdlRICaptureEnd(device.streams[0], &device.graphs[{}]));", own.graph));
 }
 
 void CppFunction::Print(const ExecuteGraph& own) {
-  Line(fmt::format("CHECK(aclmdlRIExecuteAsync(device.graphs[{}], device.streams[{}]));",
-                   own.graph, own.stream));
+  Line(fmt::format("CHECK(aclmdlRIExecuteAsync(device.graphs[{}], device.streams[{}]));", own.graph,
+                   own.stream));
 }
 
 void CppFunction::Print(const BeginGroup& own) {
@@ -232,8 +230,8 @@ void CppFunction::Print(const Observe& own) {
   const int64_t step = script_.observations[own.observation].step;
   for (int output = own.first; output < own.end; ++output) {
     const ScriptOutput& seen = script_.outputs[output];
-    const std::string name = fmt::format("step {}, {}, output {}", step,
-                                         describe_call_(seen.call_id), seen.write);
+    const std::string name =
+        fmt::format("step {}, {}, output {}", step, describe_call_(seen.call_id), seen.write);
     Line(fmt::format("device.Observe(results, {}, {}, {}, {}, {});", QuotedText(name),
                      At(seen.spot), DTypeText(seen.layout.dtype), SizesText(seen.layout.shape),
                      SizesText(seen.layout.strides)));

@@ -38,9 +38,9 @@ void MakeFolder(const std::string& folder, bool overwrite) {
     throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a folder", folder));
   }
   if (!overwrite && std::filesystem::exists(folder + "/" + kReproducerSource)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' holds a reproducer already; use --force to overwrite it",
-                            folder));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("'{}' holds a reproducer already; use --force to overwrite it", folder));
   }
 }
 
@@ -50,8 +50,9 @@ std::string HeadComment(const ReproducerScripts& scripts, const EmitOptions& opt
   if (!options.notes.empty()) text += "//\n";
   text += "// Build, with SDK=the toolkit that has include/ and lib64/:\n//   " +
           std::string(kBuildLine) + "\n";
-  text += "// Run:\n//   ./repro          compares the suspect with the reference: 0 equal, 1 "
-          "different\n";
+  text +=
+      "// Run:\n//   ./repro          compares the suspect with the reference: 0 equal, 1 "
+      "different\n";
   text += scripts.clean ? "//   ./repro --clean  the suspect without its fault\n"
                         : "//   ./repro --clean  the reference against itself\n";
   return text + "\n";
@@ -68,13 +69,12 @@ void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
   };
   CppContents contents(folder + "/" + kReproducerContents);
   std::set<std::string> headers;
-  std::string functions =
-      CppFunction(scripts.reference, contents, describe, headers)
-          .Text("Reference", "The trusted execution: every call on its own.") +
-      "\n" +
-      CppFunction(scripts.suspect, contents, describe, headers)
-          .Text("Suspect", "The execution that is judged.") +
-      "\n";
+  std::string functions = CppFunction(scripts.reference, contents, describe, headers)
+                              .Text("Reference", "The trusted execution: every call on its own.") +
+                          "\n" +
+                          CppFunction(scripts.suspect, contents, describe, headers)
+                              .Text("Suspect", "The execution that is judged.") +
+                          "\n";
   if (scripts.clean) {
     functions += CppFunction(*scripts.clean, contents, describe, headers)
                      .Text("Clean", "The suspect without its fault.");

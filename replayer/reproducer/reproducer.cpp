@@ -65,11 +65,12 @@ std::vector<int64_t> TracedCalls(const Session& session, const MixedStep& step,
 
 void WriteTrace(const Session& session, const std::vector<int64_t>& calls,
                 const ReproducerOptions& options, ReproducerResult& result) {
-  const auto limit = static_cast<int64_t>(options.trace_share *
-                                          static_cast<double>(result.trace_calls_before));
+  const auto limit =
+      static_cast<int64_t>(options.trace_share * static_cast<double>(result.trace_calls_before));
   if (static_cast<int64_t>(calls.size()) > std::max<int64_t>(limit, 2)) {
-    result.trace_note = fmt::format("the {} calls concerned are more than {:.3g} percent of the trace",
-                                    calls.size(), 100 * options.trace_share);
+    result.trace_note =
+        fmt::format("the {} calls concerned are more than {:.3g} percent of the trace",
+                    calls.size(), 100 * options.trace_share);
     return;
   }
   TrimOptions trim;
@@ -95,19 +96,22 @@ std::string ReadmeText(const ReproducerOptions& options, const ReproducerResult&
   std::string text = "# " + title + "\n\n";
   for (const std::string& note : options.notes) text += note + "\n";
   if (!options.notes.empty()) text += "\n";
-  text += "```sh\n" + result.built.build + "\n./repro            # 0 equal, 1 different\n"
+  text += "```sh\n" + result.built.build +
+          "\n./repro            # 0 equal, 1 different\n"
           "./repro --clean    # without the fault\n```\n\n";
   if (result.built.compiled) {
-    text += fmt::format("When it was written, `./repro` ended with {} and `./repro --clean` with "
-                        "{}:\n\n```\n{}```\n",
-                        result.built.fault_exit, result.built.clean_exit, result.built.output);
+    text += fmt::format(
+        "When it was written, `./repro` ended with {} and `./repro --clean` with "
+        "{}:\n\n```\n{}```\n",
+        result.built.fault_exit, result.built.clean_exit, result.built.output);
   } else {
     text += "It was not compiled: " + result.built.why_not + ".\n";
   }
   if (result.trace_written) {
-    text += fmt::format("\n`trace.db` has the {} calls concerned of {}; `acltape replay trace.db` "
-                        "replays them.\n",
-                        result.trace_calls, result.trace_calls_before);
+    text += fmt::format(
+        "\n`trace.db` has the {} calls concerned of {}; `acltape replay trace.db` "
+        "replays them.\n",
+        result.trace_calls, result.trace_calls_before);
   } else if (options.trace) {
     text += "\nThere is no trimmed trace: " + result.trace_note + ".\n";
   }
@@ -148,8 +152,9 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   EmitOptions emit;
   emit.title = options.title;
   if (emit.title.empty()) {
-    emit.title = fmt::format("{} of {}", places.size() == 1 ? describe(step.CallAt(places[0]))
-                                                            : fmt::format("{} calls", places.size()),
+    emit.title = fmt::format("{} of {}",
+                             places.size() == 1 ? describe(step.CallAt(places[0]))
+                                                : fmt::format("{} calls", places.size()),
                              AnyCaptured(step, suspect) ? "a captured step" : "a step");
   }
   emit.notes = options.notes;

@@ -29,10 +29,10 @@ struct ReproducerOptions {
   // What cures the suspect, if that is known: the program's --clean then runs it so. Without it and
   // without faults to leave out, --clean runs the reference twice.
   std::optional<Remedies> cure;
-  int runs = 1;              // of the suspect, up to the first difference (races)
-  bool trace = true;         // write trace.db
+  int runs = 1;               // of the suspect, up to the first difference (races)
+  bool trace = true;          // write trace.db
   double trace_share = 0.05;  // of the trace's calls that it may have
-  std::string device_lib;    // as of the session; for the proof of the trace
+  std::string device_lib;     // as of the session; for the proof of the trace
 };
 
 struct ReproducerResult {
@@ -53,7 +53,6 @@ struct ReproducerResult {
 // `suspect.captured` to those that are captured. The reference is the same with nothing captured
 // and no faults. Throws Error as EmitCpp and MixedStep::Build do. `plan` is suspect.plan's class.
 ReproducerResult WriteReproducer(Session& session, Execution& execution,
-                                 const MixedStepOptions& suspect,
-                                 const ReproducerOptions& options);
+                                 const MixedStepOptions& suspect, const ReproducerOptions& options);
 
 }  // namespace acltape::replayer

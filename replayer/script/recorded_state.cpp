@@ -79,10 +79,10 @@ void RecordedState::Check(int64_t buffer, int64_t first, int64_t end, int64_t be
     const storage::Snapshot* snapshot = analyzer::RecordedResult(
         program.leaves[arrival->leaf], program.uses[arrival->leaf].writes[arrival->write]);
     if (snapshot != nullptr && snapshot->has_payload) continue;
-    throw Error(ErrorKind::kTrace,
-                "the state at the begin of a step holds the result of " +
-                    program.Describe(arrival->leaf) + ", which " + program.trace->path() +
-                    " does not hold; record with --payload all");
+    throw Error(ErrorKind::kTrace, "the state at the begin of a step holds the result of " +
+                                       program.Describe(arrival->leaf) + ", which " +
+                                       program.trace->path() +
+                                       " does not hold; record with --payload all");
   }
 }
 
@@ -95,8 +95,9 @@ std::vector<uint8_t> RecordedState::Content(int64_t buffer, int64_t first, int64
   const auto lay = [&](const uint8_t* source, int64_t source_first, int64_t from, int64_t until) {
     from = std::max(from, first);
     until = std::min(until, end);
-    if (from < until) std::memcpy(&content[from - first], source + (from - source_first),
-                                  static_cast<size_t>(until - from));
+    if (from < until)
+      std::memcpy(&content[from - first], source + (from - source_first),
+                  static_cast<size_t>(until - from));
   };
   for (const Arrival* arrival : Relevant(buffer, first, end, before_leaf)) {
     if (arrival->feed != nullptr) {

@@ -107,9 +107,8 @@ class Runner {
   void Do(const FillBytes& fill) {
     if (fill.bytes == 0) return;
     const auto bytes = static_cast<size_t>(fill.bytes);
-    device_.Check(
-        api_.aclrtMemsetAsync(At(fill.to), bytes, fill.value, bytes, Stream(fill.stream)),
-        "aclrtMemsetAsync");
+    device_.Check(api_.aclrtMemsetAsync(At(fill.to), bytes, fill.value, bytes, Stream(fill.stream)),
+                  "aclrtMemsetAsync");
   }
 
   void Do(const Launch& launch) {
@@ -142,9 +141,9 @@ class Runner {
   void Do(const WaitEvent& wait) { events_[wait.event].HoldBack(Stream(wait.stream)); }
 
   void Do(const BeginCapture& begin) {
-    device_.Check(api_.aclmdlRICaptureBegin(device_.stream(),
-                                            static_cast<aclmdlRICaptureMode>(begin.mode)),
-                  "aclmdlRICaptureBegin");
+    device_.Check(
+        api_.aclmdlRICaptureBegin(device_.stream(), static_cast<aclmdlRICaptureMode>(begin.mode)),
+        "aclmdlRICaptureBegin");
     capturing_ = true;
     if (WantsTasks(begin.graph)) recorder_.emplace(device_);
   }
@@ -197,8 +196,7 @@ class Runner {
     std::mt19937_64 random(churn.seed);
     std::deque<Block> pieces;
     for (int64_t done = 0; done < churn.bytes;) {
-      const int64_t bytes = std::min<int64_t>(churn.bytes - done, int64_t{512}
-                                                                      << (random() % 12));
+      const int64_t bytes = std::min<int64_t>(churn.bytes - done, int64_t{512} << (random() % 12));
       pieces.emplace_back(device_, Block::Kind::kDevice, static_cast<size_t>(bytes));
       device_.Check(api_.aclrtMemset(pieces.back().data(), bytes, 0xCB, bytes), "aclrtMemset");
       if (random() % 2 == 0) pieces.pop_front();
@@ -220,8 +218,8 @@ class Runner {
       }
       device_.Download(staging_.data(), At(own.spot), span);
       device_.Synchronize();
-      packed_.resize(static_cast<size_t>(own.layout.ElementCount() *
-                                         storage::DTypeBytes(own.layout.dtype)));
+      packed_.resize(
+          static_cast<size_t>(own.layout.ElementCount() * storage::DTypeBytes(own.layout.dtype)));
       PackRowMajor(own.layout, staging_.data(), packed_.data());
       seen.digests.push_back(storage::DigestOf(packed_.data(), packed_.size()));
       if (sink_) sink_(observe.observation, output, packed_);

@@ -93,10 +93,10 @@ void StepScript::ChooseSides() {
         const storage::Snapshot* snapshot =
             analyzer::RecordedResult(program_.leaves[LeafAt(match, at)], use);
         if (snapshot != nullptr && snapshot->has_payload) continue;
-        throw Error(ErrorKind::kTrace,
-                    program_.Describe(LeafAt(match, at)) +
-                        " is replaced by its recorded results, which " + program_.trace->path() +
-                        " does not hold; record with --payload all");
+        throw Error(ErrorKind::kTrace, program_.Describe(LeafAt(match, at)) +
+                                           " is replaced by its recorded results, which " +
+                                           program_.trace->path() +
+                                           " does not hold; record with --payload all");
       }
     }
   }

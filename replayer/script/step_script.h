@@ -22,6 +22,8 @@
 
 namespace acltape::replayer {
 
+class FaultSites;
+
 class StepScript {
  public:
   // `workspace_bytes`: by leaf, as far as known; what is asked for is added.
@@ -70,6 +72,9 @@ class StepScript {
 
   // step_script_faults.cpp
   void PlantFaults();
+  void Plant(const PlantedFault& fault, const FaultSites& sites);
+  size_t PlaceOf(const PlantedFault& fault, int64_t call_id) const;
+  FillBytes WrongByte(const PlantedFault& fault, size_t at);
 
   // step_script_step.cpp: one pass over the step
   void EmitStep(size_t match, Mode mode, const Capture* capture);

@@ -175,11 +175,12 @@ void StepScript::DisableLeftOut(const Capture& capture) {
     for (size_t i = 0; i < runs_[r].left_out.size(); ++i) {
       if (!runs_[r].left_out[i]) continue;
       // The graph holds the calls of the step that was captured.
-      disable.calls.push_back(program_.leaves[LeafAt(options_.remedies.recapture
-                                                         ? options_.run_matches[0]
-                                                         : options_.capture_match,
-                                                     runs_[r].issue.leaves[i].at)]
-                                  .call.call_id);
+      disable.calls.push_back(
+          program_
+              .leaves[LeafAt(
+                  options_.remedies.recapture ? options_.run_matches[0] : options_.capture_match,
+                  runs_[r].issue.leaves[i].at)]
+              .call.call_id);
     }
     if (!disable.calls.empty()) Emit(std::move(disable));
   }

@@ -1,16 +1,186 @@
 // Puts planted faults into the script of a step.
+#include <algorithm>
+#include <cmath>
+
+#include "acl/invoke/operator_table.h"
+#include "replayer/memory_plan.h"
+#include "replayer/script/fault_sites.h"
 #include "replayer/script/step_script.h"
 
 namespace acltape::replayer {
 
-void StepScript::PlantFaults() {
-  if (options_.faults.empty()) return;
-  throw Error(ErrorKind::kUsage, "faults cannot be planted yet");
+using analyzer::TensorUse;
+using storage::ValueKind;
+using Treatment = VaryingLeaf::Treatment;
+
+namespace {
+
+// A finite number of every floating type when all bytes have this value.
+constexpr int kScribbledByte = 0x3F;
+
+Error CannotPlant(const PlantedFault& fault, const std::string& why) {
+  return {ErrorKind::kUsage, "the fault " + FaultText(fault) + " cannot be planted: " + why};
 }
 
-std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering&) {
+const char* WhyNot(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kWrongBits:
+      return "the call has no result of a floating type";
+    case FaultKind::kMissingWait:
+      return "the call reads no result of an earlier call of its graph that changes between steps";
+    case FaultKind::kStaleInput:
+    case FaultKind::kMovedAddress:
+      return "the call reads no floating input that changes between the steps";
+    case FaultKind::kBakedScalar:
+      return "the call has no number that it computes with";
+    default:
+      return "no result of an earlier call that is read later has room for it";
+  }
+}
+
+}  // namespace
+
+std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering& lowering) {
+  for (size_t i = 0; i < lowering.invocations.size(); ++i) {
+    const analyzer::Invocation& invocation = lowering.invocations[i];
+    const acl::OperatorInfo* info = acl::FindOperator(invocation.op);
+    // Numbers of these decide on shapes.
+    const bool shapes = invocation.op == "aclnnArange" || invocation.op == "aclnnRange" ||
+                        invocation.op == "aclnnLinspace";
+    if (info == nullptr || shapes) continue;
+    for (size_t a = 0; a < std::min<size_t>(info->arg_count, invocation.arguments.size()); ++a) {
+      const acl::ArgKind kind = info->args[a].kind;
+      const analyzer::LoweredValue& value = invocation.arguments[a];
+      if (kind != acl::ArgKind::kScalar && kind != acl::ArgKind::kFloat &&
+          kind != acl::ArgKind::kDouble) {
+        continue;
+      }
+      if (value.kind == ValueKind::kInt ||
+          (value.kind == ValueKind::kReal && std::isfinite(value.real))) {
+        return std::make_pair(i, a);
+      }
+    }
+  }
   return std::nullopt;
 }
-void ChangeScalar(analyzer::LoweredValue&) {}
+
+void ChangeScalar(analyzer::LoweredValue& value) {
+  constexpr double kSmall = 1e-3;  // such as an epsilon, whose double would hardly show
+  if (value.kind == ValueKind::kInt) {
+    ++value.integer;
+  } else {
+    value.real = std::fabs(value.real) < kSmall ? value.real + 0.25 : value.real * 2;
+  }
+}
+
+void StepScript::PlantFaults() {
+  if (options_.faults.empty()) return;
+  const size_t run_match = options_.run_matches.empty() ? 0 : options_.run_matches[0];
+  const FaultSites sites(session_, execution_, class_, layout_, places_, *state_,
+                         options_.capture_match, run_match);
+  for (const PlantedFault& fault : options_.faults) Plant(fault, sites);
+}
+
+size_t StepScript::PlaceOf(const PlantedFault& fault, int64_t call_id) const {
+  for (size_t m = 0; m < class_.matches.size(); ++m) {
+    const std::vector<int64_t>& leaves = class_.matches[m].leaves;
+    for (size_t at = 0; at < leaves.size(); ++at) {
+      if (program_.leaves[leaves[at]].call.call_id == call_id) return at;
+    }
+  }
+  throw CannotPlant(fault, "call " + std::to_string(call_id) + " is no active call of the step");
+}
+
+void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
+  const size_t at = PlaceOf(fault, fault.call_id);
+  const Remedies& remedies = options_.remedies;
+  const bool by_output = fault.kind == FaultKind::kOverwrittenOutput;
+  std::optional<size_t> other;
+  if (fault.other_call != 0) {
+    other = PlaceOf(fault, fault.other_call);
+  } else {
+    const std::optional<PlantedFault> chosen = sites.At(fault.kind, at);
+    if (!chosen) throw CannotPlant(fault, WhyNot(fault.kind));
+    if (chosen->other_call != 0) other = PlaceOf(fault, chosen->other_call);
+  }
+  if (!captured_[at]) return;  // it takes effect in a graph alone
+  CallEffects& effects = effects_[at];
+  switch (fault.kind) {
+    case FaultKind::kWrongBits:
+      effects.after.push_back(WrongByte(fault, at));
+      return;
+    case FaultKind::kMissingWait:
+      if (!remedies.one_stream && other) effects.not_waited_for = other;
+      return;
+    case FaultKind::kStaleInput:
+    case FaultKind::kMovedAddress: {
+      const std::optional<int> input = sites.InputThatChanges(at);
+      if (!input) throw CannotPlant(fault, WhyNot(fault.kind));
+      CallEffects::Private own;
+      own.object = *input;
+      own.block = AddBlock("input of call " + std::to_string(fault.call_id) + " at the capture",
+                           places_.objects()[*input].bytes);
+      own.refreshed = fault.kind == FaultKind::kStaleInput && remedies.fresh_inputs;
+      effects.reads.push_back(own);
+      return;
+    }
+    case FaultKind::kBakedScalar: {
+      if (remedies.step_arguments || remedies.recapture) return;
+      effects.not_updated = true;
+      const VaryingLeaf* varying = VaryingAt(at);
+      const bool differs =
+          varying != nullptr &&
+          std::all_of(options_.run_matches.begin(), options_.run_matches.end(), [&](size_t m) {
+            return varying->value_of[m] != varying->value_of[options_.capture_match];
+          });
+      effects.other_scalar = !differs;
+      return;
+    }
+    case FaultKind::kOverwrittenOutput:
+    case FaultKind::kReusedWorkspace: {
+      const std::optional<int> result = sites.ResultToOverwrite(at, *other, by_output);
+      if (!result) throw CannotPlant(fault, WhyNot(fault.kind));
+      const int64_t place = places_.objects()[*result].graph;
+      if (by_output) {
+        if (!remedies.own_memory) places_.objects()[*sites.NewResult(at)].graph = place;
+      } else if (!remedies.own_workspace) {
+        const int64_t bytes = places_.objects()[*result].bytes;
+        effects.before.push_back({{graph_, place}, kScribbledByte, bytes, 0});
+        if (static_cast<int64_t>(WorkspaceBytes(at)) <= bytes) {
+          effects.workspace = Spot{graph_, place};
+        }
+      }
+      return;
+    }
+  }
+}
+
+// The highest byte of the first element of the first result: the exponent of a number.
+FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
+  constexpr int kExponents[] = {0x42, 0x43, 0x41};  // of 32 and its like
+  const std::vector<TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
+  for (size_t w = 0; w < writes.size(); ++w) {
+    const storage::Layout& layout = *writes[w].layout;
+    if (layout.ElementCount() == 0) continue;
+    const int64_t bytes = storage::DTypeBytes(layout.dtype);
+    int value = kExponents[0];
+    // Not what any of the executed steps has there.
+    for (const int candidate : kExponents) {
+      const bool taken =
+          std::any_of(options_.run_matches.begin(), options_.run_matches.end(), [&](size_t m) {
+            const int64_t leaf = LeafAt(m, at);
+            const Bytes result =
+                session_.contents().GetResult(program_.leaves[leaf], program_.uses[leaf].writes[w]);
+            return result != nullptr && (*result)[bytes - 1] == candidate;
+          });
+      if (taken) continue;
+      value = candidate;
+      break;
+    }
+    const StepPlaces::Where where = places_.Find(0, writes[w].tensor.buffer_id, layout);
+    return {SpotOf(Side::kGraph, where.object, where.offset + bytes - 1), value, 1, 0};
+  }
+  throw CannotPlant(fault, "the call has no result");
+}
 
 }  // namespace acltape::replayer

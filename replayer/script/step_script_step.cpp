@@ -60,14 +60,13 @@ void StepScript::UploadState(size_t m) {
     }
     uploaded_[key] = version;
     state_->Check(place.buffer_id, first, end, first_use);
-    const int content = AddContent(
-        "step " + std::to_string(program_.steps[match.step].step) + " buffer " +
-            std::to_string(place.buffer_id) + " bytes " + std::to_string(first) + " to " +
-            std::to_string(end),
-        end - first, [state = state_, place, first, end, first_use] {
-          return std::make_shared<const std::vector<uint8_t>>(
-              state->Content(place.buffer_id, first, end, first_use));
-        });
+    const int content = AddContent("step " + std::to_string(program_.steps[match.step].step) +
+                                       " buffer " + std::to_string(place.buffer_id) + " bytes " +
+                                       std::to_string(first) + " to " + std::to_string(end),
+                                   end - first, [state = state_, place, first, end, first_use] {
+                                     return std::make_shared<const std::vector<uint8_t>>(
+                                         state->Content(place.buffer_id, first, end, first_use));
+                                   });
     Emit(UploadTo{SpotOf(Side::kHome, object, 0), content, 0, end - first});
   }
   for (int64_t leaf = range.first_leaf; leaf < range.end_leaf; ++leaf) {
@@ -102,8 +101,7 @@ void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
 // What comes right before a place, because the step used its memory before.
 void StepScript::UploadLate(size_t m, size_t at) {
   const StepMatch& match = class_.matches[m];
-  const int64_t behind =
-      at == 0 ? program_.steps[match.step].first_leaf : match.leaves[at - 1] + 1;
+  const int64_t behind = at == 0 ? program_.steps[match.step].first_leaf : match.leaves[at - 1] + 1;
   const int64_t until =
       at < match.leaves.size() ? match.leaves[at] + 1 : program_.steps[match.step].end_leaf;
   for (int64_t leaf = behind; leaf < until; ++leaf) {
@@ -130,17 +128,16 @@ void StepScript::UploadResults(size_t m, size_t at) {
     const storage::Snapshot* snapshot = analyzer::RecordedResult(program_.leaves[leaf], use);
     const bool strided = snapshot != nullptr ? snapshot->packing != 0 : !layout.IsDense();
     const int64_t bytes = layout.ElementCount() * storage::DTypeBytes(layout.dtype);
-    const int content =
-        AddContent(program_.Describe(leaf) + " " + program_.leaves[leaf].arguments[use.argument].name,
-                   bytes, [&session = session_, leaf, &use] {
-                     Bytes result =
-                         session.contents().GetResult(session.program().leaves[leaf], use);
-                     if (result != nullptr) return result;
-                     throw Error(ErrorKind::kTrace, session.program().Describe(leaf) +
-                                                        " needs its recorded results, which the "
-                                                        "trace does not hold; record with "
-                                                        "--payload all");
-                   });
+    const int content = AddContent(
+        program_.Describe(leaf) + " " + program_.leaves[leaf].arguments[use.argument].name, bytes,
+        [&session = session_, leaf, &use] {
+          Bytes result = session.contents().GetResult(session.program().leaves[leaf], use);
+          if (result != nullptr) return result;
+          throw Error(ErrorKind::kTrace, session.program().Describe(leaf) +
+                                             " needs its recorded results, which the "
+                                             "trace does not hold; record with "
+                                             "--payload all");
+        });
     const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, layout);
     const Spot spot = SpotOf(Side::kHome, where.object, where.offset);
     if (strided) {
@@ -352,15 +349,13 @@ void StepScript::ObserveStep(size_t m) {
         const auto ranges = residence_[where.object].Of(where.offset, end);
         const bool in_graph = ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;
         if (!in_graph) BringTo(Side::kHome, where.object, where.offset, end);
-        output.spot =
-            SpotOf(in_graph ? Side::kGraph : Side::kHome, where.object, where.offset);
+        output.spot = SpotOf(in_graph ? Side::kGraph : Side::kHome, where.object, where.offset);
       }
       script_.outputs.push_back(std::move(output));
     }
   }
   observation.end = static_cast<int>(script_.outputs.size());
-  Emit(Observe{static_cast<int>(script_.observations.size()), observation.first,
-               observation.end});
+  Emit(Observe{static_cast<int>(script_.observations.size()), observation.first, observation.end});
   script_.observations.push_back(observation);
 }
 

@@ -1,11 +1,10 @@
 // The decision table: from what cures a difference to its class.
-#include "replayer/bisect/classification.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 
 #include "replayer/bisect/bisection.h"
+#include "replayer/bisect/classification.h"
 #include "replayer/bisect/element_text.h"
 
 namespace acltape::replayer {
@@ -52,7 +51,8 @@ TEST(BisectClassification, WhatCuresADifferenceSaysItsClass) {
   for (const Case& row : cases) {
     const Classification decided = DecideFor(row.effects, row.varies);
     std::string effects;
-    for (const Effect effect : row.effects) effects += effect == kC ? 'C' : effect == kS ? 'S' : '?';
+    for (const Effect effect : row.effects)
+      effects += effect == kC ? 'C' : effect == kS ? 'S' : '?';
     EXPECT_EQ(CauseClassName(decided.cause), CauseClassName(row.cause)) << effects;
     EXPECT_EQ(decided.detail, row.detail) << effects;
     EXPECT_FALSE(decided.reason.empty()) << effects;
@@ -62,7 +62,7 @@ TEST(BisectClassification, WhatCuresADifferenceSaysItsClass) {
 // Fails when element 3 is altered, unless the remedy is applied that cures it.
 class Curable : public Experiment {
  public:
-  Curable(bool Remedies::* cure, const Remedies& applied, int* tries)
+  Curable(bool Remedies::*cure, const Remedies& applied, int* tries)
       : fails_(cure == nullptr || !(applied.*cure)), tries_(tries) {}
   size_t size() const override { return 10; }
   std::string Describe(size_t element) const override { return "call " + std::to_string(element); }
@@ -97,8 +97,8 @@ TEST(BisectClassification, EveryRemedyIsTriedOnTheFoundCalls) {
   for (const auto& [cure, cause] : cases) {
     int tries = 0;
     Curable program(cure, {}, &tries);
-    const BisectionReport report = Bisect(
-        program, {}, nullptr, [&, cure = cure](const Remedies& remedies) {
+    const BisectionReport report =
+        Bisect(program, {}, nullptr, [&, cure = cure](const Remedies& remedies) {
           return std::make_unique<Curable>(cure, remedies, &tries);
         });
     ASSERT_EQ(report.found.size(), 1U);

@@ -148,8 +148,8 @@ struct Draft {
 class EmitCppTest : public ::testing::Test {
  protected:
   EmitCppTest()
-      : folder_((fs::temp_directory_path() / ("acltape-emit-" + std::to_string(getpid())))
-                    .string()) {
+      : folder_(
+            (fs::temp_directory_path() / ("acltape-emit-" + std::to_string(getpid()))).string()) {
     fs::remove_all(folder_);
   }
   ~EmitCppTest() override { fs::remove_all(folder_); }
@@ -257,8 +257,7 @@ TEST_F(EmitCppTest, UpdatesOfTaskGroupsReplaceArguments) {
   Draft eager;
   eager.Put(0, 0, {1, 2, 3, 4});
   eager.Run("aclnnMuls", {Vector(0, 0), Real(3.25), Vector(0, 64)}).SeeVector(0, 64);
-  const BuiltReproducer built =
-      Build({eager.script, script(false).script, script(true).script});
+  const BuiltReproducer built = Build({eager.script, script(false).script, script(true).script});
   EXPECT_EQ(built.fault_exit, 1) << built.output;
   EXPECT_EQ(built.clean_exit, 0) << Read("clean.log");
 }
@@ -287,8 +286,8 @@ TEST_F(EmitCppTest, EveryKindOfArgumentReachesItsOperator) {
   draft.Run("aclnnCat", {Tensors({a, empty, b}), Int(0), Vector(0, 128, 8)}).SeeVector(0, 128, 8);
   draft.Run("aclnnMm", {matrix(0, 2, 2), matrix(64, 2, 2), matrix(192, 2, 2), Int(0)});
   draft.SeeVector(0, 192);
-  draft.Run("aclnnReduceSum", {matrix(0, 2, 2), Ints({1}), Bool(false), Dtype(DType::kFloat32),
-                               Vector(0, 256, 2)});
+  draft.Run("aclnnReduceSum",
+            {matrix(0, 2, 2), Ints({1}), Bool(false), Dtype(DType::kFloat32), Vector(0, 256, 2)});
   draft.SeeVector(0, 256, 2);
   draft.Run("aclnnLayerNorm", {matrix(0, 2, 2), Ints({2}), None(), None(), Real(1e-5),
                                matrix(320, 2, 2), None(), None()});

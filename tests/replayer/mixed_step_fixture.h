@@ -35,9 +35,8 @@ class MixedStepRun {
       const replayer::ScriptOutput& own = script.outputs[output];
       ++compared;
       if (!difference.empty() || packed == RecordedRowMajor(own)) return;
-      const replayer::Difference found =
-          replayer::Compare(own.layout.dtype, RecordedRowMajor(own).data(), packed.data(),
-                            own.layout.ElementCount());
+      const replayer::Difference found = replayer::Compare(
+          own.layout.dtype, RecordedRowMajor(own).data(), packed.data(), own.layout.ElementCount());
       difference = "observation " + std::to_string(observation) + ": call " +
                    std::to_string(own.call_id) + " result " + std::to_string(own.write) +
                    " element " + std::to_string(found.first_index) + " is " + found.actual +
@@ -54,8 +53,7 @@ class MixedStepRun {
   std::vector<uint8_t> RecordedRowMajor(const replayer::ScriptOutput& output) {
     const analyzer::Program& program = session_.program();
     const analyzer::TensorUse& use = program.uses[output.leaf].writes[output.write];
-    const replayer::Bytes content =
-        session_.contents().GetResult(program.leaves[output.leaf], use);
+    const replayer::Bytes content = session_.contents().GetResult(program.leaves[output.leaf], use);
     if (analyzer::RecordedResult(program.leaves[output.leaf], use)->packing != 0) return *content;
     std::vector<uint8_t> packed(content->size());
     replayer::PackRowMajor(output.layout, content->data(), packed.data());

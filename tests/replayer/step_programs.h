@@ -15,9 +15,7 @@ inline Recorded Diamond(int steps, const std::function<float(int)>& factor) {
     const Tensor w = trace.NewTensor({8});
     const Floats in = Numbers(8, step);
     const Floats sum = Sum(Relu(in), Sum(in, in));
-    trace.Call("aten::relu", {In("self", x)}, {Out("out", y)})
-        .Before(x, in)
-        .After("out", Relu(in));
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).Before(x, in).After("out", Relu(in));
     Add(trace, x, x, z);
     trace.After("out", Sum(in, in));
     Add(trace, y, z, w);
@@ -95,8 +93,7 @@ inline Recorded Training(int steps) {
     if (first) trace.Before(momentum, m);
     trace.After("self", half);
     m = Sum(half, gradient);
-    trace
-        .Call("aten::add_.Tensor", {Written("self", momentum), In("other", g), Int("alpha", 1)})
+    trace.Call("aten::add_.Tensor", {Written("self", momentum), In("other", g), Int("alpha", 1)})
         .After("self", m);
     const float rate = step % 2 == 0 ? -0.5f : -0.25f;
     w = Sum(w, Product(m, {rate}));
@@ -107,9 +104,9 @@ inline Recorded Training(int steps) {
   });
 }
 
-// A decoder's cache: each step writes a row of it through a strided view that moves on, reads all of
-// it, and a random mask is drawn into a buffer that the step has used before. The result is read by
-// the next step.
+// A decoder's cache: each step writes a row of it through a strided view that moves on, reads all
+// of it, and a random mask is drawn into a buffer that the step has used before. The result is read
+// by the next step.
 inline Recorded Cache(int steps) {
   Tensor cache;
   Tensor hidden;
@@ -144,8 +141,7 @@ inline Recorded Cache(int steps) {
     trace.Call("aten::normal_", {Written("self", noise), Real("mean", 0), Real("std", 1)})
         .After("self", Numbers(8, 60 + step));
     const Floats mixed = Sum(summed, Numbers(8, 60 + step));
-    trace
-        .Call("aten::add_.Tensor", {Written("self", next), In("other", noise), Int("alpha", 1)})
+    trace.Call("aten::add_.Tensor", {Written("self", next), In("other", noise), Int("alpha", 1)})
         .After("self", mixed);
     state = Sum(mixed, state);
     Add(trace, next, hidden, last);
@@ -155,8 +151,8 @@ inline Recorded Cache(int steps) {
   });
 }
 
-// A chain of `length` calls a step: relu and sums with a fresh input in turn, so that buffers of the
-// chain share memory.
+// A chain of `length` calls a step: relu and sums with a fresh input in turn, so that buffers of
+// the chain share memory.
 inline Recorded Chain(int steps, int length) {
   return Recorded(steps, [=](TraceBuilder& trace, int step) {
     Tensor value = trace.NewTensor({16});

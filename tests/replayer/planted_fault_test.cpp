@@ -1,0 +1,169 @@
+// Planted faults show where they are planted and nowhere else, and each goes away by the remedy for
+// its cause alone.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "replayer/script/fault_sites.h"
+#include "tests/replayer/mixed_step_fixture.h"
+
+namespace acltape::replayer {
+namespace {
+
+using test::MixedStepRun;
+using test::Recorded;
+
+struct Remedy {
+  const char* name;
+  bool Remedies::*member;
+};
+constexpr Remedy kRemedies[] = {
+    {"one stream", &Remedies::one_stream},         {"own memory", &Remedies::own_memory},
+    {"own workspace", &Remedies::own_workspace},   {"fresh inputs", &Remedies::fresh_inputs},
+    {"step arguments", &Remedies::step_arguments}, {"recapture", &Remedies::recapture},
+};
+
+struct Row {
+  FaultKind kind;
+  std::vector<std::string> cured_by;
+};
+
+std::ostream& operator<<(std::ostream& out, const Row& row) {
+  return out << FaultKindName(row.kind);
+}
+
+// The device moves tasks against each other as far as waits allow.
+const bool kJitter = setenv("ACLTAPE_SOFT_JITTER", "5", 0) == 0;
+
+class PlantedFaultOf : public testing::TestWithParam<Row> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, PlantedFaultOf,
+    testing::Values(Row{FaultKind::kWrongBits, {}}, Row{FaultKind::kMissingWait, {"one stream"}},
+                    Row{FaultKind::kStaleInput, {"fresh inputs", "recapture"}},
+                    Row{FaultKind::kBakedScalar, {"step arguments", "recapture"}},
+                    Row{FaultKind::kOverwrittenOutput, {"own memory"}},
+                    Row{FaultKind::kReusedWorkspace, {"own workspace"}},
+                    Row{FaultKind::kMovedAddress, {"recapture"}}),
+    [](const auto& own) { return std::string(FaultKindName(own.param.kind)); });
+
+bool IsOrdering(const Row& row) { return row.kind == FaultKind::kMissingWait; }
+
+// A race shows in some executions of a graph, when the memory holds what another step left.
+bool IsBad(MixedStepRun& run, const MixedStep& step, MixedStepOptions options, int executions) {
+  for (int i = 1; i < executions; ++i) options.run_matches.push_back(1 + i % 2);
+  return !run.Differs(step, options).empty();
+}
+
+// Diamond with a long tail, so that every kind finds a place: sums read back over others.
+Recorded Ladder() {
+  return Recorded(3, [](test::TraceBuilder& trace, int step) {
+    test::Tensor a = trace.NewTensor({64});
+    test::Floats content = test::Numbers(64, step + 1);
+    bool first = true;
+    for (int i = 0; i < 6; ++i) {
+      const test::Tensor b = trace.NewTensor({64});
+      const test::Tensor c = trace.NewTensor({64});
+      const test::Tensor d = trace.NewTensor({64});
+      trace.Call("aten::mul.Scalar", {test::In("self", a), test::Real("other", 2)},
+                 {test::Out("out", b)});
+      if (first) trace.Before(a, content);
+      first = false;
+      const test::Floats twice = test::Product(content, {2});
+      trace.After("out", twice);
+      trace.Call("aten::neg", {test::In("self", a)}, {test::Out("out", c)});
+      const test::Floats negative = test::Product(content, {-1});
+      trace.After("out", negative);
+      Add(trace, b, c, d);
+      content = test::Sum(twice, negative);
+      trace.After("out", content);
+      a = d;
+    }
+  });
+}
+
+TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
+  ASSERT_TRUE(kJitter);
+  const Recorded recorded = Ladder();
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    const std::vector<PlantedFault> faults = PossibleFaults(step, GetParam().kind);
+    ASSERT_FALSE(faults.empty());
+    const int executions = IsOrdering(GetParam()) ? 20 : 1;
+    size_t visible = 0;
+    for (const PlantedFault& fault : faults) {
+      SCOPED_TRACE(FaultText(fault));
+      MixedStepOptions options;
+      options.faults = {fault};
+      const bool bad = IsBad(run, step, options, executions);
+      visible += bad ? 1 : 0;
+      EXPECT_TRUE(bad || IsOrdering(GetParam()));
+      options.captured.assign(step.places(), false);
+      EXPECT_FALSE(IsBad(run, step, options, 1));
+      for (const size_t at : step.capturable()) {
+        options.captured[at] = at != step.PlaceOf(fault.call_id);
+      }
+      EXPECT_FALSE(IsBad(run, step, options, executions)) << "all but the call captured";
+      options.captured.clear();
+      for (const Remedy& remedy : kRemedies) {
+        const bool cures = std::find(GetParam().cured_by.begin(), GetParam().cured_by.end(),
+                                     remedy.name) != GetParam().cured_by.end();
+        // Without the remedy for it a race need not show in so few executions.
+        if (!cures && (IsOrdering(GetParam()) || !bad)) continue;
+        options.remedies = Remedies();
+        options.remedies.*remedy.member = true;
+        EXPECT_EQ(IsBad(run, step, options, executions), !cures) << remedy.name;
+      }
+    }
+    EXPECT_GT(visible, 0u);
+  });
+}
+
+TEST_P(PlantedFaultOf, IsChosenByItselfWhereNoOtherCallIsNamed) {
+  const Recorded recorded = Ladder();
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    PlantedFault fault = PossibleFaults(step, GetParam().kind).back();
+    fault.other_call = 0;
+    MixedStepOptions options;
+    options.faults = {fault};
+    EXPECT_TRUE(IsBad(run, step, options, 20)) << FaultText(fault);
+  });
+}
+
+TEST(PlantedFault, IsWrittenAsKindAndCalls) {
+  for (const char* text : {"wrong_bits@812", "missing_wait@812:805", "moved_address@1"}) {
+    EXPECT_EQ(FaultText(ParseFault(text)), text);
+  }
+  for (const char* text : {"", "wrong_bits", "wrong_bits@", "wrong_bits@x", "odd@3",
+                           "missing_wait@3:", "missing_wait@3:-1", "wrong_bits@3 "}) {
+    EXPECT_THROW(ParseFault(text), Error) << text;
+  }
+}
+
+TEST(PlantedFault, ThatFindsNoPlaceIsRefusedWithTheReason) {
+  const Recorded recorded = Ladder();
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    const auto refusal = [&](const char* text) {
+      MixedStepOptions options;
+      options.faults = {ParseFault(text)};
+      try {
+        step.Build(options);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    EXPECT_EQ(refusal("baked_scalar@2"),
+              "the fault baked_scalar@2 cannot be planted: the call has no number that it computes "
+              "with");
+    EXPECT_EQ(refusal("wrong_bits@9999"),
+              "the fault wrong_bits@9999 cannot be planted: call 9999 is no active call of the "
+              "step");
+  });
+}
+
+}  // namespace
+}  // namespace acltape::replayer
