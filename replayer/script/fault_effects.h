@@ -15,11 +15,12 @@ namespace acltape::replayer {
 
 // At one captured call.
 struct CallEffects {
-  // Objects (step_places.h) that the call reads at a private block instead.
+  // Objects (step_places.h) that the call reads at a private block instead, which holds what the
+  // capture saw.
   struct Private {
     int object = 0;
-    int block = 0;
-    bool refreshed = false;  // in every execution, right before the call
+    std::vector<int> blocks;  // by capture
+    bool refreshed = false;   // in every execution, right before the call
   };
   std::vector<Private> reads;
   std::vector<FillBytes> before;  // right before the launch

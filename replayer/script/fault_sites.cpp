@@ -113,8 +113,7 @@ bool FaultSites::OperandDiffers(int operand) const {
     const int64_t end = place.first_byte + class_.operands[operand].bytes();
     // What comes in for its first use belongs to it.
     int64_t first_use = begin;
-    for (const analyzer::Access& access :
-         session_.program().buffers.at(place.buffer_id).accesses) {
+    for (const analyzer::Access& access : session_.program().buffers.at(place.buffer_id).accesses) {
       if (access.leaf < begin || access.end_byte <= place.first_byte || end <= access.first_byte) {
         continue;
       }
@@ -132,7 +131,7 @@ std::optional<int> FaultSites::InputThatChanges(size_t place) const {
     if (Touches(calls_[place].writes, read.object)) continue;
     const std::optional<size_t> producer = Producer(place, read);
     const int operand = places_.objects()[read.object].operand;
-    const bool changes = producer         ? ResultDiffers(*producer)
+    const bool changes = producer       ? ResultDiffers(*producer)
                          : operand >= 0 ? OperandDiffers(operand)
                                         : false;
     // A wrong index would be another fault: it may lead outside of a tensor.
@@ -156,8 +155,7 @@ std::optional<int> FaultSites::NewResult(size_t place) const {
   return write.object;
 }
 
-std::optional<int> FaultSites::ResultToOverwrite(size_t place, size_t other,
-                                                 bool by_output) const {
+std::optional<int> FaultSites::ResultToOverwrite(size_t place, size_t other, bool by_output) const {
   const Call& call = calls_[place];
   if (!calls_[other].capturable || calls_[other].position >= call.position) return std::nullopt;
   const std::optional<int> result = NewResult(other);
@@ -240,8 +238,8 @@ std::vector<PlantedFault> PossibleFaults(const MixedStep& step, FaultKind kind) 
   const StepLayout layout = LayOutStep(step.execution(), step.step_class(), options);
   StepPlaces places(step.session().program(), step.step_class(), layout);
   RecordedState state(step.session());
-  const FaultSites sites(step.session(), step.execution(), step.step_class(), layout, places,
-                         state, 0, 1);
+  const FaultSites sites(step.session(), step.execution(), step.step_class(), layout, places, state,
+                         0, 1);
   std::vector<PlantedFault> faults;
   for (const size_t place : step.capturable()) {
     if (const std::optional<PlantedFault> fault = sites.At(kind, place)) faults.push_back(*fault);

@@ -67,8 +67,8 @@ class FaultSites {
   RecordedState& state_;
   const size_t capture_match_;
   const size_t run_match_;
-  std::vector<Call> calls_;                     // by place
-  std::map<int, std::vector<size_t>> users_;    // by object: places
+  std::vector<Call> calls_;                      // by place
+  std::map<int, std::vector<size_t>> users_;     // by object: places
   mutable std::map<int, bool> operand_differs_;  // as far as asked for
 };
 

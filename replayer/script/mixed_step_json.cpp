@@ -15,7 +15,7 @@ constexpr const char* kAll = "all";
 
 struct RemedyRow {
   const char* name;
-  bool Remedies::* member;
+  bool Remedies::*member;
 };
 constexpr RemedyRow kRemedies[] = {
     {"one_stream", &Remedies::one_stream},         {"own_memory", &Remedies::own_memory},

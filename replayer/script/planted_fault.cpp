@@ -59,8 +59,7 @@ PlantedFault ParseFault(const std::string& text) {
 }
 
 std::string FaultText(const PlantedFault& fault) {
-  std::string text =
-      std::string(FaultKindName(fault.kind)) + "@" + std::to_string(fault.call_id);
+  std::string text = std::string(FaultKindName(fault.kind)) + "@" + std::to_string(fault.call_id);
   if (fault.other_call != 0) text += ":" + std::to_string(fault.other_call);
   return text;
 }

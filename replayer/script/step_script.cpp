@@ -79,6 +79,23 @@ int StepScript::AddBlock(const std::string& name, int64_t bytes) {
   return static_cast<int>(script_.blocks.size()) - 1;
 }
 
+// What depends on the step that is executed is captured for each of them, and before any is
+// executed: executions of different steps then follow each other as they otherwise do.
+void StepScript::ChooseCaptures() {
+  const Remedies& remedies = options_.remedies;
+  const bool every_step = remedies.recapture || remedies.step_arguments;
+  for (const size_t match : options_.run_matches) {
+    if (!every_step && !captures_.empty()) {
+      capture_of_[match] = 0;
+    } else if (capture_of_.emplace(match, captures_.size()).second) {
+      Capture capture;
+      capture.seen = remedies.recapture ? match : options_.capture_match;
+      capture.arguments = remedies.step_arguments ? match : capture.seen;
+      captures_.push_back(capture);
+    }
+  }
+}
+
 void StepScript::ChooseSides() {
   for (size_t at = 0; at < class_.leaves.size(); ++at) {
     const int64_t leaf = class_.leaves[at];
@@ -282,6 +299,7 @@ void StepScript::PlaceShadows() {
 }
 
 Script StepScript::Build() {
+  ChooseCaptures();
   ChooseSides();
   nothing_ = AddBlock("nothing", kDeviceAlignment);
   home_ = AddBlock("home", 0);
@@ -291,27 +309,22 @@ Script StepScript::Build() {
   MakeBlocks();
   last_piece_.assign(places_.objects().size(), -1);
 
-  const bool every_step = options_.remedies.recapture || options_.remedies.step_arguments;
-  Capture capture;
-  bool captured = false;
+  for (capture_ = 0; capture_ < captures_.size(); ++capture_) {
+    EmitStep(captures_[capture_].seen, Mode::kWarmUp);
+    Emit(SynchronizeAll{});
+    EmitCapture();
+    DisableLeftOut();
+  }
   for (size_t r = 0; r < options_.run_matches.size(); ++r) {
     const size_t match = options_.run_matches[r];
-    if (!captured || every_step) {
-      const size_t seen = options_.remedies.recapture ? match : options_.capture_match;
-      EmitStep(seen, Mode::kWarmUp, nullptr);
-      Emit(SynchronizeAll{});
-      capture = EmitCapture(options_.remedies.step_arguments ? match : seen);
-      DisableLeftOut(capture);
-      captured = true;
-      has_executed_ = false;
-    }
+    capture_ = capture_of_.at(match);
     relocated_ = options_.stress.relocate_inputs && r % 2 == 0;
     if (options_.stress.churn_bytes > 0) {
       Emit(SynchronizeAll{});
       Emit(ChurnMemory{options_.stress.churn_bytes, r + 1});
     }
-    EmitUpdates(match, capture);
-    EmitStep(match, Mode::kExecute, &capture);
+    EmitUpdates(match);
+    EmitStep(match, Mode::kExecute);
     if (update_stream_ != 0) Emit(RecordEvent{executed_event_, 0});
     has_executed_ = true;
     ObserveStep(match);

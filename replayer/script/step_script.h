@@ -50,6 +50,8 @@ class StepScript {
   };
   // Graphs and groups of one capture.
   struct Capture {
+    size_t seen = 0;               // step whose values it saw
+    size_t arguments = 0;          // step whose host arguments the graphs hold
     std::vector<int> graphs;       // by run
     std::map<size_t, int> groups;  // by place
     std::map<size_t, int> held;    // number of the value that the graph holds
@@ -57,6 +59,7 @@ class StepScript {
   enum class Mode { kWarmUp, kExecute };
 
   // step_script.cpp
+  void ChooseCaptures();
   void ChooseSides();
   void CutRuns();
   void CutRegion(const IssuedRegion& region);
@@ -77,13 +80,13 @@ class StepScript {
   FillBytes WrongByte(const PlantedFault& fault, size_t at);
 
   // step_script_step.cpp: one pass over the step
-  void EmitStep(size_t match, Mode mode, const Capture* capture);
+  void EmitStep(size_t match, Mode mode);
   void UploadState(size_t match);
   void UploadFeed(size_t match, const Feed& feed, bool internal_only);
   void UploadLate(size_t match, size_t at);
   void UploadResults(size_t match, size_t at);
   void RunEagerly(size_t match, size_t at);
-  void ExecuteRun(size_t match, int run, Mode mode, const Capture* capture);
+  void ExecuteRun(size_t match, int run, Mode mode);
   void BringTo(Side side, int object, int64_t first, int64_t end);
   void BringFor(size_t match, size_t at, Side side);
   void NoteWrites(size_t match, size_t at, Side side);
@@ -93,11 +96,11 @@ class StepScript {
   int AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load);
 
   // step_script_capture.cpp
-  Capture EmitCapture(size_t arguments_match);
-  void EmitRegion(const Run& run, size_t arguments_match, Capture& capture);
+  void EmitCapture();
+  void EmitRegion(const Run& run);
   std::vector<size_t> WaitedFor(const Run& run, size_t index) const;
-  void EmitUpdates(size_t match, Capture& capture);
-  void DisableLeftOut(const Capture& capture);
+  void EmitUpdates(size_t match);
+  void DisableLeftOut();
   // `faulty`: as planted faults have it.
   void LaunchAt(size_t match, size_t at, Side side, int stream, bool faulty);
   void KeepResults(size_t match, size_t at, Side side, int stream);
@@ -151,7 +154,11 @@ class StepScript {
   std::vector<int> room_of_;                        // by place, -1 for eager ones
   std::map<std::pair<size_t, int>, Spot> shadows_;  // by (place, write): results overwritten later
 
+  std::vector<Capture> captures_;
+  std::map<size_t, size_t> capture_of_;  // by step that is executed
+
   // While a step is written.
+  size_t capture_ = 0;                // of captures_
   std::vector<Residence> residence_;  // by object
   bool relocated_ = false;            // operands that move lie at their other home
   // What an operand's home holds: (buffer, first byte, version).

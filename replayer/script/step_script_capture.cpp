@@ -21,7 +21,7 @@ void StepScript::Address(size_t m, Side side, const std::vector<Spot>& temporari
     spot = SpotOf(side, where.object, where.offset);
     if (effects != nullptr) {
       for (const CallEffects::Private& own : effects->reads) {
-        if (own.object == where.object) spot = {own.block, where.offset};
+        if (own.object == where.object) spot = {own.blocks[capture_], where.offset};
       }
     }
   }
@@ -78,21 +78,21 @@ void StepScript::KeepResults(size_t m, size_t at, Side side, int stream) {
   }
 }
 
-StepScript::Capture StepScript::EmitCapture(size_t arguments_match) {
-  Capture capture;
+void StepScript::EmitCapture() {
   const int mode = static_cast<int>(CaptureModeOf(options_.plan));
   for (const Run& run : runs_) {
     const int graph = script_.graphs++;
-    capture.graphs.push_back(graph);
+    captures_[capture_].graphs.push_back(graph);
     Emit(BeginCapture{graph, mode});
-    EmitRegion(run, arguments_match, capture);
+    EmitRegion(run);
     Emit(EndCapture{graph});
   }
-  return capture;
 }
 
 // Side streams are forked at the begin and joined behind the last call, as in a replay.
-void StepScript::EmitRegion(const Run& run, size_t m, Capture& capture) {
+void StepScript::EmitRegion(const Run& run) {
+  Capture& capture = captures_[capture_];
+  const size_t m = capture.arguments;
   int streams = run.issue.streams;
   for (const IssuedLeaf& leaf : run.issue.leaves) {
     const auto effects = effects_.find(leaf.at);
@@ -127,7 +127,7 @@ void StepScript::EmitRegion(const Run& run, size_t m, Capture& capture) {
       if (effects != nullptr) {
         for (const CallEffects::Private& own : effects->reads) {
           if (!own.refreshed) continue;
-          Emit(CopyBytes{{own.block, 0},
+          Emit(CopyBytes{{own.blocks[capture_], 0},
                          SpotOf(Side::kGraph, own.object, 0),
                          places_.objects()[own.object].bytes,
                          stream});
@@ -168,19 +168,15 @@ void StepScript::EmitRegion(const Run& run, size_t m, Capture& capture) {
   }
 }
 
-void StepScript::DisableLeftOut(const Capture& capture) {
+void StepScript::DisableLeftOut() {
+  const Capture& capture = captures_[capture_];
   for (size_t r = 0; r < runs_.size(); ++r) {
     DisableCalls disable;
     disable.graph = capture.graphs[r];
     for (size_t i = 0; i < runs_[r].left_out.size(); ++i) {
       if (!runs_[r].left_out[i]) continue;
-      // The graph holds the calls of the step that was captured.
       disable.calls.push_back(
-          program_
-              .leaves[LeafAt(
-                  options_.remedies.recapture ? options_.run_matches[0] : options_.capture_match,
-                  runs_[r].issue.leaves[i].at)]
-              .call.call_id);
+          program_.leaves[LeafAt(capture.arguments, runs_[r].issue.leaves[i].at)].call.call_id);
     }
     if (!disable.calls.empty()) Emit(std::move(disable));
   }
@@ -188,7 +184,8 @@ void StepScript::DisableLeftOut(const Capture& capture) {
 
 // Launches again what holds another value than the step's, between the execution before and the
 // next one.
-void StepScript::EmitUpdates(size_t m, Capture& capture) {
+void StepScript::EmitUpdates(size_t m) {
+  Capture& capture = captures_[capture_];
   bool any = false;
   for (const auto& [at, group] : capture.groups) {
     const int value = VaryingAt(at)->value_of[m];

@@ -118,8 +118,11 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
       if (!input) throw CannotPlant(fault, WhyNot(fault.kind));
       CallEffects::Private own;
       own.object = *input;
-      own.block = AddBlock("input of call " + std::to_string(fault.call_id) + " at the capture",
-                           places_.objects()[*input].bytes);
+      for (size_t c = 0; c < captures_.size(); ++c) {
+        own.blocks.push_back(
+            AddBlock("input of call " + std::to_string(fault.call_id) + " at the capture",
+                     places_.objects()[*input].bytes));
+      }
       own.refreshed = fault.kind == FaultKind::kStaleInput && remedies.fresh_inputs;
       effects.reads.push_back(own);
       return;

@@ -199,7 +199,7 @@ void StepScript::RunEagerly(size_t m, size_t at) {
   }
 }
 
-void StepScript::ExecuteRun(size_t m, int number, Mode mode, const Capture* capture) {
+void StepScript::ExecuteRun(size_t m, int number, Mode mode) {
   const Run& run = runs_[number];
   const auto each = [&](const auto& visit) {
     for (size_t i = 0; i < run.issue.leaves.size(); ++i) {
@@ -211,14 +211,14 @@ void StepScript::ExecuteRun(size_t m, int number, Mode mode, const Capture* capt
     NoteWrites(m, at, Side::kGraph);
   });
   if (mode == Mode::kExecute) {
-    Emit(ExecuteGraph{capture->graphs[number], 0});
+    Emit(ExecuteGraph{captures_[capture_].graphs[number], 0});
     return;
   }
   each([&](size_t at) {
     const auto effects = effects_.find(at);
     if (effects != effects_.end()) {
       for (const CallEffects::Private& own : effects->second.reads) {
-        Emit(CopyBytes{{own.block, 0},
+        Emit(CopyBytes{{own.blocks[capture_], 0},
                        SpotOf(Side::kGraph, own.object, 0),
                        places_.objects()[own.object].bytes,
                        0});
@@ -249,7 +249,7 @@ void StepScript::PoisonGaps(int piece) {
   }
 }
 
-void StepScript::EmitStep(size_t m, Mode mode, const Capture* capture) {
+void StepScript::EmitStep(size_t m, Mode mode) {
   UploadState(m);
   const bool poison = options_.stress.poison_gaps && mode == Mode::kExecute;
   int64_t number = 0;
@@ -291,7 +291,7 @@ void StepScript::EmitStep(size_t m, Mode mode, const Capture* capture) {
     for (const Piece& piece : region.pieces) {
       if (piece.run >= 0) {
         if (poison) PoisonGaps(number);
-        ExecuteRun(m, piece.run, mode, capture);
+        ExecuteRun(m, piece.run, mode);
       } else {
         if (!region.captured) UploadLate(m, piece.at);
         RunEagerly(m, piece.at);
