@@ -1,0 +1,349 @@
+#include "analyzer/diff/causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace acltape::analyzer {
+namespace {
+
+// How much more the relative error of a result may be than that of its inputs before the operator
+// is to blame (precision standards, msprobe's "yellow": output error > 10 x input error).
+constexpr double kAmplification = 10;
+
+// What is known of a row's result once its own has been compared.
+struct Taint {
+  bool different = false;   // it, or what it was computed from, differs
+  int64_t origin = -1;      // the row where that began, -1: unknown
+  int64_t suspect = -1;     // a change on the way here whose own result nobody recorded
+  int depth = 0;
+  double error = 0;
+  storage::DType rounded = storage::DType::kUndefined;
+};
+
+class CauseFinder {
+ public:
+  CauseFinder(const Flow& a, const Flow& b, const Alignment& alignment, ValueComparer& values,
+              DiffRows& rows)
+      : flows_{&a, &b}, alignment_(alignment), values_(values), rows_(rows) {}
+
+  void Find(const std::function<void(int64_t, int64_t)>& progress) {
+    FindNeeded();
+    taints_.resize(rows_.rows.size());
+    const auto total = static_cast<int64_t>(rows_.rows.size());
+    for (size_t row = 0; row < rows_.rows.size(); ++row) {
+      if (progress) progress(static_cast<int64_t>(row), total);
+      if (needed_[row]) Judge(row);
+    }
+  }
+
+ private:
+  using Inputs = std::vector<std::pair<const FlowInput*, const FlowInput*>>;
+
+  bool HasValues(size_t row) const {
+    const RowNodes& nodes = rows_.nodes[row];
+    return nodes.last(0) >= 0 && nodes.last(1) >= 0 &&
+           values_.Comparable(nodes.last(0), nodes.last(1));
+  }
+
+  // The picked rows, and before each the rows whose results it was computed from: the nearest that
+  // can be compared on every way.
+  void FindNeeded() {
+    needed_.assign(rows_.rows.size(), false);
+    for (size_t row = 0; row < rows_.rows.size(); ++row) needed_[row] = rows_.rows[row].picked;
+    if (std::all_of(needed_.begin(), needed_.end(), [](bool needed) { return needed; })) return;
+    for (size_t row = rows_.rows.size(); row-- > 0;) {
+      if (!needed_[row] || (!rows_.rows[row].picked && HasValues(row))) continue;
+      for (int side = 0; side < 2; ++side) {
+        for (const int32_t node : rows_.nodes[row].nodes[side]) {
+          for (const FlowInput& input : flows_[side]->InputsOf(node)) {
+            for (const FlowSource* source : {&input.source, &input.resolved}) {
+              if (source->node >= 0) needed_[rows_.row_of[side][source->node]] = true;
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // What a row reads from outside of it, as pairs of inputs; null where a side has no counterpart.
+  Inputs InputsOf(size_t row) const {
+    std::array<std::vector<const FlowInput*>, 2> outside;
+    const RowNodes& nodes = rows_.nodes[row];
+    for (int side = 0; side < 2; ++side) {
+      for (const int32_t node : nodes.nodes[side]) {
+        for (const FlowInput& input : flows_[side]->InputsOf(node)) {
+          const int32_t source = input.resolved.node;
+          if (source >= 0 && rows_.row_of[side][source] == static_cast<int32_t>(row)) continue;
+          outside[side].push_back(&input);
+        }
+      }
+    }
+    Inputs inputs;
+    if (nodes.nodes[0].size() == 1 && nodes.nodes[1].size() == 1 &&
+        outside[0].size() == outside[1].size()) {
+      for (size_t i = 0; i < outside[0].size(); ++i) {
+        inputs.emplace_back(outside[0][i], outside[1][i]);
+      }
+      return inputs;
+    }
+    // In any order: each with one from an aligned source, else with nothing.
+    std::vector<bool> taken(outside[1].size());
+    for (const FlowInput* a : outside[0]) {
+      const FlowInput* found = nullptr;
+      for (size_t i = 0; i < outside[1].size() && found == nullptr; ++i) {
+        if (taken[i] || !SameSource(*a, *outside[1][i])) continue;
+        taken[i] = true;
+        found = outside[1][i];
+      }
+      inputs.emplace_back(a, found);
+    }
+    for (size_t i = 0; i < outside[1].size(); ++i) {
+      if (!taken[i]) inputs.emplace_back(nullptr, outside[1][i]);
+    }
+    return inputs;
+  }
+
+  bool SameRow(int32_t a, int32_t b) const {
+    return a >= 0 && b >= 0 && rows_.row_of[0][a] == rows_.row_of[1][b];
+  }
+  bool SameSource(const FlowInput& a, const FlowInput& b) const {
+    if (SameRow(a.resolved.node, b.resolved.node)) return true;
+    const int32_t external = a.resolved.external;
+    return external >= 0 && alignment_.external_partner[0][external] == b.resolved.external;
+  }
+
+  void Merge(Taint& into, const Taint& from) const {
+    if (from.different && (!into.different || (from.origin >= 0 && from.origin < into.origin))) {
+      into.different = true;
+      into.origin = from.origin;
+    }
+    if (from.different) into.depth = std::max(into.depth, from.depth);
+    if (into.suspect < 0) into.suspect = from.suspect;
+    into.error = std::max(into.error, from.error);
+    into.rounded = CoarserType(from.rounded, into.rounded);
+  }
+
+  // A content from outside; remembered, since parameters are read often.
+  const ValueDifference& External(int32_t a, int32_t b) {
+    const auto [entry, created] = externals_.try_emplace({a, b});
+    if (created) entry->second = values_.CompareExternals(a, b);
+    return entry->second;
+  }
+
+  // What comes in through a pair of inputs. `given`: the content from outside that differs.
+  Taint Incoming(const FlowInput* a, const FlowInput* b, const ValueDifference** given) {
+    Taint taint;
+    if (a == nullptr || b == nullptr) {
+      const FlowInput* input = a == nullptr ? b : a;
+      const int side = a == nullptr ? 1 : 0;
+      const int32_t source = input->resolved.node;
+      if (source < 0) return taint;
+      return taints_[rows_.row_of[side][source]];
+    }
+    for (const auto& [x, y] : {std::make_pair(&a->source, &b->source),
+                               std::make_pair(&a->resolved, &b->resolved)}) {
+      if (!SameRow(x->node, y->node)) continue;
+      taint = taints_[rows_.row_of[0][x->node]];
+      for (uint32_t i = a->first_other; i < a->end_other; ++i) {
+        Merge(taint, taints_[rows_.row_of[0][flows_[0]->other_sources[i].node]]);
+      }
+      return taint;
+    }
+    const FlowSource& x = a->resolved;
+    const FlowSource& y = b->resolved;
+    if (x.external >= 0 && y.external >= 0) {
+      const ValueDifference& difference = External(x.external, y.external);
+      taint.rounded = difference.rounded;
+      if (difference.verdict == DiffVerdict::kDifferent) {
+        *given = &difference;
+        taint.different = true;
+      } else if (difference.verdict == DiffVerdict::kWithin) {
+        taint.error = difference.error;
+      }
+      return taint;
+    }
+    return Crossing(*a, *b);
+  }
+
+  // The two read the results of calls that do not belong together: a call was inserted or deleted
+  // between them, or takes another place. What counts is whether the values agree.
+  Taint Crossing(const FlowInput& a, const FlowInput& b) {
+    Taint taint;
+    const std::array<int32_t, 2> nodes = {a.source.node, b.source.node};
+    std::array<int64_t, 2> rows = {-1, -1};
+    for (int side = 0; side < 2; ++side) {
+      if (nodes[side] >= 0) rows[side] = rows_.row_of[side][nodes[side]];
+    }
+    // To blame: the call that only one side has; else the later of the two.
+    int64_t culprit = std::max(rows[0], rows[1]);
+    for (const int64_t row : rows) {
+      if (row < 0) continue;
+      const DiffRelation relation = rows_.rows[row].relation;
+      const bool alone =
+          relation == DiffRelation::kInserted || relation == DiffRelation::kDeleted;
+      if (alone && !rows_.rows[row].copy) culprit = row;
+      Taint source = taints_[row];
+      Merge(taint, source);
+    }
+    if (taint.different) return taint;
+    if (SameSize(nodes[0], a.source.output, nodes[1], b.source.output)) {
+      const ValueDifference difference = values_.CompareOutput(
+          nodes[0], a.source.output, nodes[1], b.source.output, taint.rounded);
+      taint.rounded = CoarserType(difference.rounded, taint.rounded);
+      taint.error = std::max(taint.error, difference.error);
+      if (difference.verdict == DiffVerdict::kDifferent && culprit >= 0) {
+        Blame(culprit, difference);
+        taint.different = true;
+        taint.origin = culprit;
+        taint.suspect = -1;
+        taint.depth = 1;
+        return taint;
+      }
+      if (difference.verdict != DiffVerdict::kNotComparable) {
+        taint.suspect = -1;
+        return taint;
+      }
+    }
+    const bool copies = culprit >= 0 && rows_.rows[culprit].copy;
+    if (taint.suspect < 0 && !copies) taint.suspect = culprit;
+    return taint;
+  }
+
+  bool SameSize(int32_t a, int32_t a_output, int32_t b, int32_t b_output) const {
+    if (a < 0 || b < 0) return false;
+    const auto& left = flows_[0]->label(a).writes;
+    const auto& right = flows_[1]->label(b).writes;
+    return static_cast<size_t>(a_output) < left.size() &&
+           static_cast<size_t>(b_output) < right.size() &&
+           left[a_output].layout->ElementCount() == right[b_output].layout->ElementCount();
+  }
+
+  // A call without a counterpart turns out to change a value that others read.
+  void Blame(int64_t row, const ValueDifference& difference) {
+    DiffRow& blamed = rows_.rows[row];
+    if (blamed.cause == DiffCause::kStructural) return;
+    blamed.cause = DiffCause::kStructural;
+    blamed.verdict = difference.verdict;
+    blamed.reason = difference.reason;
+    blamed.error = difference.error;
+    blamed.metrics = difference.metrics;
+    blamed.output = difference.name;
+  }
+
+  void Judge(size_t index) {
+    DiffRow& row = rows_.rows[index];
+    const RowNodes& nodes = rows_.nodes[index];
+    const bool both = nodes.last(0) >= 0 && nodes.last(1) >= 0;
+    Taint inputs;
+    const ValueDifference* given = nullptr;
+    for (const auto& [a, b] : InputsOf(index)) Merge(inputs, Incoming(a, b, &given));
+    Taint& taint = taints_[index];
+    if (!both) {
+      // Nothing to compare: it passes on what it got.
+      taint = inputs;
+      if (given != nullptr) taint.different = false;
+      return;
+    }
+    ValueDifference difference = values_.Compare(nodes.last(0), nodes.last(1), inputs.rounded);
+    row.verdict = difference.verdict;
+    row.output = difference.name;
+    row.reason = difference.reason;
+    row.error = difference.error;
+    row.metrics = std::move(difference.metrics);
+    const bool structural = row.relation == DiffRelation::kChanged;
+    taint.rounded = CoarserType(difference.rounded, inputs.rounded);
+    if (inputs.different) row.origin = inputs.origin;
+    switch (row.verdict) {
+      case DiffVerdict::kEqual:
+        taint = Taint();
+        return;
+      case DiffVerdict::kWithin:
+        taint.error = row.error;
+        return;
+      case DiffVerdict::kNotComparable:
+        taint = inputs;
+        if (structural && !inputs.different && taint.suspect < 0) {
+          taint.suspect = static_cast<int64_t>(index);
+        }
+        if (given != nullptr && inputs.origin < 0) {
+          taint.origin = static_cast<int64_t>(index);
+          row.cause = DiffCause::kInput;
+          row.reason = given->reason;
+        }
+        if (taint.different) ++taint.depth;
+        return;
+      case DiffVerdict::kDifferent:
+        break;
+    }
+    JudgeDifferent(index, inputs, given, structural);
+  }
+
+  void JudgeDifferent(size_t index, const Taint& inputs, const ValueDifference* given,
+                      bool structural) {
+    DiffRow& row = rows_.rows[index];
+    Taint& taint = taints_[index];
+    taint.error = row.error;
+    taint.different = true;
+    taint.origin = static_cast<int64_t>(index);
+    taint.depth = 1;
+    row.origin = -1;
+    if (inputs.different && (given == nullptr || inputs.origin >= 0)) {
+      row.cause = DiffCause::kInherited;
+      row.origin = inputs.origin;
+      row.depth = inputs.depth;
+      taint.origin = inputs.origin;
+      taint.depth = inputs.depth + 1;
+      return;
+    }
+    if (given != nullptr) {
+      row.cause = DiffCause::kInput;
+      row.reason = given->reason + "; result: " + row.reason;
+      return;
+    }
+    if (inputs.suspect >= 0) {
+      DiffRow& suspect = rows_.rows[inputs.suspect];
+      suspect.cause = DiffCause::kStructural;
+      if (suspect.reason.empty() || suspect.verdict == DiffVerdict::kNotComparable) {
+        suspect.reason = fmt::format("its own result was not recorded; call {} behind it differs",
+                                     row.a_calls.back());
+      }
+      row.cause = DiffCause::kInherited;
+      row.origin = inputs.suspect;
+      row.depth = 1;
+      taint.origin = inputs.suspect;
+      taint.depth = 2;
+      return;
+    }
+    const bool rounded = inputs.rounded != storage::DType::kUndefined || inputs.error > 0;
+    const double floor = RoundingOf(CoarserType(taint.rounded, inputs.rounded));
+    if (rounded && !structural &&
+        row.error <= kAmplification * std::max(inputs.error, floor)) {
+      row.cause = DiffCause::kAccumulated;
+      taint.different = false;
+      taint.origin = -1;
+      taint.depth = 0;
+      return;
+    }
+    row.cause = structural ? DiffCause::kStructural : DiffCause::kOrigin;
+  }
+
+  std::array<const Flow*, 2> flows_;
+  const Alignment& alignment_;
+  ValueComparer& values_;
+  DiffRows& rows_;
+  std::vector<bool> needed_;
+  std::vector<Taint> taints_;  // by row
+  std::map<std::pair<int32_t, int32_t>, ValueDifference> externals_;
+};
+
+}  // namespace
+
+void FindCauses(const Flow& a, const Flow& b, const Alignment& alignment, ValueComparer& values,
+                DiffRows& rows, const std::function<void(int64_t, int64_t)>& progress) {
+  CauseFinder(a, b, alignment, values, rows).Find(progress);
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,102 @@
+// The first stage of an alignment: calls with equal hashes.
+#include <unordered_map>
+
+#include "analyzer/diff/matching.h"
+
+namespace acltape::analyzer {
+namespace {
+
+struct Bucket {
+  std::array<std::vector<int32_t>, 2> nodes;
+};
+
+// Pairs free nodes with one key: those that are alone on both sides, or (`equal_counts`) in order
+// where both sides have equally many. Key 0 never pairs.
+template <typename KeyOf>
+size_t PairByKey(Matching& matching, const Segment& segment, bool equal_counts,
+                 const KeyOf& key_of) {
+  std::unordered_map<uint64_t, Bucket> buckets;
+  std::vector<uint64_t> order;  // of first appearance, so that the outcome is always the same
+  for (int side = 0; side < 2; ++side) {
+    for (size_t node = segment.nodes[side].first; node < segment.nodes[side].end; ++node) {
+      if (!matching.Free(side, node)) continue;
+      const uint64_t key = key_of(side, node);
+      if (key == 0) continue;
+      const auto [entry, created] = buckets.try_emplace(key);
+      if (created) order.push_back(key);
+      entry->second.nodes[side].push_back(static_cast<int32_t>(node));
+    }
+  }
+  size_t paired = 0;
+  for (const uint64_t key : order) {
+    const auto& [left, right] = buckets[key].nodes;
+    if (left.size() != right.size() || (left.size() > 1 && !equal_counts)) continue;
+    for (size_t i = 0; i < left.size(); ++i) matching.Pair(left[i], right[i]);
+    paired += left.size();
+  }
+  return paired;
+}
+
+enum class Look { kBoth, kUp, kDown };
+
+size_t PairByHash(Matching& matching, const Segment& segment, bool exact, int depth, Look look) {
+  const RangeHashes hashes = HashRange(matching, segment, exact, depth);
+  // What lies behind a call says little when nothing does.
+  const auto consumed = [&](int side, size_t node) {
+    return !matching.flows[side]->ConsumersOf(node).empty();
+  };
+  const bool whole = depth == kWhole;
+  return PairByKey(matching, segment, whole && look != Look::kDown, [&](int side, size_t node) {
+    const size_t i = node - segment.nodes[side].first;
+    const uint64_t up = hashes.up[side][i];
+    const uint64_t down = hashes.down[side][i];
+    switch (look) {
+      case Look::kUp:
+        return up;
+      case Look::kDown:
+        return consumed(side, node) ? down : 0;
+      default:
+        return MixHash(up, down);
+    }
+  });
+}
+
+bool AnyFree(const Matching& matching, const Segment& segment) {
+  for (int side = 0; side < 2; ++side) {
+    bool free = false;
+    for (size_t node = segment.nodes[side].first; node < segment.nodes[side].end && !free; ++node) {
+      free = matching.Free(side, node);
+    }
+    if (!free) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+size_t MatchByHashes(Matching& matching, const Segment& segment) {
+  struct Pass {
+    bool exact;
+    int depth;
+    Look look;
+  };
+  constexpr Pass kPasses[] = {
+      {true, kWhole, Look::kBoth},  {true, kWhole, Look::kUp},  {true, kWhole, Look::kDown},
+      {false, kWhole, Look::kBoth}, {false, kWhole, Look::kUp}, {true, 6, Look::kBoth},
+      {true, 3, Look::kBoth},       {true, 1, Look::kBoth},     {false, 3, Look::kBoth},
+  };
+  size_t total = 0;
+  constexpr int kMostRounds = 6;
+  for (int round = 0; round < kMostRounds; ++round) {
+    size_t paired = 0;
+    for (const Pass& pass : kPasses) {
+      if (!AnyFree(matching, segment)) return total + paired;
+      paired += PairByHash(matching, segment, pass.exact, pass.depth, pass.look);
+    }
+    total += paired;
+    if (paired == 0) break;
+  }
+  return total;
+}
+
+}  // namespace acltape::analyzer

@@ -1,0 +1,141 @@
+#include "analyzer/diff/segments.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+namespace acltape::analyzer {
+namespace {
+
+struct Print {          // of a step
+  uint64_t form = 0;    // operators and shapes
+  uint64_t values = 0;  // contents from outside that it is the first to read; 0: none is known
+};
+
+NodeRange NodesOf(const Flow& flow, const WorkStep& step) {
+  return {flow.FirstNodeFrom(step.first), flow.FirstNodeFrom(step.end)};
+}
+
+Print PrintOf(const Flow& flow, NodeRange nodes) {
+  Print print;
+  for (size_t node = nodes.first; node < nodes.end; ++node) {
+    print.form = MixHash(print.form, flow.label(node).loose);
+    for (const FlowInput& input : flow.InputsOf(node)) {
+      if (input.source.external < 0) continue;
+      const FlowExternal& external = flow.externals[input.source.external];
+      if (external.reader != static_cast<int32_t>(node) || external.digest.empty()) continue;
+      print.values = MixHash(print.values, std::hash<std::string>()(external.digest));
+    }
+  }
+  return print;
+}
+
+// Pairs of indices, rising on both sides, with the greatest sum of scores (Needleman-Wunsch without
+// gap costs).
+std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
+                                                 const std::vector<Print>& b) {
+  std::vector<std::pair<size_t, size_t>> pairs;
+  constexpr size_t kMostCells = size_t{64} << 20;
+  if (a.size() == b.size() || a.size() * b.size() > kMostCells) {
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) pairs.emplace_back(i, i);
+    return pairs;
+  }
+  const auto score = [](const Print& x, const Print& y) -> uint32_t {
+    return 1 + (x.form == y.form ? 2 : 0) + (x.values != 0 && x.values == y.values ? 4 : 0);
+  };
+  const size_t width = b.size() + 1;
+  std::vector<uint32_t> best((a.size() + 1) * width);  // of the rest from (i, j) on
+  for (size_t i = a.size(); i-- > 0;) {
+    for (size_t j = b.size(); j-- > 0;) {
+      const uint32_t paired = best[(i + 1) * width + j + 1] + score(a[i], b[j]);
+      best[i * width + j] =
+          std::max({paired, best[(i + 1) * width + j], best[i * width + j + 1]});
+    }
+  }
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const uint32_t here = best[i * width + j];
+    if (here == best[(i + 1) * width + j + 1] + score(a[i], b[j])) {
+      pairs.emplace_back(i++, j++);
+    } else if (here == best[(i + 1) * width + j]) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return pairs;
+}
+
+// Where the first operators of one range stand in another; -1: nowhere.
+int64_t FindOpening(const Flow& of, NodeRange opening, const Flow& in, NodeRange range) {
+  constexpr size_t kLength = 6;
+  if (opening.size() < kLength || range.size() < kLength) return -1;
+  for (size_t at = range.first; at + kLength <= range.end; ++at) {
+    size_t same = 0;
+    while (same < kLength && of.label(opening.first + same).op == in.label(at + same).op) ++same;
+    if (same == kLength) return static_cast<int64_t>(at - range.first);
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::vector<Segment> PairSegments(const Flow& a, const Flow& b) {
+  const std::array<const Flow*, 2> flows = {&a, &b};
+  Segment whole;
+  for (int side = 0; side < 2; ++side) whole.nodes[side] = {0, flows[side]->size()};
+  std::array<std::vector<NodeRange>, 2> steps;
+  std::array<std::vector<Print>, 2> prints;
+  for (int side = 0; side < 2; ++side) {
+    for (const WorkStep& step : flows[side]->work->steps) {
+      steps[side].push_back(NodesOf(*flows[side], step));
+      prints[side].push_back(PrintOf(*flows[side], steps[side].back()));
+    }
+  }
+  if (steps[0].empty() || steps[1].empty()) return {whole};
+  const NodeRange& middle_a = steps[0][steps[0].size() / 2];
+  const NodeRange& middle_b = steps[1][steps[1].size() / 2];
+  if (FindOpening(a, middle_a, b, middle_b) > 0 && FindOpening(b, middle_b, a, middle_a) > 0) {
+    return {whole};
+  }
+
+  auto pairs = PairSteps(prints[0], prints[1]);
+  pairs.emplace_back(steps[0].size(), steps[1].size());
+  std::vector<Segment> segments;
+  std::array<size_t, 2> next = {0, 0};  // steps
+  std::array<size_t, 2> at = {0, 0};    // nodes
+  const auto add = [&](const Segment& segment) {
+    if (segment.nodes[0].size() + segment.nodes[1].size() != 0) segments.push_back(segment);
+  };
+  for (const auto& [i, j] : pairs) {
+    const std::array<size_t, 2> paired = {i, j};
+    for (int side = 0; side < 2; ++side) {  // steps that the other side lacks
+      for (; next[side] < paired[side]; ++next[side]) {
+        Segment alone;
+        alone.nodes[1 - side] = {at[1 - side], at[1 - side]};
+        alone.nodes[side] = {at[side], steps[side][next[side]].end};
+        alone.step[side] = flows[side]->work->steps[next[side]].step;
+        at[side] = alone.nodes[side].end;
+        add(alone);
+      }
+    }
+    Segment between;
+    Segment step;
+    for (int side = 0; side < 2; ++side) {
+      const bool last = paired[side] == steps[side].size();
+      const size_t first = last ? flows[side]->size() : steps[side][paired[side]].first;
+      between.nodes[side] = {at[side], first};
+      at[side] = first;
+      if (last) continue;
+      step.nodes[side] = {first, steps[side][paired[side]].end};
+      step.step[side] = flows[side]->work->steps[paired[side]].step;
+      at[side] = step.nodes[side].end;
+      ++next[side];
+    }
+    add(between);
+    if (step.step[0] >= 0) add(step);
+  }
+  return segments;
+}
+
+}  // namespace acltape::analyzer
