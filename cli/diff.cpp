@@ -137,8 +137,8 @@ class DiffCommand final : public Command {
  private:
   static std::string Quoted(const std::string& word) {
     const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/._-+:,=@%").find(c) !=
-                                                                std::string_view::npos;
+      return std::isalnum(static_cast<unsigned char>(c)) ||
+             std::string_view("/._-+:,=@%").find(c) != std::string_view::npos;
     });
     if (plain) return word;
     std::string quoted = "'";
@@ -148,8 +148,7 @@ class DiffCommand final : public Command {
 
   // What was inserted is shown whatever is picked; its call of A is the first that follows it.
   std::string Reproduce(const DiffReport& report, const DiffRow& row) const {
-    std::string command =
-        fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
+    std::string command = fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
     const DiffRow* picked = &row;
     for (auto next = report.rows.begin() + report.first;
          picked->a_calls.empty() && next != report.rows.end(); ++next) {
@@ -248,14 +247,13 @@ class DiffCommand final : public Command {
       const bool measured = row.metrics.has_value();
       const DiffRow* origin = row.origin >= 0 ? &report.rows[row.origin] : nullptr;
       table.Add({TextCell(CallsText(row.a_calls)), TextCell(CallsText(row.b_calls)),
-                 StepCell(row.a_step), StepCell(row.b_step), TextCell(row.a_op),
-                 TextCell(row.b_op), Relation(row), VerdictCell(row),
+                 StepCell(row.a_step), StepCell(row.b_step), TextCell(row.a_op), TextCell(row.b_op),
+                 Relation(row), VerdictCell(row),
                  TextCell(std::string(analyzer::DiffCauseName(row.cause))),
                  origin == nullptr ? Cell() : Cell(Place(*origin)),
                  measured ? Cell(row.metrics->max_ulp) : Cell(),
                  measured ? Cell(row.metrics->max_abs) : Cell(),
-                 row.error > 0 ? Cell(row.error) : Cell(), TextCell(row.output),
-                 TextCell(detail)});
+                 row.error > 0 ? Cell(row.error) : Cell(), TextCell(row.output), TextCell(detail)});
     }
     return table;
   }

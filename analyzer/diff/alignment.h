@@ -2,8 +2,8 @@
 //
 // Neither names nor counts decide. A call is known by what it computes from (a Merkle hash of all
 // that lies before it, R. Merkle, "A Digital Signature Based on a Conventional Encryption
-// Function", 1987) and by what is computed from it (the same hash of what lies behind). The order of
-// the work, as in GumTree (J.-R. Falleri et al., "Fine-grained and Accurate Source Code
+// Function", 1987) and by what is computed from it (the same hash of what lies behind). The order
+// of the work, as in GumTree (J.-R. Falleri et al., "Fine-grained and Accurate Source Code
 // Differencing", 2014) from the most certain to the least:
 //
 //   1. calls with equal hashes of everything before or behind them, then of shrinking

@@ -15,9 +15,9 @@ constexpr double kAmplification = 10;
 
 // What is known of a row's result once its own has been compared.
 struct Taint {
-  bool different = false;   // it, or what it was computed from, differs
-  int64_t origin = -1;      // the row where that began, -1: unknown
-  int64_t suspect = -1;     // a change on the way here whose own result nobody recorded
+  bool different = false;  // it, or what it was computed from, differs
+  int64_t origin = -1;     // the row where that began, -1: unknown
+  int64_t suspect = -1;    // a change on the way here whose own result nobody recorded
   int depth = 0;
   double error = 0;
   storage::DType rounded = storage::DType::kUndefined;
@@ -123,7 +123,7 @@ class CauseFinder {
     if (from.different) into.depth = std::max(into.depth, from.depth);
     if (into.suspect < 0) into.suspect = from.suspect;
     into.error = std::max(into.error, from.error);
-    into.rounded = CoarserType(from.rounded, into.rounded);
+    into.rounded = CoarsestType(from.rounded, into.rounded);
   }
 
   // A content from outside; remembered, since parameters are read often.
@@ -143,8 +143,8 @@ class CauseFinder {
       if (source < 0) return taint;
       return taints_[rows_.row_of[side][source]];
     }
-    for (const auto& [x, y] : {std::make_pair(&a->source, &b->source),
-                               std::make_pair(&a->resolved, &b->resolved)}) {
+    for (const auto& [x, y] :
+         {std::make_pair(&a->source, &b->source), std::make_pair(&a->resolved, &b->resolved)}) {
       if (!SameRow(x->node, y->node)) continue;
       taint = taints_[rows_.row_of[0][x->node]];
       for (uint32_t i = a->first_other; i < a->end_other; ++i) {
@@ -168,57 +168,95 @@ class CauseFinder {
     return Crossing(*a, *b);
   }
 
+  bool Alone(int64_t row) const {
+    if (row < 0) return false;
+    const DiffRelation relation = rows_.rows[row].relation;
+    return relation == DiffRelation::kInserted || relation == DiffRelation::kDeleted;
+  }
+  int64_t RowOf(int side, const FlowInput& input) const {
+    const int32_t node = input.source.node;
+    return node < 0 ? -1 : rows_.row_of[side][node];
+  }
+
   // The two read the results of calls that do not belong together: a call was inserted or deleted
   // between them, or takes another place. What counts is whether the values agree.
   Taint Crossing(const FlowInput& a, const FlowInput& b) {
     Taint taint;
-    const std::array<int32_t, 2> nodes = {a.source.node, b.source.node};
-    std::array<int64_t, 2> rows = {-1, -1};
     for (int side = 0; side < 2; ++side) {
-      if (nodes[side] >= 0) rows[side] = rows_.row_of[side][nodes[side]];
-    }
-    // To blame: the call that only one side has; else the later of the two.
-    int64_t culprit = std::max(rows[0], rows[1]);
-    for (const int64_t row : rows) {
-      if (row < 0) continue;
-      const DiffRelation relation = rows_.rows[row].relation;
-      const bool alone =
-          relation == DiffRelation::kInserted || relation == DiffRelation::kDeleted;
-      if (alone && !rows_.rows[row].copy) culprit = row;
-      Taint source = taints_[row];
-      Merge(taint, source);
+      const int64_t row = RowOf(side, side == 0 ? a : b);
+      if (row >= 0) Merge(taint, taints_[row]);
     }
     if (taint.different) return taint;
-    if (SameSize(nodes[0], a.source.output, nodes[1], b.source.output)) {
-      const ValueDifference difference = values_.CompareOutput(
-          nodes[0], a.source.output, nodes[1], b.source.output, taint.rounded);
-      taint.rounded = CoarserType(difference.rounded, taint.rounded);
-      taint.error = std::max(taint.error, difference.error);
-      if (difference.verdict == DiffVerdict::kDifferent && culprit >= 0) {
-        Blame(culprit, difference);
-        taint.different = true;
-        taint.origin = culprit;
-        taint.suspect = -1;
-        taint.depth = 1;
-        return taint;
-      }
-      if (difference.verdict != DiffVerdict::kNotComparable) {
-        taint.suspect = -1;
-        return taint;
-      }
+    ValueDifference difference = values_.CompareReads(a, b, taint.rounded);
+    taint.rounded = CoarsestType(difference.rounded, taint.rounded);
+    const double floor = kAmplification * std::max(taint.error, RoundingOf(taint.rounded));
+    const auto departs = [&](const ValueDifference& difference) {
+      return difference.verdict == DiffVerdict::kDifferent &&
+             (taint.rounded == storage::DType::kUndefined || difference.error > floor);
+    };
+    taint.error = std::max(taint.error, departs(difference) ? 0 : difference.error);
+    const int64_t culprit = Culprit(a, b, departs, difference);
+    if (departs(difference) && culprit >= 0) {
+      Blame(culprit, difference);
+      taint.different = true;
+      taint.origin = culprit;
+      taint.suspect = -1;
+      taint.depth = 1;
+      return taint;
+    }
+    if (difference.verdict != DiffVerdict::kNotComparable) {
+      taint.suspect = -1;
+      return taint;
     }
     const bool copies = culprit >= 0 && rows_.rows[culprit].copy;
     if (taint.suspect < 0 && !copies) taint.suspect = culprit;
     return taint;
   }
 
-  bool SameSize(int32_t a, int32_t a_output, int32_t b, int32_t b_output) const {
-    if (a < 0 || b < 0) return false;
-    const auto& left = flows_[0]->label(a).writes;
-    const auto& right = flows_[1]->label(b).writes;
-    return static_cast<size_t>(a_output) < left.size() &&
-           static_cast<size_t>(b_output) < right.size() &&
-           left[a_output].layout->ElementCount() == right[b_output].layout->ElementCount();
+  // The call to blame when two reads differ: on the side with calls that the other lacks, the
+  // first of them whose result departs from what the other side reads (then `difference` is that
+  // one's); where results are not known, the first that is no copy.
+  template <typename Departs>
+  int64_t Culprit(const FlowInput& a, const FlowInput& b, const Departs& departs,
+                  ValueDifference& difference) {
+    const std::array<const FlowInput*, 2> reads = {&a, &b};
+    const bool known = difference.verdict != DiffVerdict::kNotComparable;
+    for (const int side : {1, 0}) {
+      int64_t culprit = -1;
+      const FlowInput* at = reads[side];
+      constexpr int kMostCalls = 64;
+      for (int calls = 0; at != nullptr && Alone(RowOf(side, *at)) && calls < kMostCalls; ++calls) {
+        const int64_t row = RowOf(side, *at);
+        if (!known) {
+          if (culprit < 0 || !rows_.rows[row].copy) culprit = row;
+        } else if (calls == 0) {
+          culprit = row;
+        } else {
+          const ValueDifference here = side == 1 ? values_.CompareReads(a, *at, difference.rounded)
+                                                 : values_.CompareReads(*at, b, difference.rounded);
+          if (departs(here)) {
+            culprit = row;
+            difference = here;
+          } else if (here.verdict != DiffVerdict::kNotComparable) {
+            break;
+          }
+        }
+        at = LargestInput(side, at->source.node);
+      }
+      if (culprit >= 0) return culprit;
+    }
+    return std::max(RowOf(0, a), RowOf(1, b));
+  }
+
+  const FlowInput* LargestInput(int side, int32_t node) const {
+    const FlowInput* largest = nullptr;
+    for (const FlowInput& input : flows_[side]->InputsOf(node)) {
+      const int64_t elements = input.access->layout->ElementCount();
+      if (largest == nullptr || elements > largest->access->layout->ElementCount()) {
+        largest = &input;
+      }
+    }
+    return largest;
   }
 
   // A call without a counterpart turns out to change a value that others read.
@@ -254,7 +292,7 @@ class CauseFinder {
     row.error = difference.error;
     row.metrics = std::move(difference.metrics);
     const bool structural = row.relation == DiffRelation::kChanged;
-    taint.rounded = CoarserType(difference.rounded, inputs.rounded);
+    taint.rounded = CoarsestType(difference.rounded, inputs.rounded);
     if (inputs.different) row.origin = inputs.origin;
     switch (row.verdict) {
       case DiffVerdict::kEqual:
@@ -318,9 +356,8 @@ class CauseFinder {
       return;
     }
     const bool rounded = inputs.rounded != storage::DType::kUndefined || inputs.error > 0;
-    const double floor = RoundingOf(CoarserType(taint.rounded, inputs.rounded));
-    if (rounded && !structural &&
-        row.error <= kAmplification * std::max(inputs.error, floor)) {
+    const double floor = RoundingOf(CoarsestType(taint.rounded, inputs.rounded));
+    if (rounded && !structural && row.error <= kAmplification * std::max(inputs.error, floor)) {
       row.cause = DiffCause::kAccumulated;
       taint.different = false;
       taint.origin = -1;

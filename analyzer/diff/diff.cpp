@@ -121,9 +121,10 @@ void FindPropagation(DiffReport& report) {
 
 void Note(const storage::Reader& trace, const char* which, DiffReport& report) {
   if (trace.State() == "partial") {
-    report.notes.push_back(fmt::format("{} ({}) is partial: what it lacks counts as inserted or "
-                                       "deleted",
-                                       which, trace.path()));
+    report.notes.push_back(
+        fmt::format("{} ({}) is partial: what it lacks counts as inserted or "
+                    "deleted",
+                    which, trace.path()));
   }
 }
 
@@ -146,9 +147,8 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   Work right = LoadWork(b);
   if (left.dialect != right.dialect) {
     throw Error(ErrorKind::kTrace,
-                fmt::format("{} holds {} and {} holds {}: record both at one level",
-                            a.path(), LevelName(left.dialect), b.path(),
-                            LevelName(right.dialect)));
+                fmt::format("{} holds {} and {} holds {}: record both at one level", a.path(),
+                            LevelName(left.dialect), b.path(), LevelName(right.dialect)));
   }
   AssignSteps(left, nullptr);
   AssignSteps(right, nullptr);
@@ -167,12 +167,15 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   Note(a, "A", report);
   Note(b, "B", report);
   Count(left_flow, right_flow, report);
-  const DiffCounts& counts = report.counts;
-  const bool judged = counts.equal + counts.within + counts.different > 0;
+  // Values that the program itself brought to the host are always there; they say little.
+  const bool judged = std::any_of(report.rows.begin(), report.rows.end(), [](const DiffRow& row) {
+    return row.verdict != DiffVerdict::kNotComparable && row.output != kHostValue;
+  });
   if (!judged) {
     report.notes.push_back(
-        "the traces have no recorded result in common: only what is computed was compared, "
-        "record with --payload digest or all to compare results");
+        "the traces have no recorded result in common: what they compute was compared, and what "
+        "the "
+        "programs read on the host; record with --payload digest or all to compare results");
   }
   for (size_t i = 0; i < report.rows.size() && report.first < 0; ++i) {
     DiffRow& row = report.rows[i];

@@ -54,16 +54,16 @@ struct DiffRow {
   int64_t b_step = -1;
   std::string a_op;  // of the last call
   std::string b_op;
-  std::string change;   // "op aten::relu -> aten::gelu", "alpha 1 -> 2"
-  std::string notes;    // "aten::relu -> aten::relu_", "self float32 -> float16"
-  bool copy = false;    // of what was inserted or deleted: a copy or a cast
-  bool dead = false;    // of what was inserted or deleted: nothing aligned uses its result
-  bool picked = true;   // DiffOptions::pick wants it
+  std::string change;  // "op aten::relu -> aten::gelu", "alpha 1 -> 2"
+  std::string notes;   // "aten::relu -> aten::relu_", "self float32 -> float16"
+  bool copy = false;   // of what was inserted or deleted: a copy or a cast
+  bool dead = false;   // of what was inserted or deleted: nothing aligned uses its result
+  bool picked = true;  // DiffOptions::pick wants it
   DiffVerdict verdict = DiffVerdict::kNotComparable;
   DiffCause cause = DiffCause::kNone;
   std::string output;  // the result that is meant, "out"
   std::string reason;
-  double error = 0;      // relative, L2
+  double error = 0;  // relative, L2
   std::optional<TensorMetrics> metrics;
   // Of what has an input that differs: index of the row where that began, -1 when not looked for,
   // and (kInherited) how many calls ago.
@@ -73,11 +73,11 @@ struct DiffRow {
 
 // What became of the divergence that began at a row.
 struct DiffPropagation {
-  int64_t origin = -1;     // row
-  int64_t inherited = 0;   // rows
-  int depth = 0;           // longest chain of calls
-  int64_t last = -1;       // the last row that inherits it
-  int64_t absorbed = 0;    // rows with such an input whose result agrees again
+  int64_t origin = -1;    // row
+  int64_t inherited = 0;  // rows
+  int depth = 0;          // longest chain of calls
+  int64_t last = -1;      // the last row that inherits it
+  int64_t absorbed = 0;   // rows with such an input whose result agrees again
   int64_t first_absorbed = -1;
 };
 

@@ -219,9 +219,9 @@ uint64_t MixHash(uint64_t a, uint64_t b) {
 }
 
 size_t Flow::FirstNodeFrom(size_t call) const {
-  const auto found = std::lower_bound(
-      nodes.begin(), nodes.end() - 1, call,
-      [](const FlowNode& node, size_t wanted) { return node.call < wanted; });
+  const auto found =
+      std::lower_bound(nodes.begin(), nodes.end() - 1, call,
+                       [](const FlowNode& node, size_t wanted) { return node.call < wanted; });
   return static_cast<size_t>(found - nodes.begin());
 }
 

@@ -28,10 +28,10 @@ struct FlowSource {
 struct FlowInput {
   const FormAccess* access = nullptr;
   int64_t buffer = 0;
-  FlowSource source;    // the last writer
-  FlowSource resolved;  // the same, seen through copies and casts
-  int64_t offset = 0;   // elements from the start of what the source wrote; 0 through a copy
-  bool copied = false;  // resolved goes through a copy
+  FlowSource source;         // the last writer
+  FlowSource resolved;       // the same, seen through copies and casts
+  int64_t offset = 0;        // elements from the start of what the source wrote; 0 through a copy
+  bool copied = false;       // resolved goes through a copy
   uint32_t first_other = 0;  // in Flow::other_sources: writers of other parts of it
   uint32_t end_other = 0;
 };
@@ -56,12 +56,12 @@ struct FlowExternal {
 
 // What calls of one form have in common for an alignment.
 struct FormLabel {
-  std::string base;    // operator without overload and in-place marks: "aten::add", "aclnnAdd"
-  uint64_t op = 0;     // hash of base
-  uint64_t loose = 0;  // and of the number and shapes of tensors
-  uint64_t exact = 0;  // and of host arguments and strides
-  bool copies = false;                // it passes its one input on: a copy or a cast
-  std::vector<FormAccess> reads;      // without workspaces
+  std::string base;     // operator without overload and in-place marks: "aten::add", "aclnnAdd"
+  uint64_t op = 0;      // hash of base
+  uint64_t loose = 0;   // and of the number and shapes of tensors
+  uint64_t exact = 0;   // and of host arguments and strides
+  bool copies = false;  // it passes its one input on: a copy or a cast
+  std::vector<FormAccess> reads;  // without workspaces
   std::vector<FormAccess> writes;
 };
 
@@ -84,8 +84,7 @@ class Flow {
   size_t size() const { return nodes.size() - 1; }
   const FormLabel& label(size_t node) const { return labels[nodes[node].form]; }
   std::span<const FlowInput> InputsOf(size_t node) const {
-    return {inputs.data() + nodes[node].first_input,
-            inputs.data() + nodes[node + 1].first_input};
+    return {inputs.data() + nodes[node].first_input, inputs.data() + nodes[node + 1].first_input};
   }
   std::span<const FlowConsumer> ConsumersOf(size_t node) const {
     return {consumers.data() + nodes[node].first_consumer,

@@ -20,10 +20,10 @@ using storage::ValueKind;
 // Operators that pass one tensor on unchanged but for rounding and memory order, by name without
 // in-place marks.
 constexpr std::string_view kCopies[] = {
-    "aten::_to_copy",     "aten::clone",        "aten::contiguous", "aten::copy",
-    "aten::_copy_from",   "aten::to",           "aten::lift_fresh", "aten::_reshape_copy",
-    "aten::_unsafe_view", "aten::alias_copy",   "aten::type_as",    "aclnnCast",
-    "aclnnCopy",          "aclnnContiguous",    "aclrtMemcpy",      "aclrtMemcpyAsync",
+    "aten::_to_copy",     "aten::clone",      "aten::contiguous", "aten::copy",
+    "aten::_copy_from",   "aten::to",         "aten::lift_fresh", "aten::_reshape_copy",
+    "aten::_unsafe_view", "aten::alias_copy", "aten::type_as",    "aclnnCast",
+    "aclnnCopy",          "aclnnContiguous",  "aclrtMemcpy",      "aclrtMemcpyAsync",
 };
 
 bool IsNumber(const Argument& argument) {
@@ -124,13 +124,13 @@ FormLabel LabelForm(const Work& work, const WorkForm& form) {
   }
   const bool listed =
       std::find(std::begin(kCopies), std::end(kCopies), label.base) != std::end(kCopies);
-  const bool acl_copy = work.dialect == Dialect::kAcl && form.function != nullptr &&
-                        (form.function->kind == AclCallKind::kCopy ||
-                         form.function->kind == AclCallKind::kCopyAsync);
-  label.copies = (listed || acl_copy) && label.reads.size() == 1 && label.writes.size() == 1 &&
-                 !Overlaps(label.reads[0], label.writes[0]) &&
-                 (acl_copy || label.reads[0].layout->ElementCount() ==
-                                  label.writes[0].layout->ElementCount());
+  const bool acl_copy =
+      work.dialect == Dialect::kAcl && form.function != nullptr &&
+      (form.function->kind == AclCallKind::kCopy || form.function->kind == AclCallKind::kCopyAsync);
+  label.copies =
+      (listed || acl_copy) && label.reads.size() == 1 && label.writes.size() == 1 &&
+      !Overlaps(label.reads[0], label.writes[0]) &&
+      (acl_copy || label.reads[0].layout->ElementCount() == label.writes[0].layout->ElementCount());
   return label;
 }
 

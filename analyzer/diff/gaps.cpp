@@ -40,8 +40,8 @@ Nodes LongestChain(const Matching& matching, const Segment& segment) {
   return chain;
 }
 
-// Needleman-Wunsch within a band around the diagonal; gaps cost nothing, a pair must fit. `near` are
-// hashes of the segment's nodes and their neighbours.
+// Needleman-Wunsch within a band around the diagonal; gaps cost nothing, a pair must fit. `near`
+// are hashes of the segment's nodes and their neighbours.
 class Band {
  public:
   Band(Matching& matching, const Segment& segment, const RangeHashes& near, const Nodes& a,

@@ -127,9 +127,8 @@ class GroupFinder {
   }
 
   bool Closed(int side, const std::vector<int32_t>& open) const {
-    return std::all_of(open.begin(), open.end(), [&](int32_t source) {
-      return matching_.identity[side][source] != 0;
-    });
+    return std::all_of(open.begin(), open.end(),
+                       [&](int32_t source) { return matching_.identity[side][source] != 0; });
   }
 
   static void Grow(std::vector<int32_t>& set, const std::vector<int32_t>& open) {
@@ -164,8 +163,8 @@ class GroupFinder {
       for (const int32_t node : sets[s]) {
         if (node == root) continue;
         for (const FlowConsumer& consumer : matching_.flows[s]->ConsumersOf(node)) {
-          const bool inside = std::find(sets[s].begin(), sets[s].end(), consumer.node) !=
-                              sets[s].end();
+          const bool inside =
+              std::find(sets[s].begin(), sets[s].end(), consumer.node) != sets[s].end();
           if (!inside && !matching_.flows[s]->label(consumer.node).copies) return 0;
         }
       }

@@ -121,13 +121,14 @@ RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exa
         const uint64_t known = matching.identity[side][source.node];
         uint64_t value = known;
         if (known == 0) {
-          value = inside(source.node) ? from[source.node - range.first] : flow.label(source.node).op;
+          value =
+              inside(source.node) ? from[source.node - range.first] : flow.label(source.node).op;
         }
         return MixHash(value, static_cast<uint64_t>(source.output));
       };
       for (const FlowInput& input : flow.InputsOf(node)) {
-        uint64_t value = input.resolved.node >= 0 ? key(input.resolved)
-                                                  : matching.SourceKey(side, input);
+        uint64_t value =
+            input.resolved.node >= 0 ? key(input.resolved) : matching.SourceKey(side, input);
         for (uint32_t i = input.first_other; i < input.end_other; ++i) {
           value += key(flow.other_sources[i]);
         }
@@ -202,8 +203,8 @@ Fit FitOf(const Matching& matching, int32_t a, int32_t b) {
     ++readers;
     const auto inputs = right.InputsOf(image);
     const auto slot = static_cast<size_t>(consumer.input);
-    same_readers += slot < inputs.size() &&
-                    (inputs[slot].source.node == b || inputs[slot].resolved.node == b);
+    same_readers +=
+        slot < inputs.size() && (inputs[slot].source.node == b || inputs[slot].resolved.node == b);
   }
   Fit fit;
   fit.inputs = known > 0 && same == most;

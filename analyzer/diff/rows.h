@@ -18,7 +18,7 @@ struct RowNodes {
 
 struct DiffRows {
   std::vector<DiffRow> rows;
-  std::vector<RowNodes> nodes;                  // by row
+  std::vector<RowNodes> nodes;                 // by row
   std::array<std::vector<int32_t>, 2> row_of;  // by side and node
 };
 

@@ -49,8 +49,7 @@ std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
   for (size_t i = a.size(); i-- > 0;) {
     for (size_t j = b.size(); j-- > 0;) {
       const uint32_t paired = best[(i + 1) * width + j + 1] + score(a[i], b[j]);
-      best[i * width + j] =
-          std::max({paired, best[(i + 1) * width + j], best[i * width + j + 1]});
+      best[i * width + j] = std::max({paired, best[(i + 1) * width + j], best[i * width + j + 1]});
     }
   }
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {

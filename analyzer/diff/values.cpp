@@ -39,12 +39,13 @@ bool SameOrder(const Layout& a, int a_packing, const Layout& b, int b_packing) {
   return (a_rows && b_rows) || (a.shape == b.shape && a.strides == b.strides);
 }
 
-std::vector<uint8_t> ToRowMajor(const Layout& layout, const std::vector<uint8_t>& packed) {
+// The elements of a layout in row-major order; `from` is where its first one stands in `packed`.
+std::vector<uint8_t> ToRowMajor(const Layout& layout, const std::vector<uint8_t>& packed,
+                                int64_t from) {
   const int64_t size = storage::DTypeBytes(layout.dtype);
-  std::vector<uint8_t> rows(packed.size());
-  std::vector<int64_t> index(layout.shape.size());
   const int64_t count = layout.ElementCount();
-  int64_t from = 0;
+  std::vector<uint8_t> rows(static_cast<size_t>(count * size));
+  std::vector<int64_t> index(layout.shape.size());
   for (int64_t i = 0; i < count; ++i) {
     std::memcpy(rows.data() + i * size, packed.data() + from * size, static_cast<size_t>(size));
     for (size_t d = layout.shape.size(); d-- > 0;) {
@@ -82,7 +83,7 @@ int Rank(DiffVerdict verdict) {  // how bad
 
 void Worsen(ValueDifference& worst, ValueDifference other) {
   const double error = std::max(worst.error, other.error);
-  const DType rounded = CoarserType(other.rounded, worst.rounded);
+  const DType rounded = CoarsestType(other.rounded, worst.rounded);
   if (Rank(other.verdict) > Rank(worst.verdict) ||
       (other.verdict == worst.verdict && other.error > worst.error)) {
     worst = std::move(other);
@@ -93,7 +94,7 @@ void Worsen(ValueDifference& worst, ValueDifference other) {
 
 }  // namespace
 
-DType CoarserType(DType a, DType b) { return DigitsOf(a) <= DigitsOf(b) ? a : b; }
+DType CoarsestType(DType a, DType b) { return DigitsOf(a) <= DigitsOf(b) ? a : b; }
 
 double RoundingOf(DType type) { return std::ldexp(1.0, -DigitsOf(type)); }
 
@@ -203,6 +204,27 @@ ValueDifference ValueComparer::CompareOutput(int32_t a, int32_t a_output, int32_
   return difference;
 }
 
+ValueComparer::Content ValueComparer::ReadOf(int side, const FlowInput& input) const {
+  if (input.source.node < 0) return {};
+  Content content = OutputOf(side, input.source.node, input.source.output);
+  const Layout& read = *input.access->layout;
+  if (content.layout == nullptr || input.access->layout == content.layout) return content;
+  const bool same = read.shape == content.layout->shape &&
+                    read.strides == content.layout->strides &&
+                    read.byte_offset == content.layout->byte_offset;
+  if (!same) content.part = &read;
+  return content;
+}
+
+ValueDifference ValueComparer::CompareReads(const FlowInput& a, const FlowInput& b, DType rounded) {
+  const std::array<Content, 2> contents = {ReadOf(0, a), ReadOf(1, b)};
+  if (contents[0].layout == nullptr || contents[1].layout == nullptr) return {};
+  ValueDifference difference =
+      CompareContents(contents, sides_[0].flow->op(a.source.node).FullName(), rounded);
+  difference.name = "input";
+  return difference;
+}
+
 ValueDifference ValueComparer::CompareExternals(int32_t a, int32_t b) {
   ValueDifference difference;
   const std::array<int32_t, 2> externals = {a, b};
@@ -248,12 +270,11 @@ ValueDifference ValueComparer::CompareExternals(int32_t a, int32_t b) {
   };
   const int64_t elements = std::min(count(0), count(1));
   if (!same_type && !(IsFloating(types[0]) && IsFloating(types[1]))) return difference;
-  const TensorMetrics metrics =
-      Measure(types[0], bytes[0].data(), types[1], bytes[1].data(), elements);
-  const Judgement judgement =
-      StandardFor(types[0], types[1], DType::kUndefined)
-          .Judge("aten::clone", CoarserType(types[0], types[1]), metrics);
-  if (!same_type) difference.rounded = CoarserType(types[0], types[1]);
+  TensorMetrics metrics;
+  const Judgement judgement = StandardFor(types[0], types[1], DType::kUndefined)
+                                  .Compare("aten::clone", types[0], bytes[0].data(), types[1],
+                                           bytes[1].data(), elements, &metrics);
+  if (!same_type) difference.rounded = CoarsestType(types[0], types[1]);
   difference.error = std::sqrt(metrics.nmse);
   difference.metrics = metrics;
   difference.reason = judgement.reason;
@@ -289,11 +310,24 @@ std::optional<ValueComparer::Statistics> ValueComparer::StatisticsOf(int side,
   return statistics;
 }
 
+// Empty when the bytes of a part do not follow from those of the whole.
 std::vector<uint8_t> ValueComparer::RowMajorContent(int side, const Content& content) const {
-  std::vector<uint8_t> bytes =
-      sides_[side].flow->work->trace->Payload(content.snapshot->digest);
-  if (content.snapshot->packing == 1 || IsRowMajor(*content.layout)) return bytes;
-  return ToRowMajor(*content.layout, bytes);
+  const storage::Reader& trace = *sides_[side].flow->work->trace;
+  const Layout& whole = *content.layout;
+  if (content.part == nullptr) {
+    std::vector<uint8_t> bytes = trace.Payload(content.snapshot->digest);
+    if (content.snapshot->packing == 1 || IsRowMajor(whole)) return bytes;
+    return ToRowMajor(whole, bytes, 0);
+  }
+  const Layout& part = *content.part;
+  const bool in_order = whole.IsDense() && (content.snapshot->packing == 0 || IsRowMajor(whole));
+  if (!in_order || part.dtype != whole.dtype || part.FirstByte() < whole.FirstByte() ||
+      part.EndByte() > whole.EndByte()) {
+    return {};
+  }
+  const int64_t size = std::max<int64_t>(1, storage::DTypeBytes(whole.dtype));
+  return ToRowMajor(part, trace.Payload(content.snapshot->digest),
+                    (part.FirstByte() - whole.FirstByte()) / size);
 }
 
 ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& contents,
@@ -303,8 +337,9 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
     difference.reason = "the traces keep no values of both";
     return difference;
   }
-  const Layout& left = *contents[0].layout;
-  const Layout& right = *contents[1].layout;
+  const Layout& left = contents[0].seen();
+  const Layout& right = contents[1].seen();
+  const bool whole = contents[0].part == nullptr && contents[1].part == nullptr;
   const int64_t elements = left.ElementCount();
   if (elements != right.ElementCount()) {
     difference.verdict = DiffVerdict::kDifferent;
@@ -315,7 +350,7 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
   }
   const Snapshot& a = *contents[0].snapshot;
   const Snapshot& b = *contents[1].snapshot;
-  const bool same_order = SameOrder(left, a.packing, right, b.packing);
+  const bool same_order = whole && SameOrder(left, a.packing, right, b.packing);
   if (left.dtype == right.dtype && a.digest == b.digest && same_order) {
     difference.verdict = DiffVerdict::kEqual;
     return difference;
@@ -323,8 +358,9 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
   const bool floating = IsFloating(left.dtype) && IsFloating(right.dtype);
   DType type = left.dtype;
   if (floating) {
-    if (left.dtype != right.dtype) rounded = CoarserType(rounded, CoarserType(left.dtype, right.dtype));
-    if (rounded != DType::kUndefined) type = CoarserType(type, rounded);
+    if (left.dtype != right.dtype)
+      rounded = CoarsestType(rounded, CoarsestType(left.dtype, right.dtype));
+    if (rounded != DType::kUndefined) type = CoarsestType(type, rounded);
   }
   difference.rounded = rounded;
   const Standard& standard = StandardFor(left.dtype, right.dtype, rounded);
@@ -335,13 +371,24 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
     return difference;
   }
   if (!a.has_payload || !b.has_payload) {
+    if (!whole) {
+      difference.reason = "of parts of a result only their contents would tell";
+      return difference;
+    }
     difference = CompareStatistics(contents, standard.bitwise() && same_order);
     difference.rounded = rounded;
     return difference;
   }
   const std::vector<uint8_t> x = RowMajorContent(0, contents[0]);
   const std::vector<uint8_t> y = RowMajorContent(1, contents[1]);
-  const TensorMetrics metrics = Measure(left.dtype, x.data(), right.dtype, y.data(), elements);
+  if (elements > 0 && (x.empty() || y.empty())) {
+    difference.reason = "a part of a result in another memory order";
+    return difference;
+  }
+  MeasureOptions options;
+  options.small_value = standard.SmallValue(type);
+  const TensorMetrics metrics =
+      Measure(left.dtype, x.data(), right.dtype, y.data(), elements, options);
   const Judgement judgement = standard.Judge(op, type, metrics);
   switch (judgement.verdict) {
     case Judgement::Verdict::kEqual:
@@ -394,8 +441,8 @@ ValueDifference ValueComparer::CompareStatistics(const std::array<Content, 2>& c
   const bool special = a->nan != b->nan || a->inf != b->inf;
   if (special) {
     difference.error = 1;
-    worst = fmt::format("{} NaN and {} infinities against {} and {}", a->nan, a->inf, b->nan,
-                        b->inf);
+    worst =
+        fmt::format("{} NaN and {} infinities against {} and {}", a->nan, a->inf, b->nan, b->inf);
   }
   const bool different = bits || special || difference.error > kStatisticsThreshold;
   difference.verdict = different ? DiffVerdict::kDifferent : DiffVerdict::kWithin;
@@ -421,7 +468,7 @@ ValueDifference ValueComparer::CompareHostReads(int32_t a, int32_t b) const {
     return difference;
   }
   difference.verdict = DiffVerdict::kEqual;
-  difference.name = "host";
+  difference.name = kHostValue;
   for (size_t i = 0; i < std::min(values[0].size(), values[1].size()); ++i) {
     if (values[0][i] == values[1][i]) continue;
     difference.verdict = DiffVerdict::kDifferent;

@@ -19,6 +19,9 @@ namespace acltape::analyzer {
 enum class DiffVerdict : uint8_t { kEqual, kWithin, kDifferent, kNotComparable };
 std::string_view DiffVerdictName(DiffVerdict verdict);  // "equal", "not comparable" ...
 
+// Name of what a host read gave.
+constexpr std::string_view kHostValue = "host value";
+
 struct ValueDifference {
   DiffVerdict verdict = DiffVerdict::kNotComparable;
   std::string reason;
@@ -31,7 +34,7 @@ struct ValueDifference {
 };
 
 // The floating type with fewer digits of the two; kUndefined counts as having all.
-storage::DType CoarserType(storage::DType a, storage::DType b);
+storage::DType CoarsestType(storage::DType a, storage::DType b);
 // Relative error of rounding to a type.
 double RoundingOf(storage::DType type);
 
@@ -55,6 +58,8 @@ class ValueComparer {
   // One result of each.
   ValueDifference CompareOutput(int32_t a, int32_t a_output, int32_t b, int32_t b_output,
                                 storage::DType rounded);
+  // What two readers saw of results of two nodes, each its part.
+  ValueDifference CompareReads(const FlowInput& a, const FlowInput& b, storage::DType rounded);
   // Contents from outside.
   ValueDifference CompareExternals(int32_t a, int32_t b);
 
@@ -63,7 +68,9 @@ class ValueComparer {
     int64_t call_id = 0;
     int position = -1;
     const storage::Layout* layout = nullptr;
+    const storage::Layout* part = nullptr;  // null: all of it
     const storage::Snapshot* snapshot = nullptr;
+    const storage::Layout& seen() const { return part == nullptr ? *layout : *part; }
   };
   struct Statistics {
     std::array<double, 4> values{};  // min, max, mean, l2
@@ -79,6 +86,7 @@ class ValueComparer {
 
   Content OutputOf(int side, int32_t node, int32_t output) const;
   std::optional<Statistics> StatisticsOf(int side, const Content& content);
+  Content ReadOf(int side, const FlowInput& input) const;
   std::vector<uint8_t> RowMajorContent(int side, const Content& content) const;
   const Standard& StandardFor(storage::DType a, storage::DType b, storage::DType rounded) const;
   ValueDifference CompareContents(const std::array<Content, 2>& contents, const std::string& op,
