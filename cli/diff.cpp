@@ -1,6 +1,7 @@
 #include "analyzer/diff/diff.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -146,22 +147,24 @@ class DiffCommand final : public Command {
     return quoted + "'";
   }
 
-  // What was inserted is shown whatever is picked; its call of A is the first that follows it.
+  // The call, and the first that inherits from it where it shows only there: what only one side has
+  // gives no result that could be compared with another.
   std::string Reproduce(const DiffReport& report, const DiffRow& row) const {
-    std::string command = fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
-    const DiffRow* picked = &row;
-    for (auto next = report.rows.begin() + report.first;
-         picked->a_calls.empty() && next != report.rows.end(); ++next) {
-      const bool behind = next->origin == report.first && next->cause == DiffCause::kInherited;
-      if (!next->a_calls.empty() && behind) picked = &*next;
-    }
-    if (!picked->a_calls.empty()) {
-      std::string calls;
-      for (const int64_t call : picked->a_calls) {
-        calls += (calls.empty() ? "" : ",") + std::to_string(call);
+    std::string command =
+        fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
+    std::vector<int64_t> calls = row.a_calls;
+    if (Alone(row) || row.verdict == DiffVerdict::kNotComparable) {
+      const int64_t index = &row - report.rows.data();
+      const auto heir =
+          std::find_if(report.rows.begin(), report.rows.end(), [&](const DiffRow& other) {
+            return other.origin == index && !other.a_calls.empty() && other.picked;
+          });
+      if (heir != report.rows.end()) {
+        calls.insert(calls.end(), heir->a_calls.begin(), heir->a_calls.end());
       }
-      command += " --calls " + calls;
     }
+    std::sort(calls.begin(), calls.end());
+    if (!calls.empty()) command += fmt::format(" --calls {}", fmt::join(calls, ","));
     if (!options_.standard.empty()) command += " --standard " + Quoted(options_.standard);
     return command;
   }
