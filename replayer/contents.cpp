@@ -1,10 +1,8 @@
 #include "replayer/contents.h"
 
-#include <cmath>
-#include <cstring>
-#include <random>
 #include <unordered_set>
 
+#include "replayer/synthesise.h"
 #include "storage/error.h"
 
 namespace acltape::replayer {
@@ -33,7 +31,8 @@ Contents::Contents(const analyzer::Program& program, Data data, uint64_t seed)
     }
     for (const storage::Snapshot& snapshot : leaf.after) {
       any_payload = any_payload || snapshot.has_payload;
-      if (leaf.kind == LeafKind::kKernel) has_recorded_results_ = true;
+      // Synthetic inputs do not give recorded results.
+      if (leaf.kind == LeafKind::kKernel && data == Data::kRecorded) has_recorded_results_ = true;
     }
   }
   if (data == Data::kRecorded && !any_payload) {
@@ -48,6 +47,7 @@ Contents::Contents(const analyzer::Program& program, Data data, uint64_t seed)
       throw Error(ErrorKind::kTrace, program.trace->path() + " records no values; " + kRemedy);
     }
   }
+  if (data == Data::kSynthesised) statistics_ = storage::LoadStatistics(*program.trace);
   CollectFeeds();
 }
 
@@ -67,6 +67,7 @@ void Contents::CollectFeeds() {
                                   "the content of buffer " + std::to_string(feed.buffer_id)));
         }
         feed.digest.clear();
+        feed.dtype = program_.LayoutOf(snapshot.tensor).dtype;
         for (const analyzer::TensorUse& use : program_.uses[leaf.index].reads) {
           if (use.tensor.buffer_id == feed.buffer_id) feed.dtype = use.layout->dtype;
         }
@@ -117,7 +118,11 @@ Bytes Contents::GetPayload(const std::string& digest) {
 
 Bytes Contents::Get(const Feed& feed) {
   if (feed.digest.empty()) {
-    return Synthesise(feed.dtype, feed.bytes, static_cast<uint64_t>(feed.buffer_id));
+    const storage::Snapshot* snapshot = nullptr;
+    for (const storage::Snapshot& own : program_.leaves[feed.leaf].before) {
+      if (own.tensor.buffer_id == feed.buffer_id) snapshot = &own;
+    }
+    return Synthesise(feed.dtype, feed.bytes, static_cast<uint64_t>(feed.buffer_id), snapshot);
   }
   Bytes bytes = GetPayload(feed.digest);
   if (bytes == nullptr) {
@@ -134,37 +139,18 @@ Bytes Contents::GetResult(const Leaf& leaf, const analyzer::TensorUse& use) {
   if (data_ == Data::kRecorded) return nullptr;
   return Synthesise(use.layout->dtype,
                     use.layout->ElementCount() * storage::DTypeBytes(use.layout->dtype),
-                    static_cast<uint64_t>(leaf.call.call_id) * 16 + use.argument);
+                    static_cast<uint64_t>(leaf.call.call_id) * 16 + use.argument, snapshot);
 }
 
-// Numbers around zero for floating types; zeros for the others, because integers may be indices.
-Bytes Contents::Synthesise(DType dtype, int64_t bytes, uint64_t key) const {
-  auto content = std::make_shared<std::vector<uint8_t>>(bytes, uint8_t{0});
-  std::mt19937_64 random(seed_ * 0x9e3779b97f4a7c15u + key);
-  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
-  const auto fill = [&](auto convert) {
-    using T = decltype(convert(0.0f));
-    for (size_t at = 0; at + sizeof(T) <= content->size(); at += sizeof(T)) {
-      const T value = convert(uniform(random));
-      std::memcpy(content->data() + at, &value, sizeof value);
-    }
-  };
-  if (dtype == DType::kFloat32 || dtype == DType::kComplex64) fill([](float x) { return x; });
-  if (dtype == DType::kFloat64) fill([](float x) { return static_cast<double>(x); });
-  if (dtype == DType::kBfloat16) {
-    fill([](float x) {
-      uint32_t bits;
-      std::memcpy(&bits, &x, sizeof bits);
-      return static_cast<uint16_t>(bits >> 16);
-    });
+Bytes Contents::Synthesise(DType dtype, int64_t bytes, uint64_t key,
+                           const storage::Snapshot* snapshot) const {
+  const storage::Statistics* statistics = nullptr;
+  if (snapshot != nullptr) {
+    const auto found = statistics_.find(storage::KeyOf(*snapshot));
+    if (found != statistics_.end()) statistics = &found->second;
   }
-  if (dtype == DType::kFloat16) {  // sign and three bits of mantissa in [0.5, 1) or (-1, -0.5]
-    fill([](float x) {
-      const auto mantissa = static_cast<uint16_t>(std::fabs(x) * 1023.0f);
-      return static_cast<uint16_t>((x < 0 ? 0x8000 : 0) | 0x3800 | mantissa);
-    });
-  }
-  return content;
+  return std::make_shared<const std::vector<uint8_t>>(
+      replayer::Synthesise(dtype, bytes, seed_ * 0x9e3779b97f4a7c15u + key, statistics));
 }
 
 }  // namespace acltape::replayer

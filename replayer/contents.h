@@ -11,6 +11,7 @@
 
 #include "analyzer/program.h"
 #include "replayer/replay.h"
+#include "storage/statistics.h"
 
 namespace acltape::replayer {
 
@@ -46,7 +47,9 @@ class Contents {
   bool has_recorded_results() const { return has_recorded_results_; }
 
  private:
-  Bytes Synthesise(storage::DType dtype, int64_t bytes, uint64_t key) const;
+  // With the statistics of the snapshot, where the trace has them. It may be null.
+  Bytes Synthesise(storage::DType dtype, int64_t bytes, uint64_t key,
+                   const storage::Snapshot* snapshot) const;
   void CollectFeeds();
 
   const analyzer::Program& program_;
@@ -55,6 +58,7 @@ class Contents {
   bool has_recorded_results_ = false;
   std::unordered_map<int64_t, std::vector<Feed>> feeds_;
   std::vector<Feed> none_;
+  std::map<storage::SnapshotKey, storage::Statistics> statistics_;  // of synthetic contents
   std::unordered_map<std::string, Bytes> cache_;
   int64_t cached_bytes_ = 0;
 };

@@ -105,12 +105,18 @@ std::vector<std::string> TraceCopy::CommonColumns(const std::string& table) {
   return columns;
 }
 
-void TraceCopy::CopyRows(const std::string& table, const std::string& condition) {
+void TraceCopy::CopyRows(const std::string& table, const std::string& condition,
+                         const std::map<std::string, std::string>& replaced) {
   const std::vector<std::string> columns = CommonColumns(table);
   if (columns.empty()) return;
-  const std::string list = fmt::format("\"{}\"", fmt::join(columns, "\",\""));
+  std::vector<std::string> values;
+  for (const std::string& column : columns) {
+    const auto other = replaced.find(column);
+    values.push_back(other == replaced.end() ? column : other->second);
+  }
   const std::string sql =
-      fmt::format("INSERT OR REPLACE INTO main.{0}({1}) SELECT {1} FROM source.{0}{2}", table, list,
+      fmt::format("INSERT OR REPLACE INTO main.{0}({1}) SELECT {2} FROM source.{0}{3}", table,
+                  fmt::join(columns, ","), fmt::join(values, ","),
                   condition.empty() ? std::string() : " WHERE " + condition);
   database_->Execute(sql.c_str());
 }

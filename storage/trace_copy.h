@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ class TraceCopy {
 
   // Copies the rows of a table for which the SQL condition holds (empty: all), with the columns
   // that both schemas have. The new trace is the schema "main", the old one "source". A table that
-  // the source does not have gives no rows.
-  void CopyRows(const std::string& table, const std::string& condition = "");
+  // the source does not have gives no rows. `replaced`: SQL expressions in place of columns.
+  void CopyRows(const std::string& table, const std::string& condition = "",
+                const std::map<std::string, std::string>& replaced = {});
   // Statements on the new trace, with the source still attached. Open until Close.
   Database& database() { return *database_; }
   void SetMeta(const std::string& key, const std::string& value);

@@ -159,8 +159,8 @@ class TraceBuilder {
   template <typename T>
   TraceBuilder& Before(const Tensor& tensor, const std::vector<T>& content, bool payload = true) {
     storage::Layout whole;
-    whole.dtype = storage::DType::kUint8;
-    whole.shape = {bytes_.at(tensor.buffer)};
+    whole.dtype = tensor.layout.dtype;
+    whole.shape = {bytes_.at(tensor.buffer) / storage::DTypeBytes(whole.dtype)};
     whole.strides = {1};
     return Snapshot(-1, false, {tensor.buffer, writer_.InternLayout(whole)}, content, payload, 0);
   }

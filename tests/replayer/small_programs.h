@@ -63,18 +63,21 @@ class Recorded {
     trace.Finish();
   }
   // Steps of equal form: `write_step` is called for each.
-  Recorded(int steps, const std::function<void(TraceBuilder&, int)>& write_step)
-      : Recorded([&](TraceBuilder& trace) {
-          for (int s = 0; s < steps; ++s) {
-            storage::Step step;
-            step.step = s;
-            step.first_call = trace.last_call() + 1;
-            write_step(trace, s);
-            step.last_call = trace.last_call();
-            step.found_by = "range:step";
-            trace.writer().AddStep(step);
-          }
-        }) {}
+  Recorded(int steps, const std::function<void(TraceBuilder&, int)>& write_step,
+           const char* name = "replay")
+      : Recorded(
+            [&](TraceBuilder& trace) {
+              for (int s = 0; s < steps; ++s) {
+                storage::Step step;
+                step.step = s;
+                step.first_call = trace.last_call() + 1;
+                write_step(trace, s);
+                step.last_call = trace.last_call();
+                step.found_by = "range:step";
+                trace.writer().AddStep(step);
+              }
+            },
+            name) {}
 
   replayer::ReplayReport Replay(replayer::ReplayOptions options) const {
     storage::Reader reader(file_.path(), storage::Reader::Mode::kReadWrite);

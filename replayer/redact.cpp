@@ -1,0 +1,190 @@
+#include "replayer/redact.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "analyzer/metrics/metrics.h"
+#include "storage/statistics.h"
+#include "storage/trace_copy.h"
+
+namespace acltape::replayer {
+namespace {
+
+using storage::DType;
+using storage::Statement;
+using storage::Statistics;
+using storage::TraceCopy;
+
+// What a replay and the tools need to know of the recording.
+constexpr char kKeptMeta[] =
+    "key IN ('state', 'base_ns', 'acltape_version', 'levels', 'payload', 'torch_version', "
+    "'torch_threads', 'blas_threads', 'torch_processes', 'acl_processes', 'exit_code', 'signal', "
+    "'trimmed_calls')";
+
+// What is copied, with expressions in place of columns that tell too much.
+struct TableRule {
+  const char* table;
+  const char* condition;
+  std::map<std::string, std::string> replaced;
+  const char* unless = "";  // the word of `keep` that keeps the table as it is
+};
+
+std::vector<TableRule> Rules() {
+  return {
+      {"meta", kKeptMeta, {}, "meta"},
+      {"quirk", "", {}},
+      {"ledger",
+       "",
+       {{"subject", "'subject ' || rowid"}, {"cause", "''"}, {"remedy", "''"}},
+       "meta"},
+      {"process", "", {{"pid", "0"}, {"name", "''"}}, "meta"},
+      {"thread", "", {{"tid", "0"}, {"name", "''"}}, "meta"},
+      {"op", "", {}},
+      {"layout", "", {}},
+      {"signature", "", {}},
+      {"signature_argument",
+       "",
+       {{"integer", "iif(direction = 'out' AND layout_id IS NULL, NULL, integer)"},
+        {"real", "iif(direction = 'out' AND layout_id IS NULL, NULL, real)"},
+        {"text", "iif(kind = 'other' OR direction = 'out', NULL, text)"},
+        {"list", "iif(direction = 'out' AND kind <> 'tensor_list', NULL, list)"}}},
+      {"call_row", "", {}},
+      {"call_extra", "", {{"stack_id", "NULL"}}, "stacks"},
+      {"stack", "0", {}, "stacks"},
+      {"buffer_row", "", {{"address", "0"}}},
+      {"scope", "", {{"name", "'scope ' || scope_id"}, {"path", "'scope ' || scope_id"}}, "scopes"},
+      {"scope_range", "", {}},
+      {"stream", "", {{"handle", "iif(handle = 0, 0, stream_id)"}}},
+      {"event", "", {{"handle", "event_id"}}},
+      {"model", "", {{"handle", "model_id"}}},
+      {"step", "", {{"found_by", "iif(found_by LIKE 'range:%', 'range', found_by)"}}, "scopes"},
+      {"buffer_role", "", {}},
+      {"dependency", "", {}},
+  };
+}
+
+void CheckKeep(const std::set<std::string>& keep) {
+  for (const std::string& word : keep) {
+    if (word == "meta" || word == "scopes" || word == "stacks") continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{}' cannot be kept; known are meta, scopes and stacks", word));
+  }
+}
+
+// Of a content that is elements of `dtype`; nothing where there is no number in it.
+bool Measured(DType dtype, const std::vector<uint8_t>& content, Statistics& statistics) {
+  const std::map<DType, DType> parts{{DType::kComplex32, DType::kFloat16},
+                                     {DType::kComplex64, DType::kFloat32},
+                                     {DType::kComplex128, DType::kFloat64}};
+  const auto part = parts.find(dtype);
+  if (part != parts.end()) dtype = part->second;
+  const int64_t size = storage::DTypeBytes(dtype);
+  if (size == 0 || static_cast<int64_t>(content.size()) < size) return false;
+  const int64_t elements = static_cast<int64_t>(content.size()) / size;
+  const analyzer::SideStatistics side =
+      analyzer::Measure(dtype, content.data(), dtype, content.data(), elements).a;
+  statistics.min = side.min;
+  statistics.max = side.max;
+  statistics.mean = side.mean;
+  statistics.l2 = side.norm;
+  statistics.nan_count = side.nan_count;
+  statistics.inf_count = side.inf_count;
+  return true;
+}
+
+class Redactor {
+ public:
+  Redactor(const storage::Reader& reader, const RedactOptions& options)
+      : reader_(reader), options_(options), copy_(reader, options.output, options.overwrite) {}
+
+  RedactReport Run() {
+    for (const TableRule& rule : Rules()) {
+      if (*rule.unless != '\0' && options_.keep.count(rule.unless) != 0) {
+        copy_.CopyRows(rule.table,
+                       std::string(rule.table) == "meta" ? "key <> 'schema_version'" : "");
+      } else {
+        copy_.CopyRows(rule.table, rule.condition, rule.replaced);
+      }
+    }
+    CopySnapshots();
+    copy_.SetMeta("redacted", "values");
+    report_.content_bytes =
+        copy_.database().Integer("SELECT ifnull(sum(bytes), 0) FROM source.payload");
+    report_.contents =
+        copy_.database().Integer("SELECT count(DISTINCT digest) FROM source.payload");
+    report_.host_values = copy_.database().Integer(
+        "SELECT count(*) FROM source.call_row c JOIN source.signature_argument a "
+        "ON a.signature_id = c.signature_id WHERE a.direction = 'out' AND a.layout_id IS NULL "
+        "AND a.kind IN ('int', 'real', 'bool', 'int_list', 'real_list', 'bool_list', 'complex')");
+    copy_.Close();
+    report_.bytes = static_cast<int64_t>(std::filesystem::file_size(copy_.partial_path()));
+    report_.bytes_before = static_cast<int64_t>(std::filesystem::file_size(reader_.path()));
+    copy_.Accept();
+    return report_;
+  }
+
+ private:
+  // The statistics of a content as `dtype`, measured once.
+  const Statistics* StatisticsOf(const storage::Snapshot& snapshot, DType dtype) {
+    const auto [entry, fresh] = measured_.try_emplace({snapshot.digest, dtype});
+    if (fresh && snapshot.has_payload) {
+      entry->second.first = Measured(dtype, reader_.Payload(snapshot.digest), entry->second.second);
+    }
+    return entry->second.first ? &entry->second.second : nullptr;
+  }
+
+  void CopySnapshots() {
+    const auto recorded = storage::LoadStatistics(reader_);
+    const std::vector<storage::Snapshot> snapshots = reader_.Snapshots();
+    Statement add(copy_.database(),
+                  "INSERT INTO main.snapshot(call_id, position, moment, tensor_id, digest, bytes, "
+                  "packing, changed, min, max, mean, l2, nan_count, inf_count) "
+                  "VALUES(?,?,?,?,'',?,?,?,?,?,?,?,?,?)");
+    for (const storage::Snapshot& snapshot : snapshots) {
+      const auto found = recorded.find(storage::KeyOf(snapshot));
+      const DType dtype = reader_.GetLayout(snapshot.tensor.layout_id).dtype;
+      const Statistics* statistics =
+          found != recorded.end() ? &found->second : StatisticsOf(snapshot, dtype);
+      add.Bind(1, snapshot.call_id);
+      add.Bind(2, static_cast<int64_t>(snapshot.position));
+      add.Bind(3, std::string_view(snapshot.after ? "after" : "before"));
+      add.Bind(4, snapshot.tensor.tensor_id());
+      add.Bind(5, snapshot.bytes);
+      add.Bind(6, static_cast<int64_t>(snapshot.packing));
+      add.Bind(7, static_cast<int64_t>(snapshot.changed));
+      for (int column = 8; column <= 13; ++column) add.BindNull(column);
+      if (statistics != nullptr) {
+        add.Bind(8, statistics->min);
+        add.Bind(9, statistics->max);
+        add.Bind(10, statistics->mean);
+        add.Bind(11, statistics->l2);
+        add.Bind(12, statistics->nan_count);
+        add.Bind(13, statistics->inf_count);
+        ++report_.statistics;
+      }
+      add.Run();
+      ++report_.snapshots;
+      if (options_.progress) {
+        options_.progress(report_.snapshots, static_cast<int64_t>(snapshots.size()));
+      }
+    }
+  }
+
+  const storage::Reader& reader_;
+  const RedactOptions& options_;
+  TraceCopy copy_;
+  RedactReport report_;
+  // By digest and type: whether there are any, and them.
+  std::map<std::pair<std::string, DType>, std::pair<bool, Statistics>> measured_;
+};
+
+}  // namespace
+
+RedactReport Redact(const storage::Reader& reader, const RedactOptions& options) {
+  CheckKeep(options.keep);
+  return Redactor(reader, options).Run();
+}
+
+}  // namespace acltape::replayer
