@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "replayer/synthesise.h"
+#include "storage/database.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::replayer {
@@ -98,7 +99,7 @@ TEST_F(RedactTest, NoValueAndNoNameIsLeftInTheFile) {
   const std::string before = Content(recorded_.path()), after = Content(redacted_.path());
   ASSERT_NE(before.find("secret-host"), std::string::npos);
   ASSERT_NE(before.find("SecretModule"), std::string::npos);
-  ASSERT_NE(before.find(BytesOf(rows)), std::string::npos);
+  EXPECT_EQ(Reader(redacted_.path()).database().Integer("SELECT count(*) FROM payload"), 0);
   for (const char* word : {"secret", "Secret", "somebody", "1234.5678"}) {
     EXPECT_EQ(after.find(word), std::string::npos) << word;
   }
