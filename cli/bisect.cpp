@@ -15,6 +15,8 @@
 #include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
 #include "replayer/bisect/process_experiment.h"
+#include "replayer/bisect/step_bisection.h"
+#include "replayer/script/mixed_step_json.h"
 #include "storage/payload.h"
 
 namespace acltape::cli {
@@ -23,24 +25,14 @@ namespace {
 using nlohmann::json;
 using replayer::BisectionReport;
 using replayer::CallGroup;
+using replayer::Elements;
 using replayer::ElementSet;
 using replayer::SearchMethod;
 
 // A check may take minutes.
 constexpr int64_t kRunsOfFlakyCheck = 10;
 
-enum class What { kCalls, kRegions, kUpdates };
-constexpr std::pair<What, const char*> kWhatNames[] = {
-    {What::kCalls, "calls"}, {What::kRegions, "regions"}, {What::kUpdates, "updates"}};
-
-std::string WhatName(What what) {
-  for (const auto& [value, name] : kWhatNames) {
-    if (value == what) return name;
-  }
-  return "";
-}
-
-// Milliseconds; a bare number is in seconds.
+// Seconds; units are those of the help.
 CLI::Option* AddTime(CLI::App& app, const std::string& flag, double& seconds,
                      const std::string& description) {
   return app.add_option(flag, seconds, description)
@@ -50,7 +42,23 @@ CLI::Option* AddTime(CLI::App& app, const std::string& flag, double& seconds,
       ->option_text("TIME");
 }
 
-// The step whose calls are bisected, and which of them.
+// What --good and --bad name.
+struct Side {
+  enum class Kind { kEager, kCaptured, kPlan };
+  Kind kind = Kind::kEager;
+  std::string plan;  // its file
+};
+
+Side ParseSide(const std::string& option, const std::string& text) {
+  if (text == "eager") return {Side::Kind::kEager, ""};
+  if (text == "captured") return {Side::Kind::kCaptured, ""};
+  if (text.starts_with("plan:") && text.size() > 5) return {Side::Kind::kPlan, text.substr(5)};
+  throw Error(ErrorKind::kUsage, fmt::format("{} '{}' is no way of execution; they are eager, "
+                                             "captured and plan:FILE.",
+                                             option, text));
+}
+
+// The step whose calls are bisected by a check, and which of them.
 struct Subject {
   analyzer::StepTemplate step_class;
   ElementSet capturable;  // places in it
@@ -63,21 +71,41 @@ class BisectCommand final : public Command {
     return "Find the calls whose captured execution gives other results, and the class of cause";
   }
   std::string Examples() const override {
-    return "  acltape bisect t.db --check './try.sh {calls}'         any program, as git bisect "
-           "run\n"
-           "  acltape bisect t.db --check ./try.sh --what regions --budget 10m";
+    return "  acltape bisect t.db                              captured against eager\n"
+           "  acltape bisect t.db --plan plan.json --budget 5m\n"
+           "  acltape bisect t.db --good plan:a.json --bad plan:b.json\n"
+           "  acltape bisect t.db --plant wrong_bits@812       what a fault looks like\n"
+           "  acltape bisect t.db --check './try.sh {calls}'   any program, as git bisect run";
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
+    app.add_option("--good", good_, "What is right: eager, or plan:FILE")
+        ->option_text("SIDE [eager]");
+    app.add_option("--bad", bad_, "What is suspected: captured, or plan:FILE")
+        ->option_text("SIDE [captured]");
     app.add_option("--check", check_,
                    "A command that executes the program with the calls in $ACLTAPE_CALLS (and in "
                    "the file {calls}) altered: exit code 0 good, 1 to 124 bad, 125 cannot judge, "
                    "126 on: give up");
     plan_.Declare(app);
     AddChoice(app, "--what", what_,
-              {{"calls", What::kCalls}, {"regions", What::kRegions}, {"updates", What::kUpdates}},
+              {{"calls", Elements::kCalls},
+               {"regions", Elements::kRegions},
+               {"updates", Elements::kUpdates}},
               "What is altered one by one");
+    app.add_option("--capture-step", capture_step_,
+                   "Capture at this step (default: the first of the class)");
+    app.add_option("--run-steps", run_steps_,
+                   "Execute these steps (default: the second and the last of the class)")
+        ->delimiter(',');
+    app.add_flag("--no-updates", no_updates_, "Leave host arguments that vary as captured");
+    app.add_flag("--in-graph", in_graph_,
+                 "Leave calls out by disabling their tasks in a graph that holds all of them");
+    app.add_option("--plant", plant_, "Put a fault there first, such as wrong_bits@812");
+    app.add_option("--device-lib", device_lib_,
+                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
+                   "device)");
     app.add_option("--calls", calls_, "Alter only these; the same words as for other commands");
     AddChoice(app, "--method", options_.search.method,
               {{"prefixes", SearchMethod::kPrefixes}, {"ddmin", SearchMethod::kDeltaDebugging}},
@@ -85,10 +113,9 @@ class BisectCommand final : public Command {
     app.add_option("--causes", options_.search.causes, "Independent causes to look for")
         ->check(AtLeast(1))
         ->capture_default_str();
-    app.add_option("--executions", options_.trials.executions,
-                   "Executions of an experiment, at least")
-        ->check(AtLeast(1))
-        ->capture_default_str();
+    app.add_option("--executions", executions_,
+                   "Executions of an experiment (default: 3, of a check 1)")
+        ->check(AtLeast(1));
     app.add_option("--error-bound", options_.trials.error_bound,
                    "Where results vary: how likely the search may take a set that differs for one "
                    "that does not")
@@ -104,6 +131,7 @@ class BisectCommand final : public Command {
     app.add_flag("--git", git_,
                  "Only judge, with exit codes for `git bisect run`: 0 good, 1 bad, 125 cannot "
                  "judge, 128 wrong usage");
+    app.add_flag("--no-results", discard_, "Write no rows to the trace");
     app.add_flag("--verbose", verbose_, "Show what the check prints");
     AddFormatOption(app, format_);
   }
@@ -120,19 +148,180 @@ class BisectCommand final : public Command {
 
  private:
   int Bisect() {
-    if (check_.empty()) {
-      throw Error(ErrorKind::kUsage, "bisect needs a --check command.");
+    if (!check_.empty()) {
+      const OpenedTrace trace(trace_, true);
+      const auto plan = plan_.Read(trace.reader(), nullptr);
+      return BisectByCheck(trace, plan == nullptr ? nullptr : &plan->plan);
     }
-    const OpenedTrace trace(trace_, true);
-    const auto plan = plan_.Read(trace.reader(), nullptr);
-    return BisectByCheck(trace, plan == nullptr ? nullptr : &plan->plan);
+    const Side good = ParseSide("--good", good_);
+    const Side bad = ParseSide("--bad", bad_);
+    if (good.kind == Side::Kind::kCaptured || bad.kind == Side::Kind::kEager) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--good {} with --bad {} leaves nothing to bisect; the good side is "
+                              "eager or plan:FILE, the bad one captured or plan:FILE.",
+                              good_, bad_));
+    }
+    if (bad.kind == Side::Kind::kPlan) {
+      if (!plan_.path.empty()) {
+        throw Error(ErrorKind::kUsage, "--plan and --bad plan:FILE both name the plan to bisect.");
+      }
+      plan_.path = bad.plan;
+    }
+    const OpenedTrace trace(trace_, discard_);
+    const int of_good = good.kind == Side::Kind::kPlan ? JudgeGoodPlan(trace, good.plan) : 0;
+    return of_good != 0 ? of_good : BisectCaptured(trace);
+  }
+
+  // Whether the plan that is said to be good is as eager execution: else there is no good side.
+  int JudgeGoodPlan(const OpenedTrace& trace, const std::string& path) {
+    PlanOption option = plan_;
+    option.path = path;
+    const auto plan = option.Read(trace.reader(), nullptr);
+    replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1, nullptr);
+    std::string verdict;
+    session.WithLowering([&](replayer::Execution& execution) {
+      const replayer::MixedStep step(session, execution, &plan->plan);
+      replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, path);
+      options.bisection.only_judge = true;
+      const BisectionReport report = replayer::BisectStep(step, options, nullptr);
+      verdict = report.ExitCode() == 0 ? "" : report.Verdict();
+    });
+    if (verdict.empty()) return 0;
+    fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}\n", path,
+               verdict, replayer::ShellWord(trace_), replayer::ShellWord(path));
+    return static_cast<int>(ErrorKind::kCannotJudge);
+  }
+
+  int BisectCaptured(const OpenedTrace& trace) {
+    const auto plan = plan_.Read(trace.reader(), trace.results());
+    const analyzer::Plan* chosen = plan == nullptr ? nullptr : &plan->plan;
+    replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1,
+                              trace.results());
+    BisectionReport report;
+    session.WithLowering([&](replayer::Execution& execution) {
+      const replayer::MixedStep step(session, execution, chosen);
+      const replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, plan_.path);
+      json identity = Identity(trace.reader(), chosen);
+      identity["capturable"] = step.capturable().size();
+      identity["step"] = replayer::MixedStepJson(options.experiment.step);
+      identity["executions"] = options.experiment.executions;
+      identity["device"] = session.device().description();
+      report = WithJournal(
+          identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& bisection) {
+            replayer::StepBisectionOptions in_time = options;
+            in_time.bisection = bisection;
+            return replayer::BisectStep(step, in_time, journal);
+          });
+    });
+    const int64_t plan_id = plan == nullptr ? 0 : plan->plan_id;
+    KeepCauses(report, plan_id, trace.results());
+    const std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
+    Print(report, {good_, bad, std::string(replayer::ElementsName(what_))});
+    return report.ExitCode();
+  }
+
+  // The step that is bisected, and the command that executes it once.
+  replayer::StepBisectionOptions StepOptions(const storage::Reader& reader,
+                                             const replayer::MixedStep& step,
+                                             const std::string& plan_path) const {
+    replayer::StepBisectionOptions options;
+    options.bisection = options_;
+    options.elements = what_;
+    options.experiment.executions = executions_ == 0 ? 3 : executions_;
+    replayer::MixedStepOptions& mixed = options.experiment.step;
+    mixed.plan = step.plan();
+    mixed.plan_updates = !no_updates_;
+    mixed.disable_tasks = in_graph_;
+    for (const std::string& fault : plant_) mixed.faults.push_back(replayer::ParseFault(fault));
+    std::string arguments;
+    if (!plan_path.empty()) arguments += "--plan " + replayer::ShellWord(plan_path) + ' ';
+    if (!plan_path.empty() && plan_.allow_races) arguments += "--allow-races ";
+    const auto& matches = step.step_class().matches;
+    if (capture_step_ >= 0) mixed.capture_match = MatchOf(step, capture_step_);
+    mixed.run_matches = {1};
+    if (matches.size() > 2) mixed.run_matches.push_back(matches.size() - 1);
+    if (!run_steps_.empty()) mixed.run_matches.clear();
+    for (const int64_t number : run_steps_) mixed.run_matches.push_back(MatchOf(step, number));
+    arguments += fmt::format("--capture-step {} --run-steps ", StepOf(step, mixed.capture_match));
+    for (size_t i = 0; i < mixed.run_matches.size(); ++i) {
+      arguments += fmt::format("{}{}", i == 0 ? "" : ",", StepOf(step, mixed.run_matches[i]));
+    }
+    arguments += fmt::format(" --executions {}", options.experiment.executions);
+    if (no_updates_) arguments += " --no-updates";
+    if (in_graph_) arguments += " --disable-tasks";
+    for (const std::string& fault : plant_) arguments += " --plant " + fault;
+    if (!device_lib_.empty()) arguments += " --device-lib " + replayer::ShellWord(device_lib_);
+    options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
+    if (!calls_.empty()) {
+      const auto picked = std::make_shared<std::unordered_set<int64_t>>(Picked(reader));
+      options.may_alter = [picked](int64_t call) { return picked->count(call) != 0; };
+    }
+    return options;
+  }
+
+  static int64_t StepOf(const replayer::MixedStep& step, size_t match) {
+    return step.session().program().steps[step.step_class().matches.at(match).step].step;
+  }
+  static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
+    const auto& matches = step.step_class().matches;
+    std::string others;
+    for (size_t match = 0; match < matches.size(); ++match) {
+      if (StepOf(step, match) == number) return match;
+      others += fmt::format("{}{}", match == 0 ? "" : ", ", StepOf(step, match));
+    }
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("step {} is none of the bisected class, whose steps are {}.", number, others));
+  }
+
+  // Findings and witnesses: what was found is kept with the trace.
+  static void KeepCauses(const BisectionReport& report, int64_t plan_id,
+                         storage::Results* results) {
+    if (results == nullptr) return;
+    for (const replayer::FoundCause& found : report.found) {
+      if (!found.cause.minimal) continue;
+      const std::string cause_class =
+          found.classification ? std::string(replayer::CauseClassName(found.classification->cause))
+                               : "unknown";
+      json evidence = json::parse(OutcomeJson(found.cause.outcome));
+      evidence["calls"] = found.descriptions;
+      evidence["class"] = cause_class;
+      evidence["sentences"] = found.evidence;
+      evidence["experiments"] = found.cause.experiments;
+      const auto& seen = evidence["evidence"];
+      const int64_t first_call =
+          found.first_call != 0 ? found.first_call : seen.value("call", int64_t{0});
+      std::string message =
+          fmt::format("captured, {} gives other results ({})",
+                      fmt::join(found.descriptions, " together with "), cause_class);
+      results->AddFinding({.rule = "BISECT",
+                           .severity = storage::Severity::kError,
+                           .call_id = first_call,
+                           .message = message,
+                           .evidence = json::array({evidence}).dump(),
+                           .verdict = "reproduced"});
+      results->AddWitness({.kind = "bisect",
+                           .options = found.experiment.empty() ? "{}" : found.experiment,
+                           .plan_id = plan_id,
+                           .call_id = first_call,
+                           .position = seen.value("output", 0),
+                           .message = message,
+                           .verdict = "different",
+                           .command = found.command});
+    }
+    results->Commit();
+  }
+
+  void Print(const BisectionReport& report, const BisectSubject& subject) const {
+    fmt::print("{}", BisectTables(report, subject).ToText(format_));
   }
 
   int BisectByCheck(const OpenedTrace& trace, const analyzer::Plan* plan) {
     analyzer::Program program = analyzer::LoadProgram(trace.reader());
     analyzer::AssignSteps(program, nullptr);
     const Subject subject = SubjectOf(trace.reader(), program, plan);
-    const std::vector<CallGroup> groups = GroupsOf(program, subject, plan);
+    const std::vector<CallGroup> groups =
+        replayer::GroupsOf(what_, program, subject.step_class, subject.capturable, plan).groups;
 
     replayer::ProcessExperimentOptions process;
     process.command = check_;
@@ -152,14 +341,19 @@ class BisectCommand final : public Command {
     options_.search.executions_of_flaky = kRunsOfFlakyCheck;
     json identity = Identity(trace.reader(), plan);
     identity["check"] = check_;
-    const BisectionReport report = Search(experiment, identity);
-    fmt::print("{}", BisectTables(report,
-                                  {"check, nothing altered", "check, all altered", WhatName(what_)})
-                         .ToText(format_));
+    options_.trials.executions = std::max(1, executions_);
+    const BisectionReport report = WithJournal(
+        identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& options) {
+          return replayer::Bisect(experiment, options, journal, {});
+        });
+    Print(report, {"the check", "the check", std::string(replayer::ElementsName(what_))});
     return report.ExitCode();
   }
 
-  BisectionReport Search(replayer::Experiment& experiment, const json& identity) {
+  BisectionReport WithJournal(
+      const json& identity,
+      const std::function<BisectionReport(replayer::Journal*, const replayer::BisectionOptions&)>&
+          body) {
     std::unique_ptr<replayer::Journal> journal;
     if (!no_journal_) {
       journal = std::make_unique<replayer::Journal>(
@@ -175,7 +369,7 @@ class BisectCommand final : public Command {
                                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                      std::chrono::duration<double>(budget_));
     }
-    return replayer::Bisect(experiment, options_, journal.get(), {});
+    return body(journal.get(), options_);
   }
 
   // The class of the planned step, without a plan the largest; in a trace without steps all its
@@ -205,13 +399,18 @@ class BisectCommand final : public Command {
     return subject;
   }
 
-  void KeepSelected(const storage::Reader& reader, const analyzer::Program& program,
-                    Subject& subject) const {
-    if (calls_.empty()) return;
+  std::unordered_set<int64_t> Picked(const storage::Reader& reader) const {
     std::unordered_set<int64_t> picked;
     for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(calls_))) {
       picked.insert(call.call_id);
     }
+    return picked;
+  }
+
+  void KeepSelected(const storage::Reader& reader, const analyzer::Program& program,
+                    Subject& subject) const {
+    if (calls_.empty()) return;
+    const std::unordered_set<int64_t> picked = Picked(reader);
     std::erase_if(subject.capturable, [&](size_t place) {
       return picked.count(program.leaves[subject.step_class.leaves[place]].call.call_id) == 0;
     });
@@ -229,24 +428,11 @@ class BisectCommand final : public Command {
     return program.leaves[leaves[std::min(place, leaves.size() - 1)]].call.call_id;
   }
 
-  std::vector<CallGroup> GroupsOf(const analyzer::Program& program, const Subject& subject,
-                                  const analyzer::Plan* plan) const {
-    switch (what_) {
-      case What::kRegions:
-        return replayer::GroupsOfRegions(program, subject.step_class, subject.capturable, plan);
-      case What::kUpdates:
-        return replayer::GroupsOfUpdates(program, subject.step_class, subject.capturable, plan);
-      case What::kCalls:
-        break;
-    }
-    return replayer::GroupsOfCalls(program, subject.step_class, subject.capturable);
-  }
-
   // What the outcomes of the experiments depend on.
   json Identity(const storage::Reader& reader, const analyzer::Plan* plan) const {
     json identity{{"calls", reader.CallCount(false)},
                   {"command", reader.Meta("command")},
-                  {"what", WhatName(what_)},
+                  {"what", replayer::ElementsName(what_)},
                   {"altered", calls_}};
     if (plan != nullptr) {
       const std::string text = analyzer::PlanText(*plan);
@@ -258,7 +444,17 @@ class BisectCommand final : public Command {
   std::string trace_;
   std::string check_;
   PlanOption plan_;
-  What what_ = What::kCalls;
+  std::string good_ = "eager";
+  std::string bad_ = "captured";
+  Elements what_ = Elements::kCalls;
+  int64_t capture_step_ = -1;  // -1: the first
+  std::vector<int64_t> run_steps_;
+  bool no_updates_ = false;
+  bool in_graph_ = false;
+  std::vector<std::string> plant_;
+  std::string device_lib_;
+  int executions_ = 0;  // 0: as the kind of experiment has it
+  bool discard_ = false;
   std::string calls_;
   replayer::BisectionOptions options_;
   double budget_ = 0;

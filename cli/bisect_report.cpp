@@ -43,6 +43,7 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) 
     add("  chance that a clean set was none, at most", search.error);
   }
   add("verdict", report.Verdict());
+  for (const std::string& sentence : report.flaky) add("  flaky", sentence);
   if (!report.found.empty()) {
     if (const auto& classification = report.found[0].classification) {
       std::string text(replayer::CauseClassName(classification->cause));

@@ -113,7 +113,8 @@ std::optional<Note> Session::CaptureRefusal() const {
   return note;
 }
 
-std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments) {
+std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
+                             const std::string& name) {
   std::string command;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
@@ -123,7 +124,7 @@ std::string ReproduceCommand(const storage::Reader& trace, const std::string& ar
     command +=
         std::string(text.substr(0, equals)) + "='" + std::string(text.substr(equals + 1)) + "' ";
   }
-  return command + "acltape replay " + trace.path() + " " + arguments;
+  return command + "acltape " + name + " " + trace.path() + " " + arguments;
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {

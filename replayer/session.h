@@ -55,7 +55,8 @@ class Session {
 
 // A run ended by a disagreement or a refusal says how to see it again, with the settings of the
 // soft device that are in the environment.
-std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments);
+std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
+                             const std::string& command = "replay");
 
 // Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);

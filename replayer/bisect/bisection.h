@@ -23,11 +23,14 @@ struct FoundCause {
   std::optional<Classification> classification;
   std::vector<std::string> evidence;  // sentences: which bytes, which wait, which value
   std::string command;                // that shows it again
+  int64_t first_call = 0;             // of calls of a step: the first of them
+  std::string experiment;             // MixedStepJson of a step that shows it
 };
 
 struct BisectionReport {
   SearchResult search;
   std::vector<FoundCause> found;
+  std::vector<std::string> flaky;  // sentences: which calls differ from themselves, how often
   size_t elements = 0;
   int64_t experiments = 0;   // of the search
   int64_t from_journal = 0;  // of those

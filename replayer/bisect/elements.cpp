@@ -5,12 +5,19 @@
 #include <utility>
 
 #include "analyzer/regions.h"
+#include "replayer/bisect/element_text.h"
 
 namespace acltape::replayer {
 namespace {
 
 using analyzer::Program;
 using analyzer::StepTemplate;
+
+constexpr std::pair<Elements, std::string_view> kElementsNames[] = {
+    {Elements::kCalls, "calls"},
+    {Elements::kRegions, "regions"},
+    {Elements::kUpdates, "updates"},
+};
 
 int64_t CallAt(const Program& program, const StepTemplate& step_class, size_t place) {
   return program.leaves[step_class.leaves[place]].call.call_id;
@@ -86,6 +93,30 @@ std::vector<CallGroup> GroupsOfUpdates(const Program& program, const StepTemplat
   return groups;
 }
 
+std::string_view ElementsName(Elements elements) {
+  for (const auto& [value, name] : kElementsNames) {
+    if (value == elements) return name;
+  }
+  return "";
+}
+
+Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& step_class,
+                const ElementSet& capturable, const analyzer::Plan* plan) {
+  Groups result;
+  if (elements == Elements::kCalls) {
+    result.groups = GroupsOfCalls(program, step_class, capturable);
+  } else if (elements == Elements::kRegions) {
+    result.groups = GroupsOfRegions(program, step_class, capturable, plan);
+  } else {
+    result.groups = GroupsOfUpdates(program, step_class, capturable, plan);
+    result.always = AllElements(capturable.size());
+    for (const CallGroup& group : result.groups) {
+      result.always = Without(result.always, group.members);
+    }
+  }
+  return result;
+}
+
 ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_class) {
   ElementSet places;
   for (size_t place = 0; place < step_class.leaves.size(); ++place) {
@@ -95,9 +126,9 @@ ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_cla
   return places;
 }
 
-GroupedExperiment::GroupedExperiment(Experiment& base, std::vector<CallGroup> groups,
-                                     ElementSet always)
-    : base_(base), groups_(std::move(groups)), always_(std::move(always)) {}
+GroupedExperiment::GroupedExperiment(std::shared_ptr<Experiment> base,
+                                     std::vector<CallGroup> groups, ElementSet always)
+    : base_(std::move(base)), groups_(std::move(groups)), always_(std::move(always)) {}
 
 ElementSet GroupedExperiment::Members(const ElementSet& altered) const {
   std::set<size_t> members(always_.begin(), always_.end());

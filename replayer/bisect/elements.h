@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/plan/plan.h"
@@ -36,6 +37,23 @@ std::vector<CallGroup> GroupsOfUpdates(const analyzer::Program& program,
                                        const analyzer::StepTemplate& step_class,
                                        const ElementSet& capturable, const analyzer::Plan* plan);
 
+// What is altered one by one.
+enum class Elements {
+  kCalls,
+  kRegions,
+  kUpdates,  // all other calls are captured throughout
+};
+// "calls", "regions", "updates".
+std::string_view ElementsName(Elements elements);
+
+struct Groups {
+  std::vector<CallGroup> groups;
+  ElementSet always;  // altered throughout
+};
+Groups GroupsOf(Elements elements, const analyzer::Program& program,
+                const analyzer::StepTemplate& step_class, const ElementSet& capturable,
+                const analyzer::Plan* plan);
+
 // Places of a class at which no barrier keeps a leaf out of a graph.
 ElementSet CapturablePlaces(const analyzer::Program& program,
                             const analyzer::StepTemplate& step_class);
@@ -44,21 +62,24 @@ ElementSet CapturablePlaces(const analyzer::Program& program,
 // also when no group is.
 class GroupedExperiment final : public Experiment {
  public:
-  // `base` must outlive it.
-  GroupedExperiment(Experiment& base, std::vector<CallGroup> groups, ElementSet always = {});
+  GroupedExperiment(std::shared_ptr<Experiment> base, std::vector<CallGroup> groups,
+                    ElementSet always = {});
 
   size_t size() const override { return groups_.size(); }
   std::string Describe(size_t element) const override { return groups_.at(element).description; }
-  Outcome Try(const ElementSet& altered) override { return base_.Try(Members(altered)); }
+  Outcome Try(const ElementSet& altered) override { return base_->Try(Members(altered)); }
+  void Recall(const ElementSet& altered, const Outcome& outcome) override {
+    base_->Recall(Members(altered), outcome);
+  }
   std::string Command(const ElementSet& altered) const override {
-    return base_.Command(Members(altered));
+    return base_->Command(Members(altered));
   }
 
   // All elements of the other experiment that a set of groups alters.
   ElementSet Members(const ElementSet& altered) const;
 
  private:
-  Experiment& base_;
+  const std::shared_ptr<Experiment> base_;
   const std::vector<CallGroup> groups_;
   const ElementSet always_;
 };

@@ -38,6 +38,8 @@ class Experiment {
   // With the elements of `altered` executed the suspected way, all others the trusted way. Throws
   // Error kDevice or kTrace when nothing can be executed at all.
   virtual Outcome Try(const ElementSet& altered) = 0;
+  // An outcome of `altered` that an earlier process saw and that is not asked for again.
+  virtual void Recall(const ElementSet& /*altered*/, const Outcome& /*outcome*/) {}
   // The command that makes this experiment again.
   virtual std::string Command(const ElementSet& altered) const = 0;
 };

@@ -53,6 +53,7 @@ void Trials::Make(const ElementSet& altered) {
   if (journal_ != nullptr) outcome = journal_->Take(name_, altered);
   if (outcome) {
     ++from_journal_;
+    experiment_.Recall(altered, *outcome);
   } else {
     if (options_.deadline && Clock::now() >= *options_.deadline) throw BudgetSpent();
     if (options_.progress) options_.progress(experiments_, experiments_ + expected_);

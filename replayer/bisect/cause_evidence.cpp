@@ -1,0 +1,235 @@
+#include "replayer/bisect/cause_evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "acl/invoke/operator_table.h"
+#include "analyzer/graph/overlap.h"
+#include "analyzer/value_text.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::LeafUses;
+using analyzer::Program;
+using analyzer::StepTemplate;
+using analyzer::TensorUse;
+
+// --- ordering
+
+struct Conflict {
+  const char* kind;  // "reads what ... writes"
+  int64_t buffer;
+  int64_t first_byte;
+  int64_t end_byte;
+};
+
+bool Shares(const TensorUse& a, const TensorUse& b) {
+  return a.tensor.buffer_id == b.tensor.buffer_id && a.tensor.buffer_id != 0 &&
+         analyzer::ShareBytes(analyzer::PatternOf(*a.layout), analyzer::PatternOf(*b.layout));
+}
+
+std::optional<Conflict> Between(const std::vector<TensorUse>& first,
+                                const std::vector<TensorUse>& second, const char* kind) {
+  for (const TensorUse& a : first) {
+    for (const TensorUse& b : second) {
+      if (!Shares(a, b)) continue;
+      return Conflict{kind, a.tensor.buffer_id,
+                      std::max(a.layout->FirstByte(), b.layout->FirstByte()),
+                      std::min(a.layout->EndByte(), b.layout->EndByte())};
+    }
+  }
+  return std::nullopt;
+}
+
+// Why the later of two calls must wait for the earlier one.
+std::optional<Conflict> ConflictOf(const Program& program, int64_t earlier, int64_t later) {
+  const LeafUses& a = program.uses[earlier];
+  const LeafUses& b = program.uses[later];
+  if (auto conflict = Between(a.writes, b.reads, "reads what the first writes")) return conflict;
+  if (auto conflict = Between(a.reads, b.writes, "overwrites what the first reads")) {
+    return conflict;
+  }
+  return Between(a.writes, b.writes, "overwrites what the first writes");
+}
+
+void ExplainOrder(const MixedStep& step, const std::vector<size_t>& captured,
+                  std::vector<std::string>& sentences) {
+  const Program& program = step.session().program();
+  const std::vector<int64_t>& leaves = step.step_class().leaves;
+  for (size_t i = 0; i < captured.size(); ++i) {
+    for (size_t j = i + 1; j < captured.size(); ++j) {
+      const int64_t earlier = leaves[captured[i]];
+      const int64_t later = leaves[captured[j]];
+      const auto conflict = ConflictOf(program, earlier, later);
+      if (!conflict) continue;
+      sentences.push_back(fmt::format(
+          "{} does not wait for {}, though it {}: buffer {}, bytes {} to {}; to add to the plan: "
+          "{{\"record_after\": {}, \"wait_before\": {}}}",
+          program.Describe(later), program.Describe(earlier), conflict->kind, conflict->buffer,
+          conflict->first_byte, conflict->end_byte - 1, step.CallAt(captured[i]),
+          step.CallAt(captured[j])));
+    }
+  }
+}
+
+// --- aliasing
+
+// Bytes of the script's memory that one captured call touches.
+struct Touch {
+  int64_t call = 0;
+  bool write = false;
+  Spot spot;
+  int64_t bytes = 0;
+  bool own_result = true;  // else scribbled: a fill, a workspace
+};
+
+void AddTouches(const Launch& launch, std::vector<Touch>& touches) {
+  const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
+  if (info == nullptr) return;
+  for (size_t i = 0; i < launch.invocation.arguments.size() && i < info->arg_count; ++i) {
+    acl::Direction direction = info->args[i].direction;
+    if (info->inplace && i == 0) direction = acl::Direction::kInOut;
+    for (const analyzer::LoweredTensor& tensor : launch.invocation.arguments[i].tensors) {
+      if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
+      const int64_t first = tensor.layout.FirstByte();
+      const Touch touch{launch.call_id,
+                        false,
+                        {static_cast<int>(tensor.buffer_id), first},
+                        tensor.layout.EndByte() - first};
+      if (direction != acl::Direction::kOut) touches.push_back(touch);
+      if (direction == acl::Direction::kIn) continue;
+      touches.push_back(touch);
+      touches.back().write = true;
+    }
+  }
+}
+
+// Of everything inside captures, in order of issue. A fill belongs to the launch behind it.
+std::vector<Touch> CapturedTouches(const Script& script) {
+  std::vector<Touch> touches;
+  std::vector<size_t> fills;
+  bool inside = false;
+  for (const Operation& operation : script.operations) {
+    if (std::holds_alternative<BeginCapture>(operation)) inside = true;
+    if (std::holds_alternative<EndCapture>(operation)) inside = false;
+    if (!inside) continue;
+    if (const auto* fill = std::get_if<FillBytes>(&operation)) {
+      fills.push_back(touches.size());
+      touches.push_back({0, true, fill->to, fill->bytes, false});
+    } else if (const auto* launch = std::get_if<Launch>(&operation)) {
+      for (const size_t index : fills) touches[index].call = launch->call_id;
+      fills.clear();
+      AddTouches(*launch, touches);
+    }
+  }
+  return touches;
+}
+
+void ExplainOverlap(const MixedStep& step, const Script& script,
+                    std::vector<std::string>& sentences) {
+  const Program& program = step.session().program();
+  const auto name = [&](int64_t call) {
+    return program.Describe(step.step_class().leaves[step.PlaceOf(call)]);
+  };
+  const std::vector<Touch> touches = CapturedTouches(script);
+  std::set<std::pair<int64_t, int64_t>> told;
+  for (size_t i = 0; i < touches.size(); ++i) {
+    const Touch& kept = touches[i];
+    if (!kept.write || !kept.own_result) continue;
+    for (size_t j = i + 1; j < touches.size(); ++j) {
+      const Touch& over = touches[j];
+      if (!over.write || over.call == kept.call || over.spot.block != kept.spot.block) continue;
+      const int64_t first = std::max(kept.spot.offset, over.spot.offset);
+      const int64_t end = std::min(kept.spot.offset + kept.bytes, over.spot.offset + over.bytes);
+      if (first >= end || !told.insert({kept.call, over.call}).second) continue;
+      sentences.push_back(fmt::format(
+          "{} {} bytes {} to {} of block \"{}\", where the result of {} lies; give the two "
+          "buffers memory of their own, or order the call behind the last reader of that result",
+          name(over.call), over.own_result ? "writes" : "has its workspace on", first, end - 1,
+          script.blocks[kept.spot.block].name, name(kept.call)));
+    }
+  }
+}
+
+// --- arguments and addresses
+
+std::string PlaceText(const analyzer::OperandPlace& place) {
+  return fmt::format("buffer {} from byte {}", place.buffer_id, place.first_byte);
+}
+
+// Inputs of a call that lie elsewhere in another step.
+void ExplainInputs(const MixedStep& step, const MixedStepOptions& options, size_t at,
+                   std::vector<std::string>& sentences) {
+  const Program& program = step.session().program();
+  const StepTemplate& step_class = step.step_class();
+  const int64_t leaf = step_class.leaves[at];
+  std::set<int> told;
+  for (const TensorUse& read : program.uses[leaf].reads) {
+    const int operand = step_class.FindOperand(read.tensor.buffer_id, read.layout->FirstByte());
+    if (operand < 0 || !step_class.operands[operand].moving || !told.insert(operand).second) {
+      continue;
+    }
+    const auto place = [&](size_t match) {
+      return fmt::format("{} in step {}", PlaceText(step_class.matches[match].operands[operand]),
+                         program.steps[step_class.matches[match].step].step);
+    };
+    sentences.push_back(fmt::format(
+        "{}: input {} is {} and {}; it has to be copied to its captured place before each "
+        "execution",
+        program.Describe(leaf), program.leaves[leaf].arguments[read.argument].name,
+        place(options.capture_match), place(options.run_matches.front())));
+  }
+}
+
+void ExplainHostArguments(const MixedStep& step, const MixedStepOptions& options, size_t at,
+                          std::vector<std::string>& sentences) {
+  const Program& program = step.session().program();
+  const StepTemplate& step_class = step.step_class();
+  for (const analyzer::VaryingArgument& varying : step_class.varying) {
+    if (varying.at != at) continue;
+    const auto value = [&](size_t match) {
+      const analyzer::Leaf& leaf = program.leaves[step_class.matches[match].leaves[at]];
+      return fmt::format("{} in step {}", analyzer::ValueText(leaf.arguments[varying.argument]),
+                         program.steps[step_class.matches[match].step].step);
+    };
+    const analyzer::Leaf& leaf = program.leaves[step_class.leaves[at]];
+    sentences.push_back(
+        fmt::format("{}: argument {} is {} and {}; it has to be updated before each execution",
+                    program.Describe(leaf.index), leaf.arguments[varying.argument].name,
+                    value(options.capture_match), value(options.run_matches.front())));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOptions& options,
+                                      const Script& script, const std::vector<size_t>& captured,
+                                      const Classification& classification) {
+  std::vector<std::string> sentences;
+  switch (classification.cause) {
+    case CauseClass::kOrdering:
+      ExplainOrder(step, captured, sentences);
+      if (sentences.empty()) ExplainOverlap(step, script, sentences);
+      break;
+    case CauseClass::kAliasing:
+      ExplainOverlap(step, script, sentences);
+      break;
+    case CauseClass::kStaleArgument:
+    case CauseClass::kAddress:
+      for (const size_t at : captured) {
+        if (classification.detail != "input") ExplainHostArguments(step, options, at, sentences);
+        if (classification.detail != "host argument") ExplainInputs(step, options, at, sentences);
+      }
+      break;
+    case CauseClass::kNumeric:
+    case CauseClass::kNoise:
+    case CauseClass::kUnknown:
+      break;
+  }
+  return sentences;
+}
+
+}  // namespace acltape::replayer

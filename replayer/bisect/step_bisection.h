@@ -1,0 +1,26 @@
+// Bisects a captured step against its eager execution, in this process.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "replayer/bisect/bisection.h"
+#include "replayer/bisect/elements.h"
+#include "replayer/script/step_experiment.h"
+
+namespace acltape::replayer {
+
+struct StepBisectionOptions {
+  StepExperiment::Options experiment;
+  BisectionOptions bisection;
+  Elements elements = Elements::kCalls;
+  // Whether a call may be altered; empty: all may.
+  std::function<bool(int64_t call_id)> may_alter;
+};
+
+// `step` is of the plan in the options. `journal` may be null. Throws Error kUsage when nothing is
+// left to alter, and what building and running scripts throws.
+BisectionReport BisectStep(const MixedStep& step, const StepBisectionOptions& options,
+                           Journal* journal);
+
+}  // namespace acltape::replayer

@@ -1,0 +1,225 @@
+#include "replayer/script/step_experiment.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "replayer/difference.h"
+#include "replayer/script/run_script.h"
+#include "storage/payload.h"
+
+namespace acltape::replayer {
+namespace {
+
+using nlohmann::json;
+
+std::string DigestOfAll(const std::vector<std::vector<std::string>>& digests, size_t first,
+                        size_t count) {
+  std::string text;
+  for (size_t i = first; i < first + count; ++i) {
+    for (const std::string& digest : digests[i]) text += digest + '\n';
+  }
+  return storage::DigestOf(text.data(), text.size());
+}
+
+// Of every `stride`-th from `first` on; among equals the first.
+template <typename T>
+T MostFrequent(const std::vector<T>& all, size_t first, size_t stride) {
+  std::map<T, int> times;
+  const T* best = &all.at(first);
+  for (size_t i = first; i < all.size(); i += stride) ++times[all[i]];
+  for (size_t i = first; i < all.size(); i += stride) {
+    if (times[all[i]] > times[*best]) best = &all[i];
+  }
+  return *best;
+}
+
+}  // namespace
+
+StepExperiment::StepExperiment(const MixedStep& step, Options options)
+    : step_(step), options_(std::move(options)), reference_(std::make_shared<Reference>()) {}
+
+std::string StepExperiment::Describe(size_t element) const {
+  return step_.session().program().Describe(
+      step_.step_class().leaves[step_.capturable().at(element)]);
+}
+
+MixedStepOptions StepExperiment::OptionsFor(const ElementSet& altered) const {
+  MixedStepOptions options = options_.step;
+  options.captured.assign(step_.places(), false);
+  for (const size_t element : altered) options.captured[step_.capturable().at(element)] = true;
+  options.run_matches.clear();
+  for (int i = 0; i < options_.executions; ++i) {
+    options.run_matches.insert(options.run_matches.end(), options_.step.run_matches.begin(),
+                               options_.step.run_matches.end());
+  }
+  return options;
+}
+
+std::string StepExperiment::Command(const ElementSet& altered) const {
+  std::string calls;
+  for (const size_t element : altered) {
+    if (!calls.empty()) calls += ',';
+    calls += std::to_string(step_.CallAt(step_.capturable().at(element)));
+  }
+  const std::string captured = altered.empty() ? "none" : altered.size() == size() ? "all" : calls;
+  return options_.command + " --captured " + captured;
+}
+
+std::unique_ptr<StepExperiment> StepExperiment::With(const Remedies& remedies) const {
+  Options options = options_;
+  options.step.remedies = remedies;
+  auto other = std::make_unique<StepExperiment>(step_, std::move(options));
+  other->reference_ = reference_;
+  return other;
+}
+
+void StepExperiment::Recall(const ElementSet& altered, const Outcome& outcome) {
+  if (!altered.empty() || !reference_->empty() || outcome.evidence.empty()) return;
+  const json evidence = json::parse(outcome.evidence);
+  if (const auto found = evidence.find("reference"); found != evidence.end()) {
+    *reference_ = found->get<Reference>();
+  }
+}
+
+const std::string& StepExperiment::ReferenceOf(const Script& script, int observation,
+                                               int output) const {
+  return reference_->at(static_cast<size_t>(observation) % reference_->size())
+      .at(static_cast<size_t>(output - script.observations[observation].first));
+}
+
+// Keeps the bytes of the first output that differs from the reference.
+std::vector<StepExperiment::Digests> StepExperiment::Run(const Script& script,
+                                                         Difference* difference) const {
+  const OutputSink sink = [&](int observation, int output, const std::vector<uint8_t>& packed) {
+    if (difference == nullptr || difference->observation >= 0) return;
+    if (ReferenceOf(script, observation, output) ==
+        storage::DigestOf(packed.data(), packed.size())) {
+      return;
+    }
+    *difference = {observation, output, packed};
+  };
+  std::vector<Digests> observed;
+  for (Observed& one : RunScript(step_.session().device(), script, sink)) {
+    observed.push_back(std::move(one.digests));
+  }
+  return observed;
+}
+
+void StepExperiment::EnsureReference() {
+  if (!reference_->empty()) return;
+  MixedStepOptions options = OptionsFor({});
+  options.run_matches = options_.step.run_matches;
+  *reference_ = Run(step_.Build(options), nullptr);
+}
+
+Outcome StepExperiment::Try(const ElementSet& altered) {
+  if (!altered.empty()) EnsureReference();
+  const Script script = step_.Build(OptionsFor(altered));
+  Difference difference;
+  std::vector<Digests> observed;
+  try {
+    observed = Run(script, reference_->empty() ? nullptr : &difference);
+  } catch (const CallFailed& failure) {
+    if (altered.empty()) throw;
+    Outcome outcome;
+    outcome.verdict = Outcome::Verdict::kBad;
+    outcome.executions = outcome.bad_executions = 1;
+    outcome.fingerprint =
+        storage::DigestOf(failure.what(), std::char_traits<char>::length(failure.what()));
+    outcome.evidence = json{{"error", failure.what()}}.dump();
+    return outcome;
+  }
+  if (reference_->empty()) {
+    const size_t steps = options_.step.run_matches.size();
+    for (size_t i = 0; i < steps; ++i) reference_->push_back(MostFrequent(observed, i, steps));
+  }
+  Outcome outcome = Judge(script, observed, difference);
+  if (altered.empty()) {
+    json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
+    evidence["reference"] = *reference_;
+    outcome.evidence = evidence.dump();
+  }
+  return outcome;
+}
+
+std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds) const {
+  MixedStepOptions options = OptionsFor({});
+  options.watch = Watch::kEveryResult;
+  options.run_matches.assign(static_cast<size_t>(rounds), options_.step.run_matches.front());
+  const Script script = step_.Build(options);
+  const std::vector<Digests> observed = Run(script, nullptr);
+  // Outputs are in program order. A round counts up to its first call that is different: what comes
+  // behind it had other inputs.
+  std::vector<const Digests*> rounds_so_far;
+  for (const Digests& round : observed) rounds_so_far.push_back(&round);
+  std::vector<FlakyCall> flaky;
+  for (size_t output = 0; output < observed.front().size() && !rounds_so_far.empty(); ++output) {
+    Digests column;
+    for (const Digests* round : rounds_so_far) column.push_back((*round)[output]);
+    const std::string usual = MostFrequent(column, 0, 1);
+    const size_t before = rounds_so_far.size();
+    std::erase_if(rounds_so_far, [&](const Digests* round) { return (*round)[output] != usual; });
+    if (rounds_so_far.size() == before) continue;
+    const int64_t leaf = script.outputs[script.observations.front().first + output].leaf;
+    if (flaky.empty() || flaky.back().leaf != leaf) {
+      flaky.push_back({leaf, 0, static_cast<int>(before)});
+    }
+    flaky.back().different += static_cast<int>(before - rounds_so_far.size());
+  }
+  return flaky;
+}
+
+Outcome StepExperiment::Judge(const Script& script, const std::vector<Digests>& observed,
+                              const Difference& difference) const {
+  Outcome outcome;
+  const size_t steps = reference_->size();
+  const std::string expected = DigestOfAll(*reference_, 0, steps);
+  std::set<std::string> seen;
+  for (size_t first = 0; first + steps <= observed.size(); first += steps) {
+    const std::string digest = DigestOfAll(observed, first, steps);
+    ++outcome.executions;
+    if (digest != expected) {
+      ++outcome.bad_executions;
+      if (outcome.fingerprint.empty()) outcome.fingerprint = digest;
+    }
+    seen.insert(digest);
+  }
+  outcome.verdict = outcome.bad_executions == 0 ? Outcome::Verdict::kGood
+                    : seen.size() > 1           ? Outcome::Verdict::kUnstable
+                                                : Outcome::Verdict::kBad;
+  if (difference.observation >= 0) outcome.evidence = Evidence(script, difference);
+  return outcome;
+}
+
+std::string StepExperiment::Evidence(const Script& script, const Difference& difference) const {
+  const Observation& observation = script.observations[difference.observation];
+  const ScriptOutput& output = script.outputs[difference.output];
+  const analyzer::Program& program = step_.session().program();
+  const size_t steps = reference_->size();
+  json evidence{{"call", output.call_id},
+                {"op", program.leaves[output.leaf].Name()},
+                {"output", output.write},
+                {"step", observation.step},
+                {"execution", static_cast<size_t>(difference.observation) / steps + 1}};
+  // The reference is kept as digests; where it gave what was recorded, the trace has the values.
+  const std::string& digest = ReferenceOf(script, difference.observation, difference.output);
+  const Bytes expected = step_.session().contents().GetPayload(digest);
+  if (expected != nullptr && expected->size() == difference.packed.size()) {
+    const storage::DType dtype = output.layout.dtype;
+    const auto compared =
+        Compare(dtype, expected->data(), difference.packed.data(), output.layout.ElementCount());
+    evidence.update({{"elements", compared.elements},
+                     {"differing", compared.differing},
+                     {"first_index", compared.first_index},
+                     {"expected", compared.expected},
+                     {"actual", compared.actual},
+                     {"max_abs", compared.max_abs},
+                     {"max_ulp", compared.max_ulp}});
+  }
+  return evidence.dump();
+}
+
+}  // namespace acltape::replayer

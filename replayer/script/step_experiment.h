@@ -1,0 +1,78 @@
+// Mixed steps as an experiment that can be bisected: is the step the same when these calls are
+// captured, as it is when none is?
+//
+// Elements are the capturable places of the step, in program order. The reference is what the step
+// gives with nothing captured, in most of the executions when they differ; it is kept as digests,
+// so that no contents stay in memory. An experiment builds one script, which captures once and
+// executes the steps of `run_matches` several times; it is unstable when one of the steps does not
+// always give the same.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replayer/bisect/experiment.h"
+#include "replayer/script/mixed_step.h"
+
+namespace acltape::replayer {
+
+class StepExperiment final : public Experiment {
+ public:
+  struct Options {
+    MixedStepOptions step;  // of the suspected way; each experiment sets `captured`
+    int executions = 5;     // of `run_matches`, in each experiment
+    std::string command;    // "acltape experiment t.db ...": all but which calls are captured
+  };
+  // The mixed step must outlive it.
+  StepExperiment(const MixedStep& step, Options options);
+
+  size_t size() const override { return step_.capturable().size(); }
+  std::string Describe(size_t element) const override;
+  // A call of the interface that fails is a bad outcome, unless nothing is captured: then it throws
+  // CallFailed.
+  Outcome Try(const ElementSet& altered) override;
+  std::string Command(const ElementSet& altered) const override;
+  // Takes the reference from what the experiment without alterations gave.
+  void Recall(const ElementSet& altered, const Outcome& outcome) override;
+
+  // Calls that give different results from equal inputs, with nothing captured.
+  struct FlakyCall {
+    int64_t leaf = 0;  // in the step that was executed
+    int different = 0;
+    int executions = 0;  // in which no call before it was different
+  };
+  // In program order. Executes the step `rounds` times, all results of its calls watched.
+  std::vector<FlakyCall> FindFlakyCalls(int rounds) const;
+
+  // The same with these remedies, against the same reference.
+  std::unique_ptr<StepExperiment> With(const Remedies& remedies) const;
+  // The options of one experiment.
+  MixedStepOptions OptionsFor(const ElementSet& altered) const;
+  const MixedStep& step() const { return step_; }
+
+ private:
+  // Of one step: a digest per output.
+  using Digests = std::vector<std::string>;
+  // By place in run_matches; empty until the reference was executed.
+  using Reference = std::vector<Digests>;
+  struct Difference {
+    int observation = -1;  // the first one that is different
+    int output = 0;        // in Script::outputs
+    std::vector<uint8_t> packed;
+  };
+
+  // The digest that an output of the script should have.
+  const std::string& ReferenceOf(const Script& script, int observation, int output) const;
+  std::vector<Digests> Run(const Script& script, Difference* difference) const;
+  Outcome Judge(const Script& script, const std::vector<Digests>& observed,
+                const Difference& difference) const;
+  std::string Evidence(const Script& script, const Difference& difference) const;
+  void EnsureReference();
+
+  const MixedStep& step_;
+  const Options options_;
+  std::shared_ptr<Reference> reference_;
+};
+
+}  // namespace acltape::replayer
