@@ -1,0 +1,247 @@
+// bisect_faults TRACE [--plan FILE] [--kinds a,b] [--places N] [--pairs N] [--clean N] [--seed N]
+//
+// How well does bisection find faults that were planted on purpose? Records nothing itself: the
+// trace is loaded once, every bisection runs in this process. Prints a row for each kind of fault:
+// places bisected, how often the call of the fault was named, how often it is part of the verified
+// set, how often the class is right, experiments against the bound; then every miss with the
+// command that shows it; then what repeated bisections of the step without a fault report.
+//
+// A place at which a fault changes no output of the step is passed over and counted. Missing waits
+// need a plan with several streams and tasks that run late:
+//   ACLTAPE_SOFT_FAULTS='stream=* jitter=500us seed=1' bisect_faults t.db --plan p.json
+//       --kinds missing_wait
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan_file.h"
+#include "analyzer/work/work.h"
+#include "replayer/bisect/step_bisection.h"
+#include "replayer/script/fault_sites.h"
+
+namespace acltape::replayer {
+namespace {
+
+struct Kind {
+  FaultKind fault;
+  CauseClass expected;
+};
+constexpr Kind kKinds[] = {
+    {FaultKind::kWrongBits, CauseClass::kNumeric},
+    {FaultKind::kMissingWait, CauseClass::kOrdering},
+    {FaultKind::kStaleInput, CauseClass::kStaleArgument},
+    {FaultKind::kBakedScalar, CauseClass::kStaleArgument},
+    {FaultKind::kOverwrittenOutput, CauseClass::kAliasing},
+    {FaultKind::kReusedWorkspace, CauseClass::kAliasing},
+    {FaultKind::kMovedAddress, CauseClass::kAddress},
+};
+
+struct Tally {
+  int possible = 0;   // places of the step
+  int invisible = 0;  // of those tried: no output changes
+  int bisected = 0;
+  int named = 0;      // the first guess is the fault's call
+  int contained = 0;  // the verified set has it
+  int minimal = 0;    // and nothing that could be left out
+  int class_right = 0;
+  std::vector<int64_t> to_call;
+  std::vector<int64_t> in_all;
+};
+
+class Bench {
+ public:
+  Bench(const MixedStep& step, const std::string& trace, const std::string& plan, uint64_t seed,
+        int executions)
+      : step_(step), random_(seed) {
+    options_.experiment.step.plan = step.plan();
+    options_.experiment.step.run_matches = {1};
+    const size_t last = step.step_class().matches.size() - 1;
+    if (last > 1) options_.experiment.step.run_matches.push_back(last);
+    options_.experiment.executions = executions;
+    command_ = "acltape bisect " + trace + (plan.empty() ? "" : " --plan " + plan);
+  }
+
+  void RunKind(const Kind& kind, int places) {
+    std::vector<PlantedFault> faults = PossibleFaults(step_, kind.fault);
+    Tally tally;
+    tally.possible = static_cast<int>(faults.size());
+    std::shuffle(faults.begin(), faults.end(), random_);
+    for (const PlantedFault& fault : faults) {
+      if (tally.bisected == places) break;
+      RunFault(kind, fault, tally);
+    }
+    Print(kind, tally);
+  }
+
+  // Two faults at once: either is a cause of its own, so one of them has to be found, and both when
+  // two causes are asked for.
+  void RunPairs(int pairs) {
+    std::vector<PlantedFault> faults = PossibleFaults(step_, FaultKind::kWrongBits);
+    int both = 0;
+    int bisected = 0;
+    std::vector<int64_t> experiments;
+    for (int i = 0; i < pairs && faults.size() > 1; ++i) {
+      std::shuffle(faults.begin(), faults.end(), random_);
+      StepBisectionOptions options = options_;
+      options.experiment.step.faults = {faults[0], faults[1]};
+      options.bisection.search.causes = 2;
+      const BisectionReport report = BisectStep(step_, options, nullptr);
+      if (report.ExitCode() == 0) continue;
+      ++bisected;
+      experiments.push_back(report.experiments);
+      std::vector<int64_t> found;
+      for (const FoundCause& cause : report.found) found.push_back(cause.first_call);
+      std::vector<int64_t> planted{faults[0].call_id, faults[1].call_id};
+      std::sort(found.begin(), found.end());
+      std::sort(planted.begin(), planted.end());
+      if (found == planted) ++both;
+    }
+    fmt::print("two wrong kernels at once: {} bisected, both found {}, experiments {}\n", bisected,
+               both, Spread(experiments));
+  }
+
+  void RunClean(int repetitions) {
+    int reported = 0;
+    for (int i = 0; i < repetitions; ++i) {
+      const BisectionReport report = BisectStep(step_, options_, nullptr);
+      if (report.search.verdict == SearchResult::Verdict::kNothing) continue;
+      ++reported;
+      fmt::print("  without a fault: {}\n", report.Verdict());
+    }
+    fmt::print("without a fault: {} bisections, {} reported something\n", repetitions, reported);
+  }
+
+  void PrintMisses() const {
+    for (const std::string& miss : misses_) fmt::print("  {}\n", miss);
+  }
+
+ private:
+  void RunFault(const Kind& kind, const PlantedFault& fault, Tally& tally) {
+    StepBisectionOptions options = options_;
+    options.experiment.step.faults = {fault};
+    const BisectionReport report = BisectStep(step_, options, nullptr);
+    if (report.search.verdict == SearchResult::Verdict::kNothing) {
+      ++tally.invisible;
+      return;
+    }
+    ++tally.bisected;
+    if (report.found.empty()) return Miss(fault, report, "nothing found");
+    const FoundCause& found = report.found.front();
+    const auto call = [&](size_t element) { return step_.CallAt(step_.capturable()[element]); };
+    const bool named = call(found.cause.first_guess) == fault.call_id;
+    const bool contained =
+        std::any_of(found.cause.elements.begin(), found.cause.elements.end(),
+                    [&](size_t element) { return call(element) == fault.call_id; });
+    const bool right = found.classification && found.classification->cause == kind.expected;
+    tally.named += named ? 1 : 0;
+    tally.contained += contained ? 1 : 0;
+    tally.minimal += found.cause.minimal ? 1 : 0;
+    tally.class_right += right ? 1 : 0;
+    tally.to_call.push_back(found.cause.to_first_guess);
+    tally.in_all.push_back(found.cause.experiments);
+    if (!named || !contained) return Miss(fault, report, "another call");
+    if (!right) {
+      Miss(fault, report,
+           "class " + std::string(found.classification ? CauseClassName(found.classification->cause)
+                                                       : "none"));
+    }
+  }
+
+  void Miss(const PlantedFault& fault, const BisectionReport& report, const std::string& what) {
+    misses_.push_back(
+        fmt::format("{}: {}; {} --plant {}", what, report.Verdict(), command_, FaultText(fault)));
+  }
+
+  static std::string Spread(std::vector<int64_t> values) {
+    if (values.empty()) return "-";
+    std::sort(values.begin(), values.end());
+    return fmt::format("{} ({})", values[values.size() / 2], values.back());
+  }
+
+  void Print(const Kind& kind, const Tally& tally) const {
+    fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", FaultKindName(kind.fault),
+               tally.possible, tally.invisible, tally.bisected, tally.named, tally.contained,
+               tally.class_right, Spread(tally.to_call), BoundForOne(step_.capturable().size()),
+               Spread(tally.in_all));
+    std::fflush(stdout);
+  }
+
+  const MixedStep& step_;
+  std::mt19937_64 random_;
+  StepBisectionOptions options_;
+  std::string command_;
+  std::vector<std::string> misses_;
+};
+
+struct Arguments {
+  std::string trace;
+  std::string plan;
+  std::vector<std::string> kinds;
+  int places = 20;
+  int pairs = 0;
+  int clean = 0;
+  int executions = 3;
+  uint64_t seed = 1;
+};
+
+void Run(const Arguments& arguments) {
+  const storage::Reader reader(arguments.trace);
+  analyzer::Plan plan;
+  if (!arguments.plan.empty()) {
+    plan = analyzer::ReadPlan(arguments.plan, analyzer::LoadWork(reader));
+  }
+  Session session(reader, Data::kRecorded, "", 1, nullptr);
+  session.WithLowering([&](Execution& execution) {
+    const MixedStep step(session, execution, arguments.plan.empty() ? nullptr : &plan);
+    fmt::print("{}: {} calls to bisect, seed {}\n\n", arguments.trace, step.capturable().size(),
+               arguments.seed);
+    Bench bench(step, arguments.trace, arguments.plan, arguments.seed, arguments.executions);
+    fmt::print(
+        "| fault | possible places | invisible | bisected | call named | in the verified set "
+        "| class right | experiments to the call, median (most) | bound | to the verified "
+        "set, median (most) |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    for (const Kind& kind : kKinds) {
+      const bool asked =
+          arguments.kinds.empty() || std::count(arguments.kinds.begin(), arguments.kinds.end(),
+                                                std::string(FaultKindName(kind.fault))) != 0;
+      if (asked && arguments.places > 0) bench.RunKind(kind, arguments.places);
+    }
+    fmt::print("\n");
+    bench.PrintMisses();
+    if (arguments.pairs > 0) bench.RunPairs(arguments.pairs);
+    if (arguments.clean > 0) bench.RunClean(arguments.clean);
+  });
+}
+
+}  // namespace
+}  // namespace acltape::replayer
+
+int main(int argc, char** argv) {
+  acltape::replayer::Arguments arguments;
+  CLI::App app("Bisects faults that were planted on purpose.");
+  app.add_option("trace", arguments.trace)->required();
+  app.add_option("--plan", arguments.plan);
+  app.add_option("--kinds", arguments.kinds)->delimiter(',');
+  app.add_option("--places", arguments.places)->capture_default_str();
+  app.add_option("--pairs", arguments.pairs)->capture_default_str();
+  app.add_option("--clean", arguments.clean)->capture_default_str();
+  app.add_option("--executions", arguments.executions)->capture_default_str();
+  app.add_option("--seed", arguments.seed)->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const auto begin = std::chrono::steady_clock::now();
+    acltape::replayer::Run(arguments);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    fmt::print("{:.1f} s\n", seconds.count());
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bisect_faults: {}\n", error.what());
+    return 1;
+  }
+}
