@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeCompareCommand,
            MakeTrimCommand,
            MakeRedactCommand,
+           MakeExportCommand,
            MakeBisectCommand,
            MakeDiffCommand,
            MakeDoctorCommand,

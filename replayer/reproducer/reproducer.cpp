@@ -10,6 +10,7 @@
 #include <set>
 
 #include "replayer/reproducer/emit_cpp.h"
+#include "replayer/reproducer/prune_script.h"
 #include "replayer/trim.h"
 
 namespace acltape::replayer {
@@ -148,6 +149,9 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   clean.faults.clear();
   if (options.cure) clean.remedies = *options.cure;
   if (options.cure || !suspect.faults.empty()) scripts.clean = step.Build(clean);
+  PruneScript(scripts.reference);
+  PruneScript(scripts.suspect);
+  if (scripts.clean) PruneScript(*scripts.clean);
 
   EmitOptions emit;
   emit.title = options.title;

@@ -15,6 +15,7 @@
 #include "acl/loader/library.h"
 #include "replayer/reproducer/build_cpp.h"
 #include "replayer/reproducer/cpp_arguments.h"
+#include "replayer/reproducer/prune_script.h"
 #include "storage/error.h"
 
 namespace acltape::replayer {
@@ -398,6 +399,18 @@ TEST_F(EmitCppTest, TheOtherCompilerTakesItToo) {
   }
   EXPECT_TRUE(built.compiled) << Read("build.log");
   EXPECT_EQ(built.fault_exit, 0) << built.output;
+}
+
+TEST(PruneScript, DropsWhatNothingReadsAndKeepsTheRest) {
+  Draft draft = Captured();
+  const size_t needed = draft.script.operations.size();
+  PruneScript(draft.script);
+  EXPECT_EQ(draft.script.operations.size(), needed);
+  draft.Put(0, 512, {1, 2, 3, 4});  // copied on to where nobody looks
+  draft.Do(CopyBytes{{1, 512}, {0, 512}, 16, 0});
+  draft.Do(UploadStrided{{0, 604}, LayoutOf({2}, {2}, 0), draft.Add({5, 6})});
+  PruneScript(draft.script);
+  EXPECT_EQ(draft.script.operations.size(), needed);
 }
 
 TEST(CppText, NumbersReadBackAsTheyWere) {

@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/plan_option.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+#include "replayer/reproducer/reproducer.h"
+#include "replayer/script/mixed_step_json.h"
+
+namespace acltape::cli {
+namespace {
+
+enum class Form { kCpp };
+
+class ExportCommand final : public Command {
+ public:
+  std::string Name() const override { return "export"; }
+  std::string Summary() const override {
+    return "Write calls of a step as a C++ program that runs them eagerly and captured";
+  }
+  std::string Examples() const override {
+    return "  acltape export t.db --to cpp --calls 812-830 -o repro\n"
+           "  acltape export t.db --to cpp --plan plan.json --calls step:3 -o repro\n"
+           "  acltape export t.db --to cpp --calls 812 --plant wrong_bits@812 -o repro";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    AddChoice(app, "--to", form_, {{"cpp", Form::kCpp}},
+              "cpp: a program over the ACL interface, its contents and a trimmed trace");
+    app.add_option("--calls", calls_,
+                   "The calls to execute, of one step or of several alike (see `acltape query "
+                   "--help`); what the others left is brought from the recording")
+        ->type_name("CALLS")
+        ->required();
+    app.add_option("--captured", captured_, "Those of them to capture; default: all that can be")
+        ->type_name("CALLS");
+    plan_.Declare(app);
+    app.add_option("--capture-step", capture_step_,
+                   "The step whose values the capture sees; default: the first of its class")
+        ->type_name("STEP");
+    app.add_option("--run-steps", run_steps_,
+                   "The steps to execute; default: the next one of the class")
+        ->delimiter(',')
+        ->type_name("STEPS");
+    app.add_option("--plant", plants_,
+                   "A fault of the captured execution, KIND@CALL or KIND@CALL:OTHER, which --clean "
+                   "of the program leaves out")
+        ->type_name("FAULT");
+    app.add_option("--options", options_file_,
+                   "The whole experiment as JSON, as a witness holds it, in place of the options "
+                   "above")
+        ->type_name("FILE");
+    app.add_option("--runs", options_.runs, "Executions up to the first difference, for races")
+        ->check(AtLeast(1))
+        ->capture_default_str();
+    app.add_option("-o,--output", options_.folder, "The folder to write")
+        ->type_name("FOLDER")
+        ->required();
+    app.add_flag("--force", options_.overwrite, "Overwrite a program that is there");
+    app.add_flag("!--no-trace", options_.trace, "Write no trimmed trace beside the program");
+    app.add_option("--trace-share", share_percent_,
+                   "Write the trimmed trace when it has at most this share of the calls, in "
+                   "percent")
+        ->check(CLI::Range(0.0, 100.0))
+        ->capture_default_str();
+    app.add_option("--device-lib", options_.device_lib,
+                   "ACL library whose toolkit the program is built against: a toolkit folder or "
+                   "libascendcl.so (default: the soft device)");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const storage::Reader reader(trace_);
+    const auto plan = plan_.Read(reader, nullptr);
+    options_.trace_share = share_percent_ / 100;
+    replayer::Session session(reader, replayer::Data::kRecorded, options_.device_lib, 1, nullptr);
+    if (!plan && session.CaptureRefusal()) {
+      throw Error(ErrorKind::kTrace, session.CaptureRefusal()->message);
+    }
+    replayer::ReproducerResult result;
+    session.WithLowering([&](replayer::Execution& execution) {
+      const replayer::MixedStep step(session, execution, plan ? &plan->plan : nullptr);
+      result =
+          replayer::WriteReproducer(session, execution, Suspect(reader, session, step), options_);
+      // Should the device refuse an operator only then, the program is written again.
+      options_.overwrite = true;
+    });
+    Print(result);
+    if (!result.built.compiled) return kExitFine;
+    return result.built.fault_exit == 0   ? kExitFine
+           : result.built.fault_exit == 1 ? kExitDifferences
+                                          : kExitDevice;
+  }
+
+ private:
+  // By place: whether a selection picks the call there, in any step of the class.
+  static std::vector<bool> Places(const storage::Reader& reader, const replayer::Session& session,
+                                  const replayer::MixedStep& step, const std::string& selection) {
+    std::set<int64_t> picked;
+    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(selection))) {
+      picked.insert(call.call_id);
+    }
+    std::vector<bool> places(step.places(), false);
+    bool any = false;
+    for (const analyzer::StepMatch& match : step.step_class().matches) {
+      for (size_t at = 0; at < places.size(); ++at) {
+        if (picked.count(session.program().leaves[match.leaves[at]].call.call_id) == 0) continue;
+        places[at] = any = true;
+      }
+    }
+    if (!any) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("'{}' picks no call that does work in the steps that can be captured",
+                              selection));
+    }
+    return places;
+  }
+
+  static size_t MatchOf(const replayer::Session& session, const replayer::MixedStep& step,
+                        int64_t number) {
+    const auto& matches = step.step_class().matches;
+    for (size_t m = 0; m < matches.size(); ++m) {
+      if (session.program().steps[matches[m].step].step == number) return m;
+    }
+    throw Error(ErrorKind::kUsage, fmt::format("step {} is not one of those that one graph serves; "
+                                               "`acltape steps` lists them",
+                                               number));
+  }
+
+  replayer::MixedStepOptions Suspect(const storage::Reader& reader,
+                                     const replayer::Session& session,
+                                     const replayer::MixedStep& step) const {
+    replayer::MixedStepOptions suspect;
+    if (!options_file_.empty()) {
+      std::ifstream file(options_file_);
+      const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+      if (!file || json.is_discarded()) {
+        throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a JSON file", options_file_));
+      }
+      suspect = replayer::ParseMixedStep(json);
+    }
+    suspect.plan = step.plan();
+    suspect.executed = Places(reader, session, step, calls_);
+    if (options_file_.empty() || !captured_.empty()) {
+      const std::vector<bool> wanted =
+          captured_.empty() ? suspect.executed : Places(reader, session, step, captured_);
+      suspect.captured.assign(step.places(), false);
+      for (const size_t at : step.capturable()) {
+        suspect.captured[at] = wanted[at] && suspect.executed[at];
+      }
+    }
+    if (capture_step_ >= 0) suspect.capture_match = MatchOf(session, step, capture_step_);
+    if (!run_steps_.empty()) {
+      suspect.run_matches.clear();
+      for (const int64_t number : run_steps_) {
+        suspect.run_matches.push_back(MatchOf(session, step, number));
+      }
+    } else if (capture_step_ >= 0) {
+      suspect.run_matches = {suspect.capture_match + 1 < step.step_class().matches.size()
+                                 ? suspect.capture_match + 1
+                                 : 0};
+    }
+    for (const std::string& plant : plants_) suspect.faults.push_back(replayer::ParseFault(plant));
+    return suspect;
+  }
+
+  void Print(const replayer::ReproducerResult& result) const {
+    Table table({"quantity", "value"});
+    const auto add = [&](const char* quantity, Cell value) {
+      table.Add({quantity, std::move(value)});
+    };
+    add("folder", result.folder);
+    add("calls executed", result.calls);
+    add("build", result.build_command);
+    if (!result.built.compiled) {
+      add("not compiled because", result.built.why_not);
+    } else {
+      add("exit code", int64_t{result.built.fault_exit});
+      add("exit code with --clean", int64_t{result.built.clean_exit});
+      std::string said = result.built.output.substr(0, result.built.output.find('\n'));
+      add("it says", std::move(said));
+    }
+    if (result.trace_written) {
+      add("trimmed trace", result.folder + "/trace.db");
+      add("  calls", result.trace_calls);
+      add("  calls of the whole trace", result.trace_calls_before);
+    } else if (options_.trace) {
+      add("no trimmed trace because", result.trace_note);
+    }
+    if (result.built.fault_exit == 1) add("reproduce", result.run_command);
+    fmt::print("{}", table.ToText(format_));
+  }
+
+  std::string trace_;
+  Form form_ = Form::kCpp;
+  std::string calls_;
+  std::string captured_;
+  PlanOption plan_;
+  int64_t capture_step_ = -1;
+  std::vector<int64_t> run_steps_;
+  std::vector<std::string> plants_;
+  std::string options_file_;
+  double share_percent_ = 5;
+  replayer::ReproducerOptions options_;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExportCommand() { return std::make_unique<ExportCommand>(); }
+
+}  // namespace acltape::cli
