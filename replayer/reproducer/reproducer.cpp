@@ -166,6 +166,8 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   emit.runs = options.runs;
   emit.overwrite = options.overwrite;
   EmitCpp(scripts, emit, options.folder);
+  // One of an earlier program would not belong to this one.
+  if (options.overwrite) std::filesystem::remove(options.folder + "/trace.db");
 
   const std::filesystem::path sdk = session.device().library().directory().parent_path();
   result.built = BuildAndRun(options.folder, sdk.string());
