@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeTrimCommand,
            MakeRedactCommand,
            MakeExportCommand,
+           MakeExperimentCommand,
            MakeBisectCommand,
            MakeDiffCommand,
            MakeDoctorCommand,

@@ -22,6 +22,7 @@ std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeTrimCommand();
 std::unique_ptr<Command> MakeRedactCommand();
 std::unique_ptr<Command> MakeExportCommand();
+std::unique_ptr<Command> MakeExperimentCommand();
 std::unique_ptr<Command> MakeBisectCommand();
 std::unique_ptr<Command> MakeDiffCommand();
 std::unique_ptr<Command> MakeDoctorCommand();

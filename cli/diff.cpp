@@ -150,8 +150,7 @@ class DiffCommand final : public Command {
   // The call, and the first that inherits from it where it shows only there: what only one side has
   // gives no result that could be compared with another.
   std::string Reproduce(const DiffReport& report, const DiffRow& row) const {
-    std::string command =
-        fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
+    std::string command = fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
     std::vector<int64_t> calls = row.a_calls;
     if (Alone(row) || row.verdict == DiffVerdict::kNotComparable) {
       const int64_t index = &row - report.rows.data();

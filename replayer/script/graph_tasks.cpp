@@ -16,69 +16,88 @@ std::vector<aclrtStream> StreamsOf(const Device& device, aclmdlRI graph) {
   return streams;
 }
 
-uint32_t CountOf(const Device& device, aclrtStream stream) {
-  uint32_t count = 0;
-  device.Check(device.api().aclmdlRIGetTasksByStream(stream, nullptr, &count),
-               "aclmdlRIGetTasksByStream");
-  return count;
+// By type, in order of capture over all streams (rule ENUM-07).
+struct TaskList {
+  std::vector<aclmdlRITask> kernels;
+  bool has_default = false;  // copies and the like
+};
+
+TaskList ListTasks(const Device& device, aclmdlRI graph) {
+  const acl::Api& api = device.api();
+  std::vector<std::pair<uint32_t, aclmdlRITask>> kernels;
+  TaskList list;
+  for (const aclrtStream stream : StreamsOf(device, graph)) {
+    uint32_t count = 0;
+    device.Check(api.aclmdlRIGetTasksByStream(stream, nullptr, &count), "aclmdlRIGetTasksByStream");
+    if (count == 0) continue;
+    std::vector<aclmdlRITask> tasks(count);
+    device.Check(api.aclmdlRIGetTasksByStream(stream, tasks.data(), &count),
+                 "aclmdlRIGetTasksByStream");
+    for (const aclmdlRITask task : tasks) {
+      aclmdlRITaskType type{};
+      device.Check(api.aclmdlRITaskGetType(task, &type), "aclmdlRITaskGetType");
+      list.has_default = list.has_default || type == ACL_MODEL_RI_TASK_DEFAULT;
+      if (type != ACL_MODEL_RI_TASK_KERNEL) continue;
+      uint32_t number = 0;
+      device.Check(api.aclmdlRITaskGetSeqId(task, &number), "aclmdlRITaskGetSeqId");
+      kernels.emplace_back(number, task);
+    }
+  }
+  std::sort(kernels.begin(), kernels.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [number, task] : kernels) list.kernels.push_back(task);
+  return list;
 }
 
 }  // namespace
 
 GraphTaskRecorder::GraphTaskRecorder(Device& device) : device_(device) {
   const acl::Api& api = device.api();
-  if (api.aclmdlRICaptureGetInfo == nullptr || api.aclmdlRIGetStreams == nullptr ||
-      api.aclmdlRIGetTasksByStream == nullptr || api.aclmdlRITaskGetSeqId == nullptr ||
+  if (api.aclmdlRIGetStreams == nullptr || api.aclmdlRIGetTasksByStream == nullptr ||
+      api.aclmdlRITaskGetType == nullptr || api.aclmdlRITaskGetSeqId == nullptr ||
       api.aclmdlRITaskDisable == nullptr || api.aclmdlRIUpdate == nullptr) {
     throw Error(ErrorKind::kDevice,
                 "the device library cannot list and disable the tasks of a graph; leave out the "
                 "in-graph variant");
   }
-  aclmdlRICaptureStatus status{};
-  device.Check(api.aclmdlRICaptureGetInfo(device.stream(), &status, &graph_),
-               "aclmdlRICaptureGetInfo");
 }
 
-size_t GraphTaskRecorder::CountTasks() const {
-  size_t count = 0;
-  for (const aclrtStream stream : StreamsOf(device_, graph_)) count += CountOf(device_, stream);
-  return count;
+void GraphTaskRecorder::Add(int64_t call_id, const std::function<void()>& launch) {
+  const acl::Api& api = device_.api();
+  device_.Check(api.aclmdlRICaptureBegin(device_.stream(), ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
+                "aclmdlRICaptureBegin");
+  aclmdlRI graph = nullptr;
+  try {
+    launch();
+  } catch (...) {
+    api.aclmdlRICaptureEnd(device_.stream(), &graph);
+    if (graph != nullptr) api.aclmdlRIDestroy(graph);
+    throw;
+  }
+  device_.Check(api.aclmdlRICaptureEnd(device_.stream(), &graph), "aclmdlRICaptureEnd");
+  const TaskList tasks = ListTasks(device_, graph);
+  api.aclmdlRIDestroy(graph);
+  if (tasks.has_default) {
+    throw Error(ErrorKind::kDevice, "call " + std::to_string(call_id) +
+                                        " has a task that cannot be disabled in a graph; leave out "
+                                        "the in-graph variant");
+  }
+  kernels_.emplace_back(call_id, tasks.kernels.size());
 }
-
-void GraphTaskRecorder::Before(int64_t call_id) {
-  const size_t count = CountTasks();
-  spans_.push_back({call_id, count, count});
-}
-
-void GraphTaskRecorder::After() { spans_.back().end = CountTasks(); }
 
 CallTasks GraphTaskRecorder::TasksOf(aclmdlRI graph) const {
-  struct Numbered {
-    uint32_t number = 0;  // grows in order of capture over all streams (rule ENUM-07)
-    aclmdlRITask task = nullptr;
-  };
-  std::vector<Numbered> all;
-  for (const aclrtStream stream : StreamsOf(device_, graph)) {
-    uint32_t count = CountOf(device_, stream);
-    if (count == 0) continue;
-    std::vector<aclmdlRITask> tasks(count);
-    device_.Check(device_.api().aclmdlRIGetTasksByStream(stream, tasks.data(), &count),
-                  "aclmdlRIGetTasksByStream");
-    for (const aclmdlRITask task : tasks) {
-      all.push_back({0, task});
-      device_.Check(device_.api().aclmdlRITaskGetSeqId(task, &all.back().number),
-                    "aclmdlRITaskGetSeqId");
-    }
-  }
-  std::sort(all.begin(), all.end(),
-            [](const Numbered& a, const Numbered& b) { return a.number < b.number; });
+  const TaskList all = ListTasks(device_, graph);
   CallTasks tasks;
-  for (const Span& span : spans_) {
-    for (size_t i = span.first; i < std::min(span.end, all.size()); ++i) {
-      tasks[span.call_id].push_back(all[i].task);
+  size_t next = 0;
+  for (const auto& [call_id, count] : kernels_) {
+    for (size_t i = 0; i < count && next < all.kernels.size(); ++i) {
+      tasks[call_id].push_back(all.kernels[next++]);
     }
   }
-  return tasks;
+  if (next == all.kernels.size()) return tasks;
+  throw Error(ErrorKind::kDevice, "a graph holds " + std::to_string(all.kernels.size()) +
+                                      " kernels, its calls " + std::to_string(next) +
+                                      " when captured alone; leave out the in-graph variant");
 }
 
 void DisableTasks(Device& device, aclmdlRI graph, const CallTasks& tasks,
@@ -89,13 +108,6 @@ void DisableTasks(Device& device, aclmdlRI graph, const CallTasks& tasks,
     const auto found = tasks.find(call);
     if (found == tasks.end()) continue;
     for (const aclmdlRITask task : found->second) {
-      aclmdlRITaskType type{};
-      device.Check(api.aclmdlRITaskGetType(task, &type), "aclmdlRITaskGetType");
-      if (type == ACL_MODEL_RI_TASK_DEFAULT) {
-        throw Error(ErrorKind::kDevice, "call " + std::to_string(call) +
-                                            " has a task that cannot be disabled in a graph; "
-                                            "leave out the in-graph variant");
-      }
       device.Check(api.aclmdlRITaskDisable(task), "aclmdlRITaskDisable");
     }
   }

@@ -111,7 +111,9 @@ class Runner {
                   "aclrtMemsetAsync");
   }
 
-  void Do(const Launch& launch) {
+  void Do(const Launch& launch) { LaunchOn(launch, Stream(launch.stream)); }
+
+  void LaunchOn(const Launch& launch, aclrtStream stream) {
     const AddressOf address_of = [this](const analyzer::LoweredTensor& tensor) {
       return blocks_[tensor.buffer_id].data() + tensor.layout.byte_offset;
     };
@@ -127,11 +129,7 @@ class Runner {
       return block.data() + launch.workspace_offset;
     };
     try {
-      const BoundCall bound(device_, launch.invocation, address_of);
-      const aclrtStream stream = Stream(launch.stream);
-      if (recorder_) recorder_->Before(launch.call_id);
-      bound.Run(device_, stream, reserve);
-      if (recorder_) recorder_->After();
+      BoundCall(device_, launch.invocation, address_of).Run(device_, stream, reserve);
     } catch (const UnsupportedOperator& cause) {
       throw LeafRefused(call + launch.invocation.op, cause.what());
     }
@@ -141,11 +139,11 @@ class Runner {
   void Do(const WaitEvent& wait) { events_[wait.event].HoldBack(Stream(wait.stream)); }
 
   void Do(const BeginCapture& begin) {
+    if (WantsTasks(begin.graph)) CountTasks(begin.graph);
     device_.Check(
         api_.aclmdlRICaptureBegin(device_.stream(), static_cast<aclmdlRICaptureMode>(begin.mode)),
         "aclmdlRICaptureBegin");
     capturing_ = true;
-    if (WantsTasks(begin.graph)) recorder_.emplace(device_);
   }
 
   void Do(const EndCapture& end) {
@@ -155,6 +153,21 @@ class Runner {
     if (!recorder_) return;
     tasks_[end.graph] = recorder_->TasksOf(graphs_[end.graph]);
     recorder_.reset();
+  }
+
+  // Captures each launch of a graph alone, ahead of the graph.
+  void CountTasks(int graph) {
+    recorder_.emplace(device_);
+    bool inside = false;
+    for (const Operation& operation : script_.operations) {
+      const auto* begin = std::get_if<BeginCapture>(&operation);
+      const auto* end = std::get_if<EndCapture>(&operation);
+      inside = inside || (begin != nullptr && begin->graph == graph);
+      if (end != nullptr && end->graph == graph) return;
+      const auto* launch = std::get_if<Launch>(&operation);
+      if (!inside || launch == nullptr) continue;
+      recorder_->Add(launch->call_id, [&] { LaunchOn(*launch, device_.stream()); });
+    }
   }
 
   // Whether a later operation disables calls of the graph.

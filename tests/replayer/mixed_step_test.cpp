@@ -106,6 +106,20 @@ TEST_P(MixedStepOf, WithEveryRandomSubsetCapturedGivesTheRecordedResults) {
   });
 }
 
+TEST_P(MixedStepOf, WithTheTasksBehindAPrefixDisabledGivesTheRecordedResults) {
+  With([&](MixedStepRun& run, const MixedStep& step) {
+    for (size_t count = 0; count <= step.capturable().size(); ++count) {
+      MixedStepOptions options = Options(step);
+      options.disable_tasks = true;
+      options.captured.assign(step.places(), false);
+      for (size_t i = 0; i < count; ++i) options.captured[step.capturable()[i]] = true;
+      EXPECT_EQ(run.Differs(step, options), "") << "the first " << count;
+      // Whatever is left out was captured: the number of graphs is that of all calls.
+      EXPECT_GT(step.Build(options).graphs, 0) << count;
+    }
+  });
+}
+
 TEST_P(MixedStepOf, CallsThatAreNotExecutedHaveTheirRecordedResults) {
   With([&](MixedStepRun& run, const MixedStep& step) {
     std::mt19937 random(11);
@@ -126,6 +140,91 @@ TEST_P(MixedStepOf, EveryOrderOfStepsGivesTheResultsOfEach) {
     EXPECT_EQ(run.Differs(step, options), "");
     EXPECT_EQ(run.observed().size(), 5u);
   });
+}
+
+TEST(MixedStep, RefusesWhatItCannotExpress) {
+  const Recorded recorded = test::Chain(3, 6);
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    const auto refusal = [&](const std::function<void(MixedStepOptions&)>& change) {
+      MixedStepOptions options;
+      change(options);
+      try {
+        step.Build(options);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+        return std::string(error.what());
+      }
+      return std::string("nothing refused");
+    };
+    EXPECT_EQ(refusal([](MixedStepOptions& options) { options.run_matches = {3}; }),
+              "step number 3 of the class was asked for, which has 3 steps");
+    EXPECT_EQ(refusal([](MixedStepOptions& options) { options.captured = {true}; }),
+              "a set of calls has 1 places, the step 6");
+    EXPECT_EQ(refusal([](MixedStepOptions& options) {
+                options.disable_tasks = true;
+                options.captured = {true, false, true, false, false, false};
+              }),
+              "the variant that disables tasks runs the first calls of a region captured; call 3 "
+              "aten::add.Tensor is captured behind one that is not");
+    EXPECT_THROW(step.PlaceOf(999), Error);
+    EXPECT_EQ(step.PlaceOf(8), step.PlaceOf(2)) << "of any step";
+  });
+}
+
+TEST(MixedStep, OfASingleStepIsRefused) {
+  const Recorded recorded = test::Chain(1, 3);
+  MixedStepRun run(recorded);
+  EXPECT_THROW(run.With([](const MixedStep&) {}), Error);
+}
+
+TEST(MixedStep, NeedsTheResultsThatTheStateIsMadeOf) {
+  test::Tensor state;
+  const Recorded recorded(3, [=](test::TraceBuilder& trace, int step) mutable {
+    if (step == 0) state = trace.NewTensor({4});
+    trace.Call("aten::mul_.Scalar", {test::Written("self", state), test::Real("other", 2)});
+    if (step == 0) trace.Before(state, test::Numbers(4, 1));
+  });
+  MixedStepRun run(recorded);
+  try {
+    run.With([](const MixedStep&) {});
+    FAIL() << "a state that was not recorded was made up";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTrace);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("the state at the begin of a step holds the result of call 1 aten::mul_"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("--payload all"), std::string::npos) << text;
+  }
+}
+
+TEST(MixedStep, OutputsAreWhatOutlivesTheStepOrEveryResult) {
+  const Recorded recorded = test::Training(3);
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    MixedStepOptions options;
+    EXPECT_EQ(step.Build(options).outputs.size(), 2u);  // weight and momentum
+    options.watch = Watch::kEveryResult;
+    EXPECT_EQ(step.Build(options).outputs.size(), 6u);
+  });
+}
+
+TEST(RecordedContent, IsWhatEarlierLeavesLeft) {
+  const Recorded recorded = test::Cache(3);
+  MixedStepRun run(recorded);
+  const analyzer::Program& program = run.session().program();
+  // The cache before the second step: its first content with the first step's column.
+  const analyzer::Leaf& write = program.leaves[program.steps[1].first_leaf];
+  const int64_t cache = program.uses[write.index].writes[0].tensor.buffer_id;
+  test::Floats expected = test::Numbers(8, 7);
+  const test::Floats column = test::Numbers(4, 20);
+  for (int i = 0; i < 4; ++i) expected[2 * i] = column[i];
+  const Bytes content = RecordedContent(run.session(), cache, write.index);
+  ASSERT_EQ(content->size(), 32u);
+  test::Floats actual(8);
+  std::memcpy(actual.data(), content->data(), 32);
+  EXPECT_EQ(actual, expected);
 }
 
 }  // namespace

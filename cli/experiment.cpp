@@ -1,0 +1,342 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/plan_option.h"
+#include "cli/progress.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+#include "replayer/script/compare_steps.h"
+#include "replayer/script/mixed_step_json.h"
+
+namespace acltape::cli {
+namespace {
+
+using replayer::MixedStep;
+using replayer::MixedStepOptions;
+using replayer::Remedies;
+using replayer::StepComparison;
+using replayer::Watch;
+
+struct RemedyRow {
+  const char* name;
+  bool Remedies::*member;
+  const char* meaning;
+};
+constexpr RemedyRow kRemedies[] = {
+    {"one-stream", &Remedies::one_stream, "captured calls on one stream"},
+    {"own-memory", &Remedies::own_memory, "no two buffers share memory"},
+    {"own-workspace", &Remedies::own_workspace, "workspace of its own for each captured call"},
+    {"fresh-inputs", &Remedies::fresh_inputs, "every input copied in before an execution"},
+    {"step-arguments", &Remedies::step_arguments, "graphs hold the executed step's arguments"},
+    {"recapture", &Remedies::recapture, "captured at the step that is executed"},
+};
+
+std::string RemedyNames() {
+  std::string names;
+  for (const RemedyRow& row : kRemedies)
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+// "churn=64M": a number of bytes with K, M or G.
+int64_t ParseBytes(const std::string& text, const std::string& word) {
+  size_t used = 0;
+  int64_t bytes = 0;
+  try {
+    bytes = std::stoll(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  int64_t unit = 1;
+  if (used > 0 && used + 1 == text.size()) {
+    constexpr std::string_view kUnits = "KMG";
+    const size_t found = kUnits.find(text[used]);
+    if (found != std::string_view::npos) {
+      unit = int64_t{1} << (10 * (found + 1));
+      ++used;
+    }
+  }
+  if (used != text.size() || bytes <= 0 || bytes > (int64_t{1} << 40) / unit) {
+    throw Error(ErrorKind::kUsage,
+                "--stress " + word + " needs a number of bytes such as churn=64M");
+  }
+  return bytes * unit;
+}
+
+class ExperimentCommand final : public Command {
+ public:
+  std::string Name() const override { return "experiment"; }
+  std::string Summary() const override {
+    return "Execute a step partly captured and compare it with the step executed eagerly";
+  }
+  std::string Examples() const override {
+    return "  acltape experiment t.db                              everything captured\n"
+           "  acltape experiment t.db --captured 812,815           two calls in graphs, the rest "
+           "eager\n"
+           "  acltape experiment t.db --executed 812               one call with recorded inputs\n"
+           "  acltape experiment t.db --plan plan.json --capture-step 3 --run-steps 5,4,5\n"
+           "  acltape experiment t.db --plant stale_input@812 --remedy fresh-inputs\n"
+           "  acltape experiment t.db --stress poison,relocate,churn=64M --executions 20";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    plan_.Declare(app);
+    app.add_option("--captured", captured_,
+                   "Calls that run in graphs, as far as the plan captures them: all, none, or a "
+                   "selection as of `acltape query`; a call of any of the steps alike stands for "
+                   "its place in all")
+        ->type_name("CALLS")
+        ->capture_default_str();
+    app.add_option("--executed", executed_,
+                   "Calls that are executed at all; the others get their recorded results")
+        ->type_name("CALLS")
+        ->capture_default_str();
+    app.add_option("--capture-step", capture_step_,
+                   "Capture with the values of this step (default: the first of the class)");
+    app.add_option("--run-steps", run_steps_,
+                   "Execute these steps, in this order (default: the second of the class)")
+        ->delimiter(',');
+    app.add_option("--executions", executions_, "Executions of these steps, each compared")
+        ->check(AtLeast(1))
+        ->capture_default_str();
+    app.add_flag("--no-updates", no_updates_, "Leave host arguments that vary as captured");
+    app.add_flag("--disable-tasks", disable_tasks_,
+                 "Capture everything and disable the tasks of calls that are not to be captured; "
+                 "those have to be the last of their region");
+    app.add_option("--remedy", remedies_, "Counter-experiments: " + RemedyNames())->delimiter(',');
+    app.add_option("--stress", stress_,
+                   "poison (memory without a live value reads as NaN), relocate (inputs lie at "
+                   "alternating addresses), churn=BYTES (an allocator at work between executions)")
+        ->delimiter(',');
+    app.add_option("--plant", plant_, "Put a fault there first: KIND@CALL or KIND@CALL:OTHER")
+        ->type_name("FAULT");
+    AddChoice(app, "--watch", options_.watch,
+              {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}},
+              "Compare what outlives the step, or what every call wrote (then no two buffers share "
+              "memory)");
+    app.add_option("--options", options_file_,
+                   "A JSON file with the options of an experiment, as witnesses hold them; other "
+                   "options come on top")
+        ->type_name("FILE");
+    app.add_option("--device-lib", device_lib_,
+                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
+                   "device)");
+    AddFormatOption(app, format_);
+  }
+
+  int Run() override {
+    const storage::Reader reader(trace_);
+    const std::shared_ptr<const replayer::ChosenPlan> plan = plan_.Read(reader, nullptr);
+    replayer::Session session(reader, replayer::Data::kRecorded, device_lib_, 1, nullptr);
+    Progress progress("experiment");
+    StepComparison comparison;
+    size_t capturable = 0;
+    session.WithLowering([&](replayer::Execution& execution) {
+      const MixedStep step(session, execution, plan ? &plan->plan : nullptr);
+      capturable = step.capturable().size();
+      Choose(reader, step);
+      comparison = replayer::CompareSteps(
+          step, options_, executions_,
+          [&](int64_t done, int64_t total) { progress.Update(done, total); });
+    });
+    progress.Clear();
+    fmt::print("{}", SummaryTable(session, comparison, capturable).ToText(format_));
+    switch (comparison.verdict) {
+      case StepComparison::Verdict::kEqual:
+        return kExitFine;
+      case StepComparison::Verdict::kFlaky:
+        return static_cast<int>(ErrorKind::kCannotJudge);
+      default:
+        return kExitDifferences;
+    }
+  }
+
+ private:
+  void Choose(const storage::Reader& reader, const MixedStep& step) {
+    const Watch watch = options_.watch;
+    if (!options_file_.empty()) {
+      std::ifstream file(options_file_);
+      if (!file) throw Error(ErrorKind::kUsage, options_file_ + " cannot be read");
+      const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+      if (json.is_discarded()) throw Error(ErrorKind::kUsage, options_file_ + " is not JSON");
+      options_ = replayer::ParseMixedStep(json);
+      if (watch != Watch::kStepOutputs) options_.watch = watch;
+    }
+    options_.plan = step.plan();
+    if (captured_ != "all") options_.captured = Places(reader, step, "--captured", captured_);
+    if (executed_ != "all") options_.executed = Places(reader, step, "--executed", executed_);
+    if (capture_step_ >= 0) options_.capture_match = MatchOf(step, capture_step_);
+    if (!run_steps_.empty()) options_.run_matches.clear();
+    for (const int64_t number : run_steps_) {
+      options_.run_matches.push_back(MatchOf(step, number));
+    }
+    if (no_updates_) options_.plan_updates = false;
+    if (disable_tasks_) options_.disable_tasks = true;
+    for (const std::string& name : remedies_) Apply(name);
+    for (const std::string& word : stress_) Stress(word);
+    for (const std::string& text : plant_) options_.faults.push_back(replayer::ParseFault(text));
+  }
+
+  void Apply(const std::string& name) {
+    for (const RemedyRow& row : kRemedies) {
+      if (name != row.name) continue;
+      options_.remedies.*row.member = true;
+      return;
+    }
+    throw Error(ErrorKind::kUsage, "--remedy " + name + ": one of " + RemedyNames());
+  }
+
+  void Stress(const std::string& word) {
+    constexpr std::string_view kChurn = "churn=";
+    if (word == "poison") {
+      options_.stress.poison_gaps = true;
+    } else if (word == "relocate") {
+      options_.stress.relocate_inputs = true;
+    } else if (word.starts_with(kChurn)) {
+      options_.stress.churn_bytes = ParseBytes(word.substr(kChurn.size()), word);
+    } else {
+      throw Error(ErrorKind::kUsage, "--stress " + word + ": one of poison, relocate, churn=BYTES");
+    }
+  }
+
+  static int64_t StepOf(const MixedStep& step, size_t match) {
+    return step.session().program().steps[step.step_class().matches.at(match).step].step;
+  }
+
+  static size_t MatchOf(const MixedStep& step, int64_t number) {
+    std::string others;
+    for (size_t match = 0; match < step.step_class().matches.size(); ++match) {
+      if (StepOf(step, match) == number) return match;
+      others += fmt::format("{}{}", match == 0 ? "" : ", ", StepOf(step, match));
+    }
+    throw Error(ErrorKind::kUsage,
+                fmt::format("step {} is none of those that are alike: {}", number, others));
+  }
+
+  // The places whose call in any step of the class is picked.
+  static std::vector<bool> Places(const storage::Reader& reader, const MixedStep& step,
+                                  const char* option, const std::string& text) {
+    std::vector<bool> places(step.places(), false);
+    if (text == "none") return places;
+    std::unordered_set<int64_t> picked;
+    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(text))) {
+      picked.insert(call.call_id);
+    }
+    bool any = false;
+    const analyzer::Program& program = step.session().program();
+    for (const analyzer::StepMatch& match : step.step_class().matches) {
+      for (size_t at = 0; at < places.size(); ++at) {
+        if (picked.count(program.leaves[match.leaves[at]].call.call_id) == 0) continue;
+        places[at] = any = true;
+      }
+    }
+    if (any) return places;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} {} picks no call of the steps that are alike", option, text));
+  }
+
+  // All options but which calls: what makes the experiment again.
+  std::string Arguments(const MixedStepOptions& defaults) const {
+    std::string text;
+    if (!plan_.path.empty()) text += " --plan " + plan_.path;
+    if (plan_.allow_races) text += " --allow-races";
+    if (!options_file_.empty()) text += " --options " + options_file_;
+    if (captured_ != "all") text += " --captured " + captured_;
+    if (executed_ != "all") text += " --executed " + executed_;
+    if (capture_step_ >= 0) text += fmt::format(" --capture-step {}", capture_step_);
+    if (!run_steps_.empty()) text += fmt::format(" --run-steps {}", fmt::join(run_steps_, ","));
+    text += fmt::format(" --executions {}", executions_);
+    if (no_updates_) text += " --no-updates";
+    if (disable_tasks_) text += " --disable-tasks";
+    if (!remedies_.empty()) text += fmt::format(" --remedy {}", fmt::join(remedies_, ","));
+    if (!stress_.empty()) text += fmt::format(" --stress {}", fmt::join(stress_, ","));
+    for (const std::string& fault : plant_) text += " --plant " + fault;
+    if (options_.watch != defaults.watch) text += " --watch every";
+    if (!device_lib_.empty()) text += " --device-lib " + device_lib_;
+    return text;
+  }
+
+  Table SummaryTable(replayer::Session& session, const StepComparison& comparison,
+                     size_t capturable) const {
+    Table table({"quantity", "value"});
+    const auto add = [&](const char* quantity, Cell value) {
+      table.Add({quantity, std::move(value)});
+    };
+    add("device", session.device().description());
+    if (!plan_.path.empty()) add("plan", plan_.path);
+    add("calls that can be captured", static_cast<int64_t>(capturable));
+    add("calls captured", comparison.captured_calls);
+    add("graphs", comparison.graphs);
+    add("executions", int64_t{comparison.executions});
+    add("executions different", int64_t{comparison.different});
+    add("outputs compared", comparison.outputs);
+    if (comparison.reference_different > 0) {
+      add("executions of the reference", int64_t{comparison.reference_executions});
+      add("  different from the first", int64_t{comparison.reference_different});
+    }
+    add("verdict", Verdict(comparison));
+    if (!comparison.first) return table;
+    const StepComparison::First& first = *comparison.first;
+    const analyzer::TensorMetrics& metrics = first.metrics;
+    add("first difference", fmt::format("call {} {} {} in step {}, execution {}", first.call_id,
+                                        first.op, first.out, first.step, first.execution));
+    if (metrics.differing > 0) {
+      add("  elements",
+          fmt::format("{} of {}, first [{}]: eager {}, here {}", metrics.differing,
+                      metrics.elements, metrics.first_index, metrics.first_a, metrics.first_b));
+      add("  max_abs", metrics.max_abs);
+      add("  max_rel", metrics.max_rel);
+      if (metrics.max_ulp >= 0) add("  max_ulp", metrics.max_ulp);
+      if (metrics.nan_mismatches > 0) add("  NaN on one side", metrics.nan_mismatches);
+    }
+    add("reproduce",
+        replayer::ReproduceCommand(*session.program().trace,
+                                   Arguments(MixedStepOptions()).substr(1), "experiment"));
+    return table;
+  }
+
+  static std::string Verdict(const StepComparison& comparison) {
+    switch (comparison.verdict) {
+      case StepComparison::Verdict::kEqual:
+        return "equal bit for bit to the eager step";
+      case StepComparison::Verdict::kDifferent:
+        return fmt::format("different in {} of {} executions, the same each time",
+                           comparison.different, comparison.executions);
+      case StepComparison::Verdict::kUnstable:
+        return fmt::format("unstable: different in {} of {} executions", comparison.different,
+                           comparison.executions);
+      case StepComparison::Verdict::kFlaky:
+        return "the eager step differs from itself; nothing can be said of the captured one";
+    }
+    return "";
+  }
+
+  std::string trace_;
+  PlanOption plan_;
+  std::string captured_ = "all";
+  std::string executed_ = "all";
+  int64_t capture_step_ = -1;
+  std::vector<int64_t> run_steps_;
+  int executions_ = 1;
+  bool no_updates_ = false;
+  bool disable_tasks_ = false;
+  std::vector<std::string> remedies_;
+  std::vector<std::string> stress_;
+  std::vector<std::string> plant_;
+  std::string options_file_;
+  std::string device_lib_;
+  MixedStepOptions options_;
+  Format format_ = Format::kTable;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExperimentCommand() { return std::make_unique<ExperimentCommand>(); }
+
+}  // namespace acltape::cli

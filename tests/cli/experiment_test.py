@@ -1,0 +1,132 @@
+"""acltape experiment: a step partly captured against the eager one, with faults and remedies."""
+import json
+import os
+import shlex
+import unittest
+
+from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
+
+# Kind and the remedies that cure it.
+FAULTS = {
+    "wrong_bits": [],
+    "stale_input": ["fresh-inputs", "recapture"],
+    "baked_scalar": ["step-arguments", "recapture"],
+    "moved_address": ["recapture"],
+    "overwritten_output": ["own-memory"],
+    "reused_workspace": ["own-workspace"],
+}
+REMEDIES = ["one-stream", "own-memory", "own-workspace", "fresh-inputs", "step-arguments",
+            "recapture"]
+
+
+class Experiment(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "decoder.db")
+        done = run(BINARY, "record", "-o", cls.trace, "--payload", "all", "--", TORCH_PYTHON,
+                   os.path.join(WORKLOADS, "decoder.py"))
+        assert done.code == 0, done
+
+    def experiment(self, *words, code=0, **options):
+        rows = self.json("experiment", self.trace, *words, code=code, **options)
+        return {row["quantity"].strip(): row["value"] for row in rows}
+
+    def calls(self, op):
+        """Calls of an operator in the second step of the class that is captured."""
+        rows = self.json("query", self.trace,
+                         "select call_id from call where step = 1 and leaf and "
+                         f"op = '{op}' order by call_id")
+        return [row["call_id"] for row in rows]
+
+    def test_a_healthy_step_is_equal_however_much_of_it_is_captured(self):
+        for captured in ("all", "none", "op:aten::addmm", "step:1/op:aten::bmm,aten::_softmax"):
+            rows = self.experiment("--captured", captured, "--run-steps", "2,1,2", "--executions",
+                                   "2")
+            self.assertEqual(rows["verdict"], "equal bit for bit to the eager step", rows)
+            self.assertEqual(rows["executions"], 6)
+            self.assertEqual(rows["graphs"] == 0, captured == "none", rows)
+
+    def test_stress_and_golden_inputs_change_nothing(self):
+        self.experiment("--stress", "poison,relocate,churn=1M", "--executions", "3")
+        self.experiment("--executed", "op:aten::addmm", "--watch", "every")
+        rows = self.experiment("--watch", "every")
+        self.assertGreater(rows["outputs compared"], 50)
+
+    def test_a_prefix_in_a_graph_whose_other_tasks_are_disabled(self):
+        first = self.json("query", self.trace, "select first_call from step where step = 0")
+        begin = first[0]["first_call"]
+        rows = self.experiment("--disable-tasks", "--captured", f"{begin}-{begin + 70}")
+        self.assertEqual(rows["verdict"], "equal bit for bit to the eager step", rows)
+        self.assertGreater(rows["calls captured"], 5)
+        result = self.acltape("experiment", self.trace, "--disable-tasks", "--captured",
+                              f"step:0/{begin + 70}-", code=2)
+        self.assertSentence(result, "disables tasks", "captured behind one that is not")
+
+    def test_faults_show_in_the_captured_call_and_the_printed_command_shows_them_again(self):
+        candidates = self.calls("aten::addmm") + self.calls("aten::add.Tensor")
+        for kind, cures in FAULTS.items():
+            planted = None
+            for call in candidates:
+                done = run(BINARY, "experiment", self.trace, "--plant", f"{kind}@{call}",
+                           "--format", "json")
+                self.assertIn(done.code, (0, 1, 2), done)
+                if done.code == 1:
+                    planted = f"{kind}@{call}"
+                    break
+            self.assertIsNotNone(planted, f"no place for {kind}")
+            rows = {row["quantity"].strip(): row["value"] for row in json.loads(done.out)}
+            self.assertIn("first difference", rows)
+            command = shlex.split(rows["reproduce"])
+            self.assertEqual(command[:3], ["acltape", "experiment", self.trace])
+            again = run(BINARY, *command[1:], "--format", "json")
+            self.assertEqual(again.code, 1, again)
+            self.assertEqual(again.out, done.out)
+            self.experiment("--plant", planted, "--captured", "none")
+            other = next(remedy for remedy in REMEDIES if remedy not in cures)
+            for remedy in [*cures, other]:  # all of them: tests/replayer/planted_fault_test.cpp
+                with self.subTest(fault=planted, remedy=remedy):
+                    self.experiment("--plant", planted, "--remedy", remedy,
+                                    code=0 if remedy in cures else 1)
+
+    def test_a_missing_wait_shows_in_some_executions(self):
+        environment = {**os.environ, "ACLTAPE_SOFT_JITTER": "5"}
+        words = ["--run-steps", "2,3", "--executions", "20"]
+        for call in self.calls("aten::addmm"):
+            planted = ["--plant", f"missing_wait@{call}"]
+            done = run(BINARY, "experiment", self.trace, *planted, *words, "--format", "json",
+                       env=environment)
+            if done.code == 1:
+                break
+        rows = {row["quantity"].strip(): row["value"] for row in json.loads(done.out)}
+        self.assertTrue(rows["verdict"].startswith("unstable: different in"), rows)
+        self.assertTrue(rows["reproduce"].startswith("ACLTAPE_SOFT_JITTER='5' acltape experiment"))
+        self.experiment(*planted, *words, "--remedy", "one-stream", env=environment)
+
+    def test_options_from_a_file(self):
+        call = self.calls("aten::addmm")[0]
+        path = self.path("options.json")
+        with open(path, "w") as file:
+            json.dump({"captured": "all", "executed": "all", "capture_match": 0,
+                       "run_matches": [1, 2], "faults": [f"wrong_bits@{call}"]}, file)
+        rows = self.experiment("--options", path, code=1)
+        self.assertEqual(rows["executions different"], 2)
+        self.assertIn(f"--options {path}", rows["reproduce"])
+
+    def test_what_is_wrong_is_said_in_one_sentence(self):
+        for words, code, said in [
+            (["--captured", "9999999"], 2, ["--captured 9999999", "no call"]),
+            (["--run-steps", "77"], 2, ["step 77", "alike"]),
+            (["--plant", "odd@3"], 2, ["'odd@3' is no fault"]),
+            (["--plant", "wrong_bits@9999999"], 2, ["wrong_bits@9999999", "no active call"]),
+            (["--remedy", "prayer"], 2, ["--remedy prayer", "one-stream"]),
+            (["--stress", "churn=lots"], 2, ["churn=64M"]),
+            (["--stress", "heat"], 2, ["--stress heat", "poison"]),
+            (["--options", self.path("none.json")], 2, ["none.json"]),
+        ]:
+            result = self.acltape("experiment", self.trace, *words, code=code)
+            self.assertSentence(result, *said)
+
+
+if __name__ == "__main__":
+    main()
