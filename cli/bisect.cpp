@@ -248,7 +248,6 @@ class BisectCommand final : public Command {
     }
     arguments += fmt::format(" --executions {}", options.experiment.executions);
     if (no_updates_) arguments += " --no-updates";
-    if (in_graph_) arguments += " --disable-tasks";
     for (const std::string& fault : plant_) arguments += " --plant " + fault;
     if (!device_lib_.empty()) arguments += " --device-lib " + replayer::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");

@@ -128,6 +128,19 @@ std::vector<Touch> CapturedTouches(const Script& script) {
   return touches;
 }
 
+// Whether a call of the step behind place `behind` reads what the call at `place` writes; then
+// memory of that result must not be used again before it.
+bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
+  const Program& program = step.session().program();
+  const std::vector<int64_t>& leaves = step.step_class().leaves;
+  for (size_t at = behind + 1; at < leaves.size(); ++at) {
+    if (Between(program.uses[leaves[place]].writes, program.uses[leaves[at]].reads, "")) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void ExplainOverlap(const MixedStep& step, const Script& script,
                     std::vector<std::string>& sentences) {
   const Program& program = step.session().program();
@@ -144,7 +157,10 @@ void ExplainOverlap(const MixedStep& step, const Script& script,
       if (!over.write || over.call == kept.call || over.spot.block != kept.spot.block) continue;
       const int64_t first = std::max(kept.spot.offset, over.spot.offset);
       const int64_t end = std::min(kept.spot.offset + kept.bytes, over.spot.offset + over.bytes);
-      if (first >= end || !told.insert({kept.call, over.call}).second) continue;
+      if (first >= end || !IsReadBehind(step, step.PlaceOf(kept.call), step.PlaceOf(over.call)) ||
+          !told.insert({kept.call, over.call}).second) {
+        continue;
+      }
       sentences.push_back(fmt::format(
           "{} {} bytes {} to {} of block \"{}\", where the result of {} lies; give the two "
           "buffers memory of their own, or order the call behind the last reader of that result",

@@ -24,6 +24,8 @@ std::string DigestOfAll(const std::vector<std::vector<std::string>>& digests, si
   return storage::DigestOf(text.data(), text.size());
 }
 
+bool IsPrefix(const ElementSet& set) { return !set.empty() && set.back() + 1 == set.size(); }
+
 // Of every `stride`-th from `first` on; among equals the first.
 template <typename T>
 T MostFrequent(const std::vector<T>& all, size_t first, size_t stride) {
@@ -50,6 +52,8 @@ MixedStepOptions StepExperiment::OptionsFor(const ElementSet& altered) const {
   MixedStepOptions options = options_.step;
   options.captured.assign(step_.places(), false);
   for (const size_t element : altered) options.captured[step_.capturable().at(element)] = true;
+  // Tasks can be disabled from some call on; other sets are captured anew.
+  options.disable_tasks = options.disable_tasks && !altered.empty() && IsPrefix(altered);
   options.run_matches.clear();
   for (int i = 0; i < options_.executions; ++i) {
     options.run_matches.insert(options.run_matches.end(), options_.step.run_matches.begin(),
@@ -65,7 +69,8 @@ std::string StepExperiment::Command(const ElementSet& altered) const {
     calls += std::to_string(step_.CallAt(step_.capturable().at(element)));
   }
   const std::string captured = altered.empty() ? "none" : altered.size() == size() ? "all" : calls;
-  return options_.command + " --captured " + captured;
+  const bool disable = OptionsFor(altered).disable_tasks;
+  return options_.command + (disable ? " --disable-tasks" : "") + " --captured " + captured;
 }
 
 std::unique_ptr<StepExperiment> StepExperiment::With(const Remedies& remedies) const {
@@ -73,12 +78,15 @@ std::unique_ptr<StepExperiment> StepExperiment::With(const Remedies& remedies) c
   options.step.remedies = remedies;
   auto other = std::make_unique<StepExperiment>(step_, std::move(options));
   other->reference_ = reference_;
+  other->failure_ = failure_;
   return other;
 }
 
 void StepExperiment::Recall(const ElementSet& altered, const Outcome& outcome) {
-  if (!altered.empty() || !reference_->empty() || outcome.evidence.empty()) return;
+  if (outcome.evidence.empty()) return;
   const json evidence = json::parse(outcome.evidence);
+  if (altered.size() == size()) failure_ = evidence.value("code", 0);
+  if (!altered.empty() || !reference_->empty()) return;
   if (const auto found = evidence.find("reference"); found != evidence.end()) {
     *reference_ = found->get<Reference>();
   }
@@ -124,13 +132,7 @@ Outcome StepExperiment::Try(const ElementSet& altered) {
     observed = Run(script, reference_->empty() ? nullptr : &difference);
   } catch (const CallFailed& failure) {
     if (altered.empty()) throw;
-    Outcome outcome;
-    outcome.verdict = Outcome::Verdict::kBad;
-    outcome.executions = outcome.bad_executions = 1;
-    outcome.fingerprint =
-        storage::DigestOf(failure.what(), std::char_traits<char>::length(failure.what()));
-    outcome.evidence = json{{"error", failure.what()}}.dump();
-    return outcome;
+    return OutcomeOfFailure(altered, failure);
   }
   if (reference_->empty()) {
     const size_t steps = options_.step.run_matches.size();
@@ -142,6 +144,23 @@ Outcome StepExperiment::Try(const ElementSet& altered) {
     evidence["reference"] = *reference_;
     outcome.evidence = evidence.dump();
   }
+  return outcome;
+}
+
+// A failure is the difference that is looked for only when it comes with everything captured, too;
+// another one may come from leaving calls out.
+Outcome StepExperiment::OutcomeOfFailure(const ElementSet& altered, const CallFailed& failure) {
+  if (altered.size() == size()) failure_ = failure.code();
+  Outcome outcome;
+  outcome.executions = 1;
+  outcome.evidence = json{{"error", failure.what()}, {"code", failure.code()}}.dump();
+  if (failure_ != failure.code()) {
+    outcome.verdict = Outcome::Verdict::kCannotJudge;
+    return outcome;
+  }
+  outcome.verdict = Outcome::Verdict::kBad;
+  outcome.bad_executions = 1;
+  outcome.fingerprint = "code " + std::to_string(failure.code());
   return outcome;
 }
 

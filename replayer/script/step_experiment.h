@@ -22,15 +22,16 @@ class StepExperiment final : public Experiment {
   struct Options {
     MixedStepOptions step;  // of the suspected way; each experiment sets `captured`
     int executions = 5;     // of `run_matches`, in each experiment
-    std::string command;    // "acltape experiment t.db ...": all but which calls are captured
+    std::string
+        command;  // "acltape experiment t.db ...": all but which calls are captured, and how
   };
   // The mixed step must outlive it.
   StepExperiment(const MixedStep& step, Options options);
 
   size_t size() const override { return step_.capturable().size(); }
   std::string Describe(size_t element) const override;
-  // A call of the interface that fails is a bad outcome, unless nothing is captured: then it throws
-  // CallFailed.
+  // A call of the interface that fails is a bad outcome when it does with everything captured, too,
+  // else one that cannot be judged. Throws CallFailed when it does with nothing captured.
   Outcome Try(const ElementSet& altered) override;
   std::string Command(const ElementSet& altered) const override;
   // Takes the reference from what the experiment without alterations gave.
@@ -68,11 +69,13 @@ class StepExperiment final : public Experiment {
   Outcome Judge(const Script& script, const std::vector<Digests>& observed,
                 const Difference& difference) const;
   std::string Evidence(const Script& script, const Difference& difference) const;
+  Outcome OutcomeOfFailure(const ElementSet& altered, const CallFailed& failure);
   void EnsureReference();
 
   const MixedStep& step_;
   const Options options_;
   std::shared_ptr<Reference> reference_;
+  int failure_ = 0;  // code with which the step fails when everything is captured
 };
 
 }  // namespace acltape::replayer

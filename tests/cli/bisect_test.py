@@ -200,5 +200,111 @@ class Check(BisectTest):
         self.assertIn("commit 5", out[out.index("is the first bad commit"):])
 
 
+class Captured(BisectTest):
+    """A captured step against its eager execution."""
+
+    def call_of(self, op):
+        """The first call of the op in the first step."""
+        rows = self.json("query", self.trace, "select min(call_id) as id from call join op using "
+                         f"(op_id) where name = '{op}' and call_id >= (select min(first_call) from "
+                         "step)")
+        return rows[0]["id"]
+
+    def test_a_healthy_plan_has_nothing_to_find(self):
+        report, summary = self.bisect(code=0)
+        self.assertEqual(report["found"], [])
+        self.assertEqual(summary["experiments"], 2)
+
+    def test_a_wrong_kernel_is_found_and_shown_again(self):
+        call = self.call_of("aten::addmm")
+        report, summary = self.bisect("--plant", f"wrong_bits@{call}", code=1)
+        self.assertIn(f"call {call} aten::addmm differs on its own", summary["verdict"])
+        self.assertEqual(summary["class"], "numeric")
+        self.assertLessEqual(summary["experiments"], summary["bound for one cause"])
+        self.assertEqual([row["outcome"] for row in report["decision"]], ["still different"] * 6)
+        self.reproduces(summary["reproduce"], code=1)
+        finding = self.json("query", self.trace, "select call_id, verdict, evidence from finding "
+                            "where rule = 'BISECT'")[0]
+        self.assertEqual((finding["call_id"], finding["verdict"]), (call, "reproduced"))
+        self.assertEqual(json.loads(finding["evidence"])[0]["class"], "numeric")
+        witness = self.json("query", self.trace, "select * from witness where kind = 'bisect'")[0]
+        self.assertEqual(witness["command"], summary["reproduce"])
+
+    def test_a_workspace_on_a_result_is_aliasing(self):
+        call = self.call_of("aten::bmm")
+        report, summary = self.bisect("--plant", f"reused_workspace@{call}", code=1)
+        guesses = [row["what"] for row in report["found"] if row["first guess"] == "yes"]
+        self.assertTrue(guesses[0].startswith(f"call {call} "), guesses)
+        self.assertEqual(summary["class"], "aliasing (workspace)")
+        self.assertIn("has its workspace on", summary["evidence"])
+        self.reproduces(summary["reproduce"], code=1)
+
+    def test_disabled_tasks_find_the_same(self):
+        call = self.call_of("aten::_softmax")
+        _, summary = self.bisect("--plant", f"wrong_bits@{call}", "--in-graph", code=1)
+        self.assertIn(f"call {call} aten::_softmax differs on its own", summary["verdict"])
+        self.assertLessEqual(summary["experiments"], summary["bound for one cause"])
+
+    def test_calls_that_cannot_be_captured_are_refused(self):
+        self.assertSentence(self.acltape("bisect", self.trace, "--calls", "1", "--no-journal",
+                                         code=2), "--calls picks none", "lie between")
+        self.assertSentence(self.acltape("bisect", self.trace, "--bad", "faster", "--no-journal",
+                                         code=2), "'faster' is no way of execution")
+        self.assertSentence(self.acltape("bisect", self.trace, "--run-steps", "99", "--no-journal",
+                                         code=2), "step 99 is none of the bisected class")
+
+    def test_a_flaky_kernel_is_not_put_down_to_the_capture(self):
+        faults = {**os.environ, "ACLTAPE_SOFT_FAULTS": "aclnnSoftmax p=0.3 seed=5 flip=5"}
+        report, summary = self.bisect("--causes", "1", code=125, env=faults)
+        self.assertEqual(report["found"], [])
+        self.assertTrue(summary["verdict"].startswith("flaky:"), summary)
+        flaky = [row["value"] for row in report["summary"] if row["quantity"].strip() == "flaky"]
+        self.assertTrue(flaky and all("_softmax" in row for row in flaky), flaky)
+
+    def test_a_kill_in_the_middle_repeats_nothing(self):
+        call = self.call_of("aten::bmm")
+        words = ("--plant", f"reused_workspace@{call}", "--journal", self.journal)
+        _, expected = self.bisect(*words, code=1)
+        with open(self.journal) as file:
+            whole = file.readlines()
+        for kept in (1, 2, 5, len(whole) - 3):
+            with open(self.journal, "w") as file:
+                file.writelines(whole[:kept])
+                file.write(whole[kept][:20])  # torn
+            _, summary = self.bisect(*words, code=1)
+            self.assertEqual(summary["verdict"], expected["verdict"])
+            self.assertEqual(summary["class"], expected["class"])
+            with open(self.journal) as file:
+                lines = [json.loads(line) for line in file]
+            keys = [(line["experiment"], line["altered"]) for line in lines[1:]]
+            self.assertEqual(len(keys), len(whole) - 1)
+            self.assertEqual(len(set(keys)), len(keys))
+
+    def test_a_baked_argument_is_a_stale_one(self):
+        program = self.script("""
+import torch
+
+torch.manual_seed(0)
+weight = torch.randn(16, 16, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+for step in range(6):
+    loss = (torch.randn(4, 16) @ weight).relu().sum()
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+    loss.item()
+""")
+        trace = self.path("schedule.db")
+        self.record(trace, TORCH_PYTHON, program, payload="all")
+        self.acltape("bisect", trace, "--no-journal", code=0)
+        report = self.json("bisect", trace, "--no-journal", "--no-updates", code=1)
+        summary = {row["quantity"].strip(): row["value"] for row in report["summary"]}
+        self.assertIn("aten::add_", summary["verdict"])
+        self.assertEqual(summary["class"], "stale argument (host argument)")
+        self.assertIn("argument alpha is -0.1 in step 0 and -0.09", summary["evidence"])
+
+
 if __name__ == "__main__":
     main()
