@@ -18,6 +18,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeReplayCommand,
            MakeCompareCommand,
            MakeProveCommand,
+           MakeStandardsCommand,
            MakeTrimCommand,
            MakeRedactCommand,
            MakeExportCommand,

@@ -22,25 +22,40 @@ using replayer::Streams;
 using replayer::Updates;
 
 // What was wrong with an output, in one line.
-std::string Shown(const replayer::Difference& difference) {
-  return fmt::format("{} of {} elements, first [{}]: recorded {}, replayed {}",
-                     difference.differing, difference.elements, difference.first_index,
-                     difference.expected, difference.actual);
+std::string Shown(const replayer::Mismatch& mismatch, bool bitwise) {
+  const analyzer::TensorMetrics& metrics = mismatch.metrics;
+  return fmt::format("{} of {} elements, first [{}]: recorded {}, replayed {}{}{}",
+                     metrics.differing, metrics.elements, metrics.first_index, metrics.first_a,
+                     metrics.first_b, bitwise ? "" : "; ", bitwise ? "" : mismatch.reason);
 }
 
-Table MismatchTable(const replayer::ReplayReport& report) {
+Table MismatchTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
   Table table({"call_id", "step", "op", "output", "reference", "max_ulp", "max_abs", "max_rel",
                "difference"});
-  for (const auto& mismatch : report.mismatches) {
-    const auto& difference = mismatch.difference;
+  const bool bitwise = options.standard == nullptr || options.standard->bitwise();
+  for (const replayer::Mismatch& mismatch : report.mismatches) {
+    const analyzer::TensorMetrics& metrics = mismatch.metrics;
     const Cell step = mismatch.step < 0 ? Cell() : Cell(mismatch.step);
     if (mismatch.digest_only) {
       table.Add({mismatch.call_id, step, mismatch.op, mismatch.name, mismatch.reference, Cell(),
                  Cell(), Cell(), "another digest; the trace keeps no values to look into"});
       continue;
     }
+    // -1 where a NaN meets a number.
     table.Add({mismatch.call_id, step, mismatch.op, mismatch.name, mismatch.reference,
-               difference.max_ulp, difference.max_abs, difference.max_rel, Shown(difference)});
+               metrics.nan_mismatches > 0 ? int64_t{-1} : metrics.max_ulp, metrics.max_abs,
+               metrics.max_rel, Shown(mismatch, bitwise)});
+  }
+  return table;
+}
+
+Table FlakyTable(const replayer::ReplayReport& report) {
+  Table table({"op", "first call_id", "calls", "executions", "deviating", "rate", "max_ulp",
+               "max_abs", "max_rel"});
+  for (const replayer::FlakyOperator& flaky : report.flaky) {
+    const auto known = [&](auto value) { return flaky.values ? Cell(value) : Cell(); };
+    table.Add({flaky.op, flaky.call_id, flaky.calls, flaky.executions, flaky.deviating,
+               flaky.rate(), known(flaky.max_ulp), known(flaky.max_abs), known(flaky.max_rel)});
   }
   return table;
 }
@@ -57,13 +72,38 @@ Table RegionTable(const replayer::CaptureReport& capture) {
   return table;
 }
 
-std::string Verdict(const replayer::ReplayReport& report) {
+std::string Verdict(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
   if (!report.refusal.empty()) return report.refusal;
+  const std::string flaky =
+      report.flaky.empty() ? "" : "; the reference itself is flaky, see the table below";
   if (report.differing > 0) {
-    return fmt::format("different: {} of {} compared outputs", report.differing, report.compared);
+    return fmt::format("different: {} of {} compared outputs{}", report.differing, report.compared,
+                       flaky);
   }
   if (report.compared == 0) return "nothing was compared";
-  return fmt::format("equal bit for bit: all {} compared outputs", report.compared);
+  if (report.equal == report.compared) {
+    return fmt::format("equal bit for bit: all {} compared outputs{}", report.compared, flaky);
+  }
+  std::string verdict =
+      fmt::format("equal bit for bit: {} of {} compared outputs", report.equal, report.compared);
+  if (report.within > 0) {
+    verdict += fmt::format(", {} within {}", report.within, options.standard->given());
+  }
+  if (report.noise > 0) verdict += fmt::format(", {} differ by noise", report.noise);
+  return verdict + flaky;
+}
+
+// How many outputs came out how.
+void AddOutcomes(Table& table, const replayer::ReplayReport& report,
+                 const replayer::ReplayOptions& options) {
+  table.Add({"outputs compared", report.compared});
+  table.Add({"outputs equal", report.equal});
+  if (options.standard != nullptr && !options.standard->bitwise()) {
+    table.Add({"outputs within " + options.standard->given(), report.within});
+  }
+  if (options.noise_runs > 0) table.Add({"outputs that differ by noise", report.noise});
+  table.Add({"outputs different", report.differing});
+  table.Add({"outputs without a reference", report.not_comparable});
 }
 
 Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
@@ -86,10 +126,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   add("  substituted by recorded outputs", report.substituted);
   add("device calls", report.device_calls);
   add("device memory, bytes", report.device_bytes);
-  add("outputs compared", report.compared);
-  add("outputs equal", report.equal);
-  add("outputs different", report.differing);
-  add("outputs without a reference", report.not_comparable);
+  AddOutcomes(table, report, options);
   if (options.mode == Mode::kCaptured) {
     const auto& capture = report.capture;
     if (capture.template_step >= 0) add("template step", capture.template_step);
@@ -105,7 +142,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
     add("capture cost, us", static_cast<double>(capture.capture_ns) / 1e3);
   }
   if (report.run_id != 0) add("run_id", report.run_id);
-  add("verdict", Verdict(report));
+  add("verdict", Verdict(report, options));
   if (report.ExitCode() != 0 && !report.reproduce.empty()) add("reproduce", report.reproduce);
   return table;
 }
@@ -137,17 +174,14 @@ Table AclSummaryTable(const replayer::ReplayReport& report,
   add("  substituted by recorded outputs", report.substituted);
   add("executions of the program's graphs", acl.executions);
   add("device memory, bytes", report.device_bytes);
-  add("outputs compared", report.compared);
-  add("outputs equal", report.equal);
-  add("outputs different", report.differing);
-  add("outputs without a reference", report.not_comparable);
+  AddOutcomes(table, report, options);
   if (options.mode == Mode::kCaptured) {
     add("graphs made of eager work", acl.graphs_made);
     add("executions of those", acl.graphs_executed);
     add("capture cost, us", static_cast<double>(report.capture.capture_ns) / 1e3);
   }
   if (report.run_id != 0) add("run_id", report.run_id);
-  add("verdict", Verdict(report));
+  add("verdict", Verdict(report, options));
   if (report.ExitCode() != 0 && !report.reproduce.empty()) add("reproduce", report.reproduce);
   return table;
 }
@@ -163,6 +197,8 @@ class ReplayCommand final : public Command {
            "  acltape replay t.db --mode captured --outputs step\n"
            "  acltape replay t.db --plan plan.json --repetitions 100\n"
            "  acltape replay t.db --mode captured --spread    which calls are wrong by themselves\n"
+           "  acltape replay t.db --standard ascend --noise-runs 5     other kernels, a flaky "
+           "device\n"
            "  acltape replay t.db --mode captured --updates none       what baked arguments do\n"
            "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
            "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
@@ -206,6 +242,13 @@ class ReplayCommand final : public Command {
     app.add_option("--device-lib", options_.device_lib,
                    "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
                    "device)");
+    app.add_option("--standard", standard_,
+                   "What may differ: bitwise, a name that `acltape standards` lists, or a file")
+        ->capture_default_str();
+    app.add_option("--noise-runs", options_.noise_runs,
+                   "Eager runs of the reference beforehand: what differs between them is noise")
+        ->check(AtLeast(0))
+        ->capture_default_str();
     app.add_option("--mismatches", options_.mismatch_limit, "Differences to list; all are counted")
         ->check(AtLeast(0))
         ->capture_default_str();
@@ -217,6 +260,13 @@ class ReplayCommand final : public Command {
   }
 
   int Run() override {
+    if (options_.noise_runs == 1) {
+      throw Error(ErrorKind::kUsage,
+                  "one run of the reference shows no noise; give --noise-runs 2 "
+                  "or more");
+    }
+    options_.standard =
+        std::make_shared<const analyzer::Standard>(analyzer::Standard::Load(standard_));
     if (spread_) return RunSpread(trace_, WordsForSpread(), format_);
     const OpenedTrace trace(trace_, discard_);
     options_.plan = plan_.Read(trace.reader(), trace.results());
@@ -230,7 +280,8 @@ class ReplayCommand final : public Command {
     Report output;
     output.Add("summary", report.acl.calls != 0 ? AclSummaryTable(report, options_)
                                                 : SummaryTable(report, options_));
-    output.Add("differences", MismatchTable(report));
+    output.Add("differences", MismatchTable(report, options_));
+    if (options_.noise_runs > 0) output.Add("flaky operators", FlakyTable(report));
     if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
     Table eager_steps({"steps that ran eagerly"});
     for (const std::string& reason : report.capture.eager_reasons) eager_steps.Add({reason});
@@ -259,6 +310,10 @@ class ReplayCommand final : public Command {
     if (!options_.device_lib.empty()) {
       words.insert(words.end(), {"--device-lib", options_.device_lib});
     }
+    if (standard_ != "bitwise") words.insert(words.end(), {"--standard", standard_});
+    if (options_.noise_runs > 0) {
+      words.insert(words.end(), {"--noise-runs", std::to_string(options_.noise_runs)});
+    }
     if (discard_) words.emplace_back("--no-results");
     return words;
   }
@@ -266,6 +321,7 @@ class ReplayCommand final : public Command {
   std::string trace_;
   PlanOption plan_;
   replayer::ReplayOptions options_;
+  std::string standard_ = "bitwise";
   bool spread_ = false;
   bool discard_ = false;
   Format format_ = Format::kTable;

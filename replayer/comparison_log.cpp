@@ -1,49 +1,70 @@
 #include "replayer/comparison_log.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace acltape::replayer {
 namespace {
 
-std::string MetricsText(const Difference& difference) {
-  const auto number = [](double value) -> nlohmann::json {
-    if (std::isfinite(value)) return value;
-    return value > 0 ? "inf" : "nan";
-  };
-  nlohmann::json metrics;
-  metrics["elements"] = difference.elements;
-  metrics["differing"] = difference.differing;
-  metrics["first_index"] = difference.first_index;
-  metrics["expected"] = difference.expected;
-  metrics["actual"] = difference.actual;
-  metrics["max_abs"] = number(difference.max_abs);
-  metrics["max_rel"] = number(difference.max_rel);
-  metrics["max_ulp"] = difference.max_ulp;
-  metrics["nan_expected"] = difference.nan_expected;
-  metrics["nan_actual"] = difference.nan_actual;
+using Verdict = ComparisonOutcome::Verdict;
+
+constexpr const char* kVerdictNames[] = {"equal", "within", "noise", "different"};
+constexpr int64_t ReplayReport::*kCounts[] = {&ReplayReport::equal, &ReplayReport::within,
+                                              &ReplayReport::noise, &ReplayReport::differing};
+
+// The metrics with what decided.
+std::string MetricsText(const ComparisonOutcome& outcome) {
+  nlohmann::json metrics = nlohmann::json::object();
+  if (!outcome.digest_only) metrics = nlohmann::json::parse(MetricsJson(outcome.metrics));
+  if (!outcome.reason.empty()) metrics["reason"] = outcome.reason;
   return metrics.dump();
 }
 
 }  // namespace
 
-void ComparisonLog::Note(const ComparedOutput& output, const Difference* difference,
-                         bool digest_only) {
+ComparisonLog::ComparisonLog(const ReplayOptions& options, ReplayReport& report)
+    : options_(options),
+      standard_(options.standard ? *options.standard : analyzer::Standard()),
+      report_(report) {}
+
+ComparisonOutcome ComparisonLog::Judge(const std::string& op, storage::DType dtype,
+                                       const uint8_t* expected, const uint8_t* actual,
+                                       int64_t elements) const {
+  using analyzer::Judgement;
+  ComparisonOutcome outcome;
+  const Judgement judgement =
+      standard_.Compare(op, dtype, expected, dtype, actual, elements, &outcome.metrics);
+  outcome.reason = judgement.reason;
+  outcome.verdict = judgement.verdict == Judgement::Verdict::kEqual    ? Verdict::kEqual
+                    : judgement.verdict == Judgement::Verdict::kWithin ? Verdict::kWithin
+                                                                       : Verdict::kDifferent;
+  return outcome;
+}
+
+ComparisonOutcome ComparisonLog::OtherDigest(int64_t elements) {
+  ComparisonOutcome outcome;
+  outcome.verdict = Verdict::kDifferent;
+  outcome.digest_only = true;
+  outcome.metrics.elements = elements;
+  return outcome;
+}
+
+void ComparisonLog::Note(const ComparedOutput& output, const ComparisonOutcome& outcome) {
   ++report_.compared;
-  const bool equal = difference == nullptr;
-  ++(equal ? report_.equal : report_.differing);
+  ++(report_.*kCounts[static_cast<int>(outcome.verdict)]);
+  const bool equal = outcome.verdict == Verdict::kEqual;
   if (results_ != nullptr && (!equal || options_.keep_matches)) {
     storage::Comparison row;
     row.run_id = run_id_;
     if (output.step >= 0) row.step = output.step;
     row.call_id = output.call_id;
     row.position = output.position;
-    row.verdict = equal ? "equal" : "different";
-    if (!equal && !digest_only) row.metrics = MetricsText(*difference);
+    row.verdict = kVerdictNames[static_cast<int>(outcome.verdict)];
+    if (!equal) row.metrics = MetricsText(outcome);
     results_->AddComparison(row);
   }
-  if (!equal) report_.differing_calls.insert(output.call_id);
-  if (equal || static_cast<int64_t>(report_.mismatches.size()) >= options_.mismatch_limit) return;
+  if (outcome.verdict != Verdict::kDifferent) return;
+  report_.differing_calls.insert(output.call_id);
+  if (static_cast<int64_t>(report_.mismatches.size()) >= options_.mismatch_limit) return;
   Mismatch mismatch;
   mismatch.call_id = output.call_id;
   mismatch.op = output.op;
@@ -51,8 +72,9 @@ void ComparisonLog::Note(const ComparedOutput& output, const Difference* differe
   mismatch.name = output.name;
   mismatch.step = output.step;
   mismatch.reference = output.reference;
-  mismatch.digest_only = digest_only;
-  mismatch.difference = *difference;
+  mismatch.digest_only = outcome.digest_only;
+  mismatch.metrics = outcome.metrics;
+  mismatch.reason = outcome.reason;
   report_.mismatches.push_back(std::move(mismatch));
 }
 

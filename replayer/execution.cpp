@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "replayer/difference.h"
 #include "replayer/memory_plan.h"
+#include "replayer/packing.h"
 
 namespace acltape::replayer {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "replayer/difference.h"
+#include "replayer/packing.h"
 
 namespace acltape::replayer {
 namespace {

@@ -1,10 +1,12 @@
 #include "replayer/replay.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "replayer/acl/acl_replay.h"
 #include "replayer/eager.h"
+#include "replayer/noise_floor.h"
 #include "replayer/session.h"
 #include "replayer/step_graph.h"
 #include "storage/results.h"
@@ -49,6 +51,10 @@ class Replayer {
       if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
       if (options_.inputs == Inputs::kGolden) arguments += " --inputs golden";
       if (options_.data == Data::kSynthesised) arguments += " --data synthesised";
+      if (options_.noise_runs > 0) {
+        arguments += " --noise-runs " + std::to_string(options_.noise_runs);
+      }
+      arguments += StandardArgument(options_);
       if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
       report_.reproduce = ReproduceCommand(trace_, arguments);
     }
@@ -83,9 +89,12 @@ class Replayer {
   void RunOnce(Execution& execution) {
     const int64_t run_id = report_.run_id;
     report_ = ReplayReport();
+    runs_before_ = 0;
     report_.run_id = run_id;
     CountLeaves();
     const bool captured = options_.mode == Mode::kCaptured;
+    std::optional<NoiseFloor> noise;
+    if (options_.noise_runs > 0) LearnNoise(execution, noise.emplace(MakeNoiseFloor()));
     // Without recorded results a captured replay is compared with an eager one.
     Verifier::Digests reference;
     if (captured && !session_.contents().has_recorded_results()) {
@@ -99,10 +108,59 @@ class Replayer {
                       report_);
     verifier.WriteTo(results_, report_.run_id);
     verifier.UseDigests(nullptr, &reference);
+    if (noise) {
+      // A graph's calls read what others of the graph computed, whatever its inputs are.
+      noise->BeginJudged(captured || options_.inputs == Inputs::kCarried);
+      verifier.UseNoise(nullptr, &*noise);
+    }
     if (captured) {
       RunCaptured(execution, verifier);
     } else {
       RunEager(execution, verifier, options_.repetitions);
+    }
+    if (noise) NoteFlaky(noise->flaky());
+  }
+
+  NoiseFloor MakeNoiseFloor() {
+    return NoiseFloor(
+        session_.program(), options_.inputs == Inputs::kCarried,
+        [this](const std::string& digest) { return session_.contents().GetPayload(digest); });
+  }
+
+  // Runs the reference, eagerly.
+  void LearnNoise(Execution& execution, NoiseFloor& noise) {
+    ReplayReport ignored;
+    Verifier observer(session_.device(), session_.program(), session_.contents(), options_,
+                      ignored);
+    observer.UseNoise(&noise, nullptr);
+    for (int run = 0; run < options_.noise_runs; ++run) {
+      noise.BeginReference();
+      RunEager(execution, observer, 1);
+      runs_before_ = run + 1;
+    }
+    noise.EndReferences();
+  }
+
+  void NoteFlaky(const std::vector<FlakyOperator>& flaky_operators) {
+    report_.flaky = flaky_operators;
+    for (const FlakyOperator& flaky : flaky_operators) {
+      Note note;
+      note.rule = "REPLAY-FLAKY";
+      note.severity = "notice";
+      note.call_id = flaky.call_id;
+      note.count = flaky.calls;
+      note.verdict = "reproduced";
+      note.message = flaky.op + " gives different results for the same inputs: " +
+                     std::to_string(flaky.deviating) + " of " + std::to_string(flaky.executions) +
+                     " executions in " + std::to_string(options_.noise_runs) +
+                     " eager runs deviate from the usual result";
+      note.evidence = nlohmann::json::array({{{"runs", options_.noise_runs},
+                                              {"executions", flaky.executions},
+                                              {"deviating", flaky.deviating},
+                                              {"rate", flaky.rate()},
+                                              {"max_ulp", flaky.max_ulp}}})
+                          .dump();
+      report_.notes.push_back(std::move(note));
     }
   }
 
@@ -267,7 +325,9 @@ class Replayer {
     nlohmann::json options{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
                            {"data", options_.data == Data::kRecorded ? "recorded" : "synthesised"},
                            {"inputs", options_.inputs == Inputs::kGolden ? "golden" : "carried"},
+                           {"standard", options_.standard ? options_.standard->given() : "bitwise"},
                            {"repetitions", options_.repetitions}};
+    if (options_.noise_runs > 0) options["noise_runs"] = options_.noise_runs;
     if (options_.mode == Mode::kCaptured) {
       options["updates"] = options_.updates == Updates::kTasks ? "tasks" : "none";
     }
@@ -288,7 +348,8 @@ class Replayer {
 
   void Progress(int64_t done, int repetition) const {
     if (!options_.progress) return;
-    options_.progress(repetition * LeafCount() + done, options_.repetitions * LeafCount());
+    options_.progress((runs_before_ + repetition) * LeafCount() + done,
+                      (options_.noise_runs + options_.repetitions) * LeafCount());
   }
 
   const storage::Reader& trace_;
@@ -296,6 +357,7 @@ class Replayer {
   storage::Results* results_;
   Session session_;
   ReplayReport report_;
+  int runs_before_ = 0;  // of the reference, for progress
 };
 
 }  // namespace
@@ -307,6 +369,12 @@ ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
       throw Error(ErrorKind::kUsage, trace.path() +
                                          " holds a program of the ACL level, which is replayed "
                                          "once; leave out the repetitions");
+    }
+    if (options.noise_runs > 0) {
+      throw Error(ErrorKind::kUsage,
+                  trace.path() +
+                      " holds a program of the ACL level, whose noise is not measured; "
+                      "leave out the noise runs");
     }
     if (options.inputs == Inputs::kGolden) {
       throw Error(ErrorKind::kUsage, trace.path() +

@@ -2,7 +2,7 @@
 //
 // The leaves of the trace are lowered to aclnn calls (analyzer/lowering), device memory is planned
 // once, inputs and recorded random values are uploaded where the program met them, and every output
-// is compared bit for bit with the recorded one.
+// is compared with the recorded one: bit for bit, or by a precision standard.
 //
 // Eager: each leaf is prepared and launched on its own, as an eager framework does. Captured: the
 // calls before the first step run eagerly; the regions of one template step are captured once on a
@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/metrics/standard.h"
 #include "analyzer/plan/plan.h"
 #include "storage/reader.h"
 
@@ -76,34 +77,41 @@ struct ReplayOptions {
   std::string device_lib;       // a folder or file; empty: the soft device
   int64_t mismatch_limit = 20;  // mismatches kept in the report; all are counted
   bool keep_matches = false;    // a comparison row for each equal output too
-  uint64_t seed = 1;            // of synthetic data
+  // What may differ; null: nothing, bit for bit.
+  std::shared_ptr<const analyzer::Standard> standard;
+  int noise_runs = 0;  // eager runs of the reference before the replay, to learn what is noise
+  uint64_t seed = 1;   // of synthetic data
   // Called from the replaying thread with the number of leaves done and the total.
   std::function<void(int64_t done, int64_t total)> progress;
-};
-
-// How two contents of one tensor differ. Counts are in elements.
-struct Difference {
-  int64_t elements = 0;
-  int64_t differing = 0;
-  int64_t first_index = 0;  // row-major index of the first differing element
-  std::string expected;     // the values there
-  std::string actual;
-  double max_abs = 0;
-  double max_rel = 0;
-  int64_t max_ulp = 0;  // floating types only; -1 where a NaN meets a number
-  int64_t nan_expected = 0;
-  int64_t nan_actual = 0;
 };
 
 struct Mismatch {
   int64_t call_id = 0;
   std::string op;  // "aten::addmm"
   int position = 0;
-  std::string name;          // argument name, "out" for a sole return
-  int64_t step = -1;         // -1: outside the steps
-  std::string reference;     // "recorded" or "eager"
-  bool digest_only = false;  // no values were kept, only `difference.elements` is known
-  Difference difference;
+  std::string name;                 // argument name, "out" for a sole return
+  int64_t step = -1;                // -1: outside the steps
+  std::string reference;            // "recorded" or "eager"
+  bool digest_only = false;         // no values were kept, only `metrics.elements` is known
+  analyzer::TensorMetrics metrics;  // of the reference and the replayed result
+  std::string reason;               // why the standard refuses it
+};
+
+// An operator whose results differ between runs of the reference, see replayer/noise_floor.h.
+struct FlakyOperator {
+  std::string op;
+  int64_t call_id = 0;     // the first call with a result of its own that differed
+  int64_t calls = 0;       // calls with such a result
+  int64_t executions = 0;  // with the usual inputs, all calls and runs together
+  int64_t deviating = 0;   // of those: another result than the usual one
+  bool values = false;     // whether the spread below is known
+  double max_abs = 0;
+  double max_rel = 0;
+  int64_t max_ulp = 0;
+  bool special = false;  // NaN or infinities in one of two runs
+  double rate() const {
+    return executions == 0 ? 0 : static_cast<double>(deviating) / static_cast<double>(executions);
+  }
 };
 
 // A claim about the program that the replay met, also written to the table `finding`.
@@ -179,11 +187,14 @@ struct ReplayReport {
   int64_t steps = 0;
   int64_t compared = 0;  // outputs compared
   int64_t equal = 0;
+  int64_t within = 0;  // other bits, which the standard accepts
+  int64_t noise = 0;   // other bits, as between runs of the reference
   int64_t differing = 0;
   int64_t not_comparable = 0;  // outputs without a recorded or eager reference
   int64_t device_bytes = 0;    // device memory planned
   std::vector<Mismatch> mismatches;
   std::set<int64_t> differing_calls;  // calls of which an output was different
+  std::vector<FlakyOperator> flaky;   // of the reference runs, most deviating first
   std::vector<Note> notes;
   CaptureReport capture;  // of a captured replay
   AclReport acl;
@@ -191,7 +202,7 @@ struct ReplayReport {
   std::string refusal;
   std::string reproduce;  // the command that shows it again
 
-  // 0 when everything compared was equal and nothing was refused, else 1.
+  // 0 when nothing compared was different and nothing was refused, else 1.
   int ExitCode() const { return differing > 0 || !refusal.empty() ? 1 : 0; }
 };
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "replayer/difference.h"
-
 namespace acltape::replayer {
 namespace {
 
@@ -94,6 +92,22 @@ ScalarValue RealScalar(aclDataType dtype, double value) {
 }
 
 }  // namespace
+
+float HalfToFloat(uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f;
+  const int mantissa = bits & 0x3ff;
+  const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  if (exponent == 0x1f) return mantissa != 0 ? NAN : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+  return sign * std::ldexp(static_cast<float>(mantissa | 0x400), exponent - 25);
+}
+
+float BfloatToFloat(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
 
 aclDataType AclType(DType dtype) {
   for (const TypeRow& row : kTypes) {

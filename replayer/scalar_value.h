@@ -22,6 +22,10 @@ aclDataType AclType(storage::DType dtype);
 // The ACL format of a name ("NCHW"); ND for an empty one, UNDEFINED for an unknown one.
 aclFormat AclFormat(const std::string& name);
 
+// float16 and bfloat16 as float.
+float HalfToFloat(uint16_t bits);
+float BfloatToFloat(uint16_t bits);
+
 ScalarValue ScalarOf(int64_t value);
 ScalarValue ScalarOf(double value);
 ScalarValue ScalarOf(bool value);

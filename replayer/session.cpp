@@ -127,6 +127,11 @@ std::string ReproduceCommand(const storage::Reader& trace, const std::string& ar
   return command + "acltape " + name + " " + trace.path() + " " + arguments;
 }
 
+std::string StandardArgument(const ReplayOptions& options) {
+  if (options.standard == nullptr || options.standard->bitwise()) return "";
+  return " --standard " + options.standard->given();
+}
+
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {
   if (results == nullptr) return;
   for (const Note& note : notes) {

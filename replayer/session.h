@@ -57,6 +57,8 @@ class Session {
 // soft device that are in the environment.
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
                              const std::string& command = "replay");
+// " --standard NAME" for such a command, nothing where bits are compared.
+std::string StandardArgument(const ReplayOptions& options);
 
 // Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);

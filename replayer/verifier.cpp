@@ -1,9 +1,12 @@
 #include "replayer/verifier.h"
 
+#include <array>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
-#include "replayer/difference.h"
 #include "replayer/memory_plan.h"
+#include "replayer/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -14,6 +17,51 @@ using analyzer::TensorUse;
 using storage::Layout;
 
 constexpr size_t kStagingBytes = size_t{32} << 20;
+
+// What the host makes of an element that it reads: a double, a whole number or a truth value.
+struct HostValue {
+  storage::DType dtype = storage::DType::kUndefined;
+  std::array<uint8_t, 8> bytes{};
+};
+
+template <typename T>
+HostValue HostValueOf(storage::DType dtype, T value) {
+  HostValue host;
+  host.dtype = dtype;
+  std::memcpy(host.bytes.data(), &value, sizeof value);
+  return host;
+}
+
+// All NaN are one here: the trace keeps no more of them.
+HostValue HostReal(double value) {
+  return HostValueOf(storage::DType::kFloat64, std::isnan(value) ? std::nan("") : value);
+}
+
+std::optional<HostValue> RecordedHostValue(const storage::Argument& argument) {
+  switch (argument.kind) {
+    case storage::ValueKind::kReal:
+      return HostReal(argument.real);
+    case storage::ValueKind::kBool:
+      return HostValueOf(storage::DType::kBool, argument.integer != 0);
+    case storage::ValueKind::kInt:
+      return HostValueOf(storage::DType::kInt64, argument.integer);
+    default:
+      return std::nullopt;
+  }
+}
+
+HostValue SeenByHost(storage::ValueKind kind, storage::DType dtype, const uint8_t* element) {
+  const double value = analyzer::ElementValue(dtype, element);
+  if (kind == storage::ValueKind::kReal) return HostReal(value);
+  if (kind == storage::ValueKind::kBool) return HostValueOf(storage::DType::kBool, value != 0);
+  // A double does not hold every 64-bit number.
+  if (storage::DTypeBytes(dtype) != 8 || dtype == storage::DType::kFloat64) {
+    return HostValueOf(storage::DType::kInt64, static_cast<int64_t>(value));
+  }
+  int64_t whole;
+  std::memcpy(&whole, element, sizeof whole);
+  return HostValueOf(storage::DType::kInt64, whole);
+}
 
 }  // namespace
 
@@ -32,6 +80,11 @@ void Verifier::WriteTo(storage::Results* results, int64_t run_id) { log_.WriteTo
 void Verifier::UseDigests(Digests* collect, const Digests* reference) {
   collect_ = collect;
   reference_ = reference;
+}
+
+void Verifier::UseNoise(NoiseFloor* learn, NoiseFloor* ask) {
+  learn_ = learn;
+  ask_ = ask;
 }
 
 // A result outlives its step when later leaves outside the step use its bytes, or when nothing
@@ -126,6 +179,10 @@ void Verifier::Check(const Pending& pending, const uint8_t* bytes) {
   const std::string digest = storage::DigestOf(actual, packed_bytes);
   const std::pair<int64_t, int> key{pending.leaf, pending.write};
   if (collect_ != nullptr) (*collect_)[key] = digest;
+  if (learn_ != nullptr) {
+    learn_->Observe(pending.leaf, pending.write, digest, actual, packed_bytes);
+    return;
+  }
   std::string expected;
   std::string reference = "recorded";
   if (recorded != nullptr) {
@@ -138,80 +195,55 @@ void Verifier::Check(const Pending& pending, const uint8_t* bytes) {
     return;
   }
   if (digest == expected) {
-    Note(leaf, argument.position, argument.name, reference, nullptr, false);
+    if (ask_ != nullptr) ask_->NoteAccepted(pending.leaf);
+    Note(leaf, argument.position, argument.name, reference, ComparisonOutcome());
     return;
   }
-  Difference difference;
-  difference.elements = layout.ElementCount();
-  difference.differing = 1;
   const Bytes payload =
       recorded != nullptr && recorded->has_payload ? contents_.GetPayload(expected) : nullptr;
-  const bool digest_only =
-      payload == nullptr || static_cast<int64_t>(payload->size()) != packed_bytes;
-  if (!digest_only) {
-    difference = Compare(layout.dtype, payload->data(), actual, layout.ElementCount());
+  const bool values = payload != nullptr && static_cast<int64_t>(payload->size()) == packed_bytes;
+  ComparisonOutcome outcome =
+      values ? log_.Judge(leaf.Name(), layout.dtype, payload->data(), actual, layout.ElementCount())
+             : ComparisonLog::OtherDigest(layout.ElementCount());
+  if (ask_ != nullptr && outcome.verdict != ComparisonOutcome::Verdict::kDifferent) {
+    ask_->NoteAccepted(pending.leaf);
+  } else if (ask_ != nullptr) {
+    AskForNoise(pending, digest, values ? &outcome.metrics : nullptr, outcome);
   }
-  Note(leaf, argument.position, argument.name, reference, &difference, digest_only);
+  Note(leaf, argument.position, argument.name, reference, outcome);
 }
 
 void Verifier::CheckHostRead(const Pending& pending, const uint8_t* bytes) {
+  if (learn_ != nullptr) return;  // deviates when what it reads does
   const Leaf& leaf = program_.leaves[pending.leaf];
   const storage::DType dtype = program_.uses[pending.leaf].reads[0].layout->dtype;
   for (const storage::Argument& argument : leaf.arguments) {
     if (argument.direction != storage::Direction::kOut) continue;
-    std::string expected;
-    char text[40];
-    switch (argument.kind) {
-      case storage::ValueKind::kReal:
-        snprintf(text, sizeof text, "%.17g", argument.real);
-        expected = text;
-        break;
-      case storage::ValueKind::kBool:
-        expected = argument.integer != 0 ? "true" : "false";
-        break;
-      case storage::ValueKind::kInt:
-        expected = std::to_string(argument.integer);
-        break;
-      default:
-        break;
-    }
-    if (expected.empty() || contents_.synthetic()) {
+    const std::optional<HostValue> expected = RecordedHostValue(argument);
+    if (!expected || contents_.synthetic()) {
       ++report_.not_comparable;
       continue;
     }
-    std::string actual = ElementText(dtype, bytes);
-    if (argument.kind == storage::ValueKind::kBool && dtype != storage::DType::kBool) {
-      actual = actual == "0" || actual == "-0" ? "false" : "true";
+    const HostValue actual = SeenByHost(argument.kind, dtype, bytes);
+    ComparisonOutcome outcome =
+        log_.Judge(leaf.Name(), expected->dtype, expected->bytes.data(), actual.bytes.data(), 1);
+    if (ask_ != nullptr && outcome.verdict == ComparisonOutcome::Verdict::kDifferent) {
+      AskForNoise(pending, "", &outcome.metrics, outcome);
     }
-    if (argument.kind == storage::ValueKind::kReal) {
-      // The host sees the element widened to double.
-      double value = 0;
-      if (dtype == storage::DType::kFloat64) {
-        std::memcpy(&value, bytes, sizeof value);
-      } else if (dtype == storage::DType::kFloat32) {
-        float narrow;
-        std::memcpy(&narrow, bytes, sizeof narrow);
-        value = narrow;
-      } else {
-        uint16_t bits;
-        std::memcpy(&bits, bytes, sizeof bits);
-        value = dtype == storage::DType::kFloat16 ? HalfToFloat(bits) : BfloatToFloat(bits);
-      }
-      snprintf(text, sizeof text, "%.17g", value);
-      actual = text;
-    }
-    Difference difference;
-    difference.elements = 1;
-    difference.differing = actual == expected ? 0 : 1;
-    difference.expected = expected;
-    difference.actual = actual;
-    Note(leaf, argument.position, argument.name, "recorded",
-         difference.differing == 0 ? nullptr : &difference, false);
+    Note(leaf, argument.position, argument.name, "recorded", outcome);
   }
 }
 
+void Verifier::AskForNoise(const Pending& pending, const std::string& digest,
+                           const analyzer::TensorMetrics* metrics, ComparisonOutcome& outcome) {
+  std::string why = ask_->Explain(pending.leaf, pending.write, digest, metrics);
+  if (why.empty()) return;
+  outcome.verdict = ComparisonOutcome::Verdict::kNoise;
+  outcome.reason = std::move(why);
+}
+
 void Verifier::Note(const Leaf& leaf, int position, const std::string& name,
-                    const std::string& reference, const Difference* difference, bool digest_only) {
+                    const std::string& reference, const ComparisonOutcome& outcome) {
   ComparedOutput output;
   output.call_id = leaf.call.call_id;
   output.op = leaf.Name();
@@ -219,7 +251,7 @@ void Verifier::Note(const Leaf& leaf, int position, const std::string& name,
   output.name = name;
   output.step = leaf.step < 0 ? -1 : program_.steps[leaf.step].step;
   output.reference = reference;
-  log_.Note(output, difference, digest_only);
+  log_.Note(output, outcome);
 }
 
 }  // namespace acltape::replayer

@@ -13,6 +13,7 @@
 #include "replayer/comparison_log.h"
 #include "replayer/contents.h"
 #include "replayer/device.h"
+#include "replayer/noise_floor.h"
 #include "replayer/replay.h"
 
 namespace acltape::replayer {
@@ -30,6 +31,10 @@ class Verifier {
   // Collect digests instead of comparing (`collect`), or compare leaves without a recorded result
   // with these (`reference`). Both may be null.
   void UseDigests(Digests* collect, const Digests* reference);
+
+  // Learn what is noise from results instead of comparing them (`learn`), or ask for it of each
+  // that differs (`ask`). Both may be null.
+  void UseNoise(NoiseFloor* learn, NoiseFloor* ask);
 
   // Whether the option `outputs` asks for this write of this leaf.
   bool Wants(int64_t leaf, int write) const;
@@ -50,8 +55,11 @@ class Verifier {
   void Stage(Pending pending, const uint8_t* address);
   void Check(const Pending& pending, const uint8_t* bytes);
   void CheckHostRead(const Pending& pending, const uint8_t* bytes);
+  // Makes the outcome noise where that is what it is.
+  void AskForNoise(const Pending& pending, const std::string& digest,
+                   const analyzer::TensorMetrics* metrics, ComparisonOutcome& outcome);
   void Note(const analyzer::Leaf& leaf, int position, const std::string& name,
-            const std::string& reference, const Difference* difference, bool digest_only);
+            const std::string& reference, const ComparisonOutcome& outcome);
   bool OutlivesStep(int64_t leaf, const analyzer::TensorUse& use) const;
 
   Device& device_;
@@ -62,6 +70,8 @@ class Verifier {
   ComparisonLog log_;
   Digests* collect_ = nullptr;
   const Digests* reference_ = nullptr;
+  NoiseFloor* learn_ = nullptr;
+  NoiseFloor* ask_ = nullptr;
   Block staging_;
   size_t staged_ = 0;
   std::vector<Pending> pending_;

@@ -447,6 +447,13 @@ double DefaultSmallValue(DType type) {
   return std::ldexp(1.0, sixteen ? -10 : -20);
 }
 
+double ElementValue(DType type, const uint8_t* element) {
+  const TypeRow* row = RowOf(type);
+  double value = 0;
+  if (row != nullptr) block::kBaselineKernels.load[row->type](element, 1, &value);
+  return value;
+}
+
 std::string ElementText(DType type, const uint8_t* element) {
   const TypeRow* row = RowOf(type);
   if (row == nullptr) return std::to_string(element[0]);
@@ -457,8 +464,7 @@ std::string ElementText(DType type, const uint8_t* element) {
     return row->type == block::kUint64 ? std::to_string(bits)
                                        : std::to_string(static_cast<int64_t>(bits));
   }
-  double value;
-  block::kBaselineKernels.load[row->type](element, 1, &value);
+  const double value = ElementValue(type, element);
   char text[40];
   snprintf(text, sizeof text, row->type == block::kFloat64 ? "%.17g" : "%.9g", value);
   return text;

@@ -92,6 +92,9 @@ storage::DType CoarserType(storage::DType a, storage::DType b);
 // 2^-10 for half and bfloat16, else 2^-20 (msprobe, absolute thresholds).
 double DefaultSmallValue(storage::DType type);
 
+// One element as a number, of a complex one the real part.
+double ElementValue(storage::DType type, const uint8_t* element);
+
 // One element as text ("0.125", "7", "true"), of a complex one the real part.
 std::string ElementText(storage::DType type, const uint8_t* element);
 

@@ -264,7 +264,9 @@ Judgement Standard::Compare(std::string_view op, DType a_type, const uint8_t* a,
 
 Standard Standard::Load(const std::string& name_or_path) {
   if (name_or_path == "bitwise") return Standard();
-  return LoadStandard(name_or_path);
+  Standard standard = LoadStandard(name_or_path);
+  standard.given_ = name_or_path;
+  return standard;
 }
 
 std::vector<std::pair<std::string, std::string>> Standard::BuiltIn() {

@@ -63,6 +63,7 @@ class Standard {
 
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
+  const std::string& given() const { return given_; }  // what Load was asked for
   bool bitwise() const { return bitwise_; }
   const std::vector<Rule>& rules() const { return rules_; }
 
@@ -82,6 +83,7 @@ class Standard {
  private:
   friend class StandardsFile;
   std::string name_ = "bitwise";
+  std::string given_ = "bitwise";
   std::string about_;
   bool bitwise_ = true;
   std::vector<Rule> rules_;

@@ -85,7 +85,8 @@ class AclReplayer {
     run.device = report_.device;
     run.options =
         nlohmann::json{{"outputs", options_.outputs == Outputs::kLeaf ? "leaf" : "step"},
-                       {"streams", options_.streams == Streams::kFlat ? "flat" : "recorded"}}
+                       {"streams", options_.streams == Streams::kFlat ? "flat" : "recorded"},
+                       {"standard", options_.standard ? options_.standard->given() : "bitwise"}}
             .dump();
     report_.run_id = results_->AddRun(run);
   }
@@ -94,6 +95,7 @@ class AclReplayer {
     std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
     if (options_.streams == Streams::kFlat) arguments += " --streams flat";
     if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
+    arguments += StandardArgument(options_);
     if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
     return arguments;
   }

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "replayer/difference.h"
+#include "replayer/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -164,22 +164,20 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
     actual = packed.data();
   }
   if (storage::DigestOf(actual, static_cast<size_t>(snapshot.bytes)) == snapshot.digest) {
-    log_.Note(output, nullptr, false);
+    log_.Note(output, ComparisonOutcome());
     return;
   }
-  Difference difference;
-  difference.elements = snapshot.bytes;
-  difference.differing = 1;
   const Bytes payload = snapshot.has_payload ? get_payload_(snapshot.digest) : nullptr;
-  const bool values = payload != nullptr && payload->size() == static_cast<size_t>(snapshot.bytes);
-  if (values) {
-    // A copy may have been kept without a layout: then bytes are compared.
-    const int64_t element = storage::DTypeBytes(layout.dtype);
-    const bool typed = element > 0 && layout.ElementCount() * element == snapshot.bytes;
-    difference = Compare(typed ? layout.dtype : storage::DType::kUint8, payload->data(), actual,
-                         typed ? layout.ElementCount() : snapshot.bytes);
+  if (payload == nullptr || payload->size() != static_cast<size_t>(snapshot.bytes)) {
+    log_.Note(output, ComparisonLog::OtherDigest(snapshot.bytes));
+    return;
   }
-  log_.Note(output, &difference, !values);
+  // A copy may have been kept without a layout: then bytes are compared.
+  const int64_t element = storage::DTypeBytes(layout.dtype);
+  const bool typed = element > 0 && layout.ElementCount() * element == snapshot.bytes;
+  log_.Note(output,
+            log_.Judge(output.op, typed ? layout.dtype : storage::DType::kUint8, payload->data(),
+                       actual, typed ? layout.ElementCount() : snapshot.bytes));
 }
 
 // What is not known counts as zero.
@@ -209,11 +207,8 @@ void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, Compare
     return;
   }
   output.reference = "eager";
-  Difference difference;
-  difference.elements = snapshot.bytes;
-  difference.differing = 1;
-  const bool equal = found->second == digest;
-  log_.Note(output, equal ? nullptr : &difference, !equal);
+  log_.Note(output, found->second == digest ? ComparisonOutcome()
+                                            : ComparisonLog::OtherDigest(snapshot.bytes));
 }
 
 // Only parts are known: all else is taken for equal.
@@ -230,12 +225,11 @@ void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const Compar
                 static_cast<size_t>(part.end - part.first));
   }
   if (std::memcmp(expected.data(), bytes, take.bytes) == 0) {
-    log_.Note(output, nullptr, false);
+    log_.Note(output, ComparisonOutcome());
     return;
   }
-  const Difference difference =
-      Compare(storage::DType::kUint8, expected.data(), bytes, static_cast<int64_t>(take.bytes));
-  log_.Note(output, &difference, false);
+  log_.Note(output, log_.Judge(output.op, storage::DType::kUint8, expected.data(), bytes,
+                               static_cast<int64_t>(take.bytes)));
 }
 
 }  // namespace acltape::replayer

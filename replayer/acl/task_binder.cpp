@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "replayer/acl/task.h"
-#include "replayer/difference.h"
 #include "replayer/memory_plan.h"
+#include "replayer/packing.h"
 #include "storage/error.h"
 
 namespace acltape::replayer {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "replayer/difference.h"
+#include "replayer/packing.h"
 #include "replayer/script/mixed_step.h"
 
 namespace acltape::replayer {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <random>
 
-#include "replayer/difference.h"
 #include "replayer/execution.h"
 #include "replayer/memory_plan.h"
+#include "replayer/packing.h"
 #include "replayer/script/graph_tasks.h"
 #include "storage/payload.h"
 

@@ -46,9 +46,9 @@ TEST(AclRefusal, AWrongRecordedValueIsFoundInEveryWay) {
     const Mismatch& mismatch = report.mismatches.at(0);
     EXPECT_EQ(mismatch.op, "aclnnInplaceMuls");
     EXPECT_EQ(mismatch.name, "selfRef");
-    EXPECT_EQ(mismatch.difference.first_index, 1);
-    EXPECT_EQ(mismatch.difference.expected, "4.5");
-    EXPECT_EQ(mismatch.difference.actual, "4");
+    EXPECT_EQ(mismatch.metrics.first_index, 1);
+    EXPECT_EQ(mismatch.metrics.first_a, "4.5");
+    EXPECT_EQ(mismatch.metrics.first_b, "4");
     EXPECT_EQ(report.ExitCode(), 1);
     EXPECT_EQ(report.reproduce, "acltape replay " + recorded.path() +
                                     (mode == Mode::kEager ? " --mode eager" : " --mode captured") +
@@ -87,7 +87,7 @@ TEST(AclRefusal, AWrongBufferAfterAnExecutionIsFound) {
   recorded.ForEachWay([](const ReplayReport& report, Mode, Streams) {
     ASSERT_EQ(report.differing, 1) << Explain(report);
     EXPECT_EQ(report.mismatches.at(0).op, "aclmdlRIExecuteAsync");
-    EXPECT_EQ(report.mismatches.at(0).difference.first_index, 6);  // bytes
+    EXPECT_EQ(report.mismatches.at(0).metrics.first_index, 6);  // bytes
   });
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "replayer/difference.h"
 #include "replayer/scalar_value.h"
 #include "tests/replayer/acl_fixture.h"
 
@@ -142,6 +141,13 @@ TEST(AclValues, AbsentTensorsEmptyTensorsAndInPlaceForms) {
     trace.Synchronize(stream);
   });
   recorded.ExpectEqual(3);
+}
+
+TEST(AclValues, HalfAndBfloatConvertExactly) {
+  EXPECT_EQ(HalfToFloat(0x3555), 0.333251953125f);
+  EXPECT_EQ(HalfToFloat(0x0001), std::ldexp(1.0f, -24));
+  EXPECT_EQ(HalfToFloat(0xfc00), -INFINITY);
+  EXPECT_EQ(BfloatToFloat(0xc049), -3.140625f);
 }
 
 }  // namespace

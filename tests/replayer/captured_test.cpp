@@ -304,7 +304,7 @@ TEST(CapturedReplay, AWrongRecordedValueOfOneStepIsFoundInThatStepAlone) {
   ASSERT_EQ(report.mismatches.size(), 1u);
   EXPECT_EQ(report.mismatches[0].step, 1);
   EXPECT_EQ(report.mismatches[0].call_id, 2);
-  EXPECT_EQ(report.mismatches[0].difference.first_index, 1);
+  EXPECT_EQ(report.mismatches[0].metrics.first_index, 1);
 }
 
 TEST(CapturedReplay, StepOutputsAreThoseThatNothingInTheStepConsumes) {

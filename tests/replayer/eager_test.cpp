@@ -59,10 +59,10 @@ TEST(EagerReplay, AWrongRecordedValueIsAMismatchWithPlaceAndDistance) {
   const Mismatch& mismatch = report.mismatches[0];
   EXPECT_EQ(mismatch.call_id, 1);
   EXPECT_EQ(mismatch.op, "aten::relu");
-  EXPECT_EQ(mismatch.difference.first_index, 1);
-  EXPECT_EQ(mismatch.difference.expected, "2.5");
-  EXPECT_EQ(mismatch.difference.actual, "2");
-  EXPECT_EQ(mismatch.difference.max_abs, 0.5);
+  EXPECT_EQ(mismatch.metrics.first_index, 1);
+  EXPECT_EQ(mismatch.metrics.first_a, "2.5");
+  EXPECT_EQ(mismatch.metrics.first_b, "2");
+  EXPECT_EQ(mismatch.metrics.max_abs, 0.5);
   EXPECT_EQ(report.ExitCode(), 1);
   EXPECT_NE(report.reproduce.find("acltape replay " + recorded.path()), std::string::npos);
 }
@@ -119,8 +119,8 @@ TEST(EagerReplay, AHostReadOfAnotherValueIsAMismatch) {
   });
   const ReplayReport report = recorded.Replay(Mode::kEager);
   ASSERT_EQ(report.differing, 1);
-  EXPECT_EQ(report.mismatches[0].difference.expected, "2");
-  EXPECT_EQ(report.mismatches[0].difference.actual, "3");
+  EXPECT_EQ(report.mismatches[0].metrics.first_a, "2");
+  EXPECT_EQ(report.mismatches[0].metrics.first_b, "3");
 }
 
 TEST(EagerReplay, RandomLeavesComeFromTheirRecordedResults) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "replayer/difference.h"
+#include "replayer/packing.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/run_script.h"
 #include "tests/replayer/step_programs.h"
@@ -35,12 +35,13 @@ class MixedStepRun {
       const replayer::ScriptOutput& own = script.outputs[output];
       ++compared;
       if (!difference.empty() || packed == RecordedRowMajor(own)) return;
-      const replayer::Difference found = replayer::Compare(
-          own.layout.dtype, RecordedRowMajor(own).data(), packed.data(), own.layout.ElementCount());
+      const analyzer::TensorMetrics found =
+          analyzer::Measure(own.layout.dtype, RecordedRowMajor(own).data(), own.layout.dtype,
+                            packed.data(), own.layout.ElementCount());
       difference = "observation " + std::to_string(observation) + ": call " +
                    std::to_string(own.call_id) + " result " + std::to_string(own.write) +
-                   " element " + std::to_string(found.first_index) + " is " + found.actual +
-                   ", recorded " + found.expected;
+                   " element " + std::to_string(found.first_index) + " is " + found.first_b +
+                   ", recorded " + found.first_a;
     };
     observed_ = replayer::RunScript(session_.device(), script, sink);
     compared_ = compared;

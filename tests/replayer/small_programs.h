@@ -100,9 +100,9 @@ inline std::string Explain(const replayer::ReplayReport& report) {
   std::string text = report.refusal;
   for (const replayer::Mismatch& mismatch : report.mismatches) {
     text += "\ncall " + std::to_string(mismatch.call_id) + " " + mismatch.op + " " + mismatch.name +
-            " of step " + std::to_string(mismatch.step) + ": expected " +
-            mismatch.difference.expected + ", got " + mismatch.difference.actual + " at " +
-            std::to_string(mismatch.difference.first_index);
+            " of step " + std::to_string(mismatch.step) + ": expected " + mismatch.metrics.first_a +
+            ", got " + mismatch.metrics.first_b + " at " +
+            std::to_string(mismatch.metrics.first_index);
   }
   for (const replayer::Note& note : report.notes) text += "\n" + note.rule + ": " + note.message;
   return text;
