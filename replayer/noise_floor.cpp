@@ -82,59 +82,72 @@ const TensorMetrics* NoiseFloor::SpreadOf(const Result& result, int run) const {
     }
     return nullptr;
   }
+  if (result.DigestOf(0) != result.usual) return nullptr;  // measured against something else
   const auto found = result.spread.find(run);
   return found == result.spread.end() ? nullptr : &found->second;
 }
 
-// The results of one leaf in one run.
-void NoiseFloor::AddLeaf(std::map<Key, Result>::const_iterator first,
-                         std::map<Key, Result>::const_iterator end, int run,
-                         std::set<int64_t>& deviating,
-                         std::map<std::string, FlakyOperator>& operators,
-                         std::set<int64_t>& counted) const {
+// The results of one leaf in all runs. Its usual results are the most frequent ones among runs in
+// which what it reads was as usual; where there is no such run, nothing is known of it.
+void NoiseFloor::AddLeaf(Results::iterator first, Results::iterator end,
+                         std::vector<std::set<int64_t>>& deviating,
+                         std::map<std::string, FlakyOperator>& operators) {
   const int64_t leaf = first->first.first;
-  bool deviates = false;
-  for (auto result = first; result != end; ++result) {
-    const std::vector<std::string>& digests = result->second.digests;
-    const auto index = static_cast<size_t>(run);
-    deviates = deviates || (index < digests.size() && digests[index] != result->second.usual);
-  }
-  if (deviates) deviating.insert(leaf);
-  if (carried_) {
-    for (const int64_t producer : Producers(leaf)) {
-      if (deviating.count(producer) != 0) return;  // not with the usual inputs
+  const std::vector<int64_t> producers = carried_ ? Producers(leaf) : std::vector<int64_t>();
+  std::vector<int> clean;
+  for (int run = 0; run < runs_; ++run) {
+    const std::set<int64_t>& others = deviating[static_cast<size_t>(run)];
+    if (std::none_of(producers.begin(), producers.end(),
+                     [&](int64_t producer) { return others.count(producer) != 0; })) {
+      clean.push_back(run);
     }
   }
-  FlakyOperator& flaky = operators[program_.leaves[leaf].Name()];
-  ++flaky.executions;
-  if (!deviates) return;
-  ++flaky.deviating;
-  const int64_t call_id = program_.leaves[leaf].call.call_id;
-  if (flaky.call_id == 0 || call_id < flaky.call_id) flaky.call_id = call_id;
-  if (counted.insert(leaf).second) ++flaky.calls;
   for (auto result = first; result != end; ++result) {
-    const TensorMetrics* spread = SpreadOf(result->second, run);
-    if (spread == nullptr) continue;
-    flaky.values = true;
-    flaky.max_abs = std::max(flaky.max_abs, spread->max_abs);
-    flaky.max_rel = std::max(flaky.max_rel, spread->max_rel);
-    flaky.max_ulp = std::max(flaky.max_ulp, spread->max_ulp);
-    if (spread->nan_mismatches + spread->inf_mismatches > 0) flaky.special = true;
+    std::vector<std::string> digests;
+    for (const int run : clean) digests.push_back(result->second.DigestOf(run));
+    result->second.usual = FlakinessOf(digests).usual;
   }
+  const auto deviates = [&](int run) {
+    return std::any_of(first, end, [&](const auto& result) {
+      return result.second.DigestOf(run) != result.second.usual;
+    });
+  };
+  for (int run = 0; run < runs_; ++run) {
+    if (deviates(run)) deviating[static_cast<size_t>(run)].insert(leaf);
+  }
+  FlakyOperator& flaky = operators[program_.leaves[leaf].Name()];
+  flaky.executions += static_cast<int64_t>(clean.size());
+  bool any = false;
+  for (const int run : clean) {
+    if (!deviates(run)) continue;
+    any = true;
+    ++flaky.deviating;
+    for (auto result = first; result != end; ++result) AddSpread(result->second, run, flaky);
+  }
+  if (!any) return;
+  ++flaky.calls;
+  if (flaky.call_id == 0) flaky.call_id = program_.leaves[leaf].call.call_id;
+}
+
+void NoiseFloor::AddSpread(const Result& result, int run, FlakyOperator& flaky) const {
+  const TensorMetrics* spread =
+      result.DigestOf(run) == result.usual ? nullptr : SpreadOf(result, run);
+  if (spread == nullptr) return;
+  flaky.values = true;
+  flaky.max_abs = std::max(flaky.max_abs, spread->max_abs);
+  flaky.max_rel = std::max(flaky.max_rel, spread->max_rel);
+  flaky.max_ulp = std::max(flaky.max_ulp, spread->max_ulp);
+  if (spread->nan_mismatches + spread->inf_mismatches > 0) flaky.special = true;
 }
 
 void NoiseFloor::EndReferences() {
-  for (auto& [key, result] : results_) result.usual = FlakinessOf(result.digests).usual;
   std::map<std::string, FlakyOperator> operators;
-  std::set<int64_t> counted;
-  for (int run = 0; run < runs_; ++run) {
-    std::set<int64_t> deviating;
-    for (auto first = results_.cbegin(); first != results_.cend();) {
-      auto end = first;
-      while (end != results_.cend() && end->first.first == first->first.first) ++end;
-      AddLeaf(first, end, run, deviating, operators, counted);
-      first = end;
-    }
+  std::vector<std::set<int64_t>> deviating(static_cast<size_t>(runs_));  // leaves, by run
+  for (auto first = results_.begin(); first != results_.end();) {
+    auto end = first;
+    while (end != results_.end() && end->first.first == first->first.first) ++end;
+    AddLeaf(first, end, deviating, operators);
+    first = end;
   }
   for (auto& [op, flaky] : operators) {
     if (flaky.deviating == 0) continue;

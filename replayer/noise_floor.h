@@ -73,19 +73,22 @@ class NoiseFloor {
     Bytes first;                       // content of the first run, where it is kept
     std::string usual;
     std::map<int, analyzer::TensorMetrics> spread;  // by run: against the first
+    const std::string& DigestOf(int run) const { return digests.at(static_cast<size_t>(run)); }
   };
+  using Results = std::map<Key, Result>;
   std::vector<int64_t> Producers(int64_t leaf) const;
   const analyzer::TensorMetrics* SpreadOf(const Result& result, int run) const;
-  void AddLeaf(std::map<Key, Result>::const_iterator first,
-               std::map<Key, Result>::const_iterator end, int run, std::set<int64_t>& deviating,
-               std::map<std::string, FlakyOperator>& operators, std::set<int64_t>& counted) const;
+  void AddLeaf(Results::iterator first, Results::iterator end,
+               std::vector<std::set<int64_t>>& deviating,
+               std::map<std::string, FlakyOperator>& operators);
+  void AddSpread(const Result& result, int run, FlakyOperator& flaky) const;
 
   const analyzer::Program& program_;
   bool carried_;
   GetPayload get_payload_;
   int runs_ = 0;
   int64_t kept_bytes_ = 0;
-  std::map<Key, Result> results_;
+  Results results_;
   std::vector<FlakyOperator> flaky_;
   std::map<std::string, const FlakyOperator*> by_op_;
   std::set<int64_t> noisy_;  // leaves of the judged run with a result that differs by noise

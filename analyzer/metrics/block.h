@@ -14,7 +14,7 @@
 namespace acltape::analyzer::block {
 
 constexpr size_t kElements = 512;  // of a block; a multiple of the lanes
-constexpr size_t kWidths = 65;     // bits that hold twice an ULP distance less one: 0 to 64
+constexpr size_t kWidths = 35;     // of ULP distances: bits of 2 d - 1, the last for all above
 
 // Element types as the kernels see them; parts of complex numbers are elements.
 enum Type : int {
@@ -94,9 +94,9 @@ struct Kernels {
   // The same of numbers rounded to that type, and the bits in which they differ. Null for float64.
   uint64_t (*rounded_distances[kTypes])(const double* a, const double* b, size_t n,
                                         DistanceArray* distances);
-  // Adds to eight tables of counts by width. Of narrow and wide distances.
-  Distances (*count_narrow)(const DistanceArray& distances, size_t n, uint32_t (*counts)[kWidths]);
-  Distances (*count_wide)(const DistanceArray& distances, size_t n, uint32_t (*counts)[kWidths]);
+  // Adds to counts by width, of narrow and of wide distances.
+  Distances (*count_narrow)(const DistanceArray& distances, size_t n, uint32_t* counts);
+  Distances (*count_wide)(const DistanceArray& distances, size_t n, uint32_t* counts);
   // Of a whole block of finite values whose squares are finite; else returns false. `errors` may be
   // null: then |a - b|.
   bool (*sum_finite)(const double* a, const double* b, const double* errors, double small_value,

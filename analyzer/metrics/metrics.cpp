@@ -143,9 +143,7 @@ class BlockMeasure {
     for (int64_t at = from; at < end; at += block::kElements) {
       AddBlock(at, std::min<int64_t>(block::kElements, end - at), partial);
     }
-    for (const auto& counts : counts_) {
-      for (size_t k = 0; k < block::kWidths; ++k) partial.widths[k] += counts[k];
-    }
+    for (size_t k = 0; k < block::kWidths; ++k) partial.widths[k] += counts_[k];
     if (pair_.ulp_type >= 0) {
       // Distances of pairs that cannot be compared were counted as 0.
       partial.widths[0] -= partial.sums.nan_mismatches + partial.sums.inf_mismatches;
@@ -244,7 +242,7 @@ class BlockMeasure {
   alignas(64) double values_b_[block::kElements];
   alignas(64) double errors_[block::kElements];
   alignas(64) block::DistanceArray distances_;
-  uint32_t counts_[8][block::kWidths];
+  uint32_t counts_[block::kWidths];
 };
 
 // Elements of a piece; pieces are given to threads. Small enough for the counts of a bucket.

@@ -132,11 +132,11 @@ class Precision(CommandTest):
                             "one run of the reference shows no noise")
 
     def test_the_list_of_standards(self):
-        listed = self.json("standards")
+        listed = self.json("standards")["standards"]
         names = [row["standard"] for row in listed]
         self.assertEqual(names[:2], ["bitwise", "ascend"])
         for name in names[1:]:
-            rules = self.json("standards", name)
+            rules = self.json("standards", name)["rules"]
             self.assertGreater(len(rules), 0, name)
             for rule in rules:
                 self.assertTrue(rule["source"], rule)
