@@ -33,15 +33,15 @@ bool HasRest(const Matching& matching) {
 
 Alignment Align(const Flow& a, const Flow& b) {
   Alignment alignment;
-  alignment.segments = PairSegments(a, b);
   Matching matching(a, b);
+  Segment whole;
+  whole.nodes[0] = {0, a.size()};
+  whole.nodes[1] = {0, b.size()};
+  MatchUnique(matching, whole);
+  alignment.segments = PairSegments(a, b, matching.partner[0]);
   for (const Segment& segment : alignment.segments) AlignSegment(matching, segment);
-  if (alignment.segments.size() > 1 && HasRest(matching)) {
-    Segment whole;
-    whole.nodes[0] = {0, a.size()};
-    whole.nodes[1] = {0, b.size()};
-    AlignSegment(matching, whole);
-  }
+  // Steps may have been cut in other places on the two sides.
+  if (alignment.segments.size() > 1 && HasRest(matching)) AlignSegment(matching, whole);
   alignment.partner = std::move(matching.partner);
   alignment.groups = std::move(matching.groups);
   alignment.group_of = std::move(matching.group_of);

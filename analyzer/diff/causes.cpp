@@ -345,8 +345,9 @@ class CauseFinder {
       DiffRow& suspect = rows_.rows[inputs.suspect];
       suspect.cause = DiffCause::kStructural;
       if (suspect.reason.empty() || suspect.verdict == DiffVerdict::kNotComparable) {
-        suspect.reason = fmt::format("its own result was not recorded; call {} behind it differs",
-                                     row.a_calls.back());
+        suspect.reason =
+            fmt::format("its result has nothing to be compared with; call {} behind it differs: {}",
+                        row.a_calls.back(), row.reason);
       }
       row.cause = DiffCause::kInherited;
       row.origin = inputs.suspect;

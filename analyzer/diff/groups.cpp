@@ -147,6 +147,9 @@ class GroupFinder {
       matching_.Pair(a, b);
       return 1;
     }
+    // Several against several are a group only when they have no operator in common: else these are
+    // the same calls, with something changed between them.
+    if (sets[0].size() > 1 && sets[1].size() > 1 && ShareOperator(sets)) return 0;
     // A partner outside of the group would lose its own: only calls that are in it, or free.
     for (int s = 0; s < 2; ++s) {
       for (const int32_t node : sets[s]) {
@@ -173,6 +176,14 @@ class GroupFinder {
     group.nodes = sets;
     matching_.AddGroup(std::move(group));
     return 1;
+  }
+
+  bool ShareOperator(const std::array<std::vector<int32_t>, 2>& sets) const {
+    return std::any_of(sets[0].begin(), sets[0].end(), [&](int32_t a) {
+      return std::any_of(sets[1].begin(), sets[1].end(), [&](int32_t b) {
+        return matching_.flows[0]->label(a).op == matching_.flows[1]->label(b).op;
+      });
+    });
   }
 
   Matching& matching_;

@@ -1,4 +1,5 @@
 // The first stage of an alignment: calls with equal hashes.
+#include <span>
 #include <unordered_map>
 
 #include "analyzer/diff/matching.h"
@@ -39,26 +40,28 @@ size_t PairByKey(Matching& matching, const Segment& segment, bool equal_counts,
 
 enum class Look { kBoth, kUp, kDown };
 
-size_t PairByHash(Matching& matching, const Segment& segment, bool exact, int depth, Look look) {
+size_t PairByHash(Matching& matching, const Segment& segment, bool exact, int depth, Look look,
+                  bool unique) {
   const RangeHashes hashes = HashRange(matching, segment, exact, depth);
   // What lies behind a call says little when nothing does.
   const auto consumed = [&](int side, size_t node) {
     return !matching.flows[side]->ConsumersOf(node).empty();
   };
   const bool whole = depth == kWhole;
-  return PairByKey(matching, segment, whole && look != Look::kDown, [&](int side, size_t node) {
-    const size_t i = node - segment.nodes[side].first;
-    const uint64_t up = hashes.up[side][i];
-    const uint64_t down = hashes.down[side][i];
-    switch (look) {
-      case Look::kUp:
-        return up;
-      case Look::kDown:
-        return consumed(side, node) ? down : 0;
-      default:
-        return MixHash(up, down);
-    }
-  });
+  return PairByKey(matching, segment, whole && look != Look::kDown && !unique,
+                   [&](int side, size_t node) {
+                     const size_t i = node - segment.nodes[side].first;
+                     const uint64_t up = hashes.up[side][i];
+                     const uint64_t down = hashes.down[side][i];
+                     switch (look) {
+                       case Look::kUp:
+                         return up;
+                       case Look::kDown:
+                         return consumed(side, node) ? down : 0;
+                       default:
+                         return MixHash(up, down);
+                     }
+                   });
 }
 
 bool AnyFree(const Matching& matching, const Segment& segment) {
@@ -72,14 +75,26 @@ bool AnyFree(const Matching& matching, const Segment& segment) {
   return true;
 }
 
+struct Pass {
+  bool exact;
+  int depth;
+  Look look;
+};
+
+size_t RunPasses(Matching& matching, const Segment& segment, std::span<const Pass> passes,
+                 bool unique) {
+  size_t paired = 0;
+  for (const Pass& pass : passes) {
+    if (!AnyFree(matching, segment)) break;
+    paired += PairByHash(matching, segment, pass.exact, pass.depth, pass.look,
+                         unique && pass.look != Look::kBoth);
+  }
+  return paired;
+}
+
 }  // namespace
 
 size_t MatchByHashes(Matching& matching, const Segment& segment) {
-  struct Pass {
-    bool exact;
-    int depth;
-    Look look;
-  };
   constexpr Pass kPasses[] = {
       {true, kWhole, Look::kBoth},  {true, kWhole, Look::kUp},  {true, kWhole, Look::kDown},
       {false, kWhole, Look::kBoth}, {false, kWhole, Look::kUp}, {true, 6, Look::kBoth},
@@ -88,15 +103,19 @@ size_t MatchByHashes(Matching& matching, const Segment& segment) {
   size_t total = 0;
   constexpr int kMostRounds = 6;
   for (int round = 0; round < kMostRounds; ++round) {
-    size_t paired = 0;
-    for (const Pass& pass : kPasses) {
-      if (!AnyFree(matching, segment)) return total + paired;
-      paired += PairByHash(matching, segment, pass.exact, pass.depth, pass.look);
-    }
+    const size_t paired = RunPasses(matching, segment, kPasses, /*unique=*/false);
     total += paired;
     if (paired == 0) break;
   }
   return total;
+}
+
+size_t MatchUnique(Matching& matching, const Segment& segment) {
+  constexpr Pass kPasses[] = {
+      {true, kWhole, Look::kBoth}, {true, kWhole, Look::kUp}, {true, kWhole, Look::kDown},
+      {true, 6, Look::kBoth},      {true, 3, Look::kBoth},
+  };
+  return RunPasses(matching, segment, kPasses, /*unique=*/true);
 }
 
 }  // namespace acltape::analyzer

@@ -56,6 +56,8 @@ RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exa
 
 // The stages. Each returns the number of nodes that it aligned.
 size_t MatchByHashes(Matching& matching, const Segment& segment);
+// Only what is certain on the whole of two programs, before steps are paired.
+size_t MatchUnique(Matching& matching, const Segment& segment);
 size_t AlignGaps(Matching& matching, const Segment& segment);
 size_t FindGroups(Matching& matching, const Segment& segment);
 

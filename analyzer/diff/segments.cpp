@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 namespace acltape::analyzer {
@@ -31,30 +31,64 @@ Print PrintOf(const Flow& flow, NodeRange nodes) {
   return print;
 }
 
+// How many nodes of a step of A are aligned with nodes of a step of B.
+using Anchors = std::map<std::pair<size_t, size_t>, uint32_t>;
+
+// By node, the step that it lies in, -1: none.
+std::vector<int32_t> StepOfNodes(const Flow& flow, const std::vector<NodeRange>& steps) {
+  std::vector<int32_t> step_of(flow.size(), -1);
+  for (size_t step = 0; step < steps.size(); ++step) {
+    for (size_t node = steps[step].first; node < steps[step].end; ++node) {
+      step_of[node] = static_cast<int32_t>(step);
+    }
+  }
+  return step_of;
+}
+
+// Whether the segments keep what is already aligned together.
+bool Consistent(const std::vector<Segment>& segments, const std::vector<int32_t>& partner) {
+  size_t anchors = 0;
+  size_t apart = 0;
+  for (const Segment& segment : segments) {
+    for (size_t node = segment.nodes[0].first; node < segment.nodes[0].end; ++node) {
+      if (partner[node] < 0) continue;
+      const auto other = static_cast<size_t>(partner[node]);
+      ++anchors;
+      apart += other < segment.nodes[1].first || other >= segment.nodes[1].end;
+    }
+  }
+  return apart * 10 <= anchors;
+}
+
 // Pairs of indices, rising on both sides, with the greatest sum of scores (Needleman-Wunsch without
 // gap costs).
 std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
-                                                 const std::vector<Print>& b) {
+                                                 const std::vector<Print>& b,
+                                                 const Anchors& anchors) {
   std::vector<std::pair<size_t, size_t>> pairs;
   constexpr size_t kMostCells = size_t{64} << 20;
-  if (a.size() == b.size() || a.size() * b.size() > kMostCells) {
+  if (a.size() * b.size() > kMostCells) {
     for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) pairs.emplace_back(i, i);
     return pairs;
   }
-  const auto score = [](const Print& x, const Print& y) -> uint32_t {
-    return 1 + (x.form == y.form ? 2 : 0) + (x.values != 0 && x.values == y.values ? 4 : 0);
+  const bool equally_many = a.size() == b.size();
+  const auto score = [&](size_t i, size_t j) -> uint32_t {
+    const bool values = a[i].values != 0 && a[i].values == b[j].values;
+    const auto known = anchors.find({i, j});
+    return 1 + (a[i].form == b[j].form ? 4 : 0) + (values ? 8 : 0) +
+           (equally_many && i == j ? 2 : 0) + (known == anchors.end() ? 0 : 4 * known->second);
   };
   const size_t width = b.size() + 1;
   std::vector<uint32_t> best((a.size() + 1) * width);  // of the rest from (i, j) on
   for (size_t i = a.size(); i-- > 0;) {
     for (size_t j = b.size(); j-- > 0;) {
-      const uint32_t paired = best[(i + 1) * width + j + 1] + score(a[i], b[j]);
+      const uint32_t paired = best[(i + 1) * width + j + 1] + score(i, j);
       best[i * width + j] = std::max({paired, best[(i + 1) * width + j], best[i * width + j + 1]});
     }
   }
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const uint32_t here = best[i * width + j];
-    if (here == best[(i + 1) * width + j + 1] + score(a[i], b[j])) {
+    if (here == best[(i + 1) * width + j + 1] + score(i, j)) {
       pairs.emplace_back(i++, j++);
     } else if (here == best[(i + 1) * width + j]) {
       ++i;
@@ -79,7 +113,8 @@ int64_t FindOpening(const Flow& of, NodeRange opening, const Flow& in, NodeRange
 
 }  // namespace
 
-std::vector<Segment> PairSegments(const Flow& a, const Flow& b) {
+std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
+                                  const std::vector<int32_t>& partner) {
   const std::array<const Flow*, 2> flows = {&a, &b};
   Segment whole;
   for (int side = 0; side < 2; ++side) whole.nodes[side] = {0, flows[side]->size()};
@@ -98,7 +133,14 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b) {
     return {whole};
   }
 
-  auto pairs = PairSteps(prints[0], prints[1]);
+  Anchors anchors;
+  const std::vector<int32_t> step_of_a = StepOfNodes(a, steps[0]);
+  const std::vector<int32_t> step_of_b = StepOfNodes(b, steps[1]);
+  for (size_t node = 0; node < a.size(); ++node) {
+    if (partner[node] < 0 || step_of_a[node] < 0 || step_of_b[partner[node]] < 0) continue;
+    ++anchors[{step_of_a[node], step_of_b[partner[node]]}];
+  }
+  auto pairs = PairSteps(prints[0], prints[1], anchors);
   pairs.emplace_back(steps[0].size(), steps[1].size());
   std::vector<Segment> segments;
   std::array<size_t, 2> next = {0, 0};  // steps
@@ -134,6 +176,7 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b) {
     add(between);
     if (step.step[0] >= 0) add(step);
   }
+  if (!Consistent(segments, partner)) return {whole};
   return segments;
 }
 

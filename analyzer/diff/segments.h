@@ -22,9 +22,14 @@ struct Segment {
   std::array<int64_t, 2> step = {-1, -1};
 };
 
-// In order of both sides, without gaps. Equally many steps are paired by position; else by their
-// operators, shapes and the contents that they are given, such that the order is kept. One segment
-// when a side has no steps, or when the steps of the two begin at other places of the iteration.
-std::vector<Segment> PairSegments(const Flow& a, const Flow& b);
+// In order of both sides, without gaps. Steps are paired by the nodes that are already aligned, by
+// operators, shapes and the contents that they are given, and by position where there are equally
+// many, such that the order is kept. `partner`: by node of A the node of B, or -1.
+//
+// One segment when a side has no steps, when the steps of the two begin at other places of the
+// iteration, or when more than a tenth of the aligned nodes would lie in segments that do not
+// belong together: steps that were found by their period may differ from one version to the next.
+std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
+                                  const std::vector<int32_t>& partner);
 
 }  // namespace acltape::analyzer

@@ -1,0 +1,313 @@
+#include "analyzer/diff/diff.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+
+#include "storage/error.h"
+#include "tests/analyzer/random_flow.h"
+#include "tests/replayer/acl_trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using test::FlowProgram;
+using test::FlowValues;
+using test::In;
+using test::Out;
+using test::TemporaryTrace;
+using test::Tensor;
+using test::TraceBuilder;
+
+DiffReport DiffFiles(const std::string& a, const std::string& b, const DiffOptions& options = {}) {
+  const storage::Reader left(a);
+  const storage::Reader right(b);
+  return Diff(left, right, options);
+}
+
+// `effect`: whether a call of both programs has another result.
+DiffReport DiffFlows(const FlowProgram& a, const FlowProgram& b, FlowValues values,
+                     bool* effect = nullptr) {
+  const TemporaryTrace left("diff-a");
+  const TemporaryTrace right("diff-b");
+  const auto of_a = test::WriteFlow(a, left.path(), values);
+  const auto of_b = test::WriteFlow(b, right.path(), values);
+  if (effect != nullptr) {
+    *effect = std::any_of(of_a.begin(), of_a.end(), [&](const auto& result) {
+      const auto other = of_b.find(result.first);
+      return other != of_b.end() && other->second != result.second;
+    });
+  }
+  return DiffFiles(left.path(), right.path());
+}
+
+// How well an alignment found what was planted.
+struct Recovery {
+  int64_t kept = 0;   // calls of both programs
+  int64_t right = 0;  // of these, aligned with themselves
+  int64_t programs = 0;
+  int64_t exact = 0;  // programs in which nothing was missed
+  // Programs whose first divergence is an edit, or none where no edit has an effect.
+  int64_t blamed = 0;
+
+  void Take(const FlowProgram& a, const FlowProgram& b, const std::vector<int>& deleted,
+            const DiffReport& report, bool effect) {
+    std::set<int> in_a;
+    for (const auto& call : a) in_a.insert(call.uid);
+    int64_t of_both = 0;
+    for (const auto& call : b) of_both += in_a.count(call.uid) != 0;
+    int64_t found = 0;
+    for (const DiffRow& row : report.rows) {
+      if (row.a_calls.empty() || row.b_calls.empty()) continue;
+      found += a[row.a_calls.back() - 1].uid == b[row.b_calls.back() - 1].uid;
+    }
+    kept += of_both;
+    right += found;
+    ++programs;
+    exact += found == of_both;
+    if (report.first < 0) {
+      blamed += !effect;
+      return;
+    }
+    const DiffRow& first = report.rows[report.first];
+    bool edit = false;
+    for (const int64_t call : first.b_calls) edit = edit || b[call - 1].edited;
+    for (const int64_t call : first.a_calls) {
+      edit = edit || std::find(deleted.begin(), deleted.end(), a[call - 1].uid) != deleted.end();
+    }
+    blamed += edit;
+  }
+  double recall() const { return static_cast<double>(right) / static_cast<double>(kept); }
+};
+
+Recovery Recover(int layers, int edits, FlowValues values, unsigned seed) {
+  Recovery recovery;
+  std::mt19937 random(seed);
+  for (int round = 0; round < 40; ++round) {
+    const int calls = layers > 0 ? 12 : 40 + static_cast<int>(random() % 160);
+    const FlowProgram a = test::RandomFlow(random, calls, layers);
+    std::vector<int> deleted;
+    const FlowProgram b = test::EditFlow(a, random, edits, deleted);
+    bool effect = false;
+    const DiffReport report = DiffFlows(a, b, values, &effect);
+    recovery.Take(a, b, deleted, report, effect);
+  }
+  return recovery;
+}
+
+void Print(const char* what, int edits, const Recovery& recovery) {
+  printf(
+      "%-28s %d edits: %.4f of %lld calls aligned with themselves, %lld of %lld programs without "
+      "a miss, first divergence right in %lld\n",
+      what, edits, recovery.recall(), static_cast<long long>(recovery.kept),
+      static_cast<long long>(recovery.exact), static_cast<long long>(recovery.programs),
+      static_cast<long long>(recovery.blamed));
+}
+
+TEST(DiffAlignment, RecoversPlantedEditsOfRandomPrograms) {
+  for (const int edits : {1, 3, 8}) {
+    const Recovery recovery = Recover(0, edits, FlowValues::kAll, 11);
+    Print("random, values", edits, recovery);
+    EXPECT_GE(recovery.recall(), 0.998);
+    EXPECT_EQ(recovery.blamed, recovery.programs);
+  }
+}
+
+TEST(DiffAlignment, RecoversPlantedEditsFromStructureAlone) {
+  for (const int edits : {1, 3, 8}) {
+    const Recovery recovery = Recover(0, edits, FlowValues::kNone, 12);
+    Print("random, no values", edits, recovery);
+    EXPECT_GE(recovery.recall(), 0.998);
+    EXPECT_EQ(recovery.blamed, recovery.programs);
+  }
+}
+
+TEST(DiffAlignment, RecoversPlantedEditsAmongEqualLayers) {
+  for (const int edits : {1, 3, 8}) {
+    const Recovery recovery = Recover(12, edits, FlowValues::kDigest, 13);
+    Print("twelve layers, digests", edits, recovery);
+    EXPECT_GE(recovery.recall(), 0.998);
+    EXPECT_EQ(recovery.blamed, recovery.programs);
+  }
+}
+
+TEST(DiffAlignment, AProgramIsEqualToItselfInAnotherOrder) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    const FlowProgram a = test::RandomFlow(random, 120);
+    FlowProgram b = a;
+    test::ShuffleFlow(b, random, 300);
+    for (const FlowValues values : {FlowValues::kAll, FlowValues::kDigest}) {
+      const DiffReport report = DiffFlows(a, b, values);
+      EXPECT_EQ(report.first, -1);
+      EXPECT_EQ(report.counts.aligned, 120);
+      EXPECT_EQ(report.counts.equal, 120);
+    }
+  }
+}
+
+TEST(DiffAlignment, HundredThousandCallsTakeSeconds) {
+  std::mt19937 random(3);
+  const FlowProgram a = test::RandomFlow(random, 50, 2000);
+  std::vector<int> deleted;
+  const FlowProgram b = test::EditFlow(a, random, 40, deleted);
+  const TemporaryTrace left("diff-large-a");
+  const TemporaryTrace right("diff-large-b");
+  test::WriteFlow(a, left.path(), FlowValues::kNone);
+  test::WriteFlow(b, right.path(), FlowValues::kNone);
+  const auto begin = std::chrono::steady_clock::now();
+  const DiffReport report = DiffFiles(left.path(), right.path());
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Recovery recovery;
+  recovery.Take(a, b, deleted, report, true);
+  Print("100,000 calls, no values", 40, recovery);
+  printf("%.2f s\n", seconds);
+  EXPECT_GE(recovery.recall(), 0.998);
+  EXPECT_LT(seconds, 120);  // sanitizers and busy machines included
+}
+
+// x -> relu -> exp, with a content of relu's result.
+void WriteChain(const std::string& path, std::vector<float> relu, std::vector<float> exp,
+                std::vector<float> input = {1, -1, 2, -2}, const std::string& state = "complete") {
+  TraceBuilder trace(path);
+  const Tensor x = trace.NewTensor({4});
+  const Tensor y = trace.NewTensor({4});
+  const Tensor z = trace.NewTensor({4});
+  trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).Before(x, input).After("out", relu);
+  trace.Call("aten::exp", {In("self", y)}, {Out("out", z)}).After("out", exp);
+  trace.Finish(state);
+}
+
+TEST(DiffCauses, TheFirstCallWhoseInputsAgreeIsTheOriginAndTheNextInherits) {
+  const TemporaryTrace a("diff-chain-a");
+  const TemporaryTrace b("diff-chain-b");
+  WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
+  WriteChain(b.path(), {1, 0, 2, 0.5}, {3, 1, 7, 1.6F});
+  const DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_EQ(report.first, 0);
+  EXPECT_EQ(report.rows[0].cause, DiffCause::kOrigin);
+  EXPECT_EQ(report.rows[1].cause, DiffCause::kInherited);
+  EXPECT_EQ(report.rows[1].origin, 0);
+  ASSERT_EQ(report.propagation.size(), 1u);
+  EXPECT_EQ(report.propagation[0].inherited, 1);
+}
+
+TEST(DiffCauses, ADifferenceThatDiesOutIsSaidToAgreeAgain) {
+  const TemporaryTrace a("diff-dies-a");
+  const TemporaryTrace b("diff-dies-b");
+  WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
+  WriteChain(b.path(), {1, 0, 2, 0.5}, {3, 1, 7, 1});
+  const DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_EQ(report.propagation.size(), 1u);
+  EXPECT_EQ(report.propagation[0].inherited, 0);
+  EXPECT_EQ(report.propagation[0].first_absorbed, 1);
+}
+
+TEST(DiffCauses, OtherContentFromOutsideIsTheInput) {
+  const TemporaryTrace a("diff-input-a");
+  const TemporaryTrace b("diff-input-b");
+  WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
+  WriteChain(b.path(), {5, 0, 2, 0}, {148, 1, 7, 1}, {5, -1, 2, -2});
+  const DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_EQ(report.first, 0);
+  EXPECT_EQ(report.rows[0].cause, DiffCause::kInput);
+  EXPECT_EQ(report.rows[1].cause, DiffCause::kInherited);
+}
+
+TEST(DiffCauses, AStandardTakesSmallDifferencesForNone) {
+  const TemporaryTrace a("diff-small-a");
+  const TemporaryTrace b("diff-small-b");
+  WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
+  WriteChain(b.path(), {1, 0, 2, 0}, {3, 1, 7.0000005F, 1});
+  EXPECT_EQ(DiffFiles(a.path(), b.path()).first, 1);
+  DiffOptions options;
+  options.standard = "ascend";
+  const DiffReport report = DiffFiles(a.path(), b.path(), options);
+  EXPECT_EQ(report.first, -1);
+  EXPECT_EQ(report.rows[1].verdict, DiffVerdict::kWithin);
+}
+
+TEST(DiffCauses, APartialTraceIsSaidToBeOne) {
+  const TemporaryTrace a("diff-partial-a");
+  const TemporaryTrace b("diff-partial-b");
+  WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
+  WriteChain(b.path(), {1, 0, 2, 0}, {3, 1, 7, 1}, {1, -1, 2, -2}, "partial");
+  const DiffReport report = DiffFiles(a.path(), b.path());
+  EXPECT_EQ(report.first, -1);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_NE(report.notes[0].find("partial"), std::string::npos);
+}
+
+TEST(DiffCauses, ResultsInAnotherMemoryOrderAreEqual) {
+  const TemporaryTrace a("diff-order-a");
+  const TemporaryTrace b("diff-order-b");
+  for (const bool columns : {false, true}) {
+    TraceBuilder trace(columns ? b.path() : a.path());
+    const Tensor x = trace.NewTensor({4});
+    Tensor y = trace.NewTensor({2, 3});
+    if (columns) y.layout.strides = {1, 2};
+    trace.Call("aten::make", {In("self", x)}, {Out("out", y)})
+        .After("out", columns ? std::vector<float>{1, 4, 2, 5, 3, 6}
+                              : std::vector<float>{1, 2, 3, 4, 5, 6});
+    trace.Finish();
+  }
+  const DiffReport report = DiffFiles(a.path(), b.path());
+  EXPECT_EQ(report.first, -1);
+  EXPECT_EQ(report.counts.equal, 1);
+}
+
+// An ACL program: upload, two operators, download.
+void WriteAcl(const std::string& path, bool inplace, float second) {
+  test::AclTraceBuilder trace(path);
+  const int64_t stream = trace.NewStream();
+  const Tensor x = trace.Device({4});
+  const Tensor y = trace.Device({4});
+  trace.Upload(x, std::vector<float>{1, -2, 3, -4}, stream);
+  trace.Op("aclnnRelu", stream, {In("self", x), Out("out", y)})
+      .After("out", std::vector<float>{1, 0, 3, 0});
+  if (inplace) {
+    trace.Op("aclnnInplaceExp", stream, {test::Written("selfRef", y)})
+        .After("selfRef", std::vector<float>{second, 1, 20, 1});
+  } else {
+    const Tensor z = trace.Device({4});
+    trace.Op("aclnnExp", stream, {In("self", y), Out("out", z)})
+        .After("out", std::vector<float>{second, 1, 20, 1});
+  }
+  trace.Synchronize(stream);
+  trace.Finish();
+}
+
+TEST(DiffLevels, AclProgramsAreComparedByTheirOperators) {
+  const TemporaryTrace a("diff-acl-a");
+  const TemporaryTrace b("diff-acl-b");
+  WriteAcl(a.path(), false, 3);
+  WriteAcl(b.path(), true, 3);
+  const DiffReport same = DiffFiles(a.path(), b.path());
+  EXPECT_EQ(same.first, -1);
+  EXPECT_EQ(same.counts.inserted + same.counts.deleted, 0);
+  WriteAcl(b.path(), true, 4);
+  const DiffReport report = DiffFiles(a.path(), b.path());
+  ASSERT_GE(report.first, 0);
+  EXPECT_EQ(report.rows[report.first].a_op, "aclnnExp");
+  EXPECT_EQ(report.rows[report.first].b_op, "aclnnInplaceExp");
+  EXPECT_EQ(report.rows[report.first].cause, DiffCause::kOrigin);
+}
+
+TEST(DiffLevels, TracesOfTwoLevelsAreRefusedWithTheReason) {
+  const TemporaryTrace a("diff-level-a");
+  const TemporaryTrace b("diff-level-b");
+  WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
+  WriteAcl(b.path(), false, 3);
+  try {
+    DiffFiles(a.path(), b.path());
+    FAIL() << "two levels were compared";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTrace);
+    EXPECT_NE(std::string(error.what()).find("record both at one level"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
