@@ -16,14 +16,6 @@ constexpr std::string_view LevelName(Dialect dialect) {
   return dialect == Dialect::kAcl ? "calls of the ACL interface" : "leaves of PyTorch's dispatcher";
 }
 
-std::vector<storage::Snapshot> ContentsBefore(const storage::Reader& trace) {
-  std::vector<storage::Snapshot> before;
-  for (storage::Snapshot& snapshot : trace.Snapshots()) {
-    if (!snapshot.after) before.push_back(std::move(snapshot));
-  }
-  return before;
-}
-
 void Pick(const DiffOptions& options, const Work& work, DiffRows& rows) {
   if (!options.pick) return;
   std::vector<int64_t> picked;
@@ -152,8 +144,8 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   }
   AssignSteps(left, nullptr);
   AssignSteps(right, nullptr);
-  const Flow left_flow = BuildFlow(left, ContentsBefore(a));
-  const Flow right_flow = BuildFlow(right, ContentsBefore(b));
+  const Flow left_flow = BuildFlow(left, a.Snapshots());
+  const Flow right_flow = BuildFlow(right, b.Snapshots());
   const Alignment alignment = Align(left_flow, right_flow);
   DiffRows rows = MakeRows(left_flow, right_flow, alignment);
   Pick(options, left, rows);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "analyzer/diff/form_label.h"
 #include "analyzer/graph/hazards.h"
@@ -11,8 +12,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Work& work, const std::vector<storage::Snapshot>& before)
-      : work_(work), before_(before) {}
+  Builder(const Work& work, const std::vector<storage::Snapshot>& snapshots)
+      : work_(work), snapshots_(snapshots) {}
 
   Flow Build() {
     flow_.work = &work_;
@@ -47,9 +48,14 @@ class Builder {
 
   void TakeContents(size_t call) {
     const int64_t id = work_.calls[call].call_id;
-    for (; next_before_ < before_.size() && before_[next_before_].call_id <= id; ++next_before_) {
-      const storage::Snapshot& snapshot = before_[next_before_];
-      contents_[snapshot.tensor.buffer_id] = {static_cast<int64_t>(call), &snapshot, -1};
+    results_.clear();
+    for (; next_ < snapshots_.size() && snapshots_[next_].call_id <= id; ++next_) {
+      const storage::Snapshot& snapshot = snapshots_[next_];
+      if (!snapshot.after) {
+        contents_[snapshot.tensor.buffer_id] = {static_cast<int64_t>(call), &snapshot, -1};
+      } else if (snapshot.call_id == id) {
+        results_.push_back(&snapshot);
+      }
     }
   }
 
@@ -60,6 +66,11 @@ class Builder {
     node.call = static_cast<uint32_t>(call);
     node.form = work_.calls[call].form;
     node.first_input = static_cast<uint32_t>(flow_.inputs.size());
+    if (work_.forms[node.form].kind == LeafKind::kSource) {
+      for (const storage::Snapshot* result : results_) {
+        node.content = MixHash(node.content, std::hash<std::string>()(result->digest));
+      }
+    }
     flow_.nodes.push_back(node);
     const auto buffers = work_.buffers(call);
     for (const FormAccess& access : flow_.labels[node.form].reads) {
@@ -198,8 +209,9 @@ class Builder {
   };
 
   const Work& work_;
-  const std::vector<storage::Snapshot>& before_;
-  size_t next_before_ = 0;
+  const std::vector<storage::Snapshot>& snapshots_;
+  size_t next_ = 0;
+  std::vector<const storage::Snapshot*> results_;  // of the call at hand
   Flow flow_;
   std::vector<int32_t> node_of_;  // by call
   std::vector<const Hazard*> raw_;
@@ -225,8 +237,8 @@ size_t Flow::FirstNodeFrom(size_t call) const {
   return static_cast<size_t>(found - nodes.begin());
 }
 
-Flow BuildFlow(const Work& work, const std::vector<storage::Snapshot>& before) {
-  return Builder(work, before).Build();
+Flow BuildFlow(const Work& work, const std::vector<storage::Snapshot>& snapshots) {
+  return Builder(work, snapshots).Build();
 }
 
 }  // namespace acltape::analyzer

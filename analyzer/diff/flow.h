@@ -41,6 +41,7 @@ struct FlowNode {
   int32_t form = 0;
   uint32_t first_input = 0;     // in Flow::inputs, in order of arguments
   uint32_t first_consumer = 0;  // in Flow::consumers
+  uint64_t content = 0;         // of a source of random numbers: hash of what it gave, 0: unknown
 };
 
 // Content from outside of the program: a parameter, a batch, or a buffer that changed behind the
@@ -96,8 +97,7 @@ class Flow {
   size_t FirstNodeFrom(size_t call) const;
 };
 
-// `before`: the snapshots of the trace taken before calls, in order of call_id. The work must
-// outlive it.
-Flow BuildFlow(const Work& work, const std::vector<storage::Snapshot>& before);
+// `snapshots`: those of the trace, in order of call_id. The work must outlive it.
+Flow BuildFlow(const Work& work, const std::vector<storage::Snapshot>& snapshots);
 
 }  // namespace acltape::analyzer

@@ -112,8 +112,10 @@ size_t MatchByHashes(Matching& matching, const Segment& segment) {
 
 size_t MatchUnique(Matching& matching, const Segment& segment) {
   constexpr Pass kPasses[] = {
-      {true, kWhole, Look::kBoth}, {true, kWhole, Look::kUp}, {true, kWhole, Look::kDown},
-      {true, 6, Look::kBoth},      {true, 3, Look::kBoth},
+      {true, kWhole, Look::kBoth},
+      {true, kWhole, Look::kUp},
+      {true, kWhole, Look::kDown},
+      {true, 6, Look::kBoth},
   };
   return RunPasses(matching, segment, kPasses, /*unique=*/true);
 }

@@ -30,6 +30,9 @@ Matching::Matching(const Flow& a, const Flow& b) : flows{&a, &b} {
     for (const FlowExternal& external : flow.externals) {
       if (!external.digest.empty()) digests[side].insert(external.digest);
     }
+    for (const FlowNode& node : flow.nodes) {
+      if (node.content != 0) contents_[side].insert(node.content);
+    }
   }
   for (int side = 0; side < 2; ++side) {
     for (const FlowExternal& external : flows[side]->externals) {
@@ -88,6 +91,14 @@ void Matching::AddGroup(NodeGroup group) {
   groups.push_back(std::move(group));
 }
 
+uint64_t Matching::LabelOf(int side, size_t node, bool exact) const {
+  const FormLabel& label = flows[side]->label(node);
+  const uint64_t content = flows[side]->nodes[node].content;
+  const bool shared = content != 0 && contents_[1 - side].count(content) != 0;
+  const uint64_t hash = exact ? label.exact : label.loose;
+  return shared ? MixHash(hash, content) : hash;
+}
+
 uint64_t Matching::SourceKey(int side, const FlowInput& input) const {
   const FlowSource& source = input.resolved;
   if (source.node >= 0) {
@@ -102,10 +113,7 @@ RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exa
   for (int side = 0; side < 2; ++side) {
     const Flow& flow = *matching.flows[side];
     const NodeRange range = segment.nodes[side];
-    const auto label_of = [&](size_t node) {
-      const FormLabel& label = flow.label(node);
-      return exact ? label.exact : label.loose;
-    };
+    const auto label_of = [&](size_t node) { return matching.LabelOf(side, node, exact); };
     std::vector<uint64_t> own(range.size());
     for (size_t i = 0; i < range.size(); ++i) {
       const uint64_t known = matching.identity[side][range.first + i];

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/diff/alignment.h"
@@ -33,6 +34,8 @@ class Matching {
   void Unpair(int32_t a);
   void AddGroup(NodeGroup group);
 
+  // Label of a node; sources of random numbers that gave the same on both sides have that in it.
+  uint64_t LabelOf(int side, size_t node, bool exact) const;
   // What an input is to the alignment; 0 when its source has no identity (then `otherwise`, by
   // node, or the label of the source stands in, when wanted).
   uint64_t SourceKey(int side, const FlowInput& input) const;
@@ -43,6 +46,7 @@ class Matching {
   void PairExternals(int32_t a, int32_t b);
 
   std::array<std::vector<uint64_t>, 2> external_key_;
+  std::array<std::unordered_set<uint64_t>, 2> contents_;  // of sources
   uint64_t identities_ = 0;
 };
 
