@@ -1,5 +1,6 @@
 #include "replayer/verifier.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -134,7 +135,7 @@ void Verifier::TakeHostRead(int64_t leaf, const uint8_t* address) {
 }
 
 void Verifier::Stage(Pending pending, const uint8_t* address) {
-  if (staged_ + pending.bytes > staging_.bytes()) Flush();
+  if (staged_ + pending.bytes > staging_.bytes()) Drain();
   if (pending.bytes > staging_.bytes()) {
     staging_ = Block();
     staging_ = Block(device_, Block::Kind::kPinned, pending.bytes);
@@ -146,6 +147,11 @@ void Verifier::Stage(Pending pending, const uint8_t* address) {
 }
 
 void Verifier::Flush() {
+  Drain();
+  JudgeDeferred();
+}
+
+void Verifier::Drain() {
   if (pending_.empty()) return;
   device_.Synchronize();
   for (const Pending& pending : pending_) {
@@ -205,11 +211,11 @@ void Verifier::Check(const Pending& pending, const uint8_t* bytes) {
   ComparisonOutcome outcome =
       values ? log_.Judge(leaf.Name(), layout.dtype, payload->data(), actual, layout.ElementCount())
              : ComparisonLog::OtherDigest(layout.ElementCount());
-  if (ask_ != nullptr && outcome.verdict != ComparisonOutcome::Verdict::kDifferent) {
-    ask_->NoteAccepted(pending.leaf);
-  } else if (ask_ != nullptr) {
-    AskForNoise(pending, digest, values ? &outcome.metrics : nullptr, outcome);
+  if (ask_ != nullptr && outcome.verdict == ComparisonOutcome::Verdict::kDifferent) {
+    Defer(pending, digest, argument, reference, std::move(outcome));
+    return;
   }
+  if (ask_ != nullptr) ask_->NoteAccepted(pending.leaf);
   Note(leaf, argument.position, argument.name, reference, outcome);
 }
 
@@ -228,18 +234,37 @@ void Verifier::CheckHostRead(const Pending& pending, const uint8_t* bytes) {
     ComparisonOutcome outcome =
         log_.Judge(leaf.Name(), expected->dtype, expected->bytes.data(), actual.bytes.data(), 1);
     if (ask_ != nullptr && outcome.verdict == ComparisonOutcome::Verdict::kDifferent) {
-      AskForNoise(pending, "", &outcome.metrics, outcome);
+      Defer(pending, "", argument, "recorded", std::move(outcome));
+      continue;
     }
     Note(leaf, argument.position, argument.name, "recorded", outcome);
   }
 }
 
-void Verifier::AskForNoise(const Pending& pending, const std::string& digest,
-                           const analyzer::TensorMetrics* metrics, ComparisonOutcome& outcome) {
-  std::string why = ask_->Explain(pending.leaf, pending.write, digest, metrics);
-  if (why.empty()) return;
-  outcome.verdict = ComparisonOutcome::Verdict::kNoise;
-  outcome.reason = std::move(why);
+void Verifier::Defer(const Pending& pending, const std::string& digest,
+                     const storage::Argument& argument, const std::string& reference,
+                     ComparisonOutcome outcome) {
+  deferred_.push_back(
+      {pending.leaf, pending.write, digest, &argument, reference, std::move(outcome)});
+}
+
+// Whether a difference is noise depends on those of earlier leaves, and graphs give their results
+// in another order than eager leaves between them.
+void Verifier::JudgeDeferred() {
+  std::stable_sort(deferred_.begin(), deferred_.end(),
+                   [](const Deferred& a, const Deferred& b) { return a.leaf < b.leaf; });
+  for (Deferred& each : deferred_) {
+    ComparisonOutcome& outcome = each.outcome;
+    std::string why = ask_->Explain(each.leaf, each.write, each.digest,
+                                    outcome.digest_only ? nullptr : &outcome.metrics);
+    if (!why.empty()) {
+      outcome.verdict = ComparisonOutcome::Verdict::kNoise;
+      outcome.reason = std::move(why);
+    }
+    Note(program_.leaves[each.leaf], each.argument->position, each.argument->name, each.reference,
+         outcome);
+  }
+  deferred_.clear();
 }
 
 void Verifier::Note(const Leaf& leaf, int position, const std::string& name,

@@ -55,9 +55,19 @@ class Verifier {
   void Stage(Pending pending, const uint8_t* address);
   void Check(const Pending& pending, const uint8_t* bytes);
   void CheckHostRead(const Pending& pending, const uint8_t* bytes);
-  // Makes the outcome noise where that is what it is.
-  void AskForNoise(const Pending& pending, const std::string& digest,
-                   const analyzer::TensorMetrics* metrics, ComparisonOutcome& outcome);
+  // Different, unless it is noise.
+  struct Deferred {
+    int64_t leaf = 0;
+    int write = 0;
+    std::string digest;
+    const storage::Argument* argument = nullptr;
+    std::string reference;
+    ComparisonOutcome outcome;
+  };
+  void Drain();
+  void Defer(const Pending& pending, const std::string& digest, const storage::Argument& argument,
+             const std::string& reference, ComparisonOutcome outcome);
+  void JudgeDeferred();
   void Note(const analyzer::Leaf& leaf, int position, const std::string& name,
             const std::string& reference, const ComparisonOutcome& outcome);
   bool OutlivesStep(int64_t leaf, const analyzer::TensorUse& use) const;
@@ -75,6 +85,7 @@ class Verifier {
   Block staging_;
   size_t staged_ = 0;
   std::vector<Pending> pending_;
+  std::vector<Deferred> deferred_;  // with a noise floor only
 };
 
 }  // namespace acltape::replayer

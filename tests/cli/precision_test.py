@@ -1,11 +1,9 @@
 """replay under a precision standard and with a noise floor; the list of standards."""
 import json
 import os
-import re
 import shlex
 import sqlite3
 import subprocess
-import unittest
 
 from harness import BINARY, TORCH_PYTHON, CommandTest, main
 
@@ -63,8 +61,8 @@ class Precision(CommandTest):
             self.assertAlmostEqual(flaky["rate"], 0.3, delta=0.12)
         with sqlite3.connect(self.trace) as trace:
             verdicts = {row[0] for row in trace.execute("SELECT verdict FROM comparison")}
-            [finding] = trace.execute(
-                "SELECT message, evidence FROM finding WHERE rule = 'REPLAY-FLAKY'").fetchall()
+            finding = trace.execute("SELECT message, evidence FROM finding "
+                                    "WHERE rule = 'REPLAY-FLAKY'").fetchone()
         self.assertIn("noise", verdicts)
         self.assertIn("aten::mm gives different results for the same inputs", finding[0])
         self.assertGreater(json.loads(finding[1])[0]["rate"], 0.1)
