@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeProveCommand,
            MakeStandardsCommand,
            MakeTrimCommand,
+           MakePackCommand,
            MakeRedactCommand,
            MakeExportCommand,
            MakeExperimentCommand,

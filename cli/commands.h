@@ -22,6 +22,7 @@ std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeProveCommand();
 std::unique_ptr<Command> MakeStandardsCommand();
 std::unique_ptr<Command> MakeTrimCommand();
+std::unique_ptr<Command> MakePackCommand();
 std::unique_ptr<Command> MakeRedactCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeExperimentCommand();

@@ -45,6 +45,22 @@ class HandedOn(CommandTest):
             self.acltape("trim", self.trace, "--calls", "1-", "--force", "-o", self.trace, code=2),
             "the trace itself")
 
+    def test_a_packed_trace_has_all_rows_and_replays(self):
+        packed, plan = self.path("packed.db"), self.path("plan.json")
+        self.acltape("plan", self.trace, "-o", plan)
+        report = self.figures("pack", self.trace, "--plan", plan, "-o", packed)
+        self.assertEqual(report["missing for a replay"], "nothing")
+        with sqlite3.connect(self.trace) as old, sqlite3.connect(packed) as new:
+            for table in ("call_row", "snapshot", "payload", "step", "signature_argument", "finding"):
+                count = f"SELECT count(*) FROM {table}"
+                self.assertEqual(new.execute(count).fetchone(), old.execute(count).fetchone(), table)
+            self.assertEqual(new.execute("SELECT count(*) > 0 FROM plan").fetchone(), (1,))
+            self.assertEqual(new.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+        self.assertEqual([f for f in os.listdir(self.folder) if f.startswith("packed.db")],
+                         ["packed.db"])
+        self.acltape("replay", packed, "--mode", "captured", "--no-results")
+        self.assertSentence(self.acltape("pack", self.trace, "-o", packed, code=2), "--force")
+
     def test_redacted_values_are_made_up_again(self):
         redacted = self.path("redacted.db")
         self.acltape("redact", self.trace, "-o", redacted)
