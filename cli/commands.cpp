@@ -5,28 +5,12 @@ namespace acltape::cli {
 std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   for (auto* make : {
-           MakeRecordCommand,
-           MakeInfoCommand,
-           MakeQueryCommand,
-           MakeGraphCommand,
-           MakeStepsCommand,
-           MakeGearsCommand,
-           MakeJointCommand,
-           MakePlanCommand,
-           MakeEmitCommand,
-           MakeLintCommand,
-           MakeReplayCommand,
-           MakeCompareCommand,
-           MakeProveCommand,
-           MakeStandardsCommand,
-           MakeTrimCommand,
-           MakePackCommand,
-           MakeRedactCommand,
-           MakeExportCommand,
-           MakeExperimentCommand,
-           MakeBisectCommand,
-           MakeDiffCommand,
-           MakeDoctorCommand,
+           MakeRecordCommand, MakeInfoCommand,      MakeQueryCommand,      MakeGraphCommand,
+           MakeStepsCommand,  MakeGearsCommand,     MakeJointCommand,      MakePlanCommand,
+           MakeEmitCommand,   MakeLintCommand,      MakeReplayCommand,     MakeCompareCommand,
+           MakeProveCommand,  MakeStandardsCommand, MakeTrimCommand,       MakePackCommand,
+           MakeRedactCommand, MakeExportCommand,    MakeExperimentCommand, MakeBisectCommand,
+           MakeDiffCommand,   MakeDoctorCommand,
        }) {
     commands.push_back(make());
   }

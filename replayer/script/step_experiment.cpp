@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "replayer/difference.h"
+#include "analyzer/metrics/metrics.h"
 #include "replayer/script/run_script.h"
 #include "storage/payload.h"
 
@@ -228,13 +228,13 @@ std::string StepExperiment::Evidence(const Script& script, const Difference& dif
   const Bytes expected = step_.session().contents().GetPayload(digest);
   if (expected != nullptr && expected->size() == difference.packed.size()) {
     const storage::DType dtype = output.layout.dtype;
-    const auto compared =
-        Compare(dtype, expected->data(), difference.packed.data(), output.layout.ElementCount());
+    const analyzer::TensorMetrics compared = analyzer::Measure(
+        dtype, expected->data(), dtype, difference.packed.data(), output.layout.ElementCount());
     evidence.update({{"elements", compared.elements},
                      {"differing", compared.differing},
                      {"first_index", compared.first_index},
-                     {"expected", compared.expected},
-                     {"actual", compared.actual},
+                     {"expected", compared.first_a},
+                     {"actual", compared.first_b},
                      {"max_abs", compared.max_abs},
                      {"max_ulp", compared.max_ulp}});
   }

@@ -224,10 +224,10 @@ class Captured(BisectTest):
         self.assertEqual([row["outcome"] for row in report["decision"]], ["still different"] * 6)
         self.reproduces(summary["reproduce"], code=1)
         finding = self.json("query", self.trace, "select call_id, verdict, evidence from finding "
-                            "where rule = 'BISECT'")[0]
+                            f"where rule = 'BISECT' and call_id = {call}")[0]
         self.assertEqual((finding["call_id"], finding["verdict"]), (call, "reproduced"))
         self.assertEqual(json.loads(finding["evidence"])[0]["class"], "numeric")
-        witness = self.json("query", self.trace, "select * from witness where kind = 'bisect'")[0]
+        witness = self.json("query", self.trace, f"select * from witness where kind = 'bisect' and call_id = {call}")[0]
         self.assertEqual(witness["command"], summary["reproduce"])
 
     def test_a_workspace_on_a_result_is_aliasing(self):
