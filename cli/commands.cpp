@@ -17,6 +17,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeLintCommand,
            MakeReplayCommand,
            MakeCompareCommand,
+           MakeProveCommand,
            MakeTrimCommand,
            MakeRedactCommand,
            MakeExportCommand,

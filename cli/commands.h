@@ -19,6 +19,7 @@ std::unique_ptr<Command> MakeEmitCommand();
 std::unique_ptr<Command> MakeLintCommand();
 std::unique_ptr<Command> MakeReplayCommand();
 std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeProveCommand();
 std::unique_ptr<Command> MakeTrimCommand();
 std::unique_ptr<Command> MakeRedactCommand();
 std::unique_ptr<Command> MakeExportCommand();

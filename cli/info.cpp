@@ -58,6 +58,10 @@ class InfoCommand final : public Command {
     report.Add("meta", MetaTable(reader));
     AddQuery(report, reader, "threads", "threads");
     report.Add("steps", StepTable(reader));
+    // Traces of the first schema version have the table only once there is a row for it.
+    if (Count(reader, "SELECT count(*) FROM sqlite_master WHERE name = 'witness'") != 0) {
+      AddQuery(report, reader, "witnesses", "witnesses");
+    }
     report.Add("ledger", LedgerTable(reader));
     fmt::print("{}", report.ToText(format_));
     return kExitFine;

@@ -43,6 +43,9 @@ constexpr NamedQuery kQueries[] = {
      "(SELECT count(*) FROM comparison c WHERE c.run_id = r.run_id) AS comparisons, "
      "(SELECT count(*) FROM comparison c WHERE c.run_id = r.run_id AND c.verdict <> 'equal') "
      "AS not_equal FROM run r ORDER BY r.run_id"},
+    {"witnesses", "experiments in which a plan failed",
+     "SELECT w.witness_id, w.kind, w.verdict, w.call_id, p.name AS plan, w.message, w.command "
+     "FROM witness w LEFT JOIN plan p ON p.plan_id = w.plan_id ORDER BY w.witness_id"},
     {"ledger", "what was dropped, skipped or approximated",
      "SELECT severity, kind, count, subject, cause, remedy FROM ledger ORDER BY "
      "CASE severity WHEN 'error' THEN 0 WHEN 'data_loss' THEN 1 WHEN 'notice' THEN 2 ELSE 3 END, "

@@ -1,0 +1,259 @@
+#include "replayer/prove/proof.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "replayer/acl/acl_replay.h"
+#include "replayer/prove/witness.h"
+#include "replayer/session.h"
+
+namespace acltape::replayer {
+namespace {
+
+// The calls of each graph: as the plan has them, else runs of calls that can be captured.
+std::vector<std::vector<size_t>> GraphsOf(const MixedStep& mixed, const analyzer::Plan* plan) {
+  std::vector<std::vector<size_t>> graphs;
+  const std::vector<size_t>& capturable = mixed.capturable();
+  if (plan == nullptr) {
+    for (const size_t at : capturable) {
+      if (graphs.empty() || graphs.back().back() + 1 != at) graphs.emplace_back();
+      graphs.back().push_back(at);
+    }
+    return graphs;
+  }
+  for (const analyzer::PlanRegion& region : plan->regions) {
+    std::vector<size_t> graph;
+    for (const analyzer::PlanPlacement& placement : region.placements) {
+      const size_t at = mixed.PlaceOf(placement.call_id);
+      if (std::find(capturable.begin(), capturable.end(), at) != capturable.end()) {
+        graph.push_back(at);
+      }
+    }
+    if (!graph.empty()) graphs.push_back(std::move(graph));
+  }
+  return graphs;
+}
+
+uint64_t JitterOfThisProcess() {
+  const char* seed = std::getenv("ACLTAPE_SOFT_JITTER");
+  return seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10);
+}
+
+class Prover {
+ public:
+  Prover(const storage::Reader& trace, const ProofOptions& options, storage::Results* results)
+      : trace_(trace),
+        options_(options),
+        results_(results),
+        standard_(analyzer::Standard::Load(options.standard)),
+        session_(trace, Data::kRecorded, options.device_lib, options.seed, results) {
+    kinds_ = options.kinds;
+    for (const TrialKindRow& row : TrialKinds()) {
+      if (options.kinds.empty()) kinds_.push_back(row.kind);
+    }
+  }
+
+  ProofReport Run() {
+    session_.WithLowering([this](Execution& execution) { MakeAll(execution); });
+    Keep();
+    return std::move(report_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Starts over when the device refuses an operator.
+  void MakeAll(Execution& execution) {
+    report_ = ProofReport();
+    report_.device = session_.device().description();
+    const analyzer::Plan* plan = options_.plan ? &options_.plan->plan : nullptr;
+    const MixedStep mixed(session_, execution, plan);
+    const analyzer::StepTemplate& step_class = mixed.step_class();
+    TrialGround ground;
+    ground.matches = step_class.matches.size();
+    ground.places = mixed.places();
+    ground.graphs = GraphsOf(mixed, plan);
+    if (ground.graphs.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "no call of the step is captured, so that there is nothing to "
+                  "prove");
+    }
+    report_.step = session_.program().steps[step_class.step].step;
+    report_.steps = static_cast<int64_t>(ground.matches);
+    report_.graphs = static_cast<int64_t>(ground.graphs.size());
+    for (const TrialKind kind : kinds_) {
+      report_.kinds.push_back({});
+      report_.kinds.back().kind = kind;
+      report_.kinds.back().note = WhyNone(kind, ground);
+    }
+    std::vector<Trial> trials = MakeTrials(ground, kinds_, options_.trials, options_.seed);
+    TrialRunner runner(session_, mixed, standard_, options_.reference_runs);
+    const Clock::time_point begin = Clock::now();
+    int64_t done = 0;
+    for (Trial& trial : trials) {
+      trial.step.plan = plan;
+      trial.step.faults = options_.faults;
+      const std::chrono::duration<double> passed = Clock::now() - begin;
+      if (options_.budget_s > 0 && passed.count() > options_.budget_s) {
+        report_.out_of_time = true;
+        LeaveOut(trial, "out of time");
+        continue;
+      }
+      if (trial.jitter != 0 && !options_.elsewhere) trial.jitter = JitterOfThisProcess();
+      Make(runner, trial);
+      if (options_.progress) options_.progress(++done, static_cast<int64_t>(trials.size()));
+    }
+    report_.flaky = runner.Flaky();
+  }
+
+  void Make(TrialRunner& runner, const Trial& trial) {
+    KindTally& tally = TallyOf(trial.kind);
+    TrialOutcome outcome;
+    if (trial.jitter != 0 && options_.elsewhere) {
+      RemoteTrial remote = options_.elsewhere(trial);
+      outcome.compared = remote.compared;
+      outcome.failure = std::move(remote.failure);
+    } else {
+      try {
+        outcome = runner.Run(trial, options_.repetitions);
+      } catch (const Error& error) {
+        // A fault on purpose need not have a place in every trial.
+        if (options_.faults.empty() || error.kind() != ErrorKind::kUsage) throw;
+        LeaveOut(trial, error.what());
+        return;
+      }
+    }
+    ++tally.trials;
+    tally.compared += outcome.compared;
+    if (!outcome.failure) return;
+    ++tally.failures;
+    report_.failures.push_back({std::move(*outcome.failure), 0, ""});
+  }
+
+  void LeaveOut(const Trial& trial, const std::string& why) {
+    KindTally& tally = TallyOf(trial.kind);
+    ++tally.left_out;
+    tally.note = why;
+  }
+
+  KindTally& TallyOf(TrialKind kind) {
+    return *std::find_if(report_.kinds.begin(), report_.kinds.end(),
+                         [&](const KindTally& tally) { return tally.kind == kind; });
+  }
+
+  std::string PlanText() const {
+    return options_.plan ? "the plan " + options_.plan->path : "the capture of the longest regions";
+  }
+
+  std::string DeviceText() const {
+    return options_.device_lib.empty() ? "" : " --device-lib " + options_.device_lib;
+  }
+
+  // What makes the trials of a kind up to this one.
+  std::string TrialArguments(const Trial& trial) const {
+    std::string arguments = "--only " + std::string(RowOf(trial.kind).name);
+    if (options_.plan) arguments += " --plan " + options_.plan->path;
+    if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
+    arguments += " --trials " + std::to_string(trial.number + 1);
+    arguments += " --seed " + std::to_string(options_.seed);
+    if (options_.standard != "bitwise") arguments += " --standard " + options_.standard;
+    for (const PlantedFault& fault : options_.faults) arguments += " --plant " + FaultText(fault);
+    return arguments + DeviceText();
+  }
+
+  void Keep() {
+    for (ProofFailure& failure : report_.failures) {
+      const TrialFailure& found = failure.failure;
+      if (results_ != nullptr) {
+        storage::Witness witness;
+        witness.kind = RowOf(found.trial.kind).name;
+        witness.options = WitnessText({found.trial, options_.standard});
+        witness.plan_id = options_.plan ? options_.plan->plan_id : 0;
+        witness.call_id = found.first.call_id;
+        witness.position = found.first.position;
+        witness.message = found.message;
+        witness.verdict = found.Verdict();
+        failure.witness_id = results_->AddWitness(witness);
+        failure.command = ReproduceCommand(
+            trace_, "--witness " + std::to_string(failure.witness_id) + DeviceText(), "prove");
+        witness.command = failure.command;
+        results_->AddWitness(witness);
+        AddFinding(failure);
+      } else {
+        failure.command = ReproduceCommand(trace_, TrialArguments(found.trial), "prove");
+      }
+    }
+    if (results_ == nullptr) return;
+    for (const KindTally& tally : report_.kinds) AddTally(tally);
+    results_->Commit();
+  }
+
+  void AddFinding(const ProofFailure& failure) {
+    const TrialFailure& found = failure.failure;
+    const TrialKindRow& kind = RowOf(found.trial.kind);
+    storage::Finding finding;
+    finding.rule = kind.rule;
+    finding.severity = storage::Severity::kError;
+    finding.call_id = found.first.call_id;
+    finding.code = found.code;
+    finding.message =
+        PlanText() + " gives other results when " + std::string(kind.when) + ": " + found.message;
+    finding.evidence = nlohmann::json::array({{{"witness_id", failure.witness_id},
+                                               {"runs", found.runs},
+                                               {"failed_runs", found.failed_runs},
+                                               {"outputs", found.differing},
+                                               {"command", failure.command}}})
+                           .dump();
+    finding.verdict = "reproduced";
+    results_->AddFinding(finding);
+  }
+
+  // The claim that it fails, and what was tried against it.
+  void AddTally(const KindTally& tally) {
+    if (tally.trials == 0) return;
+    const TrialKindRow& kind = RowOf(tally.kind);
+    storage::Finding finding;
+    finding.rule = kind.rule;
+    finding.severity = tally.failures == 0 ? storage::Severity::kInfo : storage::Severity::kError;
+    finding.message = PlanText() + " gives other results when " + std::string(kind.when);
+    finding.evidence = nlohmann::json::array({{{"trials", tally.trials},
+                                               {"outputs", tally.compared},
+                                               {"failures", tally.failures},
+                                               {"seed", options_.seed}}})
+                           .dump();
+    finding.verdict = tally.failures == 0 ? "refuted" : "reproduced";
+    results_->AddFinding(finding);
+  }
+
+  const storage::Reader& trace_;
+  const ProofOptions& options_;
+  storage::Results* results_;
+  const analyzer::Standard standard_;
+  Session session_;
+  std::vector<TrialKind> kinds_;
+  ProofReport report_;
+};
+
+}  // namespace
+
+int64_t ProofReport::trials() const {
+  int64_t sum = 0;
+  for (const KindTally& tally : kinds) sum += tally.trials;
+  return sum;
+}
+
+ProofReport ProvePlan(const storage::Reader& trace, const ProofOptions& options,
+                      storage::Results* results) {
+  if (IsAclTrace(trace)) {
+    throw Error(ErrorKind::kUsage,
+                trace.path() +
+                    " holds calls of the ACL interface; plans, and what is proved of "
+                    "them, are for programs recorded at the aten level, and acltape lint "
+                    "--prove is for these");
+  }
+  return Prover(trace, options, results).Run();
+}
+
+}  // namespace acltape::replayer
