@@ -5,6 +5,7 @@
 
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/steps.h"
+#include "cli/bisect_emit.h"
 #include "cli/bisect_report.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -128,6 +129,11 @@ class BisectCommand final : public Command {
                    "(default: TRACE.bisect.jsonl)");
     app.add_flag("--restart", restart_, "Empty the journal first");
     app.add_flag("--no-journal", no_journal_, "Write nothing down");
+    app.add_option("--emit", emit_,
+                   "Write each cause as a C++ program with a trimmed trace into this folder (of "
+                   "several causes: into folders 1, 2, ... of it)")
+        ->type_name("FOLDER");
+    app.add_flag("--force", overwrite_, "Overwrite what --emit wrote there before");
     app.add_flag("--git", git_,
                  "Only judge, with exit codes for `git bisect run`: 0 good, 1 bad, 125 cannot "
                  "judge, 128 wrong usage");
@@ -149,6 +155,12 @@ class BisectCommand final : public Command {
  private:
   int Bisect() {
     if (!check_.empty()) {
+      if (!emit_.empty()) {
+        throw Error(
+            ErrorKind::kUsage,
+            "--emit writes what a captured step does; what a check finds is the check's own "
+            "program.");
+      }
       const OpenedTrace trace(trace_, true);
       const auto plan = plan_.Read(trace.reader(), nullptr);
       return BisectByCheck(trace, plan == nullptr ? nullptr : &plan->plan);
@@ -212,12 +224,29 @@ class BisectCommand final : public Command {
             in_time.bisection = bisection;
             return replayer::BisectStep(step, in_time, journal);
           });
+      Emit(execution, step, report);
     });
     const int64_t plan_id = plan == nullptr ? 0 : plan->plan_id;
     KeepCauses(report, plan_id, trace.results());
     const std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
     Print(report, {good_, bad, std::string(replayer::ElementsName(what_))});
     return report.ExitCode();
+  }
+
+  void Emit(replayer::Execution& execution, const replayer::MixedStep& step,
+            const BisectionReport& report) {
+    if (emit_.empty()) return;
+    reproducers_.clear();
+    for (const replayer::FoundCause& found : report.found) {
+      replayer::ReproducerOptions options;
+      options.folder = emit_;
+      if (report.found.size() > 1) {
+        options.folder += "/" + std::to_string(reproducers_.size() + 1);
+      }
+      options.overwrite = overwrite_;
+      options.device_lib = device_lib_;
+      reproducers_.push_back(EmitCause(execution, step, found, options));
+    }
   }
 
   // The step that is bisected, and the command that executes it once.
@@ -312,7 +341,9 @@ class BisectCommand final : public Command {
   }
 
   void Print(const BisectionReport& report, const BisectSubject& subject) const {
-    fmt::print("{}", BisectTables(report, subject).ToText(format_));
+    Report output = BisectTables(report, subject);
+    if (!reproducers_.empty()) output.Add("reproducers", ReproducerTable(reproducers_));
+    fmt::print("{}", output.ToText(format_));
   }
 
   int BisectByCheck(const OpenedTrace& trace, const analyzer::Plan* plan) {
@@ -461,6 +492,9 @@ class BisectCommand final : public Command {
   std::string journal_;
   bool restart_ = false;
   bool no_journal_ = false;
+  std::string emit_;
+  bool overwrite_ = false;
+  std::vector<replayer::ReproducerResult> reproducers_;
   bool git_ = false;
   bool verbose_ = false;
   Format format_ = Format::kTable;

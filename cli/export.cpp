@@ -64,7 +64,7 @@ class ExportCommand final : public Command {
         ->type_name("FOLDER")
         ->required();
     app.add_flag("--force", options_.overwrite, "Overwrite a program that is there");
-    app.add_flag("!--no-trace", options_.trace, "Write no trimmed trace beside the program");
+    app.add_flag("--no-trace", no_trace_, "Write no trimmed trace beside the program");
     app.add_option("--trace-share", share_percent_,
                    "Write the trimmed trace when it has at most this share of the calls, in "
                    "percent")
@@ -80,6 +80,7 @@ class ExportCommand final : public Command {
     const storage::Reader reader(trace_);
     const auto plan = plan_.Read(reader, nullptr);
     options_.trace_share = share_percent_ / 100;
+    options_.trace = !no_trace_;
     replayer::Session session(reader, replayer::Data::kRecorded, options_.device_lib, 1, nullptr);
     if (!plan && session.CaptureRefusal()) {
       throw Error(ErrorKind::kTrace, session.CaptureRefusal()->message);
@@ -207,6 +208,7 @@ class ExportCommand final : public Command {
   std::vector<int64_t> run_steps_;
   std::vector<std::string> plants_;
   std::string options_file_;
+  bool no_trace_ = false;
   double share_percent_ = 5;
   replayer::ReproducerOptions options_;
   Format format_ = Format::kTable;

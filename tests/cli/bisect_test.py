@@ -227,8 +227,30 @@ class Captured(BisectTest):
                             f"where rule = 'BISECT' and call_id = {call}")[0]
         self.assertEqual((finding["call_id"], finding["verdict"]), (call, "reproduced"))
         self.assertEqual(json.loads(finding["evidence"])[0]["class"], "numeric")
-        witness = self.json("query", self.trace, f"select * from witness where kind = 'bisect' and call_id = {call}")[0]
+        witness = self.json("query", self.trace, "select * from witness where kind = 'bisect' and "
+                            f"call_id = {call}")[0]
         self.assertEqual(witness["command"], summary["reproduce"])
+
+    def test_causes_are_handed_on_as_programs(self):
+        """Each builds with the printed line, ends with 1, and without the fault with 0."""
+        for fault, op in (("wrong_bits", "aten::addmm"), ("stale_input", "aten::addmm"),
+                          ("reused_workspace", "aten::bmm")):
+            with self.subTest(fault=fault):
+                folder = self.path(fault)
+                report, _ = self.bisect("--plant", f"{fault}@{self.call_of(op)}", "--emit", folder,
+                                        "--journal",
+                                        self.path(f"{fault}.jsonl"), code=1)
+                row, = report["reproducers"]
+                self.assertLessEqual(row["trace's calls"], 0.05 * len(self.all_leaves()))
+                os.remove(os.path.join(folder, "repro"))
+                self.assertEqual(run("sh", "-c", row["build"]).code, 0)
+                self.assertEqual(run("sh", "-c", row["run"]).code, 1)
+                self.assertEqual(run("sh", "-c", row["run"] + " --clean").code, 0)
+        refused = self.acltape("bisect", self.trace, "--check", "true", "--emit", folder, code=2)
+        self.assertSentence(refused, "--emit")
+
+    def all_leaves(self):
+        return self.json("query", self.trace, "select call_id from call where leaf = 1")
 
     def test_a_workspace_on_a_result_is_aliasing(self):
         call = self.call_of("aten::bmm")
