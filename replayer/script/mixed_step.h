@@ -47,7 +47,9 @@ struct Stress {
 };
 
 enum class Watch {
-  kStepOutputs,  // results that outlive the step, or that nothing in it uses, and changed state
+  // Results that outlive the step, that the host reads, or that nothing in the step uses, and
+  // changed state.
+  kStepOutputs,
   kEveryResult,  // of each call, as far as its place is not used again
 };
 

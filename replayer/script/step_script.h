@@ -92,6 +92,7 @@ class StepScript {
   void NoteWrites(size_t match, size_t at, Side side);
   void PoisonGaps(int run);
   void ObserveStep(size_t match);
+  bool IsReadByHost(size_t match, size_t at, int write) const;
   bool IsWatched(size_t match, size_t at, int write, bool* overwritten) const;
   int AddContent(const std::string& name, int64_t bytes, std::function<Bytes()> load);
 

@@ -196,6 +196,8 @@ void StepScript::RunEagerly(size_t m, size_t at) {
     LaunchAt(m, at, Side::kHome, 0, /*faulty=*/false);
     NoteWrites(m, at, Side::kHome);
     KeepResults(m, at, Side::kHome, 0);
+  } else if (program_.leaves[LeafAt(m, at)].kind == LeafKind::kHostRead) {
+    BringFor(m, at, Side::kHome);  // what the program sees is looked at, see ObserveStep
   }
 }
 
@@ -302,6 +304,19 @@ void StepScript::EmitStep(size_t m, Mode mode) {
   UploadLate(m, class_.leaves.size());
 }
 
+// Whether the program itself looks at all of a result in this step.
+bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
+  const StepRange& range = program_.steps[class_.matches[m].step];
+  const TensorUse& use = program_.uses[LeafAt(m, at)].writes[write];
+  const std::vector<analyzer::Access>& accesses =
+      program_.buffers.at(use.tensor.buffer_id).accesses;
+  return std::any_of(accesses.begin(), accesses.end(), [&](const analyzer::Access& access) {
+    return access.leaf > LeafAt(m, at) && access.leaf < range.end_leaf && !access.write &&
+           program_.leaves[access.leaf].kind == LeafKind::kHostRead &&
+           access.first_byte <= use.layout->FirstByte() && use.layout->EndByte() <= access.end_byte;
+  });
+}
+
 // `overwritten`: the step writes over the result later, so that it is looked at where it is kept.
 bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) const {
   const StepRange& range = program_.steps[class_.matches[m].step];
@@ -319,6 +334,7 @@ bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) co
   if (options_.watch == Watch::kEveryResult) return true;
   if (*overwritten) return false;
   if (!read || layout_.with_home.count(use.tensor.buffer_id) != 0) return true;
+  if (IsReadByHost(m, at, write)) return true;
   const auto& operands = class_.matches[m].operands;
   return std::any_of(operands.begin(), operands.end(), [&](const analyzer::OperandPlace& place) {
     return place.buffer_id == use.tensor.buffer_id;
@@ -347,7 +363,10 @@ void StepScript::ObserveStep(size_t m) {
         const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
         const int64_t end = where.offset + use.layout->EndByte() - use.layout->FirstByte();
         const auto ranges = residence_[where.object].Of(where.offset, end);
-        const bool in_graph = ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;
+        // The graph may use the place again once the host has read it.
+        const bool at_home =
+            ranges.size() == 1 && (ranges[0].sides & kHome) != 0 && IsReadByHost(m, at, write);
+        const bool in_graph = !at_home && ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;
         if (!in_graph) BringTo(Side::kHome, where.object, where.offset, end);
         output.spot = SpotOf(in_graph ? Side::kGraph : Side::kHome, where.object, where.offset);
       }

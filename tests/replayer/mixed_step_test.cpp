@@ -210,6 +210,27 @@ TEST(MixedStep, OutputsAreWhatOutlivesTheStepOrEveryResult) {
   });
 }
 
+TEST(MixedStep, WhatTheHostReadsIsAnOutput) {
+  const Recorded recorded(3, [](test::TraceBuilder& trace, int step) {
+    const test::Tensor x = trace.NewTensor({1});
+    const test::Tensor y = trace.NewTensor({1});
+    const test::Floats in = {static_cast<float>(step + 1)};
+    trace.Call("aten::relu", {test::In("self", x)}, {test::Out("out", y)})
+        .Before(x, in)
+        .After("out", in);
+    trace.Call("aten::_local_scalar_dense", {test::In("self", y)},
+               {test::Real("out", in[0], storage::Direction::kOut)});
+  });
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    MixedStepOptions options;
+    ASSERT_EQ(step.Build(options).outputs.size(), 1u);
+    EXPECT_EQ(run.Differs(step, options), "");
+    options.faults = {replayer::ParseFault("wrong_bits@1")};
+    EXPECT_NE(run.Differs(step, options), "");
+  });
+}
+
 TEST(RecordedContent, IsWhatEarlierLeavesLeft) {
   const Recorded recorded = test::Cache(3);
   MixedStepRun run(recorded);
