@@ -40,6 +40,18 @@ const char* WhyNot(FaultKind kind) {
 
 }  // namespace
 
+namespace {
+
+// Whether a normalisation keeps no running statistics, for which alone its momentum counts.
+bool IsInference(const acl::OperatorInfo& info, const analyzer::Invocation& invocation) {
+  for (size_t a = 0; a < std::min<size_t>(info.arg_count, invocation.arguments.size()); ++a) {
+    if (info.args[a].name == "training") return invocation.arguments[a].integer == 0;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering& lowering) {
   for (size_t i = 0; i < lowering.invocations.size(); ++i) {
     const analyzer::Invocation& invocation = lowering.invocations[i];
@@ -51,6 +63,7 @@ std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lower
     for (size_t a = 0; a < std::min<size_t>(info->arg_count, invocation.arguments.size()); ++a) {
       const acl::ArgKind kind = info->args[a].kind;
       const analyzer::LoweredValue& value = invocation.arguments[a];
+      if (info->args[a].name == "momentum" && IsInference(*info, invocation)) continue;
       if (kind != acl::ArgKind::kScalar && kind != acl::ArgKind::kFloat &&
           kind != acl::ArgKind::kDouble) {
         continue;
