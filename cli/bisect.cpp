@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/selection.h"
+#include "cli/step_choice.h"
 #include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
 #include "replayer/bisect/process_experiment.h"
@@ -271,9 +272,10 @@ class BisectCommand final : public Command {
     if (matches.size() > 2) mixed.run_matches.push_back(matches.size() - 1);
     if (!run_steps_.empty()) mixed.run_matches.clear();
     for (const int64_t number : run_steps_) mixed.run_matches.push_back(MatchOf(step, number));
-    arguments += fmt::format("--capture-step {} --run-steps ", StepOf(step, mixed.capture_match));
+    arguments +=
+        fmt::format("--capture-step {} --run-steps ", StepNumber(step, mixed.capture_match));
     for (size_t i = 0; i < mixed.run_matches.size(); ++i) {
-      arguments += fmt::format("{}{}", i == 0 ? "" : ",", StepOf(step, mixed.run_matches[i]));
+      arguments += fmt::format("{}{}", i == 0 ? "" : ",", StepNumber(step, mixed.run_matches[i]));
     }
     arguments += fmt::format(" --executions {}", options.experiment.executions);
     if (no_updates_) arguments += " --no-updates";
@@ -287,19 +289,11 @@ class BisectCommand final : public Command {
     return options;
   }
 
-  static int64_t StepOf(const replayer::MixedStep& step, size_t match) {
-    return step.session().program().steps[step.step_class().matches.at(match).step].step;
-  }
   static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
-    const auto& matches = step.step_class().matches;
-    std::string others;
-    for (size_t match = 0; match < matches.size(); ++match) {
-      if (StepOf(step, match) == number) return match;
-      others += fmt::format("{}{}", match == 0 ? "" : ", ", StepOf(step, match));
-    }
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("step {} is none of the bisected class, whose steps are {}.", number, others));
+    if (const std::optional<size_t> match = FindMatch(step, number)) return *match;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("step {} is none of the bisected class, whose steps are {}.", number,
+                            StepNumbers(step)));
   }
 
   // Findings and witnesses: what was found is kept with the trace.

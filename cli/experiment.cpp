@@ -2,13 +2,12 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
-#include "cli/selection.h"
+#include "cli/step_choice.h"
 #include "cli/table.h"
 #include "replayer/script/compare_steps.h"
 #include "replayer/script/mixed_step_json.h"
@@ -205,38 +204,16 @@ class ExperimentCommand final : public Command {
     }
   }
 
-  static int64_t StepOf(const MixedStep& step, size_t match) {
-    return step.session().program().steps[step.step_class().matches.at(match).step].step;
-  }
-
   static size_t MatchOf(const MixedStep& step, int64_t number) {
-    std::string others;
-    for (size_t match = 0; match < step.step_class().matches.size(); ++match) {
-      if (StepOf(step, match) == number) return match;
-      others += fmt::format("{}{}", match == 0 ? "" : ", ", StepOf(step, match));
-    }
-    throw Error(ErrorKind::kUsage,
-                fmt::format("step {} is none of those that are alike: {}", number, others));
+    if (const std::optional<size_t> match = FindMatch(step, number)) return *match;
+    throw Error(ErrorKind::kUsage, fmt::format("step {} is none of those that are alike: {}",
+                                               number, StepNumbers(step)));
   }
 
-  // The places whose call in any step of the class is picked.
   static std::vector<bool> Places(const storage::Reader& reader, const MixedStep& step,
                                   const char* option, const std::string& text) {
-    std::vector<bool> places(step.places(), false);
-    if (text == "none") return places;
-    std::unordered_set<int64_t> picked;
-    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(text))) {
-      picked.insert(call.call_id);
-    }
-    bool any = false;
-    const analyzer::Program& program = step.session().program();
-    for (const analyzer::StepMatch& match : step.step_class().matches) {
-      for (size_t at = 0; at < places.size(); ++at) {
-        if (picked.count(program.leaves[match.leaves[at]].call.call_id) == 0) continue;
-        places[at] = any = true;
-      }
-    }
-    if (any) return places;
+    if (text == "none") return std::vector<bool>(step.places(), false);
+    if (const auto places = FindPlaces(reader, step, text)) return *places;
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} {} picks no call of the steps that are alike", option, text));
   }

@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
-#include "cli/selection.h"
+#include "cli/step_choice.h"
 #include "cli/table.h"
 #include "replayer/reproducer/reproducer.h"
 #include "replayer/script/mixed_step_json.h"
@@ -88,8 +86,7 @@ class ExportCommand final : public Command {
     replayer::ReproducerResult result;
     session.WithLowering([&](replayer::Execution& execution) {
       const replayer::MixedStep step(session, execution, plan ? &plan->plan : nullptr);
-      result =
-          replayer::WriteReproducer(session, execution, Suspect(reader, session, step), options_);
+      result = replayer::WriteReproducer(session, execution, Suspect(reader, step), options_);
       // Should the device refuse an operator only then, the program is written again.
       options_.overwrite = true;
     });
@@ -101,42 +98,22 @@ class ExportCommand final : public Command {
   }
 
  private:
-  // By place: whether a selection picks the call there, in any step of the class.
-  static std::vector<bool> Places(const storage::Reader& reader, const replayer::Session& session,
-                                  const replayer::MixedStep& step, const std::string& selection) {
-    std::set<int64_t> picked;
-    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(selection))) {
-      picked.insert(call.call_id);
-    }
-    std::vector<bool> places(step.places(), false);
-    bool any = false;
-    for (const analyzer::StepMatch& match : step.step_class().matches) {
-      for (size_t at = 0; at < places.size(); ++at) {
-        if (picked.count(session.program().leaves[match.leaves[at]].call.call_id) == 0) continue;
-        places[at] = any = true;
-      }
-    }
-    if (!any) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' picks no call that does work in the steps that can be captured",
-                              selection));
-    }
-    return places;
+  static std::vector<bool> Places(const storage::Reader& reader, const replayer::MixedStep& step,
+                                  const std::string& selection) {
+    if (const auto places = FindPlaces(reader, step, selection)) return *places;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{}' picks no call that does work in the steps that can be captured",
+                            selection));
   }
 
-  static size_t MatchOf(const replayer::Session& session, const replayer::MixedStep& step,
-                        int64_t number) {
-    const auto& matches = step.step_class().matches;
-    for (size_t m = 0; m < matches.size(); ++m) {
-      if (session.program().steps[matches[m].step].step == number) return m;
-    }
+  static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
+    if (const std::optional<size_t> match = FindMatch(step, number)) return *match;
     throw Error(ErrorKind::kUsage, fmt::format("step {} is not one of those that one graph serves; "
                                                "`acltape steps` lists them",
                                                number));
   }
 
   replayer::MixedStepOptions Suspect(const storage::Reader& reader,
-                                     const replayer::Session& session,
                                      const replayer::MixedStep& step) const {
     replayer::MixedStepOptions suspect;
     if (!options_file_.empty()) {
@@ -148,20 +125,20 @@ class ExportCommand final : public Command {
       suspect = replayer::ParseMixedStep(json);
     }
     suspect.plan = step.plan();
-    suspect.executed = Places(reader, session, step, calls_);
+    suspect.executed = Places(reader, step, calls_);
     if (options_file_.empty() || !captured_.empty()) {
       const std::vector<bool> wanted =
-          captured_.empty() ? suspect.executed : Places(reader, session, step, captured_);
+          captured_.empty() ? suspect.executed : Places(reader, step, captured_);
       suspect.captured.assign(step.places(), false);
       for (const size_t at : step.capturable()) {
         suspect.captured[at] = wanted[at] && suspect.executed[at];
       }
     }
-    if (capture_step_ >= 0) suspect.capture_match = MatchOf(session, step, capture_step_);
+    if (capture_step_ >= 0) suspect.capture_match = MatchOf(step, capture_step_);
     if (!run_steps_.empty()) {
       suspect.run_matches.clear();
       for (const int64_t number : run_steps_) {
-        suspect.run_matches.push_back(MatchOf(session, step, number));
+        suspect.run_matches.push_back(MatchOf(step, number));
       }
     } else if (capture_step_ >= 0) {
       suspect.run_matches = {suspect.capture_match + 1 < step.step_class().matches.size()

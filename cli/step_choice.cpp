@@ -1,0 +1,49 @@
+#include "cli/step_choice.h"
+
+#include <unordered_set>
+
+#include "cli/selection.h"
+
+namespace acltape::cli {
+
+int64_t StepNumber(const replayer::MixedStep& step, size_t match) {
+  return step.session().program().steps[step.step_class().matches.at(match).step].step;
+}
+
+std::optional<size_t> FindMatch(const replayer::MixedStep& step, int64_t number) {
+  for (size_t match = 0; match < step.step_class().matches.size(); ++match) {
+    if (StepNumber(step, match) == number) return match;
+  }
+  return std::nullopt;
+}
+
+std::string StepNumbers(const replayer::MixedStep& step) {
+  std::string numbers;
+  for (size_t match = 0; match < step.step_class().matches.size(); ++match) {
+    if (match != 0) numbers += ", ";
+    numbers += std::to_string(StepNumber(step, match));
+  }
+  return numbers;
+}
+
+std::optional<std::vector<bool>> FindPlaces(const storage::Reader& reader,
+                                            const replayer::MixedStep& step,
+                                            const std::string& selection) {
+  std::unordered_set<int64_t> picked;
+  for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(selection))) {
+    picked.insert(call.call_id);
+  }
+  std::vector<bool> places(step.places(), false);
+  bool any = false;
+  const analyzer::Program& program = step.session().program();
+  for (const analyzer::StepMatch& match : step.step_class().matches) {
+    for (size_t at = 0; at < places.size(); ++at) {
+      if (picked.count(program.leaves[match.leaves[at]].call.call_id) == 0) continue;
+      places[at] = any = true;
+    }
+  }
+  if (!any) return std::nullopt;
+  return places;
+}
+
+}  // namespace acltape::cli
