@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one program under one instrument and writes how long it took, as JSON.
+"""Runs one program under one instrument, in turns, and writes how long it took, as JSON lines.
 
     measured.py OUT loop [--instrument I] [--iterations N]
     measured.py OUT workload PATH --option --steps --few 4 --many 16 [--instrument I] [-- args...]
@@ -9,6 +9,10 @@ main() with few and with many steps in turn, and takes the difference: construct
 imports and first-time work cancel out, and the script needs no timing code. The recorder is no
 instrument here: it comes from outside, by running this file under `acltape record`.
 
+Each line on standard input is a turn: it measures for a while and writes one list of times, in ns,
+to OUT, which may be a pipe. So several such processes can measure alternately on one machine, and
+what disturbs it disturbs all of them. The end of standard input ends the program.
+
 Times end before an instrument processes what it collected.
 """
 import argparse
@@ -17,7 +21,6 @@ import importlib.util
 import io
 import json
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -54,15 +57,16 @@ INSTRUMENTS = {
 }
 
 
-def repeated(measure, seconds):
-    """Results of `measure` over about so many seconds, at least three."""
-    results, start = [], time.monotonic()
-    while len(results) < 3 or time.monotonic() - start < seconds:
-        results.append(measure())
-    return results
+def take_turns(measure, seconds, out):
+    for _ in sys.stdin:
+        times, start = [], time.monotonic()
+        while not times or time.monotonic() - start < seconds:
+            times.append(measure())
+        out.write(json.dumps(times) + "\n")
+        out.flush()
 
 
-def time_loop(instrument, iterations, seconds):
+def time_loop(instrument, iterations, seconds, out):
     a, b = torch.ones(4), torch.ones(4)
 
     def loop(count):
@@ -78,10 +82,10 @@ def time_loop(instrument, iterations, seconds):
             with instrument():
                 return loop(iterations)
 
-        return repeated(measure, seconds)
+        take_turns(measure, seconds, out)
 
 
-def time_workload(instrument, path, option, few, many, seconds, extra):
+def time_workload(instrument, path, option, few, many, seconds, extra, out):
     spec = importlib.util.spec_from_file_location("workload", path)
     workload = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(workload)
@@ -98,13 +102,13 @@ def time_workload(instrument, path, option, few, many, seconds, extra):
         return (run(many) - short) / (many - few)
 
     run(few)
-    return repeated(measure, seconds)
+    take_turns(measure, seconds, out)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", help="file for the result")
+    parser.add_argument("out", help="file or pipe for the times")
     kinds = parser.add_subparsers(dest="kind", required=True)
     loop = kinds.add_parser("loop")
     loop.add_argument("--iterations", type=int, default=100000)
@@ -115,18 +119,17 @@ def main():
     workload.add_argument("--many", type=int, required=True)
     for kind in (loop, workload):
         kind.add_argument("--instrument", choices=INSTRUMENTS, default="nothing")
-        kind.add_argument("--seconds", type=float, default=2, help="how long to measure")
+        kind.add_argument("--seconds", type=float, default=0.1, help="the length of a turn")
     args, extra = parser.parse_known_args()
 
     instrument = INSTRUMENTS[args.instrument]
-    if args.kind == "loop":
-        times = time_loop(instrument, args.iterations, args.seconds)
-    else:
-        extra = [word for word in extra if word != "--"]
-        times = time_workload(instrument, args.path, args.option, args.few, args.many, args.seconds,
-                              extra)
     with open(args.out, "w") as out:
-        json.dump({"ns": statistics.median(times), "all": times}, out)
+        if args.kind == "loop":
+            time_loop(instrument, args.iterations, args.seconds, out)
+        else:
+            extra = [word for word in extra if word != "--"]
+            time_workload(instrument, args.path, args.option, args.few, args.many, args.seconds,
+                          extra, out)
 
 
 if __name__ == "__main__":

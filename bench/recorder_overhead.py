@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """What recording costs: ratios to the unrecorded program, next to PyTorch's own instruments.
 
-Measures, in one run, a loop of four-element additions and the four workloads. Each round runs every
-variant once, in a process of its own and in shuffled order, beside the unrecorded program of the
-same round; the table shows the median ratio over the rounds with the least and the greatest one.
-Times are per iteration of the loop and per step of a workload, steady state. Bytes per call are the
-size of the trace over its calls, at --payload none.
+Measures, in one run, a loop of four-element additions and the four workloads. A round starts one
+process for each variant and one for the unrecorded program, and lets them measure in turns, a tenth
+of a second each and in shuffled order: what slows the machine down for a while slows all of them. A
+round's ratio is that of the medians over its turns; the table shows the median ratio over the rounds
+with the least and the greatest one. Times are per iteration of the loop and per step of a workload,
+steady state. Bytes per call are the size of the trace over its calls, at --payload none.
 """
 import argparse
 import json
 import os
 import random
+import select
 import sqlite3
 import statistics
 import subprocess
@@ -43,36 +45,73 @@ def find_python():
     sys.exit("recorder_overhead: no python3 imports torch; scripts/setup installs Debian's")
 
 
-class Bench:
-    def __init__(self, python, acltape, folder, seconds):
-        self.python, self.acltape, self.folder = python, acltape, folder
-        self.seconds = seconds
-        self.bytes_per_call = {}
+class Variant:
+    """One process of a round, which measures when it is told to."""
 
-    def measure(self, name, arguments, variant):
-        """ns per iteration or step."""
+    def __init__(self, bench, arguments, variant):
         kind = ["loop"] if arguments == ["loop"] else [
             "workload", os.path.join(ROOT, "bench", "workloads", arguments[0]), *arguments[1:]]
-        out = os.path.join(self.folder, "time.json")
-        command = [self.python, MEASURED, out, *kind, f"--seconds={self.seconds}"]
+        self.name, self.times = variant, []
+        self.path = os.path.join(bench.folder, variant + ".times")
+        self.trace = os.path.join(bench.folder, variant + ".db")
+        os.mkfifo(self.path)
+        command = [bench.python, MEASURED, self.path, *kind]
         if variant in RECORDED:
-            trace = os.path.join(self.folder, "trace.db")
-            command = [self.acltape, "record", "--force", "--quiet", "--payload", variant,
-                       "-o", trace, "--", *command]
+            command = [bench.acltape, "record", "--force", "--quiet", "--payload", variant,
+                       "-o", self.trace, "--", *command]
         elif variant != "baseline":
             command.append(f"--instrument={variant}")
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        if variant == "none":
-            connection = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
-            calls, = connection.execute("SELECT count(*) FROM call").fetchone()
-            connection.close()
-            if calls == 0:
-                sys.exit(f"recorder_overhead: nothing was recorded of {name}; see `acltape info`")
-            self.bytes_per_call[name] = os.path.getsize(trace) / calls
-        if variant in RECORDED:
-            os.unlink(trace)
-        with open(out) as file:
-            return json.load(file)["ns"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                        text=True)
+        # Opened for both, so that a process that fails to start does not leave us waiting.
+        self.pipe = open(os.open(self.path, os.O_RDWR))
+
+    def turn(self):
+        print("go", file=self.process.stdin, flush=True)
+        while not select.select([self.pipe], [], [], 1)[0]:
+            if self.process.poll() is not None:
+                sys.exit(f"recorder_overhead: {' '.join(self.process.args)} ended with "
+                         f"{self.process.returncode}")
+        return json.loads(self.pipe.readline())
+
+    def end(self):
+        """Ends the process; the size of its trace over its calls, if it made one."""
+        self.process.stdin.close()
+        self.process.wait()
+        self.pipe.close()
+        os.unlink(self.path)
+        if self.name not in RECORDED:
+            return None
+        connection = sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True)
+        calls, = connection.execute("SELECT count(*) FROM call").fetchone()
+        connection.close()
+        if calls == 0:
+            sys.exit("recorder_overhead: nothing was recorded; see `acltape info`")
+        size = os.path.getsize(self.trace)
+        os.unlink(self.trace)
+        return size / calls
+
+
+class Bench:
+    def __init__(self, python, acltape, folder, turns, shuffle):
+        self.python, self.acltape, self.folder = python, acltape, folder
+        self.turns, self.shuffle = turns, shuffle
+        self.bytes_per_call = {}
+
+    def round(self, program, arguments, variants):
+        """ns per iteration or step of each variant, measured side by side."""
+        running = [Variant(self, arguments, variant) for variant in variants]
+        for variant in running:
+            variant.turn()  # imports, first-time work
+        for _ in range(self.turns):
+            self.shuffle(running)
+            for variant in running:
+                variant.times += variant.turn()
+        for variant in running:
+            size = variant.end()
+            if variant.name == "none":
+                self.bytes_per_call[program] = size
+        return {variant.name: statistics.median(variant.times) for variant in running}
 
 
 def main():
@@ -80,11 +119,13 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ.get("ACLTAPE_BUILD", os.path.join(ROOT, "build")))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2, help="to measure within a process")
+    parser.add_argument("--turns", type=int, default=20, help="of each process in a round")
     parser.add_argument("--threads", type=int,
                         help="intra-op threads of the programs; default: their own choice")
     parser.add_argument("--only", help="only programs whose name contains this")
     parser.add_argument("--no-instruments", action="store_true", help="leave PyTorch's own out")
+    parser.add_argument("--payloads", nargs="+", choices=RECORDED, default=RECORDED,
+                        help="payload policies to measure; none always is")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the variants")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     args = parser.parse_args()
@@ -93,24 +134,21 @@ def main():
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             os.environ[variable] = str(args.threads)
     python = find_python()
-    variants = RECORDED + ([] if args.no_instruments else INSTRUMENTS)
+    variants = [policy for policy in RECORDED if policy == "none" or policy in args.payloads]
+    variants += ([] if args.no_instruments else INSTRUMENTS)
     shuffle = random.Random(args.seed).shuffle
     missed = []
     print(f"{python}, {args.rounds} rounds, ratio to the unrecorded program: median [least, greatest]")
     header = ["program", "unrecorded"] + variants + ["bytes/call"]
     print(" | ".join(f"{word:>18}" for word in header), flush=True)
     with tempfile.TemporaryDirectory(dir=args.build) as folder:
-        bench = Bench(python, os.path.join(args.build, "bin", "acltape"), folder, args.seconds)
+        bench = Bench(python, os.path.join(args.build, "bin", "acltape"), folder, args.turns, shuffle)
         for name, arguments, target in PROGRAMS:
             if args.only and args.only not in name:
                 continue
             baselines, ratios = [], {variant: [] for variant in variants}
             for _ in range(args.rounds):
-                times = {}
-                order = ["baseline"] + variants
-                shuffle(order)
-                for variant in order:
-                    times[variant] = bench.measure(name, arguments, variant)
+                times = bench.round(name, arguments, ["baseline"] + variants)
                 baselines.append(times["baseline"])
                 for variant in variants:
                     ratios[variant].append(times[variant] / times["baseline"])
