@@ -21,6 +21,7 @@ class Control;
 class EventPoint;
 class GraphRun;
 class TaskGroup;
+struct Interleaving;
 struct KernelAttributes;
 struct Launch;
 struct LiveFlag;
@@ -160,7 +161,7 @@ class Model {
   // Stops the replay that runs now, if there is one (EXE-17).
   void Abort();
   // One pass over the tasks, in this thread.
-  aclError RunOnce(Runner& runner, uint64_t seed);
+  aclError RunOnce(Runner& runner, const Interleaving& interleaving);
   // Of the replay that runs now.
   const Launch* current_launch() const { return current_launch_; }
 
@@ -193,7 +194,7 @@ class Model {
 
   Model(Context& context, Kind kind, uint32_t number);
 
-  aclError RunInOrder(Runner& runner, uint64_t seed);
+  aclError RunInOrder(Runner& runner, const Interleaving& interleaving);
   Node& Store(uint32_t member, const Task& task);
   bool Cascade(Member& member, uint32_t member_index);
 

@@ -42,6 +42,7 @@ constexpr Setting kSettings[] = {
      1024},
     {"l2_bytes", [](Profile& p, uint64_t v) { p.l2_bytes = v; }, 1, uint64_t{1} << 40},
     {"jitter", [](Profile& p, uint64_t v) { p.jitter_seed = v; }, 0, UINT64_MAX},
+    {"order", [](Profile& p, uint64_t v) { p.order = static_cast<uint32_t>(v); }, 0, 1024},
     {"poison", [](Profile& p, uint64_t v) { p.poison = v != 0; }, 0, 1},
     {"finalize",
      [](Profile& p, uint64_t v) { p.finalize_counts = v == 1; },

@@ -129,7 +129,15 @@ void Model::LayOut() {
     step_nodes_.push_back(static_cast<uint32_t>(i));
   }
   interleaved_ = kind_ == Kind::kBuilt ||
-                 (members.size() > 1 && (may_block_ || GetProfile().jitter_seed != 0));
+                 (members.size() > 1 &&
+                  (may_block_ || GetProfile().jitter_seed != 0 || GetProfile().order != 0));
+}
+
+Interleaving Interleaving::OfLaunch(uint64_t number, size_t streams) {
+  const Profile& profile = GetProfile();
+  if (profile.jitter_seed != 0) return {profile.jitter_seed + number, kNone};
+  if (profile.order == 0 || streams == 0) return {};
+  return {0, static_cast<uint32_t>(number % profile.order % streams)};
 }
 
 aclError Model::Replay(Launch& launch) {
@@ -150,8 +158,7 @@ aclError Model::Replay(Launch& launch) {
   current_launch_ = &launch;
   runner.set_model_abort(&aborted_);
   for (LiveFlag* live : live_events) live->set.store(0, std::memory_order_release);
-  uint64_t seed = GetProfile().jitter_seed;
-  aclError result = RunOnce(runner, seed == 0 ? 0 : seed + launch.ticket);
+  aclError result = RunOnce(runner, Interleaving::OfLaunch(launch.ticket, members.size()));
   runner.set_model_abort(nullptr);
   current_launch_ = nullptr;
   bool aborted = false;
@@ -166,11 +173,12 @@ aclError Model::Replay(Launch& launch) {
   return ACL_ERROR_RT_MODEL_ABORT_NORMAL;
 }
 
-aclError Model::RunOnce(Runner& runner, uint64_t seed) {
-  return interleaved_ ? GraphRun(*this, runner, seed).Run() : RunInOrder(runner, seed);
+aclError Model::RunOnce(Runner& runner, const Interleaving& interleaving) {
+  return interleaved_ ? GraphRun(*this, runner, interleaving).Run()
+                      : RunInOrder(runner, interleaving);
 }
 
-aclError Model::RunInOrder(Runner& runner, uint64_t seed) {
+aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
   aclError result = ACL_SUCCESS;
   for (const Step& step : steps_) {
     if (runner.Interrupted()) [[unlikely]]
@@ -183,7 +191,7 @@ aclError Model::RunInOrder(Runner& runner, uint64_t seed) {
       // Failures inside have been reported there.
       uint32_t rounds = 0;
       while (Model* sub_graph = control.Choose(rounds++)) {
-        aclError code = sub_graph->RunOnce(runner, seed);
+        aclError code = sub_graph->RunOnce(runner, interleaving);
         if (code != ACL_SUCCESS) result = code;
         if (runner.Interrupted() || context_.Stopped()) return result;
       }
@@ -200,11 +208,11 @@ aclError Model::RunInOrder(Runner& runner, uint64_t seed) {
   return result;
 }
 
-GraphRun::GraphRun(Model& model, Runner& runner, uint64_t seed)
+GraphRun::GraphRun(Model& model, Runner& runner, Interleaving interleaving)
     : model_(model),
       runner_(runner),
-      random_(seed),
-      seed_(seed),
+      random_(interleaving.seed),
+      interleaving_(interleaving),
       lanes_(model.members.size()),
       ended_(model.nodes.size(), false),
       order_(model.members.size()) {
@@ -240,24 +248,47 @@ bool GraphRun::Advance() {
     stopped_ = true;
     return false;
   }
-  for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
-  auto head_node = [&](uint32_t index) {
-    const Lane& lane = lanes_[index];
-    return lane.active && lane.next < lane.queue.size() ? lane.queue[lane.next] : UINT32_MAX;
-  };
-  if (seed_ != 0) {
-    std::shuffle(order_.begin(), order_.end(), random_);
-  } else {
-    // Without a seed the runnable task that was captured first goes first.
-    std::sort(order_.begin(), order_.end(),
-              [&](uint32_t a, uint32_t b) { return head_node(a) < head_node(b); });
-  }
+  OrderLanes();
   for (uint32_t index : order_) {
-    if (head_node(index) == UINT32_MAX || !TryLane(index)) continue;
+    if (HeadNode(index) == UINT32_MAX || !TryLane(index)) continue;
     CheckFinished();
     return true;
   }
   return false;
+}
+
+void GraphRun::OrderLanes() {
+  const auto lanes = static_cast<uint32_t>(lanes_.size());
+  for (uint32_t i = 0; i < lanes; ++i) order_[i] = i;
+  if (interleaving_.seed != 0) {
+    std::shuffle(order_.begin(), order_.end(), random_);
+  } else if (interleaving_.ahead != Interleaving::kNone) {
+    for (uint32_t i = 0; i < lanes; ++i) {
+      order_[i] = HeldUpBy((interleaving_.ahead + i) % lanes);
+    }
+  } else {
+    std::sort(order_.begin(), order_.end(),
+              [&](uint32_t a, uint32_t b) { return HeadNode(a) < HeadNode(b); });
+  }
+}
+
+uint32_t GraphRun::HeadNode(uint32_t index) const {
+  const Lane& lane = lanes_[index];
+  return lane.active && lane.next < lane.queue.size() ? lane.queue[lane.next] : UINT32_MAX;
+}
+
+uint32_t GraphRun::HeldUpBy(uint32_t index) const {
+  // A chain of waits is no longer than there are lanes, unless they wait for each other.
+  for (size_t hops = 0; hops < lanes_.size(); ++hops) {
+    const uint32_t head = HeadNode(index);
+    if (head == UINT32_MAX) break;
+    const Model::Node& node = model_.nodes[head];
+    if (node.disabled || node.record == Model::kNoNode) break;
+    const auto record = static_cast<size_t>(node.record);
+    if (ended_[record]) break;
+    index = model_.nodes[record].member;
+  }
+  return index;
 }
 
 bool GraphRun::TryLane(uint32_t index) {
@@ -283,7 +314,7 @@ bool GraphRun::AdvanceChild(Lane& lane, Model::Node& node) {
       End(lane, lane.queue[lane.next]);
       return true;
     }
-    lane.child = std::make_unique<GraphRun>(*sub_graph, runner_, seed_);
+    lane.child = std::make_unique<GraphRun>(*sub_graph, runner_, interleaving_);
   }
   bool progressed = lane.child->Advance();
   if (!lane.child->done()) return progressed;
