@@ -7,9 +7,9 @@
 // command that shows it; then what repeated bisections of the step without a fault report.
 //
 // A place at which a fault changes no output of the step is passed over and counted. Missing waits
-// need a plan with several streams and tasks that run late:
-//   ACLTAPE_SOFT_FAULTS='stream=* jitter=500us seed=1' bisect_faults t.db --plan p.json
-//       --kinds missing_wait
+// need a plan with several streams (`acltape plan --spread`); every execution then is one for each
+// order of its streams. With ACLTAPE_SOFT_JITTER in the environment tasks are late at random
+// instead.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +24,7 @@
 #include "analyzer/work/work.h"
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/fault_sites.h"
+#include "replayer/script/stream_orders.h"
 
 namespace acltape::replayer {
 namespace {
@@ -57,12 +58,13 @@ struct Tally {
 class Bench {
  public:
   Bench(const MixedStep& step, const std::string& trace, const std::string& plan, uint64_t seed,
-        int executions)
+        int executions, int orders)
       : step_(step), random_(seed) {
     options_.experiment.step.plan = step.plan();
-    options_.experiment.step.run_matches = {1};
+    std::vector<size_t> run{1};
     const size_t last = step.step_class().matches.size() - 1;
-    if (last > 1) options_.experiment.step.run_matches.push_back(last);
+    if (last > 1) run.push_back(last);
+    options_.experiment.step.run_matches = RunsOfOrders(std::move(run), 0, orders);
     options_.experiment.executions = executions;
     command_ = "acltape bisect " + trace + (plan.empty() ? "" : " --plan " + plan);
   }
@@ -196,12 +198,16 @@ void Run(const Arguments& arguments) {
   if (!arguments.plan.empty()) {
     plan = analyzer::ReadPlan(arguments.plan, analyzer::LoadWork(reader));
   }
+  // With one more stream, of a call that lacks a wait.
+  const int orders = UseStreamOrders(
+      StreamsOf(arguments.plan.empty() ? nullptr : &plan, {{FaultKind::kMissingWait}}));
   Session session(reader, Data::kRecorded, "", 1, nullptr);
   session.WithLowering([&](Execution& execution) {
     const MixedStep step(session, execution, arguments.plan.empty() ? nullptr : &plan);
-    fmt::print("{}: {} calls to bisect, seed {}\n\n", arguments.trace, step.capturable().size(),
-               arguments.seed);
-    Bench bench(step, arguments.trace, arguments.plan, arguments.seed, arguments.executions);
+    fmt::print("{}: {} calls to bisect, seed {}, orders of streams {}\n\n", arguments.trace,
+               step.capturable().size(), arguments.seed, orders);
+    Bench bench(step, arguments.trace, arguments.plan, arguments.seed, arguments.executions,
+                orders);
     fmt::print(
         "| fault | possible places | invisible | bisected | call named | in the verified set "
         "| class right | experiments to the call, median (most) | bound | to the verified "

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -19,6 +21,7 @@
 #include "replayer/bisect/process_experiment.h"
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/mixed_step_json.h"
+#include "replayer/script/stream_orders.h"
 #include "storage/payload.h"
 
 namespace acltape::cli {
@@ -181,32 +184,47 @@ class BisectCommand final : public Command {
       plan_.path = bad.plan;
     }
     const OpenedTrace trace(trace_, discard_);
-    const int of_good = good.kind == Side::Kind::kPlan ? JudgeGoodPlan(trace, good.plan) : 0;
-    return of_good != 0 ? of_good : BisectCaptured(trace);
+    const auto plan = plan_.Read(trace.reader(), trace.results());
+    std::shared_ptr<const replayer::ChosenPlan> good_plan;
+    if (good.kind == Side::Kind::kPlan) {
+      PlanOption option = plan_;
+      option.path = good.plan;
+      good_plan = option.Read(trace.reader(), nullptr);
+    }
+    if (device_lib_.empty()) UseOrders({plan.get(), good_plan.get()});
+    const int of_good = good_plan == nullptr ? 0 : JudgeGoodPlan(trace, *good_plan);
+    return of_good != 0 ? of_good : BisectCaptured(trace, plan.get());
+  }
+
+  void UseOrders(std::initializer_list<const replayer::ChosenPlan*> plans) {
+    std::vector<replayer::PlantedFault> faults;
+    for (const std::string& fault : plant_) faults.push_back(replayer::ParseFault(fault));
+    int streams = 1;
+    for (const replayer::ChosenPlan* plan : plans) {
+      streams =
+          std::max(streams, replayer::StreamsOf(plan == nullptr ? nullptr : &plan->plan, faults));
+    }
+    orders_ = replayer::UseStreamOrders(streams);
   }
 
   // Whether the plan that is said to be good is as eager execution: else there is no good side.
-  int JudgeGoodPlan(const OpenedTrace& trace, const std::string& path) {
-    PlanOption option = plan_;
-    option.path = path;
-    const auto plan = option.Read(trace.reader(), nullptr);
+  int JudgeGoodPlan(const OpenedTrace& trace, const replayer::ChosenPlan& plan) {
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1, nullptr);
     std::string verdict;
     session.WithLowering([&](replayer::Execution& execution) {
-      const replayer::MixedStep step(session, execution, &plan->plan);
-      replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, path);
+      const replayer::MixedStep step(session, execution, &plan.plan);
+      replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, plan.path);
       options.bisection.only_judge = true;
       const BisectionReport report = replayer::BisectStep(step, options, nullptr);
       verdict = report.ExitCode() == 0 ? "" : report.Verdict();
     });
     if (verdict.empty()) return 0;
-    fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}\n", path,
-               verdict, replayer::ShellWord(trace_), replayer::ShellWord(path));
+    fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}\n",
+               plan.path, verdict, replayer::ShellWord(trace_), replayer::ShellWord(plan.path));
     return static_cast<int>(ErrorKind::kCannotJudge);
   }
 
-  int BisectCaptured(const OpenedTrace& trace) {
-    const auto plan = plan_.Read(trace.reader(), trace.results());
+  int BisectCaptured(const OpenedTrace& trace, const replayer::ChosenPlan* plan) {
     const analyzer::Plan* chosen = plan == nullptr ? nullptr : &plan->plan;
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1,
                               trace.results());
@@ -268,10 +286,11 @@ class BisectCommand final : public Command {
     if (!plan_path.empty() && plan_.allow_races) arguments += "--allow-races ";
     const auto& matches = step.step_class().matches;
     if (capture_step_ >= 0) mixed.capture_match = MatchOf(step, capture_step_);
-    mixed.run_matches = {1};
-    if (matches.size() > 2) mixed.run_matches.push_back(matches.size() - 1);
-    if (!run_steps_.empty()) mixed.run_matches.clear();
-    for (const int64_t number : run_steps_) mixed.run_matches.push_back(MatchOf(step, number));
+    std::vector<size_t> run{1};
+    if (matches.size() > 2) run.push_back(matches.size() - 1);
+    if (!run_steps_.empty()) run.clear();
+    for (const int64_t number : run_steps_) run.push_back(MatchOf(step, number));
+    mixed.run_matches = replayer::RunsOfOrders(std::move(run), mixed.capture_match, orders_);
     arguments +=
         fmt::format("--capture-step {} --run-steps ", StepNumber(step, mixed.capture_match));
     for (size_t i = 0; i < mixed.run_matches.size(); ++i) {
@@ -478,6 +497,7 @@ class BisectCommand final : public Command {
   std::vector<std::string> plant_;
   std::string device_lib_;
   int executions_ = 0;  // 0: as the kind of experiment has it
+  int orders_ = 1;      // of streams: launches that see all of them
   bool discard_ = false;
   std::string calls_;
   replayer::BisectionOptions options_;

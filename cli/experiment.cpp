@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "replayer/script/compare_steps.h"
 #include "replayer/script/mixed_step_json.h"
+#include "replayer/script/stream_orders.h"
 
 namespace acltape::cli {
 namespace {
@@ -132,6 +133,12 @@ class ExperimentCommand final : public Command {
   int Run() override {
     const storage::Reader reader(trace_);
     const std::shared_ptr<const replayer::ChosenPlan> plan = plan_.Read(reader, nullptr);
+    std::vector<replayer::PlantedFault> faults;
+    for (const std::string& text : plant_) faults.push_back(replayer::ParseFault(text));
+    if (device_lib_.empty()) {
+      orders_ =
+          replayer::UseStreamOrders(replayer::StreamsOf(plan ? &plan->plan : nullptr, faults));
+    }
     replayer::Session session(reader, replayer::Data::kRecorded, device_lib_, 1, nullptr);
     Progress progress("experiment");
     StepComparison comparison;
@@ -140,6 +147,7 @@ class ExperimentCommand final : public Command {
       const MixedStep step(session, execution, plan ? &plan->plan : nullptr);
       capturable = step.capturable().size();
       Choose(reader, step);
+      options_.faults.insert(options_.faults.end(), faults.begin(), faults.end());
       comparison = replayer::CompareSteps(
           step, options_, executions_,
           [&](int64_t done, int64_t total) { progress.Update(done, total); });
@@ -175,11 +183,12 @@ class ExperimentCommand final : public Command {
     for (const int64_t number : run_steps_) {
       options_.run_matches.push_back(MatchOf(step, number));
     }
+    options_.run_matches =
+        replayer::RunsOfOrders(options_.run_matches, options_.capture_match, orders_);
     if (no_updates_) options_.plan_updates = false;
     if (disable_tasks_) options_.disable_tasks = true;
     for (const std::string& name : remedies_) Apply(name);
     for (const std::string& word : stress_) Stress(word);
-    for (const std::string& text : plant_) options_.faults.push_back(replayer::ParseFault(text));
   }
 
   void Apply(const std::string& name) {
@@ -301,6 +310,7 @@ class ExperimentCommand final : public Command {
   int64_t capture_step_ = -1;
   std::vector<int64_t> run_steps_;
   int executions_ = 1;
+  int orders_ = 1;  // of streams: launches that see all of them
   bool no_updates_ = false;
   bool disable_tasks_ = false;
   std::vector<std::string> remedies_;

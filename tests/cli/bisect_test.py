@@ -215,6 +215,24 @@ class Captured(BisectTest):
         self.assertEqual(report["found"], [])
         self.assertEqual(summary["experiments"], 2)
 
+    def test_a_missing_wait_is_found_within_the_bound(self):
+        call = self.call_of("aten::gelu")
+        report, summary = self.bisect("--plant", f"missing_wait@{call}", code=1)
+        self.assertIn(f"call {call} aten::gelu", summary["verdict"])
+        guess = next(row for row in report["found"] if row["first guess"] == "yes")
+        self.assertEqual(guess["what"], f"call {call} aten::gelu")
+        self.assertEqual(summary["class"], "ordering")
+        self.assertLessEqual(summary["to the first guess"], summary["bound for one cause"])
+        self.assertIn("ACLTAPE_SOFT_ORDER='2'", summary["reproduce"])
+        self.reproduces(summary["reproduce"], code=1)
+
+    def test_with_jitter_a_missing_wait_shows_in_some_executions(self):
+        call = self.call_of("aten::gelu")
+        jitter = {**os.environ, "ACLTAPE_SOFT_JITTER": "5"}
+        report, summary = self.bisect("--plant", f"missing_wait@{call}", code=1, env=jitter)
+        self.assertIn(f"call {call} aten::gelu", summary["verdict"])
+        self.assertEqual(summary["class"], "ordering")
+
     def test_a_wrong_kernel_is_found_and_shown_again(self):
         call = self.call_of("aten::addmm")
         report, summary = self.bisect("--plant", f"wrong_bits@{call}", code=1)

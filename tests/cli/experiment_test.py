@@ -89,7 +89,13 @@ class Experiment(CommandTest):
                     self.experiment("--plant", planted, "--remedy", remedy,
                                     code=0 if remedy in cures else 1)
 
-    def test_a_missing_wait_shows_in_some_executions(self):
+    def test_a_missing_wait_shows_when_its_stream_runs_ahead(self):
+        planted = ["--plant", f"missing_wait@{self.calls('aten::gelu')[0]}"]
+        rows = self.experiment(*planted, code=1)
+        self.assertIn("ACLTAPE_SOFT_ORDER='2' acltape experiment", rows["reproduce"])
+        self.experiment(*planted, "--remedy", "one-stream", code=0)
+
+    def test_under_jitter_a_missing_wait_shows_in_some_executions(self):
         environment = {**os.environ, "ACLTAPE_SOFT_JITTER": "5"}
         words = ["--run-steps", "2,3", "--executions", "20"]
         for call in self.calls("aten::addmm"):
