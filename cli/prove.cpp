@@ -83,7 +83,7 @@ class ProveCommand final : public Command {
     plan_.Declare(app);
     app.add_option("--only", only_,
                    "Kinds of trials, with commas: plain, poison, relocate, order, churn, "
-                   "capture_at, alone, jitter (default: all)");
+                   "capture_at, alone, jitter, ahead (default: all)");
     app.add_option("--trials", options_.trials, "Trials of each kind")
         ->check(AtLeast(1))
         ->capture_default_str();
@@ -123,8 +123,9 @@ class ProveCommand final : public Command {
       options_.faults.push_back(replayer::ParseFault(fault));
     }
     options_.plan = plan_.Read(trace.reader(), trace.results());
-    // The soft device reads its jitter once in a process.
-    if (options_.device_lib.empty() && std::getenv("ACLTAPE_SOFT_JITTER") == nullptr) {
+    // The soft device reads its settings once in a process.
+    if (options_.device_lib.empty() && std::getenv("ACLTAPE_SOFT_JITTER") == nullptr &&
+        std::getenv("ACLTAPE_SOFT_ORDER") == nullptr) {
       options_.elsewhere = [this](const Trial& trial) { return RunElsewhere(trial); };
     }
     Progress progress("prove");
@@ -172,22 +173,24 @@ class ProveCommand final : public Command {
     return table;
   }
 
-  // A jitter trial as the only one of another process.
+  // A trial as the only one of another process.
   RemoteTrial RunElsewhere(const Trial& trial) const {
     std::error_code ignored;
     const std::string self = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-    const std::string seed = std::to_string(trial.jitter);
+    const std::string setting = trial.jitter != 0
+                                    ? fmt::format("ACLTAPE_SOFT_JITTER={}", trial.jitter)
+                                    : fmt::format("ACLTAPE_SOFT_ORDER={}", trial.ahead);
     std::vector<std::string> command{"env",
-                                     "ACLTAPE_SOFT_JITTER=" + seed,
+                                     setting,
                                      self,
                                      "prove",
                                      trace_,
                                      "--only",
-                                     "jitter",
+                                     std::string(replayer::RowOf(trial.kind).name),
                                      "--trials",
                                      "1",
                                      "--seed",
-                                     seed,
+                                     std::to_string(trial.seed),
                                      "--standard",
                                      options_.standard,
                                      "--no-results",
@@ -210,7 +213,7 @@ class ProveCommand final : public Command {
       remote.failure->runs = remote.failure->failed_runs = 1;
       remote.failure->error = fmt::format("the process of the trial ended with exit code {}",
                                           output.started ? output.exit_code : kExitDevice);
-      remote.failure->message = remote.failure->error + ", jitter " + seed;
+      remote.failure->message = remote.failure->error + ", " + setting;
       return remote;
     }
     const nlohmann::json report = nlohmann::json::parse(output.text);

@@ -93,7 +93,7 @@ struct PlanRecord {
 
 // An experiment in which a plan failed, kept so that it can be made again.
 struct Witness {
-  std::string kind;  // "poison", "relocate", "order", "jitter", "churn", "capture_at", ...
+  std::string kind;  // "poison", "relocate", "order", "jitter", "ahead", "churn", "capture_at", ...
   std::string options = "{}";  // JSON object: the whole experiment
   int64_t plan_id = 0;         // 0: without a plan
   int64_t call_id = 0;         // the first call that was different; 0: none is known

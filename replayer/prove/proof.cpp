@@ -7,6 +7,7 @@
 
 #include "replayer/acl/acl_replay.h"
 #include "replayer/prove/witness.h"
+#include "replayer/script/stream_orders.h"
 #include "replayer/session.h"
 
 namespace acltape::replayer {
@@ -74,6 +75,7 @@ class Prover {
     TrialGround ground;
     ground.matches = step_class.matches.size();
     ground.places = mixed.places();
+    ground.streams = StreamsOf(plan, options_.faults);
     ground.graphs = GraphsOf(mixed, plan);
     if (ground.graphs.empty()) {
       throw Error(ErrorKind::kUsage,
@@ -111,7 +113,7 @@ class Prover {
   void Make(TrialRunner& runner, const Trial& trial) {
     KindTally& tally = TallyOf(trial.kind);
     TrialOutcome outcome;
-    if (trial.jitter != 0 && options_.elsewhere) {
+    if (trial.NeedsProcess() && options_.elsewhere) {
       RemoteTrial remote = options_.elsewhere(trial);
       outcome.compared = remote.compared;
       outcome.failure = std::move(remote.failure);

@@ -66,8 +66,8 @@ struct ProofOptions {
   int reference_runs = 2;  // of each step before its first trial
   // Put into every trial on purpose, to see that it is caught.
   std::vector<PlantedFault> faults;
-  // Makes a trial with jitter in a process in which the device opens with that jitter. Empty: it is
-  // made here, under the jitter that ACLTAPE_SOFT_JITTER asks for or none.
+  // Makes a trial that needs a process in one in which the device opens as it asks. Empty: it is
+  // made here, as ACLTAPE_SOFT_JITTER and ACLTAPE_SOFT_ORDER ask or as it comes.
   std::function<RemoteTrial(const Trial& trial)> elsewhere;
   // After each trial: how many have been made, of how many.
   std::function<void(int64_t done, int64_t total)> progress;

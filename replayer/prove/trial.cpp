@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "replayer/script/stream_orders.h"
 #include "storage/error.h"
 
 namespace acltape::replayer {
@@ -22,6 +23,8 @@ constexpr TrialKindRow kKinds[] = {
      "one graph is captured and the other calls are not"},
     {TrialKind::kJitter, "jitter", "PROVE-JITTER",
      "streams run as far apart as the plan's waits allow"},
+    {TrialKind::kAhead, "ahead", "PROVE-AHEAD",
+     "one stream after the other runs ahead as far as the plan's waits allow"},
 };
 
 constexpr int64_t kChurnBytes = int64_t{64} << 20;
@@ -65,6 +68,9 @@ class TrialMaker {
         break;
       case TrialKind::kJitter:
         step.run_matches = Draw(kLongRun);
+        break;
+      case TrialKind::kAhead:
+        step.run_matches = RunsOfOrders(Draw(2), 0, trial.ahead);
         break;
     }
   }
@@ -154,12 +160,19 @@ std::string Trial::Describe(const MixedStep& mixed, const analyzer::Program& pro
     text += (i == 0 ? "" : ", ") + name(step.run_matches[i]);
   }
   if (jitter != 0) text += ", jitter " + std::to_string(jitter);
+  if (ahead != 0) text += ", " + std::to_string(ahead) + " streams ahead in turn";
   return text;
 }
 
 std::string WhyNone(TrialKind kind, const TrialGround& ground) {
-  if (kind != TrialKind::kAlone) return "";
-  return ground.graphs.size() > 1 ? "" : "there is one graph only";
+  switch (kind) {
+    case TrialKind::kAlone:
+      return ground.graphs.size() > 1 ? "" : "there is one graph only";
+    case TrialKind::kAhead:
+      return ground.streams > 1 ? "" : "every graph has one stream";
+    default:
+      return "";
+  }
 }
 
 std::vector<Trial> MakeTrials(const TrialGround& ground, const std::vector<TrialKind>& kinds,
@@ -172,12 +185,15 @@ std::vector<Trial> MakeTrials(const TrialGround& ground, const std::vector<Trial
       Trial trial;
       trial.kind = kind;
       trial.number = number;
-      if (kind == TrialKind::kJitter) trial.jitter = seed + static_cast<uint64_t>(number);
       // A trial draws from a seed of its own, so that it is the same whichever others are asked
-      // for; one with jitter from that alone, so that another process makes it as its first.
-      uint64_t own = (seed * 1000003 + static_cast<uint64_t>(number)) * 31;
-      if (trial.jitter != 0) own = trial.jitter;
-      TrialMaker(ground, own + static_cast<uint64_t>(kind)).Fill(trial);
+      // for; one that needs a process from one that makes it the first of that process.
+      trial.seed = seed + static_cast<uint64_t>(number);
+      if (kind == TrialKind::kJitter) trial.jitter = trial.seed;
+      if (kind == TrialKind::kAhead) trial.ahead = ground.streams;
+      if (!trial.NeedsProcess()) {
+        trial.seed = (seed * 1000003 + static_cast<uint64_t>(number)) * 31;
+      }
+      TrialMaker(ground, trial.seed + static_cast<uint64_t>(kind)).Fill(trial);
       trials.push_back(std::move(trial));
     }
   }

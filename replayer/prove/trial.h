@@ -21,6 +21,7 @@ enum class TrialKind {
   kCaptureAt,
   kAlone,
   kJitter,
+  kAhead,
 };
 
 struct TrialKindRow {
@@ -40,9 +41,14 @@ struct Trial {
   TrialKind kind = TrialKind::kPlain;
   int number = 0;  // among those of its kind, from 0
   MixedStepOptions step;
-  // Seed of the interleaving of streams, where the device can vary it; 0: as it comes. The soft
-  // device reads it once, when it is opened.
+  // How streams are interleaved, where the device can vary it: drawn from a seed, or so many
+  // streams ahead in turn (stream_orders.h). 0: as it comes. The soft device reads both once, when
+  // it is opened, so that such a trial needs a process of its own.
   uint64_t jitter = 0;
+  int ahead = 0;
+  uint64_t seed = 0;  // that the trial was drawn from
+
+  bool NeedsProcess() const { return jitter != 0 || ahead != 0; }
 
   // "captured at step 1, steps 3, 1, 3": with the numbers of the trace.
   std::string Describe(const MixedStep& step, const analyzer::Program& program) const;
@@ -52,6 +58,7 @@ struct Trial {
 struct TrialGround {
   size_t matches = 0;  // steps of the class, at least two
   size_t places = 0;   // active calls of a step
+  int streams = 1;     // of the widest graph
   // Places of the calls of each graph.
   std::vector<std::vector<size_t>> graphs;
 };

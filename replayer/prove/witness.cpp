@@ -26,6 +26,7 @@ int64_t NumberIn(const storage::Cell& cell) {
 std::string WitnessText(const WitnessedTrial& witnessed) {
   return nlohmann::json{{"number", witnessed.trial.number},
                         {"jitter", witnessed.trial.jitter},
+                        {"ahead", witnessed.trial.ahead},
                         {"standard", witnessed.standard},
                         {"step", MixedStepJson(witnessed.trial.step)}}
       .dump();
@@ -38,6 +39,7 @@ WitnessedTrial ParseWitness(const std::string& kind, const std::string& options)
     witnessed.trial.kind = ParseTrialKinds(kind).at(0);
     witnessed.trial.number = json.at("number");
     witnessed.trial.jitter = json.at("jitter");
+    witnessed.trial.ahead = json.value("ahead", 0);  // older witnesses have none
     witnessed.standard = json.at("standard");
     witnessed.trial.step = ParseMixedStep(json.at("step"));
     return witnessed;
@@ -97,6 +99,8 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
   const analyzer::Standard standard = analyzer::Standard::Load(witnessed.standard);
   const uint64_t jitter = witnessed.trial.jitter;
   if (jitter != 0) setenv("ACLTAPE_SOFT_JITTER", std::to_string(jitter).c_str(), /*overwrite=*/1);
+  const int ahead = witnessed.trial.ahead;
+  if (ahead != 0) setenv("ACLTAPE_SOFT_ORDER", std::to_string(ahead).c_str(), /*overwrite=*/1);
   Session session(trace, Data::kRecorded, device_lib, /*seed=*/1, nullptr);
   WitnessRun run;
   session.WithLowering([&](Execution& execution) {

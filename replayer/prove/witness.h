@@ -13,7 +13,7 @@
 namespace acltape::replayer {
 
 // The column `options` of a trial: everything but the plan, which is a row of its own.
-//   {"number": 0, "jitter": 7, "standard": "bitwise", "step": {...}}
+//   {"number": 0, "jitter": 7, "ahead": 0, "standard": "bitwise", "step": {...}}
 // "step" is as in mixed_step_json.h.
 struct WitnessedTrial {
   Trial trial;
@@ -45,7 +45,8 @@ struct WitnessRun {
 };
 
 // Makes the trial of a witness again, with `plan` (null: none), `repetitions` times more when it
-// fails. The device must not have been opened in this process when the witness has a jitter.
+// fails. The device must not have been opened in this process when the witness
+// needs a process (Trial::NeedsProcess).
 WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnessed,
                       std::shared_ptr<const ChosenPlan> plan, const std::string& device_lib,
                       int repetitions);

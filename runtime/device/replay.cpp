@@ -3,6 +3,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "runtime/device/control.h"
 #include "runtime/device/error.h"
@@ -92,7 +95,7 @@ aclError LaunchModel(Model& model, Stream& stream, const char* call) {
     model.Retire(ticket);
     return code;
   }
-  auto* launch = new Launch{&model, ticket, {}};
+  auto* launch = new Launch{&model, ticket, Interleaving::OfLaunch(model, ticket), {}};
   BindExternals(model, *launch);
   Task task = MakeTask(TaskKind::kModel, "MODEL_EXECUTE", ReplayPayload{launch}, RunReplay);
   task.drop = DropReplay;
@@ -133,10 +136,15 @@ void Model::LayOut() {
                   (may_block_ || GetProfile().jitter_seed != 0 || GetProfile().order != 0));
 }
 
-Interleaving Interleaving::OfLaunch(uint64_t number, size_t streams) {
+Interleaving Interleaving::OfLaunch(const Model& model, uint64_t ticket) {
   const Profile& profile = GetProfile();
-  if (profile.jitter_seed != 0) return {profile.jitter_seed + number, kNone};
-  if (profile.order == 0 || streams == 0) return {};
+  if (profile.jitter_seed != 0) return {profile.jitter_seed + ticket, kNone};
+  const size_t streams = model.members.size();
+  if (profile.order == 0 || streams < 2) return {};
+  static std::mutex mutex;
+  static auto& launches = *new std::map<std::pair<size_t, size_t>, uint64_t>();
+  std::lock_guard lock(mutex);
+  const uint64_t number = launches[{model.nodes.size(), streams}]++;
   return {0, static_cast<uint32_t>(number % profile.order % streams)};
 }
 
@@ -158,7 +166,7 @@ aclError Model::Replay(Launch& launch) {
   current_launch_ = &launch;
   runner.set_model_abort(&aborted_);
   for (LiveFlag* live : live_events) live->set.store(0, std::memory_order_release);
-  aclError result = RunOnce(runner, Interleaving::OfLaunch(launch.ticket, members.size()));
+  aclError result = RunOnce(runner, launch.interleaving);
   runner.set_model_abort(nullptr);
   current_launch_ = nullptr;
   bool aborted = false;

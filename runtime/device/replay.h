@@ -17,24 +17,6 @@
 
 namespace acltape::device {
 
-// One launch, from the call to its end.
-struct Launch {
-  // What an external record or wait of the model refers to in this launch (EXT-04, EXT-05).
-  struct Binding {
-    EventPoint* point = nullptr;   // null: a wait without a record before it
-    EventPoint* former = nullptr;  // what the record replaced, for a roll-back (EXT-06)
-    bool record = false;
-  };
-
-  Model* model;
-  uint64_t ticket;
-  std::vector<Binding> bindings;
-};
-
-// aclmdlRIExecuteAsync, after the checks of the interface: publishes external records, resets
-// conditions (COND-03) and queues the replay.
-aclError LaunchModel(Model& model, Stream& stream, const char* call);
-
 // In which order the streams of a graph take turns. One setting holds at most; without any the
 // runnable task that was captured first goes first.
 struct Interleaving {
@@ -48,9 +30,30 @@ struct Interleaving {
   // the dice.
   uint32_t ahead = kNone;
 
-  // As the profile has it for a model's launch `number`, counted from 0.
-  static Interleaving OfLaunch(uint64_t number, size_t streams);
+  // As the profile has it for the next launch of a model, its own number `ticket`. Which stream is
+  // ahead goes by the launches of all graphs that have as many tasks and streams: a graph that is
+  // captured again goes on where the former one stopped.
+  static Interleaving OfLaunch(const Model& model, uint64_t ticket);
 };
+
+// One launch, from the call to its end.
+struct Launch {
+  // What an external record or wait of the model refers to in this launch (EXT-04, EXT-05).
+  struct Binding {
+    EventPoint* point = nullptr;   // null: a wait without a record before it
+    EventPoint* former = nullptr;  // what the record replaced, for a roll-back (EXT-06)
+    bool record = false;
+  };
+
+  Model* model;
+  uint64_t ticket;
+  Interleaving interleaving;
+  std::vector<Binding> bindings;
+};
+
+// aclmdlRIExecuteAsync, after the checks of the interface: publishes external records, resets
+// conditions (COND-03) and queues the replay.
+aclError LaunchModel(Model& model, Stream& stream, const char* call);
 
 // One pass over a model whose streams are interleaved.
 class GraphRun {

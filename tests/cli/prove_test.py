@@ -18,7 +18,7 @@ for i in range(5):
         s = torch.abs(c) - m
         out = torch.add(m, s, alpha=1.5 + i)
 """
-KINDS = ["plain", "poison", "relocate", "order", "churn", "capture_at", "alone", "jitter"]
+KINDS = ["plain", "poison", "relocate", "order", "churn", "capture_at", "alone", "jitter", "ahead"]
 
 
 class Prove(harness.CommandTest):
@@ -73,12 +73,12 @@ class Prove(harness.CommandTest):
             if row["trial"] != "alone":  # one graph
                 self.assertEqual(row["trials"], 2, row)
                 self.assertGreater(row["outputs compared"], 0, row)
-        self.assertEqual(summary["verdict"], "holds in 14 trials")
+        self.assertEqual(summary["verdict"], "holds in 16 trials")
         self.assertEqual(self.witnesses(), [])
         claims = self.json("query", self.trace, "SELECT rule, verdict FROM finding WHERE rule LIKE "
                            "'PROVE-%'")
         self.assertEqual({row["verdict"] for row in claims}, {"refuted"})
-        self.assertEqual(len(claims), 7)
+        self.assertEqual(len(claims), 8)
 
     def test_a_plain_capture_holds_too(self):
         summary, _ = self.prove("--trials", "1")
@@ -116,6 +116,23 @@ class Prove(harness.CommandTest):
         self.assertEqual(again.code, 1, again)
         again = self.acltape("prove", self.trace, "--witness", failure["witness_id"], "--plan",
                              self.healthy())
+
+    def test_a_plan_without_a_wait_is_broken_by_the_first_trial_with_streams_ahead(self):
+        racy = self.plan("racy.json", [(self.sub, self.add)])
+        _, report = self.prove("--plan", racy, "--allow-races", "--only", "ahead", "--trials", "1",
+                               code=1)
+        failure = report["failures"][0]
+        self.assertIn("2 streams ahead in turn", failure["message"])
+        again = self.shell(failure["reproduce"])
+        self.assertEqual(again.code, 1, again)
+        self.acltape("prove", self.trace, "--witness", failure["witness_id"], "--plan",
+                     self.healthy())
+
+    def test_streams_ahead_need_a_plan_with_several(self):
+        _, report = self.prove("--only", "ahead,plain", "--trials", "1")
+        rows = {row["trial"]: row for row in report["trials"]}
+        self.assertEqual(rows["ahead"]["trials"], 0, rows)
+        self.assertEqual(rows["ahead"]["note"], "every graph has one stream")
 
     def test_a_planted_fault_is_caught_and_the_command_shows_it_without_a_trace_to_write_to(self):
         _, report = self.prove("--only", "plain", "--trials", "2", "--plant", f"wrong_bits@{self.mm}",

@@ -332,6 +332,7 @@ TEST(Witness, IsReadAsItWasWritten) {
   WitnessedTrial witnessed;
   witnessed.trial = MakeTrials(Ground(5), {TrialKind::kAlone}, 2, 9)[1];
   witnessed.trial.jitter = 12;
+  witnessed.trial.ahead = 3;
   witnessed.trial.step.stress.churn_bytes = 4096;
   witnessed.trial.step.remedies.one_stream = true;
   witnessed.trial.step.faults = {ParseFault("missing_wait@7:5")};
@@ -341,6 +342,7 @@ TEST(Witness, IsReadAsItWasWritten) {
   EXPECT_EQ(WitnessText(read), text);
   EXPECT_EQ(read.trial.step.captured, witnessed.trial.step.captured);
   EXPECT_EQ(read.trial.jitter, 12u);
+  EXPECT_EQ(read.trial.ahead, 3);
   EXPECT_EQ(read.trial.step.faults, witnessed.trial.step.faults);
   EXPECT_THROW(ParseWitness("alone", "{}"), Error);
 }

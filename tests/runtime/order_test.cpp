@@ -69,6 +69,17 @@ TEST_F(Order, LaunchesThatOverlapTakeTheirTurnsInTheOrderOfLaunch) {
   EXPECT_EQ(log.text(), "acbdbacdacbdbacd");
 }
 
+TEST_F(Order, AGraphThatIsCapturedAgainGoesOnWhereTheFormerOneStopped) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 4; ++i) {
+    Log log;
+    aclmdlRI model = CaptureTwoBranches(log, false);
+    texts.push_back(Launches(model, log, 1)[0]);
+    EXPECT_OK(aclmdlRIDestroy(model));
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"acbd", "bacd", "acbd", "bacd"}));
+}
+
 TEST_F(Order, WaitsThatGoBackAndForthAreKept) {
   Log log;
   std::string expected;
