@@ -233,7 +233,7 @@ class BisectCommand final : public Command {
       const replayer::MixedStep step(session, execution, chosen);
       const replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, plan_.path);
       json identity = Identity(trace.reader(), chosen);
-      identity["capturable"] = step.capturable().size();
+      identity["capturable"] = step.capturable();
       identity["step"] = replayer::MixedStepJson(options.experiment.step);
       identity["executions"] = options.experiment.executions;
       identity["device"] = session.device().description();

@@ -8,6 +8,7 @@
 #include "acl/invoke/operator_table.h"
 #include "analyzer/graph/overlap.h"
 #include "analyzer/value_text.h"
+#include "replayer/bisect/captured_order.h"
 
 namespace acltape::replayer {
 namespace {
@@ -55,8 +56,11 @@ std::optional<Conflict> ConflictOf(const Program& program, int64_t earlier, int6
   return Between(a.writes, b.writes, "overwrites what the first writes");
 }
 
-void ExplainOrder(const MixedStep& step, const std::vector<size_t>& captured,
+// The pairs whose bytes ask for an order that the graph does not have.
+void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_t> captured,
                   std::vector<std::string>& sentences) {
+  const CapturedOrder order(script);
+  std::sort(captured.begin(), captured.end());
   const Program& program = step.session().program();
   const std::vector<int64_t>& leaves = step.step_class().leaves;
   for (size_t i = 0; i < captured.size(); ++i) {
@@ -64,7 +68,7 @@ void ExplainOrder(const MixedStep& step, const std::vector<size_t>& captured,
       const int64_t earlier = leaves[captured[i]];
       const int64_t later = leaves[captured[j]];
       const auto conflict = ConflictOf(program, earlier, later);
-      if (!conflict) continue;
+      if (!conflict || order.Before(step.CallAt(captured[i]), step.CallAt(captured[j]))) continue;
       sentences.push_back(fmt::format(
           "{} does not wait for {}, though it {}: buffer {}, bytes {} to {}; to add to the plan: "
           "{{\"record_after\": {}, \"wait_before\": {}}}",
@@ -227,7 +231,7 @@ std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOpti
   std::vector<std::string> sentences;
   switch (classification.cause) {
     case CauseClass::kOrdering:
-      ExplainOrder(step, captured, sentences);
+      ExplainOrder(step, script, captured, sentences);
       if (sentences.empty()) ExplainOverlap(step, script, sentences);
       break;
     case CauseClass::kAliasing:

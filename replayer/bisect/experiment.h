@@ -1,9 +1,9 @@
 // What bisection asks: does the program still give the right results when these calls, and no
 // others, are executed the suspected way?
 //
-// Elements are numbered 0 to size() - 1 in program order. The search (search.h) knows nothing else
-// of them, so calls, regions, streams, reused buffers, updates and an external command are bisected
-// alike.
+// Elements are numbered 0 to size() - 1 in the order of execution. The search (search.h) knows
+// nothing else of them, so calls, regions, streams, reused buffers, updates and an external command
+// are bisected alike.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,6 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Pla
       capturable_.push_back(leaf.at);
     }
   }
-  std::sort(capturable_.begin(), capturable_.end());
 }
 
 int64_t MixedStep::CallAt(size_t place) const {

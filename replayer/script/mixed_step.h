@@ -81,7 +81,8 @@ class MixedStep {
 
   const analyzer::StepTemplate& step_class() const { return *class_; }
   size_t places() const { return class_->leaves.size(); }
-  // Places that the plan captures, in program order: what there is to bisect.
+  // Places that the plan captures, in its order of issue: what there is to bisect. So every prefix
+  // of a region is one run of it, in which the streams are as they are in the whole graph.
   const std::vector<size_t>& capturable() const { return capturable_; }
   // The call of the template step at a place, and back. PlaceOf: any step of the class; throws
   // Error kUsage when the call is not one of its active calls.

@@ -1,11 +1,11 @@
 // Mixed steps as an experiment that can be bisected: is the step the same when these calls are
 // captured, as it is when none is?
 //
-// Elements are the capturable places of the step, in program order. The reference is what the step
-// gives with nothing captured, in most of the executions when they differ; it is kept as digests,
-// so that no contents stay in memory. An experiment builds one script, which captures once and
-// executes the steps of `run_matches` several times; it is unstable when one of the steps does not
-// always give the same.
+// Elements are the capturable places of the step, in the plan's order of issue. The reference is
+// what the step gives with nothing captured, in most of the executions when they differ; it is kept
+// as digests, so that no contents stay in memory. An experiment builds one script, which captures
+// once and executes the steps of `run_matches` several times; it is unstable when one of the steps
+// does not always give the same.
 #pragma once
 
 #include <memory>

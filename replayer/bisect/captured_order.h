@@ -1,0 +1,34 @@
+// Which captured calls of a script run before which: the order that streams, events and graphs give
+// by themselves, whatever the calls touch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "replayer/script/script.h"
+
+namespace acltape::replayer {
+
+class CapturedOrder {
+ public:
+  explicit CapturedOrder(const Script& script);
+
+  // Whether every launch of call `a` ends before any launch of call `b` begins, in the first graph
+  // that holds both. Calls of different graphs are ordered by the host, which executes them one
+  // after the other. Call ids are those of the launches.
+  bool Before(int64_t a, int64_t b) const;
+
+ private:
+  // By stream: launches on it that are done for certain (vector clocks; Fidge 1988, Mattern 1989).
+  using Clock = std::vector<int64_t>;
+  struct Calls {
+    int graph = 0;
+    int stream = 0;      // of the last launch
+    int64_t number = 0;  // of the last launch on its stream, from 1
+    Clock before_first;  // done when the first launch begins
+  };
+  std::map<int64_t, Calls> calls_;  // as the first capture has them
+};
+
+}  // namespace acltape::replayer

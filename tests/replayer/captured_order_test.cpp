@@ -1,0 +1,76 @@
+// Which captured calls are ordered by streams, events and graphs.
+#include "replayer/bisect/captured_order.h"
+
+#include <gtest/gtest.h>
+
+namespace acltape::replayer {
+namespace {
+
+replayer::Launch Call(int64_t call, int stream) {
+  replayer::Launch launch;
+  launch.call_id = call;
+  launch.stream = stream;
+  return launch;
+}
+
+Script OneGraph(std::vector<Operation> inside) {
+  Script script;
+  script.streams = 2;
+  script.operations = {Call(90, 0), BeginCapture{0}, RecordEvent{0, 0}, WaitEvent{0, 1}};
+  script.operations.insert(script.operations.end(), inside.begin(), inside.end());
+  for (const Operation& end :
+       {Operation(RecordEvent{9, 1}), Operation(WaitEvent{9, 0}), Operation(EndCapture{0})}) {
+    script.operations.push_back(end);
+  }
+  return script;
+}
+
+TEST(CapturedOrder, CallsOfOneStreamAreOrdered) {
+  const CapturedOrder order(OneGraph({Call(1, 1), Call(2, 1)}));
+  EXPECT_TRUE(order.Before(1, 2));
+  EXPECT_FALSE(order.Before(2, 1));
+}
+
+TEST(CapturedOrder, CallsOfTwoStreamsAreOrderedByAWaitOnly) {
+  const CapturedOrder without(OneGraph({Call(1, 0), RecordEvent{1, 0}, Call(2, 1)}));
+  EXPECT_FALSE(without.Before(1, 2));
+  const CapturedOrder with(
+      OneGraph({Call(1, 0), RecordEvent{1, 0}, WaitEvent{1, 1}, Call(2, 1), Call(3, 0)}));
+  EXPECT_TRUE(with.Before(1, 2));
+  EXPECT_FALSE(with.Before(3, 2)) << "launched behind the record";
+  EXPECT_FALSE(with.Before(2, 3));
+}
+
+TEST(CapturedOrder, WaitsReachThroughOtherStreams) {
+  Script script = OneGraph({Call(1, 0), RecordEvent{1, 0}, WaitEvent{1, 1}, Call(2, 1),
+                            RecordEvent{2, 1}, WaitEvent{2, 2}, Call(3, 2)});
+  script.streams = 3;
+  EXPECT_TRUE(CapturedOrder(script).Before(1, 3));
+}
+
+TEST(CapturedOrder, ACallOfSeveralLaunchesEndsWithItsLast) {
+  const CapturedOrder order(OneGraph(
+      {Call(1, 0), RecordEvent{1, 0}, Call(1, 0), WaitEvent{1, 1}, Call(2, 1), Call(3, 0)}));
+  EXPECT_FALSE(order.Before(1, 2));
+  EXPECT_TRUE(order.Before(1, 3));
+}
+
+TEST(CapturedOrder, GraphsAreOrderedByTheHost) {
+  Script script = OneGraph({Call(1, 1)});
+  for (const Operation& more :
+       {Operation(BeginCapture{1}), Operation(Call(2, 0)), Operation(EndCapture{1})}) {
+    script.operations.push_back(more);
+  }
+  const CapturedOrder order(script);
+  EXPECT_TRUE(order.Before(1, 2));
+  EXPECT_FALSE(order.Before(2, 1));
+}
+
+TEST(CapturedOrder, WhatIsNotCapturedHasNoOrder) {
+  const CapturedOrder order(OneGraph({Call(1, 0)}));
+  EXPECT_FALSE(order.Before(90, 1));
+  EXPECT_FALSE(order.Before(1, 77));
+}
+
+}  // namespace
+}  // namespace acltape::replayer
