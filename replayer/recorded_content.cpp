@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "replayer/packing.h"
 
@@ -18,111 +17,207 @@ using analyzer::TensorUse;
 // what was there before, which is right in any case.
 constexpr int64_t kExactElements = int64_t{1} << 16;
 
+ByteSet All(ByteRange range) {
+  ByteSet set;
+  set.Add(range.first, range.end);
+  return set;
+}
+
 }  // namespace
 
-RecordedContent::RecordedContent(const analyzer::Program& program) : program_(program) {
-  for (const Leaf& leaf : program.leaves) {
-    for (const storage::Snapshot& snapshot : leaf.before) {
-      events_[snapshot.tensor.buffer_id].push_back({leaf.index, &snapshot, 0});
+void RecordedContent::IndexFeeds() {
+  if (indexed_) return;
+  indexed_ = true;
+  if (contents_ == nullptr) {
+    for (const Leaf& leaf : program_.leaves) {
+      for (const storage::Snapshot& snapshot : leaf.before) {
+        own_feeds_.push_back({leaf.index, snapshot.tensor.buffer_id, snapshot.bytes,
+                              snapshot.has_payload ? snapshot.digest : ""});
+      }
     }
-    const std::vector<TensorUse>& writes = program.uses[leaf.index].writes;
-    for (size_t w = 0; w < writes.size(); ++w) {
-      if (writes[w].layout->ElementCount() == 0) continue;
-      events_[writes[w].tensor.buffer_id].push_back({leaf.index, nullptr, static_cast<int>(w)});
+    for (const Feed& feed : own_feeds_) feeds_[feed.buffer_id].push_back(&feed);
+    return;
+  }
+  for (const Leaf& leaf : program_.leaves) {
+    for (const Feed& feed : contents_->FeedsOf(leaf.index)) {
+      feeds_[feed.buffer_id].push_back(&feed);
     }
   }
 }
 
-void RecordedContent::AddTouched(const Event& event, ByteSet& set) const {
-  if (event.input != nullptr) {
-    set.Add(0, event.input->bytes);
+const std::vector<RecordedContent::Arrival>& RecordedContent::ArrivalsOf(int64_t buffer) {
+  const auto found = arrivals_.find(buffer);
+  if (found != arrivals_.end()) return found->second;
+  IndexFeeds();
+  std::vector<Arrival> arrivals;
+  for (const Feed* feed : feeds_[buffer]) {
+    arrivals.push_back({feed->leaf, feed, nullptr, {0, feed->bytes}, true});
+  }
+  int64_t last = -1;
+  const auto use = program_.buffers.find(buffer);
+  if (use != program_.buffers.end()) {
+    for (const analyzer::Access& access : use->second.accesses) {
+      if (!access.write || access.leaf == last) continue;
+      last = access.leaf;
+      for (const TensorUse& write : program_.uses[access.leaf].writes) {
+        const storage::Layout& layout = *write.layout;
+        if (write.tensor.buffer_id != buffer || layout.ElementCount() == 0) continue;
+        arrivals.push_back({access.leaf,
+                            nullptr,
+                            &write,
+                            {layout.FirstByte(), layout.EndByte()},
+                            layout.IsDense()});
+      }
+    }
+  }
+  // What is brought for a leaf is there before the leaf writes.
+  std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
+    return a.leaf != b.leaf ? a.leaf < b.leaf : a.feed != nullptr && b.feed == nullptr;
+  });
+  return arrivals_.emplace(buffer, std::move(arrivals)).first->second;
+}
+
+void RecordedContent::AddTouched(const Arrival& arrival, ByteSet& set) {
+  if (arrival.whole) {
+    set.Add(arrival.range.first, arrival.range.end);
   } else {
-    AddElements(*program_.uses[event.leaf].writes[event.write].layout, set);
+    AddElements(*arrival.write->layout, set);
   }
 }
 
-void RecordedContent::AddCovered(const Event& event, ByteSet& set) const {
-  if (event.input == nullptr) {
-    const storage::Layout& layout = *program_.uses[event.leaf].writes[event.write].layout;
-    if (!layout.IsDense() && layout.ElementCount() > kExactElements) return;
-  }
-  AddTouched(event, set);
+void RecordedContent::AddCovered(const Arrival& arrival, ByteSet& set) {
+  if (!arrival.whole && arrival.write->layout->ElementCount() > kExactElements) return;
+  AddTouched(arrival, set);
 }
 
-bool RecordedContent::Load(const Event& event, std::vector<uint8_t>& content) const {
-  const storage::Reader& trace = *program_.trace;
-  if (event.input != nullptr) {
-    if (!event.input->has_payload) return false;
-    const std::vector<uint8_t> bytes = trace.Payload(event.input->digest);
-    std::memcpy(content.data(), bytes.data(), std::min(bytes.size(), content.size()));
-    return true;
-  }
-  const TensorUse& use = program_.uses[event.leaf].writes[event.write];
-  const storage::Snapshot* result = analyzer::RecordedResult(program_.leaves[event.leaf], use);
-  if (result == nullptr || !result->has_payload) return false;
-  const std::vector<uint8_t> packed = trace.Payload(result->digest);
-  const int64_t first = use.layout->FirstByte();
-  const int64_t end = use.layout->EndByte();
-  if (result->packing == 0) {
-    const int64_t room = static_cast<int64_t>(content.size()) - first;
-    const int64_t bytes = std::min<int64_t>(static_cast<int64_t>(packed.size()), room);
-    if (bytes > 0) std::memcpy(content.data() + first, packed.data(), bytes);
-    return true;
-  }
-  if (static_cast<int64_t>(content.size()) >= end) {
-    UnpackRowMajor(*use.layout, packed.data(), content.data() + first);
-    return true;
-  }
-  std::vector<uint8_t> larger(end);
-  std::memcpy(larger.data(), content.data(), content.size());
-  UnpackRowMajor(*use.layout, packed.data(), larger.data() + first);
-  std::memcpy(content.data(), larger.data(), content.size());
-  return true;
-}
-
-std::vector<uint8_t> RecordedContent::Before(int64_t buffer_id, int64_t leaf, int64_t end,
-                                             const ByteSet& needed) const {
-  std::vector<uint8_t> content(end, 0);
-  const auto found = events_.find(buffer_id);
-  if (found == events_.end()) return content;
-  // From the latest backwards, until every byte has been covered; then in order.
-  std::vector<const Event*> chosen;
+std::vector<const RecordedContent::Arrival*> RecordedContent::Relevant(int64_t buffer,
+                                                                       ByteRange range,
+                                                                       int64_t leaf) {
+  // From the latest backwards, until every byte has been covered.
+  const std::vector<Arrival>& arrivals = ArrivalsOf(buffer);
+  std::vector<const Arrival*> relevant;
   ByteSet covered;
-  for (auto event = found->second.rbegin(); event != found->second.rend(); ++event) {
-    if (event->leaf > leaf || (event->leaf == leaf && event->input == nullptr)) continue;
-    if (covered.Covers(0, end)) break;
-    chosen.push_back(&*event);
-    AddCovered(*event, covered);
+  for (auto arrival = arrivals.rbegin(); arrival != arrivals.rend(); ++arrival) {
+    const bool before = arrival->feed != nullptr ? arrival->leaf <= leaf : arrival->leaf < leaf;
+    if (!before || arrival->range.end <= range.first || range.end <= arrival->range.first) continue;
+    relevant.push_back(&*arrival);
+    AddCovered(*arrival, covered);
+    if (covered.Covers(range.first, range.end)) break;
   }
-  for (auto event = chosen.rbegin(); event != chosen.rend(); ++event) {
-    if (Load(**event, content)) continue;
-    ByteSet lost;
-    AddTouched(**event, lost);
-    for (const ByteRange& part : lost.Within(0, end)) {
-      std::fill(content.begin() + part.first, content.begin() + part.end, uint8_t{0});
+  std::reverse(relevant.begin(), relevant.end());
+  return relevant;
+}
+
+int64_t RecordedContent::Version(int64_t buffer, ByteRange range, int64_t leaf) {
+  const std::vector<Arrival>& arrivals = ArrivalsOf(buffer);
+  for (auto arrival = arrivals.rbegin(); arrival != arrivals.rend(); ++arrival) {
+    const bool before = arrival->feed != nullptr ? arrival->leaf <= leaf : arrival->leaf < leaf;
+    if (before && range.first < arrival->range.end && arrival->range.first < range.end) {
+      return arrival->leaf;
     }
+  }
+  return -1;
+}
+
+const storage::Snapshot* RecordedContent::ResultOf(const Arrival& arrival) const {
+  return analyzer::RecordedResult(program_.leaves[arrival.leaf], *arrival.write);
+}
+
+bool RecordedContent::IsKept(const Arrival& arrival) const {
+  if (contents_ != nullptr && contents_->synthetic()) return true;
+  if (arrival.feed != nullptr) return !arrival.feed->digest.empty();
+  const storage::Snapshot* result = ResultOf(arrival);
+  return result != nullptr && result->has_payload;
+}
+
+Bytes RecordedContent::Load(const Arrival& arrival) const {
+  if (contents_ != nullptr) {
+    return arrival.feed != nullptr
+               ? contents_->Get(*arrival.feed)
+               : contents_->GetResult(program_.leaves[arrival.leaf], *arrival.write);
+  }
+  const std::string& digest =
+      arrival.feed != nullptr ? arrival.feed->digest : ResultOf(arrival)->digest;
+  return std::make_shared<const std::vector<uint8_t>>(program_.trace->Payload(digest));
+}
+
+void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int64_t buffer,
+                                ByteRange range, int64_t leaf, const ByteSet& needed) const {
+  for (size_t i = 0; i < relevant.size(); ++i) {
+    if (IsKept(*relevant[i])) continue;
+    ByteSet lost;
+    AddTouched(*relevant[i], lost);
     // Those that come later may write them all the same.
-    for (auto later = event + 1; later != chosen.rend(); ++later) {
+    for (size_t later = i + 1; later < relevant.size(); ++later) {
       ByteSet written;
-      AddCovered(**later, written);
+      AddCovered(*relevant[later], written);
       lost.Remove(written);
     }
-    for (const ByteRange& part : lost.Within(0, end)) {
+    for (const ByteRange& part : lost.Within(range.first, range.end)) {
       if (needed.Within(part.first, part.end).empty()) continue;
-      throw Error(ErrorKind::kTrace,
-                  program_.Describe(leaf) + " needs what " + program_.Describe((*event)->leaf) +
-                      " left in buffer " + std::to_string(buffer_id) + ", which " +
-                      program_.trace->path() + " does not hold; record with --payload all");
+      const bool inside = leaf < static_cast<int64_t>(program_.leaves.size());
+      throw Error(ErrorKind::kTrace, (inside ? program_.Describe(leaf) : "the end of the program") +
+                                         " needs what " + program_.Describe(relevant[i]->leaf) +
+                                         " left in buffer " + std::to_string(buffer) + ", which " +
+                                         program_.trace->path() +
+                                         " does not hold; record with --payload all");
     }
   }
-  return content;
 }
 
-std::vector<uint8_t> RecordedContent::Before(int64_t buffer_id, int64_t leaf) const {
-  const int64_t end = program_.buffers.at(buffer_id).bytes;
-  ByteSet all;
-  all.Add(0, end);
-  return Before(buffer_id, leaf, end, all);
+void RecordedContent::Check(int64_t buffer, ByteRange range, int64_t leaf) {
+  CheckKept(Relevant(buffer, range, leaf), buffer, range, leaf, All(range));
+}
+
+std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, int64_t leaf) {
+  return Before(buffer, range, leaf, All(range));
+}
+
+std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, int64_t leaf,
+                                             const ByteSet& needed) {
+  const std::vector<const Arrival*> relevant = Relevant(buffer, range, leaf);
+  CheckKept(relevant, buffer, range, leaf, needed);
+  std::vector<uint8_t> content(static_cast<size_t>(range.end - range.first), uint8_t{0});
+  // Bytes of the buffer from `first` on, as far as they lie in the range.
+  const auto lay = [&](const std::vector<uint8_t>& bytes, int64_t first) {
+    const int64_t from = std::max(first, range.first);
+    const int64_t until = std::min(first + static_cast<int64_t>(bytes.size()), range.end);
+    if (from < until) {
+      std::memcpy(&content[from - range.first], &bytes[from - first],
+                  static_cast<size_t>(until - from));
+    }
+  };
+  for (const Arrival* arrival : relevant) {
+    if (!IsKept(*arrival)) {
+      ByteSet lost;
+      AddTouched(*arrival, lost);
+      for (const ByteRange& part : lost.Within(range.first, range.end)) {
+        std::fill(content.begin() + (part.first - range.first),
+                  content.begin() + (part.end - range.first), uint8_t{0});
+      }
+      continue;
+    }
+    const Bytes bytes = Load(*arrival);
+    if (arrival->feed != nullptr) {
+      lay(*bytes, 0);
+      continue;
+    }
+    const storage::Layout& layout = *arrival->write->layout;
+    const storage::Snapshot* snapshot = ResultOf(*arrival);
+    if (snapshot != nullptr ? snapshot->packing == 0 : layout.IsDense()) {
+      lay(*bytes, layout.FirstByte());
+      continue;
+    }
+    // Between the elements lie other bytes, which stay.
+    std::vector<uint8_t> span(static_cast<size_t>(layout.EndByte() - layout.FirstByte()));
+    const int64_t from = std::max(range.first, layout.FirstByte());
+    const int64_t until = std::min(range.end, layout.EndByte());
+    std::memcpy(&span[from - layout.FirstByte()], &content[from - range.first],
+                static_cast<size_t>(until - from));
+    UnpackRowMajor(layout, bytes->data(), span.data());
+    lay(span, layout.FirstByte());
+  }
+  return content;
 }
 
 }  // namespace acltape::replayer

@@ -256,7 +256,7 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
 
 void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
                TrimReport& report) {
-  const RecordedContent recorded(program);
+  RecordedContent recorded(program);
   storage::Statement add(copy.database(),
                          "INSERT INTO main.snapshot(call_id, position, moment, tensor_id, digest, "
                          "bytes, packing, changed) VALUES(?,-1,'before',?,?,?,0,?)");
@@ -266,7 +266,7 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
   std::set<int64_t> fed;
   for (const TrimPlan::Input& input : plan.inputs) {
     const std::vector<uint8_t> content =
-        recorded.Before(input.buffer_id, input.leaf, input.bytes, input.needed);
+        recorded.Before(input.buffer_id, {0, input.bytes}, input.leaf, input.needed);
     const std::string digest = copy.AddPayload(content.data(), content.size());
     add.Bind(1, program.leaves[input.leaf].call.call_id);
     add.Bind(2, storage::TensorRef{input.buffer_id, input.layout_id}.tensor_id());

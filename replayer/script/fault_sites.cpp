@@ -22,7 +22,7 @@ bool IsFloating(storage::DType dtype) {
 
 FaultSites::FaultSites(Session& session, Execution& execution,
                        const analyzer::StepTemplate& step_class, const StepLayout& layout,
-                       StepPlaces& places, RecordedState& state, size_t capture_match,
+                       StepPlaces& places, RecordedContent& state, size_t capture_match,
                        size_t run_match)
     : session_(session),
       execution_(execution),
@@ -120,7 +120,7 @@ bool FaultSites::OperandDiffers(int operand) const {
       first_use = access.leaf;
       break;
     }
-    return state_.Content(place.buffer_id, place.first_byte, end, first_use);
+    return state_.Before(place.buffer_id, {place.first_byte, end}, first_use);
   };
   return operand_differs_[operand] = content(capture_match_) != content(run_match_);
 }
@@ -237,7 +237,7 @@ std::vector<PlantedFault> PossibleFaults(const MixedStep& step, FaultKind kind) 
   options.plan = step.plan();
   const StepLayout layout = LayOutStep(step.execution(), step.step_class(), options);
   StepPlaces places(step.session().program(), step.step_class(), layout);
-  RecordedState state(step.session());
+  RecordedContent state(step.session().program(), &step.session().contents());
   const FaultSites sites(step.session(), step.execution(), step.step_class(), layout, places, state,
                          0, 1);
   std::vector<PlantedFault> faults;

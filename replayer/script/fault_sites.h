@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "replayer/recorded_content.h"
 #include "replayer/script/mixed_step.h"
-#include "replayer/script/recorded_state.h"
 #include "replayer/script/step_places.h"
 
 namespace acltape::replayer {
@@ -22,7 +22,7 @@ class FaultSites {
  public:
   // Faults are to show in executions of step `run_match` with graphs captured at `capture_match`.
   FaultSites(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
-             const StepLayout& layout, StepPlaces& places, RecordedState& state,
+             const StepLayout& layout, StepPlaces& places, RecordedContent& state,
              size_t capture_match, size_t run_match);
 
   // A fault at a place, with `other_call` chosen; nothing when it cannot be planted there.
@@ -64,7 +64,7 @@ class FaultSites {
   const analyzer::StepTemplate& class_;
   const StepLayout& layout_;
   StepPlaces& places_;
-  RecordedState& state_;
+  RecordedContent& state_;
   const size_t capture_match_;
   const size_t run_match_;
   std::vector<Call> calls_;                      // by place

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "replayer/script/recorded_state.h"
+#include "replayer/recorded_content.h"
 #include "replayer/script/step_script.h"
 
 namespace acltape::replayer {
@@ -13,12 +13,12 @@ namespace {
 
 // The state that a step of the class finds has to be in the trace.
 void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
-                RecordedState& state) {
+                RecordedContent& state) {
   for (const analyzer::StepMatch& match : step_class.matches) {
     for (size_t i = 0; i < match.operands.size(); ++i) {
       const analyzer::OperandPlace& place = match.operands[i];
-      state.Check(place.buffer_id, place.first_byte,
-                  place.first_byte + step_class.operands[i].bytes(),
+      state.Check(place.buffer_id,
+                  {place.first_byte, place.first_byte + step_class.operands[i].bytes()},
                   program.steps[match.step].first_leaf);
     }
   }
@@ -30,7 +30,7 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Pla
     : session_(session),
       execution_(execution),
       plan_(plan),
-      state_(std::make_shared<RecordedState>(session)) {
+      state_(std::make_shared<RecordedContent>(session.program(), &session.contents())) {
   const analyzer::Program& program = session.program();
   if (plan == nullptr) {
     if (const std::optional<Note> refusal = session.CaptureRefusal()) {

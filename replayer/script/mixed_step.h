@@ -25,7 +25,7 @@
 
 namespace acltape::replayer {
 
-class RecordedState;
+class RecordedContent;
 
 // What is changed to see whether a difference goes away (counter-experiments).
 struct Remedies {
@@ -103,14 +103,8 @@ class MixedStep {
   const analyzer::Plan* plan_;
   const analyzer::StepTemplate* class_ = nullptr;
   std::vector<size_t> capturable_;
-  std::shared_ptr<RecordedState> state_;                 // scripts hold it too
+  std::shared_ptr<RecordedContent> state_;               // scripts hold it too
   mutable std::map<int64_t, uint64_t> workspace_bytes_;  // by leaf, as far as asked for
 };
-
-// Content of [0, bytes) of a buffer as the recorded program had it before a leaf: recorded results
-// and inputs of earlier leaves, laid over each other. Throws Error kTrace, naming the call and the
-// recording option, when the trace did not keep what is needed; bytes that no recorded call wrote
-// and no snapshot brought are 0.
-Bytes RecordedContent(Session& session, int64_t buffer_id, int64_t before_leaf);
 
 }  // namespace acltape::replayer

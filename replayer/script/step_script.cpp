@@ -26,7 +26,7 @@ StepGraphOptions LayoutOptions(const MixedStepOptions& options) {
 
 StepScript::StepScript(Session& session, Execution& execution,
                        const analyzer::StepTemplate& step_class,
-                       std::shared_ptr<RecordedState> state,
+                       std::shared_ptr<RecordedContent> state,
                        std::map<int64_t, uint64_t>& workspace_bytes,
                        const MixedStepOptions& options)
     : session_(session),

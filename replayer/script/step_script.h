@@ -15,9 +15,9 @@
 #include <tuple>
 #include <vector>
 
+#include "replayer/recorded_content.h"
 #include "replayer/script/fault_effects.h"
 #include "replayer/script/mixed_step.h"
-#include "replayer/script/recorded_state.h"
 #include "replayer/script/step_places.h"
 
 namespace acltape::replayer {
@@ -28,7 +28,7 @@ class StepScript {
  public:
   // `workspace_bytes`: by leaf, as far as known; what is asked for is added.
   StepScript(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
-             std::shared_ptr<RecordedState> state, std::map<int64_t, uint64_t>& workspace_bytes,
+             std::shared_ptr<RecordedContent> state, std::map<int64_t, uint64_t>& workspace_bytes,
              const MixedStepOptions& options);
   Script Build();
 
@@ -119,7 +119,7 @@ class StepScript {
   Execution& execution_;
   const analyzer::Program& program_;
   const analyzer::StepTemplate& class_;
-  std::shared_ptr<RecordedState> state_;
+  std::shared_ptr<RecordedContent> state_;
   std::map<int64_t, uint64_t>& workspace_bytes_;
   const MixedStepOptions& options_;
   const StepLayout layout_;

@@ -52,20 +52,20 @@ void StepScript::UploadState(size_t m) {
       break;
     }
     const std::tuple<int64_t, int64_t, int64_t> version{
-        place.buffer_id, first, state_->Version(place.buffer_id, first, end, first_use)};
+        place.buffer_id, first, state_->Version(place.buffer_id, {first, end}, first_use)};
     const auto key = std::make_pair(object, relocated_);
     const auto known = uploaded_.find(key);
     if (!class_.operands[i].written && known != uploaded_.end() && known->second == version) {
       continue;
     }
     uploaded_[key] = version;
-    state_->Check(place.buffer_id, first, end, first_use);
+    state_->Check(place.buffer_id, {first, end}, first_use);
     const int content = AddContent("step " + std::to_string(program_.steps[match.step].step) +
                                        " buffer " + std::to_string(place.buffer_id) + " bytes " +
                                        std::to_string(first) + " to " + std::to_string(end),
                                    end - first, [state = state_, place, first, end, first_use] {
                                      return std::make_shared<const std::vector<uint8_t>>(
-                                         state->Content(place.buffer_id, first, end, first_use));
+                                         state->Before(place.buffer_id, {first, end}, first_use));
                                    });
     Emit(UploadTo{SpotOf(Side::kHome, object, 0), content, 0, end - first});
   }

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "replayer/recorded_content.h"
 #include "tests/replayer/mixed_step_fixture.h"
 
 namespace acltape::replayer {
@@ -192,9 +193,7 @@ TEST(MixedStep, NeedsTheResultsThatTheStateIsMadeOf) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kTrace);
     const std::string text = error.what();
-    EXPECT_NE(text.find("the state at the begin of a step holds the result of call 1 aten::mul_"),
-              std::string::npos)
-        << text;
+    EXPECT_NE(text.find("needs what call 1 aten::mul_"), std::string::npos) << text;
     EXPECT_NE(text.find("--payload all"), std::string::npos) << text;
   }
 }
@@ -241,11 +240,19 @@ TEST(RecordedContent, IsWhatEarlierLeavesLeft) {
   test::Floats expected = test::Numbers(8, 7);
   const test::Floats column = test::Numbers(4, 20);
   for (int i = 0; i < 4; ++i) expected[2 * i] = column[i];
-  const Bytes content = RecordedContent(run.session(), cache, write.index);
-  ASSERT_EQ(content->size(), 32u);
-  test::Floats actual(8);
-  std::memcpy(actual.data(), content->data(), 32);
-  EXPECT_EQ(actual, expected);
+  const auto floats = [](const std::vector<uint8_t>& content) {
+    test::Floats values(content.size() / sizeof(float));
+    std::memcpy(values.data(), content.data(), content.size());
+    return values;
+  };
+  // From the contents of a replay and straight from the trace; a part of it, too.
+  RecordedContent of_replay(program, &run.session().contents());
+  RecordedContent of_trace(program);
+  for (RecordedContent* recorded_content : {&of_replay, &of_trace}) {
+    EXPECT_EQ(floats(recorded_content->Before(cache, {0, 32}, write.index)), expected);
+    EXPECT_EQ(floats(recorded_content->Before(cache, {8, 16}, write.index)),
+              test::Floats(expected.begin() + 2, expected.begin() + 4));
+  }
 }
 
 }  // namespace
