@@ -38,7 +38,7 @@ std::optional<replayer::Remedies> CureOf(const replayer::FoundCause& found) {
   for (const replayer::CounterResult& result : found.classification->results) {
     if (result.effect != replayer::Effect::kCured) continue;
     replayer::Remedies remedies;
-    remedies.*(result.experiment->remedy) = true;
+    remedies.*(result.experiment->remedy->member) = true;
     return remedies;
   }
   return std::nullopt;

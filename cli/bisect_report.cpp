@@ -98,7 +98,8 @@ Table DecisionTable(const BisectionReport& report) {
       const char* so = result.effect == Effect::kCured   ? result.experiment->if_cured
                        : result.effect == Effect::kStays ? result.experiment->if_not
                                                          : "";
-      table.Add({number, result.experiment->name, result.experiment->changes, outcome,
+      table.Add({number, std::string(result.experiment->remedy->name),
+                 std::string(result.experiment->remedy->changes), outcome,
                  int64_t{result.outcome.executions}, so});
     }
   }

@@ -18,28 +18,14 @@ namespace {
 
 using replayer::MixedStep;
 using replayer::MixedStepOptions;
-using replayer::Remedies;
 using replayer::StepComparison;
 using replayer::Watch;
 
-struct RemedyRow {
-  const char* name;
-  bool Remedies::*member;
-  const char* meaning;
-};
-constexpr RemedyRow kRemedies[] = {
-    {"one-stream", &Remedies::one_stream, "captured calls on one stream"},
-    {"own-memory", &Remedies::own_memory, "no two buffers share memory"},
-    {"own-workspace", &Remedies::own_workspace, "workspace of its own for each captured call"},
-    {"fresh-inputs", &Remedies::fresh_inputs, "every input copied in before an execution"},
-    {"step-arguments", &Remedies::step_arguments, "graphs hold the executed step's arguments"},
-    {"recapture", &Remedies::recapture, "captured at the step that is executed"},
-};
-
 std::string RemedyNames() {
   std::string names;
-  for (const RemedyRow& row : kRemedies)
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  for (const replayer::Remedy& remedy : replayer::AllRemedies()) {
+    names += (names.empty() ? "" : ", ") + remedy.Word('-');
+  }
   return names;
 }
 
@@ -192,12 +178,11 @@ class ExperimentCommand final : public Command {
   }
 
   void Apply(const std::string& name) {
-    for (const RemedyRow& row : kRemedies) {
-      if (name != row.name) continue;
-      options_.remedies.*row.member = true;
-      return;
+    const replayer::Remedy* remedy = replayer::FindRemedy(name, '-');
+    if (remedy == nullptr) {
+      throw Error(ErrorKind::kUsage, "--remedy " + name + ": one of " + RemedyNames());
     }
-    throw Error(ErrorKind::kUsage, "--remedy " + name + ": one of " + RemedyNames());
+    options_.remedies.*remedy->member = true;
   }
 
   void Stress(const std::string& word) {

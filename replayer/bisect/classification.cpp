@@ -23,7 +23,7 @@ constexpr Asks kStays = Asks::kStays;
 // places, so it cures what the more particular remedies cure, and comes behind them.
 struct DecisionRow {
   // In the order of CounterExperiments: one stream, own memory, own workspace, fresh inputs, step
-  // arguments, capture again.
+  // arguments, recapture.
   Asks effects[6];
   CauseClass cause;
   const char* detail;
@@ -66,6 +66,26 @@ constexpr DecisionRow kDecisions[] = {
      "nothing that surrounds the calls matters: captured they give other bits"},
 };
 
+// What the effect of a remedy says.
+struct Meaning {
+  bool Remedies::*remedy;
+  const char* if_cured;
+  const char* if_not;
+};
+constexpr Meaning kMeanings[] = {
+    {&Remedies::one_stream, "calls of different streams lack an order",
+     "no order between streams is missing"},
+    {&Remedies::own_memory, "memory is used again while its content is still needed",
+     "no memory is used again too early"},
+    {&Remedies::own_workspace, "a workspace lies on something that is still needed",
+     "no workspace lies on a result"},
+    {&Remedies::fresh_inputs, "an input keeps the value of an earlier step", "no input is stale"},
+    {&Remedies::step_arguments, "a host argument keeps the value of the capture",
+     "no host argument is baked in"},
+    {&Remedies::recapture, "the graph holds a value or a place of the step of the capture",
+     "nothing depends on the step of the capture"},
+};
+
 bool Holds(Asks asks, Effect effect) {
   return asks == Asks::kAnything || (asks == Asks::kCured && effect == Effect::kCured) ||
          (asks == Asks::kStays && effect == Effect::kStays);
@@ -81,25 +101,15 @@ std::string_view CauseClassName(CauseClass cause) {
 }
 
 const std::vector<CounterExperiment>& CounterExperiments() {
-  static const std::vector<CounterExperiment> experiments = {
-      {"one stream", "captured calls in program order on one stream",
-       "calls of different streams lack an order", "no order between streams is missing",
-       &Remedies::one_stream},
-      {"own memory", "no two buffers share memory",
-       "memory is used again while its content is still needed",
-       "no memory is used again too early", &Remedies::own_memory},
-      {"own workspace", "workspace and temporaries for every call alone",
-       "a workspace lies on something that is still needed", "no workspace lies on a result",
-       &Remedies::own_workspace},
-      {"fresh inputs", "every input copied to its captured place before the execution",
-       "an input keeps the value of an earlier step", "no input is stale", &Remedies::fresh_inputs},
-      {"step arguments", "the host arguments of the step that is executed",
-       "a host argument keeps the value of the capture", "no host argument is baked in",
-       &Remedies::step_arguments},
-      {"capture again", "captured at the step that is executed",
-       "the graph holds a value or a place of the step of the capture",
-       "nothing depends on the step of the capture", &Remedies::recapture},
-  };
+  static const std::vector<CounterExperiment> experiments = [] {
+    std::vector<CounterExperiment> made;
+    for (const Remedy& remedy : AllRemedies()) {
+      const auto* row = std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                                     [&](const Meaning& m) { return m.remedy == remedy.member; });
+      made.push_back({&remedy, row->if_cured, row->if_not});
+    }
+    return made;
+  }();
   return experiments;
 }
 
@@ -144,9 +154,9 @@ Classification Classify(const ElementSet& altered, const Trials& trials,
     result.experiment = &counter;
     if (in_time) {
       Remedies remedies;
-      remedies.*counter.remedy = true;
+      remedies.*counter.remedy->member = true;
       const std::unique_ptr<Experiment> experiment = experiment_with(remedies);
-      Trials counter_trials(*experiment, trial_options, journal, counter.name);
+      Trials counter_trials(*experiment, trial_options, journal, std::string(counter.remedy->name));
       try {
         const Trials::Answer answer = counter_trials.Ask(altered);
         result.effect = answer == Trials::Answer::kClean   ? Effect::kCured

@@ -30,13 +30,11 @@ std::string_view CauseClassName(CauseClass cause);
 
 // One thing that is changed.
 struct CounterExperiment {
-  const char* name;      // "one stream"; in the journal, too
-  const char* changes;   // what is different, as a phrase
+  const Remedy* remedy;  // its name is in the journal, too
   const char* if_cured;  // what a cure shows, as a sentence
   const char* if_not;    // what it rules out when the difference stays
-  bool Remedies::*remedy;
 };
-// In the order in which they are made.
+// One for each remedy, in their order.
 const std::vector<CounterExperiment>& CounterExperiments();
 
 enum class Effect {

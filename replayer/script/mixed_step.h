@@ -20,23 +20,13 @@
 #include "analyzer/plan/plan.h"
 #include "analyzer/step_template.h"
 #include "replayer/script/planted_fault.h"
+#include "replayer/script/remedies.h"
 #include "replayer/script/script.h"
 #include "replayer/session.h"
 
 namespace acltape::replayer {
 
 class RecordedContent;
-
-// What is changed to see whether a difference goes away (counter-experiments).
-struct Remedies {
-  bool one_stream = false;      // all captured calls in program order on one stream
-  bool own_memory = false;      // no two buffers of the step share memory
-  bool own_workspace = false;   // every captured call has workspace and temporaries of its own
-  bool fresh_inputs = false;    // every input is copied to its captured address before an execution
-  bool step_arguments = false;  // graphs hold the host arguments of the step that is executed
-  bool recapture = false;       // captured at the step that is executed
-  bool operator==(const Remedies&) const = default;
-};
 
 // What is done to a healthy plan to see whether it holds (the proof harness).
 struct Stress {

@@ -13,16 +13,6 @@ using nlohmann::json;
 
 constexpr const char* kAll = "all";
 
-struct RemedyRow {
-  const char* name;
-  bool Remedies::*member;
-};
-constexpr RemedyRow kRemedies[] = {
-    {"one_stream", &Remedies::one_stream},         {"own_memory", &Remedies::own_memory},
-    {"own_workspace", &Remedies::own_workspace},   {"fresh_inputs", &Remedies::fresh_inputs},
-    {"step_arguments", &Remedies::step_arguments}, {"recapture", &Remedies::recapture},
-};
-
 [[noreturn]] void Refuse(const std::string& key, const std::string& why) {
   throw Error(ErrorKind::kUsage, "\"" + key + "\" of a mixed step " + why);
 }
@@ -76,8 +66,8 @@ std::vector<bool> ParsePlaces(const std::string& key, const std::string& text, s
 
 json MixedStepJson(const MixedStepOptions& options) {
   json remedies = json::array();
-  for (const RemedyRow& row : kRemedies) {
-    if (options.remedies.*row.member) remedies.push_back(row.name);
+  for (const Remedy& remedy : AllRemedies()) {
+    if (options.remedies.*remedy.member) remedies.push_back(remedy.Word('_'));
   }
   json stress = json::object();
   if (options.stress.poison_gaps) stress["poison_gaps"] = true;
@@ -130,10 +120,9 @@ MixedStepOptions ParseMixedStep(const json& text) {
   if (watch != "step" && watch != "every") Refuse("watch", "is '" + watch + "', not step or every");
   options.watch = watch == "step" ? Watch::kStepOutputs : Watch::kEveryResult;
   for (const std::string& name : remedies) {
-    const auto* row = std::find_if(std::begin(kRemedies), std::end(kRemedies),
-                                   [&](const RemedyRow& remedy) { return remedy.name == name; });
-    if (row == std::end(kRemedies)) Refuse("remedies", "has '" + name + "', which is none");
-    options.remedies.*row->member = true;
+    const Remedy* remedy = FindRemedy(name, '_');
+    if (remedy == nullptr) Refuse("remedies", "has '" + name + "', which is none");
+    options.remedies.*remedy->member = true;
   }
   if (text.contains("stress")) {
     const json& stress = text.at("stress");

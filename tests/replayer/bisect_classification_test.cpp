@@ -14,7 +14,7 @@ constexpr Effect kC = Effect::kCured;
 constexpr Effect kS = Effect::kStays;
 constexpr Effect kJ = Effect::kCannotJudge;
 
-// One stream, own memory, own workspace, fresh inputs, step arguments, capture again.
+// One stream, own memory, own workspace, fresh inputs, step arguments, recapture.
 struct Case {
   std::array<Effect, 6> effects;
   bool varies;
