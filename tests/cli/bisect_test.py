@@ -29,13 +29,6 @@ class BisectTest(CommandTest):
         report = self.json("bisect", self.trace, *words, code=code, **options)
         return report, {row["quantity"].strip(): row["value"] for row in report["summary"]}
 
-    def reproduces(self, command, code):
-        """What was printed shows the difference again."""
-        folder = os.path.dirname(BINARY)
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True,
-                              env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
-        self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
-
 
 class Check(BisectTest):
     """The program is executed by a command."""

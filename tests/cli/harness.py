@@ -74,6 +74,14 @@ class CommandTest(unittest.TestCase):
     def json(self, *words, code=0, **options):
         return json.loads(self.acltape(*words, "--format", "json", code=code, **options).out)
 
+    def reproduces(self, command, code=1, **options):
+        """A printed command, run as it stands, ends with this code."""
+        environment = dict(options.pop("env", os.environ))
+        environment["PATH"] = f"{os.path.dirname(BINARY)}:{environment['PATH']}"
+        again = run("sh", "-c", command, env=environment, **options)
+        self.assertEqual(again.code, code, again)
+        return again
+
     def assertSentence(self, result, *words):
         """stderr is one line from acltape, without a trace of the inside, that says these words."""
         lines = result.err.strip().splitlines()

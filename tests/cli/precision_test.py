@@ -1,7 +1,6 @@
 """replay under a precision standard and with a noise floor; the list of standards."""
 import json
 import os
-import shlex
 import sqlite3
 import subprocess
 
@@ -40,13 +39,6 @@ class Precision(CommandTest):
         report["summary"] = {row["quantity"].strip(): row["value"] for row in report["summary"]}
         return report
 
-    def again(self, command, code):
-        """Runs a printed command, with the binary under test in the place of acltape."""
-        words = shlex.split(command)
-        at = words.index("acltape")
-        environment = dict(os.environ, **dict(word.split("=", 1) for word in words[:at]))
-        return self.acltape(*words[at + 1:], code=code, env=environment)
-
     def test_a_flaky_kernel_has_a_rate_and_is_no_mismatch_of_the_capture(self):
         for mode in ("eager", "captured"):
             report = self.replay("--mode", mode, "--noise-runs", "5", faults=FLAKY)
@@ -80,7 +72,7 @@ class Precision(CommandTest):
         self.assertEqual([row["op"] for row in report["flaky operators"]], ["aten::mm"])
         command = report["summary"]["reproduce"]
         self.assertIn("--noise-runs 5", command)
-        result = self.again(command, code=1)
+        result = self.reproduces(command)
         self.assertIn("aten::relu", result.out, result)
 
     def test_a_clean_device_has_no_noise(self):
@@ -104,7 +96,7 @@ class Precision(CommandTest):
         self.assertRegex(row["difference"], r"max_\w+ [0-9.e+-]+ > [0-9.e+-]+ \(float32, copy\)")
         command = report["summary"]["reproduce"]
         self.assertIn("--standard ascend", command)
-        result = self.again(command, code=1)
+        result = self.reproduces(command)
         self.assertIn(row["difference"], result.out, result)
 
     def test_a_standard_of_ones_own(self):

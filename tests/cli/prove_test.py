@@ -1,7 +1,6 @@
 """acltape prove: plans that hold, plans and devices that do not, and witnesses that are run again."""
 import json
 import os
-import shlex
 
 import harness
 
@@ -56,12 +55,6 @@ class Prove(harness.CommandTest):
         report = self.json("prove", self.trace, *words, code=code, **options)
         return {row["quantity"]: row["value"] for row in report["summary"]}, report
 
-    def shell(self, command):
-        """Runs a command that acltape has printed."""
-        at = command.index("acltape prove")
-        return harness.run("bash", "-c", command[:at] + shlex.quote(harness.BINARY) +
-                           command[at + len("acltape"):])
-
     def witnesses(self):
         return self.json("prove", self.trace, "--list")
 
@@ -91,8 +84,7 @@ class Prove(harness.CommandTest):
         failure = report["failures"][0]
         self.assertEqual((failure["op"], failure["verdict"]), ("aten::add.Tensor", "different"))
         self.assertEqual(summary["reproduce"], failure["reproduce"])
-        again = self.shell(failure["reproduce"])
-        self.assertEqual(again.code, 1, again)
+        again = self.reproduces(failure["reproduce"])
         self.assertIn(failure["message"].split(";")[0], again.out, again)
         number = failure["witness_id"]
         listed = {row["witness_id"]: row for row in self.witnesses()}
@@ -112,8 +104,7 @@ class Prove(harness.CommandTest):
                                      "4", code=1)
         failure = report["failures"][0]
         self.assertIn(failure["op"], ("aten::sub.Tensor", "aten::add.Tensor"))
-        again = self.shell(failure["reproduce"] + " --repetitions 9")
-        self.assertEqual(again.code, 1, again)
+        again = self.reproduces(failure["reproduce"] + " --repetitions 9")
         again = self.acltape("prove", self.trace, "--witness", failure["witness_id"], "--plan",
                              self.healthy())
 
@@ -139,8 +130,7 @@ class Prove(harness.CommandTest):
                                "--no-results", code=1)
         failure = report["failures"][0]
         self.assertEqual(self.witnesses(), [])
-        again = self.shell(failure["reproduce"])
-        self.assertEqual(again.code, 1, again)
+        again = self.reproduces(failure["reproduce"])
 
     def test_an_error_of_the_device_is_a_failure_with_its_code(self):
         faults = "aclmdlRIExecuteAsync return=507011"
@@ -148,8 +138,7 @@ class Prove(harness.CommandTest):
                                env={**os.environ, "ACLTAPE_SOFT_FAULTS": faults})
         self.assertEqual([(row["verdict"], row["code"]) for row in report["failures"]],
                          [("error", 507011)] * 2)
-        again = self.shell(report["failures"][0]["reproduce"])
-        self.assertEqual(again.code, 1, again)
+        again = self.reproduces(report["failures"][0]["reproduce"])
         self.assertIn("507011", again.out, again)
         # On a device without the fault it holds, and the witness says so from then on.
         number = report["failures"][0]["witness_id"]

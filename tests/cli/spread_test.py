@@ -1,6 +1,5 @@
 """replay --inputs golden and --spread on a program whose operators are made wrong on purpose."""
 import os
-import shlex
 
 import harness
 
@@ -80,9 +79,7 @@ class Spread(harness.CommandTest):
             report = self.json("replay", self.trace, *words, "--spread", code=1, env=self.faulty)
             command = {row["quantity"]: row["value"] for row in report["summary"]}["reproduce"]
             self.assertIn("ACLTAPE_SOFT_FAULTS", command)
-            shell = command.replace("acltape ", shlex.quote(harness.BINARY) + " ", 1)
-            again = harness.run("bash", "-c", shell + " --format json")
-            self.assertEqual(again.code, 1, again)
+            again = self.reproduces(command + " --format json")
             self.assertIn('"by itself"', again.out, again)
 
     def test_without_a_fault_nothing_spreads(self):
