@@ -23,6 +23,7 @@
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
 #include "storage/payload.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -220,7 +221,7 @@ class BisectCommand final : public Command {
     });
     if (verdict.empty()) return 0;
     fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}\n",
-               plan.path, verdict, replayer::ShellWord(trace_), replayer::ShellWord(plan.path));
+               plan.path, verdict, storage::ShellWord(trace_), storage::ShellWord(plan.path));
     return static_cast<int>(ErrorKind::kCannotJudge);
   }
 
@@ -282,7 +283,7 @@ class BisectCommand final : public Command {
     mixed.disable_tasks = in_graph_;
     for (const std::string& fault : plant_) mixed.faults.push_back(replayer::ParseFault(fault));
     std::string arguments;
-    if (!plan_path.empty()) arguments += "--plan " + replayer::ShellWord(plan_path) + ' ';
+    if (!plan_path.empty()) arguments += "--plan " + storage::ShellWord(plan_path) + ' ';
     if (!plan_path.empty() && plan_.allow_races) arguments += "--allow-races ";
     const auto& matches = step.step_class().matches;
     if (capture_step_ >= 0) mixed.capture_match = MatchOf(step, capture_step_);
@@ -298,8 +299,8 @@ class BisectCommand final : public Command {
     }
     arguments += fmt::format(" --executions {}", options.experiment.executions);
     if (no_updates_) arguments += " --no-updates";
-    for (const std::string& fault : plant_) arguments += " --plant " + fault;
-    if (!device_lib_.empty()) arguments += " --device-lib " + replayer::ShellWord(device_lib_);
+    for (const std::string& fault : plant_) arguments += " --plant " + storage::ShellWord(fault);
+    if (!device_lib_.empty()) arguments += " --device-lib " + storage::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
     if (!calls_.empty()) {
       const auto picked = std::make_shared<std::unordered_set<int64_t>>(Picked(reader));

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -136,21 +137,11 @@ class DiffCommand final : public Command {
   }
 
  private:
-  static std::string Quoted(const std::string& word) {
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) ||
-             std::string_view("/._-+:,=@%").find(c) != std::string_view::npos;
-    });
-    if (plain) return word;
-    std::string quoted = "'";
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return quoted + "'";
-  }
-
   // The call, and the first that inherits from it where it shows only there: what only one side has
   // gives no result that could be compared with another.
   std::string Reproduce(const DiffReport& report, const DiffRow& row) const {
-    std::string command = fmt::format("acltape diff {} {}", Quoted(paths_[0]), Quoted(paths_[1]));
+    std::string command = fmt::format("acltape diff {} {}", storage::ShellWord(paths_[0]),
+                                      storage::ShellWord(paths_[1]));
     std::vector<int64_t> calls = row.a_calls;
     if (Alone(row) || row.verdict == DiffVerdict::kNotComparable) {
       const int64_t index = &row - report.rows.data();
@@ -164,7 +155,8 @@ class DiffCommand final : public Command {
     }
     std::sort(calls.begin(), calls.end());
     if (!calls.empty()) command += fmt::format(" --calls {}", fmt::join(calls, ","));
-    if (!options_.standard.empty()) command += " --standard " + Quoted(options_.standard);
+    if (!options_.standard.empty())
+      command += " --standard " + storage::ShellWord(options_.standard);
     return command;
   }
 

@@ -12,6 +12,7 @@
 #include "replayer/script/compare_steps.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -215,11 +216,11 @@ class ExperimentCommand final : public Command {
   // All options but which calls: what makes the experiment again.
   std::string Arguments(const MixedStepOptions& defaults) const {
     std::string text;
-    if (!plan_.path.empty()) text += " --plan " + plan_.path;
+    if (!plan_.path.empty()) text += " --plan " + storage::ShellWord(plan_.path);
     if (plan_.allow_races) text += " --allow-races";
-    if (!options_file_.empty()) text += " --options " + options_file_;
-    if (captured_ != "all") text += " --captured " + captured_;
-    if (executed_ != "all") text += " --executed " + executed_;
+    if (!options_file_.empty()) text += " --options " + storage::ShellWord(options_file_);
+    if (captured_ != "all") text += " --captured " + storage::ShellWord(captured_);
+    if (executed_ != "all") text += " --executed " + storage::ShellWord(executed_);
     if (capture_step_ >= 0) text += fmt::format(" --capture-step {}", capture_step_);
     if (!run_steps_.empty()) text += fmt::format(" --run-steps {}", fmt::join(run_steps_, ","));
     text += fmt::format(" --executions {}", executions_);
@@ -227,9 +228,9 @@ class ExperimentCommand final : public Command {
     if (disable_tasks_) text += " --disable-tasks";
     if (!remedies_.empty()) text += fmt::format(" --remedy {}", fmt::join(remedies_, ","));
     if (!stress_.empty()) text += fmt::format(" --stress {}", fmt::join(stress_, ","));
-    for (const std::string& fault : plant_) text += " --plant " + fault;
+    for (const std::string& fault : plant_) text += " --plant " + storage::ShellWord(fault);
     if (options_.watch != defaults.watch) text += " --watch every";
-    if (!device_lib_.empty()) text += " --device-lib " + device_lib_;
+    if (!device_lib_.empty()) text += " --device-lib " + storage::ShellWord(device_lib_);
     return text;
   }
 

@@ -15,6 +15,7 @@
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "replayer/probe/prove.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -152,7 +153,7 @@ class LintCommand final : public Command {
           ErrorKind::kUsage,
           fmt::format("{} holds leaves of PyTorch and no calls of the ACL interface, which "
                       "--prove issues again; prove it by: acltape replay {} --mode captured",
-                      trace_, trace_));
+                      trace_, storage::ShellWord(trace_)));
     }
     replayer::ProveOptions options;
     options.device_lib = device_lib_;

@@ -12,6 +12,7 @@
 #include "cli/report.h"
 #include "replayer/prove/proof.h"
 #include "replayer/prove/witness.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -290,7 +291,7 @@ class ProveCommand final : public Command {
     table.Add({"message", run.message});
     if (run.outcome.failure && own_plan) table.Add({"reproduce", witness.row.command});
     if (run.outcome.failure && !own_plan) {
-      table.Add({"reproduce", witness.row.command + " --plan " + plan_.path});
+      table.Add({"reproduce", witness.row.command + " --plan " + storage::ShellWord(plan_.path)});
     }
     Report output;
     output.Add("witness", std::move(table));

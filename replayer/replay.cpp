@@ -10,6 +10,7 @@
 #include "replayer/session.h"
 #include "replayer/step_graph.h"
 #include "storage/results.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -42,7 +43,7 @@ class Replayer {
     }
     if (report_.ExitCode() != 0) {
       std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
-      if (options_.plan) arguments = "--plan " + options_.plan->path;
+      if (options_.plan) arguments = "--plan " + storage::ShellWord(options_.plan->path);
       if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
       if (options_.updates == Updates::kNone) arguments += " --updates none";
       if (options_.repetitions > 1) {
@@ -55,7 +56,8 @@ class Replayer {
         arguments += " --noise-runs " + std::to_string(options_.noise_runs);
       }
       arguments += StandardArgument(options_);
-      if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
+      if (!options_.device_lib.empty())
+        arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
       report_.reproduce = ReproduceCommand(trace_, arguments);
     }
     CloseRun();

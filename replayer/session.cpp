@@ -8,6 +8,7 @@
 #include "analyzer/roles.h"
 #include "analyzer/steps.h"
 #include "storage/results.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -122,14 +123,14 @@ std::string ReproduceCommand(const storage::Reader& trace, const std::string& ar
     if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=")) continue;
     const size_t equals = text.find('=');
     command +=
-        std::string(text.substr(0, equals)) + "='" + std::string(text.substr(equals + 1)) + "' ";
+        std::string(text.substr(0, equals + 1)) + storage::ShellWord(text.substr(equals + 1)) + " ";
   }
-  return command + "acltape " + name + " " + trace.path() + " " + arguments;
+  return command + "acltape " + name + " " + storage::ShellWord(trace.path()) + " " + arguments;
 }
 
 std::string StandardArgument(const ReplayOptions& options) {
   if (options.standard == nullptr || options.standard->bitwise()) return "";
-  return " --standard " + options.standard->given();
+  return " --standard " + storage::ShellWord(options.standard->given());
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {

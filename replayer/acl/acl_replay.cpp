@@ -7,6 +7,7 @@
 #include "replayer/acl/recorded_walk.h"
 #include "replayer/session.h"
 #include "storage/results.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -96,7 +97,8 @@ class AclReplayer {
     if (options_.streams == Streams::kFlat) arguments += " --streams flat";
     if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
     arguments += StandardArgument(options_);
-    if (!options_.device_lib.empty()) arguments += " --device-lib " + options_.device_lib;
+    if (!options_.device_lib.empty())
+      arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
     return arguments;
   }
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "storage/error.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -90,16 +91,6 @@ std::optional<int> Await(pid_t child, const std::optional<std::chrono::milliseco
 
 }  // namespace
 
-std::string ShellWord(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-./,:=@%+") == std::string::npos;
-  if (plain) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 ProcessExperiment::ProcessExperiment(ProcessExperimentOptions options)
     : options_(std::move(options)) {
   if (options_.command.find(kPlaceholder) == std::string::npos) return;
@@ -166,12 +157,12 @@ Outcome ProcessExperiment::Try(const ElementSet& altered) {
 }
 
 std::string ProcessExperiment::Command(const ElementSet& altered) const {
-  const std::string list = ShellWord(CallList(altered, ','));
+  const std::string list = storage::ShellWord(CallList(altered, ','));
   std::string command = std::string(kVariable) + "=" + list + " sh -c ";
-  if (file_.empty()) return command + ShellWord(options_.command);
+  if (file_.empty()) return command + storage::ShellWord(options_.command);
   const std::string file = file_ + ".txt";  // of its own: the other one goes with this process
-  return "echo " + list + " | tr , '\\n' > " + file + "; " + command +
-         ShellWord(Replaced(options_.command, file));
+  return "echo " + list + " | tr , '\\n' > " + storage::ShellWord(file) + "; " + command +
+         storage::ShellWord(Replaced(options_.command, file));
 }
 
 }  // namespace acltape::replayer

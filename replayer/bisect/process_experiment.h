@@ -50,7 +50,4 @@ class ProcessExperiment final : public Experiment {
   std::string file_;  // of the altered calls; empty: the command asks for none
 };
 
-// The text as one word of a shell.
-std::string ShellWord(const std::string& text);
-
 }  // namespace acltape::replayer

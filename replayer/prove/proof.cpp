@@ -9,6 +9,7 @@
 #include "replayer/prove/witness.h"
 #include "replayer/script/stream_orders.h"
 #include "replayer/session.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -150,17 +151,19 @@ class Prover {
   }
 
   std::string DeviceText() const {
-    return options_.device_lib.empty() ? "" : " --device-lib " + options_.device_lib;
+    return options_.device_lib.empty() ? ""
+                                       : " --device-lib " + storage::ShellWord(options_.device_lib);
   }
 
   // What makes the trials of a kind up to this one.
   std::string TrialArguments(const Trial& trial) const {
     std::string arguments = "--only " + std::string(RowOf(trial.kind).name);
-    if (options_.plan) arguments += " --plan " + options_.plan->path;
+    if (options_.plan) arguments += " --plan " + storage::ShellWord(options_.plan->path);
     if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
     arguments += " --trials " + std::to_string(trial.number + 1);
     arguments += " --seed " + std::to_string(options_.seed);
-    if (options_.standard != "bitwise") arguments += " --standard " + options_.standard;
+    if (options_.standard != "bitwise")
+      arguments += " --standard " + storage::ShellWord(options_.standard);
     for (const PlantedFault& fault : options_.faults) arguments += " --plant " + FaultText(fault);
     return arguments + DeviceText();
   }

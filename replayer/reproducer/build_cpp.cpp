@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "replayer/reproducer/emit_cpp.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -26,17 +27,6 @@ int Shell(const std::string& command) {
 
 }  // namespace
 
-std::string ShellQuoted(const std::string& word) {
-  if (!word.empty() &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                             "_-+=./:,@%") == std::string::npos) {
-    return word;
-  }
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk) {
   BuiltReproducer built;
   const char* chosen = std::getenv("CXX");
@@ -46,19 +36,19 @@ BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk) {
   line.replace(0, 3, compiler);
   const std::string variable = "$SDK";
   for (size_t at; (at = line.find(variable)) != std::string::npos;) {
-    line.replace(at, variable.size(), ShellQuoted(sdk));
+    line.replace(at, variable.size(), storage::ShellWord(sdk));
   }
   built.build = line;
   if (!std::filesystem::exists(sdk + "/include/acl/acl.h")) {
     built.why_not = "there are no ACL headers in " + sdk + "/include";
     return built;
   }
-  if (Shell("command -v " + ShellQuoted(compiler.substr(0, compiler.find(' '))) +
+  if (Shell("command -v " + storage::ShellWord(compiler.substr(0, compiler.find(' '))) +
             " >/dev/null 2>&1") != 0) {
     built.why_not = "there is no C++ compiler " + compiler + " here; set CXX";
     return built;
   }
-  const std::string enter = "cd " + ShellQuoted(folder) + " && ";
+  const std::string enter = "cd " + storage::ShellWord(folder) + " && ";
   if (Shell(enter + line + " > build.log 2>&1") != 0) {
     built.why_not = "it does not compile, see " + folder + "/build.log";
     return built;

@@ -19,7 +19,4 @@ struct BuiltReproducer {
 // executable beside the source.
 BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk);
 
-// A word as a shell reads it back.
-std::string ShellQuoted(const std::string& word);
-
 }  // namespace acltape::replayer

@@ -12,6 +12,7 @@
 #include "replayer/reproducer/emit_cpp.h"
 #include "replayer/reproducer/prune_script.h"
 #include "replayer/trim.h"
+#include "storage/shell_word.h"
 
 namespace acltape::replayer {
 namespace {
@@ -173,8 +174,8 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   result.built = BuildAndRun(options.folder, sdk.string());
   result.shows_fault =
       result.built.compiled && result.built.fault_exit == 1 && result.built.clean_exit == 0;
-  result.build_command = "cd " + ShellQuoted(options.folder) + " && " + result.built.build;
-  result.run_command = ShellQuoted(options.folder + "/repro");
+  result.build_command = "cd " + storage::ShellWord(options.folder) + " && " + result.built.build;
+  result.run_command = storage::ShellWord(options.folder + "/repro");
   if (options.trace) {
     WriteTrace(session, TracedCalls(session, step, suspect, places), options, result);
   }

@@ -78,11 +78,5 @@ TEST(BisectProcess, ACommandThatRunsTooLongCannotBeJudged) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-TEST(BisectProcess, WordsOfAShell) {
-  EXPECT_EQ(ShellWord("a-b.c/d"), "a-b.c/d");
-  EXPECT_EQ(ShellWord(""), "''");
-  EXPECT_EQ(ShellWord("it's $x"), "'it'\\''s $x'");
-}
-
 }  // namespace
 }  // namespace acltape::replayer

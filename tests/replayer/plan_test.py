@@ -127,7 +127,7 @@ for i in range(4):
             if result.code == 1:
                 break
         self.assertEqual(result.code, 1, result)
-        self.assertIn(f"ACLTAPE_SOFT_JITTER='{seed}' acltape replay {self.trace} --plan {racy} "
+        self.assertIn(f"ACLTAPE_SOFT_JITTER={seed} acltape replay {self.trace} --plan {racy} "
                       "--allow-races --repetitions 10", result.out)
         self.assertRegex(result.out, r"PLAN-RACE +error .*touch bytes")
         self.assertRegex(result.out, rf"(?m)^ *\d+ +\d+ +aten::(sub|add).Tensor")
