@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
@@ -155,11 +152,7 @@ class ExperimentCommand final : public Command {
   void Choose(const storage::Reader& reader, const MixedStep& step) {
     const Watch watch = options_.watch;
     if (!options_file_.empty()) {
-      std::ifstream file(options_file_);
-      if (!file) throw Error(ErrorKind::kUsage, options_file_ + " cannot be read");
-      const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-      if (json.is_discarded()) throw Error(ErrorKind::kUsage, options_file_ + " is not JSON");
-      options_ = replayer::ParseMixedStep(json);
+      options_ = replayer::ReadMixedStep(options_file_);
       if (watch != Watch::kStepOutputs) options_.watch = watch;
     }
     options_.plan = step.plan();

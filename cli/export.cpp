@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
@@ -116,14 +113,7 @@ class ExportCommand final : public Command {
   replayer::MixedStepOptions Suspect(const storage::Reader& reader,
                                      const replayer::MixedStep& step) const {
     replayer::MixedStepOptions suspect;
-    if (!options_file_.empty()) {
-      std::ifstream file(options_file_);
-      const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-      if (!file || json.is_discarded()) {
-        throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a JSON file", options_file_));
-      }
-      suspect = replayer::ParseMixedStep(json);
-    }
+    if (!options_file_.empty()) suspect = replayer::ReadMixedStep(options_file_);
     suspect.plan = step.plan();
     suspect.executed = Places(reader, step, calls_);
     if (options_file_.empty() || !captured_.empty()) {

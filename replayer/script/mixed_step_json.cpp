@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "storage/error.h"
@@ -132,6 +133,20 @@ MixedStepOptions ParseMixedStep(const json& text) {
   }
   for (const std::string& fault : faults) options.faults.push_back(ParseFault(fault));
   return options;
+}
+
+MixedStepOptions ReadMixedStep(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw Error(ErrorKind::kUsage, "the options file " + path + " cannot be read");
+  const json text = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!text.is_object()) {
+    throw Error(ErrorKind::kUsage, "the options file " + path + " holds no JSON object");
+  }
+  try {
+    return ParseMixedStep(text);
+  } catch (const Error& cause) {
+    throw Error(cause.kind(), "the options file " + path + ": " + cause.what());
+  }
 }
 
 }  // namespace acltape::replayer

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "replayer/script/mixed_step.h"
 
@@ -17,5 +18,7 @@ namespace acltape::replayer {
 nlohmann::json MixedStepJson(const MixedStepOptions& options);
 // Throws Error kUsage, one sentence that names the key.
 MixedStepOptions ParseMixedStep(const nlohmann::json& json);
+// The same from a file. Throws Error kUsage, naming the file, also when it cannot be read.
+MixedStepOptions ReadMixedStep(const std::string& path);
 
 }  // namespace acltape::replayer

@@ -132,6 +132,19 @@ class Experiment(CommandTest):
         self.assertEqual(rows["executions different"], 2)
         self.assertIn(f"--options {path}", rows["reproduce"])
 
+    def test_a_file_of_options_that_is_none_gets_one_sentence(self):
+        path = self.path("options_that_are_none.json")
+        for content, word in ((None, "cannot be read"), ("{", "no JSON object"),
+                              ("[]", "no JSON object"), ('{"watch": "all"}', "watch")):
+            if content is not None:
+                with open(path, "w") as file:
+                    file.write(content)
+            for command in (["experiment"], ["export", "--to", "cpp", "--calls", "step:1", "-o",
+                                             self.path("repro")]):
+                result = self.acltape(command[0], self.trace, *command[1:], "--options", path,
+                                      code=2)
+                self.assertSentence(result, path, word)
+
     def test_what_is_wrong_is_said_in_one_sentence(self):
         for words, code, said in [
             (["--captured", "9999999"], 2, ["--captured 9999999", "no call"]),
