@@ -7,6 +7,7 @@
 
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/steps.h"
+#include "cli/bisect_against.h"
 #include "cli/bisect_emit.h"
 #include "cli/bisect_report.h"
 #include "cli/commands.h"
@@ -80,6 +81,7 @@ class BisectCommand final : public Command {
     return "  acltape bisect t.db                              captured against eager\n"
            "  acltape bisect t.db --plan plan.json --budget 5m\n"
            "  acltape bisect t.db --good plan:a.json --bad plan:b.json\n"
+           "  acltape bisect old.db --against new.db          which edit of the script it was\n"
            "  acltape bisect t.db --plant wrong_bits@812       what a fault looks like\n"
            "  acltape bisect t.db --check './try.sh {calls}'   any program, as git bisect run";
   }
@@ -94,6 +96,10 @@ class BisectCommand final : public Command {
                    "A command that executes the program with the calls in $ACLTAPE_CALLS (and in "
                    "the file {calls}) altered: exit code 0 good, 1 to 124 bad, 125 cannot judge, "
                    "126 on: give up");
+    app.add_option("--against", against_,
+                   "Another recording of the program: find the calls whose form there, executed "
+                   "in the place of this trace's, gives a step other results")
+        ->type_name("TRACE");
     plan_.Declare(app);
     AddChoice(app, "--what", what_,
               {{"calls", Elements::kCalls},
@@ -159,6 +165,7 @@ class BisectCommand final : public Command {
 
  private:
   int Bisect() {
+    if (!against_.empty()) return AgainstAnotherTrace();
     if (!check_.empty()) {
       if (!emit_.empty()) {
         throw Error(
@@ -206,6 +213,39 @@ class BisectCommand final : public Command {
           std::max(streams, replayer::StreamsOf(plan == nullptr ? nullptr : &plan->plan, faults));
     }
     orders_ = replayer::UseStreamOrders(streams);
+  }
+
+  int AgainstAnotherTrace() {
+    const std::pair<const char*, bool> others[] = {{"--check", !check_.empty()},
+                                                   {"--plan", !plan_.path.empty()},
+                                                   {"--good", good_ != "eager"},
+                                                   {"--bad", bad_ != "captured"},
+                                                   {"--emit", !emit_.empty()},
+                                                   {"--plant", !plant_.empty()},
+                                                   {"--what", what_ != Elements::kCalls},
+                                                   {"--capture-step", capture_step_ >= 0},
+                                                   {"--no-updates", no_updates_},
+                                                   {"--in-graph", in_graph_}};
+    for (const auto& [option, given] : others) {
+      if (!given) continue;
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--against executes calls of two traces one by one, without a graph "
+                              "or a command; leave out {}.",
+                              option));
+    }
+    if (run_steps_.size() > 1) {
+      throw Error(ErrorKind::kUsage, "--against executes one step; give --run-steps one number.");
+    }
+    options_.trials.executions = std::max(1, executions_);
+    return BisectAgainst(
+        {.a = trace_,
+         .b = against_,
+         .calls = calls_,
+         .step = run_steps_.empty() ? -1 : run_steps_.front(),
+         .device_lib = device_lib_,
+         .discard = discard_,
+         .format = format_},
+        [this](const json& identity, const auto& body) { return WithJournal(identity, body); });
   }
 
   // Whether the plan that is said to be good is as eager execution: else there is no good side.
@@ -487,6 +527,7 @@ class BisectCommand final : public Command {
 
   std::string trace_;
   std::string check_;
+  std::string against_;
   PlanOption plan_;
   std::string good_ = "eager";
   std::string bad_ = "captured";

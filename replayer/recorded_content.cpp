@@ -123,8 +123,15 @@ const storage::Snapshot* RecordedContent::ResultOf(const Arrival& arrival) const
   return analyzer::RecordedResult(program_.leaves[arrival.leaf], *arrival.write);
 }
 
+Bytes RecordedContent::Replacement(const Arrival& arrival) const {
+  if (arrival.write == nullptr || !replacements_) return nullptr;
+  return replacements_(
+      arrival.leaf, static_cast<size_t>(arrival.write - program_.uses[arrival.leaf].writes.data()));
+}
+
 bool RecordedContent::IsKept(const Arrival& arrival) const {
   if (contents_ != nullptr && contents_->synthetic()) return true;
+  if (Replacement(arrival) != nullptr) return true;
   if (arrival.feed != nullptr) return !arrival.feed->digest.empty();
   const storage::Snapshot* result = ResultOf(arrival);
   return result != nullptr && result->has_payload;
@@ -197,14 +204,16 @@ std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, in
       }
       continue;
     }
-    const Bytes bytes = Load(*arrival);
+    const Bytes replacement = Replacement(*arrival);
+    const Bytes bytes = replacement != nullptr ? replacement : Load(*arrival);
     if (arrival->feed != nullptr) {
       lay(*bytes, 0);
       continue;
     }
     const storage::Layout& layout = *arrival->write->layout;
     const storage::Snapshot* snapshot = ResultOf(*arrival);
-    if (snapshot != nullptr ? snapshot->packing == 0 : layout.IsDense()) {
+    const bool recorded = replacement == nullptr && snapshot != nullptr;
+    if (recorded ? snapshot->packing == 0 : layout.IsDense()) {
       lay(*bytes, layout.FirstByte());
       continue;
     }

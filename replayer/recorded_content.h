@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,11 @@ class RecordedContent {
   // which parts may then be missing. Both must outlive it.
   explicit RecordedContent(const analyzer::Program& program, Contents* contents = nullptr)
       : program_(program), contents_(contents) {}
+
+  // Something else in the place of what a leaf wrote (index in LeafUses::writes): null leaves the
+  // recorded result; else in order of address where the layout is dense, row-major where not.
+  using Replacements = std::function<Bytes(int64_t leaf, size_t write)>;
+  void Replace(Replacements replacements) { replacements_ = std::move(replacements); }
 
   // Bytes of a buffer right before a leaf, what was brought for that very leaf included. Bytes that
   // nothing recorded brought are 0, and so are those that the trace did not keep unless `needed`
@@ -53,12 +59,14 @@ class RecordedContent {
   void CheckKept(const std::vector<const Arrival*>& relevant, int64_t buffer,
                  analyzer::ByteRange range, int64_t leaf, const analyzer::ByteSet& needed) const;
   const storage::Snapshot* ResultOf(const Arrival& arrival) const;
+  Bytes Replacement(const Arrival& arrival) const;
   bool IsKept(const Arrival& arrival) const;
   Bytes Load(const Arrival& arrival) const;
   void IndexFeeds();
 
   const analyzer::Program& program_;
   Contents* const contents_;
+  Replacements replacements_;
   bool indexed_ = false;
   std::vector<Feed> own_feeds_;                                  // without contents
   std::unordered_map<int64_t, std::vector<const Feed*>> feeds_;  // by buffer

@@ -1,0 +1,36 @@
+// `acltape bisect A --against B`: which calls of B, executed in the place of A's, make the results
+// of a step leave A's.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/report.h"
+#include "replayer/bisect/bisection.h"
+
+namespace acltape::cli {
+
+struct AgainstOptions {
+  std::string a;
+  std::string b;
+  std::string calls;  // of A that may be altered, empty: all
+  int64_t step = -1;  // of A; -1: the one of the first difference
+  std::string device_lib;
+  bool discard = false;  // write no findings to A
+  Format format = Format::kTable;
+};
+
+// Makes a bisection with the journal and the limits of the command line. The first argument is what
+// outcomes depend on.
+using BisectWith = std::function<replayer::BisectionReport(
+    const nlohmann::json& identity,
+    const std::function<replayer::BisectionReport(replayer::Journal*,
+                                                  const replayer::BisectionOptions&)>& body)>;
+
+// Prints what was found; returns the exit code: 0 nothing, 1 found, 125 where executions cannot
+// judge, because contents are missing or a recorded difference does not show on this device. Throws
+// Error kTrace for a file that is no trace, kUsage for traces without a call in common.
+int BisectAgainst(const AgainstOptions& options, const BisectWith& bisect_with);
+
+}  // namespace acltape::cli

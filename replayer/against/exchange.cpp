@@ -1,0 +1,258 @@
+#include "replayer/against/exchange.h"
+
+#include <algorithm>
+
+#include "replayer/against/convert.h"
+
+namespace acltape::replayer {
+
+using analyzer::DiffRow;
+using analyzer::Leaf;
+using analyzer::LeafKind;
+using analyzer::TensorUse;
+
+Exchange::Side::Side(Execution& chosen, const analyzer::DiffReport& diff, int which, int64_t step)
+    : execution(chosen),
+      index(which),
+      content(chosen.program(), &chosen.contents()),
+      runner(chosen) {
+  const std::vector<Leaf>& leaves = program().leaves;
+  for (const Leaf& leaf : leaves) leaf_of_call.emplace(leaf.call.call_id, leaf.index);
+  row_of.assign(leaves.size(), -1);
+  first_leaf = static_cast<int64_t>(leaves.size());
+  // The step of B is that of the first call that has a counterpart in the step of A.
+  const auto aligned = std::find_if(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& row) {
+    return row.a_step == step && !row.a_calls.empty() && !row.b_calls.empty();
+  });
+  const int64_t b_step = aligned == diff.rows.end() ? -1 : aligned->b_step;
+  for (size_t i = 0; i < diff.rows.size(); ++i) {
+    const DiffRow& row = diff.rows[i];
+    for (const int64_t call : CallsOf(row)) {
+      const int64_t leaf = leaf_of_call.at(call);
+      row_of[leaf] = static_cast<int64_t>(i);
+      if (index == 0 ? row.a_step != step : row.b_step != b_step) continue;
+      first_leaf = std::min(first_leaf, leaf);
+      end_leaf = std::max(end_leaf, leaf + 1);
+    }
+  }
+}
+
+bool Exchange::Side::Executes(int64_t leaf) const {
+  return program().leaves[leaf].kind == LeafKind::kKernel &&
+         !execution.lowered().IsSubstituted(leaf);
+}
+
+Exchange::Exchange(Execution& a, Execution& b, const analyzer::DiffReport& diff, int64_t a_step)
+    : diff_(diff), sides_{{a, diff, 0, a_step}, {b, diff, 1, a_step}} {
+  for (size_t i = 0; i < diff.rows.size(); ++i) {
+    const DiffRow& row = diff.rows[i];
+    if (row.a_step != a_step || row.a_calls.empty() || row.b_calls.empty()) continue;
+    if (program(0).uses[LastLeaf(0, i)].writes.empty()) continue;
+    rows_.push_back(i);
+  }
+  sides_[0].content.Replace([this](int64_t leaf, size_t write) -> Bytes {
+    NoteUnpaired(sides_[0], leaf);
+    if (golden_) return nullptr;
+    const auto found = values_.find(leaf);
+    return found == values_.end() ? nullptr : found->second[write];
+  });
+  sides_[1].content.Replace(
+      [this](int64_t leaf, size_t write) { return plain_b_ ? nullptr : ResultForB(leaf, write); });
+}
+
+int64_t Exchange::LastLeaf(int side, size_t row) const {
+  return sides_[side].leaf_of_call.at(sides_[side].CallsOf(diff_.rows[row]).back());
+}
+
+std::string Exchange::OperatorOf(int side, int64_t call) const {
+  return program(side).leaves[sides_[side].leaf_of_call.at(call)].Name();
+}
+
+CallResults Exchange::RecordedOf(Side& side, int64_t leaf) {
+  CallResults results;
+  for (const TensorUse& write : side.program().uses[leaf].writes) {
+    const Leaf& call = side.program().leaves[leaf];
+    const storage::Snapshot* snapshot = analyzer::RecordedResult(call, write);
+    Bytes bytes = side.execution.contents().GetResult(call, write);
+    if (bytes != nullptr && snapshot != nullptr && (snapshot->packing == 0) != write.layout->IsDense()) {
+      bytes = nullptr;  // of another layout
+    }
+    results.push_back(std::move(bytes));
+  }
+  return results;
+}
+
+void Exchange::NoteUnpaired(const Side& side, int64_t leaf) {
+  if (side.row_of[leaf] < 0) return;
+  const DiffRow& row = diff_.rows[side.row_of[leaf]];
+  const bool alone = row.a_calls.empty() || row.b_calls.empty();
+  if (alone && !row.copy) unpaired_[side.index].insert(leaf);
+}
+
+CallResults Exchange::RunLeaf(Side& side, int64_t leaf) {
+  if (!side.Executes(leaf)) return RecordedOf(side, leaf);
+  return side.runner.Run(leaf, [&](const TensorUse& read) {
+    return side.content.Before(read.tensor.buffer_id,
+                               {read.layout->FirstByte(), read.layout->EndByte()}, leaf);
+  });
+}
+
+CallResults Exchange::Recorded(int side, size_t row) {
+  return RecordedOf(sides_[side], LastLeaf(side, row));
+}
+
+CallResults Exchange::OnRecorded(int side, size_t row) {
+  golden_ = plain_b_ = true;
+  unpaired_[side].clear();
+  const CallResults results = RunLeaf(sides_[side], LastLeaf(side, row));
+  golden_ = plain_b_ = false;
+  return results;
+}
+
+CallResults Exchange::ExchangedOnRecorded(size_t row) {
+  golden_ = true;
+  unpaired_[1].clear();
+  try {
+    CallResults results = FormOfB(row);
+    golden_ = false;
+    return results;
+  } catch (...) {
+    golden_ = false;
+    throw;
+  }
+}
+
+const CallResults& Exchange::EvaluateB(int64_t leaf) {
+  const auto known = of_b_.find(leaf);
+  if (known != of_b_.end()) return known->second;
+  NoteUnpaired(sides_[1], leaf);
+  CallResults results = RunLeaf(sides_[1], leaf);
+  return of_b_.emplace(leaf, std::move(results)).first->second;
+}
+
+Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
+  const int64_t row = sides_[1].row_of[leaf];
+  const DiffRow* counterpart = row < 0 ? nullptr : &diff_.rows[row];
+  const bool own = row < 0 || static_cast<size_t>(row) == current_row_ ||
+                   counterpart->a_calls.empty() || LastLeaf(1, row) != leaf;
+  if (own) {
+    const bool inside = sides_[1].first_leaf <= leaf && leaf < sides_[1].end_leaf;
+    return inside ? EvaluateB(leaf)[write] : nullptr;
+  }
+  const int64_t a_leaf = LastLeaf(0, row);
+  const std::vector<TensorUse>& writes = program(0).uses[a_leaf].writes;
+  if (write >= writes.size()) {
+    throw NotExchangeable("it reads a result of " + program(1).Describe(leaf) + " of B that " +
+                          program(0).Describe(a_leaf) + " of A does not have");
+  }
+  const storage::Layout& from = *writes[write].layout;
+  const storage::Layout& to = *program(1).uses[leaf].writes[write].layout;
+  if (const std::string why = WhyNotConvertible(from, to); !why.empty()) {
+    throw NotExchangeable("it reads the result of " + program(1).Describe(leaf) + " of B and " +
+                          program(0).Describe(a_leaf) + " of A, whose " + why);
+  }
+  const auto found = values_.find(a_leaf);
+  if (!golden_ && found != values_.end()) return Convert(from, found->second[write], to);
+  if (!golden_ && sides_[0].first_leaf <= a_leaf && a_leaf < sides_[0].end_leaf &&
+      sides_[0].Executes(a_leaf)) {
+    throw NotExchangeable("it reads what A computes only later, in " + program(0).Describe(a_leaf));
+  }
+  const Bytes recorded = RecordedOf(sides_[0], a_leaf)[write];
+  if (recorded == nullptr) {
+    throw Error(ErrorKind::kTrace, program(0).Describe(a_leaf) + " has no recorded result in " +
+                                       program(0).trace->path() + "; record with --payload all");
+  }
+  return Convert(from, recorded, to);
+}
+
+CallResults Exchange::FormOfB(size_t row) {
+  of_b_.clear();
+  current_row_ = row;
+  const int64_t a_leaf = LastLeaf(0, row);
+  const int64_t b_leaf = LastLeaf(1, row);
+  const std::vector<TensorUse>& a_writes = program(0).uses[a_leaf].writes;
+  const std::vector<TensorUse>& b_writes = program(1).uses[b_leaf].writes;
+  if (a_writes.size() != b_writes.size()) {
+    throw NotExchangeable("A writes " + std::to_string(a_writes.size()) + " results, B " +
+                          std::to_string(b_writes.size()));
+  }
+  for (size_t w = 0; w < a_writes.size(); ++w) {
+    const std::string why = WhyNotConvertible(*b_writes[w].layout, *a_writes[w].layout);
+    if (!why.empty()) throw NotExchangeable("of the results the " + why);
+  }
+  const CallResults of_b = EvaluateB(b_leaf);
+  CallResults results;
+  for (size_t w = 0; w < a_writes.size(); ++w) {
+    if (of_b[w] == nullptr) {
+      throw Error(ErrorKind::kTrace, program(1).Describe(b_leaf) + " has no recorded result in " +
+                                         program(1).trace->path() + "; record with --payload all");
+    }
+    results.push_back(Convert(*b_writes[w].layout, of_b[w], *a_writes[w].layout));
+  }
+  return results;
+}
+
+const Exchange::Values& Exchange::Run(const std::vector<bool>& altered, const Values* reuse) {
+  values_.clear();
+  const Side& side = sides_[0];
+  for (int64_t leaf = side.first_leaf; leaf < side.end_leaf; ++leaf) {
+    const int64_t row = side.row_of[leaf];
+    const bool alter = row >= 0 && !altered.empty() && altered[row] && LastLeaf(0, row) == leaf;
+    if (alter) {
+      reuse = nullptr;
+      values_.emplace(leaf, FormOfB(static_cast<size_t>(row)));
+      continue;
+    }
+    if (!side.Executes(leaf)) continue;  // recorded
+    if (reuse != nullptr) {
+      values_.emplace(leaf, reuse->at(leaf));
+    } else {
+      values_.emplace(leaf, RunLeaf(sides_[0], leaf));
+    }
+  }
+  return values_;
+}
+
+std::vector<ResultPlace> Exchange::Outputs() const {
+  const Side& side = sides_[0];
+  const analyzer::Program& program = side.program();
+  std::vector<ResultPlace> outputs;
+  for (int64_t leaf = side.first_leaf; leaf < side.end_leaf; ++leaf) {
+    const LeafKind kind = program.leaves[leaf].kind;
+    if (kind != LeafKind::kKernel) continue;
+    const std::vector<TensorUse>& writes = program.uses[leaf].writes;
+    for (size_t w = 0; w < writes.size(); ++w) {
+      const storage::Layout& layout = *writes[w].layout;
+      if (layout.ElementCount() == 0) continue;
+      bool read_inside = false;
+      bool read_by_host = false;
+      bool outlives = false;
+      bool written_again = false;
+      for (const analyzer::Access& access :
+           program.buffers.at(writes[w].tensor.buffer_id).accesses) {
+        if (access.leaf <= leaf || access.end_byte <= layout.FirstByte() ||
+            layout.EndByte() <= access.first_byte) {
+          continue;
+        }
+        const bool inside = access.leaf < side.end_leaf;
+        if (access.write) {
+          written_again = written_again || inside;
+          continue;
+        }
+        if (inside && program.leaves[access.leaf].kind == LeafKind::kHostRead) {
+          read_by_host = read_by_host || !written_again;
+        } else if (inside) {
+          read_inside = true;
+        } else {
+          outlives = true;
+        }
+      }
+      if (read_by_host || (!written_again && (outlives || !read_inside))) {
+        outputs.emplace_back(leaf, w);
+      }
+    }
+  }
+  return outputs;
+}
+
+}  // namespace acltape::replayer
