@@ -61,6 +61,7 @@ std::string Conclusion(const DiffRow& row, const PairFacts& facts) {
   }
   const std::string change = ChangeOf(row);
   const char* what = !change.empty()         ? change.c_str()
+                     : facts.random          ? "other random numbers"
                      : !facts.only_b.empty() ? "calls that only B has stand before it"
                      : !facts.only_a.empty() ? "calls that only A has stand before it"
                                              : "it reads contents that B's program brought";
@@ -104,7 +105,10 @@ Table NamedTable(const DiffReport& diff, const std::function<bool(const DiffRow&
 class Against {
  public:
   Against(const AgainstOptions& options, const BisectWith& bisect_with)
-      : options_(options), bisect_with_(bisect_with), a_(options.a, options.discard), b_(options.b) {}
+      : options_(options),
+        bisect_with_(bisect_with),
+        a_(options.a, options.discard),
+        b_(options.b) {}
 
   int Run() {
     Progress progress("diff");
@@ -131,9 +135,8 @@ class Against {
   // That of the first difference, else the first with calls of both.
   int64_t ChosenStep() const {
     const auto common = [&](int64_t step) {
-      return std::any_of(diff_.rows.begin(), diff_.rows.end(), [&](const DiffRow& row) {
-        return Paired(row) && row.a_step == step;
-      });
+      return std::any_of(diff_.rows.begin(), diff_.rows.end(),
+                         [&](const DiffRow& row) { return Paired(row) && row.a_step == step; });
     };
     if (options_.step >= 0) {
       if (common(options_.step)) return options_.step;
@@ -197,10 +200,10 @@ class Against {
                   {"step", step_},
                   {"altered", options_.calls},
                   {"device", device}};
-    return bisect_with_(
-        identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& options) {
-          return replayer::Bisect(experiment, options, journal, {});
-        });
+    return bisect_with_(identity,
+                        [&](replayer::Journal* journal, const replayer::BisectionOptions& options) {
+                          return replayer::Bisect(experiment, options, journal, {});
+                        });
   }
 
   int Conclude(const AgainstExperiment& experiment, const BisectionReport& report) {
@@ -211,12 +214,16 @@ class Against {
                  return !Paired(row) && OwnCause(row);
                }));
     Table notes({"note"});
-    if (step_ >= 0) notes.Add({fmt::format("step {} of {} was executed", step_, options_.a)});
+    notes.Add({step_ >= 0 ? fmt::format("step {} of {} was executed", step_, options_.a)
+                          : fmt::format("the calls of {} outside of steps were bisected, and those "
+                                        "between them executed",
+                                        options_.a)});
     if (experiment.rounds()) {
       notes.Add({"element types differ: an error that ten times their rounding explains is none"});
     }
     int code = report.ExitCode();
-    if (code == 0 && options_.calls.empty() && diff_.different() && StepHas(diff_.rows[diff_.first])) {
+    if (code == 0 && options_.calls.empty() && diff_.different() &&
+        StepHas(diff_.rows[diff_.first])) {
       notes.Add({"what the diff names first does not reach the results of the step"});
     }
     const bool unexplained =
@@ -226,8 +233,9 @@ class Against {
         });
     if (code == 0 && unexplained) {
       code = static_cast<int>(ErrorKind::kCannotJudge);
-      notes.Add({"the diff names a difference that executions on this device do not show: see the "
-                 "conclusions"});
+      notes.Add(
+          {"the diff names a difference that executions on this device do not show: see the "
+           "conclusions"});
     }
     output.Add("notes", std::move(notes));
     fmt::print("{}", output.ToText(options_.format));

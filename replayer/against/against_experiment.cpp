@@ -65,8 +65,9 @@ AgainstExperiment::AgainstExperiment(Exchange& exchange,
       tolerant_(analyzer::Standard::Load("ascend")) {
   for (const size_t row : exchange.rows()) {
     const DiffRow& calls = exchange.row(row);
-    rounding_ = std::max(rounding_, RoundingBetween(exchange.program(0), exchange.LastLeaf(0, row),
-                                                    exchange.program(1), exchange.LastLeaf(1, row)));
+    rounding_ =
+        std::max(rounding_, RoundingBetween(exchange.program(0), exchange.LastLeaf(0, row),
+                                            exchange.program(1), exchange.LastLeaf(1, row)));
     if (!Unlike(calls)) continue;
     if (may_alter && std::none_of(calls.a_calls.begin(), calls.a_calls.end(), may_alter)) continue;
     facts_.push_back(FactsOf(row));
@@ -84,7 +85,8 @@ void AgainstExperiment::AddElement(size_t fact) {
   if (SameForm(facts) && facts.only_a.size() + facts.only_b.size() > 0) {
     for (std::vector<size_t>& element : elements_) {
       const PairFacts& first = facts_[element.front()];
-      if (!SameForm(first) || first.only_a != facts.only_a || first.only_b != facts.only_b) continue;
+      if (!SameForm(first) || first.only_a != facts.only_a || first.only_b != facts.only_b)
+        continue;
       element.push_back(fact);
       return;
     }
@@ -99,6 +101,8 @@ int64_t AgainstExperiment::CallOf(size_t element) const {
 PairFacts AgainstExperiment::FactsOf(size_t row) {
   PairFacts facts;
   facts.row = row;
+  facts.random =
+      exchange_.program(1).leaves[exchange_.LastLeaf(1, row)].kind == analyzer::LeafKind::kSource;
   CallResults of_a;
   CallResults exchanged;
   try {
@@ -126,9 +130,8 @@ PairFacts AgainstExperiment::FactsOf(size_t row) {
   for (size_t w = 0; w < writes.size(); ++w) {
     const storage::Layout& layout = *writes[w].layout;
     if (*of_a[w] == *exchanged[w] || layout.ElementCount() == 0) continue;
-    const analyzer::TensorMetrics metrics =
-        analyzer::Measure(layout.dtype, of_a[w]->data(), layout.dtype, exchanged[w]->data(),
-                          layout.ElementCount());
+    const analyzer::TensorMetrics metrics = analyzer::Measure(
+        layout.dtype, of_a[w]->data(), layout.dtype, exchanged[w]->data(), layout.ElementCount());
     facts.error = std::max(facts.error, std::sqrt(metrics.nmse));
   }
   const DiffRow& calls = exchange_.row(row);
@@ -163,7 +166,9 @@ std::string AgainstExperiment::Describe(size_t element) const {
   }
   std::string what = row.change;
   if (!row.notes.empty()) what += (what.empty() ? "" : "; ") + row.notes;
-  if (what.empty()) what = "contents that B's program brought";
+  if (what.empty()) {
+    what = first.random ? "other random numbers" : "contents that B's program brought";
+  }
   return fmt::format("{} {} of A in the form of {}{} of B ({})", calls(row.a_calls), row.a_op,
                      calls(row.b_calls), row.a_op == row.b_op ? "" : " " + row.b_op, what);
 }

@@ -31,6 +31,7 @@ struct PairFacts {
   std::optional<bool> same_result;
   double error = 0;     // relative, L2, of the worst result
   std::string why_not;  // not exchangeable
+  bool random = false;  // the result is B's random numbers, as recorded
   // Calls without a counterpart that the row reads from in A, and needs besides in B.
   std::vector<int64_t> only_a;
   std::vector<int64_t> only_b;

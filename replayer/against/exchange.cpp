@@ -74,7 +74,8 @@ CallResults Exchange::RecordedOf(Side& side, int64_t leaf) {
     const Leaf& call = side.program().leaves[leaf];
     const storage::Snapshot* snapshot = analyzer::RecordedResult(call, write);
     Bytes bytes = side.execution.contents().GetResult(call, write);
-    if (bytes != nullptr && snapshot != nullptr && (snapshot->packing == 0) != write.layout->IsDense()) {
+    if (bytes != nullptr && snapshot != nullptr &&
+        (snapshot->packing == 0) != write.layout->IsDense()) {
       bytes = nullptr;  // of another layout
     }
     results.push_back(std::move(bytes));

@@ -2,12 +2,12 @@
 // gave them.
 //
 // The rows of a diff say which calls belong together. Each call is executed on its own, on what the
-// calls before it gave in this execution; values outside of the step are recorded ones of A. Where a
-// row takes the form of B, its calls of B are executed (operator, host arguments, and contents
+// calls before it gave in this execution; values outside of the step are recorded ones of A. Where
+// a row takes the form of B, its calls of B are executed (operator, host arguments, and contents
 // that B's program brought), on the results of A's dataflow: what B reads from a call with a
-// counterpart is the counterpart's result, rounded to B's element type where that differs. What only
-// B has is executed as part of the row that uses it, casts and copies among it. The result takes the
-// place of A's.
+// counterpart is the counterpart's result, rounded to B's element type where that differs. What
+// only B has is executed as part of the row that uses it, casts and copies among it. The result
+// takes the place of A's.
 #pragma once
 
 #include <cstdint>

@@ -114,6 +114,17 @@ class AgainstVersions(AgainstTest):
                              sorted(report["found"], key=lambda row: row["element"])):
             self.assertIn(what, row["what"])
 
+    def test_a_difference_before_the_first_step_is_looked_for_there(self):
+        other = self.versions("seed", "--seed", "8")
+        report, summary = self.against(self.plain, other, code=1)
+        call = self.calls(self.plain, "aten::randn")[0]
+        what = f"call {call} aten::randn of A in the form of call {call} of B (other random numbers)"
+        self.assertEqual(report["found"][0]["what"], what)
+        self.assertIn("outside of steps were bisected", report["notes"][0]["note"])
+        self.assertIn(what, self.reproduces(summary["reproduce"]).out)
+        # In a step of its own nothing is changed.
+        self.against(self.plain, other, "--run-steps", "1", code=0)
+
     def test_another_step_can_be_chosen(self):
         other = self.versions("both", "--insert", "5", "--relu", "8")
         gelu = self.calls(self.plain, "aten::gelu")[8 + 12 * 2]

@@ -38,8 +38,8 @@ std::vector<T> ValuesOf(const Bytes& bytes) {
 }
 
 uint16_t Half(float value) {
-  const Bytes half = Convert(Dense(DType::kFloat32, {1}), BytesOf<float>({value}),
-                             Dense(DType::kFloat16, {1}));
+  const Bytes half =
+      Convert(Dense(DType::kFloat32, {1}), BytesOf<float>({value}), Dense(DType::kFloat16, {1}));
   return ValuesOf<uint16_t>(half)[0];
 }
 
@@ -62,13 +62,13 @@ TEST(Convert, EveryHalfAndBfloatComesBackFromFloat) {
 }
 
 TEST(Convert, RoundsToTheNearestAndTiesToEven) {
-  EXPECT_EQ(Half(1 + std::ldexp(1.0f, -11)), 0x3c00);       // between 1 and the next: down to even
-  EXPECT_EQ(Half(1 + 3 * std::ldexp(1.0f, -11)), 0x3c02);   // up to even
-  EXPECT_EQ(Half(1 + std::ldexp(1.001f, -11)), 0x3c01);     // just above the middle
-  EXPECT_EQ(Half(65519.0f), 0x7bff);                        // the largest
-  EXPECT_EQ(Half(65520.0f), 0x7c00);                        // rounds up to infinity
+  EXPECT_EQ(Half(1 + std::ldexp(1.0f, -11)), 0x3c00);      // between 1 and the next: down to even
+  EXPECT_EQ(Half(1 + 3 * std::ldexp(1.0f, -11)), 0x3c02);  // up to even
+  EXPECT_EQ(Half(1 + std::ldexp(1.001f, -11)), 0x3c01);    // just above the middle
+  EXPECT_EQ(Half(65519.0f), 0x7bff);                       // the largest
+  EXPECT_EQ(Half(65520.0f), 0x7c00);                       // rounds up to infinity
   EXPECT_EQ(Half(-1e30f), 0xfc00);
-  EXPECT_EQ(Half(std::ldexp(1.0f, -25)), 0x0000);           // half of the least, to even
+  EXPECT_EQ(Half(std::ldexp(1.0f, -25)), 0x0000);  // half of the least, to even
   EXPECT_EQ(Half(std::ldexp(1.5f, -25)), 0x0001);
   EXPECT_EQ(Half(-0.0f), 0x8000);
   EXPECT_TRUE(std::isnan(HalfToFloat(Half(NAN))));

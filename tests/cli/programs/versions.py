@@ -16,9 +16,10 @@ parser.add_argument("--inplace", action="store_true", help="add in place")
 parser.add_argument("--unfused", action="store_true", help="matrix product and sum apart")
 parser.add_argument("--reorder", action="store_true", help="the two branches the other way round")
 parser.add_argument("--batches", type=int, default=3)
+parser.add_argument("--seed", type=int, default=7, help="of weights and batches")
 args = parser.parse_args()
 
-torch.manual_seed(7)
+torch.manual_seed(args.seed)
 width = 16
 layers = [[torch.randn(width, width) / 4, torch.randn(width), torch.randn(width, width) / 4]
           for _ in range(12)]
