@@ -8,8 +8,10 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/diff_results.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/report.h"
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "storage/shell_word.h"
@@ -98,12 +100,13 @@ class DiffCommand final : public Command {
     app.add_option("--rows", limit_, "Rows to list of the table of calls; 0: all")
         ->check(AtLeast(0))
         ->capture_default_str();
+    app.add_flag("--no-results", discard_, "Write no rows to A");
     AddFormatOption(app, format_);
   }
 
   int Run() override {
     const Selection selection = Selection::Parse(calls_);
-    const storage::Reader a(paths_[0]);
+    const OpenedTrace a(paths_[0], discard_);
     const storage::Reader b(paths_[1]);
     if (!selection.empty()) {
       options_.pick = [&](const analyzer::Work& work) {
@@ -117,8 +120,9 @@ class DiffCommand final : public Command {
     }
     Progress progress("diff");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    const DiffReport report = analyzer::Diff(a, b, options_);
+    const DiffReport report = analyzer::Diff(a.reader(), b, options_);
     progress.Clear();
+    if (a.results() != nullptr) KeepDiff(a.reader(), paths_[1], report, *a.results());
 
     Report output;
     output.Add("summary", SummaryTable(report));
@@ -342,6 +346,7 @@ class DiffCommand final : public Command {
   analyzer::DiffOptions options_;
   bool all_ = false;
   bool steps_ = false;
+  bool discard_ = false;
   int64_t limit_ = 100;
   Format format_ = Format::kTable;
 };

@@ -37,12 +37,21 @@ constexpr NamedQuery kQueries[] = {
     {"findings", "claims about this trace",
      "SELECT finding_id, rule, severity, call_id, code, verdict, message FROM finding "
      "ORDER BY finding_id"},
-    {"runs", "replays of this trace",
+    {"runs", "replays of this trace, calibrations and diffs",
      "SELECT r.run_id, r.mode, r.device, r.plan_id, r.exit_code, "
      "(r.end_ns - r.begin_ns) / 1000000 AS wall_ms, "
      "(SELECT count(*) FROM comparison c WHERE c.run_id = r.run_id) AS comparisons, "
      "(SELECT count(*) FROM comparison c WHERE c.run_id = r.run_id AND c.verdict <> 'equal') "
      "AS not_equal FROM run r ORDER BY r.run_id"},
+    {"differences", "what the latest diff against another trace found",
+     "SELECT c.step, c.call_id, k.op, c.verdict, json_extract(c.metrics, '$.cause') AS cause, "
+     "json_extract(c.metrics, '$.calls') AS other_calls, "
+     "json_extract(c.metrics, '$.output') AS output, "
+     "json_extract(c.metrics, '$.change') AS change, "
+     "json_extract(c.metrics, '$.relative_error') AS relative_error, "
+     "json_extract(c.metrics, '$.max_ulp') AS max_ulp FROM comparison c "
+     "LEFT JOIN call k ON k.call_id = c.call_id "
+     "WHERE c.run_id = (SELECT max(run_id) FROM run WHERE mode = 'diff') ORDER BY c.rowid"},
     {"witnesses", "experiments in which a plan failed",
      "SELECT w.witness_id, w.kind, w.verdict, w.call_id, p.name AS plan, w.message, w.command "
      "FROM witness w LEFT JOIN plan p ON p.plan_id = w.plan_id ORDER BY w.witness_id"},

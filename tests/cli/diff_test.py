@@ -4,6 +4,7 @@
 programs/versions.py has a flag for each edit, so that every test knows which calls were inserted,
 deleted or changed, and asserts exactly which call is named.
 """
+import json
 import os
 import sqlite3
 
@@ -164,6 +165,40 @@ class DiffVersions(DiffTest):
         report = self.diff(self.plain, self.plain, "--calls", "step:1/op:aten::addmm")
         self.assertEqual(summary(report)["aligned"], 12)
         self.assertEqual({row["a_op"] for row in report["calls"]}, {"aten::addmm"})
+
+
+class DiffResults(DiffTest):
+    def kept(self, trace):
+        return self.json("query", trace, "--name", "differences")
+
+    def test_what_is_not_equal_is_kept_in_the_reference_and_shown_by_a_query(self):
+        a, b = self.versions("kept"), self.versions("kept_slope", "--slope", "0.3")
+        self.diff(a, b, "--no-results", code=1)
+        self.assertEqual(self.kept(a), [])
+        report = self.diff(a, b, "--rows", "0", code=1)
+        rows = self.kept(a)
+        different = [row for row in report["calls"] if row["verdict"] == "different"]
+        self.assertEqual(len(rows), summary(report)["results different"])
+        first = rows[0]
+        self.assertEqual((first["op"], first["cause"], first["change"], first["output"]),
+                         ("aten::leaky_relu", "structural", "negative_slope 0.01 -> 0.3", "out"))
+        self.assertEqual(first["call_id"], int(different[0]["a_call"]))
+        self.assertEqual(json.loads(first["other_calls"]), [int(different[0]["b_call"])])
+        self.assertEqual(first["max_ulp"], different[0]["max_ulp"])
+        self.assertEqual({row["cause"] for row in rows}, {"structural", "inherited"})
+        # Each has the position of the result and the run that says which trace it was.
+        missing = self.json("query", a, "SELECT count(*) AS n FROM comparison c LEFT JOIN snapshot s "
+                            "ON s.call_id = c.call_id AND s.position = c.position AND s.moment = "
+                            "'after' WHERE s.call_id IS NULL AND json_extract(c.metrics, '$.output') "
+                            "<> 'host value'")
+        self.assertEqual(missing, [{"n": 0}])
+        run, = self.json("query", a, "SELECT mode, exit_code, json_extract(options, '$.against') AS b "
+                         "FROM run")
+        self.assertEqual(run, {"mode": "diff", "exit_code": 1, "b": b})
+        # Nothing in the other one; of equal traces no rows.
+        self.assertEqual(self.kept(b), [])
+        self.diff(a, a)
+        self.assertEqual(self.kept(a), [])
 
 
 class DiffErrors(DiffTest):
