@@ -216,7 +216,7 @@ class Captured(BisectTest):
         self.assertEqual(guess["what"], f"call {call} aten::gelu")
         self.assertEqual(summary["class"], "ordering")
         self.assertLessEqual(summary["to the first guess"], summary["bound for one cause"])
-        self.assertIn("ACLTAPE_SOFT_ORDER='2'", summary["reproduce"])
+        self.assertIn("ACLTAPE_SOFT_ORDER=2", summary["reproduce"])
         self.reproduces(summary["reproduce"], code=1)
 
     def test_with_jitter_a_missing_wait_shows_in_some_executions(self):
