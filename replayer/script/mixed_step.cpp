@@ -26,19 +26,25 @@ void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& 
 
 }  // namespace
 
-MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan)
+MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan,
+                     size_t least_steps)
     : session_(session),
       execution_(execution),
       plan_(plan),
       state_(std::make_shared<RecordedContent>(session.program(), &session.contents())) {
   const analyzer::Program& program = session.program();
-  if (plan == nullptr) {
+  if (plan == nullptr && least_steps > 1) {
     if (const std::optional<Note> refusal = session.CaptureRefusal()) {
       throw Error(ErrorKind::kUsage, refusal->message);
     }
   }
+  if (program.steps.empty()) {
+    throw Error(ErrorKind::kUsage, program.trace->path() +
+                                       " has no steps: its operators do not repeat; mark them in "
+                                       "the program and record with --steps-from NAME.");
+  }
   class_ = &session.ClassFor(plan);
-  if (class_->matches.size() < 2) {
+  if (class_->matches.size() < least_steps) {
     throw Error(ErrorKind::kUsage,
                 "step " + std::to_string(program.steps[class_->step].step) +
                     " is like no other step of the trace; two alike are needed to tell a value "

@@ -65,9 +65,10 @@ struct MixedStepOptions {
 class MixedStep {
  public:
   // Of the plan's class. The session and the plan must outlive it. Throws Error kUsage when the
-  // class has fewer than two steps (one cannot tell stale from right), kTrace when the trace lacks
-  // contents at the begin of a step.
-  MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan);
+  // class has fewer than `least_steps` (where something is captured, one cannot tell stale from
+  // right), kTrace when the trace lacks contents at the begin of a step.
+  MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan,
+            size_t least_steps = 2);
 
   const analyzer::StepTemplate& step_class() const { return *class_; }
   size_t places() const { return class_->leaves.size(); }

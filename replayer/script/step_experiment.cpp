@@ -1,13 +1,13 @@
 #include "replayer/script/step_experiment.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "analyzer/metrics/metrics.h"
 #include "replayer/script/run_script.h"
+#include "replayer/script/step_digests.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -15,28 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string DigestOfAll(const std::vector<std::vector<std::string>>& digests, size_t first,
-                        size_t count) {
-  std::string text;
-  for (size_t i = first; i < first + count; ++i) {
-    for (const std::string& digest : digests[i]) text += digest + '\n';
-  }
-  return storage::DigestOf(text.data(), text.size());
-}
-
 bool IsPrefix(const ElementSet& set) { return !set.empty() && set.back() + 1 == set.size(); }
-
-// Of every `stride`-th from `first` on; among equals the first.
-template <typename T>
-T MostFrequent(const std::vector<T>& all, size_t first, size_t stride) {
-  std::map<T, int> times;
-  const T* best = &all.at(first);
-  for (size_t i = first; i < all.size(); i += stride) ++times[all[i]];
-  for (size_t i = first; i < all.size(); i += stride) {
-    if (times[all[i]] > times[*best]) best = &all[i];
-  }
-  return *best;
-}
 
 }  // namespace
 
@@ -170,23 +149,11 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
   options.run_matches.assign(static_cast<size_t>(rounds), options_.step.run_matches.front());
   const Script script = step_.Build(options);
   const std::vector<Digests> observed = Run(script, nullptr);
-  // Outputs are in program order. A round counts up to its first call that is different: what comes
-  // behind it had other inputs.
-  std::vector<const Digests*> rounds_so_far;
-  for (const Digests& round : observed) rounds_so_far.push_back(&round);
   std::vector<FlakyCall> flaky;
-  for (size_t output = 0; output < observed.front().size() && !rounds_so_far.empty(); ++output) {
-    Digests column;
-    for (const Digests* round : rounds_so_far) column.push_back((*round)[output]);
-    const std::string usual = MostFrequent(column, 0, 1);
-    const size_t before = rounds_so_far.size();
-    std::erase_if(rounds_so_far, [&](const Digests* round) { return (*round)[output] != usual; });
-    if (rounds_so_far.size() == before) continue;
-    const int64_t leaf = script.outputs[script.observations.front().first + output].leaf;
-    if (flaky.empty() || flaky.back().leaf != leaf) {
-      flaky.push_back({leaf, 0, static_cast<int>(before)});
-    }
-    flaky.back().different += static_cast<int>(before - rounds_so_far.size());
+  for (const FlakyOutput& found : FindFlakyOutputs(observed)) {
+    const int64_t leaf = script.outputs[script.observations.front().first + found.output].leaf;
+    if (flaky.empty() || flaky.back().leaf != leaf) flaky.push_back({leaf, 0, found.executions});
+    flaky.back().different += found.different;
   }
   return flaky;
 }
@@ -195,10 +162,10 @@ Outcome StepExperiment::Judge(const Script& script, const std::vector<Digests>& 
                               const Difference& difference) const {
   Outcome outcome;
   const size_t steps = reference_->size();
-  const std::string expected = DigestOfAll(*reference_, 0, steps);
+  const std::string expected = DigestOfSteps(*reference_, 0, steps);
   std::set<std::string> seen;
   for (size_t first = 0; first + steps <= observed.size(); first += steps) {
-    const std::string digest = DigestOfAll(observed, first, steps);
+    const std::string digest = DigestOfSteps(observed, first, steps);
     ++outcome.executions;
     if (digest != expected) {
       ++outcome.bad_executions;
