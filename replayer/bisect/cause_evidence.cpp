@@ -246,6 +246,8 @@ std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOpti
       break;
     case CauseClass::kNumeric:
     case CauseClass::kNoise:
+    case CauseClass::kInteraction:
+    case CauseClass::kFailure:
     case CauseClass::kUnknown:
       break;
   }

@@ -7,9 +7,10 @@ namespace acltape::replayer {
 namespace {
 
 constexpr std::pair<CauseClass, std::string_view> kClassNames[] = {
-    {CauseClass::kNumeric, "numeric"},   {CauseClass::kOrdering, "ordering"},
-    {CauseClass::kAddress, "address"},   {CauseClass::kStaleArgument, "stale argument"},
-    {CauseClass::kAliasing, "aliasing"}, {CauseClass::kNoise, "noise"},
+    {CauseClass::kNumeric, "numeric"},         {CauseClass::kOrdering, "ordering"},
+    {CauseClass::kAddress, "address"},         {CauseClass::kStaleArgument, "stale argument"},
+    {CauseClass::kAliasing, "aliasing"},       {CauseClass::kNoise, "noise"},
+    {CauseClass::kInteraction, "interaction"}, {CauseClass::kFailure, "failure"},
     {CauseClass::kUnknown, "unknown"},
 };
 

@@ -22,10 +22,13 @@ enum class CauseClass {
   kStaleArgument,  // a graph keeps a value of the capture that is not the step's
   kAliasing,       // memory is used again while its content is still needed
   kNoise,          // the program differs from itself
+  kInteraction,    // none of the calls gives other results from equal inputs, together they do
+  kFailure,        // a call fails
   kUnknown,        // none of the rows of the decision table holds
 };
 
-// "numeric", "ordering", "address", "stale argument", "aliasing", "noise", "unknown".
+// "numeric", "ordering", "address", "stale argument", "aliasing", "noise",
+// "interaction", "failure", "unknown".
 std::string_view CauseClassName(CauseClass cause);
 
 // One thing that is changed.

@@ -1,0 +1,45 @@
+// Carries out the commands of a side on a device of this process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "replayer/bound_call.h"
+#include "replayer/device.h"
+#include "replayer/execution.h"
+#include "replayer/sides/call_side.h"
+
+namespace acltape::replayer {
+
+class CallExecutor {
+ public:
+  // `library` as for Device; throws what that throws.
+  explicit CallExecutor(const std::string& library);
+
+  std::string Description() const { return device_.description(); }
+  // Throws CallFailed when there is not that much memory.
+  void Prepare(const std::vector<int64_t>& block_bytes);
+  // Throws Error kUsage for memory that no block has, else kDevice: for an operator that the device
+  // turns down, naming the call, and when a call of the interface fails.
+  std::vector<SideResult> Perform(const std::vector<SideCommand>& commands);
+
+ private:
+  uint8_t* At(const Spot& spot, int64_t bytes, const char* what) const;
+  // The span of a tensor; throws when it leaves its block.
+  uint8_t* ElementZero(int block, const storage::Layout& layout) const;
+  const uint8_t* Download(const uint8_t* from, int64_t bytes);
+  void Do(const PutBytes& put, std::vector<SideResult>& results);
+  void Do(const TakeBytes& take, std::vector<SideResult>& results);
+  void Do(const MoveBytes& move, std::vector<SideResult>& results);
+  void Do(const CallOperator& call, std::vector<SideResult>& results);
+  void Do(const TakeDigest& take, std::vector<SideResult>& results);
+
+  Device device_;
+  Uploader uploader_;
+  Workspace workspace_;
+  std::vector<Block> blocks_;
+  Block staging_;
+};
+
+}  // namespace acltape::replayer

@@ -1,0 +1,72 @@
+// What an experiment and the process of one of its sides say to each other over a stream socket.
+//
+// The experiment asks, the process answers, one at a time. A message is a frame:
+//
+//   u32 magic 0x534C4341 ("ACLS")   u32 kind   u64 bytes of the body   body
+//
+//   request   body                                answered by
+//   open      u32 version, text library           ready
+//   prepare   list of i64 block bytes             done
+//   perform   list of commands                    results
+//
+//   answer    body
+//   ready     text: library and device
+//   done      nothing
+//   results   list of results: text digest, bytes
+//   failed    text: why
+//
+// Numbers have the machine's byte order; a text, some bytes and a list begin with a u64 length. A
+// command is a u8 (its index in SideCommand) and its members in order; a tensor is written as
+// LoweredTensor. Both ends are one executable, so there is one version. Nothing is believed: a
+// length that goes beyond the message, a number that is no enumerator or bytes left over end the
+// conversation with an Error that says which.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replayer/sides/call_side.h"
+
+namespace acltape::replayer {
+
+enum class CallMessage : uint32_t {
+  kOpen = 1,
+  kPrepare = 2,
+  kPerform = 3,
+  kReady = 16,
+  kDone = 17,
+  kResults = 18,
+  kFailed = 19,
+};
+
+struct CallFrame {
+  CallMessage kind = CallMessage::kFailed;
+  std::string body;
+};
+
+// Of a frame's body.
+constexpr uint64_t kMostFrameBytes = uint64_t{1} << 30;
+
+// False when the other end is gone; never raises SIGPIPE. Throws Error kDevice for other failures
+// and for a body that is too long.
+bool SendFrame(int socket, CallMessage kind, std::string_view body);
+// False at the end of the stream. Throws Error kDevice when it ends inside a frame, and for a frame
+// that is none.
+bool ReceiveFrame(int socket, CallFrame& frame);
+
+std::string EncodeOpen(const std::string& library);
+std::string EncodeText(const std::string& text);  // ready, failed
+std::string EncodePrepare(const std::vector<int64_t>& block_bytes);
+std::string EncodePerform(const std::vector<SideCommand>& commands);
+std::string EncodeResults(const std::vector<SideResult>& results);
+
+// Throw Error kDevice, one sentence, for a body that is none.
+std::string DecodeOpen(std::string_view body);  // the library
+std::string DecodeText(std::string_view body);
+std::vector<int64_t> DecodePrepare(std::string_view body);
+std::vector<SideCommand> DecodePerform(std::string_view body);
+std::vector<SideResult> DecodeResults(std::string_view body);
+
+}  // namespace acltape::replayer

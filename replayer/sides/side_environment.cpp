@@ -1,0 +1,70 @@
+#include "replayer/sides/side_environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "storage/error.h"
+
+namespace acltape::replayer {
+namespace {
+
+std::string_view NameOf(std::string_view setting) { return setting.substr(0, setting.find('=')); }
+
+bool Has(const std::vector<std::string>& environment, std::string_view name) {
+  return std::any_of(environment.begin(), environment.end(),
+                     [&](const std::string& one) { return NameOf(one) == name; });
+}
+
+// A variable that a recording sets, unless it is set or the side sets one that says the same.
+struct RecordedVariable {
+  const char* name;
+  const char* meta;
+  const char* unless;
+};
+constexpr RecordedVariable kRecorded[] = {
+    {"OPENBLAS_NUM_THREADS", "blas_threads", "OPENBLAS_NUM_THREADS"},
+    {"ACLTAPE_SOFT_THREADS", "torch_threads", "OMP_NUM_THREADS"},
+    {"OMP_NUM_THREADS", "torch_threads", "OMP_NUM_THREADS"},
+};
+
+}  // namespace
+
+std::vector<std::string> CurrentEnvironment() {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    environment.emplace_back(*variable);
+  }
+  return environment;
+}
+
+std::vector<std::string> EnvironmentOfSide(std::vector<std::string> environment,
+                                           const std::vector<std::string>& settings,
+                                           const storage::Reader& trace) {
+  for (const std::string& setting : settings) {
+    std::erase_if(environment,
+                  [&](const std::string& one) { return NameOf(one) == NameOf(setting); });
+    environment.push_back(setting);
+  }
+  for (const RecordedVariable& row : kRecorded) {
+    const std::string value = trace.Meta(row.meta);
+    if (value.empty() || Has(environment, row.name) || Has(settings, row.unless)) continue;
+    environment.push_back(std::string(row.name) + "=" + value);
+  }
+  return environment;
+}
+
+void CheckSetting(const std::string& option, const std::string& setting) {
+  const std::string_view name = NameOf(setting);
+  const bool fine = name.size() != setting.size() && !name.empty() &&
+                    std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+                    std::all_of(name.begin(), name.end(), [](char c) {
+                      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+                    });
+  if (fine) return;
+  throw Error(ErrorKind::kUsage,
+              option + " '" + setting + "' is no setting; it looks like NAME=VALUE.");
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,82 @@
+#include "replayer/sides/step_rounds.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "analyzer/metrics/metrics.h"
+
+namespace acltape::replayer {
+
+using nlohmann::json;
+
+Round RoundOf(std::vector<Observed> observed) {
+  Round round;
+  for (Observed& one : observed) round.push_back(std::move(one.digests));
+  return round;
+}
+
+Outcome JudgeRounds(const Round& reference, const std::vector<Round>& rounds) {
+  Outcome outcome;
+  const std::string expected = DigestOfSteps(reference, 0, reference.size());
+  std::set<std::string> seen;
+  for (const Round& round : rounds) {
+    const std::string digest = DigestOfSteps(round, 0, round.size());
+    ++outcome.executions;
+    if (digest != expected) {
+      ++outcome.bad_executions;
+      if (outcome.fingerprint.empty()) outcome.fingerprint = digest;
+    }
+    seen.insert(digest);
+  }
+  outcome.verdict = outcome.bad_executions == 0 ? Outcome::Verdict::kGood
+                    : seen.size() > 1           ? Outcome::Verdict::kUnstable
+                                                : Outcome::Verdict::kBad;
+  return outcome;
+}
+
+const std::string& DigestIn(const Round& reference, const Script& script, int observation,
+                            int output) {
+  return reference.at(static_cast<size_t>(observation))
+      .at(static_cast<size_t>(output - script.observations[observation].first));
+}
+
+json DifferenceJson(const MixedStep& step, const Script& script, const Round& reference,
+                    const FirstDifference& difference) {
+  const ScriptOutput& output = script.outputs[difference.output];
+  json evidence{{"call", output.call_id},
+                {"op", step.session().program().leaves[output.leaf].Name()},
+                {"output", output.write},
+                {"step", script.observations[difference.observation].step},
+                {"execution", difference.round + 1}};
+  const std::string& digest =
+      DigestIn(reference, script, difference.observation, difference.output);
+  const Bytes expected = step.session().contents().GetPayload(digest);
+  if (expected == nullptr || expected->size() != difference.packed.size()) return evidence;
+  const storage::DType dtype = output.layout.dtype;
+  const analyzer::TensorMetrics compared = analyzer::Measure(
+      dtype, expected->data(), dtype, difference.packed.data(), output.layout.ElementCount());
+  evidence.update({{"elements", compared.elements},
+                   {"differing", compared.differing},
+                   {"first_index", compared.first_index},
+                   {"expected", compared.first_a},
+                   {"actual", compared.first_b},
+                   {"max_abs", compared.max_abs},
+                   {"max_ulp", compared.max_ulp}});
+  return evidence;
+}
+
+std::string DescribeDifference(const storage::Layout& layout, const std::vector<uint8_t>& good,
+                               const std::vector<uint8_t>& bad) {
+  const analyzer::TensorMetrics compared =
+      analyzer::Measure(layout.dtype, good.data(), layout.dtype, bad.data(), layout.ElementCount());
+  std::string text =
+      fmt::format("{} of {} elements differ, the first [{}]: {} and {}", compared.differing,
+                  compared.elements, compared.first_index, compared.first_a, compared.first_b);
+  if (compared.max_ulp >= 0) text += fmt::format(", at most {} ULP", compared.max_ulp);
+  return text;
+}
+
+}  // namespace acltape::replayer

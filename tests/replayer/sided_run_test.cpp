@@ -1,0 +1,209 @@
+// However the calls of a step are shared out between two sides, its results are the recorded ones,
+// and each side executes its own calls alone.
+#include "replayer/sides/sided_run.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "replayer/sides/call_executor.h"
+#include "replayer/sides/recorded_experiment.h"
+#include "replayer/sides/sides_bisection.h"
+#include "tests/replayer/mixed_step_fixture.h"
+
+namespace acltape::replayer {
+namespace {
+
+using test::MixedStepRun;
+using test::Recorded;
+
+// A side with memory of its own on the device of this process. It may do calls wrong, or fail at
+// one.
+class LocalSide final : public CallSide {
+ public:
+  explicit LocalSide(const char* name) : name_(name), executor_("") {}
+  std::string Description() override { return executor_.Description(); }
+  void Prepare(const std::vector<int64_t>& block_bytes) override {
+    ++prepared;
+    executor_.Prepare(block_bytes);
+  }
+  std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) override {
+    ++requests;
+    for (const SideCommand& command : commands) {
+      const auto* call = std::get_if<CallOperator>(&command);
+      if (call == nullptr) continue;
+      executed.push_back(call->call_id);
+      if (call->call_id == fails_at) throw SideFailed(name_, "has had enough");
+    }
+    try {
+      return executor_.Perform(commands);
+    } catch (const Error& failure) {
+      throw SideFailed(name_, failure.what());
+    }
+  }
+
+  int prepared = 0;
+  int requests = 0;
+  int64_t fails_at = 0;
+  std::vector<int64_t> executed;
+
+ private:
+  const char* name_;
+  CallExecutor executor_;
+};
+
+struct Program {
+  const char* name;
+  Recorded (*record)();
+};
+const Program kPrograms[] = {
+    {"diamond", [] { return test::Diamond(4, [](int step) { return static_cast<float>(step); }); }},
+    {"training", [] { return test::Training(4); }},
+    {"cache", [] { return test::Cache(6); }},
+    {"chain", [] { return test::Chain(3, 24); }},
+};
+
+class SidedRunOf : public testing::TestWithParam<Program> {};
+INSTANTIATE_TEST_SUITE_P(Programs, SidedRunOf, testing::ValuesIn(kPrograms),
+                         [](const auto& own) { return std::string(own.param.name); });
+
+TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {
+  const Recorded recorded = GetParam().record();
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    std::vector<size_t> matches;
+    for (size_t m = 0; m < step.step_class().matches.size(); ++m) matches.push_back(m);
+    for (const Watch watch : {Watch::kStepOutputs, Watch::kEveryResult}) {
+      const Script script = EagerScript(step, matches, watch);
+      std::vector<std::vector<std::string>> expected;
+      for (const Observed& one : RunScript(run.session().device(), script, nullptr)) {
+        expected.push_back(one.digests);
+      }
+      LocalSide good(kGoodSide);
+      LocalSide bad(kBadSide);
+      SidedRun sided(script, {&good, &bad});
+      std::mt19937_64 random(11);
+      for (int round = 0; round < 12; ++round) {
+        std::map<int64_t, int> side_of;
+        good.executed.clear();
+        bad.executed.clear();
+        const uint64_t share = random() % 5;  // of the bad side, in quarters
+        size_t wanted = 0;
+        const SidedRun::Watcher watcher{
+            [&](int64_t call) {
+              return side_of.try_emplace(call, random() % 4 < share ? 1 : 0).first->second;
+            },
+            [](int, int, const std::string&) { return true; },
+            [&](int observation, int output, const std::vector<uint8_t>& packed) {
+              ++wanted;
+              EXPECT_EQ(storage::DigestOf(packed.data(), packed.size()),
+                        expected[observation][output - script.observations[observation].first]);
+            }};
+        Round results = RoundOf(sided.Run(watcher));
+        ASSERT_EQ(results, expected) << "round " << round;
+        EXPECT_EQ(wanted, script.outputs.size());
+        for (const int64_t call : good.executed) EXPECT_EQ(side_of.at(call), 0);
+        for (const int64_t call : bad.executed) EXPECT_EQ(side_of.at(call), 1);
+      }
+      EXPECT_LE(good.prepared, 1);
+      EXPECT_LE(bad.prepared, 1);
+    }
+  });
+}
+
+TEST_P(SidedRunOf, ASideWithoutCallsIsLeftAlone) {
+  const Recorded recorded = GetParam().record();
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    for (const int side : {SidedRun::kGood, SidedRun::kBad}) {
+      LocalSide sides[] = {LocalSide(kGoodSide), LocalSide(kBadSide)};
+      SidedRun sided(EagerScript(step, {1}, Watch::kStepOutputs), {&sides[0], &sides[1]});
+      const SidedRun::Watcher watcher{[&](int64_t) { return side; }, nullptr, nullptr};
+      sided.Run(watcher);
+      EXPECT_EQ(sides[1 - side].prepared, 0);
+      EXPECT_EQ(sides[1 - side].requests, 0);
+      // Operands that no call changes went over once.
+      const int64_t first = sided.bytes_put();
+      sided.Run(watcher);
+      EXPECT_LE(sided.bytes_put() - first, first);
+      EXPECT_EQ(sided.bytes_taken(), 0);
+    }
+  });
+}
+
+TEST(SidesExperiment, AFailureOfTheBadSideIsABadOutcomeAndOfTheGoodOneNoVerdict) {
+  const Recorded recorded = test::Chain(3, 8);
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    LocalSide good(kGoodSide);
+    LocalSide bad(kBadSide);
+    EagerStepOptions options;
+    options.places = ExecutedPlaces(step);
+    options.run_matches = {1};
+    options.executions = 2;
+    SidesExperiment experiment(step, {&good, &bad}, options);
+    const size_t last = experiment.size() - 1;
+    EXPECT_EQ(experiment.Try({}).verdict, Outcome::Verdict::kGood);
+    EXPECT_EQ(experiment.Try({0, last}).verdict, Outcome::Verdict::kGood);
+
+    const int64_t call = run.session()
+                             .program()
+                             .leaves[step.step_class().matches[1].leaves[options.places[last]]]
+                             .call.call_id;
+    bad.fails_at = call;
+    const Outcome failed = experiment.Try({0, last});
+    EXPECT_EQ(failed.verdict, Outcome::Verdict::kBad);
+    EXPECT_EQ(FailureIn(failed), "the bad side has had enough");
+    EXPECT_EQ(experiment.Try({0}).verdict, Outcome::Verdict::kGood) << "it begins anew";
+
+    bad.fails_at = 0;
+    good.fails_at = call;
+    EXPECT_EQ(experiment.Try({0}).verdict, Outcome::Verdict::kCannotJudge);
+    EXPECT_THROW(experiment.Try({}), SideFailed);
+    EXPECT_EQ(experiment.Try({last}).verdict, Outcome::Verdict::kGood);
+  });
+}
+
+TEST(CallExecutor, MemoryThatNoBlockHasIsRefused) {
+  CallExecutor executor("");
+  executor.Prepare({64, 0});
+  const auto bytes = std::make_shared<const std::vector<uint8_t>>(64);
+  storage::Layout tensor;
+  tensor.dtype = storage::DType::kFloat32;
+  tensor.shape = {4, 4};
+  tensor.strides = {4, 1};
+  storage::Layout huge = tensor;
+  huge.strides = {INT64_MAX / 2, INT64_MAX / 2};
+  storage::Layout backward = tensor;
+  backward.strides = {-4, 1};
+  const std::vector<SideCommand> refused = {
+      TakeBytes{{2, 0}, 1},           TakeBytes{{-1, 0}, 1},         TakeBytes{{0, 60}, 5},
+      TakeBytes{{0, -1}, 1},          TakeBytes{{0, 0}, -1},         TakeBytes{{0, 1}, INT64_MAX},
+      PutBytes{{0, 1}, bytes, 0, 64}, MoveBytes{{0, 0}, {1, 0}, 64}, TakeDigest{{0, 4}, tensor},
+      TakeDigest{{0, 0}, huge},       TakeDigest{{0, 0}, backward},
+  };
+  for (size_t i = 0; i < refused.size(); ++i) {
+    EXPECT_THROW(executor.Perform({refused[i]}), Error) << "command " << i;
+  }
+  const std::vector<SideResult> fine =
+      executor.Perform({PutBytes{{0, 0}, bytes, 0, 64}, TakeDigest{{0, 0}, tensor},
+                        TakeBytes{{0, 0}, 64}, TakeBytes{{0, 64}, 0}});
+  ASSERT_EQ(fine.size(), 3u);
+  EXPECT_EQ(fine[0].digest, storage::DigestOf(bytes->data(), 64));
+  EXPECT_EQ(fine[1].bytes, *bytes);
+}
+
+TEST(CallExecutor, AnOperatorThatThereIsNotIsNamedWithItsCall) {
+  CallExecutor executor("");
+  executor.Prepare({64});
+  try {
+    executor.Perform({CallOperator{812, {"aclnnNoSuchThing", {}}}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "call 812 (aclnnNoSuchThing): the operator table has no aclnnNoSuchThing");
+  }
+}
+
+}  // namespace
+}  // namespace acltape::replayer
