@@ -10,6 +10,7 @@
 #include "cli/bisect_against.h"
 #include "cli/bisect_emit.h"
 #include "cli/bisect_report.h"
+#include "cli/bisect_sides.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
@@ -23,6 +24,7 @@
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
+#include "replayer/sides/side_environment.h"
 #include "storage/payload.h"
 #include "storage/shell_word.h"
 
@@ -49,22 +51,6 @@ CLI::Option* AddTime(CLI::App& app, const std::string& flag, double& seconds,
       ->option_text("TIME");
 }
 
-// What --good and --bad name.
-struct Side {
-  enum class Kind { kEager, kCaptured, kPlan };
-  Kind kind = Kind::kEager;
-  std::string plan;  // its file
-};
-
-Side ParseSide(const std::string& option, const std::string& text) {
-  if (text == "eager") return {Side::Kind::kEager, ""};
-  if (text == "captured") return {Side::Kind::kCaptured, ""};
-  if (text.starts_with("plan:") && text.size() > 5) return {Side::Kind::kPlan, text.substr(5)};
-  throw Error(ErrorKind::kUsage, fmt::format("{} '{}' is no way of execution; they are eager, "
-                                             "captured and plan:FILE.",
-                                             option, text));
-}
-
 // The step whose calls are bisected by a check, and which of them.
 struct Subject {
   analyzer::StepTemplate step_class;
@@ -82,16 +68,21 @@ class BisectCommand final : public Command {
            "  acltape bisect t.db --plan plan.json --budget 5m\n"
            "  acltape bisect t.db --good plan:a.json --bad plan:b.json\n"
            "  acltape bisect old.db --against new.db          which edit of the script it was\n"
+           "  acltape bisect t.db --bad-device-lib /opt/other/lib64\n"
+           "  acltape bisect t.db --bad-env OMP_NUM_THREADS=1  another environment\n"
+           "  acltape bisect t.db --good recorded              what does not give recorded "
+           "results\n"
            "  acltape bisect t.db --plant wrong_bits@812       what a fault looks like\n"
            "  acltape bisect t.db --check './try.sh {calls}'   any program, as git bisect run";
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("--good", good_, "What is right: eager, or plan:FILE")
+    app.add_option("--good", good_, "What is right: eager, plan:FILE, or recorded")
         ->option_text("SIDE [eager]");
     app.add_option("--bad", bad_, "What is suspected: captured, or plan:FILE")
         ->option_text("SIDE [captured]");
+    sides_.Declare(app);
     app.add_option("--check", check_,
                    "A command that executes the program with the calls in $ACLTAPE_CALLS (and in "
                    "the file {calls}) altered: exit code 0 good, 1 to 124 bad, 125 cannot judge, "
@@ -134,7 +125,8 @@ class BisectCommand final : public Command {
         ->check(CLI::Range(1e-12, 0.5))
         ->capture_default_str();
     AddTime(app, "--budget", budget_, "Time after which the best answer so far is given");
-    AddTime(app, "--time-limit", time_limit_, "Time of one check, which cannot be judged then");
+    AddTime(app, "--time-limit", time_limit_,
+            "Time of one check, which cannot be judged then, or of one answer of a side");
     app.add_option("--journal", journal_,
                    "Where every experiment is written down, to go on from after an interruption "
                    "(default: TRACE.bisect.jsonl)");
@@ -149,7 +141,7 @@ class BisectCommand final : public Command {
                  "Only judge, with exit codes for `git bisect run`: 0 good, 1 bad, 125 cannot "
                  "judge, 128 wrong usage");
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
-    app.add_flag("--verbose", verbose_, "Show what the check prints");
+    app.add_flag("--verbose", verbose_, "Show what the check, or a side, prints");
     AddFormatOption(app, format_);
   }
 
@@ -166,6 +158,11 @@ class BisectCommand final : public Command {
  private:
   int Bisect() {
     if (!against_.empty()) return AgainstAnotherTrace();
+    const Side good = ParseSide("--good", good_);
+    const bool two_sides = sides_.Given() || good.kind == Side::Kind::kRecorded;
+    if (bad_.empty()) bad_ = two_sides ? "eager" : "captured";
+    const Side bad = ParseSide("--bad", bad_);
+    if (two_sides) return BisectSides(good, bad);
     if (!check_.empty()) {
       if (!emit_.empty()) {
         throw Error(
@@ -177,12 +174,11 @@ class BisectCommand final : public Command {
       const auto plan = plan_.Read(trace.reader(), nullptr);
       return BisectByCheck(trace, plan == nullptr ? nullptr : &plan->plan);
     }
-    const Side good = ParseSide("--good", good_);
-    const Side bad = ParseSide("--bad", bad_);
-    if (good.kind == Side::Kind::kCaptured || bad.kind == Side::Kind::kEager) {
+    if (good.kind == Side::Kind::kCaptured || bad.kind == Side::Kind::kEager ||
+        bad.kind == Side::Kind::kRecorded) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--good {} with --bad {} leaves nothing to bisect; the good side is "
-                              "eager or plan:FILE, the bad one captured or plan:FILE.",
+                              "eager, recorded or plan:FILE, the bad one captured or plan:FILE.",
                               good_, bad_));
     }
     if (bad.kind == Side::Kind::kPlan) {
@@ -265,6 +261,51 @@ class BisectCommand final : public Command {
     return static_cast<int>(ErrorKind::kCannotJudge);
   }
 
+  int BisectSides(const Side& good, const Side& bad) {
+    CheckSides(good, bad, sides_,
+               {{!check_.empty(), "--check"},
+                {!plan_.path.empty(), "--plan"},
+                {!emit_.empty(), "--emit"},
+                {!plant_.empty(), "--plant"},
+                {capture_step_ >= 0, "--capture-step"},
+                {no_updates_, "--no-updates"},
+                {in_graph_, "--in-graph"},
+                {what_ == Elements::kUpdates, "--what updates"}});
+    const std::vector<std::string> environment = replayer::CurrentEnvironment();
+    const OpenedTrace trace(trace_, discard_);
+    SidesRequest request;
+    request.recorded = good.kind == Side::Kind::kRecorded;
+    request.device_lib = device_lib_;
+    request.run_steps = run_steps_;
+    if (executions_ != 0) request.executions = executions_;
+    if (time_limit_ > 0) request.time_limit = time_limit_;
+    request.verbose = verbose_;
+    SidesBisector bisector(trace.reader(), sides_, request, environment);
+    replayer::Session session(trace.reader(), replayer::Data::kRecorded, bisector.session_library(),
+                              1, trace.results());
+    BisectionReport report;
+    BisectSubject subject;
+    session.WithLowering([&](replayer::Execution& execution) {
+      const replayer::MixedStep step(session, execution, nullptr, /*least_steps=*/1);
+      replayer::SidesBisectionOptions options;
+      options.experiment = bisector.StepOptions(step);
+      options.elements = what_;
+      options.may_alter = MayAlter(trace.reader());
+      json identity = Identity(trace.reader(), nullptr);
+      identity["sides"] = json::parse(bisector.Identity(step));
+      subject = {bisector.DescribeGood(step), bisector.DescribeBad(step),
+                 std::string(replayer::ElementsName(what_))};
+      report = WithJournal(
+          identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& bisection) {
+            options.bisection = bisection;
+            return bisector.Bisect(step, options, journal);
+          });
+    });
+    KeepCauses(report, "executed on the bad side", 0, trace.results());
+    Print(report, subject);
+    return report.ExitCode();
+  }
+
   int BisectCaptured(const OpenedTrace& trace, const replayer::ChosenPlan* plan) {
     const analyzer::Plan* chosen = plan == nullptr ? nullptr : &plan->plan;
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1,
@@ -287,7 +328,7 @@ class BisectCommand final : public Command {
       Emit(execution, step, report);
     });
     const int64_t plan_id = plan == nullptr ? 0 : plan->plan_id;
-    KeepCauses(report, plan_id, trace.results());
+    KeepCauses(report, "captured", plan_id, trace.results());
     const std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
     Print(report, {good_, bad, std::string(replayer::ElementsName(what_))});
     return report.ExitCode();
@@ -342,11 +383,15 @@ class BisectCommand final : public Command {
     for (const std::string& fault : plant_) arguments += " --plant " + storage::ShellWord(fault);
     if (!device_lib_.empty()) arguments += " --device-lib " + storage::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
-    if (!calls_.empty()) {
-      const auto picked = std::make_shared<std::unordered_set<int64_t>>(Picked(reader));
-      options.may_alter = [picked](int64_t call) { return picked->count(call) != 0; };
-    }
+    options.may_alter = MayAlter(reader);
     return options;
+  }
+
+  // What --calls picks; without it all.
+  std::function<bool(int64_t call_id)> MayAlter(const storage::Reader& reader) const {
+    if (calls_.empty()) return {};
+    const auto picked = std::make_shared<std::unordered_set<int64_t>>(Picked(reader));
+    return [picked](int64_t call) { return picked->count(call) != 0; };
   }
 
   static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
@@ -357,7 +402,7 @@ class BisectCommand final : public Command {
   }
 
   // Findings and witnesses: what was found is kept with the trace.
-  static void KeepCauses(const BisectionReport& report, int64_t plan_id,
+  static void KeepCauses(const BisectionReport& report, const std::string& altered, int64_t plan_id,
                          storage::Results* results) {
     if (results == nullptr) return;
     for (const replayer::FoundCause& found : report.found) {
@@ -374,7 +419,7 @@ class BisectCommand final : public Command {
       const int64_t first_call =
           found.first_call != 0 ? found.first_call : seen.value("call", int64_t{0});
       std::string message =
-          fmt::format("captured, {} gives other results ({})",
+          fmt::format("{}, {} gives other results ({})", altered,
                       fmt::join(found.descriptions, " together with "), cause_class);
       results->AddFinding({.rule = "BISECT",
                            .severity = storage::Severity::kError,
@@ -530,7 +575,8 @@ class BisectCommand final : public Command {
   std::string against_;
   PlanOption plan_;
   std::string good_ = "eager";
-  std::string bad_ = "captured";
+  std::string bad_;  // empty: captured, or of two sides eager
+  SideOptions sides_;
   Elements what_ = Elements::kCalls;
   int64_t capture_step_ = -1;  // -1: the first
   std::vector<int64_t> run_steps_;

@@ -24,6 +24,8 @@ class Command {
   virtual std::string Name() const = 0;
   virtual std::string Summary() const = 0;   // one sentence
   virtual std::string Examples() const = 0;  // lines of shell, shown at the end of --help
+  // Commands that only acltape itself runs are not listed in the help.
+  virtual bool Hidden() const { return false; }
   // The words after a lone "--" belong to another program and are handed to SetProgram.
   virtual bool TakesProgram() const { return false; }
   virtual void SetProgram(std::vector<std::string> /*words*/) {}

@@ -10,7 +10,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
            MakeEmitCommand,   MakeLintCommand,      MakeReplayCommand,     MakeCompareCommand,
            MakeProveCommand,  MakeStandardsCommand, MakeTrimCommand,       MakePackCommand,
            MakeRedactCommand, MakeExportCommand,    MakeExperimentCommand, MakeBisectCommand,
-           MakeDiffCommand,   MakeDoctorCommand,
+           MakeDiffCommand,   MakeDoctorCommand,    MakeServeCallsCommand,
        }) {
     commands.push_back(make());
   }

@@ -29,5 +29,6 @@ std::unique_ptr<Command> MakeExperimentCommand();
 std::unique_ptr<Command> MakeBisectCommand();
 std::unique_ptr<Command> MakeDiffCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
+std::unique_ptr<Command> MakeServeCallsCommand();
 
 }  // namespace acltape::cli

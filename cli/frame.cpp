@@ -47,6 +47,7 @@ int Main(int argc, char** argv) {
   Command* chosen = nullptr;
   for (const auto& command : commands) {
     CLI::App* child = app.add_subcommand(command->Name(), command->Summary());
+    if (command->Hidden()) child->group("");
     child->footer("Examples:\n" + command->Examples());
     child->callback([&chosen, &command] { chosen = command.get(); });
     command->Declare(*child);
