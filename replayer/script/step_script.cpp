@@ -309,7 +309,8 @@ Script StepScript::Build() {
   MakeBlocks();
   last_piece_.assign(places_.objects().size(), -1);
 
-  for (capture_ = 0; capture_ < captures_.size(); ++capture_) {
+  // Only what is captured has to be warmed up.
+  for (capture_ = 0; !runs_.empty() && capture_ < captures_.size(); ++capture_) {
     EmitStep(captures_[capture_].seen, Mode::kWarmUp);
     Emit(SynchronizeAll{});
     EmitCapture();
