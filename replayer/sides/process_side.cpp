@@ -63,6 +63,30 @@ ProcessSide::~ProcessSide() {
   if (child_ > 0) End(/*give_time=*/true);
 }
 
+template <typename Decode>
+auto ProcessSide::Ask(CallMessage request, const std::string& body, CallMessage answer,
+                      const std::string& doing, const Decode& decode) {
+  std::string why;  // that it told
+  try {
+    CallFrame frame;
+    if (!SendFrame(socket_, request, body) || !ReceiveFrame(socket_, frame)) {
+      throw SideFailed(options_.name, End(/*give_time=*/true) + " while " + doing);
+    }
+    if (frame.kind == answer) return decode(frame.body);
+    if (frame.kind != CallMessage::kFailed) {
+      throw Error(ErrorKind::kDevice, "it gave another answer than was asked for");
+    }
+    why = DecodeText(frame.body);
+  } catch (const SideFailed&) {
+    throw;
+  } catch (const Error& failure) {  // an answer that is none, or none in time
+    End(/*give_time=*/false);
+    throw SideFailed(options_.name, "failed while " + doing + ": " + failure.what());
+  }
+  End(/*give_time=*/true);
+  throw SideFailed(options_.name, "failed while " + doing + ": " + why);
+}
+
 void ProcessSide::Start() {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
@@ -100,8 +124,8 @@ void ProcessSide::Start() {
   socket_ = sockets[0];
   ++starts_;
   if (options_.time_limit) SetTimeLimit(socket_, *options_.time_limit);
-  description_ = DecodeText(Ask(CallMessage::kOpen, EncodeOpen(options_.library),
-                                CallMessage::kReady, "it opens its device"));
+  description_ = Ask(CallMessage::kOpen, EncodeOpen(options_.library), CallMessage::kReady,
+                     "it opens its device", DecodeText);
 }
 
 std::string ProcessSide::End(bool give_time) {
@@ -134,26 +158,6 @@ std::string ProcessSide::End(bool give_time) {
   return "ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-std::string ProcessSide::Ask(CallMessage request, const std::string& body, CallMessage answer,
-                             const std::string& doing) {
-  CallFrame frame;
-  try {
-    if (!SendFrame(socket_, request, body) || !ReceiveFrame(socket_, frame)) {
-      throw SideFailed(options_.name, End(/*give_time=*/true) + " while " + doing);
-    }
-  } catch (const SideFailed&) {
-    throw;
-  } catch (const Error& failure) {  // an answer that is none, or none in time
-    End(/*give_time=*/false);
-    throw SideFailed(options_.name, "failed while " + doing + ": " + failure.what());
-  }
-  if (frame.kind == answer) return std::move(frame.body);
-  std::string why = "it gave another answer than was asked for";
-  if (frame.kind == CallMessage::kFailed) why = DecodeText(frame.body);
-  End(/*give_time=*/true);
-  throw SideFailed(options_.name, "failed while " + doing + ": " + why);
-}
-
 std::string ProcessSide::Description() {
   if (child_ < 0) Start();
   return description_;
@@ -162,7 +166,7 @@ std::string ProcessSide::Description() {
 void ProcessSide::Prepare(const std::vector<int64_t>& block_bytes) {
   if (child_ < 0) Start();
   Ask(CallMessage::kPrepare, EncodePrepare(block_bytes), CallMessage::kDone,
-      "it allocates the memory of the step");
+      "it allocates the memory of the step", [](std::string_view) {});
 }
 
 std::vector<SideResult> ProcessSide::Perform(const std::vector<SideCommand>& commands) {
@@ -172,12 +176,13 @@ std::vector<SideResult> ProcessSide::Perform(const std::vector<SideCommand>& com
     wanted +=
         std::holds_alternative<TakeBytes>(command) || std::holds_alternative<TakeDigest>(command);
   }
-  std::vector<SideResult> results = DecodeResults(Ask(
-      CallMessage::kPerform, EncodePerform(commands), CallMessage::kResults, CallsOf(commands)));
-  if (results.size() == wanted) return results;
-  End(/*give_time=*/false);
-  throw SideFailed(options_.name, "gave " + std::to_string(results.size()) + " results of " +
-                                      std::to_string(wanted));
+  return Ask(CallMessage::kPerform, EncodePerform(commands), CallMessage::kResults,
+             CallsOf(commands), [wanted](std::string_view body) {
+               std::vector<SideResult> results = DecodeResults(body);
+               if (results.size() == wanted) return results;
+               throw Error(ErrorKind::kDevice, "it gave " + std::to_string(results.size()) +
+                                                   " results of " + std::to_string(wanted));
+             });
 }
 
 }  // namespace acltape::replayer

@@ -45,9 +45,10 @@ class ProcessSide final : public CallSide {
 
  private:
   void Start();
-  // The body of the answer.
-  std::string Ask(CallMessage request, const std::string& body, CallMessage answer,
-                  const std::string& doing);
+  // Asks, and reads the answer with `decode`.
+  template <typename Decode>
+  auto Ask(CallMessage request, const std::string& body, CallMessage answer,
+           const std::string& doing, const Decode& decode);
   // Ends the process; a sentence's rest that says how it ended.
   std::string End(bool give_time);
 

@@ -21,8 +21,10 @@ class SidesTest(CommandTest):
         cls("run").record(cls.trace, TORCH_PYTHON, os.path.join(WORKLOADS, "decoder.py"),
                           "--tokens", "6", "--layers", "2", payload="all")
 
-    def bisect(self, *words, code, trace=None, **options):
+    def bisect(self, *words, code, trace=None, keep=False, **options):
         """The printed tables, the summary as a dictionary."""
+        if not keep:
+            words += ("--no-results",)
         if not any(word in words for word in ("--journal", "--no-journal")):
             words += ("--no-journal",)
         report = self.json("bisect", trace or self.trace, *words, code=code, **options)
@@ -76,7 +78,7 @@ class TwoSides(SidesTest):
         calls = self.calls_of("aten::_softmax")
         self.assertGreater(len(calls), 1)
         report, summary = self.bisect("--bad-env", "ACLTAPE_SOFT_FAULTS=aclnnSoftmax flip=30",
-                                      "--causes", str(len(calls) + 1), code=1)
+                                      "--causes", str(len(calls) + 1), code=1, keep=True)
         self.assertEqual(self.found(report), [[call] for call in calls])
         self.assertEqual({row["class"] for row in report["found"]}, {"numeric"})
         self.assertIn("other results from equal inputs", summary["evidence"])

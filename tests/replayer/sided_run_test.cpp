@@ -7,7 +7,6 @@
 #include <random>
 
 #include "replayer/sides/call_executor.h"
-#include "replayer/sides/recorded_experiment.h"
 #include "replayer/sides/sides_bisection.h"
 #include "tests/replayer/mixed_step_fixture.h"
 
@@ -33,6 +32,7 @@ class LocalSide final : public CallSide {
       const auto* call = std::get_if<CallOperator>(&command);
       if (call == nullptr) continue;
       executed.push_back(call->call_id);
+      if (on_call) on_call(call->call_id);
       if (call->call_id == fails_at) throw SideFailed(name_, "has had enough");
     }
     try {
@@ -46,10 +46,47 @@ class LocalSide final : public CallSide {
   int requests = 0;
   int64_t fails_at = 0;
   std::vector<int64_t> executed;
+  std::function<void(int64_t)> on_call;
 
  private:
   const char* name_;
   CallExecutor executor_;
+};
+
+// Gives wrong results of one call: always, or only behind another one of the same execution, or now
+// and then.
+class SpoilingSide final : public CallSide {
+ public:
+  SpoilingSide() : executor_("") {}
+  std::string Description() override { return executor_.Description(); }
+  void Prepare(const std::vector<int64_t>& block_bytes) override { executor_.Prepare(block_bytes); }
+  std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) override {
+    std::vector<SideResult> results;
+    for (const SideCommand& command : commands) {
+      for (SideResult& result : executor_.Perform({command})) results.push_back(std::move(result));
+      if (const auto* call = std::get_if<CallOperator>(&command)) Spoil(*call);
+    }
+    return results;
+  }
+
+  int64_t spoils = 0;
+  int64_t behind = 0;  // 0: always
+  int every = 1;
+  bool armed = false;  // the other one was executed
+
+ private:
+  void Spoil(const CallOperator& call) {
+    armed = armed || call.call_id == behind;
+    if (call.call_id != spoils || (behind != 0 && !armed)) return;
+    if (++times_ % every != 0) return;
+    const analyzer::LoweredTensor& out = call.invocation.arguments.back().tensors.at(0);
+    const auto wrong = std::make_shared<const std::vector<uint8_t>>(4, uint8_t{0x42});
+    executor_.Perform(
+        {PutBytes{{static_cast<int>(out.buffer_id), out.layout.byte_offset}, wrong, 0, 4}});
+  }
+
+  CallExecutor executor_;
+  int times_ = 0;
 };
 
 struct Program {
@@ -122,10 +159,14 @@ TEST_P(SidedRunOf, ASideWithoutCallsIsLeftAlone) {
       sided.Run(watcher);
       EXPECT_EQ(sides[1 - side].prepared, 0);
       EXPECT_EQ(sides[1 - side].requests, 0);
-      // Operands that no call changes went over once.
+      // What no call changes goes over once.
+      int64_t unchanged = 0;
+      for (const analyzer::Operand& operand : step.step_class().operands) {
+        if (!operand.written) unchanged += operand.bytes();
+      }
       const int64_t first = sided.bytes_put();
       sided.Run(watcher);
-      EXPECT_LE(sided.bytes_put() - first, first);
+      EXPECT_LE(sided.bytes_put() - first, first - unchanged);
       EXPECT_EQ(sided.bytes_taken(), 0);
     }
   });
@@ -161,6 +202,58 @@ TEST(SidesExperiment, AFailureOfTheBadSideIsABadOutcomeAndOfTheGoodOneNoVerdict)
     EXPECT_EQ(experiment.Try({0}).verdict, Outcome::Verdict::kCannotJudge);
     EXPECT_THROW(experiment.Try({}), SideFailed);
     EXPECT_EQ(experiment.Try({last}).verdict, Outcome::Verdict::kGood);
+  });
+}
+
+// What a cause is called follows from its calls alone, on both sides, with equal inputs.
+TEST(SidesBisection, CausesAreClassifiedByTheirCallsAlone) {
+  struct Case {
+    std::vector<size_t> cause;  // its elements; the last gives the wrong results
+    int every;
+    CauseClass expected;
+  };
+  const Case cases[] = {{{9}, 1, CauseClass::kNumeric},
+                        {{4, 9}, 1, CauseClass::kInteraction},
+                        {{9}, 2, CauseClass::kNoise}};
+  const Recorded recorded = test::Chain(3, 16);
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    const std::vector<size_t> places = ExecutedPlaces(step);
+    const auto call = [&](size_t element) {
+      const int64_t leaf = step.step_class().matches[1].leaves[places[element]];
+      return run.session().program().leaves[leaf].call.call_id;
+    };
+    for (const Case& own : cases) {
+      LocalSide good(kGoodSide);
+      SpoilingSide bad;
+      bad.spoils = call(own.cause.back());
+      if (own.cause.size() > 1) bad.behind = call(own.cause.front());
+      bad.every = own.every;
+      good.on_call = [&](int64_t id) {
+        if (id == call(0)) bad.armed = false;  // another execution begins
+      };
+      SidesBisectionOptions options;
+      options.experiment.run_matches = {1};
+      const BisectionReport report = BisectSides(step, {&good, &bad}, options, nullptr);
+      ASSERT_EQ(report.found.size(), 1u) << report.Verdict();
+      EXPECT_EQ(report.found[0].cause.elements, own.cause);
+      ASSERT_TRUE(report.found[0].classification.has_value());
+      EXPECT_EQ(report.found[0].classification->cause, own.expected)
+          << report.found[0].classification->reason;
+      EXPECT_GE(report.counter_experiments, static_cast<int64_t>(own.cause.size()));
+    }
+  });
+}
+
+TEST(SidedRun, AStepIsExecutedOnceForEachTimeThatItIsAskedFor) {
+  const Recorded recorded = test::Chain(3, 8);
+  MixedStepRun run(recorded);
+  run.With([&](const MixedStep& step) {
+    LocalSide good(kGoodSide);
+    SidedRun sided(EagerScript(step, {1, 2}, Watch::kStepOutputs), {&good, nullptr});
+    const SidedRun::Watcher watcher{[](int64_t) { return SidedRun::kGood; }, nullptr, nullptr};
+    for (int i = 0; i < 3; ++i) sided.Run(watcher);
+    EXPECT_EQ(good.executed.size(), 3 * 2 * ExecutedPlaces(step).size());
   });
 }
 

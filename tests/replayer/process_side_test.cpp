@@ -1,0 +1,106 @@
+// A side's process that is no side: each way to go wrong is one sentence, and none of them hangs.
+#include "replayer/sides/process_side.h"
+
+#include <gtest/gtest.h>
+
+#include "replayer/sides/side_environment.h"
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::replayer {
+namespace {
+
+// What is said of a program of /bin/sh in the place of a side, which has the socket as number 3.
+std::string FailureOf(const std::string& program,
+                      std::vector<std::string> environment = {"PATH=/usr/bin:/bin"}) {
+  ProcessSideOptions options;
+  options.name = kBadSide;
+  options.executable = "/bin/sh";
+  options.words = {"sh", "-c", program};
+  options.environment = std::move(environment);
+  options.time_limit = std::chrono::milliseconds(400);
+  ProcessSide side(options);
+  try {
+    side.Description();
+  } catch (const SideFailed& failure) {
+    EXPECT_TRUE(failure.is_bad());
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(ProcessSide, ThatEndsIsNamedWithItsEnd) {
+  EXPECT_EQ(FailureOf("exit 7"),
+            "the bad side ended with exit code 7 while it opens its device");
+  EXPECT_EQ(FailureOf("kill -ABRT $$").find(
+                "the bad side died of signal 6 (Aborted) while it opens its device"),
+            0u);
+}
+
+TEST(ProcessSide, ThatDoesNotAnswerIsEnded) {
+  EXPECT_EQ(FailureOf("exec sleep 100"),
+            "the bad side failed while it opens its device: the process of a side does not answer "
+            "in time.");
+}
+
+TEST(ProcessSide, ThatSaysSomethingElseIsRefused) {
+  EXPECT_NE(FailureOf("echo something that is no frame >&3; exec sleep 100").find("no message"),
+            std::string::npos);
+  // "done", to a question that asks for something else.
+  EXPECT_NE(FailureOf("printf 'ACLS\\021\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0' >&3; exec sleep 100")
+                .find("another answer than was asked for"),
+            std::string::npos);
+  // "failed", with a text that is shorter than it says.
+  EXPECT_NE(FailureOf("printf 'ACLS\\023\\0\\0\\0\\010\\0\\0\\0\\0\\0\\0\\0\\01\\0\\0\\0\\0\\0\\0\\0' "
+                      ">&3; exec sleep 100")
+                .find("shorter than it says"),
+            std::string::npos);
+}
+
+TEST(ProcessSide, ThatCannotBeStartedIsSaidSo) {
+  ProcessSideOptions options;
+  options.name = kGoodSide;
+  options.executable = "/no/such/program";
+  ProcessSide side(options);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    EXPECT_THROW(side.Prepare({64}), SideFailed);
+    EXPECT_EQ(side.starts(), attempt) << "it is started anew each time";
+  }
+  EXPECT_THROW(side.Perform({}), SideFailed);
+}
+
+TEST(ProcessSide, HasTheEnvironmentThatItIsGivenAndNoMore) {
+  setenv("ACLTAPE_TEST_OF_PARENT", "1", 1);
+  EXPECT_EQ(FailureOf("test -z \"$ACLTAPE_TEST_OF_PARENT\" && exit 5", {"A=b"}),
+            "the bad side ended with exit code 5 while it opens its device");
+  EXPECT_EQ(FailureOf("test \"$A\" = 'b c' && exit 6", {"A=b c"}),
+            "the bad side ended with exit code 6 while it opens its device");
+}
+
+TEST(SideEnvironment, SettingsReplaceAndThreadsAreThoseOfTheRecordingUnlessTheSideSaysOtherwise) {
+  const test::TemporaryTrace file("side-environment");
+  {
+    test::TraceBuilder trace(file.path());
+    trace.writer().SetMeta("torch_threads", "2");
+    trace.Finish();
+  }
+  const storage::Reader reader(file.path(), storage::Reader::Mode::kReadOnly);
+  using Environment = std::vector<std::string>;
+  EXPECT_EQ(EnvironmentOfSide({"A=1", "AB=2"}, {"A=3=4"}, reader),
+            (Environment{"AB=2", "A=3=4", "ACLTAPE_SOFT_THREADS=2", "OMP_NUM_THREADS=2"}));
+  EXPECT_EQ(EnvironmentOfSide({}, {"OMP_NUM_THREADS=1"}, reader),
+            (Environment{"OMP_NUM_THREADS=1"}));
+  EXPECT_EQ(EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
+            (Environment{"ACLTAPE_SOFT_THREADS=3", "OMP_NUM_THREADS=1"}));
+  EXPECT_EQ(EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {}, reader),
+            (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_THREADS=2"}));
+}
+
+TEST(SideEnvironment, WhatIsNoSettingIsRefused) {
+  for (const char* fine : {"A=", "A=b", "_a9=x=y", "ASCEND_X= "}) CheckSetting("--bad-env", fine);
+  for (const char* wrong : {"", "A", "=b", "9A=b", "A B=c", "A-B=c"}) {
+    EXPECT_THROW(CheckSetting("--bad-env", wrong), Error) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace acltape::replayer
