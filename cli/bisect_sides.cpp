@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/step_choice.h"
-#include "replayer/bisect/process_experiment.h"
 #include "replayer/sides/side_environment.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -147,7 +147,7 @@ replayer::EagerStepOptions SidesBisector::StepOptions(const MixedStep& step) con
 std::string SidesBisector::Arguments() const {
   std::string text;
   const auto add = [&](const char* option, const std::string& value) {
-    text += std::string(" ") + option + " " + replayer::ShellWord(value);
+    text += std::string(" ") + option + " " + storage::ShellWord(value);
   };
   if (request_.recorded) text += " --good recorded";
   if (!request_.device_lib.empty()) add("--device-lib", request_.device_lib);

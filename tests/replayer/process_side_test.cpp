@@ -29,10 +29,9 @@ std::string FailureOf(const std::string& program,
 }
 
 TEST(ProcessSide, ThatEndsIsNamedWithItsEnd) {
-  EXPECT_EQ(FailureOf("exit 7"),
-            "the bad side ended with exit code 7 while it opens its device");
-  EXPECT_EQ(FailureOf("kill -ABRT $$").find(
-                "the bad side died of signal 6 (Aborted) while it opens its device"),
+  EXPECT_EQ(FailureOf("exit 7"), "the bad side ended with exit code 7 while it opens its device");
+  EXPECT_EQ(FailureOf("kill -ABRT $$")
+                .find("the bad side died of signal 6 (Aborted) while it opens its device"),
             0u);
 }
 
@@ -50,10 +49,11 @@ TEST(ProcessSide, ThatSaysSomethingElseIsRefused) {
                 .find("another answer than was asked for"),
             std::string::npos);
   // "failed", with a text that is shorter than it says.
-  EXPECT_NE(FailureOf("printf 'ACLS\\023\\0\\0\\0\\010\\0\\0\\0\\0\\0\\0\\0\\01\\0\\0\\0\\0\\0\\0\\0' "
-                      ">&3; exec sleep 100")
-                .find("shorter than it says"),
-            std::string::npos);
+  EXPECT_NE(
+      FailureOf("printf 'ACLS\\023\\0\\0\\0\\010\\0\\0\\0\\0\\0\\0\\0\\01\\0\\0\\0\\0\\0\\0\\0' "
+                ">&3; exec sleep 100")
+          .find("shorter than it says"),
+      std::string::npos);
 }
 
 TEST(ProcessSide, ThatCannotBeStartedIsSaidSo) {
