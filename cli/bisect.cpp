@@ -95,7 +95,9 @@ class BisectCommand final : public Command {
     AddChoice(app, "--what", what_,
               {{"calls", Elements::kCalls},
                {"regions", Elements::kRegions},
-               {"updates", Elements::kUpdates}},
+               {"updates", Elements::kUpdates},
+               {"streams", Elements::kStreams},
+               {"buffers", Elements::kBuffers}},
               "What is altered one by one");
     app.add_option("--capture-step", capture_step_,
                    "Capture at this step (default: the first of the class)");
@@ -251,6 +253,7 @@ class BisectCommand final : public Command {
     session.WithLowering([&](replayer::Execution& execution) {
       const replayer::MixedStep step(session, execution, &plan.plan);
       replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, plan.path);
+      options.elements = Elements::kCalls;
       options.bisection.only_judge = true;
       const BisectionReport report = replayer::BisectStep(step, options, nullptr);
       verdict = report.ExitCode() == 0 ? "" : report.Verdict();
@@ -383,6 +386,7 @@ class BisectCommand final : public Command {
     for (const std::string& fault : plant_) arguments += " --plant " + storage::ShellWord(fault);
     if (!device_lib_.empty()) arguments += " --device-lib " + storage::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
+    options.bisect_command = replayer::ReproduceCommand(reader, arguments, "bisect");
     options.may_alter = MayAlter(reader);
     return options;
   }

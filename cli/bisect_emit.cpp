@@ -51,7 +51,8 @@ replayer::ReproducerResult EmitCause(replayer::Execution& execution, const Mixed
                                      replayer::ReproducerOptions options) {
   MixedStepOptions suspect = replayer::ParseMixedStep(nlohmann::json::parse(found.experiment));
   suspect.plan = step.plan();
-  suspect.watch = replayer::Watch::kEveryResult;
+  // Watched in every result no memory is shared, which may be what the cause is about.
+  if (!suspect.kept_reuses) suspect.watch = replayer::Watch::kEveryResult;
   options.notes = found.evidence;
   if (found.classification)
     options.notes.insert(options.notes.begin(), found.classification->reason);

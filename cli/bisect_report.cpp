@@ -37,6 +37,9 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) 
   add("  bound for one cause", report.bound);
   if (report.from_journal > 0) add("  from the journal", report.from_journal);
   if (report.counter_experiments > 0) add("counter-experiments", report.counter_experiments);
+  if (report.narrowing_experiments > 0) {
+    add("experiments to narrow it", report.narrowing_experiments);
+  }
   if (search.varies) {
     add("results vary; rate of difference", search.rate);
     add("  executions of a clean set", search.executions);
@@ -53,6 +56,10 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) 
     }
     for (const std::string& sentence : report.found[0].evidence) add("  evidence", sentence);
     add("reproduce", report.found[0].command);
+    if (!report.found[0].narrowed.empty()) {
+      add("narrowed", report.found[0].narrowed);
+      add("reproduce narrowed", report.found[0].narrowed_command);
+    }
   } else if (report.ExitCode() != 0) {
     const bool reference = search.verdict == replayer::SearchResult::Verdict::kFlakyReference ||
                            search.verdict == replayer::SearchResult::Verdict::kReferenceDiffers;

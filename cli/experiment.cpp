@@ -7,6 +7,7 @@
 #include "cli/step_choice.h"
 #include "cli/table.h"
 #include "replayer/script/compare_steps.h"
+#include "replayer/script/kept_streams.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
 #include "storage/shell_word.h"
@@ -64,6 +65,7 @@ class ExperimentCommand final : public Command {
            "eager\n"
            "  acltape experiment t.db --executed 812               one call with recorded inputs\n"
            "  acltape experiment t.db --plan plan.json --capture-step 3 --run-steps 5,4,5\n"
+           "  acltape experiment t.db --plan plan.json --keep-streams 0:2    one side stream\n"
            "  acltape experiment t.db --plant stale_input@812 --remedy fresh-inputs\n"
            "  acltape experiment t.db --stress poison,relocate,churn=64M --executions 20";
   }
@@ -80,6 +82,16 @@ class ExperimentCommand final : public Command {
     app.add_option("--executed", executed_,
                    "Calls that are executed at all; the others get their recorded results")
         ->type_name("CALLS")
+        ->capture_default_str();
+    app.add_option("--keep-streams", keep_streams_,
+                   "Captured calls that run on the side streams of the plan, the others on the "
+                   "main stream: all, none, or words REGION:STREAM and call numbers")
+        ->type_name("STREAMS")
+        ->capture_default_str();
+    app.add_option("--share-memory", share_memory_,
+                   "What may lie on memory that the captured step used before, everything else has "
+                   "memory of its own: all, none, or buffers by number and workspace:CALL")
+        ->type_name("BUFFERS")
         ->capture_default_str();
     app.add_option("--capture-step", capture_step_,
                    "Capture with the values of this step (default: the first of the class)");
@@ -132,6 +144,7 @@ class ExperimentCommand final : public Command {
       capturable = step.capturable().size();
       Choose(reader, step);
       options_.faults.insert(options_.faults.end(), faults.begin(), faults.end());
+      ChooseLiberties(step);
       comparison = replayer::CompareSteps(
           step, options_, executions_,
           [&](int64_t done, int64_t total) { progress.Update(done, total); });
@@ -169,6 +182,16 @@ class ExperimentCommand final : public Command {
     if (disable_tasks_) options_.disable_tasks = true;
     for (const std::string& name : remedies_) Apply(name);
     for (const std::string& word : stress_) Stress(word);
+  }
+
+  // Behind the faults, which may be in memory that is shared.
+  void ChooseLiberties(const MixedStep& step) {
+    if (keep_streams_ != "all") {
+      options_.on_planned_stream = replayer::ParseKeptStreams(step, keep_streams_);
+    }
+    if (share_memory_ != "all") {
+      options_.kept_reuses = replayer::ParseKeptReuses(step.Reuses(options_), share_memory_);
+    }
   }
 
   void Apply(const std::string& name) {
@@ -214,6 +237,8 @@ class ExperimentCommand final : public Command {
     if (!options_file_.empty()) text += " --options " + storage::ShellWord(options_file_);
     if (captured_ != "all") text += " --captured " + storage::ShellWord(captured_);
     if (executed_ != "all") text += " --executed " + storage::ShellWord(executed_);
+    if (keep_streams_ != "all") text += " --keep-streams " + storage::ShellWord(keep_streams_);
+    if (share_memory_ != "all") text += " --share-memory " + storage::ShellWord(share_memory_);
     if (capture_step_ >= 0) text += fmt::format(" --capture-step {}", capture_step_);
     if (!run_steps_.empty()) text += fmt::format(" --run-steps {}", fmt::join(run_steps_, ","));
     text += fmt::format(" --executions {}", executions_);
@@ -286,6 +311,8 @@ class ExperimentCommand final : public Command {
   PlanOption plan_;
   std::string captured_ = "all";
   std::string executed_ = "all";
+  std::string keep_streams_ = "all";
+  std::string share_memory_ = "all";
   int64_t capture_step_ = -1;
   std::vector<int64_t> run_steps_;
   int executions_ = 1;

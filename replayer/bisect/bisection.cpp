@@ -27,7 +27,11 @@ std::string FoundSentence(const BisectionReport& report) {
         search.suspects_end - 1);
     return sentence;
   }
-  if (first.descriptions.size() == 1) {
+  if (!report.differs_with.empty()) {
+    sentence = fmt::format("found: {} {}", report.differs_with,
+                           fmt::join(first.descriptions, "; together with "));
+    if (first.descriptions.size() > 1) sentence += "; with one less there is no difference";
+  } else if (first.descriptions.size() == 1) {
     sentence = "found: " + first.descriptions[0] + " differs on its own";
   } else {
     sentence = "found: together, ";
@@ -66,11 +70,13 @@ std::string BisectionReport::Verdict() const {
       }
       return FoundSentence(*this);
     case Ending::kFlakyReference:
+      if (!bad_reference.empty()) return bad_reference;
       return fmt::format(
           "flaky: with nothing altered the results differ in {}, so no difference "
           "can be put down to the alteration",
           Rate(search.reference));
     case Ending::kReferenceDiffers:
+      if (!bad_reference.empty()) return bad_reference;
       return fmt::format("the good side is not good: with nothing altered the results differ in {}",
                          Rate(search.reference));
     case Ending::kCannotJudge:

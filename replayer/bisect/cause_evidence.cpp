@@ -61,20 +61,12 @@ void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_
                   std::vector<std::string>& sentences) {
   const CapturedOrder order(script);
   std::sort(captured.begin(), captured.end());
-  const Program& program = step.session().program();
-  const std::vector<int64_t>& leaves = step.step_class().leaves;
   for (size_t i = 0; i < captured.size(); ++i) {
     for (size_t j = i + 1; j < captured.size(); ++j) {
-      const int64_t earlier = leaves[captured[i]];
-      const int64_t later = leaves[captured[j]];
-      const auto conflict = ConflictOf(program, earlier, later);
-      if (!conflict || order.Before(step.CallAt(captured[i]), step.CallAt(captured[j]))) continue;
-      sentences.push_back(fmt::format(
-          "{} does not wait for {}, though it {}: buffer {}, bytes {} to {}; to add to the plan: "
-          "{{\"record_after\": {}, \"wait_before\": {}}}",
-          program.Describe(later), program.Describe(earlier), conflict->kind, conflict->buffer,
-          conflict->first_byte, conflict->end_byte - 1, step.CallAt(captured[i]),
-          step.CallAt(captured[j])));
+      if (order.Before(step.CallAt(captured[i]), step.CallAt(captured[j]))) continue;
+      if (auto text = MissingWaitText(step, captured[i], captured[j])) {
+        sentences.push_back(*std::move(text));
+      }
     }
   }
 }
@@ -224,6 +216,19 @@ void ExplainHostArguments(const MixedStep& step, const MixedStepOptions& options
 }
 
 }  // namespace
+
+std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier, size_t later) {
+  const Program& program = step.session().program();
+  const std::vector<int64_t>& leaves = step.step_class().leaves;
+  const auto conflict = ConflictOf(program, leaves[earlier], leaves[later]);
+  if (!conflict) return std::nullopt;
+  return fmt::format(
+      "{} does not wait for {}, though it {}: buffer {}, bytes {} to {}; to add to the plan: "
+      "{{\"record_after\": {}, \"wait_before\": {}}}",
+      program.Describe(leaves[later]), program.Describe(leaves[earlier]), conflict->kind,
+      conflict->buffer, conflict->first_byte, conflict->end_byte - 1, step.CallAt(earlier),
+      step.CallAt(later));
+}
 
 std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOptions& options,
                                       const Script& script, const std::vector<size_t>& captured,

@@ -2,6 +2,7 @@
 // whose bytes are overwritten, which argument is not the step's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,9 @@ namespace acltape::replayer {
 std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOptions& options,
                                       const Script& script, const std::vector<size_t>& captured,
                                       const Classification& classification);
+
+// Why the call at the place `later` must wait for the one at `earlier`, with the wait to add to the
+// plan; nothing when what they read and write in the program asks for no order.
+std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier, size_t later);
 
 }  // namespace acltape::replayer

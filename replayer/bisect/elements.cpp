@@ -14,9 +14,9 @@ using analyzer::Program;
 using analyzer::StepTemplate;
 
 constexpr std::pair<Elements, std::string_view> kElementsNames[] = {
-    {Elements::kCalls, "calls"},
-    {Elements::kRegions, "regions"},
-    {Elements::kUpdates, "updates"},
+    {Elements::kCalls, "calls"},     {Elements::kRegions, "regions"},
+    {Elements::kUpdates, "updates"}, {Elements::kStreams, "streams"},
+    {Elements::kBuffers, "buffers"},
 };
 
 int64_t CallAt(const Program& program, const StepTemplate& step_class, size_t place) {
@@ -100,8 +100,18 @@ std::string_view ElementsName(Elements elements) {
   return "";
 }
 
+bool AreLiberties(Elements elements) {
+  return elements == Elements::kStreams || elements == Elements::kBuffers;
+}
+
 Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& step_class,
                 const ElementSet& capturable, const analyzer::Plan* plan) {
+  if (AreLiberties(elements)) {
+    throw Error(ErrorKind::kUsage, "--what " + std::string(ElementsName(elements)) +
+                                       " is about what a plan does inside a graph, which no "
+                                       "list of calls can tell; leave out --check, or bisect "
+                                       "--what calls.");
+  }
   Groups result;
   if (elements == Elements::kCalls) {
     result.groups = GroupsOfCalls(program, step_class, capturable);

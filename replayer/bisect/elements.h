@@ -42,14 +42,19 @@ enum class Elements {
   kCalls,
   kRegions,
   kUpdates,  // all other calls are captured throughout
+  kStreams,  // side streams of the plan; all calls are captured throughout (plan_elements.h)
+  kBuffers,  // memory that is used again; likewise
 };
-// "calls", "regions", "updates".
+// "calls", "regions", "updates", "streams", "buffers".
 std::string_view ElementsName(Elements elements);
+// Whether the elements are liberties of a plan and no calls.
+bool AreLiberties(Elements elements);
 
 struct Groups {
   std::vector<CallGroup> groups;
   ElementSet always;  // altered throughout
 };
+// Throws Error kUsage when the elements are no groups of calls.
 Groups GroupsOf(Elements elements, const analyzer::Program& program,
                 const analyzer::StepTemplate& step_class, const ElementSet& capturable,
                 const analyzer::Plan* plan);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "replayer/bisect/cause_evidence.h"
+#include "replayer/bisect/plan_bisection.h"
 #include "replayer/script/mixed_step_json.h"
 
 namespace acltape::replayer {
@@ -60,6 +61,13 @@ void NameFlakyCalls(const StepExperiment& experiment, BisectionReport& report) {
 
 BisectionReport BisectStep(const MixedStep& step, const StepBisectionOptions& options,
                            Journal* journal) {
+  if (AreLiberties(options.elements)) {
+    BisectionReport report = BisectPlan(step, options, journal);
+    if (StepExperiment::EagerVaries(report.search.reference)) {
+      NameFlakyCalls(StepExperiment(step, options.experiment), report);
+    }
+    return report;
+  }
   const Groups groups = AlterableGroups(step, options);
   const auto experiment = std::make_shared<StepExperiment>(step, options.experiment);
   GroupedExperiment grouped(experiment, groups.groups, groups.always);

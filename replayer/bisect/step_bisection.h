@@ -1,4 +1,5 @@
-// Bisects a captured step against its eager execution, in this process.
+// Bisects a captured step against its eager execution, in this process: its calls, or the liberties
+// of its plan (plan_bisection.h).
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@ struct StepBisectionOptions {
   StepExperiment::Options experiment;
   BisectionOptions bisection;
   Elements elements = Elements::kCalls;
+  std::string bisect_command;  // "acltape bisect t.db ...": all but --what
   // Whether a call may be altered; empty: all may.
   std::function<bool(int64_t call_id)> may_alter;
 };

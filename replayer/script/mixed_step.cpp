@@ -81,7 +81,7 @@ size_t MixedStep::PlaceOf(int64_t call_id) const {
                                      "the steps that are alike");
 }
 
-Script MixedStep::Build(const MixedStepOptions& options) const {
+void MixedStep::Check(const MixedStepOptions& options) const {
   const size_t steps = class_->matches.size();
   std::vector<size_t> asked = options.run_matches;
   asked.push_back(options.capture_match);
@@ -91,12 +91,22 @@ Script MixedStep::Build(const MixedStepOptions& options) const {
                                        " of the class was asked for, which has " +
                                        std::to_string(steps) + " steps");
   }
-  for (const std::vector<bool>* set : {&options.captured, &options.executed}) {
+  for (const std::vector<bool>* set :
+       {&options.captured, &options.executed, &options.on_planned_stream}) {
     if (set->empty() || set->size() == places()) continue;
     throw Error(ErrorKind::kUsage, "a set of calls has " + std::to_string(set->size()) +
                                        " places, the step " + std::to_string(places()));
   }
+}
+
+Script MixedStep::Build(const MixedStepOptions& options) const {
+  Check(options);
   return StepScript(session_, execution_, *class_, state_, workspace_bytes_, options).Build();
+}
+
+std::vector<MemoryReuse> MixedStep::Reuses(const MixedStepOptions& options) const {
+  Check(options);
+  return StepScript(session_, execution_, *class_, state_, workspace_bytes_, options).Reuses();
 }
 
 }  // namespace acltape::replayer

@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/plan/plan.h"
 #include "analyzer/step_template.h"
+#include "replayer/script/memory_reuse.h"
 #include "replayer/script/planted_fault.h"
 #include "replayer/script/remedies.h"
 #include "replayer/script/script.h"
@@ -56,6 +58,12 @@ struct MixedStepOptions {
   // Prefix form: capture everything once, then leave out the calls that are not in `captured` by
   // disabling their tasks. Only for prefixes of one region.
   bool disable_tasks = false;
+  // By place: whether a captured call runs on the stream of the plan; the others run on the main
+  // stream of their region (kept_streams.h). Empty: every call does.
+  std::vector<bool> on_planned_stream;
+  // Memory that is used again as planned; the other reuses get memory of their own. Nothing: all
+  // are as planned.
+  std::optional<KeptReuses> kept_reuses;
   Remedies remedies;
   Stress stress;
   std::vector<PlantedFault> faults;
@@ -83,12 +91,17 @@ class MixedStep {
   // Throws Error kUsage when the options ask for steps that the class does not have, for a fault
   // that cannot be planted, or for a variant that cannot express them.
   Script Build(const MixedStepOptions& options) const;
+  // What the captured calls use a second time, planted faults included, in order of issue; of
+  // `kept_reuses` it does not depend. Throws as Build.
+  std::vector<MemoryReuse> Reuses(const MixedStepOptions& options) const;
 
   Session& session() const { return session_; }
   Execution& execution() const { return execution_; }
   const analyzer::Plan* plan() const { return plan_; }
 
  private:
+  void Check(const MixedStepOptions& options) const;
+
   Session& session_;
   Execution& execution_;
   const analyzer::Plan* plan_;

@@ -76,17 +76,26 @@ json MixedStepJson(const MixedStepOptions& options) {
   if (options.stress.churn_bytes != 0) stress["churn_bytes"] = options.stress.churn_bytes;
   json faults = json::array();
   for (const PlantedFault& fault : options.faults) faults.push_back(FaultText(fault));
-  return {{"captured", PlacesText(options.captured)},
-          {"executed", PlacesText(options.executed)},
-          {"places", std::max(options.captured.size(), options.executed.size())},
-          {"capture_match", options.capture_match},
-          {"run_matches", options.run_matches},
-          {"plan_updates", options.plan_updates},
-          {"disable_tasks", options.disable_tasks},
-          {"watch", options.watch == Watch::kStepOutputs ? "step" : "every"},
-          {"remedies", std::move(remedies)},
-          {"stress", std::move(stress)},
-          {"faults", std::move(faults)}};
+  json text{{"captured", PlacesText(options.captured)},
+            {"executed", PlacesText(options.executed)},
+            {"places", std::max({options.captured.size(), options.executed.size(),
+                                 options.on_planned_stream.size()})},
+            {"capture_match", options.capture_match},
+            {"run_matches", options.run_matches},
+            {"plan_updates", options.plan_updates},
+            {"disable_tasks", options.disable_tasks},
+            {"watch", options.watch == Watch::kStepOutputs ? "step" : "every"},
+            {"remedies", std::move(remedies)},
+            {"stress", std::move(stress)},
+            {"faults", std::move(faults)}};
+  if (!options.on_planned_stream.empty()) {
+    text["on_planned_stream"] = PlacesText(options.on_planned_stream);
+  }
+  if (options.kept_reuses) {
+    text["kept_reuses"] = {{"buffers", options.kept_reuses->buffers},
+                           {"workspaces", options.kept_reuses->workspaces}};
+  }
+  return text;
 }
 
 MixedStepOptions ParseMixedStep(const json& text) {
@@ -117,6 +126,14 @@ MixedStepOptions ParseMixedStep(const json& text) {
   get(text, "faults", faults);
   options.captured = ParsePlaces("captured", captured, places);
   options.executed = ParsePlaces("executed", executed, places);
+  std::string on_planned_stream = kAll;
+  get(text, "on_planned_stream", on_planned_stream);
+  options.on_planned_stream = ParsePlaces("on_planned_stream", on_planned_stream, places);
+  if (text.contains("kept_reuses")) {
+    options.kept_reuses.emplace();
+    get(text.at("kept_reuses"), "buffers", options.kept_reuses->buffers);
+    get(text.at("kept_reuses"), "workspaces", options.kept_reuses->workspaces);
+  }
   if (options.run_matches.empty()) Refuse("run_matches", "is empty; name a step that is executed");
   if (watch != "step" && watch != "every") Refuse("watch", "is '" + watch + "', not step or every");
   options.watch = watch == "step" ? Watch::kStepOutputs : Watch::kEveryResult;

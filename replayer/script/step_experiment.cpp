@@ -15,24 +15,19 @@ namespace {
 
 using nlohmann::json;
 
-bool IsPrefix(const ElementSet& set) { return !set.empty() && set.back() + 1 == set.size(); }
-
 }  // namespace
 
-StepExperiment::StepExperiment(const MixedStep& step, Options options)
-    : step_(step), options_(std::move(options)), reference_(std::make_shared<Reference>()) {}
-
-std::string StepExperiment::Describe(size_t element) const {
-  return step_.session().program().Describe(
-      step_.step_class().leaves[step_.capturable().at(element)]);
-}
+StepExperiment::StepExperiment(const MixedStep& step, Options options,
+                               std::shared_ptr<const Alterations> alterations)
+    : step_(step),
+      options_(std::move(options)),
+      alterations_(alterations != nullptr ? std::move(alterations)
+                                          : std::make_shared<const CapturedCalls>(step)),
+      reference_(std::make_shared<Reference>()) {}
 
 MixedStepOptions StepExperiment::OptionsFor(const ElementSet& altered) const {
   MixedStepOptions options = options_.step;
-  options.captured.assign(step_.places(), false);
-  for (const size_t element : altered) options.captured[step_.capturable().at(element)] = true;
-  // Tasks can be disabled from some call on; other sets are captured anew.
-  options.disable_tasks = options.disable_tasks && !altered.empty() && IsPrefix(altered);
+  alterations_->Apply(altered, options);
   options.run_matches.clear();
   for (int i = 0; i < options_.executions; ++i) {
     options.run_matches.insert(options.run_matches.end(), options_.step.run_matches.begin(),
@@ -41,21 +36,22 @@ MixedStepOptions StepExperiment::OptionsFor(const ElementSet& altered) const {
   return options;
 }
 
+MixedStepOptions StepExperiment::EagerOptions() const {
+  MixedStepOptions options = OptionsFor({});
+  CapturedCalls(step_).Apply({}, options);
+  return options;
+}
+
 std::string StepExperiment::Command(const ElementSet& altered) const {
-  std::string calls;
-  for (const size_t element : altered) {
-    if (!calls.empty()) calls += ',';
-    calls += std::to_string(step_.CallAt(step_.capturable().at(element)));
-  }
-  const std::string captured = altered.empty() ? "none" : altered.size() == size() ? "all" : calls;
   const bool disable = OptionsFor(altered).disable_tasks;
-  return options_.command + (disable ? " --disable-tasks" : "") + " --captured " + captured;
+  return options_.command + (disable ? " --disable-tasks " : " ") +
+         alterations_->Arguments(altered);
 }
 
 std::unique_ptr<StepExperiment> StepExperiment::With(const Remedies& remedies) const {
   Options options = options_;
   options.step.remedies = remedies;
-  auto other = std::make_unique<StepExperiment>(step_, std::move(options));
+  auto other = std::make_unique<StepExperiment>(step_, std::move(options), alterations_);
   other->reference_ = reference_;
   other->failure_ = failure_;
   return other;
@@ -95,45 +91,68 @@ std::vector<StepExperiment::Digests> StepExperiment::Run(const Script& script,
   return observed;
 }
 
-void StepExperiment::EnsureReference() {
-  if (!reference_->empty()) return;
-  MixedStepOptions options = OptionsFor({});
-  options.run_matches = options_.step.run_matches;
-  *reference_ = Run(step_.Build(options), nullptr);
+void StepExperiment::TakeReference(const std::vector<Digests>& observed) {
+  const size_t steps = options_.step.run_matches.size();
+  for (size_t i = 0; i < steps; ++i) reference_->push_back(MostFrequent(observed, i, steps));
 }
 
-Outcome StepExperiment::Try(const ElementSet& altered) {
-  if (!altered.empty()) EnsureReference();
-  const Script script = step_.Build(OptionsFor(altered));
-  Difference difference;
-  std::vector<Digests> observed;
-  try {
-    observed = Run(script, reference_->empty() ? nullptr : &difference);
-  } catch (const CallFailed& failure) {
-    if (altered.empty()) throw;
-    return OutcomeOfFailure(altered, failure);
-  }
-  if (reference_->empty()) {
-    const size_t steps = options_.step.run_matches.size();
-    for (size_t i = 0; i < steps; ++i) reference_->push_back(MostFrequent(observed, i, steps));
-  }
-  Outcome outcome = Judge(script, observed, difference);
-  if (altered.empty()) {
-    json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
-    evidence["reference"] = *reference_;
-    outcome.evidence = evidence.dump();
-  }
+void StepExperiment::EnsureReference() {
+  if (!reference_->empty()) return;
+  MixedStepOptions options = EagerOptions();
+  options.run_matches = options_.step.run_matches;
+  TakeReference(Run(step_.Build(options), nullptr));
+}
+
+// For a process that goes on from the journal.
+Outcome StepExperiment::WithReference(Outcome outcome) const {
+  json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
+  evidence["reference"] = *reference_;
+  outcome.evidence = evidence.dump();
   return outcome;
 }
 
-// A failure is the difference that is looked for only when it comes with everything captured, too;
-// another one may come from leaving calls out.
+bool StepExperiment::EagerVaries(const Outcome& outcome) {
+  return !outcome.evidence.empty() && json::parse(outcome.evidence).value("eager_varies", false);
+}
+
+Outcome StepExperiment::Try(const ElementSet& altered) {
+  if (altered.empty()) {
+    // All executions of the eager step, to see whether it differs from itself.
+    const Script script = step_.Build(EagerOptions());
+    Difference difference;
+    const std::vector<Digests> observed = Run(script, reference_->empty() ? nullptr : &difference);
+    if (reference_->empty()) TakeReference(observed);
+    Outcome outcome = Judge(script, observed, difference);
+    if (outcome.verdict != Outcome::Verdict::kGood) {
+      json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
+      evidence["eager_varies"] = true;
+      outcome.evidence = evidence.dump();
+    }
+    if (outcome.verdict != Outcome::Verdict::kGood || alterations_->NothingIsEager()) {
+      return WithReference(std::move(outcome));
+    }
+  }
+  EnsureReference();
+  const Script script = step_.Build(OptionsFor(altered));
+  Difference difference;
+  Outcome outcome;
+  try {
+    const std::vector<Digests> observed = Run(script, &difference);
+    outcome = Judge(script, observed, difference);
+  } catch (const CallFailed& failure) {
+    outcome = OutcomeOfFailure(altered, failure);
+  }
+  return altered.empty() ? WithReference(std::move(outcome)) : outcome;
+}
+
+// A failure is the difference that is looked for only when it comes with everything altered, too;
+// another one may come from leaving calls out. With nothing altered it is one in any case.
 Outcome StepExperiment::OutcomeOfFailure(const ElementSet& altered, const CallFailed& failure) {
   if (altered.size() == size()) failure_ = failure.code();
   Outcome outcome;
   outcome.executions = 1;
   outcome.evidence = json{{"error", failure.what()}, {"code", failure.code()}}.dump();
-  if (failure_ != failure.code()) {
+  if (!altered.empty() && failure_ != failure.code()) {
     outcome.verdict = Outcome::Verdict::kCannotJudge;
     return outcome;
   }
@@ -144,7 +163,7 @@ Outcome StepExperiment::OutcomeOfFailure(const ElementSet& altered, const CallFa
 }
 
 std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds) const {
-  MixedStepOptions options = OptionsFor({});
+  MixedStepOptions options = EagerOptions();
   options.watch = Watch::kEveryResult;
   options.run_matches.assign(static_cast<size_t>(rounds), options_.step.run_matches.front());
   const Script script = step_.Build(options);

@@ -1,11 +1,11 @@
-// Mixed steps as an experiment that can be bisected: is the step the same when these calls are
-// captured, as it is when none is?
+// Mixed steps as an experiment that can be bisected: is the step the same when these elements are
+// altered, as it is when none of its calls is captured?
 //
-// Elements are the capturable places of the step, in the plan's order of issue. The reference is
-// what the step gives with nothing captured, in most of the executions when they differ; it is kept
-// as digests, so that no contents stay in memory. An experiment builds one script, which captures
-// once and executes the steps of `run_matches` several times; it is unstable when one of the steps
-// does not always give the same.
+// Elements are the capturable places of the step, in the plan's order of issue, unless other
+// alterations are asked for. The reference is what the step gives with nothing captured, in most of
+// the executions when they differ; it is kept as digests, so that no contents stay in memory. An
+// experiment builds one script, which captures once and executes the steps of `run_matches` several
+// times; it is unstable when one of the steps does not always give the same.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "replayer/bisect/experiment.h"
+#include "replayer/script/alterations.h"
 #include "replayer/script/mixed_step.h"
 
 namespace acltape::replayer {
@@ -22,20 +23,25 @@ class StepExperiment final : public Experiment {
   struct Options {
     MixedStepOptions step;  // of the suspected way; each experiment sets `captured`
     int executions = 5;     // of `run_matches`, in each experiment
-    std::string
-        command;  // "acltape experiment t.db ...": all but which calls are captured, and how
+    std::string command;    // "acltape experiment t.db ...": all but what is altered
   };
-  // The mixed step must outlive it.
-  StepExperiment(const MixedStep& step, Options options);
+  // The mixed step must outlive it. Null: calls are captured one by one.
+  StepExperiment(const MixedStep& step, Options options,
+                 std::shared_ptr<const Alterations> alterations = nullptr);
 
-  size_t size() const override { return step_.capturable().size(); }
-  std::string Describe(size_t element) const override;
-  // A call of the interface that fails is a bad outcome when it does with everything captured, too,
-  // else one that cannot be judged. Throws CallFailed when it does with nothing captured.
+  size_t size() const override { return alterations_->size(); }
+  std::string Describe(size_t element) const override { return alterations_->Describe(element); }
+  // A call of the interface that fails is a bad outcome when it does with everything altered, too,
+  // else one that cannot be judged. Throws CallFailed when it does with nothing captured. When the
+  // eager step differs from itself, the evidence of the outcome without alterations says
+  // "eager_varies".
   Outcome Try(const ElementSet& altered) override;
   std::string Command(const ElementSet& altered) const override;
   // Takes the reference from what the experiment without alterations gave.
   void Recall(const ElementSet& altered, const Outcome& outcome) override;
+
+  // Whether this outcome without alterations is about the eager step, which differs from itself.
+  static bool EagerVaries(const Outcome& outcome);
 
   // Calls that give different results from equal inputs, with nothing captured.
   struct FlakyCall {
@@ -70,12 +76,16 @@ class StepExperiment final : public Experiment {
                 const Difference& difference) const;
   std::string Evidence(const Script& script, const Difference& difference) const;
   Outcome OutcomeOfFailure(const ElementSet& altered, const CallFailed& failure);
+  MixedStepOptions EagerOptions() const;
   void EnsureReference();
+  void TakeReference(const std::vector<Digests>& observed);
+  Outcome WithReference(Outcome outcome) const;
 
   const MixedStep& step_;
   const Options options_;
+  const std::shared_ptr<const Alterations> alterations_;
   std::shared_ptr<Reference> reference_;
-  int failure_ = 0;  // code with which the step fails when everything is captured
+  int failure_ = 0;  // code with which the step fails when everything is altered
 };
 
 }  // namespace acltape::replayer

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "replayer/memory_plan.h"
+#include "replayer/script/kept_streams.h"
 
 namespace acltape::replayer {
 
@@ -10,8 +11,6 @@ using analyzer::LeafKind;
 using Treatment = VaryingLeaf::Treatment;
 
 namespace {
-
-constexpr int kNaNByte = 0xFF;  // of a floating number whose bytes all have this value
 
 StepGraphOptions LayoutOptions(const MixedStepOptions& options) {
   StepGraphOptions layout;
@@ -57,28 +56,6 @@ const VaryingLeaf* StepScript::VaryingAt(size_t at) const {
   return nullptr;
 }
 
-uint64_t StepScript::WorkspaceBytes(size_t at) {
-  uint64_t bytes = 0;
-  const auto ask = [&](size_t match) {
-    const int64_t leaf = LeafAt(match, at);
-    auto [entry, created] = workspace_bytes_.try_emplace(leaf, 0);
-    if (created) entry->second = execution_.Probe(leaf);
-    bytes = std::max(bytes, entry->second);
-  };
-  ask(options_.capture_match);
-  for (const size_t match : options_.run_matches) ask(match);
-  return bytes;
-}
-
-int StepScript::AddBlock(const std::string& name, int64_t bytes) {
-  ScriptBlock block;
-  block.name = name;
-  block.bytes = bytes;
-  block.fill = options_.stress.poison_gaps ? kNaNByte : 0;
-  script_.blocks.push_back(block);
-  return static_cast<int>(script_.blocks.size()) - 1;
-}
-
 // What depends on the step that is executed is captured for each of them, and before any is
 // executed: executions of different steps then follow each other as they otherwise do.
 void StepScript::ChooseCaptures() {
@@ -121,23 +98,22 @@ void StepScript::ChooseSides() {
     for (const IssuedLeaf& leaf : region.leaves) {
       const bool wanted = options_.captured.empty() || options_.captured[leaf.at];
       captured_[leaf.at] = region.captured && wanted && Launches(leaf.at) && !golden_[leaf.at];
-      if (region.captured) stream_of_[leaf.at] = options_.remedies.one_stream ? 0 : leaf.stream;
+      if (region.captured) stream_of_[leaf.at] = leaf.stream;
     }
   }
 }
 
+bool StepScript::StaysOnStream(size_t at) const {
+  if (options_.remedies.one_stream) return false;
+  return options_.on_planned_stream.empty() || options_.on_planned_stream[at];
+}
+
 void StepScript::CutRuns() {
   for (const IssuedRegion& region : layout_.regions) {
-    if (!options_.remedies.one_stream || !region.captured) {
-      CutRegion(region);
-      continue;
-    }
-    // In the order of issue, by which memory is shared.
-    IssuedRegion single = region;
-    single.streams = 1;
-    single.events = 0;
-    for (IssuedLeaf& leaf : single.leaves) leaf = {leaf.at, 0, {}, {}};
-    CutRegion(single);
+    const bool as_planned =
+        !region.captured || (!options_.remedies.one_stream && options_.on_planned_stream.empty());
+    CutRegion(as_planned ? region
+                         : MovedToMainStream(region, [&](size_t at) { return StaysOnStream(at); }));
   }
   int events = 0;
   for (Run& run : runs_) {
@@ -229,84 +205,27 @@ void StepScript::CutForDisabling(const IssuedRegion& region, PlannedRegion& plan
   for (const size_t at : behind) planned.pieces.push_back({-1, at});
 }
 
-void StepScript::MakeBlocks() {
-  int64_t home_bytes = places_.home_bytes();
-  if (options_.stress.relocate_inputs) {
-    for (StepObject& object : places_.objects()) {
-      if (object.operand < 0 || object.graph < 0) continue;
-      object.other_home = home_bytes;
-      home_bytes += AlignUp(object.bytes);
-    }
-  }
-  script_.blocks[home_].bytes = home_bytes;
-  const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
-  uint64_t eager_workspace = 0;
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    if (Launches(at) && !golden_[at]) {
-      eager_workspace = std::max(eager_workspace, WorkspaceBytes(at));
-    }
-  }
-  eager_workspace_ = AddBlock("eager workspace", static_cast<int64_t>(eager_workspace));
-  eager_temporaries_ = AddBlock("eager temporaries", temporaries);
-  MakeRoomForCapturedCalls();
-  if (options_.watch == Watch::kEveryResult) PlaceShadows();
-}
-
-// The calls of one stream run one after the other and share workspace and temporaries.
-void StepScript::MakeRoomForCapturedCalls() {
-  const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
-  std::map<int, int> of_stream;
-  const auto make = [&](const std::string& name) {
-    Room room;
-    room.workspace = AddBlock("workspace " + name, 0);
-    room.temporaries = AddBlock("temporaries " + name, temporaries);
-    rooms_.push_back(room);
-    return static_cast<int>(rooms_.size()) - 1;
-  };
-  for (const Run& run : runs_) {
-    for (const IssuedLeaf& leaf : run.issue.leaves) {
-      if (!Launches(leaf.at)) continue;
-      if (options_.remedies.own_workspace) {
-        room_of_[leaf.at] = make("of call " + std::to_string(CallOf(leaf.at)));
-      } else {
-        const auto found = of_stream.find(leaf.stream);
-        room_of_[leaf.at] = found != of_stream.end()
-                                ? found->second
-                                : of_stream[leaf.stream] = make(std::to_string(leaf.stream));
-      }
-      int64_t& bytes = script_.blocks[rooms_[room_of_[leaf.at]].workspace].bytes;
-      bytes = std::max(bytes, static_cast<int64_t>(WorkspaceBytes(leaf.at)));
-    }
-  }
-}
-
-// Results that the step overwrites later are kept beside.
-void StepScript::PlaceShadows() {
-  int64_t bytes = 0;
-  for (size_t at = 0; at < class_.leaves.size(); ++at) {
-    if (!Launches(at) || golden_[at]) continue;
-    const std::vector<analyzer::TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
-    for (size_t w = 0; w < writes.size(); ++w) {
-      bool overwritten = false;
-      if (!IsWatched(0, at, static_cast<int>(w), &overwritten) || !overwritten) continue;
-      shadows_[{at, static_cast<int>(w)}] = {0, bytes};
-      bytes += AlignUp(writes[w].layout->EndByte() - writes[w].layout->FirstByte());
-    }
-  }
-  if (shadows_.empty()) return;
-  kept_ = AddBlock("kept", bytes);
-  for (auto& [key, spot] : shadows_) spot.block = kept_;
-}
-
-Script StepScript::Build() {
+void StepScript::Prepare() {
   ChooseCaptures();
   ChooseSides();
   nothing_ = AddBlock("nothing", kDeviceAlignment);
   home_ = AddBlock("home", 0);
   graph_ = AddBlock("graph", layout_.bytes);
-  PlantFaults();
+  PlantFaults(FaultsOf::kMemory);
+  FindReusedBuffers();
+  SeparateBuffers();
+  PlantFaults(FaultsOf::kOther);
   CutRuns();
   MakeBlocks();
+}
+
+std::vector<MemoryReuse> StepScript::Reuses() {
+  Prepare();
+  return std::move(reuses_);
+}
+
+Script StepScript::Build() {
+  Prepare();
   last_piece_.assign(places_.objects().size(), -1);
 
   // Only what is captured has to be warmed up.

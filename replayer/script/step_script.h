@@ -31,6 +31,8 @@ class StepScript {
              std::shared_ptr<RecordedContent> state, std::map<int64_t, uint64_t>& workspace_bytes,
              const MixedStepOptions& options);
   Script Build();
+  // Instead of Build.
+  std::vector<MemoryReuse> Reuses();
 
  private:
   // Calls that run behind each other in one graph.
@@ -64,19 +66,29 @@ class StepScript {
   void CutRuns();
   void CutRegion(const IssuedRegion& region);
   void CutForDisabling(const IssuedRegion& region, PlannedRegion& planned);
+  void Prepare();
+  bool StaysOnStream(size_t at) const;
+  bool Launches(size_t at) const;
+  int64_t LeafAt(size_t match, size_t at) const { return class_.matches[match].leaves[at]; }
+  int64_t CallOf(size_t at) const { return program_.leaves[class_.leaves[at]].call.call_id; }
+
+  // step_script_memory.cpp
+  int AddBlock(const std::string& name, int64_t bytes);
+  uint64_t WorkspaceBytes(size_t at);
+  void FindReusedBuffers();
+  void SeparateBuffers();
   void MakeBlocks();
   void MakeRoomForCapturedCalls();
   void PlaceShadows();
-  bool Launches(size_t at) const;
-  int64_t LeafAt(size_t match, size_t at) const { return class_.matches[match].leaves[at]; }
-  uint64_t WorkspaceBytes(size_t at);
-  int AddBlock(const std::string& name, int64_t bytes);
-  int64_t CallOf(size_t at) const { return program_.leaves[class_.leaves[at]].call.call_id; }
+  bool Keeps(const MemoryReuse& reuse) const;
 
   // step_script_faults.cpp
-  void PlantFaults();
+  enum class FaultsOf { kMemory, kOther };
+  void PlantFaults(FaultsOf which);
   void Plant(const PlantedFault& fault, const FaultSites& sites);
   size_t PlaceOf(const PlantedFault& fault, int64_t call_id) const;
+  bool MayRunAtOnce(const PlantedFault& fault, size_t at, size_t other) const;
+  void PlantInMemory(const PlantedFault& fault, size_t at, size_t other, const FaultSites& sites);
   FillBytes WrongByte(const PlantedFault& fault, size_t at);
 
   // step_script_step.cpp: one pass over the step
@@ -129,8 +141,8 @@ class StepScript {
 
   // By place.
   std::vector<bool> captured_;
-  std::vector<bool> golden_;  // results come from the recording
-  std::vector<int> stream_of_;
+  std::vector<bool> golden_;    // results come from the recording
+  std::vector<int> stream_of_;  // of the plan
 
   std::vector<PlannedRegion> regions_;
   std::vector<Run> runs_;
@@ -154,6 +166,7 @@ class StepScript {
   std::vector<Room> rooms_;                         // of captured calls
   std::vector<int> room_of_;                        // by place, -1 for eager ones
   std::map<std::pair<size_t, int>, Spot> shadows_;  // by (place, write): results overwritten later
+  std::vector<MemoryReuse> reuses_;
 
   std::vector<Capture> captures_;
   std::map<size_t, size_t> capture_of_;  // by step that is executed

@@ -86,12 +86,17 @@ void ChangeScalar(analyzer::LoweredValue& value) {
   }
 }
 
-void StepScript::PlantFaults() {
+// Where things lie is changed first: other faults happen at places.
+void StepScript::PlantFaults(FaultsOf which) {
   if (options_.faults.empty()) return;
   const size_t run_match = options_.run_matches.empty() ? 0 : options_.run_matches[0];
   const FaultSites sites(session_, execution_, class_, layout_, places_, *state_,
                          options_.capture_match, run_match);
-  for (const PlantedFault& fault : options_.faults) Plant(fault, sites);
+  for (const PlantedFault& fault : options_.faults) {
+    const bool in_memory =
+        fault.kind == FaultKind::kOverwrittenOutput || fault.kind == FaultKind::kReusedWorkspace;
+    if (in_memory == (which == FaultsOf::kMemory)) Plant(fault, sites);
+  }
 }
 
 size_t StepScript::PlaceOf(const PlantedFault& fault, int64_t call_id) const {
@@ -107,7 +112,6 @@ size_t StepScript::PlaceOf(const PlantedFault& fault, int64_t call_id) const {
 void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
   const size_t at = PlaceOf(fault, fault.call_id);
   const Remedies& remedies = options_.remedies;
-  const bool by_output = fault.kind == FaultKind::kOverwrittenOutput;
   std::optional<size_t> other;
   if (fault.other_call != 0) {
     other = PlaceOf(fault, fault.other_call);
@@ -123,7 +127,7 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
       effects.after.push_back(WrongByte(fault, at));
       return;
     case FaultKind::kMissingWait:
-      if (!remedies.one_stream && other) effects.not_waited_for = other;
+      if (other && MayRunAtOnce(fault, at, *other)) effects.not_waited_for = other;
       return;
     case FaultKind::kStaleInput:
     case FaultKind::kMovedAddress: {
@@ -153,21 +157,46 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
       return;
     }
     case FaultKind::kOverwrittenOutput:
-    case FaultKind::kReusedWorkspace: {
-      const std::optional<int> result = sites.ResultToOverwrite(at, *other, by_output);
-      if (!result) throw CannotPlant(fault, WhyNot(fault.kind));
-      const int64_t place = places_.objects()[*result].graph;
-      if (by_output) {
-        if (!remedies.own_memory) places_.objects()[*sites.NewResult(at)].graph = place;
-      } else if (!remedies.own_workspace) {
-        const int64_t bytes = places_.objects()[*result].bytes;
-        effects.before.push_back({{graph_, place}, kScribbledByte, bytes, 0});
-        if (static_cast<int64_t>(WorkspaceBytes(at)) <= bytes) {
-          effects.workspace = Spot{graph_, place};
-        }
-      }
+    case FaultKind::kReusedWorkspace:
+      PlantInMemory(fault, at, *other, sites);
       return;
-    }
+  }
+}
+
+// Calls that share a stream wait for each other. Where streams are taken away one by one, a fault
+// belongs to the stream of one of its calls.
+bool StepScript::MayRunAtOnce(const PlantedFault& fault, size_t at, size_t other) const {
+  if (options_.remedies.one_stream) return false;
+  if (options_.on_planned_stream.empty()) return true;
+  if (stream_of_[at] == 0 && stream_of_[other] == 0) {
+    throw CannotPlant(fault,
+                      "the plan has both calls on the main stream, so that no side stream "
+                      "has the fault");
+  }
+  return (stream_of_[at] != 0 && StaysOnStream(at)) ||
+         (stream_of_[other] != 0 && StaysOnStream(other));
+}
+
+void StepScript::PlantInMemory(const PlantedFault& fault, size_t at, size_t other,
+                               const FaultSites& sites) {
+  const bool by_output = fault.kind == FaultKind::kOverwrittenOutput;
+  const std::optional<int> result = sites.ResultToOverwrite(at, other, by_output);
+  if (!result) throw CannotPlant(fault, WhyNot(fault.kind));
+  const StepObject& overwritten = places_.objects()[*result];
+  if (by_output) {
+    if (options_.remedies.own_memory) return;
+    places_.objects()[*sites.NewResult(at)].graph = overwritten.graph;
+    return;
+  }
+  if (options_.remedies.own_workspace) return;
+  const MemoryReuse reuse{MemoryReuse::What::kWorkspace, CallOf(at),         at,
+                          MemoryReuse::What::kBuffer,    overwritten.buffer, other};
+  reuses_.push_back(reuse);
+  if (!Keeps(reuse)) return;
+  CallEffects& effects = effects_[at];
+  effects.before.push_back({{graph_, overwritten.graph}, kScribbledByte, overwritten.bytes, 0});
+  if (static_cast<int64_t>(WorkspaceBytes(at)) <= overwritten.bytes) {
+    effects.workspace = Spot{graph_, overwritten.graph};
   }
 }
 

@@ -243,7 +243,8 @@ void StepScript::PoisonGaps(int piece) {
     }
   }
   std::sort(live.begin(), live.end());
-  live.push_back({layout_.bytes, layout_.bytes});
+  const int64_t bytes = script_.blocks[graph_].bytes;
+  live.push_back({bytes, bytes});
   int64_t at = 0;
   for (const auto& [first, end] : live) {
     if (at < first) Emit(FillBytes{{graph_, at}, 0xFF, first - at, 0});

@@ -1,0 +1,86 @@
+#include "replayer/bisect/plan_elements.h"
+
+#include <fmt/format.h>
+
+namespace acltape::replayer {
+namespace {
+
+void CaptureAll(const MixedStep& step, MixedStepOptions& options) {
+  options.captured.assign(step.places(), false);
+  for (const size_t at : step.capturable()) options.captured[at] = true;
+}
+
+std::string DescribeAt(const MixedStep& step, size_t place) {
+  return step.session().program().Describe(step.step_class().leaves[place]);
+}
+
+std::string OwnerText(const MixedStep& step, MemoryReuse::What what, int64_t id, size_t place) {
+  const std::string call = DescribeAt(step, place);
+  return what == MemoryReuse::What::kBuffer ? fmt::format("buffer {} of {}", id, call)
+                                            : "the workspace of " + call;
+}
+
+}  // namespace
+
+SideStreamCalls::SideStreamCalls(const MixedStep& step) : step_(step) {
+  for (const SideStream& stream : SideStreamsOf(step)) {
+    CallGroup group;
+    group.description =
+        fmt::format("stream {} of region {}, {} call{} from call {} to call {}", stream.stream,
+                    stream.region, stream.places.size(), stream.places.size() == 1 ? "" : "s",
+                    step.CallAt(stream.places.front()), step.CallAt(stream.places.back()));
+    for (const size_t at : stream.places) {
+      group.members.push_back(places_.size());
+      places_.push_back(at);
+    }
+    streams_.push_back(std::move(group));
+  }
+}
+
+std::string SideStreamCalls::Describe(size_t element) const {
+  return DescribeAt(step_, places_.at(element));
+}
+
+std::vector<bool> SideStreamCalls::Stays(const ElementSet& altered) const {
+  std::vector<bool> stays(step_.places(), false);
+  for (const size_t element : altered) stays[places_.at(element)] = true;
+  return stays;
+}
+
+void SideStreamCalls::Apply(const ElementSet& altered, MixedStepOptions& options) const {
+  CaptureAll(step_, options);
+  options.on_planned_stream = Stays(altered);
+}
+
+std::string SideStreamCalls::Arguments(const ElementSet& altered) const {
+  return "--keep-streams " + KeptStreamsText(step_, Stays(altered));
+}
+
+ReusedMemory::ReusedMemory(const MixedStep& step, const MixedStepOptions& options) : step_(step) {
+  MixedStepOptions all = options;
+  CaptureAll(step, all);
+  reuses_ = step.Reuses(all);
+}
+
+std::string ReusedMemory::Describe(size_t element) const {
+  const MemoryReuse& reuse = reuses_.at(element);
+  return fmt::format("{}, where {} lies", OwnerText(step_, reuse.what, reuse.id, reuse.place),
+                     OwnerText(step_, reuse.over, reuse.over_id, reuse.over_place));
+}
+
+KeptReuses ReusedMemory::Kept(const ElementSet& altered) const {
+  KeptReuses kept;
+  for (const size_t element : altered) kept.Add(reuses_.at(element));
+  return kept;
+}
+
+void ReusedMemory::Apply(const ElementSet& altered, MixedStepOptions& options) const {
+  CaptureAll(step_, options);
+  options.kept_reuses = Kept(altered);
+}
+
+std::string ReusedMemory::Arguments(const ElementSet& altered) const {
+  return "--share-memory " + KeptReusesText(reuses_, Kept(altered));
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,29 @@
+#include "replayer/script/alterations.h"
+
+namespace acltape::replayer {
+
+std::string CapturedCalls::Describe(size_t element) const {
+  return step_.session().program().Describe(
+      step_.step_class().leaves[step_.capturable().at(element)]);
+}
+
+void CapturedCalls::Apply(const ElementSet& altered, MixedStepOptions& options) const {
+  options.captured.assign(step_.places(), false);
+  for (const size_t element : altered) options.captured[step_.capturable().at(element)] = true;
+  // Tasks can be disabled from some call on; other sets are captured anew.
+  const bool prefix = !altered.empty() && altered.back() + 1 == altered.size();
+  options.disable_tasks = options.disable_tasks && prefix;
+}
+
+std::string CapturedCalls::Arguments(const ElementSet& altered) const {
+  if (altered.empty()) return "--captured none";
+  if (altered.size() == size()) return "--captured all";
+  std::string calls;
+  for (const size_t element : altered) {
+    if (!calls.empty()) calls += ',';
+    calls += std::to_string(step_.CallAt(step_.capturable().at(element)));
+  }
+  return "--captured " + calls;
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,185 @@
+// The memory of a mixed step: blocks, what buffers and workspaces share, and what they do not.
+#include <algorithm>
+#include <limits>
+
+#include "replayer/memory_plan.h"
+#include "replayer/script/step_script.h"
+
+namespace acltape::replayer {
+
+namespace {
+
+constexpr int kNaNByte = 0xFF;  // of a floating number whose bytes all have this value
+
+}  // namespace
+
+uint64_t StepScript::WorkspaceBytes(size_t at) {
+  uint64_t bytes = 0;
+  const auto ask = [&](size_t match) {
+    const int64_t leaf = LeafAt(match, at);
+    auto [entry, created] = workspace_bytes_.try_emplace(leaf, 0);
+    if (created) entry->second = execution_.Probe(leaf);
+    bytes = std::max(bytes, entry->second);
+  };
+  ask(options_.capture_match);
+  for (const size_t match : options_.run_matches) ask(match);
+  return bytes;
+}
+
+int StepScript::AddBlock(const std::string& name, int64_t bytes) {
+  ScriptBlock block;
+  block.name = name;
+  block.bytes = bytes;
+  block.fill = options_.stress.poison_gaps ? kNaNByte : 0;
+  script_.blocks.push_back(block);
+  return static_cast<int>(script_.blocks.size()) - 1;
+}
+
+bool StepScript::Keeps(const MemoryReuse& reuse) const {
+  return !options_.kept_reuses || options_.kept_reuses->Contains(reuse);
+}
+
+// Buffers in the graphs' memory, by the captured call that uses them first: of two that share bytes
+// the later one is the reuse.
+void StepScript::FindReusedBuffers() {
+  struct Used {
+    int object = 0;
+    size_t place = 0;
+  };
+  std::vector<Used> used;  // in order of issue
+  std::vector<bool> known(places_.objects().size(), false);
+  const auto note = [&](const analyzer::TensorUse& use, size_t at) {
+    if (use.layout->ElementCount() == 0) return;
+    const int object = places_.Find(0, use.tensor.buffer_id, *use.layout).object;
+    if (known[object] || places_.objects()[object].graph < 0) return;
+    known[object] = true;
+    used.push_back({object, at});
+  };
+  for (const IssuedRegion& region : layout_.regions) {
+    for (const IssuedLeaf& leaf : region.leaves) {
+      if (!captured_[leaf.at]) continue;
+      const analyzer::LeafUses& uses = program_.uses[class_.leaves[leaf.at]];
+      for (const analyzer::TensorUse& read : uses.reads) note(read, leaf.at);
+      for (const analyzer::TensorUse& write : uses.writes) note(write, leaf.at);
+    }
+  }
+  for (size_t i = 0; i < used.size(); ++i) {
+    const StepObject& own = places_.objects()[used[i].object];
+    for (size_t j = i; j-- > 0;) {
+      const StepObject& other = places_.objects()[used[j].object];
+      if (other.graph + other.bytes <= own.graph || own.graph + own.bytes <= other.graph) continue;
+      reuses_.push_back({MemoryReuse::What::kBuffer, own.buffer, used[i].place,
+                         MemoryReuse::What::kBuffer, other.buffer, used[j].place});
+      break;
+    }
+  }
+}
+
+void StepScript::SeparateBuffers() {
+  int64_t& end = script_.blocks[graph_].bytes;
+  for (const MemoryReuse& reuse : reuses_) {
+    if (reuse.what != MemoryReuse::What::kBuffer || Keeps(reuse)) continue;
+    for (StepObject& object : places_.objects()) {
+      if (object.buffer != reuse.id || object.operand >= 0) continue;
+      object.graph = end;
+      end += AlignUp(object.bytes);
+    }
+  }
+}
+
+void StepScript::MakeBlocks() {
+  int64_t home_bytes = places_.home_bytes();
+  if (options_.stress.relocate_inputs) {
+    for (StepObject& object : places_.objects()) {
+      if (object.operand < 0 || object.graph < 0) continue;
+      object.other_home = home_bytes;
+      home_bytes += AlignUp(object.bytes);
+    }
+  }
+  script_.blocks[home_].bytes = home_bytes;
+  const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
+  uint64_t eager_workspace = 0;
+  for (size_t at = 0; at < class_.leaves.size(); ++at) {
+    if (Launches(at) && !golden_[at]) {
+      eager_workspace = std::max(eager_workspace, WorkspaceBytes(at));
+    }
+  }
+  eager_workspace_ = AddBlock("eager workspace", static_cast<int64_t>(eager_workspace));
+  eager_temporaries_ = AddBlock("eager temporaries", temporaries);
+  MakeRoomForCapturedCalls();
+  if (options_.watch == Watch::kEveryResult) PlaceShadows();
+}
+
+// The calls of one stream run one after the other and share workspace and temporaries.
+void StepScript::MakeRoomForCapturedCalls() {
+  const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
+  struct Shared {
+    int room = 0;
+    std::optional<size_t> last;  // place of the last call that needs it
+  };
+  std::map<int, Shared> of_stream;
+  const auto make = [&](const std::string& name) {
+    Room room;
+    room.workspace = AddBlock("workspace " + name, 0);
+    room.temporaries = AddBlock("temporaries " + name, temporaries);
+    rooms_.push_back(room);
+    return static_cast<int>(rooms_.size()) - 1;
+  };
+  // Those that lie on a result on purpose are known already.
+  const size_t planted = reuses_.size();
+  for (const Run& run : runs_) {
+    for (const IssuedLeaf& leaf : run.issue.leaves) {
+      if (!Launches(leaf.at)) continue;
+      const int64_t call = CallOf(leaf.at);
+      const bool needed =
+          WorkspaceBytes(leaf.at) != 0 ||
+          !execution_.lowered().lowerings[class_.leaves[leaf.at]].temporaries.empty();
+      const bool known =
+          std::any_of(reuses_.begin(), reuses_.begin() + static_cast<std::ptrdiff_t>(planted),
+                      [&](const MemoryReuse& reuse) {
+                        return reuse.what == MemoryReuse::What::kWorkspace && reuse.id == call;
+                      });
+      const auto shared = of_stream.find(leaf.stream);
+      MemoryReuse reuse{MemoryReuse::What::kWorkspace, call, leaf.at, {}, 0, 0};
+      bool reused = known;
+      if (!known && needed && shared != of_stream.end() && shared->second.last) {
+        reuse.over = MemoryReuse::What::kWorkspace;
+        reuse.over_place = *shared->second.last;
+        reuse.over_id = CallOf(reuse.over_place);
+        reuses_.push_back(reuse);
+        reused = true;
+      }
+      if (options_.remedies.own_workspace || (reused && !Keeps(reuse))) {
+        room_of_[leaf.at] = make("of call " + std::to_string(call));
+      } else {
+        Shared& room = shared != of_stream.end()
+                           ? shared->second
+                           : of_stream[leaf.stream] = {make(std::to_string(leaf.stream)), {}};
+        room_of_[leaf.at] = room.room;
+        if (needed) room.last = leaf.at;
+      }
+      int64_t& bytes = script_.blocks[rooms_[room_of_[leaf.at]].workspace].bytes;
+      bytes = std::max(bytes, static_cast<int64_t>(WorkspaceBytes(leaf.at)));
+    }
+  }
+}
+
+// Results that the step overwrites later are kept beside.
+void StepScript::PlaceShadows() {
+  int64_t bytes = 0;
+  for (size_t at = 0; at < class_.leaves.size(); ++at) {
+    if (!Launches(at) || golden_[at]) continue;
+    const std::vector<analyzer::TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
+    for (size_t w = 0; w < writes.size(); ++w) {
+      bool overwritten = false;
+      if (!IsWatched(0, at, static_cast<int>(w), &overwritten) || !overwritten) continue;
+      shadows_[{at, static_cast<int>(w)}] = {0, bytes};
+      bytes += AlignUp(writes[w].layout->EndByte() - writes[w].layout->FirstByte());
+    }
+  }
+  if (shadows_.empty()) return;
+  kept_ = AddBlock("kept", bytes);
+  for (auto& [key, spot] : shadows_) spot.block = kept_;
+}
+
+}  // namespace acltape::replayer
