@@ -129,6 +129,7 @@ class BisectCommand final : public Command {
     AddTime(app, "--budget", budget_, "Time after which the best answer so far is given");
     AddTime(app, "--time-limit", time_limit_,
             "Time of one check, which cannot be judged then, or of one answer of a side");
+    AddMemoryOption(app, memory_);
     app.add_option("--journal", journal_,
                    "Where every experiment is written down, to go on from after an interruption "
                    "(default: TRACE.bisect.jsonl)");
@@ -249,6 +250,7 @@ class BisectCommand final : public Command {
   // Whether the plan that is said to be good is as eager execution: else there is no good side.
   int JudgeGoodPlan(const OpenedTrace& trace, const replayer::ChosenPlan& plan) {
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1, nullptr);
+    session.contents().KeepAtMost(memory_);
     std::string verdict;
     session.WithLowering([&](replayer::Execution& execution) {
       const replayer::MixedStep step(session, execution, &plan.plan);
@@ -313,6 +315,7 @@ class BisectCommand final : public Command {
     const analyzer::Plan* chosen = plan == nullptr ? nullptr : &plan->plan;
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1,
                               trace.results());
+    session.contents().KeepAtMost(memory_);
     BisectionReport report;
     session.WithLowering([&](replayer::Execution& execution) {
       const replayer::MixedStep step(session, execution, chosen);
@@ -595,6 +598,7 @@ class BisectCommand final : public Command {
   replayer::BisectionOptions options_;
   double budget_ = 0;
   double time_limit_ = 0;
+  int64_t memory_ = replayer::Contents::kKeptBytes;
   std::string journal_;
   bool restart_ = false;
   bool no_journal_ = false;

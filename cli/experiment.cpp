@@ -120,6 +120,7 @@ class ExperimentCommand final : public Command {
                    "A JSON file with the options of an experiment, as witnesses hold them; other "
                    "options come on top")
         ->type_name("FILE");
+    AddMemoryOption(app, memory_);
     app.add_option("--device-lib", device_lib_,
                    "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
                    "device)");
@@ -136,6 +137,7 @@ class ExperimentCommand final : public Command {
           replayer::UseStreamOrders(replayer::StreamsOf(plan ? &plan->plan : nullptr, faults));
     }
     replayer::Session session(reader, replayer::Data::kRecorded, device_lib_, 1, nullptr);
+    session.contents().KeepAtMost(memory_);
     Progress progress("experiment");
     StepComparison comparison;
     size_t capturable = 0;
@@ -323,6 +325,7 @@ class ExperimentCommand final : public Command {
   std::vector<std::string> stress_;
   std::vector<std::string> plant_;
   std::string options_file_;
+  int64_t memory_ = replayer::Contents::kKeptBytes;
   std::string device_lib_;
   MixedStepOptions options_;
   Format format_ = Format::kTable;

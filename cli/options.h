@@ -43,4 +43,14 @@ inline CLI::Validator AtLeast(int64_t least) {
       "");
 }
 
+// --memory SIZE: bytes of the trace's contents that stay in memory.
+inline void AddMemoryOption(CLI::App& app, int64_t& bytes) {
+  app.add_option("--memory", bytes,
+                 "Bytes of recorded values that stay in memory between uses (64M, 2G; default: "
+                 "512M); the device's own memory is not counted")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(AtLeast(0))
+      ->option_text("SIZE");
+}
+
 }  // namespace acltape::cli

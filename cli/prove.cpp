@@ -108,6 +108,7 @@ class ProveCommand final : public Command {
     CLI::Option* witness =
         app.add_option("--witness", witness_id_, "Make the trial of a witness again");
     app.add_flag("--list", list_, "List the witnesses instead")->excludes(witness);
+    AddMemoryOption(app, options_.kept_bytes);
     app.add_option("--device-lib", options_.device_lib,
                    "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
                    "device)");
@@ -200,6 +201,7 @@ class ProveCommand final : public Command {
     const auto add = [&](const char* option, const std::string& value) {
       command.insert(command.end(), {option, value});
     };
+    add("--memory", std::to_string(options_.kept_bytes));
     add("--repetitions", std::to_string(options_.repetitions));
     add("--reference-runs", std::to_string(options_.reference_runs));
     for (const std::string& fault : plant_) add("--plant", fault);
@@ -273,8 +275,9 @@ class ProveCommand final : public Command {
     const bool own_plan = plan_.path.empty();
     const auto plan = own_plan ? replayer::PlanOfWitness(trace.reader(), witness)
                                : plan_.Read(trace.reader(), trace.results());
-    const replayer::WitnessRun run = replayer::RunWitness(
-        trace.reader(), witnessed, plan, options_.device_lib, options_.repetitions);
+    const replayer::WitnessRun run =
+        replayer::RunWitness(trace.reader(), witnessed, plan, options_.device_lib,
+                             options_.repetitions, options_.kept_bytes);
     // What holds with another plan says nothing of its own.
     if (own_plan && trace.results() != nullptr) {
       witness.row.verdict = run.verdict;

@@ -101,17 +101,25 @@ const std::vector<Feed>& Contents::FeedsOf(int64_t leaf) const {
   return found == feeds_.end() ? none_ : found->second;
 }
 
+void Contents::Forget() {
+  cache_.clear();
+  cached_bytes_ = 0;
+}
+
+void Contents::KeepAtMost(int64_t bytes) {
+  most_cached_bytes_ = bytes;
+  if (cached_bytes_ > bytes) Forget();
+}
+
 Bytes Contents::GetPayload(const std::string& digest) {
   const auto found = cache_.find(digest);
   if (found != cache_.end()) return found->second;
   if (!program_.trace->HasPayload(digest)) return nullptr;
   auto bytes = std::make_shared<const std::vector<uint8_t>>(program_.trace->Payload(digest));
-  constexpr int64_t kCacheBytes = int64_t{512} << 20;
-  if (cached_bytes_ + static_cast<int64_t>(bytes->size()) > kCacheBytes) {
-    cache_.clear();
-    cached_bytes_ = 0;
-  }
-  cached_bytes_ += static_cast<int64_t>(bytes->size());
+  const auto size = static_cast<int64_t>(bytes->size());
+  if (size > most_cached_bytes_) return bytes;
+  if (cached_bytes_ + size > most_cached_bytes_) Forget();
+  cached_bytes_ += size;
   cache_.emplace(digest, bytes);
   return bytes;
 }

@@ -29,6 +29,9 @@ using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
 
 class Contents {
  public:
+  // Bytes of contents that stay in memory between uses, unless KeepAtMost says otherwise.
+  static constexpr int64_t kKeptBytes = int64_t{512} << 20;
+
   // Throws Error kTrace when `data` is kRecorded and the trace lacks values that the program needs.
   Contents(const analyzer::Program& program, Data data, uint64_t seed);
 
@@ -42,6 +45,11 @@ class Contents {
   // By digest; null when the trace does not hold it.
   Bytes GetPayload(const std::string& digest);
 
+  // Bounds the contents of the trace that stay in memory between uses; one that is larger than all
+  // that may stay is read from the trace each time. What a caller holds is not counted.
+  void KeepAtMost(int64_t bytes);
+  int64_t kept_bytes() const { return cached_bytes_; }
+
   bool synthetic() const { return data_ == Data::kSynthesised; }
   // Whether any recorded result can be compared against.
   bool has_recorded_results() const { return has_recorded_results_; }
@@ -51,6 +59,7 @@ class Contents {
   Bytes Synthesise(storage::DType dtype, int64_t bytes, uint64_t key,
                    const storage::Snapshot* snapshot) const;
   void CollectFeeds();
+  void Forget();
 
   const analyzer::Program& program_;
   const Data data_;
@@ -61,6 +70,7 @@ class Contents {
   std::map<storage::SnapshotKey, storage::Statistics> statistics_;  // of synthetic contents
   std::unordered_map<std::string, Bytes> cache_;
   int64_t cached_bytes_ = 0;
+  int64_t most_cached_bytes_ = kKeptBytes;
 };
 
 }  // namespace acltape::replayer

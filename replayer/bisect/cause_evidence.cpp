@@ -226,8 +226,8 @@ std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier
       "{} does not wait for {}, though it {}: buffer {}, bytes {} to {}; to add to the plan: "
       "{{\"record_after\": {}, \"wait_before\": {}}}",
       program.Describe(leaves[later]), program.Describe(leaves[earlier]), conflict->kind,
-      conflict->buffer, conflict->first_byte, conflict->end_byte - 1, step.CallAt(earlier),
-      step.CallAt(later));
+      conflict->buffer, conflict->first_byte, conflict->end_byte - 1, step.PlannedCallAt(earlier),
+      step.PlannedCallAt(later));
 }
 
 std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOptions& options,

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "acl/invoke/operator_table.h"
 #include "analyzer/graph/overlap.h"
@@ -29,9 +31,11 @@ struct Touch {
   int64_t first = 0;
   int64_t end = 0;
   const Layout* layout = nullptr;  // null: every byte in between
+  int64_t buffer = 0;              // of the program, of a result or what reads one
 };
 
-std::vector<Touch> TouchesOf(const Launch& launch) {
+// `planned` is the invocation with the buffers of the program.
+std::vector<Touch> TouchesOf(const Launch& launch, const analyzer::Invocation& planned) {
   std::vector<Touch> touches;
   const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
   if (info == nullptr) return touches;
@@ -39,14 +43,16 @@ std::vector<Touch> TouchesOf(const Launch& launch) {
   for (size_t i = 0; i < count; ++i) {
     acl::Direction direction = info->args[i].direction;
     if (info->inplace && i == 0) direction = acl::Direction::kInOut;
-    for (const analyzer::LoweredTensor& tensor : launch.invocation.arguments[i].tensors) {
+    for (size_t t = 0; t < launch.invocation.arguments[i].tensors.size(); ++t) {
+      const analyzer::LoweredTensor& tensor = launch.invocation.arguments[i].tensors[t];
       if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
       Touch touch{false,
                   true,
                   static_cast<int>(tensor.buffer_id),
                   tensor.layout.FirstByte(),
                   tensor.layout.EndByte(),
-                  &tensor.layout};
+                  &tensor.layout,
+                  planned.arguments[i].tensors[t].buffer_id};
       if (direction != acl::Direction::kOut) touches.push_back(touch);
       touch.write = true;
       if (direction != acl::Direction::kIn) touches.push_back(touch);
@@ -84,6 +90,13 @@ struct CapturedOperation {
 
 std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const Script& script) {
   using Kind = CapturedOperation::Kind;
+  std::unordered_map<int64_t, int64_t> leaf_of;  // by call
+  for (const analyzer::StepMatch& match : step.step_class().matches) {
+    for (const int64_t leaf : match.leaves) {
+      leaf_of[step.session().program().leaves[leaf].call.call_id] = leaf;
+    }
+  }
+  std::map<int64_t, size_t> launched;  // by call: invocations of it in this capture
   std::vector<CapturedOperation> captured;
   std::vector<size_t> unowned;  // fills and copies before the launch that they belong to
   bool inside = false;
@@ -92,12 +105,13 @@ std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const S
     unowned.push_back(captured.size() - 1);
   };
   const auto touch = [](bool write, const Spot& spot, int64_t bytes) {
-    return Touch{write, false, spot.block, spot.offset, spot.offset + bytes, nullptr};
+    return Touch{write, false, spot.block, spot.offset, spot.offset + bytes, nullptr, 0};
   };
   size_t last = 0;
   for (const Operation& operation : script.operations) {
     if (std::holds_alternative<BeginCapture>(operation)) {
       inside = true;
+      launched.clear();
       captured.push_back({Kind::kBegin, 0, {}});
     } else if (std::holds_alternative<EndCapture>(operation)) {
       inside = false;
@@ -107,7 +121,10 @@ std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const S
     if (!inside) continue;
     if (const auto* launch = std::get_if<Launch>(&operation)) {
       last = step.PlaceOf(launch->call_id);
-      add_work(launch->stream, TouchesOf(*launch));
+      const analyzer::Lowering& lowering =
+          step.execution().lowered().lowerings[leaf_of.at(launch->call_id)];
+      add_work(launch->stream,
+               TouchesOf(*launch, lowering.invocations.at(launched[launch->call_id]++)));
       for (const size_t index : unowned) captured[index].work.place = last;
       unowned.clear();
     } else if (const auto* fill = std::get_if<FillBytes>(&operation)) {
@@ -122,22 +139,6 @@ std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const S
     }
   }
   return captured;
-}
-
-// Whether a call reads in the program what another one writes there.
-bool ReadsFrom(const MixedStep& step, size_t reader, size_t writer) {
-  const analyzer::Program& program = step.session().program();
-  const std::vector<int64_t>& leaves = step.step_class().leaves;
-  for (const analyzer::TensorUse& write : program.uses[leaves[writer]].writes) {
-    for (const analyzer::TensorUse& read : program.uses[leaves[reader]].reads) {
-      if (read.tensor.buffer_id == write.tensor.buffer_id && read.tensor.buffer_id != 0 &&
-          analyzer::ShareBytes(analyzer::PatternOf(*read.layout),
-                               analyzer::PatternOf(*write.layout))) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 // The races of one capture; operations of the checker are indices in `captured`.
@@ -181,7 +182,7 @@ std::string RaceText(const MixedStep& step, const Script& script, const ScriptRa
       program.Describe(leaves[race.second]), program.Describe(leaves[race.first]),
       race.second_writes ? "writes" : "reads", race.first_byte, race.end_byte - 1,
       script.blocks[race.block].name, race.first_writes ? "writes" : "reads",
-      step.CallAt(race.first), step.CallAt(race.second));
+      step.PlannedCallAt(race.first), step.PlannedCallAt(race.second));
 }
 
 std::string OverwriteText(const MixedStep& step, const Script& script, const Overwrite& found) {
@@ -220,7 +221,7 @@ std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& scrip
     for (auto write = writes.rbegin(); write != writes.rend(); ++write) {
       const auto& [place, touch] = *write;
       if (!Share(*touch, read)) continue;
-      const bool own = place == reader || (touch->result && ReadsFrom(step, reader, place));
+      const bool own = place == reader || (touch->result && touch->buffer == read.buffer);
       if (own && !suspect) return;
       if (own) {
         suspect->producer = place;

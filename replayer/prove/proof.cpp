@@ -51,6 +51,7 @@ class Prover {
         results_(results),
         standard_(analyzer::Standard::Load(options.standard)),
         session_(trace, Data::kRecorded, options.device_lib, options.seed, results) {
+    session_.contents().KeepAtMost(options.kept_bytes);
     kinds_ = options.kinds;
     for (const TrialKindRow& row : TrialKinds()) {
       if (options.kinds.empty()) kinds_.push_back(row.kind);

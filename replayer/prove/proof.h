@@ -55,9 +55,10 @@ struct RemoteTrial {
 };
 
 struct ProofOptions {
-  std::shared_ptr<const ChosenPlan> plan;  // null: the longest regions, each on one stream
-  std::vector<TrialKind> kinds;            // empty: all
-  int trials = 4;                          // of a kind
+  std::shared_ptr<const ChosenPlan> plan;     // null: the longest regions, each on one stream
+  std::vector<TrialKind> kinds;               // empty: all
+  int trials = 4;                             // of a kind
+  int64_t kept_bytes = Contents::kKeptBytes;  // of recorded values, in memory between uses
   uint64_t seed = 1;
   double budget_s = 0;  // no trial begins later; 0: no limit
   std::string standard = "bitwise";

@@ -95,13 +95,14 @@ std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
 
 WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnessed,
                       std::shared_ptr<const ChosenPlan> plan, const std::string& device_lib,
-                      int repetitions) {
+                      int repetitions, int64_t kept_bytes) {
   const analyzer::Standard standard = analyzer::Standard::Load(witnessed.standard);
   const uint64_t jitter = witnessed.trial.jitter;
   if (jitter != 0) setenv("ACLTAPE_SOFT_JITTER", std::to_string(jitter).c_str(), /*overwrite=*/1);
   const int ahead = witnessed.trial.ahead;
   if (ahead != 0) setenv("ACLTAPE_SOFT_ORDER", std::to_string(ahead).c_str(), /*overwrite=*/1);
   Session session(trace, Data::kRecorded, device_lib, /*seed=*/1, nullptr);
+  session.contents().KeepAtMost(kept_bytes);
   WitnessRun run;
   session.WithLowering([&](Execution& execution) {
     const analyzer::Plan* chosen = plan ? &plan->plan : nullptr;
@@ -114,7 +115,8 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
     const size_t matches = mixed.step_class().matches.size();
     bool steps_fit = trial.step.capture_match < matches;
     for (const size_t match : trial.step.run_matches) steps_fit = steps_fit && match < matches;
-    if (!fits(trial.step.captured) || !fits(trial.step.executed) || !steps_fit) {
+    if (!fits(trial.step.captured) || !fits(trial.step.executed) ||
+        !fits(trial.step.on_planned_stream) || !steps_fit) {
       throw Error(ErrorKind::kUsage,
                   "the witness is of another step than the plan; name the plan that it was found "
                   "with, or one of the same step");

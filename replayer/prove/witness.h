@@ -45,10 +45,10 @@ struct WitnessRun {
 };
 
 // Makes the trial of a witness again, with `plan` (null: none), `repetitions` times more when it
-// fails. The device must not have been opened in this process when the witness
-// needs a process (Trial::NeedsProcess).
+// fails. `kept_bytes` of recorded values stay in memory. The device must not have been opened in
+// this process when the witness needs a process (Trial::NeedsProcess).
 WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnessed,
                       std::shared_ptr<const ChosenPlan> plan, const std::string& device_lib,
-                      int repetitions);
+                      int repetitions, int64_t kept_bytes = Contents::kKeptBytes);
 
 }  // namespace acltape::replayer

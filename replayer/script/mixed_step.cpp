@@ -69,6 +69,15 @@ int64_t MixedStep::CallAt(size_t place) const {
   return session_.program().leaves[class_->leaves.at(place)].call.call_id;
 }
 
+int64_t MixedStep::PlannedCallAt(size_t place) const {
+  const analyzer::Program& program = session_.program();
+  for (const analyzer::StepMatch& match : class_->matches) {
+    if (plan_ == nullptr || program.steps[match.step].step != plan_->step) continue;
+    return program.leaves[match.leaves.at(place)].call.call_id;
+  }
+  return CallAt(place);
+}
+
 size_t MixedStep::PlaceOf(int64_t call_id) const {
   const analyzer::Program& program = session_.program();
   for (const analyzer::StepMatch& match : class_->matches) {

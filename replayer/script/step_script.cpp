@@ -221,6 +221,14 @@ void StepScript::Prepare() {
 
 std::vector<MemoryReuse> StepScript::Reuses() {
   Prepare();
+  std::vector<size_t> issued(class_.leaves.size(), 0);  // by place: position in the order of issue
+  size_t position = 0;
+  for (const IssuedRegion& region : layout_.regions) {
+    for (const IssuedLeaf& leaf : region.leaves) issued[leaf.at] = position++;
+  }
+  std::stable_sort(reuses_.begin(), reuses_.end(), [&](const MemoryReuse& a, const MemoryReuse& b) {
+    return issued[a.place] < issued[b.place];
+  });
   return std::move(reuses_);
 }
 

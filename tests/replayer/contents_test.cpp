@@ -57,6 +57,40 @@ TEST(Contents, ATraceWithoutValuesSaysHowToRecordThem) {
   }
 }
 
+TEST(Contents, WhatStaysInMemoryIsBounded) {
+  TemporaryTrace file("bounded");
+  {
+    TraceBuilder trace(file.path());
+    for (int i = 0; i < 5; ++i) {
+      const Tensor x = trace.NewTensor({100});
+      trace.Call("aten::relu", {In("self", x)}, {Out("out", trace.NewTensor({100}))});
+      trace.Before(x, std::vector<float>(100, static_cast<float>(i)));
+    }
+    trace.Finish();
+  }
+  const storage::Reader reader(file.path());
+  const analyzer::Program program = analyzer::LoadProgram(reader);
+  Contents contents(program, Data::kRecorded, 1);
+  const auto first_value = [&](int64_t leaf) {
+    float value = -1;
+    std::memcpy(&value, contents.Get(contents.FeedsOf(leaf)[0])->data(), sizeof value);
+    return value;
+  };
+  // Five of 400 bytes each.
+  for (const auto& [most, kept] : {std::pair<int64_t, int64_t>{Contents::kKeptBytes, 2000},
+                                   {2000, 2000},
+                                   {1000, 400},
+                                   {399, 0},
+                                   {0, 0}}) {
+    contents.KeepAtMost(most);
+    for (int64_t leaf = 0; leaf < 5; ++leaf) {
+      EXPECT_EQ(first_value(leaf), static_cast<float>(leaf));
+      EXPECT_LE(contents.kept_bytes(), most);
+    }
+    EXPECT_EQ(contents.kept_bytes(), kept) << most;
+  }
+}
+
 TEST(Contents, SyntheticValuesAreSeededFiniteAndDifferPerBuffer) {
   TemporaryTrace file("synthetic");
   {
