@@ -18,7 +18,8 @@ std::vector<std::set<size_t>> OrderOf(const IssuedRegion& region) {
   for (size_t i = 0; i < region.leaves.size(); ++i) {
     const IssuedLeaf& leaf = region.leaves[i];
     std::set<size_t>& before = of_stream[leaf.stream];
-    for (const int event : leaf.wait_for) before.insert(of_event[event].begin(), of_event[event].end());
+    for (const int event : leaf.wait_for)
+      before.insert(of_event[event].begin(), of_event[event].end());
     behind[i] = before;
     before.insert(i);
     for (const int event : leaf.record) of_event[event] = before;

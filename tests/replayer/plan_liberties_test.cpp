@@ -178,8 +178,8 @@ TEST(PlanLiberties, AMissingWaitOfThePlanIsFoundOnItsStreamAndNamed) {
     EXPECT_NE(report.found[0].evidence[0].find("{\"record_after\": 23, \"wait_before\": 24}"),
               std::string::npos)
         << "in the calls of the step that the plan names: " << report.found[0].evidence[0];
-    EXPECT_TRUE(ParseMixedStep(nlohmann::json::parse(report.found[0].experiment))
-                    .on_planned_stream[7]);
+    EXPECT_TRUE(
+        ParseMixedStep(nlohmann::json::parse(report.found[0].experiment)).on_planned_stream[7]);
   });
 }
 
