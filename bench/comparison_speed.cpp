@@ -1,8 +1,10 @@
 // How fast Measure compares two tensors, against a bare sum over the same two streams of bytes.
 //
-//   comparison_speed [MIB]        MiB per side, 256 unless told
+//   comparison_speed [MIB [SET]]  MiB per side, 256 unless told; the instruction set, the best
+//   unless told
 //
-// Rates are bytes of one side per second of processor time on one core; both sides are read.
+// Rates are bytes of one side, and elements, per second of processor time on one core; both sides
+// are read.
 // Medians of rounds in which the baseline and the comparison take turns. "typical": random numbers
 // of which one in eight differs by a few units; "equal": equal bits; "special": NaN and infinities
 // among them.
@@ -18,11 +20,14 @@
 #include <thread>
 #include <vector>
 
+#include "analyzer/metrics/measure_with.h"
 #include "analyzer/metrics/metrics.h"
 
 namespace {
 
-using acltape::analyzer::Measure;
+using acltape::analyzer::MeasureWith;
+using acltape::analyzer::UsableKernels;
+using acltape::analyzer::block::Kernels;
 using acltape::storage::DType;
 
 constexpr int kRounds = 7;
@@ -68,6 +73,7 @@ constexpr Case kCases[] = {
     {"float32", DType::kFloat32, DType::kFloat32, "special"},
     {"float32", DType::kFloat32, DType::kFloat32, "unlike"},
     {"float16", DType::kFloat16, DType::kFloat16, "typical"},
+    {"float16", DType::kFloat16, DType::kFloat16, "special"},
     {"bfloat16", DType::kBfloat16, DType::kBfloat16, "typical"},
     {"float64", DType::kFloat64, DType::kFloat64, "typical"},
     {"int8", DType::kInt8, DType::kInt8, "typical"},
@@ -98,6 +104,8 @@ void Fill(DType type, const char* content, std::vector<uint8_t>& a, std::vector<
     for (size_t i = 0; i + 8 <= a.size(); i += 8) {
       const uint64_t word = random() & (floating ? 0xbfffbfffbfffbfff : ~uint64_t{0});
       std::memcpy(&a[i], &word, 8);
+      // The upper bytes of a NaN or an infinity.
+      if (special && floating && random() % 16 == 0) a[i + 1] = random() % 2 == 0 ? 0x7f : 0xfc;
     }
   }
   b = a;
@@ -112,9 +120,10 @@ void Fill(DType type, const char* content, std::vector<uint8_t>& a, std::vector<
   }
 }
 
-uint64_t Run(const Case& each, const std::vector<uint8_t>& a, const std::vector<uint8_t>& b,
-             int64_t elements, int threads) {
-  const auto metrics = Measure(each.a, a.data(), each.b, b.data(), elements, {.threads = threads});
+uint64_t Run(const Kernels& kernels, const Case& each, const std::vector<uint8_t>& a,
+             const std::vector<uint8_t>& b, int64_t elements, int threads) {
+  const auto metrics =
+      MeasureWith(kernels, each.a, a.data(), each.b, b.data(), elements, {.threads = threads});
   return static_cast<uint64_t>(metrics.differing);
 }
 
@@ -127,10 +136,16 @@ double Median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   const size_t bytes = (argc > 1 ? std::stoul(argv[1]) : 256) << 20;
+  const Kernels* chosen = UsableKernels().back();
+  for (const Kernels* usable : UsableKernels()) {
+    if (argc > 2 && std::string(argv[2]) == usable->instruction_set) chosen = usable;
+  }
+  const Kernels& kernels = *chosen;
   uint64_t sink = 0;
-  fmt::print("{} MiB a side; GB/s of one side; one thread unless said\n", bytes >> 20);
-  fmt::print("{:<17} {:<7} {:>9} {:>9} {:>7}\n", "types", "content", "baseline", "Measure",
-             "ratio");
+  fmt::print("{}, {} MiB a side; GB/s of one side; one thread unless said\n",
+             kernels.instruction_set, bytes >> 20);
+  fmt::print("{:<17} {:<7} {:>9} {:>9} {:>7} {:>12}\n", "types", "content", "baseline", "Measure",
+             "ratio", "elements/s");
   std::vector<uint8_t> a(bytes);
   std::vector<uint8_t> b;
   for (const Case& each : kCases) {
@@ -154,15 +169,16 @@ int main(int argc, char** argv) {
       sink += SumStreams(a.data(), b.data(), std::min(a.size(), b.size()));
       baseline.push_back(static_cast<double>(b.size()) / (ThreadSeconds() - from) / 1e9);
       from = ThreadSeconds();
-      sink += Run(each, a, b, elements, 1);
+      sink += Run(kernels, each, a, b, elements, 1);
       measured.push_back(static_cast<double>(bytes) / (ThreadSeconds() - from) / 1e9);
       from = WallSeconds();
-      sink += Run(each, a, b, elements, 0);
+      sink += Run(kernels, each, a, b, elements, 0);
       threaded.push_back(static_cast<double>(bytes) / (WallSeconds() - from) / 1e9);
     }
-    fmt::print("{:<17} {:<7} {:>9.2f} {:>9.2f} {:>7.2f}   {:.2f} on {} threads\n", each.type,
-               each.content, Median(baseline), Median(measured),
-               Median(measured) / Median(baseline), Median(threaded),
+    fmt::print("{:<17} {:<7} {:>9.2f} {:>9.2f} {:>7.2f} {:>10.0f} M   {:.2f} on {} threads\n",
+               each.type, each.content, Median(baseline), Median(measured),
+               Median(measured) / Median(baseline),
+               Median(measured) * 1e3 / static_cast<double>(DTypeBytes(each.a)), Median(threaded),
                std::thread::hardware_concurrency());
   }
   return sink == 1 ? 1 : 0;

@@ -33,6 +33,7 @@ enum Type : int {
   kFloat64,
   kTypes
 };
+constexpr size_t kFloatingTypes = kTypes - kBfloat16;
 
 struct Bits {
   int64_t differing = 0;  // elements
@@ -73,36 +74,30 @@ struct Distances {
   double sum = 0;
 };
 
-// Room for the distances of a block, 32 bits each where those hold them, else 64.
-union DistanceArray {
-  uint32_t narrow[kElements];
-  uint64_t wide[kElements];
-};
-
-// Arrays of doubles have room for kElements; `n` of them are elements, the others are 0.
+// A block is kElements elements: n of the tensor, behind them zeros.
 struct Kernels {
   const char* instruction_set;
-  // Elements as doubles, exactly but for 64-bit integers, which are rounded.
+  // The first n elements as doubles, exactly but for 64-bit integers, which are rounded. Reads no
+  // further.
   void (*load[kTypes])(const uint8_t* elements, size_t n, double* values);
   // By log2 of the element's bytes.
-  Bits (*compare_bits[4])(const uint8_t* a, const uint8_t* b, size_t n);
-  // |a - b| of integers that doubles cannot tell apart; null for other types.
-  void (*subtract_exactly[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double* errors);
-  // ULP distances of elements of one floating type, 0 where one side is not finite; null for
-  // others.
-  void (*distances[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, DistanceArray* distances);
-  // The same of numbers rounded to that type, and the bits in which they differ. Null for float64.
-  uint64_t (*rounded_distances[kTypes])(const double* a, const double* b, size_t n,
-                                        DistanceArray* distances);
-  // Adds to counts by width, of narrow and of wide distances.
-  Distances (*count_narrow)(const DistanceArray& distances, size_t n, uint32_t* counts);
-  Distances (*count_wide)(const DistanceArray& distances, size_t n, uint32_t* counts);
-  // Of a whole block of finite values whose squares are finite; else returns false. `errors` may be
-  // null: then |a - b|.
-  bool (*sum_finite)(const double* a, const double* b, const double* errors, double small_value,
-                     Sums* sums);
-  // Of any block. Puts zeros in the place of pairs that are not finite.
-  void (*sum_any)(double* a, double* b, double* errors, size_t n, double small_value, Sums* sums);
+  Bits (*compare_bits[4])(const uint8_t* a, const uint8_t* b);
+  // As numbers; two NaN are equal.
+  int64_t (*count_unequal)(const double* a, const double* b);
+  // ULP distances of elements of one floating type, 0 where one side is not finite; adds to counts
+  // by width. By type, from kBfloat16.
+  Distances (*distances[kFloatingTypes])(const uint8_t* a, const uint8_t* b, size_t n,
+                                         uint32_t* counts);
+  // The same of two types, rounded to the coarser, and the bits in which those differ.
+  Distances (*rounded_distances[kFloatingTypes][kFloatingTypes])(const uint8_t* a, const uint8_t* b,
+                                                                 size_t n, uint32_t* counts,
+                                                                 uint64_t* unlike);
+  // Into sums that are all 0.
+  void (*sum[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double small_value, Sums* sums);
+  // The same where both sides have the same bits.
+  void (*sum_equal[kTypes])(const uint8_t* a, size_t n, Sums* sums);
+  // The first pair of finite numbers with this |a - b|, or -1.
+  int64_t (*find_error[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double error);
 };
 
 extern const Kernels kBaselineKernels;
