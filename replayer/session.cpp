@@ -129,8 +129,12 @@ std::string ReproduceCommand(const storage::Reader& trace, const std::string& ar
 }
 
 std::string StandardArgument(const ReplayOptions& options) {
-  if (options.standard == nullptr || options.standard->bitwise()) return "";
-  return " --standard " + storage::ShellWord(options.standard->given());
+  return StandardArgument(options.standard.get());
+}
+
+std::string StandardArgument(const analyzer::Standard* standard) {
+  if (standard == nullptr || standard->bitwise()) return "";
+  return " --standard " + storage::ShellWord(standard->given());
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {

@@ -57,8 +57,9 @@ class Session {
 // soft device that are in the environment.
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
                              const std::string& command = "replay");
-// " --standard NAME" for such a command, nothing where bits are compared.
+// " --standard NAME" for such a command, nothing where bits are compared (null, too).
 std::string StandardArgument(const ReplayOptions& options);
+std::string StandardArgument(const analyzer::Standard* standard);
 
 // Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);

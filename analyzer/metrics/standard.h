@@ -65,6 +65,8 @@ class Standard {
   const std::string& about() const { return about_; }
   const std::string& given() const { return given_; }  // what Load was asked for
   bool bitwise() const { return bitwise_; }
+  // Of the text that it was read from; empty for bitwise.
+  const std::string& digest() const { return digest_; }
   const std::vector<Rule>& rules() const { return rules_; }
 
   // "matmul", "elementwise", ..., "other".
@@ -85,6 +87,7 @@ class Standard {
   std::string name_ = "bitwise";
   std::string given_ = "bitwise";
   std::string about_;
+  std::string digest_;
   bool bitwise_ = true;
   std::vector<Rule> rules_;
   // Class and patterns, in the order of the file.

@@ -11,6 +11,7 @@
 
 #include "generated/analyzer/standards.h"
 #include "storage/error.h"
+#include "storage/payload.h"
 
 namespace acltape::analyzer {
 
@@ -50,6 +51,8 @@ class StandardsFile {
     if (file.contains("small_values")) ReadSmallValues(file["small_values"]);
     if (file.contains("op_classes")) ReadClasses(file["op_classes"]);
     ReadStandards(Member(file, "", "standards"));
+    const std::string digest = storage::DigestOf(text.data(), text.size());
+    for (Standard& standard : standards_) standard.digest_ = digest;
   }
 
   // What a file leaves out comes from another.

@@ -5,27 +5,16 @@
 #include <set>
 #include <vector>
 
-#include "replayer/script/run_script.h"
-#include "storage/payload.h"
+#include "replayer/script/output_judge.h"
 
 namespace acltape::replayer {
 namespace {
 
-using Digests = std::vector<std::string>;
+using Digests = JudgedRun::Digests;
 using ByMatch = std::map<size_t, Digests>;
 
 // How often the reference is executed, to see whether it agrees with itself.
 constexpr int kReferenceRounds = 2;
-
-struct Place {
-  size_t match = 0;
-  int number = 0;  // among the outputs of an observation
-};
-
-Place PlaceOf(const Script& script, int observation, int output) {
-  const Observation& own = script.observations[observation];
-  return {own.match, output - own.first};
-}
 
 std::vector<size_t> Repeat(const std::vector<size_t>& matches, int rounds) {
   std::vector<size_t> repeated;
@@ -51,7 +40,8 @@ MixedStepOptions ReferenceOf(const MixedStep& step, const MixedStepOptions& opti
 }  // namespace
 
 StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& options, int rounds,
-                            const std::function<void(int64_t done, int64_t total)>& progress) {
+                            const std::function<void(int64_t done, int64_t total)>& progress,
+                            const std::shared_ptr<const analyzer::Standard>& standard) {
   const analyzer::Program& program = step.session().program();
   Device& device = step.session().device();
   StepComparison comparison;
@@ -66,15 +56,20 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
   const auto tell = [&](int64_t done) {
     if (progress) progress(done, total);
   };
-  const std::vector<Observed> seen =
-      RunScript(device, reference_script,
-                [&](int observation, int, const std::vector<uint8_t>&) { tell(observation); });
+  OutputJudge judge(standard);
+  // The values of the first execution of a step are those that all others are held against.
   ByMatch reference;
-  for (size_t o = 0; o < seen.size(); ++o) {
-    const size_t match = reference_script.observations[o].match;
+  const auto reference_of = [&](const Script& script) {
+    return [&](int observation, int number) -> std::string& {
+      return DigestAt(reference[script.observations[observation].match], number);
+    };
+  };
+  const JudgedRun reference_run(device, program, reference_script, judge,
+                                reference_of(reference_script), tell);
+  for (size_t o = 0; o < reference_run.observed().size(); ++o) {
     ++comparison.reference_executions;
-    const auto [entry, created] = reference.emplace(match, seen[o].digests);
-    if (!created && entry->second != seen[o].digests) ++comparison.reference_different;
+    const Digests& expected = reference[reference_script.observations[o].match];
+    if (reference_run.observed()[o] != expected) ++comparison.reference_different;
   }
 
   MixedStepOptions own_options = options;
@@ -84,29 +79,18 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
   for (const size_t at : step.capturable()) {
     comparison.captured_calls += options.captured.empty() || options.captured[at] ? 1 : 0;
   }
-  int first_observation = -1;
-  int first_output = 0;
-  std::vector<uint8_t> first_bytes;
-  const std::vector<Observed> observed = RunScript(
-      device, script, [&](int observation, int output, const std::vector<uint8_t>& packed) {
-        ++comparison.outputs;
-        tell(reference_executions + observation);
-        if (first_observation >= 0) return;
-        const Place place = PlaceOf(script, observation, output);
-        if (storage::DigestOf(packed.data(), packed.size()) ==
-            reference.at(place.match).at(place.number)) {
-          return;
-        }
-        first_observation = observation;
-        first_output = output;
-        first_bytes = packed;
-      });
+  const JudgedRun run(device, program, script, judge, reference_of(script), [&](int observation) {
+    ++comparison.outputs;
+    tell(reference_executions + observation);
+  });
+  comparison.within = run.within();
+  const std::vector<Digests>& observed = run.observed();
   std::map<size_t, std::set<Digests>> results;
   for (size_t o = 0; o < observed.size(); ++o) {
     const size_t match = script.observations[o].match;
     ++comparison.executions;
-    comparison.different += observed[o].digests != reference.at(match) ? 1 : 0;
-    results[match].insert(observed[o].digests);
+    comparison.different += observed[o] != reference[match] ? 1 : 0;
+    results[match].insert(observed[o]);
   }
   const bool varies = std::any_of(results.begin(), results.end(),
                                   [](const auto& own) { return own.second.size() > 1; });
@@ -114,26 +98,31 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
                        : varies                           ? StepComparison::Verdict::kUnstable
                        : comparison.different > 0         ? StepComparison::Verdict::kDifferent
                                                           : StepComparison::Verdict::kEqual;
-  if (first_observation < 0) return comparison;
+  if (run.first().observation < 0) return comparison;
 
-  // The reference once more, for the values of this one output.
-  const ScriptOutput& output = script.outputs[first_output];
-  const Place wanted = PlaceOf(script, first_observation, first_output);
-  reference_options.run_matches = {wanted.match};
-  const Script again = step.Build(reference_options);
-  std::vector<uint8_t> expected;
-  RunScript(device, again, [&](int, int own, const std::vector<uint8_t>& packed) {
-    if (own == wanted.number) expected = packed;
-  });
+  const Observation& observation = script.observations[run.first().observation];
+  const ScriptOutput& output = script.outputs[run.first().output];
   StepComparison::First first;
-  first.execution = first_observation + 1;
-  first.step = script.observations[first_observation].step;
+  first.execution = run.first().observation + 1;
+  first.step = observation.step;
   first.call_id = output.call_id;
   first.op = program.leaves[output.leaf].Name();
   const analyzer::TensorUse& use = program.uses[output.leaf].writes[output.write];
   first.out = program.leaves[output.leaf].arguments[use.argument].name;
-  first.metrics = analyzer::Measure(output.layout.dtype, expected.data(), output.layout.dtype,
-                                    first_bytes.data(), output.layout.ElementCount());
+  first.metrics = run.first().difference.metrics;
+  first.reason = run.first().difference.reason;
+  if (judge.bitwise()) {
+    // The reference once more, for the values of this one output.
+    const int wanted = run.first().output - observation.first;
+    reference_options.run_matches = {observation.match};
+    const Script again = step.Build(reference_options);
+    std::vector<uint8_t> expected;
+    RunScript(device, again, [&](int, int own, const std::vector<uint8_t>& packed) {
+      if (own == wanted) expected = packed;
+    });
+    first.metrics = analyzer::Measure(output.layout.dtype, expected.data(), output.layout.dtype,
+                                      run.first().packed.data(), output.layout.ElementCount());
+  }
   comparison.first = std::move(first);
   return comparison;
 }

@@ -205,6 +205,7 @@ std::optional<PlantedFault> FaultSites::At(FaultKind kind, size_t place) const {
   std::optional<size_t> other;
   switch (kind) {
     case FaultKind::kWrongBits:
+    case FaultKind::kLowBits:
       if (calls_[place].writes.empty() || !calls_[place].writes[0].floating) return std::nullopt;
       return fault;
     case FaultKind::kStaleInput:

@@ -13,6 +13,7 @@ struct KindRow {
 };
 constexpr KindRow kKinds[] = {
     {FaultKind::kWrongBits, "wrong_bits"},
+    {FaultKind::kLowBits, "low_bits"},
     {FaultKind::kMissingWait, "missing_wait"},
     {FaultKind::kStaleInput, "stale_input"},
     {FaultKind::kBakedScalar, "baked_scalar"},

@@ -12,6 +12,7 @@ namespace acltape::replayer {
 
 enum class FaultKind {
   kWrongBits,          // the captured call gives wrong bits in its output
+  kLowBits,            // the same in the lowest byte of a number: a small error
   kMissingWait,        // the call does not wait for one that it depends on
   kStaleInput,         // an input keeps the value that it had at the capture
   kBakedScalar,        // a host argument keeps a value of the capture that is not the step's
@@ -20,7 +21,7 @@ enum class FaultKind {
   kMovedAddress,       // it reads an input at the address which that had at the capture
 };
 
-// "wrong_bits", "missing_wait", "stale_input", "baked_scalar", "overwritten_output",
+// "wrong_bits", "low_bits", "missing_wait", "stale_input", "baked_scalar", "overwritten_output",
 // "reused_workspace", "moved_address".
 std::string_view FaultKindName(FaultKind kind);
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "analyzer/metrics/metrics.h"
-#include "replayer/script/run_script.h"
 #include "replayer/script/step_digests.h"
 #include "storage/payload.h"
 
@@ -23,7 +23,8 @@ StepExperiment::StepExperiment(const MixedStep& step, Options options,
       options_(std::move(options)),
       alterations_(alterations != nullptr ? std::move(alterations)
                                           : std::make_shared<const CapturedCalls>(step)),
-      reference_(std::make_shared<Reference>()) {}
+      reference_(std::make_shared<Reference>()),
+      judge_(std::make_shared<OutputJudge>(options_.standard)) {}
 
 MixedStepOptions StepExperiment::OptionsFor(const ElementSet& altered) const {
   MixedStepOptions options = options_.step;
@@ -53,6 +54,7 @@ std::unique_ptr<StepExperiment> StepExperiment::With(const Remedies& remedies) c
   options.step.remedies = remedies;
   auto other = std::make_unique<StepExperiment>(step_, std::move(options), alterations_);
   other->reference_ = reference_;
+  other->judge_ = judge_;
   other->failure_ = failure_;
   return other;
 }
@@ -61,50 +63,42 @@ void StepExperiment::Recall(const ElementSet& altered, const Outcome& outcome) {
   if (outcome.evidence.empty()) return;
   const json evidence = json::parse(outcome.evidence);
   if (altered.size() == size()) failure_ = evidence.value("code", 0);
-  if (!altered.empty() || !reference_->empty()) return;
+  // A journal has digests alone; where values are asked for the reference is executed again.
+  if (!altered.empty() || !reference_->empty() || !judge_->bitwise()) return;
   if (const auto found = evidence.find("reference"); found != evidence.end()) {
     *reference_ = found->get<Reference>();
   }
 }
 
-const std::string& StepExperiment::ReferenceOf(const Script& script, int observation,
-                                               int output) const {
-  return reference_->at(static_cast<size_t>(observation) % reference_->size())
-      .at(static_cast<size_t>(output - script.observations[observation].first));
+std::string& StepExperiment::ReferenceOf(int observation, int number) const {
+  return DigestAt((*reference_)[static_cast<size_t>(observation) % reference_->size()], number);
 }
 
-// Keeps the bytes of the first output that differs from the reference.
-std::vector<StepExperiment::Digests> StepExperiment::Run(const Script& script,
-                                                         Difference* difference) const {
-  const OutputSink sink = [&](int observation, int output, const std::vector<uint8_t>& packed) {
-    if (difference == nullptr || difference->observation >= 0) return;
-    if (ReferenceOf(script, observation, output) ==
-        storage::DigestOf(packed.data(), packed.size())) {
-      return;
-    }
-    *difference = {observation, output, packed};
-  };
-  std::vector<Digests> observed;
-  for (Observed& one : RunScript(step_.session().device(), script, sink)) {
-    observed.push_back(std::move(one.digests));
-  }
-  return observed;
+JudgedRun StepExperiment::Run(const Script& script, const JudgedRun::Reference& reference) const {
+  return JudgedRun(step_.session().device(), step_.session().program(), script, *judge_, reference);
 }
 
-void StepExperiment::TakeReference(const std::vector<Digests>& observed) {
-  const size_t steps = options_.step.run_matches.size();
-  for (size_t i = 0; i < steps; ++i) reference_->push_back(MostFrequent(observed, i, steps));
+JudgedRun StepExperiment::RunAgainstReference(const Script& script) const {
+  if (reference_->empty()) return Run(script, nullptr);
+  return Run(script, [this](int observation, int number) -> std::string& {
+    return ReferenceOf(observation, number);
+  });
 }
 
 void StepExperiment::EnsureReference() {
   if (!reference_->empty()) return;
   MixedStepOptions options = EagerOptions();
   options.run_matches = options_.step.run_matches;
-  TakeReference(Run(step_.Build(options), nullptr));
+  Reference reference(options.run_matches.size());
+  Run(step_.Build(options), [&](int observation, int number) -> std::string& {
+    return DigestAt(reference[static_cast<size_t>(observation)], number);
+  });
+  *reference_ = std::move(reference);
 }
 
-// For a process that goes on from the journal.
+// For a process that goes on from the journal, which has no room for values.
 Outcome StepExperiment::WithReference(Outcome outcome) const {
+  if (!judge_->bitwise()) return outcome;
   json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
   evidence["reference"] = *reference_;
   outcome.evidence = evidence.dump();
@@ -118,11 +112,16 @@ bool StepExperiment::EagerVaries(const Outcome& outcome) {
 Outcome StepExperiment::Try(const ElementSet& altered) {
   if (altered.empty()) {
     // All executions of the eager step, to see whether it differs from itself.
+    if (!judge_->bitwise()) EnsureReference();
     const Script script = step_.Build(EagerOptions());
-    Difference difference;
-    const std::vector<Digests> observed = Run(script, reference_->empty() ? nullptr : &difference);
-    if (reference_->empty()) TakeReference(observed);
-    Outcome outcome = Judge(script, observed, difference);
+    const JudgedRun run = RunAgainstReference(script);
+    if (reference_->empty()) {
+      const size_t steps = options_.step.run_matches.size();
+      for (size_t i = 0; i < steps; ++i) {
+        reference_->push_back(MostFrequent(run.observed(), i, steps));
+      }
+    }
+    Outcome outcome = Judge(script, run);
     if (outcome.verdict != Outcome::Verdict::kGood) {
       json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
       evidence["eager_varies"] = true;
@@ -134,11 +133,9 @@ Outcome StepExperiment::Try(const ElementSet& altered) {
   }
   EnsureReference();
   const Script script = step_.Build(OptionsFor(altered));
-  Difference difference;
   Outcome outcome;
   try {
-    const std::vector<Digests> observed = Run(script, &difference);
-    outcome = Judge(script, observed, difference);
+    outcome = Judge(script, RunAgainstReference(script));
   } catch (const CallFailed& failure) {
     outcome = OutcomeOfFailure(altered, failure);
   }
@@ -167,7 +164,14 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
   options.watch = Watch::kEveryResult;
   options.run_matches.assign(static_cast<size_t>(rounds), options_.step.run_matches.front());
   const Script script = step_.Build(options);
-  const std::vector<Digests> observed = Run(script, nullptr);
+  // With a standard the first round says what the others should be.
+  Digests first;
+  JudgedRun::Reference reference;
+  if (!judge_->bitwise()) {
+    reference = [&](int, int number) -> std::string& { return DigestAt(first, number); };
+  }
+  const JudgedRun run = Run(script, reference);
+  const std::vector<Digests>& observed = run.observed();
   std::vector<FlakyCall> flaky;
   for (const FlakyOutput& found : FindFlakyOutputs(observed)) {
     const int64_t leaf = script.outputs[script.observations.front().first + found.output].leaf;
@@ -177,8 +181,8 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
   return flaky;
 }
 
-Outcome StepExperiment::Judge(const Script& script, const std::vector<Digests>& observed,
-                              const Difference& difference) const {
+Outcome StepExperiment::Judge(const Script& script, const JudgedRun& run) const {
+  const std::vector<Digests>& observed = run.observed();
   Outcome outcome;
   const size_t steps = reference_->size();
   const std::string expected = DigestOfSteps(*reference_, 0, steps);
@@ -195,27 +199,21 @@ Outcome StepExperiment::Judge(const Script& script, const std::vector<Digests>& 
   outcome.verdict = outcome.bad_executions == 0 ? Outcome::Verdict::kGood
                     : seen.size() > 1           ? Outcome::Verdict::kUnstable
                                                 : Outcome::Verdict::kBad;
-  if (difference.observation >= 0) outcome.evidence = Evidence(script, difference);
+  if (run.first().observation >= 0) outcome.evidence = Evidence(script, run.first());
   return outcome;
 }
 
-std::string StepExperiment::Evidence(const Script& script, const Difference& difference) const {
-  const Observation& observation = script.observations[difference.observation];
-  const ScriptOutput& output = script.outputs[difference.output];
+std::string StepExperiment::Evidence(const Script& script, const JudgedRun::First& first) const {
+  const Observation& observation = script.observations[first.observation];
+  const ScriptOutput& output = script.outputs[first.output];
   const analyzer::Program& program = step_.session().program();
   const size_t steps = reference_->size();
   json evidence{{"call", output.call_id},
                 {"op", program.leaves[output.leaf].Name()},
                 {"output", output.write},
                 {"step", observation.step},
-                {"execution", static_cast<size_t>(difference.observation) / steps + 1}};
-  // The reference is kept as digests; where it gave what was recorded, the trace has the values.
-  const std::string& digest = ReferenceOf(script, difference.observation, difference.output);
-  const Bytes expected = step_.session().contents().GetPayload(digest);
-  if (expected != nullptr && expected->size() == difference.packed.size()) {
-    const storage::DType dtype = output.layout.dtype;
-    const analyzer::TensorMetrics compared = analyzer::Measure(
-        dtype, expected->data(), dtype, difference.packed.data(), output.layout.ElementCount());
+                {"execution", static_cast<size_t>(first.observation) / steps + 1}};
+  const auto add = [&](const analyzer::TensorMetrics& compared) {
     evidence.update({{"elements", compared.elements},
                      {"differing", compared.differing},
                      {"first_index", compared.first_index},
@@ -223,6 +221,20 @@ std::string StepExperiment::Evidence(const Script& script, const Difference& dif
                      {"actual", compared.first_b},
                      {"max_abs", compared.max_abs},
                      {"max_ulp", compared.max_ulp}});
+  };
+  if (!judge_->bitwise()) {
+    add(first.difference.metrics);
+    evidence["standard"] = judge_->standard()->given();
+    evidence["reason"] = first.difference.reason;
+    return evidence.dump();
+  }
+  // The reference is kept as digests; where it gave what was recorded, the trace has the values.
+  const std::string& digest = ReferenceOf(first.observation, first.output - observation.first);
+  const Bytes expected = step_.session().contents().GetPayload(digest);
+  if (expected != nullptr && expected->size() == first.packed.size()) {
+    const storage::DType dtype = output.layout.dtype;
+    add(analyzer::Measure(dtype, expected->data(), dtype, first.packed.data(),
+                          output.layout.ElementCount()));
   }
   return evidence.dump();
 }

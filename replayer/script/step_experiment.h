@@ -6,15 +6,20 @@
 // the executions when they differ; it is kept as digests, so that no contents stay in memory. An
 // experiment builds one script, which captures once and executes the steps of `run_matches` several
 // times; it is unstable when one of the steps does not always give the same.
+//
+// With a precision standard the reference is the first eager execution, its values are kept
+// (output_judge.h), and what the standard lets pass is as the reference.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "analyzer/metrics/standard.h"
 #include "replayer/bisect/experiment.h"
 #include "replayer/script/alterations.h"
 #include "replayer/script/mixed_step.h"
+#include "replayer/script/output_judge.h"
 
 namespace acltape::replayer {
 
@@ -23,7 +28,8 @@ class StepExperiment final : public Experiment {
   struct Options {
     MixedStepOptions step;  // of the suspected way; each experiment sets `captured`
     int executions = 5;     // of `run_matches`, in each experiment
-    std::string command;    // "acltape experiment t.db ...": all but what is altered
+    std::shared_ptr<const analyzer::Standard> standard;  // null: bitwise
+    std::string command;  // "acltape experiment t.db ...": all but what is altered
   };
   // The mixed step must outlive it. Null: calls are captured one by one.
   StepExperiment(const MixedStep& step, Options options,
@@ -59,32 +65,26 @@ class StepExperiment final : public Experiment {
   const MixedStep& step() const { return step_; }
 
  private:
-  // Of one step: a digest per output.
-  using Digests = std::vector<std::string>;
+  using Digests = JudgedRun::Digests;
   // By place in run_matches; empty until the reference was executed.
   using Reference = std::vector<Digests>;
-  struct Difference {
-    int observation = -1;  // the first one that is different
-    int output = 0;        // in Script::outputs
-    std::vector<uint8_t> packed;
-  };
-
-  // The digest that an output of the script should have.
-  const std::string& ReferenceOf(const Script& script, int observation, int output) const;
-  std::vector<Digests> Run(const Script& script, Difference* difference) const;
-  Outcome Judge(const Script& script, const std::vector<Digests>& observed,
-                const Difference& difference) const;
-  std::string Evidence(const Script& script, const Difference& difference) const;
+  // The digest that an output of an observation should have.
+  std::string& ReferenceOf(int observation, int number) const;
+  JudgedRun Run(const Script& script, const JudgedRun::Reference& reference) const;
+  // No differences are looked for before there is a reference.
+  JudgedRun RunAgainstReference(const Script& script) const;
+  Outcome Judge(const Script& script, const JudgedRun& run) const;
+  std::string Evidence(const Script& script, const JudgedRun::First& first) const;
   Outcome OutcomeOfFailure(const ElementSet& altered, const CallFailed& failure);
   MixedStepOptions EagerOptions() const;
   void EnsureReference();
-  void TakeReference(const std::vector<Digests>& observed);
   Outcome WithReference(Outcome outcome) const;
 
   const MixedStep& step_;
   const Options options_;
   const std::shared_ptr<const Alterations> alterations_;
   std::shared_ptr<Reference> reference_;
+  std::shared_ptr<OutputJudge> judge_;
   int failure_ = 0;  // code with which the step fails when everything is altered
 };
 

@@ -25,6 +25,7 @@ Error CannotPlant(const PlantedFault& fault, const std::string& why) {
 const char* WhyNot(FaultKind kind) {
   switch (kind) {
     case FaultKind::kWrongBits:
+    case FaultKind::kLowBits:
       return "the call has no result of a floating type";
     case FaultKind::kMissingWait:
       return "the call reads no result of an earlier call of its graph that changes between steps";
@@ -124,6 +125,7 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
   CallEffects& effects = effects_[at];
   switch (fault.kind) {
     case FaultKind::kWrongBits:
+    case FaultKind::kLowBits:
       effects.after.push_back(WrongByte(fault, at));
       return;
     case FaultKind::kMissingWait:
@@ -200,30 +202,35 @@ void StepScript::PlantInMemory(const PlantedFault& fault, size_t at, size_t othe
   }
 }
 
-// The highest byte of the first element of the first result: the exponent of a number.
+// A byte of the first element of the first result: the highest, which is the exponent of a number,
+// or the lowest.
 FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
-  constexpr int kExponents[] = {0x42, 0x43, 0x41};  // of 32 and its like
   const std::vector<TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
     const storage::Layout& layout = *writes[w].layout;
     if (layout.ElementCount() == 0) continue;
-    const int64_t bytes = storage::DTypeBytes(layout.dtype);
-    int value = kExponents[0];
-    // Not what any of the executed steps has there.
-    for (const int candidate : kExponents) {
-      const bool taken =
-          std::any_of(options_.run_matches.begin(), options_.run_matches.end(), [&](size_t m) {
-            const int64_t leaf = LeafAt(m, at);
-            const Bytes result =
-                session_.contents().GetResult(program_.leaves[leaf], program_.uses[leaf].writes[w]);
-            return result != nullptr && (*result)[bytes - 1] == candidate;
-          });
-      if (taken) continue;
-      value = candidate;
-      break;
+    const int64_t place =
+        fault.kind == FaultKind::kLowBits ? 0 : storage::DTypeBytes(layout.dtype) - 1;
+    // What the executed steps have there.
+    std::vector<int> taken;
+    for (const size_t m : options_.run_matches) {
+      const int64_t leaf = LeafAt(m, at);
+      const Bytes result =
+          session_.contents().GetResult(program_.leaves[leaf], program_.uses[leaf].writes[w]);
+      if (result != nullptr) taken.push_back((*result)[static_cast<size_t>(place)]);
     }
+    std::vector<int> candidates{0x42, 0x43, 0x41};  // exponents of 32 and its like
+    if (fault.kind == FaultKind::kLowBits) {
+      candidates.clear();
+      const int near = taken.empty() ? 0 : taken.front();
+      for (int bits = 1; bits < 256; ++bits) candidates.push_back(near ^ bits);
+    }
+    const auto other = std::find_if(candidates.begin(), candidates.end(), [&](int candidate) {
+      return std::find(taken.begin(), taken.end(), candidate) == taken.end();
+    });
+    const int value = other != candidates.end() ? *other : candidates.front();
     const StepPlaces::Where where = places_.Find(0, writes[w].tensor.buffer_id, layout);
-    return {SpotOf(Side::kGraph, where.object, where.offset + bytes - 1), value, 1, 0};
+    return {SpotOf(Side::kGraph, where.object, where.offset + place), value, 1, 0};
   }
   throw CannotPlant(fault, "the call has no result");
 }

@@ -1,0 +1,25 @@
+// --standard: what may differ.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "analyzer/metrics/standard.h"
+
+namespace acltape::cli {
+
+struct StandardOption {
+  std::string text = "bitwise";
+
+  void Declare(CLI::App& app);
+  bool bitwise() const { return text == "bitwise"; }
+  // Null for bitwise. Throws Error kUsage for what is no standard.
+  std::shared_ptr<const analyzer::Standard> Load() const;
+};
+
+// The name and contents of a standard, for what tells one bisection from another.
+nlohmann::json StandardIdentity(const analyzer::Standard& standard);
+
+}  // namespace acltape::cli
