@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/selection.h"
+#include "cli/standard_option.h"
 #include "cli/step_choice.h"
 #include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
@@ -107,6 +108,7 @@ class BisectCommand final : public Command {
     app.add_flag("--no-updates", no_updates_, "Leave host arguments that vary as captured");
     app.add_flag("--in-graph", in_graph_,
                  "Leave calls out by disabling their tasks in a graph that holds all of them");
+    standard_.Declare(app);
     app.add_option("--plant", plant_, "Put a fault there first, such as wrong_bits@812");
     app.add_option("--device-lib", device_lib_,
                    "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
@@ -172,6 +174,10 @@ class BisectCommand final : public Command {
             ErrorKind::kUsage,
             "--emit writes what a captured step does; what a check finds is the check's own "
             "program.");
+      }
+      if (!standard_.bitwise()) {
+        throw Error(ErrorKind::kUsage,
+                    "--standard judges what a captured step computes; a check judges by itself.");
       }
       const OpenedTrace trace(trace_, true);
       const auto plan = plan_.Read(trace.reader(), nullptr);
@@ -261,8 +267,9 @@ class BisectCommand final : public Command {
       verdict = report.ExitCode() == 0 ? "" : report.Verdict();
     });
     if (verdict.empty()) return 0;
-    fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}\n",
-               plan.path, verdict, storage::ShellWord(trace_), storage::ShellWord(plan.path));
+    fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}{}\n",
+               plan.path, verdict, storage::ShellWord(trace_), storage::ShellWord(plan.path),
+               replayer::StandardArgument(standard_.Load().get()));
     return static_cast<int>(ErrorKind::kCannotJudge);
   }
 
@@ -325,6 +332,9 @@ class BisectCommand final : public Command {
       identity["step"] = replayer::MixedStepJson(options.experiment.step);
       identity["executions"] = options.experiment.executions;
       identity["device"] = session.device().description();
+      if (const auto& standard = options.experiment.standard) {
+        identity["standard"] = StandardIdentity(*standard);
+      }
       report = WithJournal(
           identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& bisection) {
             replayer::StepBisectionOptions in_time = options;
@@ -335,7 +345,8 @@ class BisectCommand final : public Command {
     });
     const int64_t plan_id = plan == nullptr ? 0 : plan->plan_id;
     KeepCauses(report, "captured", plan_id, trace.results());
-    const std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
+    std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
+    if (!standard_.bitwise()) bad += ", judged by " + standard_.text;
     Print(report, {good_, bad, std::string(replayer::ElementsName(what_))});
     return report.ExitCode();
   }
@@ -364,6 +375,7 @@ class BisectCommand final : public Command {
     options.bisection = options_;
     options.elements = what_;
     options.experiment.executions = executions_ == 0 ? 3 : executions_;
+    options.experiment.standard = standard_.Load();
     replayer::MixedStepOptions& mixed = options.experiment.step;
     mixed.plan = step.plan();
     mixed.plan_updates = !no_updates_;
@@ -386,6 +398,7 @@ class BisectCommand final : public Command {
     }
     arguments += fmt::format(" --executions {}", options.experiment.executions);
     if (no_updates_) arguments += " --no-updates";
+    arguments += replayer::StandardArgument(options.experiment.standard.get());
     for (const std::string& fault : plant_) arguments += " --plant " + storage::ShellWord(fault);
     if (!device_lib_.empty()) arguments += " --device-lib " + storage::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
@@ -589,6 +602,7 @@ class BisectCommand final : public Command {
   std::vector<int64_t> run_steps_;
   bool no_updates_ = false;
   bool in_graph_ = false;
+  StandardOption standard_;
   std::vector<std::string> plant_;
   std::string device_lib_;
   int executions_ = 0;  // 0: as the kind of experiment has it

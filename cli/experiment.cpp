@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
+#include "cli/standard_option.h"
 #include "cli/step_choice.h"
 #include "cli/table.h"
 #include "replayer/script/compare_steps.h"
@@ -116,6 +117,7 @@ class ExperimentCommand final : public Command {
               {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}},
               "Compare what outlives the step, or what every call wrote (then no two buffers share "
               "memory)");
+    standard_.Declare(app);
     app.add_option("--options", options_file_,
                    "A JSON file with the options of an experiment, as witnesses hold them; other "
                    "options come on top")
@@ -136,6 +138,7 @@ class ExperimentCommand final : public Command {
       orders_ =
           replayer::UseStreamOrders(replayer::StreamsOf(plan ? &plan->plan : nullptr, faults));
     }
+    const std::shared_ptr<const analyzer::Standard> standard = standard_.Load();
     replayer::Session session(reader, replayer::Data::kRecorded, device_lib_, 1, nullptr);
     session.contents().KeepAtMost(memory_);
     Progress progress("experiment");
@@ -149,7 +152,7 @@ class ExperimentCommand final : public Command {
       ChooseLiberties(step);
       comparison = replayer::CompareSteps(
           step, options_, executions_,
-          [&](int64_t done, int64_t total) { progress.Update(done, total); });
+          [&](int64_t done, int64_t total) { progress.Update(done, total); }, standard);
     });
     progress.Clear();
     fmt::print("{}", SummaryTable(session, comparison, capturable).ToText(format_));
@@ -250,6 +253,7 @@ class ExperimentCommand final : public Command {
     if (!stress_.empty()) text += fmt::format(" --stress {}", fmt::join(stress_, ","));
     for (const std::string& fault : plant_) text += " --plant " + storage::ShellWord(fault);
     if (options_.watch != defaults.watch) text += " --watch every";
+    text += replayer::StandardArgument(standard_.Load().get());
     if (!device_lib_.empty()) text += " --device-lib " + storage::ShellWord(device_lib_);
     return text;
   }
@@ -268,6 +272,9 @@ class ExperimentCommand final : public Command {
     add("executions", int64_t{comparison.executions});
     add("executions different", int64_t{comparison.different});
     add("outputs compared", comparison.outputs);
+    if (!standard_.bitwise()) {
+      add(("  within " + standard_.text).c_str(), comparison.within);
+    }
     if (comparison.reference_different > 0) {
       add("executions of the reference", int64_t{comparison.reference_executions});
       add("  different from the first", int64_t{comparison.reference_different});
@@ -287,16 +294,18 @@ class ExperimentCommand final : public Command {
       if (metrics.max_ulp >= 0) add("  max_ulp", metrics.max_ulp);
       if (metrics.nan_mismatches > 0) add("  NaN on one side", metrics.nan_mismatches);
     }
+    if (!first.reason.empty()) add("  refused because", first.reason);
     add("reproduce",
         replayer::ReproduceCommand(*session.program().trace,
                                    Arguments(MixedStepOptions()).substr(1), "experiment"));
     return table;
   }
 
-  static std::string Verdict(const StepComparison& comparison) {
+  std::string Verdict(const StepComparison& comparison) const {
     switch (comparison.verdict) {
       case StepComparison::Verdict::kEqual:
-        return "equal bit for bit to the eager step";
+        if (comparison.within == 0) return "equal bit for bit to the eager step";
+        return fmt::format("as the eager step within {}", standard_.text);
       case StepComparison::Verdict::kDifferent:
         return fmt::format("different in {} of {} executions, the same each time",
                            comparison.different, comparison.executions);
@@ -324,6 +333,7 @@ class ExperimentCommand final : public Command {
   std::vector<std::string> remedies_;
   std::vector<std::string> stress_;
   std::vector<std::string> plant_;
+  StandardOption standard_;
   std::string options_file_;
   int64_t memory_ = replayer::Contents::kKeptBytes;
   std::string device_lib_;

@@ -7,7 +7,6 @@ namespace acltape::cli {
 void StandardOption::Declare(CLI::App& app) {
   app.add_option("--standard", text,
                  "What may differ: bitwise, a name that `acltape standards` lists, or a file")
-      ->type_name("STANDARD")
       ->capture_default_str();
 }
 

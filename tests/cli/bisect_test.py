@@ -242,6 +242,39 @@ class Captured(BisectTest):
                             f"call_id = {call}")[0]
         self.assertEqual(witness["command"], summary["reproduce"])
 
+    def test_a_standard_lets_small_errors_pass_and_finds_large_ones(self):
+        call = self.call_of("aten::addmm")
+        small = ("--plant", f"low_bits@{call}")
+        _, summary = self.bisect(*small, code=1)
+        self.assertIn(f"call {call} aten::addmm differs on its own", summary["verdict"])
+        report, summary = self.bisect(*small, "--standard", "ascend", code=0)
+        self.assertEqual(report["found"], [])
+        self.assertEqual(summary["bad side"], "captured, judged by ascend")
+        report, summary = self.bisect("--plant", f"wrong_bits@{call}", "--standard", "ascend",
+                                      code=1)
+        self.assertIn(f"call {call} aten::addmm differs on its own", summary["verdict"])
+        evidence = json.loads(report["found"][0]["evidence"])
+        self.assertEqual(evidence["standard"], "ascend")
+        self.assertRegex(evidence["reason"], r"^\w+ \S+ [<>] \S+ \(float32, ")
+        self.assertIn(" --standard ascend ", summary["reproduce"])
+        self.reproduces(summary["reproduce"], code=1)
+        self.reproduces(summary["reproduce"].replace("wrong_bits", "low_bits"), code=0)
+
+    def test_a_journal_is_of_one_standard(self):
+        words = ("--plant", f"wrong_bits@{self.call_of('aten::addmm')}", "--journal", self.journal)
+        self.bisect(*words, "--standard", "ascend", code=1)
+        _, summary = self.bisect(*words, "--standard", "ascend", code=1)
+        self.assertGreater(summary["from the journal"], 0)
+        self.assertSentence(self.acltape("bisect", self.trace, *words, code=2), self.journal)
+        self.assertSentence(self.acltape("bisect", self.trace, *words, "--standard", "polygraphy",
+                                         code=2), self.journal)
+
+    def test_no_standard_is_refused_where_it_says_nothing(self):
+        self.assertSentence(self.acltape("bisect", self.trace, "--standard", "strict",
+                                         "--no-journal", code=2), "strict", "polygraphy")
+        self.assertSentence(self.acltape("bisect", self.trace, "--check", "true", "--standard",
+                                         "ascend", "--no-journal", code=2), "a check judges")
+
     def test_causes_are_handed_on_as_programs(self):
         """Each builds with the printed line, ends with 1, and without the fault with 0."""
         for fault, op in (("wrong_bits", "aten::addmm"), ("stale_input", "aten::addmm"),

@@ -9,6 +9,7 @@ from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main, run
 # Kind and the remedies that cure it.
 FAULTS = {
     "wrong_bits": [],
+    "low_bits": [],
     "stale_input": ["fresh-inputs", "recapture"],
     "baked_scalar": ["step-arguments", "recapture"],
     "moved_address": ["recapture"],
@@ -46,6 +47,19 @@ class Experiment(CommandTest):
             self.assertEqual(rows["verdict"], "equal bit for bit to the eager step", rows)
             self.assertEqual(rows["executions"], 6)
             self.assertEqual(rows["graphs"] == 0, captured == "none", rows)
+
+    def test_a_standard_says_what_is_too_much(self):
+        call = self.calls("aten::addmm")[-1]
+        watch = ("--watch", "every", "--executed", str(call))
+        self.experiment("--plant", f"low_bits@{call}", *watch, code=1)
+        rows = self.experiment("--plant", f"low_bits@{call}", *watch, "--standard", "ascend")
+        self.assertEqual(rows["verdict"], "as the eager step within ascend")
+        self.assertEqual(rows["within ascend"], 1)
+        rows = self.experiment("--plant", f"wrong_bits@{call}", *watch, "--standard", "ascend",
+                               code=1)
+        self.assertRegex(rows["refused because"], r"^\w+ \S+ [<>] \S+ \(float32, ")
+        self.assertIn(" --standard ascend", rows["reproduce"])
+        self.acltape(*shlex.split(rows["reproduce"])[1:], code=1)
 
     def test_stress_and_golden_inputs_change_nothing(self):
         self.experiment("--stress", "poison,relocate,churn=1M", "--executions", "3")

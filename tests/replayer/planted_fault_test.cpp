@@ -39,7 +39,8 @@ class PlantedFaultOf : public testing::TestWithParam<Row> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, PlantedFaultOf,
-    testing::Values(Row{FaultKind::kWrongBits, {}}, Row{FaultKind::kMissingWait, {"one stream"}},
+    testing::Values(Row{FaultKind::kWrongBits, {}}, Row{FaultKind::kLowBits, {}},
+                    Row{FaultKind::kMissingWait, {"one stream"}},
                     Row{FaultKind::kStaleInput, {"fresh inputs", "recapture"}},
                     Row{FaultKind::kBakedScalar, {"step arguments", "recapture"}},
                     Row{FaultKind::kOverwrittenOutput, {"own memory"}},
