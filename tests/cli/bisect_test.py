@@ -247,16 +247,16 @@ class Captured(BisectTest):
         small = ("--plant", f"low_bits@{call}")
         _, summary = self.bisect(*small, code=1)
         self.assertIn(f"call {call} aten::addmm differs on its own", summary["verdict"])
-        report, summary = self.bisect(*small, "--standard", "ascend", code=0)
+        report, summary = self.bisect(*small, "--standard", "polygraphy", code=0)
         self.assertEqual(report["found"], [])
-        self.assertEqual(summary["bad side"], "captured, judged by ascend")
-        report, summary = self.bisect("--plant", f"wrong_bits@{call}", "--standard", "ascend",
+        self.assertEqual(summary["bad side"], "captured, judged by polygraphy")
+        report, summary = self.bisect("--plant", f"wrong_bits@{call}", "--standard", "polygraphy",
                                       code=1)
         self.assertIn(f"call {call} aten::addmm differs on its own", summary["verdict"])
         evidence = json.loads(report["found"][0]["evidence"])
-        self.assertEqual(evidence["standard"], "ascend")
+        self.assertEqual(evidence["standard"], "polygraphy")
         self.assertRegex(evidence["reason"], r"^\w+ \S+ [<>] \S+ \(float32, ")
-        self.assertIn(" --standard ascend ", summary["reproduce"])
+        self.assertIn(" --standard polygraphy ", summary["reproduce"])
         self.reproduces(summary["reproduce"], code=1)
         self.reproduces(summary["reproduce"].replace("wrong_bits", "low_bits"), code=0)
 

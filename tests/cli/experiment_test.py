@@ -52,13 +52,13 @@ class Experiment(CommandTest):
         call = self.calls("aten::addmm")[-1]
         watch = ("--watch", "every", "--executed", str(call))
         self.experiment("--plant", f"low_bits@{call}", *watch, code=1)
-        rows = self.experiment("--plant", f"low_bits@{call}", *watch, "--standard", "ascend")
-        self.assertEqual(rows["verdict"], "as the eager step within ascend")
-        self.assertEqual(rows["within ascend"], 1)
-        rows = self.experiment("--plant", f"wrong_bits@{call}", *watch, "--standard", "ascend",
+        rows = self.experiment("--plant", f"low_bits@{call}", *watch, "--standard", "polygraphy")
+        self.assertEqual(rows["verdict"], "as the eager step within polygraphy")
+        self.assertEqual(rows["within polygraphy"], 1)
+        rows = self.experiment("--plant", f"wrong_bits@{call}", *watch, "--standard", "polygraphy",
                                code=1)
         self.assertRegex(rows["refused because"], r"^\w+ \S+ [<>] \S+ \(float32, ")
-        self.assertIn(" --standard ascend", rows["reproduce"])
+        self.assertIn(" --standard polygraphy", rows["reproduce"])
         self.acltape(*shlex.split(rows["reproduce"])[1:], code=1)
 
     def test_stress_and_golden_inputs_change_nothing(self):
