@@ -11,7 +11,6 @@ namespace {
 
 // Contents that a run keeps to say how they differ. With a standard other than bitwise each has to
 // be judged; without one the first few are enough.
-constexpr int64_t kMostKeptBytes = int64_t{1} << 30;
 constexpr size_t kFewContents = 8;
 // Runs of a reference after which a trial whose runs disagree is believed against it.
 constexpr int kDoubtfulReferenceRuns = 20;
@@ -64,7 +63,6 @@ TrialOutcome TrialRunner::Run(const Trial& trial, int repetitions) {
 TrialRunner::OneRun TrialRunner::RunOnce(const Trial& trial) {
   const Script script = mixed_.Build(trial.step);
   OneRun run;
-  int64_t kept_bytes = 0;
   const auto look = [&](int observation, int output, const std::vector<uint8_t>& packed) {
     const ScriptOutput& seen = script.outputs[output];
     Suspect suspect;
@@ -79,11 +77,9 @@ TrialRunner::OneRun TrialRunner::RunOnce(const Trial& trial) {
     if (expected->second.count(digest) != 0) return;
     run.fingerprint += fmt::format("{} {} {} {};", observation, seen.leaf, seen.write, digest);
     suspect.content.dtype = seen.layout.dtype;
-    const auto bytes = static_cast<int64_t>(packed.size());
-    if (kept_bytes + bytes <= kMostKeptBytes &&
-        (!standard_.bitwise() || run.suspects.size() < kFewContents)) {
-      kept_bytes += bytes;
-      suspect.content.bytes = packed;
+    if (!standard_.bitwise() || run.suspects.size() < kFewContents) {
+      run.values->Keep(digest, packed);
+      suspect.content.digest = digest;
       suspect.content.kept = true;
     }
     run.suspects.push_back(std::move(suspect));
@@ -106,7 +102,9 @@ void TrialRunner::Judge(OneRun& run) {
     if (suspect.content.kept) wanted[suspect.match].insert(suspect.key);
   }
   std::map<size_t, std::map<OutputKey, Content>> references;
-  for (const auto& [match, keys] : wanted) references[match] = ReferenceContents(match, keys);
+  for (const auto& [match, keys] : wanted) {
+    references[match] = ReferenceContents(match, keys, *run.values);
+  }
   const analyzer::Program& program = session_.program();
   for (const Suspect& suspect : run.suspects) {
     if (IsFlaky(suspect.match, suspect.key)) continue;
@@ -117,12 +115,13 @@ void TrialRunner::Judge(OneRun& run) {
       continue;
     }
     const Content& reference = references.at(suspect.match).at(suspect.key);
+    const Bytes expected = run.values->Get(reference.digest);
+    const Bytes actual = run.values->Get(suspect.content.digest);
     analyzer::TensorMetrics metrics;
     const analyzer::Judgement judgement = standard_.Compare(
-        program.leaves[suspect.key.first].Name(), reference.dtype, reference.bytes.data(),
-        suspect.content.dtype, suspect.content.bytes.data(),
-        static_cast<int64_t>(reference.bytes.size()) / storage::DTypeBytes(reference.dtype),
-        &metrics);
+        program.leaves[suspect.key.first].Name(), reference.dtype, expected->data(),
+        suspect.content.dtype, actual->data(),
+        static_cast<int64_t>(expected->size()) / storage::DTypeBytes(reference.dtype), &metrics);
     if (judgement.verdict != analyzer::Judgement::Verdict::kDifferent) continue;
     difference.how =
         fmt::format("{} of {} elements, first [{}]: eager {}, captured {}", metrics.differing,
@@ -171,13 +170,15 @@ const TrialRunner::Reference& TrialRunner::ReferenceOf(size_t match, int runs) {
 }
 
 std::map<TrialRunner::OutputKey, TrialRunner::Content> TrialRunner::ReferenceContents(
-    size_t match, const std::set<OutputKey>& wanted) {
+    size_t match, const std::set<OutputKey>& wanted, ValueStore& values) {
   std::map<OutputKey, Content> contents;
   const Script script = BuildReference(match);
   RunScript(session_.device(), script, [&](int, int output, const std::vector<uint8_t>& packed) {
     const ScriptOutput& seen = script.outputs[output];
     if (wanted.count({seen.leaf, seen.write}) == 0) return;
-    contents[{seen.leaf, seen.write}] = {seen.layout.dtype, packed, true};
+    const std::string digest = storage::DigestOf(packed.data(), packed.size());
+    values.Keep(digest, packed);
+    contents[{seen.leaf, seen.write}] = {seen.layout.dtype, digest, true};
   });
   return contents;
 }

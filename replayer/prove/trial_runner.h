@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "analyzer/metrics/standard.h"
 #include "replayer/prove/trial.h"
 #include "replayer/script/run_script.h"
+#include "replayer/script/value_store.h"
 
 namespace acltape::replayer {
 
@@ -75,8 +77,8 @@ class TrialRunner {
   using OutputKey = std::pair<int64_t, int>;  // index of the leaf, index in LeafUses::writes
   struct Content {
     storage::DType dtype = storage::DType::kFloat32;
-    std::vector<uint8_t> bytes;
-    bool kept = false;  // else there were too many
+    std::string digest;
+    bool kept = false;  // in OneRun::values; else there were too many
   };
   struct Reference {
     int runs = 0;
@@ -93,6 +95,7 @@ class TrialRunner {
     int64_t compared = 0;
     int code = 0;
     std::string error;
+    std::shared_ptr<ValueStore> values = std::make_shared<ValueStore>();
     std::vector<Suspect> suspects;             // in order of execution, then as observed
     std::vector<TrialDifference> differences;  // those of them that count
     std::string fingerprint;                   // of the suspects: equal for equal contents
@@ -102,7 +105,8 @@ class TrialRunner {
   OneRun RunOnce(const Trial& trial);
   void Judge(OneRun& run);
   const Reference& ReferenceOf(size_t match, int runs);
-  std::map<OutputKey, Content> ReferenceContents(size_t match, const std::set<OutputKey>& wanted);
+  std::map<OutputKey, Content> ReferenceContents(size_t match, const std::set<OutputKey>& wanted,
+                                                 ValueStore& values);
   bool IsFlaky(size_t match, const OutputKey& key) const;
   TrialDifference Name(const Suspect& suspect) const;
   std::string Sentence(const TrialFailure& failure) const;
