@@ -222,6 +222,7 @@ class BisectCommand final : public Command {
 
   int AgainstAnotherTrace() {
     const std::pair<const char*, bool> others[] = {{"--check", !check_.empty()},
+                                                   {"--standard", !standard_.bitwise()},
                                                    {"--plan", !plan_.path.empty()},
                                                    {"--good", good_ != "eager"},
                                                    {"--bad", bad_ != "captured"},
@@ -276,6 +277,7 @@ class BisectCommand final : public Command {
   int BisectSides(const Side& good, const Side& bad) {
     CheckSides(good, bad, sides_,
                {{!check_.empty(), "--check"},
+                {!standard_.bitwise(), "--standard"},
                 {!plan_.path.empty(), "--plan"},
                 {!emit_.empty(), "--emit"},
                 {!plant_.empty(), "--plant"},
