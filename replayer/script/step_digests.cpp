@@ -12,10 +12,10 @@ std::string DigestOfSteps(const std::vector<StepDigests>& steps, size_t first, s
   return storage::DigestOf(text.data(), text.size());
 }
 
-std::vector<FlakyOutput> FindFlakyOutputs(const std::vector<StepDigests>& rounds) {
+std::vector<UnsteadyOutput> FindUnsteadyOutputs(const std::vector<StepDigests>& rounds) {
   std::vector<const StepDigests*> left;
   for (const StepDigests& round : rounds) left.push_back(&round);
-  std::vector<FlakyOutput> flaky;
+  std::vector<UnsteadyOutput> flaky;
   const size_t outputs = rounds.empty() ? 0 : rounds.front().size();
   for (size_t output = 0; output < outputs && !left.empty(); ++output) {
     StepDigests column;

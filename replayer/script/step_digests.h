@@ -27,13 +27,13 @@ T MostFrequent(const std::vector<T>& all, size_t first, size_t stride) {
   return *best;
 }
 
-struct FlakyOutput {
+struct UnsteadyOutput {
   int output = 0;
   int different = 0;   // executions that are not as most are
   int executions = 0;  // in which no output before it was different
 };
 // `rounds` executed one step with equal inputs; outputs are in program order. A round counts up to
 // its first output that is different: what comes behind it had other inputs.
-std::vector<FlakyOutput> FindFlakyOutputs(const std::vector<StepDigests>& rounds);
+std::vector<UnsteadyOutput> FindUnsteadyOutputs(const std::vector<StepDigests>& rounds);
 
 }  // namespace acltape::replayer

@@ -173,7 +173,7 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
   const JudgedRun run = Run(script, reference);
   const std::vector<Digests>& observed = run.observed();
   std::vector<FlakyCall> flaky;
-  for (const FlakyOutput& found : FindFlakyOutputs(observed)) {
+  for (const UnsteadyOutput& found : FindUnsteadyOutputs(observed)) {
     const int64_t leaf = script.outputs[script.observations.front().first + found.output].leaf;
     if (flaky.empty() || flaky.back().leaf != leaf) flaky.push_back({leaf, 0, found.executions});
     flaky.back().different += found.different;

@@ -122,7 +122,7 @@ void KeepPlaces(const MixedStep& step, const SidesBisectionOptions& options,
 void NameFlakyCalls(const MixedStep& step, EqualInputs& equal_inputs, BisectionReport& report) {
   const Script& script = equal_inputs.script();
   int64_t named = -1;
-  for (const FlakyOutput& flaky : FindFlakyOutputs(equal_inputs.GoodRounds(kRoundsOfFlaky))) {
+  for (const UnsteadyOutput& flaky : FindUnsteadyOutputs(equal_inputs.GoodRounds(kRoundsOfFlaky))) {
     const int64_t leaf = script.outputs[script.observations.front().first + flaky.output].leaf;
     if (leaf == std::exchange(named, leaf)) continue;
     report.flaky.push_back(
