@@ -114,18 +114,23 @@ std::optional<Note> Session::CaptureRefusal() const {
   return note;
 }
 
-std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
-                             const std::string& name) {
-  std::string command;
+std::string SoftDeviceSettings() {
+  std::string settings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     // The threads are those of the recording, here as there.
     if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=")) continue;
     const size_t equals = text.find('=');
-    command +=
+    settings +=
         std::string(text.substr(0, equals + 1)) + storage::ShellWord(text.substr(equals + 1)) + " ";
   }
-  return command + "acltape " + name + " " + storage::ShellWord(trace.path()) + " " + arguments;
+  return settings;
+}
+
+std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
+                             const std::string& name) {
+  return SoftDeviceSettings() + "acltape " + name + " " + storage::ShellWord(trace.path()) + " " +
+         arguments;
 }
 
 std::string StandardArgument(const ReplayOptions& options) {

@@ -53,6 +53,9 @@ class Session {
   LoweredProgram lowered_;
 };
 
+// The settings of the soft device that are in the environment, "ACLTAPE_SOFT_ORDER=2 ", to stand
+// before a command.
+std::string SoftDeviceSettings();
 // A run ended by a disagreement or a refusal says how to see it again, with the settings of the
 // soft device that are in the environment.
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,

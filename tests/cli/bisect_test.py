@@ -278,7 +278,7 @@ class Captured(BisectTest):
     def test_causes_are_handed_on_as_programs(self):
         """Each builds with the printed line, ends with 1, and without the fault with 0."""
         for fault, op in (("wrong_bits", "aten::addmm"), ("stale_input", "aten::addmm"),
-                          ("reused_workspace", "aten::bmm")):
+                          ("reused_workspace", "aten::bmm"), ("missing_wait", "aten::gelu")):
             with self.subTest(fault=fault):
                 folder = self.path(fault)
                 report, _ = self.bisect("--plant", f"{fault}@{self.call_of(op)}", "--emit", folder,
