@@ -225,7 +225,7 @@ class BisectCommand final : public Command {
                                                    {"--standard", !standard_.bitwise()},
                                                    {"--plan", !plan_.path.empty()},
                                                    {"--good", good_ != "eager"},
-                                                   {"--bad", bad_ != "captured"},
+                                                   {"--bad", !bad_.empty()},
                                                    {"--emit", !emit_.empty()},
                                                    {"--plant", !plant_.empty()},
                                                    {"--what", what_ != Elements::kCalls},

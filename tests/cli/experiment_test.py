@@ -59,7 +59,7 @@ class Experiment(CommandTest):
                                code=1)
         self.assertRegex(rows["refused because"], r"^\w+ \S+ [<>] \S+ \(float32, ")
         self.assertIn(" --standard polygraphy", rows["reproduce"])
-        self.acltape(*shlex.split(rows["reproduce"])[1:], code=1)
+        self.reproduces(rows["reproduce"], code=1)
 
     def test_stress_and_golden_inputs_change_nothing(self):
         self.experiment("--stress", "poison,relocate,churn=1M", "--executions", "3")
