@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "analyzer/metrics/metrics.h"
+#include "replayer/script/round_outcome.h"
 #include "replayer/script/step_digests.h"
 #include "storage/payload.h"
 
@@ -183,22 +183,12 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
 
 Outcome StepExperiment::Judge(const Script& script, const JudgedRun& run) const {
   const std::vector<Digests>& observed = run.observed();
-  Outcome outcome;
   const size_t steps = reference_->size();
-  const std::string expected = DigestOfSteps(*reference_, 0, steps);
-  std::set<std::string> seen;
+  std::vector<std::string> rounds;
   for (size_t first = 0; first + steps <= observed.size(); first += steps) {
-    const std::string digest = DigestOfSteps(observed, first, steps);
-    ++outcome.executions;
-    if (digest != expected) {
-      ++outcome.bad_executions;
-      if (outcome.fingerprint.empty()) outcome.fingerprint = digest;
-    }
-    seen.insert(digest);
+    rounds.push_back(DigestOfSteps(observed, first, steps));
   }
-  outcome.verdict = outcome.bad_executions == 0 ? Outcome::Verdict::kGood
-                    : seen.size() > 1           ? Outcome::Verdict::kUnstable
-                                                : Outcome::Verdict::kBad;
+  Outcome outcome = OutcomeOfRounds(DigestOfSteps(*reference_, 0, steps), rounds);
   if (run.first().observation >= 0) outcome.evidence = Evidence(script, run.first());
   return outcome;
 }
@@ -213,17 +203,8 @@ std::string StepExperiment::Evidence(const Script& script, const JudgedRun::Firs
                 {"output", output.write},
                 {"step", observation.step},
                 {"execution", static_cast<size_t>(first.observation) / steps + 1}};
-  const auto add = [&](const analyzer::TensorMetrics& compared) {
-    evidence.update({{"elements", compared.elements},
-                     {"differing", compared.differing},
-                     {"first_index", compared.first_index},
-                     {"expected", compared.first_a},
-                     {"actual", compared.first_b},
-                     {"max_abs", compared.max_abs},
-                     {"max_ulp", compared.max_ulp}});
-  };
   if (!judge_->bitwise()) {
-    add(first.difference.metrics);
+    AddMetrics(first.difference.metrics, evidence);
     evidence["standard"] = judge_->standard()->given();
     evidence["reason"] = first.difference.reason;
     return evidence.dump();
@@ -233,8 +214,9 @@ std::string StepExperiment::Evidence(const Script& script, const JudgedRun::Firs
   const Bytes expected = step_.session().contents().GetPayload(digest);
   if (expected != nullptr && expected->size() == first.packed.size()) {
     const storage::DType dtype = output.layout.dtype;
-    add(analyzer::Measure(dtype, expected->data(), dtype, first.packed.data(),
-                          output.layout.ElementCount()));
+    AddMetrics(analyzer::Measure(dtype, expected->data(), dtype, first.packed.data(),
+                                 output.layout.ElementCount()),
+               evidence);
   }
   return evidence.dump();
 }

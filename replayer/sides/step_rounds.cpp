@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "analyzer/metrics/metrics.h"
+#include "replayer/script/round_outcome.h"
 
 namespace acltape::replayer {
 
@@ -19,22 +19,9 @@ Round RoundOf(std::vector<Observed> observed) {
 }
 
 Outcome JudgeRounds(const Round& reference, const std::vector<Round>& rounds) {
-  Outcome outcome;
-  const std::string expected = DigestOfSteps(reference, 0, reference.size());
-  std::set<std::string> seen;
-  for (const Round& round : rounds) {
-    const std::string digest = DigestOfSteps(round, 0, round.size());
-    ++outcome.executions;
-    if (digest != expected) {
-      ++outcome.bad_executions;
-      if (outcome.fingerprint.empty()) outcome.fingerprint = digest;
-    }
-    seen.insert(digest);
-  }
-  outcome.verdict = outcome.bad_executions == 0 ? Outcome::Verdict::kGood
-                    : seen.size() > 1           ? Outcome::Verdict::kUnstable
-                                                : Outcome::Verdict::kBad;
-  return outcome;
+  std::vector<std::string> digests;
+  for (const Round& round : rounds) digests.push_back(DigestOfSteps(round, 0, round.size()));
+  return OutcomeOfRounds(DigestOfSteps(reference, 0, reference.size()), digests);
 }
 
 const std::string& DigestIn(const Round& reference, const Script& script, int observation,
@@ -56,15 +43,9 @@ json DifferenceJson(const MixedStep& step, const Script& script, const Round& re
   const Bytes expected = step.session().contents().GetPayload(digest);
   if (expected == nullptr || expected->size() != difference.packed.size()) return evidence;
   const storage::DType dtype = output.layout.dtype;
-  const analyzer::TensorMetrics compared = analyzer::Measure(
-      dtype, expected->data(), dtype, difference.packed.data(), output.layout.ElementCount());
-  evidence.update({{"elements", compared.elements},
-                   {"differing", compared.differing},
-                   {"first_index", compared.first_index},
-                   {"expected", compared.first_a},
-                   {"actual", compared.first_b},
-                   {"max_abs", compared.max_abs},
-                   {"max_ulp", compared.max_ulp}});
+  AddMetrics(analyzer::Measure(dtype, expected->data(), dtype, difference.packed.data(),
+                               output.layout.ElementCount()),
+             evidence);
   return evidence;
 }
 

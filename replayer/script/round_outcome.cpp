@@ -1,0 +1,35 @@
+#include "replayer/script/round_outcome.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace acltape::replayer {
+
+Outcome OutcomeOfRounds(const std::string& expected, const std::vector<std::string>& rounds) {
+  Outcome outcome;
+  std::set<std::string> seen;
+  for (const std::string& digest : rounds) {
+    ++outcome.executions;
+    if (digest != expected) {
+      ++outcome.bad_executions;
+      if (outcome.fingerprint.empty()) outcome.fingerprint = digest;
+    }
+    seen.insert(digest);
+  }
+  outcome.verdict = outcome.bad_executions == 0 ? Outcome::Verdict::kGood
+                    : seen.size() > 1           ? Outcome::Verdict::kUnstable
+                                                : Outcome::Verdict::kBad;
+  return outcome;
+}
+
+void AddMetrics(const analyzer::TensorMetrics& compared, nlohmann::json& evidence) {
+  evidence.update({{"elements", compared.elements},
+                   {"differing", compared.differing},
+                   {"first_index", compared.first_index},
+                   {"expected", compared.first_a},
+                   {"actual", compared.first_b},
+                   {"max_abs", compared.max_abs},
+                   {"max_ulp", compared.max_ulp}});
+}
+
+}  // namespace acltape::replayer
