@@ -144,10 +144,8 @@ void WriteCall(Thread& thread, const FinishedCall& call) {
   record->phase = wire::Phase::kForward;
   record->launched = call.launched ? 1 : 0;
   auto* out = reinterpret_cast<std::byte*>(record + 1);
-  if (slot_bytes != 0) std::memcpy(out, thread.slots, slot_bytes);
-  if (thread.signature.size != 0) {
-    std::memcpy(out + slot_bytes, thread.signature.data, thread.signature.size);
-  }
+  if (thread.signature.size != 0) std::memcpy(out, thread.signature.data, thread.signature.size);
+  if (slot_bytes != 0) std::memcpy(out + thread.signature.size, thread.slots, slot_bytes);
   tape->End(total);
   tape->last_tick = call.end_tick;
   auto& completed = tape->ring.slot()->completed_calls;

@@ -98,16 +98,17 @@ void ForgetTapeAfterFork() {
   if (g_end_key_made) pthread_setspecific(g_end_key, nullptr);
 }
 
-bool WaitForRoom(Tape* tape, size_t bytes) {
+std::byte* WaitForRoom(Tape* tape, size_t bytes) {
+  if (std::byte* room = tape->ring.Reserve(bytes)) return room;
   wire::Slot* slot = tape->ring.slot();
   if (bytes <= tape->ring.capacity()) {
     const uint64_t begin = wire::MonotonicNs();
     uint64_t heartbeat = tape->arena->heartbeat.load(std::memory_order_relaxed);
     uint64_t heartbeat_seen = begin;
     for (uint32_t round = 0;; ++round) {
-      if (tape->ring.Reserve(bytes) != nullptr) {
+      if (std::byte* room = tape->ring.Reserve(bytes)) {
         slot->stalled_ns.fetch_add(wire::MonotonicNs() - begin, std::memory_order_relaxed);
-        return true;
+        return room;
       }
       SleepMicroseconds(round < 20 ? 20 : 200);
       if (round % 256 != 255) continue;
@@ -126,7 +127,7 @@ bool WaitForRoom(Tape* tape, size_t bytes) {
   slot->dropped_records.fetch_add(1, std::memory_order_relaxed);
   // The tape stays allocated: callers up the stack still hold it.
   if (bytes <= tape->ring.capacity()) t_tape = kNoTape;
-  return false;
+  return nullptr;
 }
 
 }  // namespace acltape::agent

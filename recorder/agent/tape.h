@@ -43,8 +43,9 @@ inline Tape* CurrentTape() {
   return tape == kNoTape ? nullptr : tape;
 }
 
-// Waits until `bytes` fit into the tape's ring. False: recording has ended, drop the record.
-ACLTAPE_AGENT_API bool WaitForRoom(Tape* tape, size_t bytes);
+// Room for `bytes` bytes in the tape's ring, waited for where need be. nullptr: recording has
+// ended, drop the record.
+ACLTAPE_AGENT_API std::byte* WaitForRoom(Tape* tape, size_t bytes);
 
 // Small memory blocks that the plug-in keeps for the thread's next allocations, by size class.
 constexpr size_t kSpareClasses = 65;
@@ -58,12 +59,8 @@ class Tape {
  public:
   // Room for one record of `bytes` bytes (a multiple of 8), or nullptr when recording has ended.
   std::byte* Begin(size_t bytes) {
-    std::byte* room = ring.Reserve(bytes);
-    if (__builtin_expect(room == nullptr, 0)) {
-      if (!WaitForRoom(this, bytes)) return nullptr;
-      room = ring.Reserve(bytes);
-    }
-    return room;
+    std::byte* room = ring.ReserveKnown(bytes);
+    return __builtin_expect(room != nullptr, 1) ? room : WaitForRoom(this, bytes);
   }
   void End(size_t bytes) { ring.Commit(bytes); }
 

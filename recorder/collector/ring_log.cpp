@@ -140,7 +140,7 @@ bool RingLog::TakeCall(RecordBytes record) {
   if (!trace_.IsCallId(call.call_id)) return false;
   const KnownOp& op = ops_[call.op_index];
   const int64_t signature_id =
-      trace_.Signature(op, rest.subspan(slot_bytes, call.signature_bytes), call.slot_count);
+      trace_.Signature(op, rest.first(call.signature_bytes), call.slot_count);
   if (signature_id == 0) return false;
   call_.call_id = static_cast<int64_t>(call.call_id);
   call_.parent_id = static_cast<int64_t>(call.parent_id);
@@ -153,7 +153,9 @@ bool RingLog::TakeCall(RecordBytes record) {
   call_.phase = PhaseOf(call.phase);
   call_.leaf = op.is_operator;
   call_.buffers.resize(call.slot_count);
-  if (slot_bytes != 0) std::memcpy(call_.buffers.data(), rest.data(), slot_bytes);
+  if (slot_bytes != 0) {
+    std::memcpy(call_.buffers.data(), rest.data() + call.signature_bytes, slot_bytes);
+  }
   trace_.AddCall(call_, scopes_.empty() ? 0 : ScopeOf(call_.call_id));
   ++call_records_;
   return true;
@@ -169,8 +171,7 @@ bool RingLog::TakeAclCall(RecordBytes record) {
   if (!trace_.IsCallId(row.call_id)) return false;
   const KnownOp& op = ops_[row.op_index];
   storage::Call call;
-  call.signature_id =
-      trace_.Signature(op, rest.subspan(slot_bytes, row.signature_bytes), row.slot_count);
+  call.signature_id = trace_.Signature(op, rest.first(row.signature_bytes), row.slot_count);
   if (call.signature_id == 0) return false;
   call.call_id = static_cast<int64_t>(row.call_id);
   call.parent_id = static_cast<int64_t>(row.parent_id);
@@ -191,7 +192,9 @@ bool RingLog::TakeAclCall(RecordBytes record) {
   }
   if (row.launched != 0) call.launch_ns = std::max<int64_t>(1, call.end_ns - call.begin_ns);
   call.buffers.resize(row.slot_count);
-  if (slot_bytes != 0) std::memcpy(call.buffers.data(), rest.data(), slot_bytes);
+  if (slot_bytes != 0) {
+    std::memcpy(call.buffers.data(), rest.data() + row.signature_bytes, slot_bytes);
+  }
   trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id));
   ++call_records_;
   return true;

@@ -42,31 +42,68 @@ bool KeepSpare(agent::Tape* tape, size_t size_class, void* block) {
 
 constexpr uint32_t kMagic = 0x66754261;
 
+__attribute__((always_inline)) inline void WriteBirth(agent::Tape* tape,
+                                                      const BufferHeader& header) {
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
+  if (record == nullptr) return;
+  record->buffer_id = header.buffer_id;
+  record->address = reinterpret_cast<uint64_t>(header.data);
+  record->bytes = header.bytes;
+  record->tick = tape->last_tick;
+  record->call_id = tape->open_call;
+  record->device = 0;
+  record->flags = header.foreign != 0 ? uint32_t{wire::kBufferForeign} : 0;
+  tape->End(total);
+}
+
+__attribute__((always_inline)) inline void WriteDeath(agent::Tape* tape,
+                                                      const BufferHeader& header) {
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::BufferDeathRecord>(wire::RecordKind::kBufferDeath, 0, &total);
+  if (record == nullptr) return;
+  record->buffer_id = header.buffer_id;
+  record->tick = tape->last_tick;
+  record->call_id = tape->open_call;
+  tape->End(total);
+}
+
+__attribute__((always_inline)) inline c10::DataPtr Hand(agent::Tape* tape, void* block,
+                                                        size_t bytes, bool pooled) {
+  auto* header = new (block) BufferHeader{};
+  header->data = static_cast<char*>(block) + kFront;
+  header->bytes = bytes;
+  header->pooled = pooled ? 1 : 0;
+  header->magic = kMagic;
+  if (tape != nullptr) {
+    header->buffer_id = tape->NextBufferId();
+    header->process = tape->process;
+    WriteBirth(tape, *header);
+  }
+  // Context and data are the same pointer, as the framework's raw interface asks for.
+  return {header->data, header->data, &ReleaseBlock, c10::Device(c10::DeviceType::CPU)};
+}
+
+__attribute__((noinline)) c10::DataPtr AllocateAnew(agent::Tape* tape, size_t bytes, bool pooled) {
+  if (bytes == 0) return g_base->allocate(bytes);
+  const size_t room = pooled ? SizeClass(bytes) * kGranule : bytes;
+  return Hand(tape, g_base->allocate(kFront + room).release_context(), bytes, pooled);
+}
+
 class RecordingAllocator final : public c10::Allocator {
  public:
   __attribute__((hot)) c10::DataPtr allocate(size_t bytes) ACLTAPE_ALLOCATE_QUALIFIER override {
-    if (bytes == 0) return g_base->allocate(bytes);
     agent::Tape* tape = agent::CurrentTape();
     const size_t size_class = SizeClass(bytes);
     // A memory profile of the program must see each of its allocations.
-    const bool pooled =
-        tape != nullptr && size_class < agent::kSpareClasses && !c10::memoryProfilingEnabled();
-    void* block = pooled ? TakeSpare(tape, size_class) : nullptr;
-    if (block == nullptr) {
-      block = g_base->allocate(kFront + (pooled ? size_class * kGranule : bytes)).release_context();
+    if (__builtin_expect(
+            tape == nullptr || size_class >= agent::kSpareClasses || c10::memoryProfilingEnabled(),
+            0)) {
+      return AllocateAnew(tape, bytes, false);
     }
-    auto* header = new (block) BufferHeader{};
-    header->data = static_cast<char*>(block) + kFront;
-    header->bytes = bytes;
-    header->pooled = pooled ? 1 : 0;
-    header->magic = kMagic;
-    if (tape != nullptr) {
-      header->buffer_id = tape->NextBufferId();
-      header->process = tape->process;
-      RecordBirth(tape, *header);
-    }
-    // Context and data are the same pointer, as the framework's raw interface asks for.
-    return {header->data, header->data, &ReleaseBlock, c10::Device(c10::DeviceType::CPU)};
+    void* block = TakeSpare(tape, size_class);
+    if (__builtin_expect(block == nullptr, 0)) return AllocateAnew(tape, bytes, true);
+    return Hand(tape, block, bytes, true);
   }
   c10::DeleterFnPtr raw_deleter() const override { return &ReleaseBlock; }
 #if ACLTAPE_ALLOCATOR_HAS_COPY
@@ -89,7 +126,7 @@ __attribute__((hot)) void ReleaseBlock(void* data) {
   agent::Tape* tape = agent::CurrentTape();
   if (tape != nullptr) {
     // A forked child frees its copy of the parent's buffers; those live on in the parent.
-    if (tape->process == header->process && header->buffer_id != 0) RecordDeath(tape, *header);
+    if (tape->process == header->process && header->buffer_id != 0) WriteDeath(tape, *header);
     const size_t size_class = SizeClass(header->bytes);
     if (size_class < agent::kSpareClasses && header->pooled != 0 &&
         KeepSpare(tape, size_class, header)) {
@@ -99,29 +136,9 @@ __attribute__((hot)) void ReleaseBlock(void* data) {
   g_base_deleter(header);
 }
 
-__attribute__((hot)) void RecordBirth(agent::Tape* tape, const BufferHeader& header) {
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
-  if (record == nullptr) return;
-  record->buffer_id = header.buffer_id;
-  record->address = reinterpret_cast<uint64_t>(header.data);
-  record->bytes = header.bytes;
-  record->tick = tape->last_tick;
-  record->call_id = tape->open_call;
-  record->device = 0;
-  record->flags = header.foreign != 0 ? uint32_t{wire::kBufferForeign} : 0;
-  tape->End(total);
-}
+void RecordBirth(agent::Tape* tape, const BufferHeader& header) { WriteBirth(tape, header); }
 
-__attribute__((hot)) void RecordDeath(agent::Tape* tape, const BufferHeader& header) {
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::BufferDeathRecord>(wire::RecordKind::kBufferDeath, 0, &total);
-  if (record == nullptr) return;
-  record->buffer_id = header.buffer_id;
-  record->tick = tape->last_tick;
-  record->call_id = tape->open_call;
-  tape->End(total);
-}
+void RecordDeath(agent::Tape* tape, const BufferHeader& header) { WriteDeath(tape, header); }
 
 void FreeSpareBlocks(agent::Tape* tape) {
   for (size_t size_class = 0; size_class < agent::kSpareClasses; ++size_class) {

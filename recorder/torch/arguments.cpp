@@ -1,8 +1,10 @@
 #include "recorder/torch/arguments.h"
 
+#include <c10/core/impl/SizesAndStrides.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <cstring>
+#include <memory>
 
 #include "recorder/torch/allocator.h"
 
@@ -12,6 +14,34 @@ namespace {
 
 using wire::ArgumentTag;
 
+// What TensorImpl gives only through functions that ask for exceptions each time, or that lie in
+// another library. Encoding a tensor would be twice as long with them.
+struct InsideTensor : at::TensorImpl {
+  // Sizes, strides and offset are the object's own.
+  static bool IsPlain(const at::TensorImpl& tensor) {
+    return !(tensor.*(&InsideTensor::matches_policy))(SizesStridesPolicy::CustomStrides);
+  }
+  static const c10::impl::SizesAndStrides& Shape(const at::TensorImpl& tensor) {
+    return tensor.*(&InsideTensor::sizes_and_strides_);
+  }
+  static int64_t Offset(const at::TensorImpl& tensor) {
+    return tensor.*(&InsideTensor::storage_offset_);
+  }
+};
+// This member is private; an explicit instantiation may name it all the same.
+const std::unique_ptr<c10::AutogradMetaInterface>& AutogradMetaOf(const at::TensorImpl& tensor);
+template <auto member>
+struct AutogradMetaMember {
+  friend const std::unique_ptr<c10::AutogradMetaInterface>& AutogradMetaOf(
+      const at::TensorImpl& tensor) {
+    return tensor.*member;
+  }
+};
+template struct AutogradMetaMember<&at::TensorImpl::autograd_meta_>;
+
+constexpr size_t kTensorHead = 6;  // bytes of an encoded tensor before its numbers
+constexpr size_t kInlineDims = C10_SIZES_AND_STRIDES_MAX_INLINE_SIZE;
+
 template <typename T>
 std::byte* Put(std::byte* out, T value) {
   std::memcpy(out, &value, sizeof(T));
@@ -20,28 +50,28 @@ std::byte* Put(std::byte* out, T value) {
 
 template <typename T>
 void Append(ThreadState& state, ArgumentTag tag, T value) {
-  std::byte* out = state.signature.Room(1 + sizeof(T));
-  state.signature.Advance(Put(Put(out, tag), value));
+  std::byte* out = state.record.Room(1 + sizeof(T));
+  state.record.Advance(Put(Put(out, tag), value));
 }
 
 void AppendTag(ThreadState& state, ArgumentTag tag) {
-  state.signature.Advance(Put(state.signature.Room(1), tag));
+  state.record.Advance(Put(state.record.Room(1), tag));
 }
 
 void AppendText(ThreadState& state, ArgumentTag tag, const std::string& text) {
-  std::byte* out = Put(state.signature.Room(5 + text.size()), tag);
+  std::byte* out = Put(state.record.Room(5 + text.size()), tag);
   out = Put(out, static_cast<uint32_t>(text.size()));
   std::memcpy(out, text.data(), text.size());
-  state.signature.Advance(out + text.size());
+  state.record.Advance(out + text.size());
 }
 
 template <typename Stored, typename Range>
 void AppendList(ThreadState& state, ArgumentTag tag, const Range& values) {
   const auto count = static_cast<uint32_t>(values.size());
-  std::byte* out = Put(state.signature.Room(5 + sizeof(Stored) * count), tag);
+  std::byte* out = Put(state.record.Room(5 + sizeof(Stored) * count), tag);
   out = Put(out, count);
   for (const auto& value : values) out = Put(out, static_cast<Stored>(value));
-  state.signature.Advance(out);
+  state.record.Advance(out);
 }
 
 constexpr c10::DispatchKeySet kOpaqueKeys =
@@ -50,25 +80,20 @@ constexpr c10::DispatchKeySet kOpaqueKeys =
 constexpr c10::DispatchKeySet kUnusualKeys =
     kOpaqueKeys | c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
 
-__attribute__((cold, noinline)) uint8_t UnusualFlagsOf(const at::TensorImpl* impl) {
+uint8_t UnusualFlagsOf(const at::TensorImpl* impl) {
   uint8_t flags = 0;
   if (impl->key_set().has_any(kOpaqueKeys)) flags |= wire::kTensorOpaque;
+  if (impl->unsafe_storage().unsafeGetStorageImpl() == nullptr) flags |= wire::kTensorOpaque;
   if (impl->is_conj()) flags |= wire::kTensorConjugate;
   if (impl->is_neg()) flags |= wire::kTensorNegative;
   return flags;
 }
 
-inline uint8_t FlagsOf(const at::TensorImpl* impl) {
-  uint8_t flags = 0;
-  if (__builtin_expect(!(impl->key_set() & kUnusualKeys).empty(), 0)) {
-    flags |= UnusualFlagsOf(impl);
-  }
-  if (__builtin_expect(impl->unsafe_storage().unsafeGetStorageImpl() == nullptr, 0)) {
-    flags |= wire::kTensorOpaque;
-  }
-  if (impl->is_wrapped_number()) flags |= wire::kTensorWrapped;
+// Those that do not depend on the kind of tensor.
+__attribute__((always_inline)) inline uint8_t OrdinaryFlagsOf(const at::TensorImpl* impl) {
+  uint8_t flags = impl->is_wrapped_number() ? wire::kTensorWrapped : 0;
   // A leaf of the autograd graph, by the fields: asking the tensor takes a lock when it is a view.
-  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl->autograd_meta());
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(AutogradMetaOf(*impl).get());
   if (meta != nullptr && meta->requires_grad_ && meta->grad_fn_ == nullptr) {
     flags |= wire::kTensorParameter;
   }
@@ -76,16 +101,15 @@ inline uint8_t FlagsOf(const at::TensorImpl* impl) {
 }
 
 // A tensor without strides: they and the offset are written as zeros.
-__attribute__((cold, noinline)) std::byte* WriteOpaque(c10::IntArrayRef sizes, std::byte* out) {
+std::byte* WriteOpaque(c10::IntArrayRef sizes, std::byte* out) {
   out = Put(out, int64_t{0});
   for (const int64_t size : sizes) out = Put(out, size);
   for (size_t i = 0; i < sizes.size(); ++i) out = Put(out, int64_t{0});
   return out;
 }
 
-__attribute__((always_inline)) inline std::byte* WriteTensor(const at::TensorImpl* impl,
-                                                             uint16_t slot, std::byte* out) {
-  const uint8_t flags = FlagsOf(impl);
+std::byte* WriteTensor(const at::TensorImpl* impl, uint16_t slot, std::byte* out) {
+  const uint8_t flags = OrdinaryFlagsOf(impl) | UnusualFlagsOf(impl);
   const c10::IntArrayRef sizes = impl->sizes();
   const size_t rank = sizes.size();
   const caffe2::TypeMeta type = impl->dtype();
@@ -94,7 +118,7 @@ __attribute__((always_inline)) inline std::byte* WriteTensor(const at::TensorImp
   out = Put(out, static_cast<uint8_t>(rank));
   out = Put(out, flags);
   out = Put(out, slot);
-  if (__builtin_expect((flags & wire::kTensorOpaque) != 0, 0)) return WriteOpaque(sizes, out);
+  if ((flags & wire::kTensorOpaque) != 0) return WriteOpaque(sizes, out);
   int64_t offset = impl->storage_offset();
   if (offset != 0) offset *= static_cast<int64_t>(type.itemsize());
   out = Put(out, offset);
@@ -124,8 +148,8 @@ void AppendNumber(ThreadState& state, int64_t number, NumberMeaning meaning) {
 }
 
 void AppendComplex(ThreadState& state, c10::complex<double> number) {
-  std::byte* out = Put(state.signature.Room(17), ArgumentTag::kComplex);
-  state.signature.Advance(Put(Put(out, number.real()), number.imag()));
+  std::byte* out = Put(state.record.Room(17), ArgumentTag::kComplex);
+  state.record.Advance(Put(Put(out, number.real()), number.imag()));
 }
 
 void AppendBoxedTensors(ThreadState& state, at::ArrayRef<c10::IValue> list) {
@@ -151,7 +175,8 @@ bool IsListOfTensors(const c10::IValue& value) {
 
 ACLTAPE_HOT void EncodeNone(ThreadState& state) { AppendTag(state, ArgumentTag::kNone); }
 
-ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
+// Any tensor.
+__attribute__((cold, noinline)) void EncodeUnusual(ThreadState& state, const at::Tensor& tensor) {
   if (!tensor.defined()) {
     AppendTag(state, ArgumentTag::kUndefinedTensor);
     return;
@@ -161,9 +186,49 @@ ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
   const BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
   const auto slot = static_cast<uint16_t>(state.slots.size());
   state.slots.Push(header != nullptr ? header->buffer_id : 0);
-  if (__builtin_expect(state.keep_tensors, 0)) state.tensors.Push({&tensor, state.position});
-  std::byte* out = state.signature.Room(TensorEncodingBytes(impl->dim()));
-  state.signature.Advance(WriteTensor(impl, slot, out));
+  if (state.keep_tensors) state.tensors.Push({&tensor, state.position});
+  std::byte* out = state.record.Room(TensorEncodingBytes(impl->dim()));
+  state.record.Advance(WriteTensor(impl, slot, out));
+}
+
+// Nearly all tensors are strided, have a block of ours and a shape that lies inside the object:
+// kInlineDims sizes and as many strides, of which `rank` are in use. All of them are copied: a loop
+// has an end, which the processor would have to guess. No function is called, so that no register
+// is saved.
+ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  // The undefined tensor has no storage.
+  if (__builtin_expect(storage == nullptr, 0)) return EncodeUnusual(state, tensor);
+  const c10::DataPtr& data = storage->data_ptr();
+  const c10::impl::SizesAndStrides& shape = InsideTensor::Shape(*impl);
+  const size_t rank = shape.size();
+  if (__builtin_expect(data.get_deleter() != &ReleaseBlock || data.get() == nullptr ||
+                           rank > kInlineDims || !InsideTensor::IsPlain(*impl) ||
+                           !(impl->key_set() & kUnusualKeys).empty() || state.keep_tensors ||
+                           !state.slots.HasRoom(1) ||
+                           !state.record.HasRoom(TensorEncodingBytes(kInlineDims)),
+                       0)) {
+    return EncodeUnusual(state, tensor);
+  }
+  const int64_t* sizes = shape.sizes_data();
+  const int64_t* strides = shape.strides_data();
+  const auto slot = static_cast<uint16_t>(state.slots.size());
+  state.slots.Push(HeaderBefore(data.get_context())->buffer_id);
+  std::byte* out = state.record.end();
+  const caffe2::TypeMeta type = impl->dtype();
+  const uint64_t flags = OrdinaryFlagsOf(impl);
+  Put(out, static_cast<uint64_t>(ArgumentTag::kTensor) |
+               static_cast<uint64_t>(c10::typeMetaToScalarType(type)) << 8 | rank << 16 |
+               flags << 24 | static_cast<uint64_t>(slot) << 32);
+  out += kTensorHead;
+  int64_t offset = InsideTensor::Offset(*impl);
+  if (offset != 0) offset *= static_cast<int64_t>(type.itemsize());
+  Put(out, offset);
+  out += sizeof(offset);
+  std::memcpy(out, sizes, 8 * kInlineDims);
+  std::memcpy(out + 8 * rank, strides, 8 * kInlineDims);
+  state.record.Advance(out + 16 * rank);
 }
 
 void Encode(ThreadState& state, at::TensorList tensors) {
@@ -224,7 +289,7 @@ ACLTAPE_HOT void Encode(ThreadState& state, at::IntArrayRef values) {
 
 ACLTAPE_HOT void Encode(ThreadState& state, c10::SymIntArrayRef values) {
   const size_t count = values.size();
-  std::byte* out = Put(state.signature.Room(5 + 8 * count), ArgumentTag::kIntList);
+  std::byte* out = Put(state.record.Room(5 + 8 * count), ArgumentTag::kIntList);
   out = Put(out, static_cast<uint32_t>(count));
   for (const c10::SymInt& value : values) {
     if (__builtin_expect(value.is_symbolic(), 0)) {
@@ -233,7 +298,7 @@ ACLTAPE_HOT void Encode(ThreadState& state, c10::SymIntArrayRef values) {
     }
     out = Put(out, value.as_int_unchecked());
   }
-  state.signature.Advance(out);
+  state.record.Advance(out);
 }
 
 void Encode(ThreadState& state, at::ArrayRef<double> values) {

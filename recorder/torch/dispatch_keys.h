@@ -3,6 +3,7 @@
 #pragma once
 
 #include <c10/core/DispatchKey.h>
+#include <c10/core/DispatchKeySet.h>
 
 namespace acltape::torch_plugin {
 
@@ -10,5 +11,7 @@ namespace acltape::torch_plugin {
 constexpr c10::DispatchKey kLeafKey = c10::DispatchKey::Fake;
 // Above autograd: composite operators pass; all others fall through at no cost (frames.cpp).
 constexpr c10::DispatchKey kCompositeKey = c10::DispatchKey::DeferredInit;
+
+constexpr c10::DispatchKeySet kOurKeys({kLeafKey, kCompositeKey});
 
 }  // namespace acltape::torch_plugin

@@ -53,10 +53,10 @@ ACLTAPE_HOT void RecordFrame(ThreadState& state, Frame& frame) {
 
 // Ends the innermost frame of the thread.
 ACLTAPE_HOT void PopFrame(ThreadState& state) {
-  const Frame frame = state.frames.back();
-  state.frames.pop_back();
-  if (state.frames_recorded > state.frames.size()) state.frames_recorded = state.frames.size();
-  if (frame.call_id == 0) return;
+  state.frames.Pop();
+  if (state.frames_recorded <= state.frames.size()) return;
+  state.frames_recorded = state.frames.size();
+  const Frame& frame = *state.frames.end();
   agent::Tape* tape = state.tape;
   uint32_t total = 0;
   auto* record = tape->Begin<wire::FrameEndRecord>(wire::RecordKind::kFrameEnd, 0, &total);
@@ -81,7 +81,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     BeginScope(*state, function.name(), wire::ScopeKind::kUser);
   } else {
     state->maybe_backward = true;
-    state->frames.push_back({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
+    state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
   }
   return nullptr;
 }
@@ -149,7 +149,7 @@ ACLTAPE_HOT CompositeScope::CompositeScope(const c10::OperatorHandle* op, size_t
     state_ = nullptr;
     return;
   }
-  state_->frames.push_back({op, nullptr, wire::Tick(), 0, 0, static_cast<uint32_t>(hot)});
+  state_->frames.Push({op, nullptr, wire::Tick(), 0, 0, static_cast<uint32_t>(hot)});
   depth_ = state_->frames.size();
 }
 

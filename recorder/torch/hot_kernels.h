@@ -22,13 +22,13 @@ template <typename Op, size_t Hot, typename R, typename... A>
 struct HotLeaf<Op, Hot, R(A...)> {
   static_assert(Hot < kMaxHotOps);
 
-  ACLTAPE_HOT static R Call(c10::DispatchKeySet keys, A... arguments) {
+  __attribute__((always_inline)) static inline R Call(c10::DispatchKeySet keys, A... arguments) {
     const c10::DispatchKeySet below = BelowKey(keys, kLeafKey);
-    LeafScope leaf;
-    ThreadState* state = leaf.Enter(Hot);
+    ThreadState* state = EnterLeaf(Hot);
     if (__builtin_expect(state == nullptr, 0)) {
       return Op::redispatch(below, std::forward<A>(arguments)...);
     }
+    LeafScope leaf(*state);
     ((Encode(*state, arguments), ++state->position), ...);
     leaf.Begin();
     if constexpr (std::is_void_v<R>) {
@@ -59,7 +59,7 @@ template <typename Op, size_t Hot, typename R, typename... A>
 struct HotComposite<Op, Hot, R(A...)> {
   static_assert(Hot < kMaxHotOps);
 
-  ACLTAPE_HOT static R Call(c10::DispatchKeySet keys, A... arguments) {
+  __attribute__((always_inline)) static inline R Call(c10::DispatchKeySet keys, A... arguments) {
     CompositeScope scope(nullptr, Hot);
     return Op::redispatch(BelowKey(keys, kCompositeKey), std::forward<A>(arguments)...);
   }

@@ -15,6 +15,7 @@
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/modules.h"
+#include "recorder/torch/values.h"
 
 namespace acltape::torch_plugin {
 
@@ -27,7 +28,8 @@ int BlasThreads() {
 }
 
 // The thread counts decide the order of additions, so a replay must know them.
-void ReportThreadCount(ThreadState& state) {
+__attribute__((cold, noinline)) void ReportThreadCount(ThreadState& state) {
+  state.report_at = state.call().call_id + 256;
   if (state.reported_threads == 0 && state.tape->arena->record_modules != 0) {
     static std::once_flag once;
     std::call_once(once, FollowModules);
@@ -43,8 +45,8 @@ void ReportThreadCount(ThreadState& state) {
 
 void RecordLeaf(ThreadState& state, const ThreadState::OpRow row, const c10::OperatorHandle& op,
                 c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  LeafScope leaf;
-  leaf.Enter(state, row);
+  EnterLeaf(state, row);
+  LeafScope leaf(state);
   const OpInfo& info = *row.info;
   const size_t count = info.arguments.size();
   const size_t first = stack->size() - count;
@@ -66,99 +68,91 @@ void RecordLeaf(ThreadState& state, const ThreadState::OpRow row, const c10::Ope
 
 }  // namespace
 
-__attribute__((always_inline)) inline void LeafScope::Open(ThreadState& state) {
-  state_ = &state;
+namespace {
+
+__attribute__((always_inline)) inline void Open(ThreadState& state, uint32_t op_index) {
   state.in_leaf = true;
   state.position = 0;
   state.true_arguments = 0;
-  state.signature.Clear();
+  state.record.Truncate(sizeof(wire::CallRecord));
   state.slots.Clear();
-  excluded_ = state.keys->excluded();
-  state.keys->set_excluded(excluded_ | c10::DispatchKeySet({kLeafKey, kCompositeKey}));
+  state.call().op_index = op_index;
+  state.excluded = state.keys->excluded();
+  state.keys->set_excluded(state.excluded | kOurKeys);
 }
 
-ACLTAPE_HOT ThreadState* LeafScope::Enter(size_t hot) {
-  ThreadState* state = CurrentThread();
-  if (__builtin_expect(state == nullptr || state->in_leaf, 0)) return nullptr;
-  op_index_ = state->HotRow(hot);
-  if (__builtin_expect(state->keep_tensors, 0)) {
-    state->tensors.Clear();
-    values_.emplace(*state, *state->Row(*HotHandle(hot)).info);
-  }
-  Open(*state);
-  return state;
+__attribute__((always_inline)) inline void Close(ThreadState& state) {
+  if (__builtin_expect(state.keep_tensors, 0)) state.values->Finish();
+  state.in_leaf = false;
+  state.keys->set_excluded(state.excluded);
 }
 
-void LeafScope::Enter(ThreadState& state, const ThreadState::OpRow& row) {
-  op_index_ = row.index;
-  if (state.keep_tensors) {
-    state.tensors.Clear();
-    values_.emplace(state, *row.info);
-  }
-  Open(state);
-}
-
-ACLTAPE_HOT LeafScope::~LeafScope() {
-  if (state_ == nullptr) return;
-  state_->in_leaf = false;
-  state_->keys->set_excluded(excluded_);
-  if (__builtin_expect(open_, 0)) Fail();
-}
-
-ACLTAPE_HOT void LeafScope::Begin() {
-  ThreadState& state = *state_;
-  if (state.frames.size() != state.frames_recorded) RecordEnclosingFrames(state);
+// Writes the record of a finished leaf.
+__attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, int32_t status) {
+  state.leaf_begun = false;
   agent::Tape* tape = state.tape;
-  call_id_ = tape->NextCallId();
-  parent_id_ = tape->open_call;
-  tape->open_call = call_id_;
-  open_ = true;
-  if (__builtin_expect((call_id_ & 255) == 1 || state.reported_threads == 0, 0)) {
-    ReportThreadCount(state);
-  }
-  if (values_) values_->BeforeCall(call_id_);
-  begin_ = wire::Tick();
-}
-
-// Writes the record of a finished leaf from the thread's signature bytes and slots.
-__attribute__((always_inline)) inline void LeafScope::Write(int32_t status) {
-  open_ = false;
-  ThreadState& state = *state_;
-  agent::Tape* tape = state.tape;
-  tape->open_call = parent_id_;
+  wire::CallRecord& call = state.call();
+  tape->open_call = call.parent_id;
+  const size_t bytes = state.record.size();
   const size_t slots = state.slots.size();
-  const size_t signature_bytes = state.signature.size();
-  const uint32_t total = wire::RoundUp8(sizeof(wire::CallRecord) + 8 * slots + signature_bytes);
-  auto* record = reinterpret_cast<wire::CallRecord*>(tape->Begin(total));
-  if (record == nullptr) return;
-  record->header = {wire::RecordKind::kCall, 0, total};
-  record->call_id = call_id_;
-  record->parent_id = parent_id_;
-  record->begin_tick = begin_;
-  record->end_tick = end_;
-  record->op_index = op_index_;
-  record->signature_bytes = static_cast<uint32_t>(signature_bytes);
-  record->slot_count = static_cast<uint16_t>(slots);
-  record->phase = state.phase();
-  record->reserved0 = 0;
-  record->status = status;
-  auto* out = reinterpret_cast<std::byte*>(record + 1);
-  std::memcpy(out, state.slots.begin(), 8 * slots);
-  std::memcpy(out + 8 * slots, state.signature.begin(), signature_bytes);
+  const uint32_t total = wire::RoundUp8(bytes + 8 * slots);
+  call.header = {wire::RecordKind::kCall, 0, total};
+  call.signature_bytes = static_cast<uint32_t>(bytes - sizeof(call));
+  call.slot_count = static_cast<uint16_t>(slots);
+  call.phase = state.phase();
+  call.status = status;
+  std::byte* out = tape->Begin(total + kScratchSlack);
+  if (__builtin_expect(out == nullptr, 0)) return;
+  CopyBlocks(out, state.record.begin(), bytes);
+  CopyBlocks(out + bytes, state.slots.begin(), 8 * slots);
   tape->End(total);
-  tape->last_tick = end_;
+  tape->last_tick = call.end_tick;
   auto& completed = tape->ring.slot()->completed_calls;
   completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-ACLTAPE_HOT void LeafScope::End() {
-  if (values_) values_->AfterCall();
-  Write(0);
+}  // namespace
+
+ACLTAPE_HOT ThreadState* EnterLeaf(size_t hot) {
+  ThreadState* state = CurrentThread();
+  if (__builtin_expect(state == nullptr || state->in_leaf, 0)) return nullptr;
+  if (__builtin_expect(state->keep_tensors, 0))
+    state->values->Start(*state->Row(*HotHandle(hot)).info);
+  Open(*state, state->HotRow(hot));
+  return state;
 }
 
-__attribute__((cold)) void LeafScope::Fail() {
-  end_ = wire::Tick();
-  Write(1);
+void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row) {
+  if (state.keep_tensors) state.values->Start(*row.info);
+  Open(state, row.index);
+}
+
+ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
+  if (state.frames.size() != state.frames_recorded) RecordEnclosingFrames(state);
+  agent::Tape* tape = state.tape;
+  wire::CallRecord& call = state.call();
+  const uint64_t call_id = tape->NextCallId();
+  call.call_id = call_id;
+  call.parent_id = tape->open_call;
+  tape->open_call = call_id;
+  state.leaf_begun = true;
+  if (__builtin_expect(call_id >= state.report_at, 0)) ReportThreadCount(state);
+  if (__builtin_expect(state.keep_tensors, 0)) state.values->BeforeCall(call_id);
+  call.begin_tick = wire::Tick();
+}
+
+ACLTAPE_HOT void EndLeaf(ThreadState& state) {
+  if (__builtin_expect(state.keep_tensors, 0)) state.values->AfterCall();
+  WriteLeaf(state, 0);
+  Close(state);
+}
+
+__attribute__((cold)) void AbandonLeaf(ThreadState& state) {
+  if (state.leaf_begun) {
+    state.call().end_tick = wire::Tick();
+    WriteLeaf(state, 1);
+  }
+  Close(state);
 }
 
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,

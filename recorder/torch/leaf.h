@@ -7,7 +7,6 @@
 
 #include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/thread_state.h"
-#include "recorder/torch/values.h"
 
 namespace acltape::torch_plugin {
 
@@ -15,39 +14,38 @@ inline c10::DispatchKeySet BelowKey(c10::DispatchKeySet keys, c10::DispatchKey k
   return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key);
 }
 
-// One leaf while it runs. In this order: Enter, encode the arguments into the state, Begin, run the
-// kernel, Returned, encode the returns, End. Destroyed between Begin and End, the kernel threw: the
-// leaf is recorded as failed. From Enter on, operators of this thread are part of the leaf and do
-// not come by.
+// Begins to record a leaf; from here on operators of this thread are part of it and do not come by.
+// nullptr: the thread is not recorded, or is in a leaf already; there is nothing to do but to run
+// the kernel. The first is for a hot operator, by its index.
+ThreadState* EnterLeaf(size_t hot);
+void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row);
+// The arguments are encoded; the kernel comes next.
+void BeginLeaf(ThreadState& state);
+// The returns are encoded: writes the record.
+void EndLeaf(ThreadState& state);
+// Something threw. The kernel: the leaf is recorded as failed.
+void AbandonLeaf(ThreadState& state);
+
+// An entered leaf until its end. It holds nothing else: what is known of the leaf is in the
+// thread's state, whose lines are in the cache.
 class LeafScope {
  public:
-  LeafScope() = default;
-  ~LeafScope();
+  explicit LeafScope(ThreadState& state) : state_(&state) {}
+  ~LeafScope() {
+    if (state_ != nullptr) AbandonLeaf(*state_);
+  }
   LeafScope(const LeafScope&) = delete;
   LeafScope& operator=(const LeafScope&) = delete;
 
-  // nullptr: the thread is not recorded, or is in a leaf already; there is nothing to do but to run
-  // the kernel. The first is for a hot operator, by its index.
-  ThreadState* Enter(size_t hot);
-  void Enter(ThreadState& state, const ThreadState::OpRow& row);
-  void Begin();
-  void Returned() { end_ = wire::Tick(); }
-  void End();
+  void Begin() { BeginLeaf(*state_); }
+  void Returned() { state_->call().end_tick = wire::Tick(); }
+  void End() {
+    EndLeaf(*state_);
+    state_ = nullptr;
+  }
 
  private:
-  void Open(ThreadState& state);
-  void Write(int32_t status);
-  void Fail();
-
-  ThreadState* state_ = nullptr;
-  bool open_ = false;
-  uint32_t op_index_ = 0;
-  uint64_t call_id_ = 0;
-  uint64_t parent_id_ = 0;
-  uint64_t begin_ = 0;
-  uint64_t end_ = 0;
-  c10::DispatchKeySet excluded_;      // before the leaf
-  c10::optional<LeafValues> values_;  // when the payload policy wants to see tensors
+  ThreadState* state_;
 };
 
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,

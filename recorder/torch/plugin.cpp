@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "recorder/torch/leaf.h"
 #include "recorder/torch/thread_state.h"
 #include "recorder/torch/torch_version.h"
+#include "recorder/torch/values.h"
 
 namespace acltape::torch_plugin {
 
@@ -53,8 +55,13 @@ ThreadState::ThreadState(agent::Tape* tape)
       keys(&c10::impl::raw_local_dispatch_key_set),
       keep_tensors(tape->arena->payload != wire::PayloadPolicy::kNone),
       follow_nodes(tape->arena->record_composites != 0),
+      values(keep_tensors ? std::make_unique<LeafValues>(*this) : nullptr),
       op_rows(1024),
-      begin_ns(wire::MonotonicNs()) {}
+      begin_ns(wire::MonotonicNs()) {
+  std::memset(record.begin(), 0, sizeof(wire::CallRecord));
+}
+
+ThreadState::~ThreadState() = default;
 
 wire::Phase ThreadState::LookUpPhase() {
   if (optimizer_depth > 0) return wire::Phase::kOptimizer;

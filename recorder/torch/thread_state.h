@@ -5,6 +5,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,12 +38,15 @@ struct TensorAt {
   int position;
 };
 
+class LeafValues;
+
 // The code that runs for every leaf is laid out in one piece: between two leaves a model's own code
 // fills the instruction cache, so each line that the recorder touches is one that has to come back.
 #define ACLTAPE_HOT __attribute__((hot))
 
 struct ThreadState {
   explicit ThreadState(agent::Tape* tape);
+  ~ThreadState();
 
   // The ring's index of an operator, announced at its first use in this ring.
   struct OpRow {
@@ -71,6 +75,9 @@ struct ThreadState {
   // Announces a backward node, which only a record function names; returns its index.
   uint32_t AnnounceNode(const char* name);
 
+  // The fixed part of the leaf's record. Encoding may move it.
+  wire::CallRecord& call() { return *reinterpret_cast<wire::CallRecord*>(record.begin()); }
+
   wire::Phase phase() {
     if (__builtin_expect(optimizer_depth == 0 && follow_nodes && !maybe_backward, 1)) {
       return wire::Phase::kForward;
@@ -83,22 +90,26 @@ struct ThreadState {
   agent::Tape* const tape;
   c10::impl::PODLocalDispatchKeySet* const keys;  // the thread's own
   bool in_leaf = false;
+  bool leaf_begun = false;      // the leaf has a call id and no record so far
   const bool keep_tensors;      // the payload policy wants to see them
   const bool follow_nodes;      // backward nodes come by
   bool maybe_backward = false;  // a backward node came by and the engine was not seen idle since
   int optimizer_depth = 0;
-  int reported_threads = 0;     // last intra-op thread count that was sent
-  int position = 0;             // of the argument or return whose turn it is
-  uint64_t true_arguments = 0;  // bit i: argument i is the bool true
-  std::vector<Frame> frames;
-  size_t frames_recorded = 0;   // the outermost this many frames are recorded calls
-  Scratch<uint64_t, 16> slots;  // of the leaf that is being encoded
-  Scratch<std::byte, 512> signature;
+  int position = 0;                // of the argument or return whose turn it is
+  uint64_t true_arguments = 0;     // bit i: argument i is the bool true
+  c10::DispatchKeySet excluded;    // before the leaf
+  uint64_t report_at = 0;          // the call id at which the thread count is looked at again
+  size_t frames_recorded = 0;      // the outermost this many frames are recorded calls
+  Scratch<uint64_t, 16> slots;     // of the leaf that is being encoded
+  Scratch<std::byte, 512> record;  // of the leaf: a CallRecord, then signature bytes
+  Scratch<Frame, 16> frames;
   Scratch<TensorAt, 16> tensors;       // defined ones; valid while the argument or return is
   uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far
 
-  std::vector<OpRow> op_rows;  // open addressing, a power of two
-  uint32_t op_count = 0;       // used rows
+  std::unique_ptr<LeafValues> values;  // when keep_tensors
+  int reported_threads = 0;            // last intra-op thread count that was sent
+  std::vector<OpRow> op_rows;          // open addressing, a power of two
+  uint32_t op_count = 0;               // used rows
   std::unordered_map<std::string, uint32_t> nodes;
   std::vector<bool> scope_is_optimizer;
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed

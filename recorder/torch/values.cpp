@@ -114,13 +114,18 @@ BufferHeader* HeaderOfTensor(const at::Tensor& tensor) {
 
 }  // namespace
 
+void LeafValues::Start(const OpInfo& info) {
+  info_ = &info;
+  state_.tensors.Clear();
+}
+
 void LeafValues::BeforeCall(uint64_t call_id) {
   call_id_ = call_id;
   argument_slots_ = state_.slots.size();
   const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
-                           !info_.view && !info_.allocation;
+                           !info_->view && !info_->allocation;
   for (const auto& [tensor, position] : state_.tensors) {
-    const ArgumentInfo& argument = info_.arguments[position];
+    const ArgumentInfo& argument = info_->arguments[position];
     const bool written =
         argument.written ||
         (argument.written_if >= 0 && (state_.true_arguments >> argument.written_if & 1) != 0);
@@ -205,7 +210,7 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
 void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
   const wire::PayloadPolicy policy = state_.tape->arena->payload;
   const bool payload = policy == wire::PayloadPolicy::kAll ||
-                       (policy == wire::PayloadPolicy::kInputs && info_.random);
+                       (policy == wire::PayloadPolicy::kInputs && info_->random);
   if (!payload && policy != wire::PayloadPolicy::kDigest) return;
   BufferHeader* header = HeaderOfTensor(tensor);
   if (header == nullptr || tensor.numel() == 0) return;
@@ -248,9 +253,9 @@ void LeafValues::AfterCall() {
                         std::memory_order_relaxed);
     KeepOutput(tensor, position);
   };
-  if (info_.allocation) return;
+  if (info_->allocation) return;
   for (const auto& [tensor, position] : written_) produced(tensor, position);
-  if (info_.view) return;
+  if (info_->view) return;
   for (const auto& [tensor, position] : state_.tensors) {
     BufferHeader* header = HeaderOfTensor(*tensor);
     if (header == nullptr) continue;

@@ -10,7 +10,10 @@ namespace acltape::torch_plugin {
 
 class LeafValues {
  public:
-  LeafValues(ThreadState& state, const OpInfo& info) : state_(state), info_(info) {}
+  explicit LeafValues(ThreadState& state) : state_(state) {}
+
+  // For each leaf, first of all.
+  void Start(const OpInfo& info);
 
   // Policies inputs and all: keeps buffers whose content no recorded call made, and looks for
   // buffers that changed between recorded calls. The state's tensors are those of the arguments.
@@ -18,6 +21,8 @@ class LeafValues {
   // Policies digest and all: keeps the outputs. Outputs of random operators are kept by inputs too.
   // The state's tensors are those of the returns.
   void AfterCall();
+  // Last of all, whatever came of the leaf: lets go of the tensors.
+  void Finish() { written_.clear(); }
 
  private:
   void KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument);
@@ -26,7 +31,7 @@ class LeafValues {
   void KeepOutput(const at::Tensor& tensor, int position);
 
   ThreadState& state_;
-  const OpInfo& info_;
+  const OpInfo* info_ = nullptr;
   uint64_t call_id_ = 0;
   size_t argument_slots_ = 0;  // the state's first slots, those of the arguments
   std::vector<std::pair<at::Tensor, int>> written_;  // arguments that the call writes

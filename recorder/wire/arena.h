@@ -18,7 +18,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 2;
+constexpr uint32_t kArenaVersion = 3;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 
@@ -35,10 +35,10 @@ struct Slot {
   uint32_t tid;
   uint32_t generation;                     // grows by one with each claim
   alignas(64) std::atomic<uint64_t> head;  // written by the producer, released after each record
+  std::atomic<uint64_t> completed_calls;   // CallRecords written since the claim
   alignas(64) std::atomic<uint64_t> tail;  // written by the collector
   alignas(64) std::atomic<uint64_t> stalled_ns;  // time the producer waited for room
   std::atomic<uint64_t> dropped_records;         // records given up, because the collector was gone
-  std::atomic<uint64_t> completed_calls;         // CallRecords written since the claim
 };
 static_assert(sizeof(Slot) <= kPage);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

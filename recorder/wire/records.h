@@ -78,9 +78,9 @@ struct BufferDeathRecord {
   uint64_t call_id;  // the innermost open call of the thread, 0 when none
 };
 
-// One finished leaf. Followed by `slot_count` buffer ids (uint64_t, 0 for a tensor without
-// storage), then by `signature_bytes` bytes of arguments (see ArgumentTag), then by padding. The
-// arguments name buffers by slot number in order of appearance, so the signature bytes of a
+// One finished leaf. Followed by `signature_bytes` bytes of arguments (see ArgumentTag), then by
+// `slot_count` buffer ids (uint64_t, not aligned, 0 for a tensor without storage), then by padding.
+// The arguments name buffers by slot number in order of appearance, so the signature bytes of a
 // repeated call repeat.
 struct CallRecord {
   RecordHeader header;
@@ -98,7 +98,7 @@ struct CallRecord {
 static_assert(sizeof(CallRecord) == 56);
 
 // One finished call of the ACL interface: an operator's launch (or its first phase, when that
-// failed) or an interface function. Followed by slots and arguments as a CallRecord.
+// failed) or an interface function. Followed by arguments and slots as a CallRecord.
 struct AclCallRecord {
   RecordHeader header;
   uint64_t call_id;

@@ -48,19 +48,24 @@ class RingProducer {
 
   // Room for `bytes` contiguous bytes, or nullptr when the ring is too full.
   std::byte* Reserve(size_t bytes) {
-    if (head_ + bytes - cached_tail_ > capacity_) {
-      cached_tail_ = slot_->tail.load(std::memory_order_acquire);
-      if (head_ + bytes - cached_tail_ > capacity_) return nullptr;
-    }
+    std::byte* room = ReserveKnown(bytes);
+    if (room != nullptr) return room;
+    cached_tail_ = slot_->tail.load(std::memory_order_acquire);
+    return ReserveKnown(bytes);
+  }
+  // The same of what was free when Reserve last looked; nullptr says nothing about the ring.
+  std::byte* ReserveKnown(size_t bytes) {
+    if (__builtin_expect(head_ + bytes - cached_tail_ > capacity_, 0)) return nullptr;
     return base_ + (head_ & (capacity_ - 1));
   }
   // Publishes `bytes` bytes written at the last reservation.
   void Commit(size_t bytes) {
-    head_ += bytes;
-    slot_->head.store(head_, std::memory_order_release);
+    const uint64_t head = head_ + bytes;
+    head_ = head;
     // The consumer has read the lines ahead, one turn of the ring ago. They are asked back now, so
     // that the next record's stores do not wait for them.
-    const std::byte* ahead = base_ + (head_ & (capacity_ - 1)) + kPrefetchDistance;
+    const std::byte* ahead = base_ + (head & (capacity_ - 1)) + kPrefetchDistance;
+    slot_->head.store(head, std::memory_order_release);
     __builtin_prefetch(ahead, 1);
     __builtin_prefetch(ahead + 64, 1);
   }

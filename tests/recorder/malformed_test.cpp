@@ -146,7 +146,7 @@ class RingLogTest : public RecordTest {
     acl.launched = 1;
     const uint64_t slots[] = {buffer, buffer, buffer};
     producer.Write(wire::RecordKind::kAclCall, acl,
-                   std::string(reinterpret_cast<const char*>(slots), sizeof(slots)) + arguments);
+                   arguments + std::string(reinterpret_cast<const char*>(slots), sizeof(slots)));
     wire::HandleRecord handle{};
     handle.handle_id = 1;
     producer.Write(wire::RecordKind::kHandle, handle);

@@ -184,8 +184,8 @@ class Producer {
     record.signature_bytes = static_cast<uint32_t>(signature.size());
     record.slot_count = static_cast<uint16_t>(buffers.size());
     record.status = status;
-    std::string rest(reinterpret_cast<const char*>(buffers.data()), 8 * buffers.size());
-    Write(wire::RecordKind::kCall, record, rest + signature);
+    const std::string slots(reinterpret_cast<const char*>(buffers.data()), 8 * buffers.size());
+    Write(wire::RecordKind::kCall, record, signature + slots);
     ring_.slot()->completed_calls.fetch_add(1, std::memory_order_relaxed);
   }
   uint64_t FrameBegin(uint32_t op, uint64_t parent = 0) {
