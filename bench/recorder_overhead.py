@@ -7,6 +7,10 @@ of a second each and in shuffled order: what slows the machine down for a while 
 round's ratio is that of the medians over its turns; the table shows the median ratio over the rounds
 with the least and the greatest one. Times are per iteration of the loop and per step of a workload,
 steady state. Bytes per call are the size of the trace over its calls, at --payload none.
+
+After its turn a recorded process is left until its collector is idle again. Within a turn most records
+wait in the collector's memory, as they do for the first 64 MiB of a program's own; with turns of some
+seconds (--seconds 4) they are written while the program runs.
 """
 import argparse
 import json
@@ -18,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MEASURED = os.path.join(ROOT, "bench", "measured.py")
@@ -55,7 +60,7 @@ class Variant:
         self.path = os.path.join(bench.folder, variant + ".times")
         self.trace = os.path.join(bench.folder, variant + ".db")
         os.mkfifo(self.path)
-        command = [bench.python, MEASURED, self.path, *kind]
+        command = [bench.python, MEASURED, self.path, *kind, f"--seconds={bench.seconds}"]
         if variant in RECORDED:
             command = [bench.acltape, "record", "--force", "--quiet", "--payload", variant,
                        "-o", self.trace, "--", *command]
@@ -72,7 +77,20 @@ class Variant:
             if self.process.poll() is not None:
                 sys.exit(f"recorder_overhead: {' '.join(self.process.args)} ended with "
                          f"{self.process.returncode}")
-        return json.loads(self.pipe.readline())
+        times = json.loads(self.pipe.readline())
+        self.settle()
+        return times
+
+    def settle(self):
+        """Waits until the collector has written what waited: it would slow the next turn."""
+        def spent():
+            with open(f"/proc/{self.process.pid}/stat") as stat:
+                return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+
+        before, now = None, spent() if self.name in RECORDED else None
+        while now != before:
+            time.sleep(0.05)
+            before, now = now, spent()
 
     def end(self):
         """Ends the process; the size of its trace over its calls, if it made one."""
@@ -93,9 +111,9 @@ class Variant:
 
 
 class Bench:
-    def __init__(self, python, acltape, folder, turns, shuffle):
+    def __init__(self, python, acltape, folder, turns, seconds, shuffle):
         self.python, self.acltape, self.folder = python, acltape, folder
-        self.turns, self.shuffle = turns, shuffle
+        self.turns, self.seconds, self.shuffle = turns, seconds, shuffle
         self.bytes_per_call = {}
 
     def round(self, program, arguments, variants):
@@ -120,6 +138,7 @@ def main():
     parser.add_argument("--build", default=os.environ.get("ACLTAPE_BUILD", os.path.join(ROOT, "build")))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=20, help="of each process in a round")
+    parser.add_argument("--seconds", type=float, default=0.1, help="the length of a turn")
     parser.add_argument("--threads", type=int,
                         help="intra-op threads of the programs; default: their own choice")
     parser.add_argument("--only", help="only programs whose name contains this")
@@ -142,7 +161,8 @@ def main():
     header = ["program", "unrecorded"] + variants + ["bytes/call"]
     print(" | ".join(f"{word:>18}" for word in header), flush=True)
     with tempfile.TemporaryDirectory(dir=args.build) as folder:
-        bench = Bench(python, os.path.join(args.build, "bin", "acltape"), folder, args.turns, shuffle)
+        bench = Bench(python, os.path.join(args.build, "bin", "acltape"), folder, args.turns, args.seconds,
+                      shuffle)
         for name, arguments, target in PROGRAMS:
             if args.only and args.only not in name:
                 continue

@@ -208,6 +208,8 @@ class Recording {
   }
   // Then rings are left alone, and a program that fills them waits.
   bool BacklogIsFull() const { return backlog_.bytes() > options_.backlog_bytes; }
+  // What the rings gave at the last look need not be written at once.
+  bool BacklogCanWait() const { return backlog_.bytes() <= options_.backlog_bytes / 4; }
   void Fail(const Error& error);
   void Close(RecordSummary& summary);
 
@@ -294,7 +296,8 @@ void Recording::DrainUntilEnd() {
     if (child_.HasEnded()) return;
     const int64_t now = Now();
     Tick(now);
-    const int64_t left = full ? kSlice : std::min(kSlice, spare.Left(now));
+    const bool can_wait = drained > 0 && BacklogCanWait();
+    const int64_t left = full ? kSlice : std::min(kSlice, spare.Left(now, can_wait));
     if (left > 0 && !backlog_.empty()) {
       Write(now + left);
       if (!backlog_.empty()) continue;

@@ -34,7 +34,8 @@ struct RecordOptions {
   // name begins so. Empty: no steps.
   std::string steps_from;
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
-  // What may wait in memory to be written while the program uses every processor.
+  // What may wait in memory to be written: a quarter of it while the program records, all of it
+  // while the program uses every processor.
   uint64_t backlog_bytes = uint64_t{256} << 20;
   uint32_t slots = 64;                   // threads recorded at the same time
   bool composites = true;                // enclosing calls, ranges and phases

@@ -20,7 +20,7 @@ constexpr int64_t kLeastNs = kPeriodNs / 50;  // so that the trace grows, whatev
 SpareTime::SpareTime(int64_t now_ns)
     : begin_ns_(now_ns), idle_ns_(IdleNs()), used_ns_(UsedNs()), budget_ns_(kPeriodNs) {}
 
-int64_t SpareTime::Left(int64_t now_ns) {
+int64_t SpareTime::Left(int64_t now_ns, bool can_wait) {
   const int64_t used = UsedNs();
   if (now_ns - begin_ns_ >= kPeriodNs) {
     const std::optional<int64_t> idle = IdleNs();
@@ -35,7 +35,8 @@ int64_t SpareTime::Left(int64_t now_ns) {
     idle_ns_ = idle;
     used_ns_ = used;
   }
-  return std::max<int64_t>(0, budget_ns_ - (used - used_ns_));
+  const int64_t budget = can_wait ? std::min(kLeastNs, budget_ns_) : budget_ns_;
+  return std::max<int64_t>(0, budget - (used - used_ns_));
 }
 
 std::optional<int64_t> SpareTime::IdleNs() {

@@ -51,7 +51,7 @@ TEST(SpareTimeTest, FallsToNextToNothingBesideAProgramThatUsesEveryProcessor) {
   int64_t least = INT64_MAX;
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    least = std::min(least, spare.Left(static_cast<int64_t>(wire::MonotonicNs())));
+    least = std::min(least, spare.Left(static_cast<int64_t>(wire::MonotonicNs()), false));
   }
   for (const pid_t child : busy) {
     kill(child, SIGKILL);
@@ -59,6 +59,13 @@ TEST(SpareTimeTest, FallsToNextToNothingBesideAProgramThatUsesEveryProcessor) {
   }
   EXPECT_LE(least, 20'000'000) << "ns of a tenth of a second";
   EXPECT_GT(least, 0) << "the trace grows, whatever the load";
+}
+
+TEST(SpareTimeTest, WhatCanWaitGetsNextToNothingBesideAnIdleProcessor) {
+  const auto now = static_cast<int64_t>(wire::MonotonicNs());
+  collector::SpareTime spare(now);
+  EXPECT_LE(spare.Left(now, true), 2'000'000) << "ns of a tenth of a second";
+  EXPECT_GT(spare.Left(now, false), 50'000'000) << "nothing is held back in the first tenth";
 }
 
 }  // namespace
