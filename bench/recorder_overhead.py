@@ -31,7 +31,7 @@ MEASURED = os.path.join(ROOT, "bench", "measured.py")
 PROGRAMS = [
     ("add loop", ["loop"], 1.35),
     ("resnet18", ["resnet18.py", "--option=--batches", "--few=2", "--many=8"], 1.05),
-    ("decoder", ["decoder.py", "--option=--tokens", "--few=8", "--many=32"], 1.05),
+    ("decoder", ["decoder.py", "--option=--tokens", "--few=32", "--many=128"], 1.05),
     ("mlp_train", ["mlp_train.py", "--option=--steps", "--few=10", "--many=110"], 1.05),
     ("bert_layer", ["bert_layer.py", "--option=--batches", "--few=4", "--many=28"], 1.05),
 ]

@@ -133,7 +133,8 @@ class RecordCommand final : public Command {
         ->capture_default_str();
     app.add_option(
            "--backlog", backlog_,
-           "Records that may wait in memory while the program uses every processor: 64M, 1G")
+           "Records that may wait in memory: 64M, 1G; a quarter of it while the program\n"
+           "records, all of it while it uses every processor")
         ->capture_default_str();
     app.add_option("--threads", options_.slots, "Threads recorded at the same time")
         ->check(AtLeast(1))
