@@ -131,10 +131,9 @@ class RecordCommand final : public Command {
     app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
     app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
-    app.add_option(
-           "--backlog", backlog_,
-           "Records that may wait in memory: 64M, 1G; a quarter of it while the program\n"
-           "records, all of it while it uses every processor")
+    app.add_option("--backlog", backlog_,
+                   "Records that may wait in memory: 64M, 1G; a quarter of it while the program\n"
+                   "records, all of it while it uses every processor")
         ->capture_default_str();
     app.add_option("--threads", options_.slots, "Threads recorded at the same time")
         ->check(AtLeast(1))
