@@ -221,6 +221,7 @@ ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
   Put(out, static_cast<uint64_t>(ArgumentTag::kTensor) |
                static_cast<uint64_t>(c10::typeMetaToScalarType(type)) << 8 | rank << 16 |
                flags << 24 | static_cast<uint64_t>(slot) << 32);
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "bytes of the head in this order");
   out += kTensorHead;
   int64_t offset = InsideTensor::Offset(*impl);
   if (offset != 0) offset *= static_cast<int64_t>(type.itemsize());

@@ -1,6 +1,7 @@
 // Kernels that record an operator without boxing its arguments. `Op` is one of the structures that
 // libtorch generates for each operator (at::_ops::add_Tensor): schema, names and redispatch. `Hot`
-// is its index in hot_ops.txt. What is the same for all operators is kept out of these templates.
+// is its index in hot_ops.txt. What is the same for all operators is kept out of these templates;
+// they are inlined into the wrappers that libtorch makes of them, so that a call is one function.
 #pragma once
 
 #include <torch/library.h>

@@ -116,8 +116,9 @@ __attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, int32_t
 ACLTAPE_HOT ThreadState* EnterLeaf(size_t hot) {
   ThreadState* state = CurrentThread();
   if (__builtin_expect(state == nullptr || state->in_leaf, 0)) return nullptr;
-  if (__builtin_expect(state->keep_tensors, 0))
+  if (__builtin_expect(state->keep_tensors, 0)) {
     state->values->Start(*state->Row(*HotHandle(hot)).info);
+  }
   Open(*state, state->HotRow(hot));
   return state;
 }
