@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "acl/invoke/operator_table.h"
 #include "analyzer/graph/overlap.h"
 #include "analyzer/value_text.h"
 #include "replayer/bisect/captured_order.h"
+#include "replayer/bisect/captured_work.h"
 
 namespace acltape::replayer {
 namespace {
@@ -73,57 +73,6 @@ void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_
 
 // --- aliasing
 
-// Bytes of the script's memory that one captured call touches.
-struct Touch {
-  int64_t call = 0;
-  bool write = false;
-  Spot spot;
-  int64_t bytes = 0;
-  bool own_result = true;  // else scribbled: a fill, a workspace
-};
-
-void AddTouches(const Launch& launch, std::vector<Touch>& touches) {
-  const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
-  if (info == nullptr) return;
-  for (size_t i = 0; i < launch.invocation.arguments.size() && i < info->arg_count; ++i) {
-    acl::Direction direction = info->args[i].direction;
-    if (info->inplace && i == 0) direction = acl::Direction::kInOut;
-    for (const analyzer::LoweredTensor& tensor : launch.invocation.arguments[i].tensors) {
-      if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
-      const int64_t first = tensor.layout.FirstByte();
-      const Touch touch{launch.call_id,
-                        false,
-                        {static_cast<int>(tensor.buffer_id), first},
-                        tensor.layout.EndByte() - first};
-      if (direction != acl::Direction::kOut) touches.push_back(touch);
-      if (direction == acl::Direction::kIn) continue;
-      touches.push_back(touch);
-      touches.back().write = true;
-    }
-  }
-}
-
-// Of everything inside captures, in order of issue. A fill belongs to the launch behind it.
-std::vector<Touch> CapturedTouches(const Script& script) {
-  std::vector<Touch> touches;
-  std::vector<size_t> fills;
-  bool inside = false;
-  for (const Operation& operation : script.operations) {
-    if (std::holds_alternative<BeginCapture>(operation)) inside = true;
-    if (std::holds_alternative<EndCapture>(operation)) inside = false;
-    if (!inside) continue;
-    if (const auto* fill = std::get_if<FillBytes>(&operation)) {
-      fills.push_back(touches.size());
-      touches.push_back({0, true, fill->to, fill->bytes, false});
-    } else if (const auto* launch = std::get_if<Launch>(&operation)) {
-      for (const size_t index : fills) touches[index].call = launch->call_id;
-      fills.clear();
-      AddTouches(*launch, touches);
-    }
-  }
-  return touches;
-}
-
 // Whether a call of the step behind place `behind` reads what the call at `place` writes; then
 // memory of that result must not be used again before it.
 bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
@@ -139,29 +88,34 @@ bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
 
 void ExplainOverlap(const MixedStep& step, const Script& script,
                     std::vector<std::string>& sentences) {
-  const Program& program = step.session().program();
-  const auto name = [&](int64_t call) {
-    return program.Describe(step.step_class().leaves[step.PlaceOf(call)]);
+  const auto name = [&](size_t place) {
+    return step.session().program().Describe(step.step_class().leaves[place]);
   };
-  const std::vector<Touch> touches = CapturedTouches(script);
-  std::set<std::pair<int64_t, int64_t>> told;
-  for (size_t i = 0; i < touches.size(); ++i) {
-    const Touch& kept = touches[i];
-    if (!kept.write || !kept.own_result) continue;
-    for (size_t j = i + 1; j < touches.size(); ++j) {
-      const Touch& over = touches[j];
-      if (!over.write || over.call == kept.call || over.spot.block != kept.spot.block) continue;
-      const int64_t first = std::max(kept.spot.offset, over.spot.offset);
-      const int64_t end = std::min(kept.spot.offset + kept.bytes, over.spot.offset + over.bytes);
-      if (first >= end || !IsReadBehind(step, step.PlaceOf(kept.call), step.PlaceOf(over.call)) ||
-          !told.insert({kept.call, over.call}).second) {
+  const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
+  std::vector<std::pair<size_t, const Touch*>> writes;  // place and bytes, in order of issue
+  for (const CapturedOperation& operation : captured) {
+    for (const Touch& touch : operation.work.touches) {
+      if (touch.write) writes.emplace_back(operation.work.place, &touch);
+    }
+  }
+  std::set<std::pair<size_t, size_t>> told;
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const auto& [producer, kept] = writes[i];
+    if (!kept->result) continue;
+    for (size_t j = i + 1; j < writes.size(); ++j) {
+      const auto& [overwriter, over] = writes[j];
+      if (overwriter == producer || over->block != kept->block) continue;
+      const int64_t first = std::max(kept->first, over->first);
+      const int64_t end = std::min(kept->end, over->end);
+      if (first >= end || !IsReadBehind(step, producer, overwriter) ||
+          !told.insert({producer, overwriter}).second) {
         continue;
       }
       sentences.push_back(fmt::format(
           "{} {} bytes {} to {} of block \"{}\", where the result of {} lies; give the two "
           "buffers memory of their own, or order the call behind the last reader of that result",
-          name(over.call), over.own_result ? "writes" : "has its workspace on", first, end - 1,
-          script.blocks[kept.spot.block].name, name(kept.call)));
+          name(overwriter), over->result ? "writes" : "has its workspace on", first, end - 1,
+          script.blocks[kept->block].name, name(producer)));
     }
   }
 }

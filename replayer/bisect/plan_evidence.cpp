@@ -4,62 +4,21 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
-#include "acl/invoke/operator_table.h"
 #include "analyzer/graph/overlap.h"
 #include "analyzer/streams/race_checker.h"
+#include "replayer/bisect/captured_work.h"
 #include "replayer/bisect/cause_evidence.h"
 
 namespace acltape::replayer {
 namespace {
 
 using analyzer::BytePattern;
-using storage::Layout;
 
 constexpr size_t kMostSentences = 5;
-
-// Bytes that a call touches inside a capture.
-struct Touch {
-  bool write = false;
-  bool result = true;  // else scribbled: a workspace
-  int block = 0;
-  int64_t first = 0;
-  int64_t end = 0;
-  const Layout* layout = nullptr;  // null: every byte in between
-  int64_t buffer = 0;              // of the program, of a result or what reads one
-};
-
-// `planned` is the invocation with the buffers of the program.
-std::vector<Touch> TouchesOf(const Launch& launch, const analyzer::Invocation& planned) {
-  std::vector<Touch> touches;
-  const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
-  if (info == nullptr) return touches;
-  const size_t count = std::min<size_t>(launch.invocation.arguments.size(), info->arg_count);
-  for (size_t i = 0; i < count; ++i) {
-    acl::Direction direction = info->args[i].direction;
-    if (info->inplace && i == 0) direction = acl::Direction::kInOut;
-    for (size_t t = 0; t < launch.invocation.arguments[i].tensors.size(); ++t) {
-      const analyzer::LoweredTensor& tensor = launch.invocation.arguments[i].tensors[t];
-      if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
-      Touch touch{false,
-                  true,
-                  static_cast<int>(tensor.buffer_id),
-                  tensor.layout.FirstByte(),
-                  tensor.layout.EndByte(),
-                  &tensor.layout,
-                  planned.arguments[i].tensors[t].buffer_id};
-      if (direction != acl::Direction::kOut) touches.push_back(touch);
-      touch.write = true;
-      if (direction != acl::Direction::kIn) touches.push_back(touch);
-    }
-  }
-  return touches;
-}
 
 BytePattern PatternOf(const Touch& touch) {
   if (touch.layout != nullptr) return analyzer::PatternOf(*touch.layout);
@@ -72,73 +31,6 @@ BytePattern PatternOf(const Touch& touch) {
 bool Share(const Touch& a, const Touch& b) {
   return a.block == b.block && a.first < b.end && b.first < a.end &&
          analyzer::ShareBytes(PatternOf(a), PatternOf(b));
-}
-
-// Work of a captured call: a launch, or what is filled or copied for it.
-struct Work {
-  size_t place = 0;
-  int stream = 0;
-  std::vector<Touch> touches;
-};
-
-// What the captures of a script hold, in order of issue.
-struct CapturedOperation {
-  enum class Kind { kBegin, kWork, kRecord, kWait } kind = Kind::kBegin;
-  int event = 0;
-  Work work;  // of kRecord and kWait: its stream alone
-};
-
-std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const Script& script) {
-  using Kind = CapturedOperation::Kind;
-  std::unordered_map<int64_t, int64_t> leaf_of;  // by call
-  for (const analyzer::StepMatch& match : step.step_class().matches) {
-    for (const int64_t leaf : match.leaves) {
-      leaf_of[step.session().program().leaves[leaf].call.call_id] = leaf;
-    }
-  }
-  std::map<int64_t, size_t> launched;  // by call: invocations of it in this capture
-  std::vector<CapturedOperation> captured;
-  std::vector<size_t> unowned;  // fills and copies before the launch that they belong to
-  bool inside = false;
-  const auto add_work = [&](int stream, std::vector<Touch> touches) {
-    captured.push_back({Kind::kWork, 0, {0, stream, std::move(touches)}});
-    unowned.push_back(captured.size() - 1);
-  };
-  const auto touch = [](bool write, const Spot& spot, int64_t bytes) {
-    return Touch{write, false, spot.block, spot.offset, spot.offset + bytes, nullptr, 0};
-  };
-  size_t last = 0;
-  for (const Operation& operation : script.operations) {
-    if (std::holds_alternative<BeginCapture>(operation)) {
-      inside = true;
-      launched.clear();
-      captured.push_back({Kind::kBegin, 0, {}});
-    } else if (std::holds_alternative<EndCapture>(operation)) {
-      inside = false;
-      for (const size_t index : unowned) captured[index].work.place = last;
-      unowned.clear();
-    }
-    if (!inside) continue;
-    if (const auto* launch = std::get_if<Launch>(&operation)) {
-      last = step.PlaceOf(launch->call_id);
-      const analyzer::Lowering& lowering =
-          step.execution().lowered().lowerings[leaf_of.at(launch->call_id)];
-      add_work(launch->stream,
-               TouchesOf(*launch, lowering.invocations.at(launched[launch->call_id]++)));
-      for (const size_t index : unowned) captured[index].work.place = last;
-      unowned.clear();
-    } else if (const auto* fill = std::get_if<FillBytes>(&operation)) {
-      add_work(fill->stream, {touch(true, fill->to, fill->bytes)});
-    } else if (const auto* copy = std::get_if<CopyBytes>(&operation)) {
-      add_work(copy->stream,
-               {touch(false, copy->from, copy->bytes), touch(true, copy->to, copy->bytes)});
-    } else if (const auto* record = std::get_if<RecordEvent>(&operation)) {
-      captured.push_back({Kind::kRecord, record->event, {0, record->stream, {}}});
-    } else if (const auto* wait = std::get_if<WaitEvent>(&operation)) {
-      captured.push_back({Kind::kWait, wait->event, {0, wait->stream, {}}});
-    }
-  }
-  return captured;
 }
 
 // The races of one capture; operations of the checker are indices in `captured`.
@@ -225,7 +117,8 @@ std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& scrip
       if (own && !suspect) return;
       if (own) {
         suspect->producer = place;
-        if (told.insert({place, suspect->overwriter, reader}).second) {
+        const bool by_itself = suspect->overwriter == place;  // a fault that was planted
+        if (!by_itself && told.insert({place, suspect->overwriter, reader}).second) {
           overwrites.push_back(*suspect);
         }
         return;

@@ -70,12 +70,14 @@ struct CopyBytes {
   Spot from;
   int64_t bytes = 0;
   int stream = 0;
+  int64_t call_id = 0;  // in a capture: of the launch right behind or before it
 };
 struct FillBytes {
   Spot to;
   int value = 0;
   int64_t bytes = 0;
   int stream = 0;
+  int64_t call_id = 0;  // as of CopyBytes
 };
 struct Launch {
   int64_t call_id = 0;  // that it is lowered from

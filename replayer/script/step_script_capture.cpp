@@ -67,14 +67,16 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
 
 // Right behind a call, before anything else can follow.
 void StepScript::KeepResults(size_t m, size_t at, Side side, int stream) {
-  const std::vector<TensorUse>& writes = program_.uses[LeafAt(m, at)].writes;
+  const int64_t leaf = LeafAt(m, at);
+  const std::vector<TensorUse>& writes = program_.uses[leaf].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
     const auto shadow = shadows_.find({at, static_cast<int>(w)});
     if (shadow == shadows_.end()) continue;
     const storage::Layout& layout = *writes[w].layout;
     const StepPlaces::Where where = places_.Find(m, writes[w].tensor.buffer_id, layout);
     Emit(CopyBytes{shadow->second, SpotOf(side, where.object, where.offset),
-                   layout.EndByte() - layout.FirstByte(), stream});
+                   layout.EndByte() - layout.FirstByte(), stream,
+                   program_.leaves[leaf].call.call_id});
   }
 }
 
@@ -119,6 +121,7 @@ void StepScript::EmitRegion(const Run& run) {
     if (Launches(leaf.at)) {
       const auto found = effects_.find(leaf.at);
       const CallEffects* effects = found != effects_.end() ? &found->second : nullptr;
+      const int64_t call_id = program_.leaves[LeafAt(m, leaf.at)].call.call_id;
       int stream = leaf.stream;
       if (effects != nullptr && effects->not_waited_for) {
         stream = aside++;
@@ -130,10 +133,12 @@ void StepScript::EmitRegion(const Run& run) {
           Emit(CopyBytes{{own.blocks[capture_], 0},
                          SpotOf(Side::kGraph, own.object, 0),
                          places_.objects()[own.object].bytes,
-                         stream});
+                         stream,
+                         call_id});
         }
         for (FillBytes fill : effects->before) {
           fill.stream = stream;
+          fill.call_id = call_id;
           Emit(fill);
         }
       }
@@ -150,6 +155,7 @@ void StepScript::EmitRegion(const Run& run) {
       if (effects != nullptr) {
         for (FillBytes fill : effects->after) {
           fill.stream = stream;
+          fill.call_id = call_id;
           Emit(fill);
         }
       }

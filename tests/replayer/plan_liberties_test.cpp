@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "replayer/bisect/captured_work.h"
 #include "replayer/bisect/plan_bisection.h"
 #include "replayer/bisect/plan_elements.h"
 #include "replayer/bisect/plan_evidence.h"
@@ -238,6 +239,36 @@ TEST(PlanLiberties, AFaultInMemoryIsTheReuseThatItMakes) {
     const Script healthy = step.Build(Executed(nullptr));
     EXPECT_TRUE(FindOverwrites(step, healthy).empty());
     EXPECT_TRUE(FindScriptRaces(step, healthy).empty());
+  });
+}
+
+// The byte is put into the result right behind its call, not by the call that is launched next.
+TEST(PlanLiberties, AWrongByteIsNoOverwriteByTheNextCall) {
+  const Recorded recorded = Ladder();
+  const analyzer::Plan plan = LadderPlan();
+  MixedStepRun run(recorded, &plan);
+  run.With([&](const MixedStep& step) {
+    MixedStepOptions options = Executed(&plan);
+    options.faults = {ParseFault("wrong_bits@18")};
+    const Script script = step.Build(options);
+    std::vector<std::pair<size_t, bool>> fills;  // place, whether into a result of that call
+    std::vector<const Touch*> results;
+    const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
+    for (const CapturedOperation& operation : captured) {
+      for (const Touch& touch : operation.work.touches) {
+        if (!touch.write) continue;
+        if (touch.result && operation.work.place == step.PlaceOf(18)) results.push_back(&touch);
+        if (touch.result) continue;
+        const bool inside = std::any_of(results.begin(), results.end(), [&](const Touch* result) {
+          return touch.block == result->block && touch.first >= result->first &&
+                 touch.end <= result->end;
+        });
+        fills.emplace_back(operation.work.place, inside);
+      }
+    }
+    EXPECT_EQ(fills, (std::vector<std::pair<size_t, bool>>{{step.PlaceOf(18), true}}));
+    EXPECT_TRUE(FindOverwrites(step, script).empty());
+    EXPECT_TRUE(FindScriptRaces(step, script).empty());
   });
 }
 

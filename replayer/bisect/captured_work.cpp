@@ -1,0 +1,86 @@
+#include "replayer/bisect/captured_work.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "acl/invoke/operator_table.h"
+
+namespace acltape::replayer {
+namespace {
+
+// `planned` is the invocation with the buffers of the program.
+std::vector<Touch> TouchesOf(const Launch& launch, const analyzer::Invocation& planned) {
+  std::vector<Touch> touches;
+  const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
+  if (info == nullptr) return touches;
+  const size_t count = std::min<size_t>(launch.invocation.arguments.size(), info->arg_count);
+  for (size_t i = 0; i < count; ++i) {
+    acl::Direction direction = info->args[i].direction;
+    if (info->inplace && i == 0) direction = acl::Direction::kInOut;
+    for (size_t t = 0; t < launch.invocation.arguments[i].tensors.size(); ++t) {
+      const analyzer::LoweredTensor& tensor = launch.invocation.arguments[i].tensors[t];
+      if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
+      Touch touch{false,
+                  true,
+                  static_cast<int>(tensor.buffer_id),
+                  tensor.layout.FirstByte(),
+                  tensor.layout.EndByte(),
+                  &tensor.layout,
+                  planned.arguments[i].tensors[t].buffer_id};
+      if (direction != acl::Direction::kOut) touches.push_back(touch);
+      touch.write = true;
+      if (direction != acl::Direction::kIn) touches.push_back(touch);
+    }
+  }
+  return touches;
+}
+
+}  // namespace
+
+std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const Script& script) {
+  using Kind = CapturedOperation::Kind;
+  std::unordered_map<int64_t, int64_t> leaf_of;  // by call
+  for (const analyzer::StepMatch& match : step.step_class().matches) {
+    for (const int64_t leaf : match.leaves) {
+      leaf_of[step.session().program().leaves[leaf].call.call_id] = leaf;
+    }
+  }
+  std::map<int64_t, size_t> launched;  // by call: invocations of it in this capture
+  std::vector<CapturedOperation> captured;
+  const auto add_work = [&](int64_t call_id, int stream, std::vector<Touch> touches) {
+    captured.push_back({Kind::kWork, 0, {step.PlaceOf(call_id), stream, std::move(touches)}});
+  };
+  const auto touch = [](bool write, const Spot& spot, int64_t bytes) {
+    return Touch{write, false, spot.block, spot.offset, spot.offset + bytes, nullptr, 0};
+  };
+  bool inside = false;
+  for (const Operation& operation : script.operations) {
+    if (std::holds_alternative<BeginCapture>(operation)) {
+      inside = true;
+      launched.clear();
+      captured.push_back({Kind::kBegin, 0, {}});
+    } else if (std::holds_alternative<EndCapture>(operation)) {
+      inside = false;
+    }
+    if (!inside) continue;
+    if (const auto* launch = std::get_if<Launch>(&operation)) {
+      const analyzer::Lowering& lowering =
+          step.execution().lowered().lowerings[leaf_of.at(launch->call_id)];
+      add_work(launch->call_id, launch->stream,
+               TouchesOf(*launch, lowering.invocations.at(launched[launch->call_id]++)));
+    } else if (const auto* fill = std::get_if<FillBytes>(&operation)) {
+      add_work(fill->call_id, fill->stream, {touch(true, fill->to, fill->bytes)});
+    } else if (const auto* copy = std::get_if<CopyBytes>(&operation)) {
+      add_work(copy->call_id, copy->stream,
+               {touch(false, copy->from, copy->bytes), touch(true, copy->to, copy->bytes)});
+    } else if (const auto* record = std::get_if<RecordEvent>(&operation)) {
+      captured.push_back({Kind::kRecord, record->event, {0, record->stream, {}}});
+    } else if (const auto* wait = std::get_if<WaitEvent>(&operation)) {
+      captured.push_back({Kind::kWait, wait->event, {0, wait->stream, {}}});
+    }
+  }
+  return captured;
+}
+
+}  // namespace acltape::replayer
