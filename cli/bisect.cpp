@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
 
 #include "analyzer/plan/plan_file.h"
-#include "analyzer/steps.h"
 #include "cli/bisect_against.h"
+#include "cli/bisect_check.h"
 #include "cli/bisect_emit.h"
 #include "cli/bisect_report.h"
 #include "cli/bisect_sides.h"
@@ -21,7 +20,6 @@
 #include "cli/step_choice.h"
 #include "replayer/bisect/bisection.h"
 #include "replayer/bisect/elements.h"
-#include "replayer/bisect/process_experiment.h"
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/script/stream_orders.h"
@@ -34,13 +32,8 @@ namespace {
 
 using nlohmann::json;
 using replayer::BisectionReport;
-using replayer::CallGroup;
 using replayer::Elements;
-using replayer::ElementSet;
 using replayer::SearchMethod;
-
-// A check may take minutes.
-constexpr int64_t kRunsOfFlakyCheck = 10;
 
 // Seconds; units are those of the help.
 CLI::Option* AddTime(CLI::App& app, const std::string& flag, double& seconds,
@@ -51,12 +44,6 @@ CLI::Option* AddTime(CLI::App& app, const std::string& flag, double& seconds,
           CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
       ->option_text("TIME");
 }
-
-// The step whose calls are bisected by a check, and which of them.
-struct Subject {
-  analyzer::StepTemplate step_class;
-  ElementSet capturable;  // places in it
-};
 
 class BisectCommand final : public Command {
  public:
@@ -181,7 +168,7 @@ class BisectCommand final : public Command {
       }
       const OpenedTrace trace(trace_, true);
       const auto plan = plan_.Read(trace.reader(), nullptr);
-      return BisectByCheck(trace, plan == nullptr ? nullptr : &plan->plan);
+      return ByCheck(trace.reader(), plan == nullptr ? nullptr : &plan->plan);
     }
     if (good.kind == Side::Kind::kCaptured || bad.kind == Side::Kind::kEager ||
         bad.kind == Side::Kind::kRecorded) {
@@ -304,7 +291,7 @@ class BisectCommand final : public Command {
       replayer::SidesBisectionOptions options;
       options.experiment = bisector.StepOptions(step);
       options.elements = what_;
-      options.may_alter = MayAlter(trace.reader());
+      options.may_alter = PickedBy(trace.reader(), calls_);
       json identity = Identity(trace.reader(), nullptr);
       identity["sides"] = json::parse(bisector.Identity(step));
       subject = {bisector.DescribeGood(step), bisector.DescribeBad(step),
@@ -405,15 +392,8 @@ class BisectCommand final : public Command {
     if (!device_lib_.empty()) arguments += " --device-lib " + storage::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
     options.bisect_command = replayer::ReproduceCommand(reader, arguments, "bisect");
-    options.may_alter = MayAlter(reader);
+    options.may_alter = PickedBy(reader, calls_);
     return options;
-  }
-
-  // What --calls picks; without it all.
-  std::function<bool(int64_t call_id)> MayAlter(const storage::Reader& reader) const {
-    if (calls_.empty()) return {};
-    const auto picked = std::make_shared<std::unordered_set<int64_t>>(Picked(reader));
-    return [picked](int64_t call) { return picked->count(call) != 0; };
   }
 
   static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
@@ -423,80 +403,23 @@ class BisectCommand final : public Command {
                             StepNumbers(step)));
   }
 
-  // Findings and witnesses: what was found is kept with the trace.
-  static void KeepCauses(const BisectionReport& report, const std::string& altered, int64_t plan_id,
-                         storage::Results* results) {
-    if (results == nullptr) return;
-    for (const replayer::FoundCause& found : report.found) {
-      if (!found.cause.minimal) continue;
-      const std::string cause_class =
-          found.classification ? std::string(replayer::CauseClassName(found.classification->cause))
-                               : "unknown";
-      json evidence = json::parse(OutcomeJson(found.cause.outcome));
-      evidence["calls"] = found.descriptions;
-      evidence["class"] = cause_class;
-      evidence["sentences"] = found.evidence;
-      evidence["experiments"] = found.cause.experiments;
-      const auto& seen = evidence["evidence"];
-      const int64_t first_call =
-          found.first_call != 0 ? found.first_call : seen.value("call", int64_t{0});
-      std::string message =
-          fmt::format("{}, {} gives other results ({})", altered,
-                      fmt::join(found.descriptions, " together with "), cause_class);
-      results->AddFinding({.rule = "BISECT",
-                           .severity = storage::Severity::kError,
-                           .call_id = first_call,
-                           .message = message,
-                           .evidence = json::array({evidence}).dump(),
-                           .verdict = "reproduced"});
-      results->AddWitness({.kind = "bisect",
-                           .options = found.experiment.empty() ? "{}" : found.experiment,
-                           .plan_id = plan_id,
-                           .call_id = first_call,
-                           .position = seen.value("output", 0),
-                           .message = message,
-                           .verdict = "different",
-                           .command = found.command});
-    }
-    results->Commit();
-  }
-
   void Print(const BisectionReport& report, const BisectSubject& subject) const {
     Report output = BisectTables(report, subject);
     if (!reproducers_.empty()) output.Add("reproducers", ReproducerTable(reproducers_));
     fmt::print("{}", output.ToText(format_));
   }
 
-  int BisectByCheck(const OpenedTrace& trace, const analyzer::Plan* plan) {
-    analyzer::Program program = analyzer::LoadProgram(trace.reader());
-    analyzer::AssignSteps(program, nullptr);
-    const Subject subject = SubjectOf(trace.reader(), program, plan);
-    const std::vector<CallGroup> groups =
-        replayer::GroupsOf(what_, program, subject.step_class, subject.capturable, plan).groups;
-
-    replayer::ProcessExperimentOptions process;
-    process.command = check_;
-    process.quiet = !verbose_;
-    if (time_limit_ > 0) {
-      process.time_limit = std::chrono::milliseconds(static_cast<int64_t>(time_limit_ * 1e3));
-    }
-    for (const CallGroup& group : groups) {
-      process.descriptions.push_back(group.description);
-      std::vector<int64_t>& calls = process.calls.emplace_back();
-      for (const size_t member : group.members) {
-        const int64_t leaf = subject.step_class.leaves[subject.capturable[member]];
-        calls.push_back(program.leaves[leaf].call.call_id);
-      }
-    }
-    replayer::ProcessExperiment experiment(std::move(process));
-    options_.search.executions_of_flaky = kRunsOfFlakyCheck;
-    json identity = Identity(trace.reader(), plan);
-    identity["check"] = check_;
+  int ByCheck(const storage::Reader& reader, const analyzer::Plan* plan) {
     options_.trials.executions = std::max(1, executions_);
-    const BisectionReport report = WithJournal(
-        identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& options) {
-          return replayer::Bisect(experiment, options, journal, {});
-        });
+    const BisectionReport report = BisectByCheck(
+        reader, plan,
+        {.command = check_,
+         .elements = what_,
+         .calls = calls_,
+         .time_limit = time_limit_,
+         .verbose = verbose_,
+         .identity = Identity(reader, plan)},
+        [this](const json& identity, const auto& body) { return WithJournal(identity, body); });
     Print(report, {"the check", "the check", std::string(replayer::ElementsName(what_))});
     return report.ExitCode();
   }
@@ -521,62 +444,6 @@ class BisectCommand final : public Command {
                                      std::chrono::duration<double>(budget_));
     }
     return body(journal.get(), options_);
-  }
-
-  // The class of the planned step, without a plan the largest; in a trace without steps all its
-  // kernels.
-  Subject SubjectOf(const storage::Reader& reader, const analyzer::Program& program,
-                    const analyzer::Plan* plan) const {
-    Subject subject;
-    if (program.steps.empty()) {
-      for (const analyzer::Leaf& leaf : program.leaves) {
-        if (leaf.kind == analyzer::LeafKind::kKernel)
-          subject.step_class.leaves.push_back(leaf.index);
-      }
-    } else {
-      const analyzer::StepClasses classes =
-          analyzer::ClassifySteps(program, analyzer::HostArguments::kVary);
-      subject.step_class = classes.Largest();
-      for (const analyzer::StepTemplate& candidate : classes.classes) {
-        for (const analyzer::StepMatch& match : candidate.matches) {
-          if (plan != nullptr && program.steps[match.step].step == plan->step) {
-            subject.step_class = candidate;
-          }
-        }
-      }
-    }
-    subject.capturable = replayer::CapturablePlaces(program, subject.step_class);
-    KeepSelected(reader, program, subject);
-    return subject;
-  }
-
-  std::unordered_set<int64_t> Picked(const storage::Reader& reader) const {
-    std::unordered_set<int64_t> picked;
-    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(calls_))) {
-      picked.insert(call.call_id);
-    }
-    return picked;
-  }
-
-  void KeepSelected(const storage::Reader& reader, const analyzer::Program& program,
-                    Subject& subject) const {
-    if (calls_.empty()) return;
-    const std::unordered_set<int64_t> picked = Picked(reader);
-    std::erase_if(subject.capturable, [&](size_t place) {
-      return picked.count(program.leaves[subject.step_class.leaves[place]].call.call_id) == 0;
-    });
-    if (subject.capturable.empty()) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("--calls {} picks none of the calls that can be altered; those of the "
-                      "bisected step are {} to {}.",
-                      calls_, CallAt(program, subject, 0), CallAt(program, subject, SIZE_MAX)));
-    }
-  }
-
-  static int64_t CallAt(const analyzer::Program& program, const Subject& subject, size_t place) {
-    const std::vector<int64_t>& leaves = subject.step_class.leaves;
-    return program.leaves[leaves[std::min(place, leaves.size() - 1)]].call.call_id;
   }
 
   // What the outcomes of the experiments depend on.

@@ -161,15 +161,6 @@ class Against {
     return replayer::ReproduceCommand(a_.reader(), arguments, "bisect");
   }
 
-  std::function<bool(int64_t)> Picked() const {
-    if (options_.calls.empty()) return nullptr;
-    const auto picked = std::make_shared<std::set<int64_t>>();
-    for (const storage::Call& call : SelectLeaves(a_.reader(), Selection::Parse(options_.calls))) {
-      picked->insert(call.call_id);
-    }
-    return [picked](int64_t call) { return picked->count(call) != 0; };
-  }
-
   int Bisect() {
     replayer::Session a(a_.reader(), replayer::Data::kRecorded, options_.device_lib, 1, nullptr);
     replayer::Session b(b_, replayer::Data::kRecorded, options_.device_lib, 1, nullptr);
@@ -177,7 +168,7 @@ class Against {
     a.WithLowering([&](replayer::Execution& of_a) {
       b.WithLowering([&](replayer::Execution& of_b) {
         replayer::Exchange exchange(of_a, of_b, diff_, step_);
-        AgainstExperiment experiment(exchange, Picked(), Command());
+        AgainstExperiment experiment(exchange, PickedBy(a_.reader(), options_.calls), Command());
         if (experiment.size() == 0 && !options_.calls.empty()) {
           throw Error(ErrorKind::kUsage,
                       fmt::format("--calls {} picks none of the calls of step {} of {} that differ "

@@ -2,12 +2,10 @@
 // of a step leave A's.
 #pragma once
 
-#include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "cli/bisect_with.h"
 #include "cli/report.h"
-#include "replayer/bisect/bisection.h"
 
 namespace acltape::cli {
 
@@ -20,13 +18,6 @@ struct AgainstOptions {
   bool discard = false;  // write no findings to A
   Format format = Format::kTable;
 };
-
-// Makes a bisection with the journal and the limits of the command line. The first argument is what
-// outcomes depend on.
-using BisectWith = std::function<replayer::BisectionReport(
-    const nlohmann::json& identity,
-    const std::function<replayer::BisectionReport(replayer::Journal*,
-                                                  const replayer::BisectionOptions&)>& body)>;
 
 // Prints what was found; returns the exit code: 0 nothing, 1 found, 125 where executions cannot
 // judge, because contents are missing or a recorded difference does not show on this device. Throws

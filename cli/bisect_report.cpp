@@ -147,4 +147,41 @@ Report BisectTables(const BisectionReport& report, const BisectSubject& subject)
   return output;
 }
 
+void KeepCauses(const BisectionReport& report, const std::string& altered, int64_t plan_id,
+                storage::Results* results) {
+  if (results == nullptr) return;
+  for (const FoundCause& found : report.found) {
+    if (!found.cause.minimal) continue;
+    const std::string cause_class =
+        found.classification ? std::string(replayer::CauseClassName(found.classification->cause))
+                             : "unknown";
+    json evidence = json::parse(OutcomeJson(found.cause.outcome));
+    evidence["calls"] = found.descriptions;
+    evidence["class"] = cause_class;
+    evidence["sentences"] = found.evidence;
+    evidence["experiments"] = found.cause.experiments;
+    const auto& seen = evidence["evidence"];
+    const int64_t first_call =
+        found.first_call != 0 ? found.first_call : seen.value("call", int64_t{0});
+    std::string message =
+        fmt::format("{}, {} gives other results ({})", altered,
+                    fmt::join(found.descriptions, " together with "), cause_class);
+    results->AddFinding({.rule = "BISECT",
+                         .severity = storage::Severity::kError,
+                         .call_id = first_call,
+                         .message = message,
+                         .evidence = json::array({evidence}).dump(),
+                         .verdict = "reproduced"});
+    results->AddWitness({.kind = "bisect",
+                         .options = found.experiment.empty() ? "{}" : found.experiment,
+                         .plan_id = plan_id,
+                         .call_id = first_call,
+                         .position = seen.value("output", 0),
+                         .message = message,
+                         .verdict = "different",
+                         .command = found.command});
+  }
+  results->Commit();
+}
+
 }  // namespace acltape::cli

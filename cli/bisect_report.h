@@ -21,4 +21,9 @@ Report BisectTables(const replayer::BisectionReport& report, const BisectSubject
 // The outcome of one experiment as a JSON object.
 std::string OutcomeJson(const replayer::Outcome& outcome);
 
+// Writes a finding and a witness for each minimal cause; null: nothing is kept. `altered` is what
+// the found calls were ("captured"), `plan_id` 0: without a plan.
+void KeepCauses(const replayer::BisectionReport& report, const std::string& altered,
+                int64_t plan_id, storage::Results* results);
+
 }  // namespace acltape::cli

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace acltape::cli {
 namespace {
@@ -184,6 +185,15 @@ std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& sel
     if (selection.Contains(subject)) picked.push_back(call);
   }
   return picked;
+}
+
+std::function<bool(int64_t)> PickedBy(const storage::Reader& reader, const std::string& text) {
+  if (text.empty()) return {};
+  std::unordered_set<int64_t> picked;
+  for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(text))) {
+    picked.insert(call.call_id);
+  }
+  return [picked = std::move(picked)](int64_t call_id) { return picked.count(call_id) != 0; };
 }
 
 }  // namespace acltape::cli

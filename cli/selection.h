@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,5 +66,10 @@ std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Sel
 
 // The same of a program in compact form, as indices in Work::calls.
 std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& selection);
+
+// Whether a call is among the leaves that a selection picks; an empty function for the empty text,
+// which picks every call.
+std::function<bool(int64_t call_id)> PickedBy(const storage::Reader& reader,
+                                              const std::string& text);
 
 }  // namespace acltape::cli

@@ -1,0 +1,30 @@
+// `acltape bisect --check`: a command of the user's executes the program, with calls altered that
+// it is told, and judges the outcome.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analyzer/plan/plan.h"
+#include "cli/bisect_with.h"
+#include "replayer/bisect/elements.h"
+#include "storage/reader.h"
+
+namespace acltape::cli {
+
+struct CheckOptions {
+  std::string command;
+  replayer::Elements elements = replayer::Elements::kCalls;
+  std::string calls;        // that may be altered, a selection; empty: all
+  double time_limit = 0;    // of one check, seconds; 0: none
+  bool verbose = false;     // show what the command prints
+  nlohmann::json identity;  // of the trace and the plan; that of the check is added
+};
+
+// Of the step that the plan is for; without a plan of the first step of the largest class, in a
+// trace without steps of all kernels. Throws Error kUsage when the selection picks no call that can
+// be altered.
+replayer::BisectionReport BisectByCheck(const storage::Reader& reader, const analyzer::Plan* plan,
+                                        const CheckOptions& options, const BisectWith& bisect_with);
+
+}  // namespace acltape::cli

@@ -1,0 +1,17 @@
+// How a kind of bisection gets the journal and the limits of the command line.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+
+#include "replayer/bisect/bisection.h"
+
+namespace acltape::cli {
+
+// Makes a bisection with them. The first argument is what outcomes depend on.
+using BisectWith = std::function<replayer::BisectionReport(
+    const nlohmann::json& identity,
+    const std::function<replayer::BisectionReport(replayer::Journal*,
+                                                  const replayer::BisectionOptions&)>& body)>;
+
+}  // namespace acltape::cli
