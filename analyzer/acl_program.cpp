@@ -11,7 +11,6 @@ namespace {
 
 using storage::Argument;
 using storage::Direction;
-using storage::ValueKind;
 
 // Codes that a wait gives when work failed, not the wait itself (rules ERR-03, ERR-04).
 constexpr int32_t kFirstTaskError = 507000;
@@ -66,6 +65,7 @@ std::string FormText(const AclCall& call) {
 // One thread replays what several did: a wait comes behind what began before it ended.
 void SortForOneThread(std::vector<AclCall>& calls) {
   std::vector<int64_t> begins;
+  begins.reserve(calls.size());
   for (const AclCall& call : calls) begins.push_back(call.call.begin_ns);
   if (!std::is_sorted(begins.begin(), begins.end())) return;  // no common clock: as numbered
   std::vector<std::pair<int64_t, size_t>> keys(calls.size());

@@ -93,6 +93,7 @@ class PeriodSearch {
       std::unordered_map<int64_t, int64_t> counts;
       AddCandidates(length, counts);
       std::vector<std::pair<int64_t, int64_t>> ranked;  // places it explains, period
+      ranked.reserve(counts.size());
       for (const auto& [period, count] : counts) ranked.emplace_back(count, period);
       std::sort(ranked.rbegin(), ranked.rend());
       if (ranked.size() > kCandidatesPerLength) ranked.resize(kCandidatesPerLength);

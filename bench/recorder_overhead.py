@@ -4,9 +4,11 @@
 Measures, in one run, a loop of four-element additions and the four workloads. A round starts one
 process for each variant and one for the unrecorded program, and lets them measure in turns, a tenth
 of a second each and in shuffled order: what slows the machine down for a while slows all of them. A
-round's ratio is that of the medians over its turns; the table shows the median ratio over the rounds
-with the least and the greatest one. Times are per iteration of the loop and per step of a workload,
-steady state. Bytes per call are the size of the trace over its calls, at --payload none.
+round's ratio is that of the medians over its turns; the table shows the median ratio over the rounds,
+half the width of its 95 % confidence interval (bootstrap) and the least and the greatest ratio. Where a
+process's speed depends on where its memory came to lie, many short rounds (--rounds 60 --turns 5) say
+more than few long ones. Times are per iteration of the loop and per step of a workload, steady state.
+Bytes per call are the size of the trace over its calls, at --payload none.
 
 After its turn a recorded process is left until its collector is idle again. Within a turn most records
 wait in the collector's memory, as they do for the first 64 MiB of a program's own; with turns of some
@@ -37,6 +39,13 @@ PROGRAMS = [
 ]
 RECORDED = ["none", "digest", "inputs"]
 INSTRUMENTS = ["profiler", "profiler_shapes", "execution_graph"]
+
+
+def judged(ratios):
+    """The median with half the width of its 95 % confidence interval."""
+    draws = random.Random(1)
+    medians = sorted(statistics.median(draws.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return f"{statistics.median(ratios):.2f} ±{(medians[1949] - medians[50]) / 2:.2f}"
 
 
 def find_python():
@@ -157,9 +166,10 @@ def main():
     variants += ([] if args.no_instruments else INSTRUMENTS)
     shuffle = random.Random(args.seed).shuffle
     missed = []
-    print(f"{python}, {args.rounds} rounds, ratio to the unrecorded program: median [least, greatest]")
+    print(f"{python}, {args.rounds} rounds, ratio to the unrecorded program: "
+          "median ± error [least, greatest]")
     header = ["program", "unrecorded"] + variants + ["bytes/call"]
-    print(" | ".join(f"{word:>18}" for word in header), flush=True)
+    print(" | ".join(f"{word:>24}" for word in header), flush=True)
     with tempfile.TemporaryDirectory(dir=args.build) as folder:
         bench = Bench(python, os.path.join(args.build, "bin", "acltape"), folder, args.turns, args.seconds,
                       shuffle)
@@ -175,11 +185,11 @@ def main():
             cells = [name, f"{statistics.median(baselines) / 1e3:.2f} us"]
             for variant in variants:
                 values = ratios[variant]
-                cells.append(f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]")
+                cells.append(f"{judged(values)} [{min(values):.2f}, {max(values):.2f}]")
             cells.append(f"{bench.bytes_per_call[name]:.0f}")
-            print(" | ".join(f"{cell:>18}" for cell in cells), flush=True)
+            print(" | ".join(f"{cell:>24}" for cell in cells), flush=True)
             if statistics.median(ratios["none"]) > target:
-                missed.append(f"{name}: {statistics.median(ratios['none']):.2f} at none, target {target}")
+                missed.append(f"{name}: {judged(ratios['none'])} at none, target {target}")
             if name == "add loop" and bench.bytes_per_call[name] > 120:
                 missed.append(f"{name}: {bench.bytes_per_call[name]:.0f} bytes per call, target 120")
     for miss in missed:

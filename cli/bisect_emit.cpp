@@ -54,8 +54,9 @@ replayer::ReproducerResult EmitCause(replayer::Execution& execution, const Mixed
   // Watched in every result no memory is shared, which may be what the cause is about.
   if (!suspect.kept_reuses) suspect.watch = replayer::Watch::kEveryResult;
   options.notes = found.evidence;
-  if (found.classification)
+  if (found.classification) {
     options.notes.insert(options.notes.begin(), found.classification->reason);
+  }
   options.command = found.command;
   if (suspect.faults.empty()) options.cure = CureOf(found);
   if (found.classification && found.classification->varies) options.runs = kRunsOfRace;

@@ -159,8 +159,9 @@ class DiffCommand final : public Command {
     }
     std::sort(calls.begin(), calls.end());
     if (!calls.empty()) command += fmt::format(" --calls {}", fmt::join(calls, ","));
-    if (!options_.standard.empty())
+    if (!options_.standard.empty()) {
       command += " --standard " + storage::ShellWord(options_.standard);
+    }
     return command;
   }
 

@@ -36,6 +36,7 @@ ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints compla
   }
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   std::vector<char*> words;
+  words.reserve(argv.size());
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_t child = -1;

@@ -21,7 +21,6 @@ using replayer::ProofReport;
 using replayer::RemoteTrial;
 using replayer::Trial;
 using replayer::TrialFailure;
-using replayer::TrialKind;
 
 constexpr int kExitCannotJudge = 125;
 

@@ -106,7 +106,8 @@ class StepsCommand final : public Command {
                  "inputs", "moving", "moving_bytes", "median_ns", "least_ns", "greatest_ns",
                  "why_not_as_before"});
     for (size_t f = 0; f < families.size(); ++f) {
-      const auto& [family, variation] = families[f];
+      const auto& family = families[f].family;
+      const auto& variation = families[f].variation;
       std::vector<int64_t> times;
       for (const size_t step : family.steps) times.push_back(WallNs(work, work.steps[step]));
       std::sort(times.begin(), times.end());

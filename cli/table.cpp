@@ -67,6 +67,7 @@ std::string AlignedText(const Table& table) {
   };
   add_line(table.columns());
   std::vector<std::string> rule;
+  rule.reserve(widths.size());
   for (const size_t width : widths) rule.emplace_back(width, '-');
   add_line(rule);
   for (const auto& line : shown) add_line(line);

@@ -156,6 +156,7 @@ class Calibration {
   // The device's time between two records with nothing in between.
   double EventTime() {
     std::vector<std::unique_ptr<Event>> events;
+    events.reserve(kTimedEvents);
     for (int i = 0; i < kTimedEvents; ++i) events.push_back(std::make_unique<Event>(device()));
     Plug(kTimedEvents * 1000.0);
     for (const auto& event : events) event->Record();

@@ -57,7 +57,7 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
 
   std::vector<double> graph_host, copy_host, read, record_host, wait_host;
   const SideStream side(device);
-  const SyncEvents events(device, 2 * kTasks);
+  const SyncEvents events(device, size_t{2} * kTasks);
   for (int i = 0; i < repetitions; ++i) {
     one.DeviceTime(&graph_host.emplace_back());
     copy_host.push_back(IssueTime(device, copy(16, kTasks)) / kTasks);

@@ -104,6 +104,7 @@ void NoiseFloor::AddLeaf(Results::iterator first, Results::iterator end,
   }
   for (auto result = first; result != end; ++result) {
     std::vector<std::string> digests;
+    digests.reserve(clean.size());
     for (const int run : clean) digests.push_back(result->second.DigestOf(run));
     result->second.usual = FlakinessOf(digests).usual;
   }

@@ -32,8 +32,9 @@ class PlanReader {
     }
     next_ = issued.end;
     if (!region.captured) {
-      for (size_t at = issued.first; at < issued.end; ++at)
+      for (size_t at = issued.first; at < issued.end; ++at) {
         issued.leaves.push_back({at, 0, {}, {}});
+      }
       return issued;
     }
     std::unordered_map<int64_t, size_t> index;  // of a call in issued.leaves

@@ -56,8 +56,9 @@ class Replayer {
         arguments += " --noise-runs " + std::to_string(options_.noise_runs);
       }
       arguments += StandardArgument(options_);
-      if (!options_.device_lib.empty())
+      if (!options_.device_lib.empty()) {
         arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
+      }
       report_.reproduce = ReproduceCommand(trace_, arguments);
     }
     CloseRun();

@@ -11,7 +11,6 @@ namespace acltape::replayer {
 namespace {
 
 using analyzer::Access;
-using analyzer::BufferUse;
 using analyzer::LeafKind;
 using analyzer::Operand;
 using analyzer::StepMatch;
@@ -138,8 +137,9 @@ void LayoutMaker::FindCuts() {
     for (size_t at = 0; at < match.leaves.size(); ++at) {
       if (program.leaves[match.leaves[at]].kind != LeafKind::kSource) continue;
       for (const analyzer::TensorUse& result : program.uses[match.leaves[at]].writes) {
-        if (result.layout->ElementCount() != 0 && !IsEarly(program, match, result, at))
+        if (result.layout->ElementCount() != 0 && !IsEarly(program, match, result, at)) {
           cut_[at] = true;
+        }
       }
     }
   }

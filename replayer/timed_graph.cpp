@@ -74,6 +74,7 @@ double TimedGraph::DeviceTime(double* host_ns) const {
 double TimedGraph::MedianDeviceTime(int repetitions) const {
   std::vector<double> samples;
   DeviceTime();  // the first execution may set things up
+  samples.reserve(repetitions);
   for (int i = 0; i < repetitions; ++i) samples.push_back(DeviceTime());
   return Median(samples);
 }

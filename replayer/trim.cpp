@@ -16,7 +16,6 @@ namespace {
 
 using analyzer::ByteSet;
 using analyzer::Leaf;
-using analyzer::LeafKind;
 using analyzer::Program;
 using analyzer::TensorUse;
 
@@ -291,7 +290,7 @@ std::string Shown(const ReplayReport& report) {
 
 // Empty when every call that differs here differs in the whole trace, too.
 std::string UnlikeOriginal(const storage::Reader& original, const ReplayReport& trimmed,
-                           ReplayOptions options) {
+                           const ReplayOptions& options) {
   const ReplayReport whole = Replay(original, options, nullptr);
   for (const int64_t call : trimmed.differing_calls) {
     if (whole.differing_calls.count(call) == 0) {

@@ -9,15 +9,15 @@ namespace acltape::replayer {
 namespace {
 
 using analyzer::Leaf;
-using analyzer::LeafKind;
 using analyzer::Lowering;
 using analyzer::StepTemplate;
 using Treatment = VaryingLeaf::Treatment;
 
 std::vector<std::string> OperatorsOf(const Lowering& lowering) {
   std::vector<std::string> names;
-  for (const analyzer::Invocation& invocation : lowering.invocations)
+  for (const analyzer::Invocation& invocation : lowering.invocations) {
     names.push_back(invocation.op);
+  }
   return names;
 }
 

@@ -149,6 +149,7 @@ void RunQuery(const Reader& reader, std::string_view sql,
   }
   std::vector<std::string> columns;
   const int count = sqlite3_column_count(owner.statement);
+  columns.reserve(count);
   for (int column = 0; column < count; ++column) {
     columns.emplace_back(sqlite3_column_name(owner.statement, column));
   }

@@ -274,7 +274,7 @@ std::map<std::string, std::string> Reader::AllMeta() const {
 }
 
 std::string Reader::State() const {
-  const std::string state = Meta("state", "partial");
+  std::string state = Meta("state", "partial");
   if (state != "recording") return state;
   const bool alive = Meta("collector_boot") == BootIdentity() &&
                      ProcessRuns(ToInteger(Meta("collector_pid")),

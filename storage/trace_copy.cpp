@@ -129,7 +129,7 @@ void TraceCopy::SetMeta(const std::string& key, const std::string& value) {
 }
 
 std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
-  const std::string digest = DigestOf(data, bytes);
+  std::string digest = DigestOf(data, bytes);
   Statement known(*database_, "SELECT 1 FROM main.payload WHERE digest = ?");
   known.Bind(1, std::string_view(digest));
   if (known.Next()) return digest;

@@ -358,8 +358,9 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
   const bool floating = IsFloating(left.dtype) && IsFloating(right.dtype);
   DType type = left.dtype;
   if (floating) {
-    if (left.dtype != right.dtype)
+    if (left.dtype != right.dtype) {
       rounded = CoarsestType(rounded, CoarsestType(left.dtype, right.dtype));
+    }
     if (rounded != DType::kUndefined) type = CoarsestType(type, rounded);
   }
   difference.rounded = rounded;

@@ -83,7 +83,7 @@ void FillLayer(const SegmentCosts& costs, const Layer& before, Layer& layer, siz
 
 }  // namespace
 
-SizeHistogram MakeHistogram(std::vector<SizeCount> rows) {
+SizeHistogram MakeHistogram(const std::vector<SizeCount>& rows) {
   std::map<int64_t, int64_t> steps;
   for (const SizeCount& row : rows) steps[row.size] += row.steps;
   SizeHistogram histogram;
@@ -112,7 +112,7 @@ SizeHistogram ReadHistogram(const std::string& path) {
     }
     rows.push_back(row);
   }
-  SizeHistogram histogram = MakeHistogram(std::move(rows));
+  SizeHistogram histogram = MakeHistogram(rows);
   if (histogram.empty()) {
     throw Error(ErrorKind::kUsage, "the histogram " + path + " has no line 'size,count'.");
   }

@@ -23,7 +23,7 @@ struct SizeCount {
 using SizeHistogram = std::vector<SizeCount>;  // by size, each once, steps above 0
 
 // Equal sizes added up, in order; sizes without steps left out.
-SizeHistogram MakeHistogram(std::vector<SizeCount> rows);
+SizeHistogram MakeHistogram(const std::vector<SizeCount>& rows);
 
 // Reads "size,count" lines; a first line without numbers is a header. Throws Error kUsage that
 // names file and line, also when there is no line or a size below 1.

@@ -103,7 +103,7 @@ bool FindDimension(const Work& work, const StepFamily& family, const WantedDimen
 SizeHistogram TraceSizes::Histogram() const {
   std::vector<SizeCount> rows;
   for (const SizedTime& time : times) rows.push_back({time.size, 1});
-  return MakeHistogram(std::move(rows));
+  return MakeHistogram(rows);
 }
 
 TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
@@ -116,6 +116,7 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
   const std::optional<WantedDimension> place = ParseDimension(wanted);
   const std::vector<StepFamily> families = FindFamilies(work);
   std::vector<const StepFamily*> by_steps;
+  by_steps.reserve(families.size());
   for (const StepFamily& family : families) by_steps.push_back(&family);
   std::stable_sort(by_steps.begin(), by_steps.end(), [](const StepFamily* a, const StepFamily* b) {
     return a->steps.size() > b->steps.size();

@@ -35,14 +35,8 @@ const HostWaitRow* FindHostWait(K kind) {
 }
 
 bool IsEmptyCopy(const WorkForm& form) {
-  switch (form.acl_kind()) {
-    case K::kCopy2d:
-      return form.Integer(4) == 0 || form.Integer(5) == 0;
-    case K::kFill32:
-      return form.Integer(3) == 0;
-    default:
-      return form.Integer(3) == 0;
-  }
+  if (form.acl_kind() == K::kCopy2d) return form.Integer(4) == 0 || form.Integer(5) == 0;
+  return form.Integer(3) == 0;
 }
 
 bool IsSynchronous(K kind) {

@@ -281,8 +281,9 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkCall& call = scene.work.calls[i];
     const K kind = scene.work.form(i).acl_kind();
-    if (call.stream_id == 0 || !IsStreamTask(kind) || scene.facts->IsCapturing(stretch, i))
+    if (call.stream_id == 0 || !IsStreamTask(kind) || scene.facts->IsCapturing(stretch, i)) {
       continue;
+    }
     if (call.model_id != 0 && call.model_id != stretch.model_id) continue;  // another capture's
     Use shared;
     scene.work.VisitAccesses(i, [&](const ByteAccess& access) {

@@ -127,6 +127,7 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
     }
   }
   std::vector<SharedBytes> rows;
+  rows.reserve(found.size());
   for (const auto& [models, row] : found) rows.push_back(row);
   return rows;
 }

@@ -66,10 +66,8 @@ void SumWide(const TensorPair& pair, int64_t elements, TensorMetrics& metrics) {
 }
 
 void SetDirection(const block::Sums& sums, TensorMetrics& metrics) {
-  if (sums.square_a == 0 && sums.square_b == 0) {
-    metrics.cosine = 1;
-  } else if (sums.square_a == 0 || sums.square_b == 0) {
-    metrics.cosine = 0;
+  if (sums.square_a == 0 || sums.square_b == 0) {
+    metrics.cosine = sums.square_a == sums.square_b ? 1 : 0;
   } else if (sums.square_error == 0) {
     metrics.cosine = 1;  // whatever the roots are rounded to
   } else {

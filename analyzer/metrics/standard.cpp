@@ -257,7 +257,7 @@ Judgement Standard::Compare(std::string_view op, DType a_type, const uint8_t* a,
   const DType coarser = CoarserType(a_type, b_type);
   const TensorMetrics measured =
       Measure(a_type, a, b_type, b, elements, {.small_value = SmallValue(coarser)});
-  const Judgement judgement = Judge(op, coarser, measured);
+  Judgement judgement = Judge(op, coarser, measured);
   if (metrics != nullptr) *metrics = measured;
   return judgement;
 }

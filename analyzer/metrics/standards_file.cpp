@@ -70,7 +70,7 @@ class StandardsFile {
 
  private:
   // nlohmann's messages begin with "[json.exception.parse_error.101] ".
-  static std::string TrimmedMessage(std::string message) {
+  static std::string TrimmedMessage(const std::string& message) {
     const size_t bracket = message.find("] ");
     return bracket == std::string::npos ? message : message.substr(bracket + 2);
   }
@@ -139,8 +139,9 @@ class StandardsFile {
   }
 
   void ReadStandards(const json& standards) {
-    if (!standards.is_array() || standards.empty())
+    if (!standards.is_array() || standards.empty()) {
       Complain("standards", "is no array of standards");
+    }
     for (size_t i = 0; i < standards.size(); ++i) {
       const std::string place = fmt::format("standards[{}]", i);
       const json& object = standards[i];

@@ -222,8 +222,9 @@ std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
     }
   }
   if (update_ns > 0 && update_ns >= host_ns) return "argument updates cost more than capture saves";
-  if (copy_ns > 0 && update_ns + copy_ns >= host_ns)
+  if (copy_ns > 0 && update_ns + copy_ns >= host_ns) {
     return "input copies cost more than capture saves";
+  }
   return "launching and capturing a graph costs more than it saves";
 }
 

@@ -86,8 +86,9 @@ StreamAssignment ListSchedule(const Dag& dag, int32_t streams, IssueOrder order,
         ++waits;
       }
       if (lane >= 0) start = std::max(start, lane_free_ns[lane]);
-      if (best >= 0 && (start > best_start || (start == best_start && waits >= best_waits)))
+      if (best >= 0 && (start > best_start || (start == best_start && waits >= best_waits))) {
         continue;
+      }
       best_start = start;
       best = stream;
       best_waits = waits;
@@ -162,8 +163,9 @@ StreamAssignment MergeStreams(const Dag& dag, StreamAssignment assignment, int32
       saved_ns[other][into] += saved_ns[other][from];
     }
     for (const size_t other : left) {
-      if (other != into)
+      if (other != into) {
         losses[std::max(into, other)][std::min(into, other)] = loss_ns(into, other);
+      }
     }
   }
   for (const size_t stream : left) {

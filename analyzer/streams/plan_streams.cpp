@@ -49,8 +49,9 @@ class Planner {
       for (DagNode& node : dag_.nodes) node.duration_ns = 1000;
     }
     if (dag_.nodes.size() <= kMostClosureNodes) order_.emplace(dag_);
-    if (order_)
+    if (order_) {
       width_ = std::max<int32_t>(1, static_cast<int32_t>(MaximumAntichain(*order_).size()));
+    }
     most_ = options.streams > 0 ? options.streams : width_.value_or(kStreamsOfLargeRegions);
     if (width_) most_ = std::min(most_, *width_);
     most_ = std::clamp(most_, 1, std::max(1, static_cast<int32_t>(dag_.nodes.size())));

@@ -52,8 +52,9 @@ uint64_t Pointee(uint64_t pointer) {
 
 // The flags that a creating call was given, where it has some.
 uint32_t FlagsOf(const CallInfo& info, const uint64_t* values) {
-  if (strcmp(info.name, "aclrtCreateStreamWithConfig") == 0)
+  if (strcmp(info.name, "aclrtCreateStreamWithConfig") == 0) {
     return static_cast<uint32_t>(values[2]);
+  }
   const bool event = strncmp(info.name, "aclrtCreateEvent", 16) == 0;
   return event && info.argument_count == 2 ? static_cast<uint32_t>(values[1]) : 0;
 }

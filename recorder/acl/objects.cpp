@@ -162,7 +162,7 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
   const uint8_t flags = static_cast<uint8_t>((type.bytes == 0 ? wire::kTensorOpaque : 0) |
                                              (plain ? 0 : wire::kTensorFormat));
   AddTensorHead(thread, type.dtype, static_cast<uint8_t>(tensor->rank), flags, slot, offset);
-  thread.signature.Append(tensor->numbers, 2 * tensor->rank * sizeof(int64_t));
+  thread.signature.Append(tensor->numbers, size_t{2} * tensor->rank * sizeof(int64_t));
   if (!plain) thread.signature.Add(tensor->format);
 }
 

@@ -43,8 +43,9 @@ bool Decode(const Content& content, Shape* shape) {
   shape->rank = static_cast<uint32_t>(content.encoding[2]);
   if (shape->rank > kMaxRank) return false;
   shape->element_bytes = ElementBytes(static_cast<wire::DType>(content.encoding[1]));
-  memcpy(shape->sizes, content.encoding + 14, 8 * shape->rank);
-  memcpy(shape->strides, content.encoding + 14 + 8 * shape->rank, 8 * shape->rank);
+  const size_t bytes = shape->rank * sizeof(int64_t);
+  memcpy(shape->sizes, content.encoding + 14, bytes);
+  memcpy(shape->strides, content.encoding + 14 + bytes, bytes);
   return true;
 }
 

@@ -173,8 +173,9 @@ void KeepHost(Thread& thread, uint64_t call_id, int32_t position, bool after, ui
   content.bytes = bytes;
   EncodeBytes(address - block.begin, bytes, &content);
   TellContent(thread, content, reinterpret_cast<const void*>(address));
-  if (block.buffer_id != 0)
+  if (block.buffer_id != 0) {
     MarkKnown(block.buffer_id, address - block.begin, address - block.begin + bytes);
+  }
 }
 
 void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,

@@ -63,7 +63,7 @@ std::string FindProgram(const std::string& name) {
     size_t end = path.find(':', begin);
     if (end == std::string::npos) end = path.size();
     const std::string folder = end == begin ? "." : path.substr(begin, end - begin);
-    const std::string file = folder + "/" + name;
+    std::string file = folder + "/" + name;
     const int number = WhyNotExecutable(file);
     if (number == 0) return file;
     if (number == EACCES) reason = EACCES;
@@ -76,6 +76,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
                            const std::vector<std::string>& environment) {
   // Everything that allocates happens before the fork.
   std::vector<char*> arguments;
+  arguments.reserve(command.size());
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::vector<char*> variables;

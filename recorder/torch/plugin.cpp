@@ -70,7 +70,7 @@ wire::Phase ThreadState::LookUpPhase() {
 }
 
 const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, const void* key) {
-  if (2 * (op_count + 1) > op_rows.size()) {
+  if (size_t{2} * (op_count + 1) > op_rows.size()) {
     std::vector<OpRow> larger(2 * op_rows.size());
     for (const OpRow& row : op_rows) {
       if (row.key == nullptr) continue;

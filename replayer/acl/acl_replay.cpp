@@ -97,8 +97,9 @@ class AclReplayer {
     if (options_.streams == Streams::kFlat) arguments += " --streams flat";
     if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
     arguments += StandardArgument(options_);
-    if (!options_.device_lib.empty())
+    if (!options_.device_lib.empty()) {
       arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
+    }
     return arguments;
   }
 
@@ -129,7 +130,8 @@ class AclReplayer {
     }
     for (const auto& [name, count] : report_.acl.unknown) {
       Add("ACL-UNKNOWN", "error",
-          FirstCall([&](const auto& call) { return call.op->FullName() == name; }), count,
+          FirstCall([&name = name](const auto& call) { return call.op->FullName() == name; }),
+          count,
           "the replay does not know " + name +
               ": the call was left out, and what depends on it may differ");
     }

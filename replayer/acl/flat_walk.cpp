@@ -267,8 +267,9 @@ void FlatWalk::WaitForEvent(const AclCall& call, int64_t event) {
 
 void FlatWalk::Finish() {
   for (const auto& [id, queue] : queues_) {
-    if (!queue.empty())
+    if (!queue.empty()) {
       Stuck(session_.program.calls.back(), "work of stream " + std::to_string(id));
+    }
   }
 }
 

@@ -88,7 +88,7 @@ void GraphSink::Add(int64_t stream, Item::Kind kind, int64_t event) {
 std::string GraphSink::KeyOf() const {
   std::string key;
   const auto add = [&](auto value) {
-    key.append(reinterpret_cast<const char*>(&value), sizeof value);
+    key.append(reinterpret_cast<const char*>(&value), sizeof value);  // NOLINT: pointers, too
   };
   for (const Item& item : items_) {
     add(item.kind);

@@ -85,8 +85,9 @@ void AgainstExperiment::AddElement(size_t fact) {
   if (SameForm(facts) && facts.only_a.size() + facts.only_b.size() > 0) {
     for (std::vector<size_t>& element : elements_) {
       const PairFacts& first = facts_[element.front()];
-      if (!SameForm(first) || first.only_a != facts.only_a || first.only_b != facts.only_b)
+      if (!SameForm(first) || first.only_a != facts.only_a || first.only_b != facts.only_b) {
         continue;
+      }
       element.push_back(fact);
       return;
     }

@@ -105,7 +105,7 @@ CallResults Exchange::Recorded(int side, size_t row) {
 CallResults Exchange::OnRecorded(int side, size_t row) {
   golden_ = plain_b_ = true;
   unpaired_[side].clear();
-  const CallResults results = RunLeaf(sides_[side], LastLeaf(side, row));
+  CallResults results = RunLeaf(sides_[side], LastLeaf(side, row));
   golden_ = plain_b_ = false;
   return results;
 }

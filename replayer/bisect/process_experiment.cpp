@@ -47,6 +47,7 @@ std::vector<std::string> EnvironmentWith(const std::string& calls) {
 pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
   const std::vector<std::string> environment = EnvironmentWith(calls);
   std::vector<char*> pointers;
+  pointers.reserve(environment.size());
   for (const std::string& variable : environment) {
     pointers.push_back(const_cast<char*>(variable.c_str()));
   }

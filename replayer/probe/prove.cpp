@@ -13,7 +13,6 @@ using analyzer::Edit;
 using analyzer::FailsAt;
 using analyzer::Finding;
 using analyzer::LintReport;
-using analyzer::Stretch;
 using analyzer::Work;
 
 constexpr size_t kMostCleanStretches = 20;

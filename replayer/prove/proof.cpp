@@ -163,8 +163,9 @@ class Prover {
     if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
     arguments += " --trials " + std::to_string(trial.number + 1);
     arguments += " --seed " + std::to_string(options_.seed);
-    if (options_.standard != "bitwise")
+    if (options_.standard != "bitwise") {
       arguments += " --standard " + storage::ShellWord(options_.standard);
+    }
     for (const PlantedFault& fault : options_.faults) arguments += " --plant " + FaultText(fault);
     return arguments + DeviceText();
   }

@@ -207,6 +207,7 @@ std::vector<FlakyOutput> TrialRunner::Flaky() const {
     }
   }
   std::vector<FlakyOutput> flaky;
+  flaky.reserve(by_leaf.size());
   for (auto& [leaf, output] : by_leaf) flaky.push_back(std::move(output));
   return flaky;
 }

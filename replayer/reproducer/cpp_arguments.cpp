@@ -194,6 +194,7 @@ std::string DTypeText(storage::DType dtype) {
 
 std::string SizesText(const std::vector<int64_t>& sizes) {
   std::vector<std::string> words;
+  words.reserve(sizes.size());
   for (const int64_t size : sizes) words.push_back(IntegerText(size));
   return fmt::format("{{{}}}", fmt::join(words, ", "));
 }

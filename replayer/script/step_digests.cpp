@@ -14,6 +14,7 @@ std::string DigestOfSteps(const std::vector<StepDigests>& steps, size_t first, s
 
 std::vector<UnsteadyOutput> FindUnsteadyOutputs(const std::vector<StepDigests>& rounds) {
   std::vector<const StepDigests*> left;
+  left.reserve(rounds.size());
   for (const StepDigests& round : rounds) left.push_back(&round);
   std::vector<UnsteadyOutput> flaky;
   const size_t outputs = rounds.empty() ? 0 : rounds.front().size();

@@ -84,6 +84,7 @@ std::vector<StepDigests> EqualInputs::GoodRounds(int rounds) {
   SidedRun::Watcher watcher;
   watcher.side_of = [](int64_t) { return SidedRun::kGood; };
   std::vector<StepDigests> all;
+  all.reserve(rounds);
   for (int i = 0; i < rounds; ++i) all.push_back(std::move(run_.Run(watcher).front().digests));
   return all;
 }

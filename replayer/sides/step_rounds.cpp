@@ -14,12 +14,14 @@ using nlohmann::json;
 
 Round RoundOf(std::vector<Observed> observed) {
   Round round;
+  round.reserve(observed.size());
   for (Observed& one : observed) round.push_back(std::move(one.digests));
   return round;
 }
 
 Outcome JudgeRounds(const Round& reference, const std::vector<Round>& rounds) {
   std::vector<std::string> digests;
+  digests.reserve(rounds.size());
   for (const Round& round : rounds) digests.push_back(DigestOfSteps(round, 0, round.size()));
   return OutcomeOfRounds(DigestOfSteps(reference, 0, reference.size()), digests);
 }

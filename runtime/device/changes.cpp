@@ -96,8 +96,9 @@ bool HasOpaqueArgument(const Model& model, const Function& function, const void*
 aclError MakeKernel(const Model& model, const aclmdlRIKernelTaskParams& params, Task* task) {
   auto* function = ObjectOf<Function>(params.funcHandle, HandleKind::kFunction);
   if (function == nullptr) return Refuse("the function handle is not valid");
-  if (params.args == nullptr || params.argsSize == 0)
+  if (params.args == nullptr || params.argsSize == 0) {
     return Refuse("the argument block is missing");
+  }
   if (function->takes_bytes) {
     *task = KernelTaskWithArgs(function->name, function->run, params.args, params.argsSize);
     return ACL_SUCCESS;

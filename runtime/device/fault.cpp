@@ -343,8 +343,9 @@ Task WithFaults(Task&& task) {
 
 void DelayTask(uint32_t stream, uint64_t position) {
   for (Fault& fault : Faults()) {
-    if (!fault.of_stream || (fault.stream >= 0 && fault.stream != stream) || !Fires(fault))
+    if (!fault.of_stream || (fault.stream >= 0 && fault.stream != stream) || !Fires(fault)) {
       continue;
+    }
     // By the place in the stream, so that the interleaving of streams does not change the draw.
     Sleep(Lateness(fault, (uint64_t{stream} << 40) + position));
   }

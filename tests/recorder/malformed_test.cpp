@@ -152,7 +152,7 @@ class RingLogTest : public RecordTest {
     producer.Write(wire::RecordKind::kHandle, handle);
     producer.Write(static_cast<wire::RecordKind>(999), wire::TextRecord{});
     std::byte* ring = wire::MapRing(arena_->fd(), arena_->header(), 0);
-    const std::vector<std::byte> bytes(ring, ring + producer.slot()->head.load());
+    std::vector<std::byte> bytes(ring, ring + producer.slot()->head.load());
     wire::UnmapRing(ring, arena_->header());
     return bytes;
   }

@@ -49,7 +49,7 @@ Recorded Ladder(int rungs = 5) {
 }
 
 // The negations of step 1 on a side stream. Of a rung `without` (0: none) the sum does not wait.
-analyzer::Plan LadderPlan(int without = 0, int rungs = 5) {
+analyzer::Plan LadderPlan(int without = 0, int64_t rungs = 5) {
   analyzer::Plan plan;
   plan.step = 1;
   plan.first_call = 3 * rungs + 1;
@@ -61,7 +61,7 @@ analyzer::Plan LadderPlan(int without = 0, int rungs = 5) {
   region.last_call = plan.last_call;
   int event = 0;
   for (int i = 0; i < rungs; ++i) {
-    const int64_t first = plan.first_call + 3 * i;
+    const int64_t first = plan.first_call + int64_t{3} * i;
     for (int64_t call = first; call < first + 3; ++call) {
       region.placements.push_back({call, call == first + 1 ? 1 : 0, ""});
     }

@@ -65,8 +65,9 @@ aclFloat16 aclFloatToFloat16(float value) {
   auto sign = static_cast<uint32_t>((bits >> 16) & 0x8000u);
   uint32_t magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) return static_cast<aclFloat16>(sign | 0x7E00u);  // NaN
-  if (magnitude >= 0x477FF000u)
+  if (magnitude >= 0x477FF000u) {
     return static_cast<aclFloat16>(sign | 0x7C00u);  // rounds to infinity
+  }
   if (magnitude < 0x38800000u) {
     // Subnormal: adding 0.5 makes the hardware round to a multiple of 2 to the -24, to even.
     float shifted = FloatFromBits(magnitude) + 0.5f;

@@ -214,10 +214,12 @@ aclError aclrtUnmapMem(void* virPtr) {
   if (found == ranges.mapped.end()) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not a mapped address", kCall, virPtr);
   }
-  UntrackMemory(virPtr);
   // Back to a reservation without memory.
-  mmap(virPtr, found->second.bytes, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (mmap(virPtr, found->second.bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host cannot unmap %p", kCall, virPtr);
+  }
+  UntrackMemory(virPtr);
   ranges.mapped.erase(found);
   return ACL_SUCCESS;
 }

@@ -143,8 +143,9 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t fla
   Model* model = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, kCall, &model));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(path, kCall, "path"));
-  if (flags > 1)
+  if (flags > 1) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flags %u is not 0 or 1", kCall, flags);
+  }
   std::string json;
   {
     std::lock_guard lock(CaptureLock());  // it may still be captured

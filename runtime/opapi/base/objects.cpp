@@ -38,8 +38,9 @@ std::vector<int64_t> DenseStrides(const std::vector<int64_t>& sizes) {
 bool Describe(aclTensor& tensor, const int64_t* dims, uint64_t count, aclDataType dtype,
               const int64_t* strides, int64_t offset, aclFormat format, const int64_t* storage_dims,
               uint64_t storage_count, void* address) {
-  if ((count > 0 && dims == nullptr) || (storage_count > 0 && storage_dims == nullptr))
+  if ((count > 0 && dims == nullptr) || (storage_count > 0 && storage_dims == nullptr)) {
     return false;
+  }
   if (std::any_of(dims, dims + count, [](int64_t size) { return size < 0; })) return false;
   tensor.sizes.assign(dims, dims + count);
   if (strides != nullptr) {

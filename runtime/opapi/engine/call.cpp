@@ -11,8 +11,6 @@
 namespace acltape::opapi {
 namespace {
 
-using acl::ArgInfo;
-
 struct DtypeRow {
   aclDataType acl;
   at::ScalarType aten;

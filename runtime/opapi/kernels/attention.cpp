@@ -63,7 +63,7 @@ std::vector<int64_t> HeadLayout::Sizes(at::IntArrayRef split) const {
 }
 
 Tensor ScoreMask::LeftOut(int64_t queries, int64_t keys) const {
-  const Tensor given = mask.defined() ? mask.to(at::kBool) : Tensor();
+  Tensor given = mask.defined() ? mask.to(at::kBool) : Tensor();
   if (!band) return given;
   const int64_t shift = corner == Corner::kTopLeft ? 0 : keys - queries;
   const Tensor distance = at::arange(keys, at::kLong).unsqueeze(0) -

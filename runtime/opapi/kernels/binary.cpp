@@ -14,7 +14,7 @@ at::ScalarType Promoted(const Call& call) {
 
 // alpha must fit the promoted dtype: a bool one needs bools, a fractional one needs floats.
 at::Scalar Alpha(const Call& call, int i) {
-  const at::Scalar alpha = call.Number(i);
+  at::Scalar alpha = call.Number(i);
   if (alpha.isIntegral(/*includeBool=*/false)) return alpha;
   const at::ScalarType promoted = Promoted(call);
   if (alpha.isBoolean() && promoted != at::kBool) {

@@ -77,7 +77,7 @@ Tensor DropoutFactors(const Tensor& bits, const Extent& extent, double keep) {
 
 Tensor ReadDropoutMask(const Call& call, int i, const Extent& extent) {
   if (call.IsNull(i)) return {};
-  const Tensor bits = call.View(i);
+  Tensor bits = call.View(i);
   const int64_t needed = (extent.batch * extent.heads * extent.queries * extent.keys + 7) / 8;
   if (bits.scalar_type() != at::kByte || bits.numel() < needed) {
     call.RejectArg(i, "must hold one bit per score in uint8: " + std::to_string(needed) + " bytes");

@@ -333,7 +333,7 @@ std::unique_ptr<Kernel> BindScatterValue(const Call& call, int out_index) {
 }
 
 Tensor ReadMask(const Call& call, int i, const Tensor& self) {
-  const Tensor mask = call.View(i);
+  Tensor mask = call.View(i);
   if (mask.scalar_type() != at::kBool && mask.scalar_type() != at::kByte) {
     call.RejectArg(i, "is neither bool nor uint8");
   }

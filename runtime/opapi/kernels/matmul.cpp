@@ -132,7 +132,7 @@ std::unique_ptr<Kernel> BindMatmul(const Call& call) {
 // fn(out, self, a, b, beta, alpha) = beta * self + alpha * (a @ b), where self broadcasts.
 template <typename Fn>
 std::unique_ptr<Kernel> BindAccumulating(const Call& call, int beta_index, int alpha_index,
-                                         int out_index, std::vector<int64_t> sizes, Fn fn) {
+                                         int out_index, const std::vector<int64_t>& sizes, Fn fn) {
   const Operand self = call.In(0), a = call.In(1), b = call.In(2);
   ExpectSameDtype(call, self, 1, a);
   ExpectSameDtype(call, self, 2, b);

@@ -73,8 +73,9 @@ std::unique_ptr<Kernel> BindLayerNorm(const Call& call) {
   call.ExpectSizes(5, out, input.sizes());
   ExpectCount(call, 6, mean, rows);
   ExpectCount(call, 7, rstd, rows);
-  if (auto kernel = BindDenseLayerNorm(input, weight, bias, rows, eps, out, mean, rstd))
+  if (auto kernel = BindDenseLayerNorm(input, weight, bias, rows, eps, out, mean, rstd)) {
     return kernel;
+  }
   return MakeKernel([=] {
     const auto result = f::native_layer_norm(input(), normalized, Maybe(weight), Maybe(bias), eps);
     out.copy_(std::get<0>(result));

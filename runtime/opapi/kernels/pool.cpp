@@ -145,7 +145,7 @@ int64_t Planes(at::IntArrayRef image) {
 
 Tensor PackMask(const Window& window, at::IntArrayRef image, const Tensor& indices,
                 const std::vector<int64_t>& mask_sizes) {
-  const Tensor mask = at::zeros(mask_sizes, at::TensorOptions(at::kChar));
+  Tensor mask = at::zeros(mask_sizes, at::TensorOptions(at::kChar));
   const Tensor dense = indices.contiguous();
   const auto* chosen = dense.data_ptr<int64_t>();
   auto* bits = static_cast<uint8_t*>(mask.data_ptr());
@@ -161,7 +161,7 @@ Tensor PackMask(const Window& window, at::IntArrayRef image, const Tensor& indic
 
 Tensor UnpackMask(const Window& window, at::IntArrayRef image, const Tensor& mask,
                   at::IntArrayRef out) {
-  const Tensor indices = at::zeros(out, at::TensorOptions(at::kLong));
+  Tensor indices = at::zeros(out, at::TensorOptions(at::kLong));
   const Tensor dense = mask.contiguous();
   const auto* bits = static_cast<const uint8_t*>(dense.data_ptr());
   auto* chosen = indices.data_ptr<int64_t>();

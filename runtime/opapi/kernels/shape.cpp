@@ -32,8 +32,9 @@ std::unique_ptr<Kernel> BindInplaceCopy(const Call& call) {
 // (self, dtype, out)
 std::unique_ptr<Kernel> BindCast(const Call& call) {
   const Tensor self = call.View(0), out = call.Out(2);
-  if (out.scalar_type() != call.Dtype(1))
+  if (out.scalar_type() != call.Dtype(1)) {
     call.RejectArg(2, "has another dtype than the dtype argument");
+  }
   call.ExpectSizes(2, out, self.sizes());
   return BindCopy(out, self);
 }
@@ -223,8 +224,9 @@ std::unique_ptr<Kernel> BindStack(const Call& call) {
   if (tensors.empty()) call.RejectArg(0, "is empty");
   const int64_t dim = call.Dim(1, tensors[0].dim() + 1);
   for (const Tensor& tensor : tensors) {
-    if (tensor.sizes() != tensors[0].sizes())
+    if (tensor.sizes() != tensors[0].sizes()) {
       call.RejectArg(0, "holds tensors of different shapes");
+    }
   }
   std::vector<int64_t> sizes = tensors[0].sizes().vec();
   sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
