@@ -165,12 +165,13 @@ int Measure(const std::string& path, int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print(stderr, "usage: replay_floor TRACE [rounds]\n");
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 2000;
+  if (argc < 2 || argc > 3 || argv[1][0] == '-' || rounds < 1) {
+    fmt::print(stderr, "usage: replay_floor TRACE [ROUNDS]\n");
     return 2;
   }
   try {
-    return Measure(argv[1], argc > 2 ? std::max(3, std::atoi(argv[2])) : 2000);
+    return Measure(argv[1], std::max(3, rounds));
   } catch (const Error& error) {
     fmt::print(stderr, "replay_floor: {}\n", error.what());
     return static_cast<int>(error.kind());
