@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
@@ -230,15 +231,14 @@ class BisectCommand final : public Command {
       throw Error(ErrorKind::kUsage, "--against executes one step; give --run-steps one number.");
     }
     options_.trials.executions = std::max(1, executions_);
-    return BisectAgainst(
-        {.a = trace_,
-         .b = against_,
-         .calls = calls_,
-         .step = run_steps_.empty() ? -1 : run_steps_.front(),
-         .device_lib = device_lib_,
-         .discard = discard_,
-         .format = format_},
-        [this](const json& identity, const auto& body) { return WithJournal(identity, body); });
+    return BisectAgainst({.a = trace_,
+                          .b = against_,
+                          .calls = calls_,
+                          .step = run_steps_.empty() ? -1 : run_steps_.front(),
+                          .device_lib = device_lib_,
+                          .discard = discard_,
+                          .format = format_},
+                         std::bind_front(&BisectCommand::WithJournal, this));
   }
 
   // Whether the plan that is said to be good is as eager execution: else there is no good side.
@@ -411,23 +411,20 @@ class BisectCommand final : public Command {
 
   int ByCheck(const storage::Reader& reader, const analyzer::Plan* plan) {
     options_.trials.executions = std::max(1, executions_);
-    const BisectionReport report = BisectByCheck(
-        reader, plan,
-        {.command = check_,
-         .elements = what_,
-         .calls = calls_,
-         .time_limit = time_limit_,
-         .verbose = verbose_,
-         .identity = Identity(reader, plan)},
-        [this](const json& identity, const auto& body) { return WithJournal(identity, body); });
+    const BisectionReport report =
+        BisectByCheck(reader, plan,
+                      {.command = check_,
+                       .elements = what_,
+                       .calls = calls_,
+                       .time_limit = time_limit_,
+                       .verbose = verbose_,
+                       .identity = Identity(reader, plan)},
+                      std::bind_front(&BisectCommand::WithJournal, this));
     Print(report, {"the check", "the check", std::string(replayer::ElementsName(what_))});
     return report.ExitCode();
   }
 
-  BisectionReport WithJournal(
-      const json& identity,
-      const std::function<BisectionReport(replayer::Journal*, const replayer::BisectionOptions&)>&
-          body) {
+  BisectionReport WithJournal(const json& identity, const BisectBody& body) {
     std::unique_ptr<replayer::Journal> journal;
     if (!no_journal_) {
       journal = std::make_unique<replayer::Journal>(

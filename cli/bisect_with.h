@@ -8,10 +8,11 @@
 
 namespace acltape::cli {
 
-// Makes a bisection with them. The first argument is what outcomes depend on.
-using BisectWith = std::function<replayer::BisectionReport(
-    const nlohmann::json& identity,
-    const std::function<replayer::BisectionReport(replayer::Journal*,
-                                                  const replayer::BisectionOptions&)>& body)>;
+// The bisection itself.
+using BisectBody =
+    std::function<replayer::BisectionReport(replayer::Journal*, const replayer::BisectionOptions&)>;
+// Makes it with them. The first argument is what outcomes depend on.
+using BisectWith = std::function<replayer::BisectionReport(const nlohmann::json& identity,
+                                                           const BisectBody& body)>;
 
 }  // namespace acltape::cli

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "storage/pointers.h"
+
 extern char** environ;
 
 namespace acltape::cli {
@@ -35,10 +37,7 @@ ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints compla
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   }
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::vector<char*> words;
-  words.reserve(argv.size());
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  const std::vector<char*> words = storage::PointersTo(argv);
   pid_t child = -1;
   output.started = posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -189,11 +190,11 @@ std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& sel
 
 std::function<bool(int64_t)> PickedBy(const storage::Reader& reader, const std::string& text) {
   if (text.empty()) return {};
-  std::unordered_set<int64_t> picked;
+  const auto picked = std::make_shared<std::unordered_set<int64_t>>();
   for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(text))) {
-    picked.insert(call.call_id);
+    picked->insert(call.call_id);
   }
-  return [picked = std::move(picked)](int64_t call_id) { return picked.count(call_id) != 0; };
+  return [picked](int64_t call_id) { return picked->count(call_id) != 0; };
 }
 
 }  // namespace acltape::cli

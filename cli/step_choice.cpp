@@ -1,7 +1,5 @@
 #include "cli/step_choice.h"
 
-#include <unordered_set>
-
 #include "cli/selection.h"
 
 namespace acltape::cli {
@@ -29,16 +27,13 @@ std::string StepNumbers(const replayer::MixedStep& step) {
 std::optional<std::vector<bool>> FindPlaces(const storage::Reader& reader,
                                             const replayer::MixedStep& step,
                                             const std::string& selection) {
-  std::unordered_set<int64_t> picked;
-  for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(selection))) {
-    picked.insert(call.call_id);
-  }
+  const auto picked = PickedBy(reader, selection);
   std::vector<bool> places(step.places(), false);
   bool any = false;
   const analyzer::Program& program = step.session().program();
   for (const analyzer::StepMatch& match : step.step_class().matches) {
     for (size_t at = 0; at < places.size(); ++at) {
-      if (picked.count(program.leaves[match.leaves[at]].call.call_id) == 0) continue;
+      if (picked && !picked(program.leaves[match.leaves[at]].call.call_id)) continue;
       places[at] = any = true;
     }
   }

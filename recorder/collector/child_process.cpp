@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "storage/pointers.h"
+
 extern char** environ;
 
 namespace acltape::collector {
@@ -75,10 +77,7 @@ std::string FindProgram(const std::string& name) {
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
                            const std::vector<std::string>& environment) {
   // Everything that allocates happens before the fork.
-  std::vector<char*> arguments;
-  arguments.reserve(command.size());
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = storage::PointersTo(command);
   std::vector<char*> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     bool replaced = false;

@@ -88,9 +88,6 @@ bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
 
 void ExplainOverlap(const MixedStep& step, const Script& script,
                     std::vector<std::string>& sentences) {
-  const auto name = [&](size_t place) {
-    return step.session().program().Describe(step.step_class().leaves[place]);
-  };
   const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
   std::vector<std::pair<size_t, const Touch*>> writes;  // place and bytes, in order of issue
   for (const CapturedOperation& operation : captured) {
@@ -114,8 +111,8 @@ void ExplainOverlap(const MixedStep& step, const Script& script,
       sentences.push_back(fmt::format(
           "{} {} bytes {} to {} of block \"{}\", where the result of {} lies; give the two "
           "buffers memory of their own, or order the call behind the last reader of that result",
-          name(overwriter), over->result ? "writes" : "has its workspace on", first, end - 1,
-          script.blocks[kept->block].name, name(producer)));
+          step.Describe(overwriter), over->result ? "writes" : "has its workspace on", first,
+          end - 1, script.blocks[kept->block].name, step.Describe(producer)));
     }
   }
 }
@@ -179,8 +176,8 @@ std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier
   return fmt::format(
       "{} does not wait for {}, though it {}: buffer {}, bytes {} to {}; to add to the plan: "
       "{{\"record_after\": {}, \"wait_before\": {}}}",
-      program.Describe(leaves[later]), program.Describe(leaves[earlier]), conflict->kind,
-      conflict->buffer, conflict->first_byte, conflict->end_byte - 1, step.PlannedCallAt(earlier),
+      step.Describe(later), step.Describe(earlier), conflict->kind, conflict->buffer,
+      conflict->first_byte, conflict->end_byte - 1, step.PlannedCallAt(earlier),
       step.PlannedCallAt(later));
 }
 

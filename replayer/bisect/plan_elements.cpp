@@ -10,12 +10,8 @@ void CaptureAll(const MixedStep& step, MixedStepOptions& options) {
   for (const size_t at : step.capturable()) options.captured[at] = true;
 }
 
-std::string DescribeAt(const MixedStep& step, size_t place) {
-  return step.session().program().Describe(step.step_class().leaves[place]);
-}
-
 std::string OwnerText(const MixedStep& step, MemoryReuse::What what, int64_t id, size_t place) {
-  const std::string call = DescribeAt(step, place);
+  const std::string call = step.Describe(place);
   return what == MemoryReuse::What::kBuffer ? fmt::format("buffer {} of {}", id, call)
                                             : "the workspace of " + call;
 }
@@ -38,7 +34,7 @@ SideStreamCalls::SideStreamCalls(const MixedStep& step) : step_(step) {
 }
 
 std::string SideStreamCalls::Describe(size_t element) const {
-  return DescribeAt(step_, places_.at(element));
+  return step_.Describe(places_.at(element));
 }
 
 std::vector<bool> SideStreamCalls::Stays(const ElementSet& altered) const {

@@ -64,29 +64,26 @@ void FindRaces(const std::vector<CapturedOperation>& captured, size_t begin, siz
 }
 
 std::string RaceText(const MixedStep& step, const Script& script, const ScriptRace& race) {
-  const analyzer::Program& program = step.session().program();
-  const std::vector<int64_t>& leaves = step.step_class().leaves;
   if (auto text = MissingWaitText(step, race.first, race.second)) return *std::move(text);
   return fmt::format(
       "{} does not wait for {}, though it {} bytes {} to {} of block \"{}\", which that one {}: "
       "two results share the memory; to add to the plan: {{\"record_after\": {}, "
       "\"wait_before\": {}}}",
-      program.Describe(leaves[race.second]), program.Describe(leaves[race.first]),
+      step.Describe(race.second), step.Describe(race.first),
       race.second_writes ? "writes" : "reads", race.first_byte, race.end_byte - 1,
       script.blocks[race.block].name, race.first_writes ? "writes" : "reads",
       step.PlannedCallAt(race.first), step.PlannedCallAt(race.second));
 }
 
 std::string OverwriteText(const MixedStep& step, const Script& script, const Overwrite& found) {
-  const auto name = [&](size_t place) {
-    return step.session().program().Describe(step.step_class().leaves[place]);
-  };
+  const std::string overwriter = step.Describe(found.overwriter);
+  const std::string reader = step.Describe(found.reader);
   return fmt::format(
       "{} {} bytes {} to {} of block \"{}\", where the result of {} lies that {} still reads; "
       "give them memory of their own, or order {} behind {}",
-      name(found.overwriter), found.by_result ? "writes" : "has its workspace on", found.first_byte,
-      found.end_byte - 1, script.blocks[found.block].name, name(found.producer), name(found.reader),
-      name(found.overwriter), name(found.reader));
+      overwriter, found.by_result ? "writes" : "has its workspace on", found.first_byte,
+      found.end_byte - 1, script.blocks[found.block].name, step.Describe(found.producer), reader,
+      overwriter, reader);
 }
 
 }  // namespace

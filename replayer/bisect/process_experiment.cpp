@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "storage/error.h"
+#include "storage/pointers.h"
 #include "storage/shell_word.h"
 
 namespace acltape::replayer {
@@ -46,12 +47,7 @@ std::vector<std::string> EnvironmentWith(const std::string& calls) {
 // In a process group of its own, so that all of it can be ended.
 pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
   const std::vector<std::string> environment = EnvironmentWith(calls);
-  std::vector<char*> pointers;
-  pointers.reserve(environment.size());
-  for (const std::string& variable : environment) {
-    pointers.push_back(const_cast<char*>(variable.c_str()));
-  }
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = storage::PointersTo(environment);
   const char* words[] = {"/bin/sh", "-c", command.c_str(), nullptr};
   const pid_t child = fork();
   if (child < 0) {

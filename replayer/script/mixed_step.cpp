@@ -69,6 +69,10 @@ int64_t MixedStep::CallAt(size_t place) const {
   return session_.program().leaves[class_->leaves.at(place)].call.call_id;
 }
 
+std::string MixedStep::Describe(size_t place) const {
+  return session_.program().Describe(class_->leaves.at(place));
+}
+
 int64_t MixedStep::PlannedCallAt(size_t place) const {
   const analyzer::Program& program = session_.program();
   for (const analyzer::StepMatch& match : class_->matches) {

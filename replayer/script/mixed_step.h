@@ -87,6 +87,8 @@ class MixedStep {
   // Error kUsage when the call is not one of its active calls.
   int64_t CallAt(size_t place) const;
   size_t PlaceOf(int64_t call_id) const;
+  // The same call for people: "call 812 aten::mm".
+  std::string Describe(size_t place) const;
   // The call at a place of the step that the plan names, without a plan of the template step.
   int64_t PlannedCallAt(size_t place) const;
 

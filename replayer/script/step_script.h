@@ -70,6 +70,9 @@ class StepScript {
   bool StaysOnStream(size_t at) const;
   bool Launches(size_t at) const;
   int64_t LeafAt(size_t match, size_t at) const { return class_.matches[match].leaves[at]; }
+  int64_t CallAt(size_t match, size_t at) const {
+    return program_.leaves[LeafAt(match, at)].call.call_id;
+  }
   int64_t CallOf(size_t at) const { return program_.leaves[class_.leaves[at]].call.call_id; }
 
   // step_script_memory.cpp

@@ -36,7 +36,7 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
   const CallEffects* effects = faulty && found != effects_.end() ? &found->second : nullptr;
   const bool eager = side == Side::kHome;
   Launch launch;
-  launch.call_id = program_.leaves[leaf].call.call_id;
+  launch.call_id = CallAt(m, at);
   launch.workspace = eager ? eager_workspace_ : rooms_[room_of_[at]].workspace;
   launch.stream = stream;
   if (effects != nullptr && effects->workspace) {
@@ -67,16 +67,14 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
 
 // Right behind a call, before anything else can follow.
 void StepScript::KeepResults(size_t m, size_t at, Side side, int stream) {
-  const int64_t leaf = LeafAt(m, at);
-  const std::vector<TensorUse>& writes = program_.uses[leaf].writes;
+  const std::vector<TensorUse>& writes = program_.uses[LeafAt(m, at)].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
     const auto shadow = shadows_.find({at, static_cast<int>(w)});
     if (shadow == shadows_.end()) continue;
     const storage::Layout& layout = *writes[w].layout;
     const StepPlaces::Where where = places_.Find(m, writes[w].tensor.buffer_id, layout);
     Emit(CopyBytes{shadow->second, SpotOf(side, where.object, where.offset),
-                   layout.EndByte() - layout.FirstByte(), stream,
-                   program_.leaves[leaf].call.call_id});
+                   layout.EndByte() - layout.FirstByte(), stream, CallAt(m, at)});
   }
 }
 
@@ -121,12 +119,19 @@ void StepScript::EmitRegion(const Run& run) {
     if (Launches(leaf.at)) {
       const auto found = effects_.find(leaf.at);
       const CallEffects* effects = found != effects_.end() ? &found->second : nullptr;
-      const int64_t call_id = program_.leaves[LeafAt(m, leaf.at)].call.call_id;
+      const int64_t call_id = CallAt(m, leaf.at);
       int stream = leaf.stream;
       if (effects != nullptr && effects->not_waited_for) {
         stream = aside++;
         for (const int event : extra_waits[i]) Emit(WaitEvent{event, stream});
       }
+      const auto emit_fills = [&](const std::vector<FillBytes>& fills) {
+        for (FillBytes fill : fills) {
+          fill.stream = stream;
+          fill.call_id = call_id;
+          Emit(fill);
+        }
+      };
       if (effects != nullptr) {
         for (const CallEffects::Private& own : effects->reads) {
           if (!own.refreshed) continue;
@@ -136,11 +141,7 @@ void StepScript::EmitRegion(const Run& run) {
                          stream,
                          call_id});
         }
-        for (FillBytes fill : effects->before) {
-          fill.stream = stream;
-          fill.call_id = call_id;
-          Emit(fill);
-        }
+        emit_fills(effects->before);
       }
       const VaryingLeaf* varying = VaryingAt(leaf.at);
       const bool grouped = varying != nullptr && varying->treatment == Treatment::kUpdate;
@@ -152,13 +153,7 @@ void StepScript::EmitRegion(const Run& run) {
       }
       LaunchAt(m, leaf.at, Side::kGraph, stream, /*faulty=*/true);
       if (grouped) Emit(EndGroup{capture.groups[leaf.at], stream});
-      if (effects != nullptr) {
-        for (FillBytes fill : effects->after) {
-          fill.stream = stream;
-          fill.call_id = call_id;
-          Emit(fill);
-        }
-      }
+      if (effects != nullptr) emit_fills(effects->after);
       KeepResults(m, leaf.at, Side::kGraph, stream);
       if (stream != leaf.stream) {  // what follows on its own stream still follows it
         Emit(RecordEvent{next_event, stream});
@@ -181,8 +176,7 @@ void StepScript::DisableLeftOut() {
     disable.graph = capture.graphs[r];
     for (size_t i = 0; i < runs_[r].left_out.size(); ++i) {
       if (!runs_[r].left_out[i]) continue;
-      disable.calls.push_back(
-          program_.leaves[LeafAt(capture.arguments, runs_[r].issue.leaves[i].at)].call.call_id);
+      disable.calls.push_back(CallAt(capture.arguments, runs_[r].issue.leaves[i].at));
     }
     if (!disable.calls.empty()) Emit(std::move(disable));
   }

@@ -15,7 +15,7 @@ EqualInputs::EqualInputs(const MixedStep& step, std::array<CallSide*, 2> sides,
       run_(EagerScript(step, options.run_matches, Watch::kEveryResult), sides) {}
 
 std::string EqualInputs::Describe(size_t element) const {
-  return step_.session().program().Describe(step_.step_class().leaves[options_.places.at(element)]);
+  return step_.Describe(options_.places.at(element));
 }
 
 EqualInputs::Results EqualInputs::RunCall(size_t place, int side, bool contents) {

@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "storage/pointers.h"
+
 namespace acltape::replayer {
 namespace {
 
@@ -23,14 +25,6 @@ constexpr auto kTimeToEnd = std::chrono::seconds(5);
 [[noreturn]] void FailToStart(const std::string& name, const char* what) {
   throw Error(ErrorKind::kDevice, "cannot start the process of the " + name + " side: " + what +
                                       ": " + std::strerror(errno) + ".");
-}
-
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size());
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 void SetTimeLimit(int socket, std::chrono::milliseconds limit) {
@@ -95,8 +89,8 @@ void ProcessSide::Start() {
   }
   std::vector<std::string> words = options_.words;
   words.insert(words.end(), {"--socket", std::to_string(kSocketOfChild)});
-  const std::vector<char*> arguments = Pointers(words);
-  const std::vector<char*> environment = Pointers(options_.environment);
+  const std::vector<char*> arguments = storage::PointersTo(words);
+  const std::vector<char*> environment = storage::PointersTo(options_.environment);
   const char* executable = options_.executable.c_str();
   const bool quiet = options_.quiet;
   const pid_t parent = getpid();

@@ -15,7 +15,7 @@ RecordedExperiment::RecordedExperiment(const MixedStep& step, CallSide* bad,
     : step_(step), bad_(bad), options_(std::move(options)) {}
 
 std::string RecordedExperiment::Describe(size_t element) const {
-  return step_.session().program().Describe(step_.step_class().leaves[options_.places.at(element)]);
+  return step_.Describe(options_.places.at(element));
 }
 
 Script RecordedExperiment::ScriptFor(const ElementSet& altered) const {

@@ -66,7 +66,7 @@ SidesExperiment::SidesExperiment(const MixedStep& step, std::array<CallSide*, 2>
       run_(EagerScript(step, options_.run_matches, Watch::kStepOutputs), sides) {}
 
 std::string SidesExperiment::Describe(size_t element) const {
-  return step_.session().program().Describe(step_.step_class().leaves[options_.places.at(element)]);
+  return step_.Describe(options_.places.at(element));
 }
 
 void SidesExperiment::Recall(const ElementSet& altered, const Outcome& outcome) {

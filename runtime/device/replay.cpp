@@ -189,8 +189,8 @@ aclError Model::RunOnce(Runner& runner, const Interleaving& interleaving) {
 aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
   aclError result = ACL_SUCCESS;
   for (const Step& step : steps_) {
-    if (runner.Interrupted()) {
-      [[unlikely]] break;
+    if (runner.Interrupted()) [[unlikely]] {
+      break;
     }
     auto node = [&]() -> Node& {
       return nodes[step_nodes_[static_cast<size_t>(&step - steps_.data())]];

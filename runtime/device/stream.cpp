@@ -85,8 +85,8 @@ aclError Stream::Submit(Task&& task) {
     held_.push_back(task);
     return ACL_SUCCESS;
   }
-  if (!started_) {
-    [[unlikely]] StartWorker();
+  if (!started_) [[unlikely]] {
+    StartWorker();
   }
   uint64_t position = submitted_.load(std::memory_order_relaxed);
   if (position - completed_.load(std::memory_order_acquire) >= depth_) [[unlikely]] {
@@ -142,8 +142,8 @@ void Stream::Work() {
 
 void Stream::RunSlot(Task& task, uint64_t position) {
   if (GetProfile().jitter_seed != 0) Jitter(position);
-  if (FaultsGiven()) {
-    [[unlikely]] DelayTask(id_, position);
+  if (FaultsGiven()) [[unlikely]] {
+    DelayTask(id_, position);
   }
   if (!AbortedBehind(position) && !context_.Stopped()) {
     aclError code = task.Run();
