@@ -74,9 +74,20 @@ void AppendList(ThreadState& state, ArgumentTag tag, const Range& values) {
   state.record.Advance(out);
 }
 
+// Sparse CSR is a functionality of its own since libtorch 2.3. The keys of its backends then carry
+// the bit of the backend, which every tensor there has.
+template <typename Key, typename = void>
+struct SparseCsrKeys {
+  static constexpr c10::DispatchKeySet kSet{Key::SparseCsrCPU, Key::SparseCsrCUDA};
+};
+template <typename Key>
+struct SparseCsrKeys<Key, std::void_t<decltype(Key::SparseCsr)>> {
+  static constexpr c10::DispatchKeySet kSet{Key::SparseCsr};
+};
+
 constexpr c10::DispatchKeySet kOpaqueKeys =
-    c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsrCPU,
-                         c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::MkldnnCPU});
+    c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::MkldnnCPU}) |
+    SparseCsrKeys<c10::DispatchKey>::kSet;
 constexpr c10::DispatchKeySet kUnusualKeys =
     kOpaqueKeys | c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
 

@@ -164,7 +164,7 @@ std::unique_ptr<Kernel> BindPrelu(const Call& call) {
   if (weight.view().numel() != 1 && weight.view().numel() != channels) {
     call.RejectArg(1, "must have one element or one per channel");
   }
-  return MakeKernel([=] { out.copy_(f::prelu(self(), weight().reshape(-1))); });
+  return MakeKernel([=] { out.copy_(at::prelu(self(), weight().reshape(-1))); });
 }
 
 void HardswishBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
