@@ -8,6 +8,8 @@
 namespace acltape::cli {
 
 std::unique_ptr<Command> MakeRecordCommand();
+std::unique_ptr<Command> MakeRunCommand();
+std::unique_ptr<Command> MakeEnvCommand();
 std::unique_ptr<Command> MakeInfoCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeGraphCommand();

@@ -10,8 +10,10 @@
 #include "analyzer/steps.h"
 #include "cli/commands.h"
 #include "cli/installation.h"
+#include "cli/interpreter.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/soft_environment.h"
 #include "cli/table.h"
 #include "storage/database.h"
 #include "storage/results.h"
@@ -105,6 +107,7 @@ class RecordCommand final : public Command {
   std::string Examples() const override {
     return "  acltape record -- python3 train.py --epochs 1\n"
            "  acltape record -o t.db --payload all -- python3 bench/workloads/decoder.py\n"
+           "  acltape record --soft -- python3 train_npu.py\n"
            "  acltape record --steps-from 'step*' --payload digest -- ./serve model.pt\n"
            "The program's output and exit code are its own; the summary goes to stderr.";
   }
@@ -138,6 +141,7 @@ class RecordCommand final : public Command {
     app.add_option("--threads", options_.slots, "Threads recorded at the same time")
         ->check(AtLeast(1))
         ->capture_default_str();
+    app.add_flag("--soft", soft_, "Run the program on the soft device, as `acltape run` does");
     app.add_flag("--force", options_.overwrite, "Replace the trace when it exists");
     app.add_flag("--quiet", quiet_, "No summary, only errors");
     app.prefix_command();  // the program may come without "--"
@@ -161,6 +165,11 @@ class RecordCommand final : public Command {
     if (options_.command.empty()) {
       throw Error(ErrorKind::kUsage,
                   "record needs a program: acltape record -o t.db -- python3 script.py.");
+    }
+    if (soft_) {
+      for (const auto& [name, value] : SoftEnvironment(FindInterpreter(options_.command))) {
+        options_.environment.push_back(fmt::format("{}={}", name, value));
+      }
     }
     options_.levels = ParseLevels(levels_);
     options_.composites = !leaves_only_;
@@ -232,6 +241,7 @@ class RecordCommand final : public Command {
   std::string levels_ = "aten,acl";
   std::string ring_size_ = "4M";
   std::string backlog_ = "256M";
+  bool soft_ = false;
   bool leaves_only_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;
