@@ -2,6 +2,7 @@
 // options, versions.
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "acl/acl_op_compiler.h"
@@ -72,6 +73,26 @@ TEST_F(Adapter, AnOperatorByNameThatIsMissingFailsAtTheSynchronisationWithItsNam
   EXPECT_CODE(507015, aclopCompileAndExecuteV2("NoSuchOperator", 1, &from.desc, &from.buffer, 1,
                                                &to.desc, &to.buffer, nullptr, ACL_ENGINE_SYS,
                                                ACL_COMPILE_SYS, nullptr, stream_));
+  for (const Tensor& tensor : {from, to}) Free(tensor);
+}
+
+TEST_F(Adapter, AThreadWithoutAMessageOfItsOwnIsToldTheFailedTaskOnce) {
+  Tensor from = Make({4}, ACL_FORMAT_ND, {4}, 1.0f);
+  Tensor to = Make({4}, ACL_FORMAT_ND, {4}, 2.0f);
+  aclGetRecentErrMsg();
+  ASSERT_OK(Run("NoSuchOperator", from, to));
+  std::string told;
+  std::thread([&] {
+    while (told.empty()) {  // until the task has run
+      const char* message = aclGetRecentErrMsg();
+      if (message != nullptr) told = message;
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+  }).join();
+  EXPECT_NE(told.find("task NoSuchOperator failed with 507015"), std::string::npos) << told;
+  EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
+  std::thread([] { EXPECT_EQ(aclGetRecentErrMsg(), nullptr); }).join();  // reported by the call
   for (const Tensor& tensor : {from, to}) Free(tensor);
 }
 
