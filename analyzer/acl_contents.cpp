@@ -7,6 +7,8 @@
 namespace acltape::analyzer {
 namespace {
 
+using storage::Argument;
+
 constexpr char kRemedy[] = "; record with --payload inputs or --payload all";
 
 class ContentCheck {
@@ -16,6 +18,7 @@ class ContentCheck {
   void Run() {
     for (const AclCall& call : program_.calls) {
       if (call.fate != AclFate::kIssued) continue;
+      CheckArguments(call);
       for (const storage::Snapshot& snapshot : call.before) {
         if (!snapshot.has_payload && NeedsContent(call)) {
           Missing(call, snapshot.position < 0
@@ -36,6 +39,18 @@ class ContentCheck {
   }
 
  private:
+  // Each operator has arguments; one without was launched before the recorder met its first phase.
+  void CheckArguments(const AclCall& call) const {
+    if (call.kind() != AclCallKind::kOperator) return;
+    for (const Argument& argument : call.arguments) {
+      if (!IsIncidental(argument) && argument.kind != storage::ValueKind::kNone) return;
+    }
+    throw Error(ErrorKind::kTrace,
+                program_.Describe(call) + " has no arguments in " + program_.trace->path() +
+                    ", because its first phase was not recorded; record the program from its "
+                    "start, with this version of acltape");
+  }
+
   // Calls that a replay issues with these bytes.
   static bool NeedsContent(const AclCall& call) {
     return call.kind() <= AclCallKind::kValueWait || call.kind() == AclCallKind::kExecute;

@@ -117,8 +117,8 @@ AclProgram LoadAclProgram(const storage::Reader& trace);
 // digest, so that two replays can be compared with each other.
 void NameResults(AclProgram& program);
 
-// Throws Error kTrace, one sentence, when a replay would lack contents: copies from the host and
-// buffers that device work reads before any recorded call wrote them.
+// Throws Error kTrace, one sentence, when a replay would lack contents: arguments of operators,
+// copies from the host, and buffers that device work reads before any recorded call wrote them.
 void CheckContents(const AclProgram& program);
 
 }  // namespace acltape::analyzer

@@ -15,10 +15,17 @@
 
 namespace acltape::acl_agent {
 
-// What a first phase was given, until its launch.
+// What a first phase was given, until its launch. The launch may come in another thread: a
+// framework with a task queue calls the first phase where the program is and launches from the
+// queue's own thread. What belongs to an operator is found by its executor, therefore, never by the
+// thread that was last seen; and the call of the program that caused it is the one that was open at
+// the first phase. The executor's address may be used again once it was launched or destroyed:
+// before the library is told of either, the entry is taken out of the map, so that no first phase
+// in between can meet it.
 struct Prepared {
   aclOpExecutor* executor;
   uint32_t op;
+  uint64_t parent_id;  // the call that was open at the first phase, 0: none
   bool repeatable;
   bool launched;  // once at least
   uint64_t ticks;
@@ -112,12 +119,7 @@ void RecordFailedPrepare(Thread& thread, uint32_t op, const acl::ArgValue* value
   WriteCall(thread, call);
 }
 
-Prepared* TakePrepared(Thread* thread, aclOpExecutor* executor) {
-  if (thread != nullptr && thread->prepared != nullptr && thread->prepared->executor == executor) {
-    Prepared* prepared = thread->prepared;
-    thread->prepared = nullptr;
-    return prepared;
-  }
+Prepared* TakePrepared(aclOpExecutor* executor) {
   Prepared* prepared = nullptr;
   return g_prepared.Take(executor, &prepared) ? prepared : nullptr;
 }
@@ -182,21 +184,18 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
     RecordFailedPrepare(*thread, op, values, begin, end, status);
     return status;
   }
-  if (thread->prepared != nullptr) {
-    PutPrepared(thread->prepared);
-    thread->prepared = nullptr;
-  }
   Prepared* prepared = NewPrepared(*thread);
   if (prepared == nullptr) return status;
   prepared->executor = *executor;
   prepared->op = op;
+  prepared->parent_id = thread->tape->open_call;
   prepared->ticks = end - begin;
   EncodeArguments(*thread, op, values, prepared->places);
   if (!KeepEncoding(*thread, *prepared)) {
     FreePrepared(nullptr, prepared);
     return status;
   }
-  thread->prepared = prepared;
+  PutPrepared(prepared);
   return status;
 }
 
@@ -210,10 +209,11 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
     return info.launch(real, repeated, workspace, workspace_size, executor, stream);
   }
   agent::Tape* tape = thread->tape;
-  Prepared* prepared = TakePrepared(thread, executor);
+  Prepared* prepared = TakePrepared(executor);
   FinishedCall call;
   call.call_id = tape->NextCallId();
-  call.parent_id = tape->open_call;
+  const uint64_t outer_call = tape->open_call;
+  call.parent_id = prepared != nullptr ? prepared->parent_id : outer_call;
   call.launched = true;
   call.op_index = OpIndex(*thread, op);
   tape->open_call = call.call_id;
@@ -235,7 +235,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   } else if (succeeded) {
     call.stream_id = DefaultStreamId(*thread);
   }
-  tape->open_call = call.parent_id;
+  tape->open_call = outer_call;
   thread->BeginEncoding();
   if (prepared == nullptr) {
     tape->WriteLedger(1, 1, "launch_without_first_phase", info.name.data(),
@@ -266,7 +266,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
 }
 
 void MakeRepeatable(aclOpExecutor* executor) {
-  Prepared* prepared = TakePrepared(Enter(), executor);
+  Prepared* prepared = TakePrepared(executor);
   if (prepared == nullptr) return;
   prepared->repeatable = true;
   PutPrepared(prepared);
@@ -274,11 +274,11 @@ void MakeRepeatable(aclOpExecutor* executor) {
 
 void DropExecutor(aclOpExecutor* executor) {
   Thread* thread = Enter();
-  if (Prepared* prepared = TakePrepared(thread, executor)) FreePrepared(thread, prepared);
+  if (Prepared* prepared = TakePrepared(executor)) FreePrepared(thread, prepared);
 }
 
 void MoveTensor(aclOpExecutor* executor, const void* tensor, int64_t element, void* address) {
-  Prepared* prepared = TakePrepared(Enter(), executor);
+  Prepared* prepared = TakePrepared(executor);
   if (prepared == nullptr) return;
   for (uint32_t i = 0; i < prepared->places.count; ++i) {
     TensorPlace& place = prepared->places.data[i];

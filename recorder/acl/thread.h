@@ -41,9 +41,8 @@ struct Thread {
   Bytes signature;
   uint64_t* slots = nullptr;  // kMaxSlots of them
   uint32_t slot_count = 0;
-  uint32_t* op_rows = nullptr;   // by function, the ring's index plus one
-  Prepared* prepared = nullptr;  // of the newest first phase, while no other came
-  Prepared* spare = nullptr;
+  uint32_t* op_rows = nullptr;  // by function, the ring's index plus one
+  Prepared* spare = nullptr;    // of a launch, for the next first phase
 
   static constexpr uint32_t kMaxSlots = 4096;
 

@@ -13,6 +13,21 @@ namespace {
 
 Process g_process;
 
+wire::ArenaHeader* MapHeader(int fd) {
+  void* page = mmap(nullptr, wire::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (page == MAP_FAILED) return nullptr;
+  auto* header = static_cast<wire::ArenaHeader*>(page);
+  if (header->magic == wire::kArenaMagic && header->version == wire::kArenaVersion) return header;
+  munmap(page, wire::kPage);
+  return nullptr;
+}
+
+std::byte* MapSlots(int fd, const wire::ArenaHeader& header) {
+  const size_t bytes = wire::kPage * size_t{header.slot_count};
+  void* slots = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, wire::kPage);
+  return slots != MAP_FAILED ? static_cast<std::byte*>(slots) : nullptr;
+}
+
 // In a forked child the parent's slots belong to the parent; the child claims its own.
 void AfterForkInChild() {
   g_process.forks++;
@@ -32,26 +47,14 @@ bool Attach() {
   if (path == nullptr || *path == '\0') return false;
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return false;
-  void* page = mmap(nullptr, wire::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (page == MAP_FAILED) {
-    close(fd);
+  wire::ArenaHeader* header = MapHeader(fd);
+  std::byte* slots = header != nullptr ? MapSlots(fd, *header) : nullptr;
+  close(fd);  // wire::MapRing needs none, see Note [No descriptor is kept]
+  if (slots == nullptr) {
+    if (header != nullptr) munmap(header, wire::kPage);
     return false;
   }
-  auto* header = static_cast<wire::ArenaHeader*>(page);
-  if (header->magic != wire::kArenaMagic || header->version != wire::kArenaVersion) {
-    munmap(page, wire::kPage);
-    close(fd);
-    return false;
-  }
-  const size_t slot_bytes = wire::kPage * size_t{header->slot_count};
-  void* slots = mmap(nullptr, slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, wire::kPage);
-  if (slots == MAP_FAILED) {
-    munmap(page, wire::kPage);
-    close(fd);
-    return false;
-  }
-  g_process.fd = fd;
-  g_process.slots = static_cast<std::byte*>(slots);
+  g_process.slots = slots;
   g_process.pid = static_cast<uint32_t>(getpid());
   g_process.arena = header;
   header->attached_processes.fetch_add(1);

@@ -8,7 +8,6 @@ namespace acltape::agent {
 struct Process {
   wire::ArenaHeader* arena = nullptr;
   std::byte* slots = nullptr;  // slot pages
-  int fd = -1;
   uint32_t pid = 0;
   uint32_t forks = 0;  // between the first attached process and this one
 };

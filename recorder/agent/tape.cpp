@@ -42,11 +42,12 @@ Tape* ClaimSlot() {
     slot->pid = process.pid;
     slot->tid = static_cast<uint32_t>(syscall(SYS_gettid));
     slot->generation++;
-    std::byte* ring = wire::MapRing(process.fd, *arena, index);
+    std::byte* ring = wire::MapRing(*arena, index);
     void* memory = ring != nullptr ? malloc(sizeof(Tape)) : nullptr;
     if (memory == nullptr) {
       wire::UnmapRing(ring, *arena);
       slot->state.store(wire::SlotState::kClosing, std::memory_order_release);
+      arena->threads_without_ring.fetch_add(1);
       return kNoTape;
     }
     Tape* tape = new (memory) Tape;

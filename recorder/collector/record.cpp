@@ -349,6 +349,13 @@ void Recording::Close(RecordSummary& summary) {
                             header.slot_count),
                 "record with more slots", static_cast<int64_t>(without_slot));
   }
+  const uint64_t without_ring = header.threads_without_ring.load();
+  if (without_ring > 0) {
+    trace_.Note(Severity::kDataLoss, "threads_without_ring", "threads",
+                "the system refused a thread the memory of its ring, it was not recorded",
+                "allow the program more address space or memory, or record with smaller rings",
+                static_cast<int64_t>(without_ring));
+  }
   if (header.torch_processes.load() == 0 && header.acl_processes.load() == 0) {
     trace_.Note(Severity::kNotice, "no_operators", options_.command[0],
                 "the program loaded neither libtorch nor an ACL library",

@@ -1,7 +1,8 @@
 // The shared memory between a recorded process tree and the collector.
 //
 // The collector creates one arena (a memfd) and names it in the environment variable ACLTAPE_ARENA,
-// as a path that any process of the tree can open ("/proc/<collector>/fd/<n>"). The arena is a
+// as a path that any process of the tree can open ("/proc/<collector>/fd/<n>"). A process opens it
+// once, when it starts, and keeps mappings alone (Note [No descriptor is kept]). The arena is a
 // header page, then `slot_count` slot pages, then `slot_count` rings of `ring_bytes` each. A
 // recorded thread claims a slot and is the only writer of its ring; the collector is the only
 // reader.
@@ -18,7 +19,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 3;
+constexpr uint32_t kArenaVersion = 4;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 
@@ -66,6 +67,7 @@ struct ArenaHeader {
   alignas(64) std::atomic<uint64_t> next_buffer_id;  // of the whole process tree, starts at 1
   alignas(64) std::atomic<uint64_t> next_handle_id;  // of the whole process tree, starts at 1
   std::atomic<uint64_t> threads_without_slot;
+  std::atomic<uint64_t> threads_without_ring;  // their ring could not be mapped
   std::atomic<uint64_t> attached_processes;  // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
   std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped

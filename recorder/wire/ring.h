@@ -9,12 +9,22 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "recorder/wire/arena.h"
 
 namespace acltape::wire {
+
+// Makes every page of a writable mapping present, without a change to it.
+inline void BringIn(std::byte* begin, size_t bytes) {
+  constexpr int kPopulateForWriting = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
+  if (madvise(begin, bytes, kPopulateForWriting) == 0) return;
+  for (size_t at = 0; at < bytes; at += kPage) {
+    reinterpret_cast<std::atomic<uint8_t>*>(begin + at)->fetch_or(0, std::memory_order_relaxed);
+  }
+}
 
 // Maps the ring of `slot` twice; nullptr when the kernel refuses. The pages are brought in at once:
 // a fault at a record's first use of a page costs more than everything else of that record.
@@ -32,6 +42,39 @@ inline std::byte* MapRing(int fd, const ArenaHeader& header, uint32_t slot) {
       return nullptr;
     }
   }
+  return base;
+}
+
+// The same in a process that has the arena's first page mapped and holds no descriptor of it. Note
+// [No descriptor is kept]: a program may close any descriptor, its own or not, and use the number
+// again: daemons and launchers close all from 3 on. A ring mapped from a remembered number would
+// then be a range of the program's own file. A mapping cannot be taken away like that; it also
+// survives chroot and a change of user, where the arena's path does not. From a shared mapping the
+// kernel makes another one of the same pages where the old size is 0, and it may reach further than
+// the old one (mremap(2)). So the arena is mapped up to the end of the ring, for address space only
+// and for a moment, and the ring's part is moved to its two places.
+inline std::byte* MapRing(ArenaHeader& header, uint32_t slot) {
+  const size_t bytes = header.ring_bytes;
+  const size_t offset = RingOffset(header, slot);
+  void* room =
+      mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* base = static_cast<std::byte*>(room);
+  void* arena = mremap(&header, 0, offset + bytes, MREMAP_MAYMOVE);
+  if (arena == MAP_FAILED) {
+    munmap(room, 2 * bytes);
+    return nullptr;
+  }
+  std::byte* ring = static_cast<std::byte*>(arena) + offset;
+  constexpr int kTo = MREMAP_MAYMOVE | MREMAP_FIXED;
+  const bool mapped = mremap(ring, 0, bytes, kTo, base) != MAP_FAILED &&
+                      mremap(ring, bytes, bytes, kTo, base + bytes) != MAP_FAILED;
+  munmap(arena, mapped ? offset : offset + bytes);
+  if (!mapped) {
+    munmap(room, 2 * bytes);
+    return nullptr;
+  }
+  BringIn(base, 2 * bytes);
   return base;
 }
 

@@ -229,6 +229,26 @@ class Calls(RecordedTest):
         # matmul, in half precision: -2 -1 -2.5 -4 8.5 6.5 2 5
         self.assertEqual(rows[2][1:4], (-4, 8.5, 12.5 / 8))
 
+    def test_phases_in_two_threads_are_one_call_with_its_arguments(self):
+        # Twenty times, with work of the device delayed differently each time.
+        for jitter in range(20):
+            trace = self.record(run_of("task_queue")._replace(
+                environment={"ACLTAPE_SOFT_JITTER": str(jitter + 1)}))
+            with self.subTest(jitter=jitter + 1):
+                self.assertEqual(self.ask(trace, "SELECT kind FROM ledger"), [])
+                rows = self.ask(trace, """
+                    SELECT c.op, count(*), count(DISTINCT c.thread_id), count(prepare_ns),
+                      min((SELECT count(*) FROM argument a WHERE a.call_id = c.call_id))
+                    FROM call c WHERE c.leaf = 1 GROUP BY c.op ORDER BY c.op""")
+                self.assertEqual(rows, [("aclnnInplaceAdd", 80, 1, 80, 4),
+                                        ("aclnnInplaceMuls", 80, 1, 80, 3)])
+                # Each is about the tensors of its own producer: 40 on each stream's two buffers.
+                tensors = self.ask(trace, """
+                    SELECT c.stream_id, count(DISTINCT u.buffer_id), count(*) FROM tensor_use u
+                    JOIN call c USING (call_id) WHERE c.leaf = 1 AND u.name = 'selfRef'
+                    GROUP BY c.stream_id""")
+                self.assertEqual([row[1:] for row in tensors], [(2, 80), (2, 80)])
+
     def test_threads_have_their_own_streams(self):
         trace = self.record(run_of("multi_stream_threads", "--threads"))
         shared = self.ask(trace, "SELECT stream_id FROM call WHERE leaf = 1 GROUP BY stream_id "

@@ -72,6 +72,23 @@ class Replayed(recorded_test.RecordedTest):
             self.assertEqual(summary["outputs different"], 1, evidence)
             self.assertIn("acltape replay", summary["reproduce"], evidence)
 
+    def test_an_operator_without_arguments_is_refused_not_called_different(self):
+        trace = self.record(run_of("single_op"))
+        connection = recorded_test.sqlite3.connect(trace)
+        call, op = connection.execute("SELECT call_id, op_id FROM call WHERE op = 'aclnnMul'").fetchone()
+        # As an operator is recorded whose first phase was not seen.
+        connection.execute("INSERT INTO signature(signature_id, op_id) VALUES(1000000, ?)", (op,))
+        connection.execute("UPDATE call_row SET signature_id = 1000000, buffers = NULL "
+                           "WHERE call_id = ?", (call,))
+        connection.commit()
+        connection.close()
+        for mode, streams in WAYS:
+            command = [ACLTAPE, "replay", trace, "--mode", mode, "--streams", streams]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                                  env=acl_programs.environment())
+            self.assertNotIn(done.returncode, (0, 1), done.stdout + done.stderr)
+            self.assertIn(f"call {call} aclnnMul has no arguments", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
