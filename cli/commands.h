@@ -30,6 +30,7 @@ std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeExperimentCommand();
 std::unique_ptr<Command> MakeBisectCommand();
 std::unique_ptr<Command> MakeDiffCommand();
+std::unique_ptr<Command> MakeTorchCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeServeCallsCommand();
 

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/soft_environment.h"
 #include "cli/table.h"
+#include "cli/torch_kits.h"
 #include "storage/error.h"
 #include "storage/shell_word.h"
 
@@ -44,6 +45,7 @@ class EnvCommand final : public Command {
                               python_.empty() ? "python3 on PATH" : python_));
     }
     if (check_) return Check(interpreter);
+    PrepareKitFor({interpreter.string()});
     for (const auto& [name, value] : SoftEnvironment(interpreter)) {
       fmt::print("export {}={}\n", name, storage::ShellWord(value));
     }

@@ -86,8 +86,12 @@ fs::path FindExecutable(const std::string& word) {
   return access(word.c_str(), X_OK) == 0 && !fs::is_directory(word) ? fs::path(word) : fs::path();
 }
 
+fs::path NamedInterpreter(const std::vector<std::string>& command) {
+  return PythonOf(command, true);
+}
+
 fs::path FindInterpreter(const std::vector<std::string>& command) {
-  const fs::path found = PythonOf(command, true);
+  const fs::path found = NamedInterpreter(command);
   return found.empty() ? FindExecutable("python3") : found;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/soft_environment.h"
 #include "cli/table.h"
+#include "cli/torch_kits.h"
 #include "storage/database.h"
 #include "storage/results.h"
 
@@ -177,14 +178,14 @@ class RecordCommand final : public Command {
     options_.backlog_bytes = ParseBytes(backlog_);
     options_.agent_library = AgentLibrary();
     options_.acl_agent_library = AclAgentLibrary();
-    options_.torch_plugin = TorchPlugin();
-    for (const std::string* library :
-         {&options_.agent_library, &options_.acl_agent_library, &options_.torch_plugin}) {
+    for (const std::string* library : {&options_.agent_library, &options_.acl_agent_library}) {
       if (!std::filesystem::exists(*library)) {
         throw Error(ErrorKind::kDevice,
                     fmt::format("{} is not there; build it, `acltape doctor` says how.", *library));
       }
     }
+    options_.torch_kits = KitPlaces();
+    PrepareKitFor(options_.command);
 
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
@@ -206,8 +207,9 @@ class RecordCommand final : public Command {
     }
     // A plug-in that could not load has its own, more exact row in the ledger.
     const bool plugin_failed = std::any_of(
-        summary.ledger.begin(), summary.ledger.end(),
-        [](const storage::LedgerEntry& entry) { return entry.kind == "torch_plugin_failed"; });
+        summary.ledger.begin(), summary.ledger.end(), [](const storage::LedgerEntry& entry) {
+          return entry.kind == "torch_plugin_failed" || entry.kind == "torch_kit_missing";
+        });
     const bool aten = (options_.levels & wire::kLevelAten) != 0;
     const bool acl = (options_.levels & wire::kLevelAcl) != 0;
     const bool no_torch = !aten || (summary.torch_processes == 0 && !plugin_failed);

@@ -206,6 +206,7 @@ class ReplayCommand final : public Command {
            "stream";
   }
 
+  bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     AddChoice(app, "--mode", options_.mode,

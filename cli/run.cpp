@@ -9,6 +9,7 @@
 #include "cli/interpreter.h"
 #include "cli/options.h"
 #include "cli/soft_environment.h"
+#include "cli/torch_kits.h"
 #include "storage/error.h"
 #include "storage/pointers.h"
 
@@ -37,6 +38,7 @@ class RunCommand final : public Command {
     if (program_.empty()) {
       throw Error(ErrorKind::kUsage, "run needs a program: acltape run -- python3 script.py.");
     }
+    PrepareKitFor(program_);
     for (const auto& [name, value] : SoftEnvironment(FindInterpreter(program_))) {
       setenv(name.c_str(), value.c_str(), 1);
     }
