@@ -28,4 +28,13 @@ parameter.data = torch_npu.npu_format_cast(parameter.data, FRACTAL_NZ)
 plain = torch_npu.npu_format_cast(parameter.data, ND)
 a = torch.randn(40, 33)
 assert torch.allclose((a.npu() @ plain).cpu(), a @ w, atol=1e-4), "product after casts"
+assert torch.allclose((a.npu() @ weight).cpu(), a @ (2 * w), atol=1e-4), "product with a cast weight"
+batch, weights = torch.randn(2, 40, 33), torch.randn(2, 33, 50)
+cast = torch_npu.npu_format_cast(weights.npu(), FRACTAL_NZ)
+assert torch.allclose((batch.npu() @ cast).cpu(), batch @ weights, atol=1e-4), "batches"
+linear = torch.nn.Linear(33, 20, bias=False)
+expected = linear(a)
+linear = linear.npu()
+linear.weight.data = torch_npu.npu_format_cast(linear.weight.data, FRACTAL_NZ)
+assert torch.allclose(linear(a.npu()).cpu(), expected, atol=1e-4), "a layer with a cast weight"
 print("equal")
