@@ -1,4 +1,5 @@
-// Operators that a program calls by name (aclop): two of them, which change the format of a tensor.
+// Operators that a program calls by name (aclop): those that change the format of a tensor, and the
+// matrix products that take a weight of such a format.
 //
 // Note [Formats of tensors]
 // Tensors of every format lie in the order of their original shape: an ND matrix that was cast to
@@ -12,11 +13,12 @@
 #include <string>
 
 #include "acl/acl_op_compiler.h"
+#include "aclnn/acl_meta.h"
 #include "runtime/device/call.h"
 #include "runtime/device/data_buffer.h"
 #include "runtime/device/tensor_desc.h"
 
-// Attributes have no reader here: the operators that work have none that matters.
+// Values as text: few operators have any that matters.
 struct aclopAttr {
   std::map<std::string, std::string> texts;
 };
@@ -35,7 +37,14 @@ struct NamedCall {
   const char* name;
   Tensors inputs;
   Tensors outputs;
+  const aclopAttr* attributes;
   aclrtStream stream;
+
+  bool Flag(const char* attribute) const {
+    if (attributes == nullptr) return false;
+    auto found = attributes->texts.find(attribute);
+    return found != attributes->texts.end() && found->second == "true";
+  }
 };
 
 // Both functions are called by the names that the program would use, so that a recorder in the
@@ -70,14 +79,70 @@ aclError CopyElements(const NamedCall& call) {
   return ACL_SUCCESS;
 }
 
+// The operator library's own function of this name, or the wrapper of a recorder. Null without the
+// library: the device does without it.
+template <typename F>
+F OperatorFunction(const char* name) {
+  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<F>(found);
+  static void* const library = dlopen("libopapi.so", RTLD_LAZY | RTLD_LOCAL);
+  return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
+}
+
+using PrepareProduct = aclnnStatus (*)(const aclTensor*, const aclTensor*, aclTensor*, int8_t,
+                                       uint64_t*, aclOpExecutor**);
+using LaunchProduct = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
+
+aclTensor* MatrixOf(const Tensors& tensors, int i, bool transposed) {
+  static const auto create = OperatorFunction<decltype(&aclCreateTensor)>("aclCreateTensor");
+  const aclTensorDesc& desc = *tensors.descs[i];
+  if (create == nullptr || desc.shape.size() < 2) return nullptr;
+  std::vector<int64_t> shape = desc.shape;
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t dim = shape.size() - 1; dim > 0; --dim) strides[dim - 1] = strides[dim] * shape[dim];
+  if (transposed) {
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    std::swap(strides[shape.size() - 1], strides[shape.size() - 2]);
+  }
+  // Elements lie in the order of the shape, whatever the format of the memory is called.
+  return create(shape.data(), shape.size(), desc.type, strides.data(), 0, ACL_FORMAT_ND,
+                desc.shape.data(), desc.shape.size(), tensors.buffers[i]->data);
+}
+
+// By aclnnMatmul, which takes batches too.
+aclError MultiplyMatrices(const NamedCall& call) {
+  static const auto prepare = OperatorFunction<PrepareProduct>("aclnnMatmulGetWorkspaceSize");
+  static const auto launch = OperatorFunction<LaunchProduct>("aclnnMatmul");
+  static const auto destroy = OperatorFunction<decltype(&aclDestroyTensor)>("aclDestroyTensor");
+  if (call.inputs.count != 2 || call.outputs.count != 1 || launch == nullptr) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                "aclop %s: the soft device multiplies two tensors, with libopapi.so", call.name);
+  }
+  aclTensor* left = MatrixOf(call.inputs, 0, call.Flag("transpose_x1") || call.Flag("adj_x1"));
+  aclTensor* right = MatrixOf(call.inputs, 1, call.Flag("transpose_x2") || call.Flag("adj_x2"));
+  aclTensor* product = MatrixOf(call.outputs, 0, false);
+  uint64_t workspace = 0;
+  aclOpExecutor* executor = nullptr;
+  aclnnStatus status = prepare(left, right, product, 0, &workspace, &executor);
+  if (status == ACL_SUCCESS && workspace > 0) {
+    status =
+        Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclop %s: its kernel wants a workspace", call.name);
+  }
+  if (status == ACL_SUCCESS) status = launch(nullptr, 0, executor, call.stream);
+  for (aclTensor* tensor : {left, right, product}) {
+    if (tensor != nullptr) destroy(tensor);
+  }
+  return status;
+}
+
 struct NamedOperator {
   const char* name;
   aclError (*run)(const NamedCall&);
 };
 
 constexpr NamedOperator kOperators[] = {
-    {"Identity", CopyElements},
-    {"TransData", CopyElements},
+    {"Identity", CopyElements},        {"TransData", CopyElements},
+    {"MatMul", MultiplyMatrices},      {"MatMulV2", MultiplyMatrices},
+    {"BatchMatMul", MultiplyMatrices}, {"BatchMatMulV2", MultiplyMatrices},
 };
 
 const NamedOperator* FindOperator(const char* name) {
@@ -87,29 +152,35 @@ const NamedOperator* FindOperator(const char* name) {
   return nullptr;
 }
 
-struct Missing {
-  const char* name;  // interned
+// Where a failure is told.
+enum class Told { kByTheCall, kByTheStream };
+
+struct Failure {
+  const char* text;  // interned
 };
 
-aclError FailMissing(void* argument) {
+aclError RunFailure(void* argument) {
+  return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s", static_cast<Failure*>(argument)->text);
+}
+
+aclError RunNow(const NamedCall& call) {
+  if (const NamedOperator* found = FindOperator(call.name)) return found->run(call);
   return Fail(ACL_ERROR_RT_AICORE_EXCEPTION,
               "the soft device has no operator %s by name (aclop); use an operator of libopapi, or "
               "run this part of the program on the CPU",
-              static_cast<Missing*>(argument)->name);
+              call.name);
 }
-
-// Where the failure of an operator without code is told.
-enum class Told { kByTheCall, kByTheStream };
 
 // torch_npu calls operators by name from the thread of its task queue, and stops that queue for
 // good when one fails. So the failure goes to the stream, where the next synchronisation reports
 // it with the operator's name, as it does for each failing kernel.
 aclError Run(const NamedCall& call, Told told) {
-  if (const NamedOperator* found = FindOperator(call.name)) return found->run(call);
-  Missing missing{InternName(call.name)};
-  if (told == Told::kByTheCall) return FailMissing(&missing);
-  return SubmitPayload(call.stream, call.name, TaskKind::kKernel, missing.name, missing,
-                       FailMissing);
+  const aclError code = RunNow(call);
+  if (code == ACL_SUCCESS || told == Told::kByTheCall) return code;
+  const char* text = TakeOwnMessage();
+  const Failure failure{InternName(text != nullptr ? text : call.name)};
+  return SubmitPayload(call.stream, call.name, TaskKind::kKernel, InternName(call.name), failure,
+                       RunFailure);
 }
 
 aclError CheckCall(const char* name, int inputs, int outputs, const char* call) {
@@ -224,21 +295,24 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs,
                                 const aclTensorDesc* const* inputDesc,
                                 const aclDataBuffer* const* inputs, int numOutputs,
                                 const aclTensorDesc* const* outputDesc,
-                                aclDataBuffer* const* outputs, const aclopAttr*, aclopEngineType,
-                                aclopCompileType, const char*, aclrtStream stream) {
+                                aclDataBuffer* const* outputs, const aclopAttr* attr,
+                                aclopEngineType, aclopCompileType, const char*,
+                                aclrtStream stream) {
   ACLTAPE_CALL("aclopCompileAndExecute");
   ACLTAPE_RETURN_IF_FAILED(CheckCall(opType, numInputs, numOutputs, kCall));
-  return Run({opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, stream},
-             Told::kByTheStream);
+  return Run(
+      {opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream},
+      Told::kByTheStream);
 }
 
 aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc** inputDesc,
                                   aclDataBuffer** inputs, int numOutputs,
-                                  aclTensorDesc** outputDesc, aclDataBuffer** outputs, aclopAttr*,
-                                  aclopEngineType, aclopCompileType, const char*,
+                                  aclTensorDesc** outputDesc, aclDataBuffer** outputs,
+                                  aclopAttr* attr, aclopEngineType, aclopCompileType, const char*,
                                   aclrtStream stream) {
   ACLTAPE_CALL("aclopCompileAndExecuteV2");
   ACLTAPE_RETURN_IF_FAILED(CheckCall(opType, numInputs, numOutputs, kCall));
-  return Run({opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, stream},
-             Told::kByTheCall);
+  return Run(
+      {opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream},
+      Told::kByTheCall);
 }

@@ -1,0 +1,82 @@
+// The small libraries of the SDK that adapters bind: their functions, and what each brings along.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "acl/acl.h"
+
+namespace {
+
+template <typename F>
+F* Function(const char* library, const char* name) {
+  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(handle, nullptr) << dlerror();
+  void* found = handle != nullptr ? dlsym(handle, name) : nullptr;
+  EXPECT_NE(found, nullptr) << name;
+  return reinterpret_cast<F*>(found);
+}
+
+TEST(Compat, EachLibraryThatAnAdapterNamesCanBeLoaded) {
+  for (const char* library :
+       {"libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so", "libruntime.so",
+        "libprofapi.so", "libfmk_parser.so", "libascend_protobuf.so", "libacl_op_compiler.so",
+        "libmsprofiler.so", "libascend_hal.so", "libc_sec.so"}) {
+    EXPECT_NE(dlopen(library, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
+  }
+}
+
+TEST(Compat, FunctionsOfTheOperatorCompilerAreFoundThroughItsLibrary) {
+  auto* size = Function<size_t(int)>("libacl_op_compiler.so", "aclGetCompileoptSize");
+  EXPECT_GT(size(10), 0u);
+}
+
+TEST(Compat, AdaptersFindTheRuntimeAndTheProfilerThroughWhatTheyName) {
+  EXPECT_NE(Function<int()>("libhccl.so", "rtKernelLaunch"), nullptr);
+  EXPECT_NE(Function<int()>("libgraph.so", "MsprofReportApi"), nullptr);
+  auto* set = Function<int(int, int32_t)>("libhccl.so", "HcclSetConfig");
+  EXPECT_EQ(set(0, 1), 0);
+}
+
+TEST(Compat, AKernelOfADeviceIsRegisteredAndNotLaunched) {
+  void* handle = nullptr;
+  auto* enter = Function<int(const void*, void**)>("libruntime.so", "rtDevBinaryRegister");
+  EXPECT_EQ(enter(nullptr, &handle), 0);
+  EXPECT_NE(handle, nullptr);
+  auto* launch = Function<int(const void*, uint32_t, void*, uint32_t, void*, void*)>(
+      "libruntime.so", "rtKernelLaunch");
+  EXPECT_EQ(launch(nullptr, 1, nullptr, 0, nullptr, nullptr), 207000);
+  EXPECT_NE(std::string(aclGetRecentErrMsg()).find("rtKernelLaunch"), std::string::npos);
+}
+
+TEST(Compat, TheDriverCountsDevices) {
+  uint32_t count = 0;
+  EXPECT_EQ(Function<int(uint32_t*)>("libascend_hal.so", "drvGetDevNum")(&count), 0);
+  EXPECT_EQ(count, 1u);
+}
+
+TEST(Compat, BoundedTextsSayWhatDidNotFit) {
+  auto* print = Function<int(char*, size_t, size_t, const char*, ...)>("libc_sec.so", "snprintf_s");
+  auto* copy = Function<int(char*, size_t, const char*)>("libc_sec.so", "strcpy_s");
+  auto* move = Function<int(void*, size_t, const void*, size_t)>("libc_sec.so", "memcpy_s");
+  char text[8];
+  EXPECT_EQ(print(text, sizeof(text), 7, "%d", 42), 2);
+  EXPECT_STREQ(text, "42");
+  EXPECT_EQ(print(text, sizeof(text), 3, "%s", "abcdef"), -1);  // shortened to what was asked for
+  EXPECT_STREQ(text, "abc");
+  EXPECT_EQ(print(text, sizeof(text), 20, "%s", "abcdefghijkl"), -1);
+  EXPECT_STREQ(text, "");
+  EXPECT_EQ(copy(text, sizeof(text), "1234567"), 0);
+  EXPECT_STREQ(text, "1234567");
+  EXPECT_EQ(copy(text, sizeof(text), "12345678"), ERANGE | 0x80);
+  EXPECT_STREQ(text, "");
+  EXPECT_EQ(copy(nullptr, sizeof(text), "1"), EINVAL);
+  EXPECT_EQ(move(text, sizeof(text), "abc", 4), 0);
+  EXPECT_STREQ(text, "abc");
+  EXPECT_EQ(move(text, 2, "abc", 4), ERANGE | 0x80);
+}
+
+}  // namespace
