@@ -65,6 +65,7 @@ class BisectCommand final : public Command {
            "  acltape bisect t.db --check './try.sh {calls}'   any program, as git bisect run";
   }
 
+  bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app.add_option("--good", good_, "What is right: eager, plan:FILE, or recorded")

@@ -8,6 +8,8 @@
 namespace acltape::cli {
 
 std::unique_ptr<Command> MakeRecordCommand();
+std::unique_ptr<Command> MakeRunCommand();
+std::unique_ptr<Command> MakeEnvCommand();
 std::unique_ptr<Command> MakeInfoCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeGraphCommand();
@@ -28,6 +30,7 @@ std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeExperimentCommand();
 std::unique_ptr<Command> MakeBisectCommand();
 std::unique_ptr<Command> MakeDiffCommand();
+std::unique_ptr<Command> MakeTorchCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeServeCallsCommand();
 

@@ -147,6 +147,7 @@ class CompareCommand final : public Command {
            "  acltape compare t.db --plan plan.json    eager, captured on one stream, by the plan";
   }
 
+  bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     plan_.Declare(app);

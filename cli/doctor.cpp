@@ -16,6 +16,7 @@
 #include "cli/installation.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "cli/torch_kits.h"
 
 namespace acltape::cli {
 namespace {
@@ -28,19 +29,12 @@ constexpr char kInstallBlas[] = "apt-get install libopenblas0-pthread";
 // Runs in the interpreter that is looked at. A product first, so that the BLAS is loaded and
 // mapped.
 constexpr char kProbe[] = R"(
-import ctypes, json, sys
+import json, sys
 import torch
 torch.mm(torch.ones(8, 8), torch.ones(8, 8))
 maps = {line.split()[-1] for line in open('/proc/self/maps') if '/' in line}
 blas = sorted(path for path in maps
               if any(word in path.rsplit('/', 1)[-1] for word in ('blas', 'mkl_rt', 'libmkl')))
-plugin = 'absent'
-if len(sys.argv) > 1 and sys.argv[1]:
-    try:
-        ctypes.CDLL(sys.argv[1])
-        plugin = 'loads'
-    except OSError as error:
-        plugin = str(error)
 try:
     import torchvision
     vision = torchvision.__version__
@@ -48,7 +42,7 @@ except Exception:
     vision = None
 print(json.dumps({'python': sys.version.split()[0], 'torch': torch.__version__,
                   'file': torch.__file__, 'threads': torch.get_num_threads(), 'blas': blas,
-                  'plugin': plugin, 'vision': vision}))
+                  'vision': vision}))
 )";
 
 enum class Health { kOk, kInfo, kWarning, kMissing };
@@ -103,13 +97,21 @@ void CheckBlas(const nlohmann::json& probe, Rows& rows) {
   }
 }
 
+void CheckKit(const fs::path& python, Rows& rows) {
+  const std::optional<Torch> torch = TorchOf(python);
+  const std::optional<Kit> kit = torch ? FindKit(torch->identity) : std::nullopt;
+  if (kit) {
+    rows.push_back({Health::kOk, "kit", kit->folder.string(), ""});
+  } else {
+    rows.push_back({Health::kWarning, "kit", "none for the torch of this interpreter",
+                    "record builds it at its first use, or: acltape torch add " + python.string()});
+  }
+}
+
 void CheckPythons(Rows& rows) {
-  const fs::path plugin = TorchPlugin();
-  const bool built = fs::exists(plugin);
   bool chosen = false;
   for (const fs::path& python : PythonCandidates()) {
-    const ProgramOutput output =
-        RunProgram({python.string(), "-c", kProbe, built ? plugin.string() : ""});
+    const ProgramOutput output = RunProgram({python.string(), "-c", kProbe});
     const auto probe = nlohmann::json::parse(output.text, nullptr, /*allow_exceptions=*/false);
     if (output.exit_code != 0 || probe.is_discarded()) {
       rows.push_back({Health::kInfo, "python", python.string() + ": cannot import torch", ""});
@@ -129,16 +131,7 @@ void CheckPythons(Rows& rows) {
                              "not importable; resnet18.py needs it",
                              "apt-get install python3-torchvision"});
     CheckBlas(probe, rows);
-    const auto loads = probe["plugin"].get<std::string>();
-    if (!built) {
-      rows.push_back({Health::kMissing, "torch plug-in", plugin.string() + " is not there",
-                      "ninja -C build acltape_torch"});
-    } else if (loads == "loads") {
-      rows.push_back({Health::kOk, "torch plug-in", plugin.string(), ""});
-    } else {
-      rows.push_back({Health::kMissing, "torch plug-in", "does not load: " + loads,
-                      "build it against the libtorch of this interpreter"});
-    }
+    CheckKit(python, rows);
   }
   if (!chosen) {
     rows.push_back({Health::kMissing, "python", "no interpreter imports torch", kInstallTorch});

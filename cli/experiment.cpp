@@ -71,6 +71,7 @@ class ExperimentCommand final : public Command {
            "  acltape experiment t.db --stress poison,relocate,churn=64M --executions 20";
   }
 
+  bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     plan_.Declare(app);

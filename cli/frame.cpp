@@ -7,7 +7,9 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/torch_kits.h"
 #include "storage/error.h"
+#include "storage/reader.h"
 
 namespace acltape::cli {
 namespace {
@@ -19,6 +21,20 @@ constexpr char kFooter[] =
     "Exit codes: 0 fine, 1 differences or findings, 2 usage, 3 unusable trace, 4 device or\n"
     "runtime error, 125 cannot judge; `record` passes on the code of the recorded program.\n"
     "`acltape COMMAND --help` explains a command.";
+
+// The operators that a trace asks for are those of the PyTorch that it was recorded with. A trace
+// that cannot be read is the command's to complain about.
+void UseKitOfTrace(const std::string& trace) {
+  std::string identity, library;
+  try {
+    const storage::Reader reader(trace);
+    identity = reader.Meta("torch_identity");
+    library = reader.Meta("torch_library");
+  } catch (const Error&) {
+    return;
+  }
+  if (!identity.empty()) UseKit(identity, library);
+}
 
 void Complain(const std::string& sentence) { fmt::print(stderr, "acltape: {}\n", sentence); }
 
@@ -74,6 +90,10 @@ int Main(int argc, char** argv) {
     if (chosen == nullptr) {
       fmt::print(stderr, "{}", app.help());
       return kExitUsage;
+    }
+    if (chosen->ExecutesTrace()) {
+      const CLI::Option* trace = app.get_subcommand(chosen->Name())->get_option("trace");
+      UseKitOfTrace(trace->as<std::string>());
     }
     return chosen->Run();
   } catch (const CLI::ParseError& error) {

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "storage/pointers.h"
 
@@ -24,9 +25,23 @@ fs::path LibraryDirectory() {
 fs::path AclAgentLibrary() { return LibraryDirectory() / "libacltape_acl_agent.so"; }
 fs::path AgentLibrary() { return LibraryDirectory() / "libacltape_agent.so"; }
 
-fs::path TorchPlugin() { return LibraryDirectory() / "libacltape_torch.so"; }
+fs::path SourceDirectory() { return ACLTAPE_SOURCE_DIRECTORY; }
 
-ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints complaints) {
+namespace {
+
+// Takes the whole lines from the front of `text`.
+void HandLinesOn(std::string& text, const std::function<void(const std::string&)>& line) {
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    line(text.substr(begin, end - begin));
+  }
+  text.erase(0, begin);
+}
+
+}  // namespace
+
+ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints complaints,
+                         const std::function<void(const std::string&)>& line) {
   ProgramOutput output;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return output;
@@ -35,6 +50,9 @@ ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints compla
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   if (complaints == Complaints::kDiscarded) {
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
+  if (complaints == Complaints::kJoined) {
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   }
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   const std::vector<char*> words = storage::PointersTo(argv);
@@ -46,7 +64,9 @@ ProgramOutput RunProgram(const std::vector<std::string>& argv, Complaints compla
     char piece[4096];
     for (ssize_t got; (got = read(ends[0], piece, sizeof piece)) > 0;) {
       output.text.append(piece, static_cast<size_t>(got));
+      if (line) HandLinesOn(output.text, line);
     }
+    if (line && !output.text.empty()) line(std::exchange(output.text, ""));
     int status = 0;
     waitpid(child, &status, 0);
     output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

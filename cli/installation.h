@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,18 +13,22 @@ namespace acltape::cli {
 std::filesystem::path LibraryDirectory();
 std::filesystem::path AgentLibrary();     // preloaded into recorded programs
 std::filesystem::path AclAgentLibrary();  // preloaded too when the ACL level is recorded
-std::filesystem::path TorchPlugin();      // loaded into recorded programs that use libtorch
+
+// The sources that kits are built from.
+std::filesystem::path SourceDirectory();
 
 struct ProgramOutput {
   bool started = false;
   int exit_code = 0;  // 128 + signal when killed
   std::string text;   // what it wrote to stdout
 };
-// What becomes of the stderr of a program that is run.
-enum class Complaints { kDiscarded, kShown };
-// Runs argv[0] (searched on PATH). Does not throw.
+// What becomes of the stderr of a program that is run: kJoined has it among the output.
+enum class Complaints { kDiscarded, kShown, kJoined };
+// Runs argv[0] (searched on PATH). With `line`, each line goes there as it comes and `text` stays
+// empty. Does not throw.
 ProgramOutput RunProgram(const std::vector<std::string>& argv,
-                         Complaints complaints = Complaints::kDiscarded);
+                         Complaints complaints = Complaints::kDiscarded,
+                         const std::function<void(const std::string&)>& line = nullptr);
 
 // The executable files that a name stands for, in the order of PATH.
 std::vector<std::filesystem::path> FindOnPath(const std::string& name);

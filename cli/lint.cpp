@@ -60,6 +60,7 @@ class LintCommand final : public Command {
            "  acltape lint t.db step:3 --format json";
   }
 
+  bool ExecutesTrace() const override { return prove_ && !trace_.empty(); }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace");
     app.add_option("selection", selection_,

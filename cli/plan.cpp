@@ -73,6 +73,7 @@ class PlanCommand final : public Command {
            "  acltape replay t.db --plan plan.json";
   }
 
+  bool ExecutesTrace() const override { return calibrate_; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app.add_option("-o,--output", output_, "The plan file to write")->capture_default_str();

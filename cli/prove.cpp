@@ -78,6 +78,7 @@ class ProveCommand final : public Command {
            "  acltape prove t.db --witness 3 --plan new.json   does the repair hold?";
   }
 
+  bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     plan_.Declare(app);

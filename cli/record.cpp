@@ -10,9 +10,12 @@
 #include "analyzer/steps.h"
 #include "cli/commands.h"
 #include "cli/installation.h"
+#include "cli/interpreter.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/soft_environment.h"
 #include "cli/table.h"
+#include "cli/torch_kits.h"
 #include "storage/database.h"
 #include "storage/results.h"
 
@@ -105,6 +108,7 @@ class RecordCommand final : public Command {
   std::string Examples() const override {
     return "  acltape record -- python3 train.py --epochs 1\n"
            "  acltape record -o t.db --payload all -- python3 bench/workloads/decoder.py\n"
+           "  acltape record --soft -- python3 train_npu.py\n"
            "  acltape record --steps-from 'step*' --payload digest -- ./serve model.pt\n"
            "The program's output and exit code are its own; the summary goes to stderr.";
   }
@@ -138,6 +142,7 @@ class RecordCommand final : public Command {
     app.add_option("--threads", options_.slots, "Threads recorded at the same time")
         ->check(AtLeast(1))
         ->capture_default_str();
+    app.add_flag("--soft", soft_, "Run the program on the soft device, as `acltape run` does");
     app.add_flag("--force", options_.overwrite, "Replace the trace when it exists");
     app.add_flag("--quiet", quiet_, "No summary, only errors");
     app.prefix_command();  // the program may come without "--"
@@ -162,20 +167,25 @@ class RecordCommand final : public Command {
       throw Error(ErrorKind::kUsage,
                   "record needs a program: acltape record -o t.db -- python3 script.py.");
     }
+    if (soft_) {
+      for (const auto& [name, value] : SoftEnvironment(FindInterpreter(options_.command))) {
+        options_.environment.push_back(fmt::format("{}={}", name, value));
+      }
+    }
     options_.levels = ParseLevels(levels_);
     options_.composites = !leaves_only_;
     options_.ring_bytes = ParseBytes(ring_size_);
     options_.backlog_bytes = ParseBytes(backlog_);
     options_.agent_library = AgentLibrary();
     options_.acl_agent_library = AclAgentLibrary();
-    options_.torch_plugin = TorchPlugin();
-    for (const std::string* library :
-         {&options_.agent_library, &options_.acl_agent_library, &options_.torch_plugin}) {
+    for (const std::string* library : {&options_.agent_library, &options_.acl_agent_library}) {
       if (!std::filesystem::exists(*library)) {
         throw Error(ErrorKind::kDevice,
                     fmt::format("{} is not there; build it, `acltape doctor` says how.", *library));
       }
     }
+    options_.torch_kits = KitPlaces();
+    PrepareKitFor(options_.command);
 
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
@@ -197,8 +207,9 @@ class RecordCommand final : public Command {
     }
     // A plug-in that could not load has its own, more exact row in the ledger.
     const bool plugin_failed = std::any_of(
-        summary.ledger.begin(), summary.ledger.end(),
-        [](const storage::LedgerEntry& entry) { return entry.kind == "torch_plugin_failed"; });
+        summary.ledger.begin(), summary.ledger.end(), [](const storage::LedgerEntry& entry) {
+          return entry.kind == "torch_plugin_failed" || entry.kind == "torch_kit_missing";
+        });
     const bool aten = (options_.levels & wire::kLevelAten) != 0;
     const bool acl = (options_.levels & wire::kLevelAcl) != 0;
     const bool no_torch = !aten || (summary.torch_processes == 0 && !plugin_failed);
@@ -232,6 +243,7 @@ class RecordCommand final : public Command {
   std::string levels_ = "aten,acl";
   std::string ring_size_ = "4M";
   std::string backlog_ = "256M";
+  bool soft_ = false;
   bool leaves_only_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;

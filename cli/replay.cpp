@@ -209,6 +209,7 @@ class ReplayCommand final : public Command {
            "  acltape replay both.db --level acl       the device's own calls, not PyTorch's";
   }
 
+  bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     AddChoice(app, "--mode", options_.mode,

@@ -4,6 +4,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${ACLTAPE_BUILD:-$root/build}
 jobs=${ACLTAPE_JOBS:-$(nproc)}
 cd "$root"
+# A compiler cache serves every checkout: paths below this one count from the build folder.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 # Prints the interpreter that the workloads run with: the first one that imports torch among
 # ACLTAPE_PYTHON, python3 on the path, /usr/bin/python3 and the versioned ones beside it. The

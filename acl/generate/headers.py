@@ -21,6 +21,8 @@ INCLUDES = {
     ],
     "acl/acl_rt_memory_soma.h": ["acl/acl_rt.h"],
     "acl/acl_prof.h": ["acl/acl_rt.h"],
+    "acl/acl_op.h": ["acl/acl_base_rt.h"],
+    "acl/acl_op_compiler.h": ["acl/acl_op.h"],
     "acl/error_codes/rt_error_codes.h": [],
     "acl/error_codes/ge_error_codes.h": [],
     "aclnn/acl_meta.h": ["acl/acl_base_rt.h"],
@@ -36,8 +38,6 @@ GATHERING = {
         "acl/error_codes/ge_error_codes.h",
         "acl/error_codes/rt_error_codes.h",
     ],
-    # Programs include it by habit. The soft device compiles no operators, so it declares nothing.
-    "acl/acl_op_compiler.h": ["acl/acl_base.h"],
 }
 # Some programs spell operator headers aclnnop/level2/aclnn_add.h.
 OTHER_FOLDER = ("aclnnop/level2", ".")

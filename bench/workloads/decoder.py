@@ -3,7 +3,8 @@
 
 By default the cache lives in fixed buffers and is written at an index tensor, so that every step
 has the same shapes. With --growing-cache the keys and values are concatenated instead and every
-step has other shapes. Random weights, no download; prints the generated tokens.
+step has other shapes. With --device npu it runs on an NPU through torch_npu; --graph captures the step
+there once as an NPUGraph and replays it. Random weights, no download; prints the generated tokens.
 """
 import argparse
 import math
@@ -73,6 +74,25 @@ class Decoder(nn.Module):
         return self.head(self.norm(hidden))
 
 
+def captured(model, args):
+    """The model as a graph that is captured now; its inputs are copied to where it reads them."""
+    token = torch.zeros(1, dtype=torch.long, device=args.device)
+    position = torch.zeros(1, dtype=torch.long, device=args.device)
+    model(token, position, False)  # what is made at the first use is made outside of the graph
+    torch.npu.synchronize()
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        logits = model(token, position, False)
+
+    def step(next_token, next_position, _):
+        token.copy_(next_token)
+        position.copy_(next_position)
+        graph.replay()
+        return logits
+
+    return step
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=16, help="tokens to generate (steps)")
@@ -82,17 +102,23 @@ def main():
     parser.add_argument("--vocabulary", type=int, default=512)
     parser.add_argument("--growing-cache", action="store_true",
                         help="concatenate keys and values instead of writing fixed buffers")
+    parser.add_argument("--device", default="cpu", help="cpu, or npu with torch_npu installed")
+    parser.add_argument("--graph", action="store_true", help="replay a captured step (npu)")
     args = parser.parse_args()
+    if args.device != "cpu":
+        import torch_npu  # noqa: F401: registers the device
 
     torch.manual_seed(2)
     length = max(32, args.tokens)
-    model = Decoder(args.vocabulary, args.width, args.heads, args.layers, length).eval()
+    model = Decoder(args.vocabulary, args.width, args.heads, args.layers, length)
+    model = model.eval().to(args.device)
     tokens = [1]
     with torch.no_grad():
-        for step in range(args.tokens):
-            token = torch.tensor([tokens[-1]])
-            position = torch.tensor([step])
-            logits = model(token, position, args.growing_cache)
+        step = captured(model, args) if args.graph else model
+        for place in range(args.tokens):
+            token = torch.tensor([tokens[-1]], device=args.device)
+            position = torch.tensor([place], device=args.device)
+            logits = step(token, position, args.growing_cache)
             tokens.append(logits.argmax(dim=-1).item())
     print("tokens", tokens)
 

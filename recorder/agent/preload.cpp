@@ -12,11 +12,14 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
 
+#include "kit/identity.h"
+#include "kit/place.h"
 #include "recorder/agent/process.h"
 
 namespace acltape::agent {
@@ -30,35 +33,46 @@ std::atomic<bool> g_torch_tried{false};
 thread_local int t_depth = 0;              // dlopen calls of this thread that have not returned
 thread_local char* t_jumped_at = nullptr;  // the stack where one was left by a jump
 
-int IsTorch(dl_phdr_info* info, size_t, void* found) {
-  const char* slash = strrchr(info->dlpi_name, '/');
-  const char* name = slash != nullptr ? slash + 1 : info->dlpi_name;
-  if (strncmp(name, "libtorch_cpu.so", 15) != 0) return 0;
-  *static_cast<bool*>(found) = true;
-  return 1;
-}
-
-// Loads the plug-in once libtorch's CPU library is in the process. Failures leave the program
-// alone.
+// Finds libtorch in the process, once it is there, and loads the plug-in of its kit. What was built
+// for another libtorch never enters the process. Failures leave the program alone.
 void LookForTorch() {
-  if (g_torch_tried.load(std::memory_order_relaxed)) return;
-  if (Arena() == nullptr || (Arena()->levels & wire::kLevelAten) == 0) return;
-  bool found = false;
-  dl_iterate_phdr(IsTorch, &found);
-  if (!found || g_torch_tried.exchange(true)) return;
-  const char* path = getenv("ACLTAPE_TORCH_PLUGIN");
-  if (path == nullptr) return;
-  t_depth++;
-  void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const char* error = plugin == nullptr ? dlerror() : nullptr;
+  if (g_torch_tried.load(std::memory_order_relaxed) || Arena() == nullptr) return;
+  const kit::LoadedTorch torch = kit::FindLoadedTorch();
+  if (torch.path[0] == '\0' || g_torch_tried.exchange(true)) return;
+  const char* places = getenv(kit::kPlacesVariable);
+  kit::Identity identity;
+  const bool known = kit::IdentityOf(torch.path, &identity);
   Tape* tape = CurrentTape();
-  if (error != nullptr && tape != nullptr) {
-    tape->WriteLedger(3, 1, "torch_plugin_failed", path, error,
-                      "build acltape against the libtorch that the program uses");
+  if (tape != nullptr && known) {
+    // The operators of an ACL program can be this libtorch's too.
+    tape->WriteMeta("torch_identity", identity.text);
+    tape->WriteMeta("torch_library", torch.path);
   }
-  if (plugin != nullptr) {
+  if ((Arena()->levels & wire::kLevelAten) == 0 || places == nullptr) return;
+  const kit::Path plugin =
+      known ? kit::FindInKits(places, identity.text, kit::kPluginFile) : kit::Path{};
+  if (plugin.text[0] == '\0') {
+    if (tape == nullptr) return;
+    char remedy[sizeof torch.path + 64];
+    snprintf(remedy, sizeof remedy, "build its kit with `acltape torch add %s`", torch.path);
+    tape->WriteLedger(3, 1, "torch_kit_missing", torch.path,
+                      known ? "acltape has no plug-in for this libtorch, so that its operators are "
+                              "not recorded"
+                            : "the file of this libtorch cannot be read, so that no plug-in for it "
+                              "can be found",
+                      remedy);
+    return;
+  }
+  t_depth++;
+  void* loaded = dlopen(plugin.text, RTLD_NOW | RTLD_LOCAL);
+  const char* error = loaded == nullptr ? dlerror() : nullptr;
+  if (error != nullptr && tape != nullptr) {
+    tape->WriteLedger(3, 1, "torch_plugin_failed", plugin.text, error,
+                      "remove its folder and build the kit again with `acltape torch add`");
+  }
+  if (loaded != nullptr) {
     g_torch_thread_hook.store(
-        reinterpret_cast<ThreadHook>(dlsym(plugin, "acltape_torch_enter_thread")));
+        reinterpret_cast<ThreadHook>(dlsym(loaded, "acltape_torch_enter_thread")));
     Arena()->torch_processes.fetch_add(1);
   }
   t_depth--;

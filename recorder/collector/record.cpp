@@ -15,6 +15,7 @@
 #include <optional>
 #include <thread>
 
+#include "kit/place.h"
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/child_process.h"
@@ -161,8 +162,8 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
 std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const ArenaOwner& arena) {
   std::vector<std::string> environment = options.environment;
   environment.push_back(fmt::format("{}={}", wire::kArenaVariable, arena.path()));
-  if (!options.torch_plugin.empty()) {
-    environment.push_back("ACLTAPE_TORCH_PLUGIN=" + options.torch_plugin);
+  if (!options.torch_kits.empty()) {
+    environment.push_back(fmt::format("{}={}", kit::kPlacesVariable, options.torch_kits));
   }
   if (!options.agent_library.empty()) {
     std::string preload = options.agent_library;

@@ -37,12 +37,13 @@ struct RecordOptions {
   // What may wait in memory to be written: a quarter of it while the program records, all of it
   // while the program uses every processor.
   uint64_t backlog_bytes = uint64_t{256} << 20;
-  uint32_t slots = 64;                   // threads recorded at the same time
-  bool composites = true;                // enclosing calls, ranges and phases
-  bool modules = false;                  // ranges of torch.nn modules
-  std::string agent_library;             // preloaded; empty: none
-  std::string acl_agent_library;         // preloaded too when the ACL level is recorded
-  std::string torch_plugin;              // loaded by the agent once libtorch is there
+  uint32_t slots = 64;            // threads recorded at the same time
+  bool composites = true;         // enclosing calls, ranges and phases
+  bool modules = false;           // ranges of torch.nn modules
+  std::string agent_library;      // preloaded; empty: none
+  std::string acl_agent_library;  // preloaded too when the ACL level is recorded
+  // Where the agent finds the plug-in of a libtorch (kit/place.h); empty: nowhere.
+  std::string torch_kits;
   std::vector<std::string> environment;  // "NAME=value", added to the program's
   // How long processes that outlive the program are waited for before recording ends.
   int64_t outlive_ms = 2000;

@@ -118,11 +118,21 @@ aclError Context::Synchronize(int64_t timeout_ns) {
   return result;
 }
 
-void Context::NoteTaskFailure(aclError code) {
+void Context::NoteTaskFailure(aclError code, const std::string& text) {
+  if (IsDeviceFault(code) || stops_on_failure()) {
+    std::lock_guard lock(failure_mutex_);
+    if (first_failure_.empty()) first_failure_ = text;
+  }
   if (IsDeviceFault(code)) device_.fault.store(code, std::memory_order_release);
   if (!stops_on_failure()) return;
   aclError none = ACL_SUCCESS;
   stopped_by_.compare_exchange_strong(none, code);  // the first failure stays
+}
+
+std::string Context::FirstFailure() const {
+  std::lock_guard lock(failure_mutex_);
+  const char* unknown = "an earlier task of this context or device failed";
+  return first_failure_.empty() ? unknown : "stopped when " + first_failure_;
 }
 
 Context* CurrentContext(const char* call) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "runtime/device/device.h"
 #include "runtime/device/handle.h"
@@ -51,7 +52,9 @@ class Context {
   bool Stopped() const { return stopped_by_.load(std::memory_order_acquire) != ACL_SUCCESS; }
   bool stops_on_failure() const { return stop_on_failure_.load(std::memory_order_acquire); }
   void StopOnFailure() { stop_on_failure_.store(true, std::memory_order_release); }
-  void NoteTaskFailure(aclError code);
+  void NoteTaskFailure(aclError code, const std::string& text);
+  // What stopped the context, in words.
+  std::string FirstFailure() const;
 
   // Guards the sets below and the objects' membership in them. Taken after the capture lock.
   std::mutex mutex;
@@ -75,6 +78,8 @@ class Context {
   Stream* default_stream_ = nullptr;
   std::atomic<bool> stop_on_failure_{false};
   std::atomic<aclError> stopped_by_{ACL_SUCCESS};
+  mutable std::mutex failure_mutex_;
+  std::string first_failure_;
 };
 
 // The thread's current context; null when it has none and no default device is configured. `call`

@@ -82,6 +82,11 @@ std::mutex shared_mutex;
 char shared_message[sizeof(ThreadState::message)];
 bool has_shared_message = false;
 
+// The newest failure of a task, for any thread to ask for.
+std::mutex failure_mutex;
+char failure_text[sizeof(ThreadState::message)];
+std::atomic<bool> failure_untold{false};
+
 }  // namespace
 
 std::string CodeText(aclError code) {
@@ -128,7 +133,23 @@ void SetMessage(const char* text) {
   thread_state.has_message = true;
 }
 
+void NoteFailedTask(const char* text) {
+  std::lock_guard lock(failure_mutex);
+  std::snprintf(failure_text, sizeof(failure_text), "%s", text);
+  failure_untold.store(true, std::memory_order_release);
+}
+
+void FailedTaskIsReported() { failure_untold.store(false, std::memory_order_release); }
+
 const char* TakeMessage() {
+  const char* own = TakeOwnMessage();
+  if (own != nullptr || !failure_untold.exchange(false, std::memory_order_acq_rel)) return own;
+  std::lock_guard lock(failure_mutex);
+  std::memcpy(thread_state.returned, failure_text, sizeof(failure_text));
+  return thread_state.returned;
+}
+
+const char* TakeOwnMessage() {
   if (messages_shared.load(std::memory_order_acquire)) {
     std::lock_guard lock(shared_mutex);
     if (!has_shared_message) return nullptr;

@@ -18,8 +18,14 @@ aclError PeekLastError();
 aclError TakeLastError();
 
 void SetMessage(const char* text);
-// The newest message, or null; cleared. Valid until the thread's next call of this function.
+// The newest message, or null; cleared. Valid until the thread's next call of this function. A
+// thread without a message of its own gets the newest failure of a task that no synchronisation has
+// reported yet, once: frameworks ask in another thread than the one that meets the failure.
 const char* TakeMessage();
+// As TakeMessage, without the failures of tasks.
+const char* TakeOwnMessage();
+void NoteFailedTask(const char* text);
+void FailedTaskIsReported();
 
 // Whether messages of all threads go to one place from now on (INIT-04, error message mode).
 void ShareMessagesInProcess(bool shared);

@@ -1,5 +1,7 @@
 #include "runtime/device/memory.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -27,11 +29,32 @@ Blocks& GetBlocks() {
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+// Large blocks are address ranges whose pages come with their first use: programs take half of the
+// device's memory by one call, on hosts that have less.
+constexpr size_t kPagesOnDemand = size_t{64} << 20;
+
+void* MapPages(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
 void* AllocateAligned(size_t bytes) {
   if (bytes > SIZE_MAX - kAlignment) return nullptr;
-  void* memory = std::aligned_alloc(kAlignment, RoundUp(bytes, kAlignment));
+  const size_t rounded = RoundUp(bytes, kAlignment);
+  void* memory =
+      rounded >= kPagesOnDemand ? MapPages(rounded) : std::aligned_alloc(kAlignment, rounded);
   if (memory != nullptr && GetProfile().poison) std::memset(memory, kPoisonNew, bytes);
   return memory;
+}
+
+void FreeAligned(void* memory, size_t bytes) {
+  const size_t rounded = RoundUp(bytes, kAlignment);
+  if (rounded >= kPagesOnDemand) {
+    munmap(memory, rounded);
+  } else {
+    std::free(memory);
+  }
 }
 
 }  // namespace
@@ -41,7 +64,7 @@ void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding) {
   if (bytes > (uint64_t{1} << 46)) return nullptr;
   size_t accounted = RoundUp(bytes, 32) + padding;
   uint64_t used = device.memory_used.fetch_add(accounted) + accounted;
-  void* memory = used <= GetProfile().memory ? AllocateAligned(RoundUp(bytes, 32)) : nullptr;
+  void* memory = used <= GetProfile().memory ? AllocateAligned(bytes) : nullptr;
   if (memory == nullptr) {
     device.memory_used.fetch_sub(accounted);
     return nullptr;
@@ -59,6 +82,7 @@ void* AllocatePinnedMemory(size_t bytes) {
 }
 
 bool FreeMemory(void* address, MemoryKind kind) {
+  size_t bytes = 0;
   {
     Blocks& blocks = GetBlocks();
     std::unique_lock lock(blocks.mutex);
@@ -67,9 +91,10 @@ bool FreeMemory(void* address, MemoryKind kind) {
     const MemoryBlock& block = found->second;
     if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
     if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
+    bytes = block.bytes;
     blocks.by_begin.erase(found);
   }
-  std::free(address);
+  FreeAligned(address, bytes);
   return true;
 }
 

@@ -102,14 +102,14 @@ aclError LaunchModel(Model& model, Stream& stream, const char* call) {
   if (aclError refusal = stream.context().Refusal(); refusal != ACL_SUCCESS) {
     RollBack(model, *launch);
     task.Drop();
-    return Fail(refusal, "%s: an earlier task of this context or device failed", call);
+    return Fail(refusal, "%s: %s", call, stream.context().FirstFailure().c_str());
   }
   AssignDefaults(model);
   return stream.Submit(std::move(task));
 }
 
 void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const char* task_name) {
-  const char* message = TakeMessage();
+  const char* message = TakeOwnMessage();
   std::string text = "in a replay of model " + std::to_string(model.id()) +
                      (message != nullptr ? std::string("; ") + message : "");
   runner.stream()->NoteFailure(code, task_name, text.c_str());

@@ -76,8 +76,7 @@ aclError Stream::Submit(Task&& task) {
   if (refusal != ACL_SUCCESS || Exiting()) [[unlikely]] {
     task.Drop();
     if (refusal == ACL_SUCCESS) return ACL_SUCCESS;
-    return Fail(refusal, "task %s refused: an earlier task of this context or device failed",
-                task.name);
+    return Fail(refusal, "task %s refused: %s", task.name, context_.FirstFailure().c_str());
   }
   task.thread_id = SystemThreadId();
   std::lock_guard lock(submit_mutex_);
@@ -150,7 +149,7 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !AbortedBehind(position)) {
-      NoteFailure(code, task.name, TakeMessage());
+      NoteFailure(code, task.name, TakeOwnMessage());
     }
     if (code != ACL_SUCCESS && !AbortedBehind(position)) {
       ReportException({static_cast<uint32_t>(position), id_, task.thread_id,
@@ -211,7 +210,8 @@ aclError Stream::Synchronize(int64_t timeout_ns) {
     std::lock_guard lock(error_mutex_);
     text = error_text_;
   }
-  if (text.empty()) text = "an earlier task of this context or device failed";
+  if (text.empty()) text = context_.FirstFailure();
+  FailedTaskIsReported();
   return Fail(stored != ACL_SUCCESS ? stored : own, "stream %u: %s", id_, text.c_str());
 }
 
@@ -232,8 +232,9 @@ void Stream::NoteFailure(aclError code, const char* task_name, const char* messa
     std::lock_guard lock(error_mutex_);
     error_text_ = text;
   }
+  NoteFailedTask(("stream " + std::to_string(id_) + ": " + text).c_str());
   error_.store(code, std::memory_order_release);
-  context_.NoteTaskFailure(code);
+  context_.NoteTaskFailure(code, text);
 }
 
 void Stream::Abort() {

@@ -117,7 +117,7 @@ TEST_F(Memory, MEM_08_VirtualMemory) {
   ASSERT_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &unit));
   void* range = nullptr;
   aclrtDrvMemHandle handle = nullptr;
-  EXPECT_CODE(107000, aclrtReserveMemAddress(&range, unit + 1, 0, nullptr, 0));
+  EXPECT_CODE(107000, aclrtReserveMemAddress(&range, 0, 0, nullptr, 0));
   ASSERT_OK(aclrtReserveMemAddress(&range, 4 * unit, 0, nullptr, 0));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(range) % unit, 0u);
   ASSERT_OK(aclrtMallocPhysical(&handle, unit, &prop, 0));
@@ -138,6 +138,31 @@ TEST_F(Memory, MEM_08_VirtualMemory) {
   EXPECT_CODE(107017, aclrtFreePhysical(handle));
   EXPECT_OK(aclrtReleaseMemAddress(range));
   EXPECT_CODE(107000, aclrtReleaseMemAddress(range));
+}
+
+TEST_F(Memory, ReservedSizesAreRoundedUp) {
+  void* range = nullptr;
+  ASSERT_OK(aclrtReserveMemAddress(&range, 512, 0, nullptr, 0));  // what adapters try first
+  EXPECT_OK(aclrtReleaseMemAddress(range));
+}
+
+TEST_F(Memory, LargeBlocksTakePagesOfTheHostAsTheyAreUsed) {
+  void* half = nullptr;
+  ASSERT_OK(aclrtMalloc(&half, size_t{32} << 30, ACL_MEM_MALLOC_HUGE_FIRST));
+  int32_t value = 7;
+  char* last = static_cast<char*>(half) + (size_t{32} << 30) - sizeof(value);
+  ASSERT_OK(aclrtMemcpy(last, 4, &value, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+  EXPECT_EQ(Read(last), 7);
+  EXPECT_OK(aclrtFree(half));
+}
+
+TEST_F(Memory, SmallUnalignedBlocksOfTheHostCanBeRegistered) {
+  std::vector<float> host(257);
+  void* view = nullptr;
+  ASSERT_OK(
+      aclrtHostRegister(host.data() + 1, 256 * sizeof(float), ACL_HOST_REGISTER_MAPPED, &view));
+  EXPECT_EQ(view, host.data() + 1);
+  EXPECT_OK(aclrtHostUnregister(host.data() + 1));
 }
 
 TEST_F(Memory, MEM_12_RegisteredAllocatorsAreKept) {

@@ -4,13 +4,9 @@
 #include <cstring>
 
 #include "runtime/device/call.h"
+#include "runtime/device/data_buffer.h"
 
 using namespace acltape::device;
-
-struct aclDataBuffer {
-  void* data;
-  size_t bytes;
-};
 
 namespace {
 

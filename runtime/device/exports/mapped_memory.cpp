@@ -96,7 +96,12 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
                                 uint64_t) {
   ACLTAPE_CALL("aclrtReserveMemAddress");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
-  ACLTAPE_RETURN_IF_FAILED(CheckSize(size, kCall));
+  // Rounded up: programs try with a few bytes whether ranges can be reserved at all.
+  if (size == 0 || size > (SIZE_MAX >> 1)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a range of %zu bytes cannot be reserved", kCall,
+                size);
+  }
+  size = (size + kGranularity - 1) / kGranularity * kGranularity;
   if (alignment != 0) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the alignment is reserved and must be 0", kCall);
   }

@@ -68,23 +68,6 @@ at::Tensor ViewAt(void* first, at::IntArrayRef sizes, at::IntArrayRef strides,
   return view;
 }
 
-bool PlainFormat(aclFormat format) {
-  switch (format) {
-    case ACL_FORMAT_UNDEFINED:
-    case ACL_FORMAT_NCHW:
-    case ACL_FORMAT_NHWC:
-    case ACL_FORMAT_ND:
-    case ACL_FORMAT_HWCN:
-    case ACL_FORMAT_NDHWC:
-    case ACL_FORMAT_NCDHW:
-    case ACL_FORMAT_NC:
-    case ACL_FORMAT_NCL:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool MustWiden(at::ScalarType dtype, Widen widen) {
   if (widen == Widen::kHalfAndBfloat16) return dtype == at::kHalf || dtype == at::kBFloat16;
   return (dtype == at::kHalf && widen == Widen::kHalf) ||
@@ -123,10 +106,7 @@ at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
   if (!dtype) {
     RejectArg(i, "has dtype " + std::to_string(tensor->dtype) + ", which the soft device lacks");
   }
-  if (!PlainFormat(tensor->format)) {
-    RejectArg(i, "has the private format " + std::to_string(tensor->format) +
-                     ", which the soft device lacks");
-  }
+  // Of any format: elements lie in the order of the view (Note [Formats of tensors]).
   if (std::any_of(tensor->strides.begin(), tensor->strides.end(),
                   [](int64_t stride) { return stride < 0; })) {
     RejectArg(i, "has a negative stride");

@@ -31,8 +31,6 @@ WorkerThread::WorkerThread() : inference_(true) {
   at::set_num_threads(ComputeThreads());
 }
 
-void DropKernel(void* bound) { delete static_cast<Kernel*>(bound); }
-
 aclError ReportKernelException() noexcept {
   try {
     throw;

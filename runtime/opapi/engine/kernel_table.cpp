@@ -1,7 +1,7 @@
 #include "runtime/opapi/engine/kernel_table.h"
 
-#include <cstdlib>
-#include <string_view>
+#include <string>
+#include <vector>
 
 namespace acltape::opapi {
 namespace {
@@ -13,35 +13,29 @@ constexpr KernelRows (*kFamilies[])() = {
     TransformerRows, AttentionRows, SelectionRows,
 };
 
-// Rows by operator index; rows of unknown operators are a mistake in a family's file.
-std::vector<KernelRow> BuildTable() {
-  std::vector<KernelRow> table(acl::OperatorCount());
-  for (auto family : kFamilies) {
-    for (KernelRow& row : family()) {
-      const acl::OperatorInfo* op = acl::FindOperator(row.name);
-      if (op == nullptr || table[op->index].name != nullptr) {
-        std::fprintf(stderr, "libopapi: the kernel row of %s is unknown or double.\n", row.name);
-        std::abort();
-      }
-      table[op->index] = std::move(row);
-    }
-  }
-  return table;
-}
+// Rows by operator index, made once and kept until the process ends.
+std::vector<KernelRow>* g_table = nullptr;
 
 }  // namespace
 
+std::string BuildKernelTable(const OperatorTable& operators) {
+  auto* table = new std::vector<KernelRow>(operators.count);
+  for (auto family : kFamilies) {
+    for (KernelRow& row : family()) {
+      const acl::OperatorInfo* op = operators.find(row.name);
+      if (op == nullptr || (*table)[op->index].name != nullptr) {
+        return std::string("The kernel row of ") + row.name + " is unknown or double.";
+      }
+      (*table)[op->index] = std::move(row);
+    }
+  }
+  g_table = table;
+  return "";
+}
+
 const KernelRow* FindKernel(uint32_t op_index) {
-  static const std::vector<KernelRow>* table = new std::vector<KernelRow>(BuildTable());
-  const KernelRow& row = (*table)[op_index];
+  const KernelRow& row = (*g_table)[op_index];
   return row.name == nullptr ? nullptr : &row;
 }
 
 }  // namespace acltape::opapi
-
-// Whether the soft device has a kernel for the operator ("aclnnAdd").
-extern "C" ACL_FUNC_VISIBILITY int SoftOperatorHasKernel(const char* name) {
-  const acltape::acl::OperatorInfo* op =
-      name == nullptr ? nullptr : acltape::acl::FindOperator(name);
-  return op != nullptr && acltape::opapi::FindKernel(op->index) != nullptr;
-}

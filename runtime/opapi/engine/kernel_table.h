@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/opapi/engine/call.h"
 #include "runtime/opapi/engine/kernel.h"
+#include "runtime/opapi/engine/kernel_library.h"
 
 namespace acltape::opapi {
 
@@ -46,6 +48,10 @@ KernelRows OptimizerRows();
 KernelRows TransformerRows();
 KernelRows AttentionRows();
 KernelRows SelectionRows();
+
+// Sorts the rows of all families by operator. A row of an operator that the table lacks, or a
+// second one, is a mistake in a family's file: the result says which, else it is empty.
+std::string BuildKernelTable(const OperatorTable& operators);
 
 // The row of an operator, by its index in the operator table; null when it has no kernel.
 const KernelRow* FindKernel(uint32_t op_index);

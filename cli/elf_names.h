@@ -1,0 +1,20 @@
+// The names that a shared library offers and asks for, read from the file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace acltape::cli {
+
+struct ElfNames {
+  bool is_library = false;  // false: no 64-bit ELF file with a dynamic section of this machine
+  std::vector<std::string> needed;     // file names of libraries
+  std::vector<std::string> defined;    // without versions
+  std::vector<std::string> undefined;  // that must be found for the library to load
+};
+
+// Never throws: what cannot be read is no library.
+ElfNames ReadElfNames(const std::filesystem::path& file);
+
+}  // namespace acltape::cli

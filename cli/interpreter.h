@@ -1,0 +1,31 @@
+// Which Python interpreter a command line runs, and what is installed for it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace acltape::cli {
+
+// The interpreter that the program will run under: `python3 prog.py`, `env A=1 python3 prog.py`,
+// `/venv/bin/torchrun prog.py` (by its first line), `timeout 10 python3 prog.py`. Empty for any
+// other program. The path is the one that was found, not what links lead to: a virtual environment
+// is known by it.
+std::filesystem::path NamedInterpreter(const std::vector<std::string>& command);
+// The same; of another program, which may start one itself, it is python3 of PATH. Empty when there
+// is none.
+std::filesystem::path FindInterpreter(const std::vector<std::string>& command);
+
+// A name on PATH, or a path to an executable file; empty when it is neither.
+std::filesystem::path FindExecutable(const std::string& word);
+
+struct InstalledPackages {
+  std::filesystem::path torch;                   // the package's folder; empty: not installed
+  std::filesystem::path torch_npu;               // the adapter of NPUs
+  std::vector<std::filesystem::path> libraries;  // what the interpreter itself has loaded
+};
+
+// Asks the interpreter; imports nothing. Throws Error when it does not run.
+InstalledPackages AskInterpreter(const std::filesystem::path& interpreter);
+
+}  // namespace acltape::cli

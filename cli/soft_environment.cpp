@@ -1,0 +1,52 @@
+#include "cli/soft_environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "cli/adapter_names.h"
+#include "cli/installation.h"
+#include "cli/interpreter.h"
+#include "storage/error.h"
+
+namespace acltape::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// What has to lie on the library path before the toolkit, for programs of this interpreter.
+std::vector<fs::path> FoldersFor(const fs::path& interpreter) {
+  if (interpreter.empty()) return {};
+  const InstalledPackages packages = AskInterpreter(interpreter);
+  const AdapterNames names = ReadAdapterNames(packages, ToolkitFolder() / "lib64");
+  if (names.leftovers.empty()) return {};
+  return {LeftoversFolder(names.leftovers)};
+}
+
+std::string LibraryPath(const std::vector<fs::path>& folders) {
+  std::string path;
+  for (const fs::path& folder : folders) path += folder.string() + ":";
+  path += (ToolkitFolder() / "lib64").string();
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  return before != nullptr && *before != '\0' ? path + ":" + before : path;
+}
+
+}  // namespace
+
+fs::path ToolkitFolder() { return LibraryDirectory().parent_path() / "sdk"; }
+
+std::vector<std::pair<std::string, std::string>> SoftEnvironment(const fs::path& interpreter) {
+  const fs::path toolkit = ToolkitFolder();
+  if (!fs::exists(toolkit / "lib64" / "libascendcl.so")) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("the soft device is not in {}; build it, `acltape doctor` says how.",
+                            (toolkit / "lib64").string()));
+  }
+  return {{"ASCEND_HOME_PATH", toolkit.string()},
+          {"ASCEND_TOOLKIT_HOME", toolkit.string()},
+          {"ASCEND_OPP_PATH", (toolkit / "opp").string()},
+          {"LD_LIBRARY_PATH", LibraryPath(FoldersFor(interpreter))}};
+}
+
+}  // namespace acltape::cli

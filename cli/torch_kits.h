@@ -1,0 +1,62 @@
+// Kits: the torch plug-in and the operator kernels, compiled for one libtorch (kit/place.h). One
+// lies in acltape's own build, the others in the user's cache, where they are built when first
+// needed.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace acltape::cli {
+
+// An installed PyTorch.
+struct Torch {
+  std::filesystem::path library;  // libtorch_cpu.so, links resolved
+  std::filesystem::path include;  // holds torch/library.h
+  std::string version;            // of its headers; empty when there are none
+  std::string identity;
+};
+
+// The PyTorch that `what` stands for: a Python interpreter (its path or a name on PATH), the folder
+// of the package torch or one above it, or a libtorch_cpu.so. Error kUsage, with what was looked
+// for, when there is none.
+Torch FindTorch(const std::string& what);
+// That of an interpreter; nothing when it cannot import torch. Torch itself is not imported.
+std::optional<Torch> TorchOf(const std::filesystem::path& interpreter);
+
+struct Kit {
+  std::filesystem::path folder;
+  std::string identity;
+  std::string torch_version;
+  std::filesystem::path library;  // the libtorch_cpu.so that it was built with
+  bool built_in = false;          // lies in acltape's own build
+  bool current = true;            // of the sources of this acltape
+};
+
+// Every kit that lies in acltape's build or in the cache.
+std::vector<Kit> AllKits();
+std::optional<Kit> FindKit(const std::string& identity);
+// The value of ACLTAPE_KITS for recorded processes.
+std::string KitPlaces();
+
+struct BuildReport {
+  Kit kit;
+  double cpu_seconds = 0;  // of the compiler, its children included
+  double wall_seconds = 0;
+};
+// Compiles the kit into the cache, with a progress bar on a terminal. Two processes that want the
+// same kit build it once: the second waits. Error kDevice, naming the log, when that is not
+// possible.
+BuildReport BuildKit(const Torch& torch);
+
+// For commands that run a program: the kit of the interpreter that these words start, built when it
+// is missing. Never fails: what hinders it is one sentence on stderr, and the program runs without
+// it.
+void PrepareKitFor(const std::vector<std::string>& command);
+// For commands that execute a trace: makes the kit of this libtorch the one of this process, built
+// when it is missing and `library` is still that libtorch. Otherwise says in one sentence what
+// differs.
+void UseKit(const std::string& identity, const std::string& library);
+
+}  // namespace acltape::cli

@@ -1,0 +1,12 @@
+# What the libraries of a kit have in common. They lie in the kit's folder, ACLTAPE_KIT_FOLDER. The folder
+# of libtorch is in their search path, for processes that have not loaded it; where one is loaded, the
+# loader takes that one by its name.
+function(acltape_kit_library target)
+  set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ACLTAPE_KIT_FOLDER})
+  if(ACLTAPE_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE <ATen/ATen.h> <torch/library.h>)
+  endif()
+  if(TARGET acltape_link_kit)
+    add_dependencies(${target} acltape_link_kit)
+  endif()
+endfunction()

@@ -1,0 +1,244 @@
+// Operators that a program calls by name (aclop): two of them, which change the format of a tensor.
+//
+// Note [Formats of tensors]
+// Tensors of every format lie in the order of their original shape: an ND matrix that was cast to
+// FRACTAL_NZ keeps its rows, and what the format adds to it at the end is zero. So each operator
+// takes a tensor of any format, and a cast there and back gives the same bytes. What a program
+// sees that reads such memory itself is therefore not what a device would show.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "acl/acl_op_compiler.h"
+#include "runtime/device/call.h"
+#include "runtime/device/data_buffer.h"
+#include "runtime/device/tensor_desc.h"
+
+// Attributes have no reader here: the operators that work have none that matters.
+struct aclopAttr {
+  std::map<std::string, std::string> texts;
+};
+
+using namespace acltape::device;
+
+namespace {
+
+struct Tensors {
+  int count;
+  const aclTensorDesc* const* descs;
+  const aclDataBuffer* const* buffers;
+};
+
+struct NamedCall {
+  const char* name;
+  Tensors inputs;
+  Tensors outputs;
+  aclrtStream stream;
+};
+
+// Both functions are called by the names that the program would use, so that a recorder in the
+// process sees what the operator does to memory.
+template <typename F>
+F Public(const char* name, F own) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  return found != nullptr ? reinterpret_cast<F>(found) : own;
+}
+
+// The bytes of the input that mean something, then zeros up to the end of the output.
+aclError CopyElements(const NamedCall& call) {
+  if (call.inputs.count < 1 || call.outputs.count < 1) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: it takes one input and gives one output",
+                call.name);
+  }
+  const aclDataBuffer* from = call.inputs.buffers[0];
+  const aclDataBuffer* to = call.outputs.buffers[0];
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(from, call.name, "the input"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(to, call.name, "the output"));
+  const size_t bytes = std::min(from->bytes, to->bytes);
+  if (bytes > 0) {
+    static const auto copy = Public("aclrtMemcpyAsync", &aclrtMemcpyAsync);
+    ACLTAPE_RETURN_IF_FAILED(
+        copy(to->data, to->bytes, from->data, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, call.stream));
+  }
+  if (to->bytes > bytes) {
+    static const auto fill = Public("aclrtMemsetAsync", &aclrtMemsetAsync);
+    ACLTAPE_RETURN_IF_FAILED(fill(static_cast<char*>(to->data) + bytes, to->bytes - bytes, 0,
+                                  to->bytes - bytes, call.stream));
+  }
+  return ACL_SUCCESS;
+}
+
+struct NamedOperator {
+  const char* name;
+  aclError (*run)(const NamedCall&);
+};
+
+constexpr NamedOperator kOperators[] = {
+    {"Identity", CopyElements},
+    {"TransData", CopyElements},
+};
+
+const NamedOperator* FindOperator(const char* name) {
+  for (const NamedOperator& row : kOperators) {
+    if (std::string(row.name) == name) return &row;
+  }
+  return nullptr;
+}
+
+struct Missing {
+  const char* name;  // interned
+};
+
+aclError FailMissing(void* argument) {
+  return Fail(ACL_ERROR_RT_AICORE_EXCEPTION,
+              "the soft device has no operator %s by name (aclop); use an operator of libopapi, or "
+              "run this part of the program on the CPU",
+              static_cast<Missing*>(argument)->name);
+}
+
+// Where the failure of an operator without code is told.
+enum class Told { kByTheCall, kByTheStream };
+
+// torch_npu calls operators by name from the thread of its task queue, and stops that queue for
+// good when one fails. So the failure goes to the stream, where the next synchronisation reports
+// it with the operator's name, as it does for each failing kernel.
+aclError Run(const NamedCall& call, Told told) {
+  if (const NamedOperator* found = FindOperator(call.name)) return found->run(call);
+  Missing missing{InternName(call.name)};
+  if (told == Told::kByTheCall) return FailMissing(&missing);
+  return SubmitPayload(call.stream, call.name, TaskKind::kKernel, missing.name, missing,
+                       FailMissing);
+}
+
+aclError CheckCall(const char* name, int inputs, int outputs, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, call, "opType"));
+  if (inputs >= 0 && outputs >= 0) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, "%s: %d inputs and %d outputs are no numbers of tensors",
+              call, inputs, outputs);
+}
+
+aclError SetAttribute(aclopAttr* attr, const char* name, std::string text, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(attr, call, "attr"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, call, "attrName"));
+  attr->texts[name] = std::move(text);
+  return ACL_SUCCESS;
+}
+
+template <typename T>
+aclError SetList(aclopAttr* attr, const char* name, int count, const T* values, const char* call) {
+  if (count < 0 || (count > 0 && values == nullptr)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: %d values at %p are no list", call, count,
+                static_cast<const void*>(values));
+  }
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) text += ',';
+    if constexpr (std::is_same_v<T, const char*>) {
+      text += values[i] != nullptr ? values[i] : "";
+    } else {
+      text += std::to_string(values[i]);
+    }
+  }
+  return SetAttribute(attr, name, std::move(text), call);
+}
+
+}  // namespace
+
+aclopAttr* aclopCreateAttr(void) { return new aclopAttr; }
+
+void aclopDestroyAttr(const aclopAttr* attr) { delete attr; }
+
+aclError aclopSetAttrBool(aclopAttr* attr, const char* attrName, uint8_t attrValue) {
+  ACLTAPE_CALL("aclopSetAttrBool");
+  return SetAttribute(attr, attrName, attrValue != 0 ? "true" : "false", kCall);
+}
+
+aclError aclopSetAttrInt(aclopAttr* attr, const char* attrName, int64_t attrValue) {
+  ACLTAPE_CALL("aclopSetAttrInt");
+  return SetAttribute(attr, attrName, std::to_string(attrValue), kCall);
+}
+
+aclError aclopSetAttrFloat(aclopAttr* attr, const char* attrName, float attrValue) {
+  ACLTAPE_CALL("aclopSetAttrFloat");
+  return SetAttribute(attr, attrName, std::to_string(attrValue), kCall);
+}
+
+aclError aclopSetAttrString(aclopAttr* attr, const char* attrName, const char* attrValue) {
+  ACLTAPE_CALL("aclopSetAttrString");
+  return SetAttribute(attr, attrName, attrValue != nullptr ? attrValue : "", kCall);
+}
+
+aclError aclopSetAttrDataType(aclopAttr* attr, const char* attrName, aclDataType attrValue) {
+  ACLTAPE_CALL("aclopSetAttrDataType");
+  return SetAttribute(attr, attrName, std::to_string(attrValue), kCall);
+}
+
+aclError aclopSetAttrListBool(aclopAttr* attr, const char* attrName, int numValues,
+                              const uint8_t* values) {
+  ACLTAPE_CALL("aclopSetAttrListBool");
+  return SetList(attr, attrName, numValues, values, kCall);
+}
+
+aclError aclopSetAttrListInt(aclopAttr* attr, const char* attrName, int numValues,
+                             const int64_t* values) {
+  ACLTAPE_CALL("aclopSetAttrListInt");
+  return SetList(attr, attrName, numValues, values, kCall);
+}
+
+aclError aclopSetAttrListFloat(aclopAttr* attr, const char* attrName, int numValues,
+                               const float* values) {
+  ACLTAPE_CALL("aclopSetAttrListFloat");
+  return SetList(attr, attrName, numValues, values, kCall);
+}
+
+aclError aclopSetAttrListString(aclopAttr* attr, const char* attrName, int numValues,
+                                const char** values) {
+  ACLTAPE_CALL("aclopSetAttrListString");
+  return SetList(attr, attrName, numValues, values, kCall);
+}
+
+aclError aclopSetAttrListDataType(aclopAttr* attr, const char* attrName, int numValues,
+                                  const aclDataType* values) {
+  ACLTAPE_CALL("aclopSetAttrListDataType");
+  return SetList(attr, attrName, numValues, values, kCall);
+}
+
+aclError aclopSetAttrListListInt(aclopAttr* attr, const char* attrName, int numLists,
+                                 const int* numValues, const int64_t* const* values) {
+  ACLTAPE_CALL("aclopSetAttrListListInt");
+  if (numLists < 0 || (numLists > 0 && (numValues == nullptr || values == nullptr))) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: %d lists at %p are no list", kCall, numLists,
+                static_cast<const void*>(values));
+  }
+  for (int i = 0; i < numLists; ++i) {
+    const std::string name =
+        std::string(attrName != nullptr ? attrName : "") + "." + std::to_string(i);
+    ACLTAPE_RETURN_IF_FAILED(SetList(attr, name.c_str(), numValues[i], values[i], kCall));
+  }
+  return SetAttribute(attr, attrName, std::to_string(numLists), kCall);
+}
+
+aclError aclopCompileAndExecute(const char* opType, int numInputs,
+                                const aclTensorDesc* const* inputDesc,
+                                const aclDataBuffer* const* inputs, int numOutputs,
+                                const aclTensorDesc* const* outputDesc,
+                                aclDataBuffer* const* outputs, const aclopAttr*, aclopEngineType,
+                                aclopCompileType, const char*, aclrtStream stream) {
+  ACLTAPE_CALL("aclopCompileAndExecute");
+  ACLTAPE_RETURN_IF_FAILED(CheckCall(opType, numInputs, numOutputs, kCall));
+  return Run({opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, stream},
+             Told::kByTheStream);
+}
+
+aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc** inputDesc,
+                                  aclDataBuffer** inputs, int numOutputs,
+                                  aclTensorDesc** outputDesc, aclDataBuffer** outputs, aclopAttr*,
+                                  aclopEngineType, aclopCompileType, const char*,
+                                  aclrtStream stream) {
+  ACLTAPE_CALL("aclopCompileAndExecuteV2");
+  ACLTAPE_RETURN_IF_FAILED(CheckCall(opType, numInputs, numOutputs, kCall));
+  return Run({opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, stream},
+             Told::kByTheCall);
+}

@@ -1,0 +1,134 @@
+// What the soft device says of the product that it stands for: versions and abilities.
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/device/call.h"
+#include "runtime/device/device.h"
+
+using namespace acltape::device;
+
+namespace {
+
+// The release of the interface that is offered here, and a driver that fits to it. Programs choose
+// their ways by these numbers, so they name one release that exists.
+struct Version {
+  const char* major;
+  const char* minor;
+  const char* release;
+};
+
+constexpr Version kToolkit = {"9", "1", "0"};
+constexpr Version kDriver = {"25", "5", "0"};
+
+template <size_t N>
+void Write(char (&to)[N], const char* text) {
+  std::snprintf(to, N, "%s", text);
+}
+
+constexpr aclCannAttr kAttributes[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16,
+                                       ACL_CANN_ATTR_JIT_COMPILE};
+
+struct Capability {
+  aclDeviceInfo info;
+  int64_t (*value)();
+};
+
+constexpr Capability kCapabilities[] = {
+    {ACL_DEVICE_INFO_AI_CORE_NUM, []() -> int64_t { return GetProfile().cube_cores; }},
+    {ACL_DEVICE_INFO_VECTOR_CORE_NUM, []() -> int64_t { return GetProfile().vector_cores; }},
+    {ACL_DEVICE_INFO_L2_SIZE, [] { return static_cast<int64_t>(GetProfile().l2_bytes); }},
+};
+
+aclError CheckDevice(int64_t id, const char* call) {
+  if (id <= INT32_MAX && DeviceAt(static_cast<int32_t>(id)) != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %lld; valid: 0 to %u", call,
+              static_cast<long long>(id), GetProfile().devices - 1);
+}
+
+}  // namespace
+
+aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version) {
+  ACLTAPE_CALL("aclsysGetCANNVersion");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(version, kCall, "version"));
+  if (name < ACL_PKG_NAME_CANN || name > ACL_PKG_NAME_DRIVER) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no package %d", kCall,
+                static_cast<int>(name));
+  }
+  const Version& own = name == ACL_PKG_NAME_DRIVER ? kDriver : kToolkit;
+  *version = {};
+  std::snprintf(version->version, sizeof(version->version), "%s.%s.%s", own.major, own.minor,
+                own.release);
+  Write(version->majorVersion, own.major);
+  Write(version->minorVersion, own.minor);
+  Write(version->releaseVersion, own.release);
+  return ACL_SUCCESS;
+}
+
+// Packages are named by the program ("runtime", "ops_math", "driver"); all but the driver have the
+// toolkit's version. The buffer has to hold 128 bytes.
+aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
+  ACLTAPE_CALL("aclsysGetVersionStr");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pkgName, kCall, "pkgName"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(versionStr, kCall, "versionStr"));
+  const Version& own = std::strcmp(pkgName, "driver") == 0 ? kDriver : kToolkit;
+  std::snprintf(versionStr, 128, "%s.%s.%s", own.major, own.minor, own.release);
+  return ACL_SUCCESS;
+}
+
+aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) {
+  ACLTAPE_CALL("aclGetCannAttributeList");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(cannAttrList, kCall, "cannAttrList"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(num, kCall, "num"));
+  *cannAttrList = kAttributes;
+  *num = std::size(kAttributes);
+  return ACL_SUCCESS;
+}
+
+aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
+  ACLTAPE_CALL("aclGetCannAttribute");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  for (aclCannAttr known : kAttributes) {
+    if (known != cannAttr) continue;
+    *value = 1;
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no attribute %d", kCall,
+              static_cast<int>(cannAttr));
+}
+
+aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value) {
+  ACLTAPE_CALL("aclGetDeviceCapability");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  ACLTAPE_RETURN_IF_FAILED(CheckDevice(deviceId, kCall));
+  for (const Capability& row : kCapabilities) {
+    if (row.info != deviceInfo) continue;
+    *value = row.value();
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no capability %d", kCall,
+              static_cast<int>(deviceInfo));
+}
+
+// The same on every run, and another one for each device.
+aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
+  ACLTAPE_CALL("aclrtDeviceGetUuid");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(uuid, kCall, "uuid"));
+  ACLTAPE_RETURN_IF_FAILED(CheckDevice(deviceId, kCall));
+  static_assert(sizeof(uuid->bytes) == 16);
+  std::memcpy(uuid->bytes, "acltape-soft", 12);
+  std::memcpy(uuid->bytes + 12, &deviceId, sizeof(deviceId));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* utilizationInfo) {
+  ACLTAPE_CALL("aclrtGetDeviceUtilizationRate");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(utilizationInfo, kCall, "utilizationInfo"));
+  ACLTAPE_RETURN_IF_FAILED(CheckDevice(deviceId, kCall));
+  // Cores that do not exist are not busy; memory is counted.
+  aclrtUtilizationExtendInfo* extend = utilizationInfo->utilizationExtend;
+  *utilizationInfo = {};
+  utilizationInfo->utilizationExtend = extend;
+  utilizationInfo->memoryUtilization =
+      static_cast<int32_t>(DeviceAt(deviceId)->memory_used.load() * 100 / GetProfile().memory);
+  return ACL_SUCCESS;
+}

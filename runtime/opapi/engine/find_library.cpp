@@ -1,0 +1,98 @@
+// Finds and opens the kernel library of this process.
+#include <dlfcn.h>
+
+#include <climits>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "generated/kit/stamp.h"
+#include "kit/identity.h"
+#include "kit/place.h"
+#include "runtime/opapi/engine/kernel_library.h"
+
+namespace acltape::opapi {
+namespace {
+
+struct Opened {
+  const KernelLibrary* library = nullptr;
+  std::string why;
+};
+
+// The folder of this library; where a link to it lies, that of its target.
+std::string OwnFolder() {
+  Dl_info info;
+  char real[PATH_MAX];
+  if (dladdr(reinterpret_cast<void*>(&OwnFolder), &info) == 0) return "";
+  if (realpath(info.dli_fname, real) == nullptr) return "";
+  const std::string file = real;
+  return file.substr(0, file.rfind('/'));
+}
+
+std::string Places() {
+  if (const char* given = std::getenv(kit::kPlacesVariable)) return given;
+  std::string places = OwnFolder() + "/kits/%";
+  if (const kit::Path cache = kit::CacheFolder(); cache.text[0] != '\0') {
+    places += std::string(":") + cache.text + "/torch/%-" ACLTAPE_KIT_STAMP;
+  }
+  return places;
+}
+
+struct Found {
+  std::string path;  // empty when there is none
+  std::string why;   // then one sentence
+};
+
+Found InPlaces(const char* identity, const std::string& otherwise) {
+  const kit::Path path = kit::FindInKits(Places().c_str(), identity, kit::kKernelsFile);
+  if (path.text[0] != '\0') return {path.text, ""};
+  return {"", otherwise};
+}
+
+// A process with a libtorch gets the kernels for that one: others would load a second libtorch
+// beside it, with a dispatcher and thread pools of its own.
+Found FindKernels() {
+  const kit::LoadedTorch torch = kit::FindLoadedTorch();
+  if (torch.path[0] != '\0') {
+    kit::Identity identity;
+    if (!kit::IdentityOf(torch.path, &identity)) {
+      return {"", std::string("operators have no kernels here: ") + torch.path +
+                      " cannot be read; run the program where its libtorch is a file."};
+    }
+    return InPlaces(identity.text, std::string("operators have no kernels for ") + torch.path +
+                                       "; build them with `acltape torch add " + torch.path + "`.");
+  }
+  const char* folder = std::getenv(kit::kFolderVariable);
+  if (folder != nullptr && *folder != '\0') {
+    return {std::string(folder) + "/" + kit::kKernelsFile, ""};
+  }
+  return InPlaces(kit::kDefaultName,
+                  "operators have no kernels; build them over an installed PyTorch with "
+                  "`acltape torch add PYTHON`.");
+}
+
+Opened Open() {
+  const Found found = FindKernels();
+  if (found.path.empty()) return {nullptr, found.why};
+  void* handle = dlopen(found.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return {nullptr, std::string("the kernels do not load: ") + dlerror()};
+  const auto function =
+      reinterpret_cast<KernelLibraryFunction>(dlsym(handle, kKernelLibrarySymbol));
+  const KernelLibrary* library = function == nullptr ? nullptr : function();
+  if (library == nullptr || !library->open({acl::FindOperator, acl::OperatorCount()})) {
+    return {nullptr, found.path +
+                         " does not fit this libopapi.so; remove its folder and build it "
+                         "again with `acltape torch add`."};
+  }
+  return {library, ""};
+}
+
+}  // namespace
+
+const KernelLibrary* ThisKernelLibrary(const char** why) {
+  static const Opened* opened = new Opened(Open());
+  *why = opened->why.c_str();
+  return opened->library;
+}
+
+}  // namespace acltape::opapi
