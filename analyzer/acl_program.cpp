@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/level.h"
 #include "storage/error.h"
-#include "storage/query.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -324,13 +324,7 @@ bool IsIncidental(const Argument& argument) {
   return argument.name == "executor" || argument.name == "workspace";
 }
 
-bool IsAclProgram(const storage::Reader& trace) {
-  const auto any = [&](const char* sql) { return !storage::RunQuery(trace, sql, 1).rows.empty(); };
-  return any("SELECT 1 FROM op WHERE dialect IN ('aclnn', 'aclrt', 'aclmdlRI')") &&
-         !any(
-             "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
-             "(SELECT op_id FROM op WHERE dialect = 'aten')");
-}
+bool IsAclProgram(const storage::Reader& trace) { return ChooseLevel(trace) == Level::kAcl; }
 
 AclProgram LoadAclProgram(const storage::Reader& trace) {
   AclProgram program;

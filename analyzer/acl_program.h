@@ -105,8 +105,7 @@ bool IsAclDialect(std::string_view dialect);
 // Arguments that say nothing about the work itself: executor and workspace.
 bool IsIncidental(const storage::Argument& argument);
 
-// Whether the trace holds calls of the ACL interface and no leaf of PyTorch's dispatcher, whose
-// program it would be.
+// Whether the level that ChooseLevel takes is that of the ACL interface.
 bool IsAclProgram(const storage::Reader& trace);
 
 // Loads the program; the reader must outlive it. Throws Error kTrace when the trace has no call of

@@ -9,6 +9,7 @@
 #include "analyzer/steps.h"
 #include "analyzer/work/work.h"
 #include "cli/commands.h"
+#include "cli/level_option.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -70,6 +71,9 @@ class LintCommand final : public Command {
                {"thread_local", Modes::kThreadLocal},
                {"relaxed", Modes::kRelaxed}},
               "Capture mode to look at");
+    AddLevelOption(app, level_,
+                   "Which level of a trace with both to look at (default: acl where the trace "
+                   "holds operators of the device)");
     app.add_option("--region", region_, "Calls A-B to look at as if they were captured");
     app.add_option("--stream", options_.stretch.stream,
                    "Stream on which such a capture begins (default: that of the first task)");
@@ -111,7 +115,8 @@ class LintCommand final : public Command {
     }
     const Selection selection = Selection::Parse(selection_);
     const OpenedTrace trace(trace_, discard_);
-    analyzer::Work work = analyzer::LoadWork(trace.reader());
+    analyzer::Work work =
+        analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader(), level_));
     if (work.steps.empty()) analyzer::AssignSteps(work, trace.results());
     if (!selection.empty()) {
       options_.wanted = [&](const Stretch& stretch) {
@@ -303,6 +308,7 @@ class LintCommand final : public Command {
   }
 
   std::string trace_;
+  std::optional<analyzer::Level> level_;
   std::string selection_;
   std::string region_;
   Modes modes_ = Modes::kAll;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/level_option.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/spread.h"
 #include "cli/table.h"
+#include "replayer/replay_level.h"
 #include "storage/results.h"
 
 namespace acltape::cli {
@@ -203,7 +205,8 @@ class ReplayCommand final : public Command {
            "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
            "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
            "  acltape replay acl.db --mode captured --streams flat     all device work on one "
-           "stream";
+           "stream\n"
+           "  acltape replay both.db --level acl       the device's own calls, not PyTorch's";
   }
 
   bool ExecutesTrace() const override { return true; }
@@ -212,6 +215,9 @@ class ReplayCommand final : public Command {
     AddChoice(app, "--mode", options_.mode,
               {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
               "Launch every leaf on its own, or capture steps as graphs and execute those");
+    AddLevelOption(app, level_,
+                   "Which level of a trace with both to replay (default: aten where its leaves can "
+                   "be replayed, else acl)");
     AddChoice(app, "--streams", options_.streams,
               {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}},
               "Of a program recorded at the ACL level: its own streams and events, or all device "
@@ -274,8 +280,11 @@ class ReplayCommand final : public Command {
     if (options_.plan) options_.mode = Mode::kCaptured;
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    const replayer::ReplayReport report =
-        replayer::Replay(trace.reader(), options_, trace.results());
+    replayer::ReplayReport report = replayer::ReplayLevel(
+        trace.reader(), analyzer::ChooseLevel(trace.reader(), level_), options_, trace.results());
+    if (level_ && !report.reproduce.empty()) {
+      report.reproduce += std::string(" --level ") + LevelName(*level_);
+    }
 
     progress.Clear();
     Report output;
@@ -316,11 +325,13 @@ class ReplayCommand final : public Command {
       words.insert(words.end(), {"--noise-runs", std::to_string(options_.noise_runs)});
     }
     if (discard_) words.emplace_back("--no-results");
+    if (level_) words.insert(words.end(), {"--level", LevelName(*level_)});
     return words;
   }
 
   std::string trace_;
   PlanOption plan_;
+  std::optional<analyzer::Level> level_;
   replayer::ReplayOptions options_;
   std::string standard_ = "bitwise";
   bool spread_ = false;

@@ -7,6 +7,7 @@
 #include "replayer/acl/acl_replay.h"
 #include "replayer/eager.h"
 #include "replayer/noise_floor.h"
+#include "replayer/replay_level.h"
 #include "replayer/session.h"
 #include "replayer/step_graph.h"
 #include "storage/results.h"
@@ -367,7 +368,12 @@ class Replayer {
 
 ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
                     storage::Results* results) {
-  if (IsAclTrace(trace)) {
+  return ReplayLevel(trace, analyzer::ChooseLevel(trace), options, results);
+}
+
+ReplayReport ReplayLevel(const storage::Reader& trace, analyzer::Level level,
+                         const ReplayOptions& options, storage::Results* results) {
+  if (level == analyzer::Level::kAcl) {
     if (options.repetitions > 1) {
       throw Error(ErrorKind::kUsage, trace.path() +
                                          " holds a program of the ACL level, which is replayed "

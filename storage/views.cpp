@@ -172,6 +172,33 @@ JOIN signature s ON s.signature_id = u.signature_id
 JOIN op o ON o.op_id = s.op_id
 LEFT JOIN layout l ON l.layout_id = u.layout_id;
 
+-- Where each operator of the device comes from: the call of PyTorch whose kernel launched it, the
+-- module around that, and the line of the program.
+CREATE VIEW device_call_origin AS
+SELECT c.call_id AS call_id, c.op AS op, c.step AS step, c.stream_id AS stream_id,
+  c.model_id AS model_id, a.call_id AS aten_call, a.op AS aten_op, a.phase AS phase,
+  (WITH RECURSIVE up(call_id, parent_id, op, dialect) AS (
+     SELECT u.call_id, u.parent_id, u.op, o.dialect FROM call u JOIN op o USING (op_id)
+     WHERE u.call_id = a.parent_id
+     UNION ALL
+     SELECT u.call_id, u.parent_id, u.op, o.dialect FROM up JOIN call u ON u.call_id = up.parent_id
+     JOIN op o USING (op_id))
+   SELECT op FROM up WHERE dialect = 'autograd' LIMIT 1) AS backward_node,
+  (WITH RECURSIVE up(scope_id, parent_id, kind, path) AS (
+     SELECT scope_id, parent_id, kind, path FROM scope
+     WHERE scope_id = ifnull(a.scope_id, c.scope_id)
+     UNION ALL
+     SELECT s.scope_id, s.parent_id, s.kind, s.path FROM up JOIN scope s
+       ON s.scope_id = up.parent_id)
+   SELECT path FROM up WHERE kind = 'module' LIMIT 1) AS module,
+  json_extract(k.frames, '$[0].file') AS file, json_extract(k.frames, '$[0].line') AS line,
+  json_extract(k.frames, '$[0].function') AS function
+FROM call c JOIN op o ON o.op_id = c.op_id
+LEFT JOIN (SELECT a.* FROM call a JOIN op n ON n.op_id = a.op_id WHERE n.dialect = 'aten') a
+  ON a.call_id = c.parent_id
+LEFT JOIN stack k ON k.stack_id = c.stack_id
+WHERE o.dialect = 'aclnn' AND c.leaf = 1;
+
 CREATE VIEW step_summary AS
 SELECT t.step AS step, t.first_call AS first_call, t.last_call AS last_call,
   t.found_by AS found_by, count(c.call_id) AS calls, sum(c.bits >> 2 & 1) AS leaves,

@@ -52,8 +52,16 @@ class Writer {
   void AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_call, int64_t last_call,
                      int64_t begin_ns, int64_t end_ns);
 
-  // Times are absolute; Call::scope_id is ignored in favour of `scope_id`.
-  void AddCall(const Call& call, int64_t scope_id);
+  // A place in the program's source, the innermost frame first. A later one of the id replaces it.
+  struct Frame {
+    std::string file;
+    int64_t line;
+    std::string function;
+  };
+  void AddStack(int64_t stack_id, const std::vector<Frame>& frames);
+
+  // Times are absolute; Call::scope_id is ignored in favour of `scope_id`. `stack_id` 0: no place.
+  void AddCall(const Call& call, int64_t scope_id, int64_t stack_id = 0);
   void AddBuffer(const Buffer& buffer);  // replaces an earlier row of this id
   // Each replaces an earlier row of this id.
   void AddStream(const Handle& stream);

@@ -231,7 +231,26 @@ void Writer::AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_ca
   s.Wrote();
 }
 
-void Writer::AddCall(const Call& call, int64_t scope_id) {
+void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames) {
+  State_& s = *state_;
+  std::string json = "[";
+  for (const Frame& frame : frames) {
+    json += json.size() == 1 ? R"({"file":)" : R"(,{"file":)";
+    AppendQuoted(json, frame.file);
+    json += R"(,"line":)" + std::to_string(frame.line) + R"(,"function":)";
+    AppendQuoted(json, frame.function);
+    json += '}';
+  }
+  json += ']';
+  s.Begin();
+  Statement insert(s.database, "INSERT OR REPLACE INTO stack VALUES(?,?)");
+  insert.Bind(1, stack_id);
+  insert.Bind(2, std::string_view(json));
+  insert.Run();
+  s.Wrote();
+}
+
+void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id) {
   State_& s = *state_;
   s.Begin();
   RowBatch& row = s.calls;
@@ -251,13 +270,14 @@ void Writer::AddCall(const Call& call, int64_t scope_id) {
     AppendIntegers(s.json, call.buffers.data(), call.buffers.size());
     row.Add(std::string_view(s.json));
   }
-  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns) != 0) {
+  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns |
+       stack_id) != 0) {
     RowBatch& extra = s.extras;
     extra.Begin();
     extra.Add(call.call_id);
     extra.AddNonZero(call.status);
     extra.AddNonZero(call.stream_id);
-    extra.AddNull();
+    extra.AddNonZero(stack_id);
     extra.AddNonZero(call.prepare_ns);
     extra.AddNonZero(call.launch_ns);
     extra.AddNonZero(call.model_id);

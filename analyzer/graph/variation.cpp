@@ -407,6 +407,7 @@ class Comparison {
         row.argument = access.form->argument;
         row.element = access.form->element;
         row.name = (*form.arguments)[row.argument].name;
+        row.read = !access.write;
         row.written = access.write;
         row.number = (access.form->layout->flags & kNumberFlag) != 0;
       });

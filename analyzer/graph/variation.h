@@ -69,6 +69,7 @@ struct StepInput {
   int element = 0;  // of a tensor list
   std::string name;
   int64_t bytes = 0;     // the most over the steps
+  bool read = false;     // the step reads them before it wrote them
   bool written = false;  // the step writes some of them
   bool number = false;   // a number that the program passed as a tensor: x * 0.5
   // They lie in another buffer or at another byte in some step: a captured graph needs them copied

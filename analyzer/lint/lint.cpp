@@ -1,8 +1,10 @@
 #include "analyzer/lint/lint.h"
 
 #include <algorithm>
+#include <map>
 
 #include "analyzer/plan/budget.h"
+#include "storage/query.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -150,6 +152,48 @@ void Found::CompareWithRecording(int64_t call, Finding& finding) const {
   finding.verdict = recorded == predicted ? "reproduced" : "refuted";
 }
 
+namespace {
+
+// "train.py:17 (forward)" of each call that has a place.
+std::map<int64_t, std::string> PlacesOf(const Work& work, const std::vector<Finding>& findings) {
+  std::map<int64_t, std::string> places;
+  std::string wanted;
+  for (const Finding& finding : findings) {
+    for (const int64_t call : finding.evidence) {
+      wanted += (wanted.empty() ? "" : ",") + std::to_string(call);
+    }
+  }
+  if (wanted.empty()) return places;
+  const auto found = storage::RunQuery(
+      *work.trace,
+      "SELECT c.call_id, json_extract(k.frames, '$[0].file') || ':' || "
+      "json_extract(k.frames, '$[0].line') || ' (' || json_extract(k.frames, '$[0].function') || "
+      "')' FROM call c JOIN stack k ON k.stack_id = c.stack_id WHERE c.call_id IN (" +
+          wanted + ")");
+  for (const auto& row : found.rows) {
+    places[std::get<int64_t>(row.at(0))] = std::get<std::string>(row.at(1));
+  }
+  return places;
+}
+
+// Adds to each message which lines of the program its calls come from.
+void NamePlaces(const Work& work, std::vector<Finding>& findings) {
+  const std::map<int64_t, std::string> places = PlacesOf(work, findings);
+  if (places.empty()) return;
+  for (Finding& finding : findings) {
+    std::string text;
+    for (const int64_t call : finding.evidence) {
+      const auto place = places.find(call);
+      if (place == places.end()) continue;
+      text += (text.empty() ? "; call " : ", call ") + std::to_string(call) + " comes from " +
+              place->second;
+    }
+    finding.message += text;
+  }
+}
+
+}  // namespace
+
 LintReport Lint(const Work& work, const LintOptions& options) {
   LintReport report;
   report.stretches = FindStretches(work, options.stretch);
@@ -183,6 +227,7 @@ LintReport Lint(const Work& work, const LintOptions& options) {
     check(/*of_stretch=*/true);
   }
   report.findings = found.Take();
+  NamePlaces(work, report.findings);
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.call_id < b.call_id; });
   return report;

@@ -45,6 +45,11 @@ bool IsSynchronous(K kind) {
 
 std::string OnStream(int64_t stream) { return "stream " + std::to_string(stream); }
 
+// Of a capture that the program made, or of one that is only looked at.
+std::string IsCapturing(const Stretch& stretch) {
+  return stretch.recorded() ? " is capturing" : " would be capturing";
+}
+
 }  // namespace
 
 void CheckHostWait(const Scene& scene, Found& found) {
@@ -56,7 +61,7 @@ void CheckHostWait(const Scene& scene, Found& found) {
       options.edits = Hoist(scene, i);
       found.Add(static_cast<int64_t>(i),
                 scene.work.Describe(i) + " waits for the device, whose " +
-                    OnStream(stretch.stream) + " is capturing",
+                    OnStream(stretch.stream) + IsCapturing(stretch),
                 options);
       continue;
     }
@@ -65,7 +70,7 @@ void CheckHostWait(const Scene& scene, Found& found) {
     options.edits = Hoist(scene, i);
     found.Add(static_cast<int64_t>(i),
               scene.work.Describe(i) + " " + std::string(row->what) + " " +
-                  OnStream(scene.work.calls[i].stream_id) + ", which is capturing",
+                  OnStream(scene.work.calls[i].stream_id) + ", which" + IsCapturing(stretch),
               options);
   }
 }
@@ -86,8 +91,9 @@ void CheckSynchronousCopy(const Scene& scene, Found& found) {
     if (other) options.subject = "other thread";
     found.Add(static_cast<int64_t>(i),
               scene.work.Describe(i) + " of thread " + std::to_string(thread) +
-                  (other ? " comes while thread " + std::to_string(stretch.thread) + " captures "
-                         : " comes while it captures ") +
+                  (stretch.recorded() ? " comes" : " would come") +
+                  (other ? " while thread " + std::to_string(stretch.thread) + " captures "
+                         : " while it captures ") +
                   OnStream(stretch.stream),
               options);
   }
@@ -109,7 +115,7 @@ void CheckPageableCopy(const Scene& scene, Found& found) {
     found.Add(static_cast<int64_t>(i),
               scene.work.Describe(i) + " copies host memory that is not pinned on " +
                   OnStream(scene.work.calls[i].stream_id) +
-                  (capturing ? ", which is capturing"
+                  (capturing ? ", which" + IsCapturing(stretch)
                              : ", which makes it synchronous while a capture is open"),
               options);
   }

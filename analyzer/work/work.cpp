@@ -5,6 +5,7 @@
 
 #include "analyzer/acl_program.h"
 #include "analyzer/graph/overlap.h"
+#include "analyzer/level.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -42,10 +43,12 @@ struct FormKeyHash {
 
 class Loader {
  public:
-  explicit Loader(const storage::Reader& trace) : trace_(trace) { work_.trace = &trace; }
+  Loader(const storage::Reader& trace, Level level) : trace_(trace), level_(level) {
+    work_.trace = &trace;
+  }
 
   Work Load() {
-    work_.dialect = IsAclProgram(trace_) ? Dialect::kAcl : Dialect::kAten;
+    work_.dialect = level_ == Level::kAcl ? Dialect::kAcl : Dialect::kAten;
     const bool acl = work_.dialect == Dialect::kAcl;
     work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
     std::vector<int64_t> enclosing;  // ACL calls, ascending: what they call in turn is part of them
@@ -159,6 +162,7 @@ class Loader {
   }
 
   const storage::Reader& trace_;
+  const Level level_;
   Work work_;
   FormKey key_;
   std::unordered_map<FormKey, int32_t, FormKeyHash> form_of_;
@@ -182,6 +186,8 @@ std::string Work::Describe(size_t call) const {
   return "call " + std::to_string(calls[call].call_id) + " " + op(call).FullName();
 }
 
-Work LoadWork(const storage::Reader& trace) { return Loader(trace).Load(); }
+Work LoadWork(const storage::Reader& trace, Level level) { return Loader(trace, level).Load(); }
+
+Work LoadWork(const storage::Reader& trace) { return LoadWork(trace, ChooseLevel(trace)); }
 
 }  // namespace acltape::analyzer

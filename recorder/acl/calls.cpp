@@ -8,6 +8,7 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
+#include "recorder/acl/python_line.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
 
@@ -19,6 +20,24 @@ using wire::ArgumentTag;
 using wire::HandleKind;
 
 constexpr uint64_t kTextBytes = 4096;
+
+// Copies, waits for a stream and the ends of a capture are what an operator or the program itself
+// does, never an allocator; see Note [Taking the interpreter's lock].
+LockUse LockUseOf(const CallInfo& info) {
+  switch (info.effect) {
+    case Effect::kCopy:
+    case Effect::kCopy2d:
+    case Effect::kCaptureBegin:
+    case Effect::kCaptureEnd:
+    case Effect::kExecute:
+      return LockUse::kTake;
+    default:
+      break;
+  }
+  constexpr char kWait[] = "aclrtSynchronizeStream";
+  const bool waits = strncmp(info.name, kWait, sizeof(kWait) - 1) == 0;
+  return waits ? LockUse::kTake : LockUse::kIfHeld;
+}
 
 // How much memory an argument stands for.
 uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
@@ -353,6 +372,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
   agent::Tape* tape = thread->tape;
   memset(open, 0, sizeof(*open));
   open->thread = thread;
+  open->place_id = PythonLine(*thread, LockUseOf(info));
   open->call_id = tape->NextCallId();
   open->outer_call = tape->open_call;
   tape->open_call = open->call_id;
@@ -415,6 +435,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   call.begin_tick = open->begin_tick;
   call.end_tick = end;
   call.stream_id = open->stream_id;
+  call.place_id = open->place_id;
   call.status = status;
   const bool bounds = info.effect == Effect::kCaptureBegin || info.effect == Effect::kCaptureEnd;
   if (succeeded && info.stream >= 0 && !bounds) call.model_id = CaptureOf(thread, stream);

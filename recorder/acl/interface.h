@@ -95,6 +95,7 @@ struct OpenCall {
   uint64_t freed_begin;
   uint32_t exchanged;
   uint32_t freed_device;
+  uint32_t place_id;  // line of source, 0: unknown
 };
 
 // False: pass the call on and record nothing.

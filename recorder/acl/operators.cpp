@@ -9,6 +9,7 @@
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/pointer_map.h"
+#include "recorder/acl/python_line.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
@@ -26,6 +27,7 @@ struct Prepared {
   aclOpExecutor* executor;
   uint32_t op;
   uint64_t parent_id;  // the call that was open at the first phase, 0: none
+  uint32_t place_id;   // the line of source that called it, 0: unknown
   bool repeatable;
   bool launched;  // once at least
   uint64_t ticks;
@@ -102,8 +104,8 @@ void EncodeArguments(Thread& thread, uint32_t op, const acl::ArgValue* values,
 }
 
 // The first phase failed: a call of its own.
-void RecordFailedPrepare(Thread& thread, uint32_t op, const acl::ArgValue* values, uint64_t begin,
-                         uint64_t end, int32_t status) {
+void RecordFailedPrepare(Thread& thread, uint32_t op, const acl::ArgValue* values,
+                         uint32_t place_id, uint64_t begin, uint64_t end, int32_t status) {
   TensorPlaces places;
   EncodeArguments(thread, op, values, places);
   free(places.data);
@@ -114,6 +116,7 @@ void RecordFailedPrepare(Thread& thread, uint32_t op, const acl::ArgValue* value
   call.begin_tick = begin;
   call.end_tick = end;
   call.prepare_ticks = end - begin;
+  call.place_id = place_id;
   call.status = status;
   call.op_index = OpIndex(thread, op);
   WriteCall(thread, call);
@@ -175,13 +178,14 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
+  const uint32_t place_id = PythonLine(*thread, LockUse::kTake);
   Inside::Set(*thread);
   const uint64_t begin = wire::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);
   const uint64_t end = wire::Tick();
   Inside::Clear(*thread);
   if (status != ACLNN_SUCCESS || executor == nullptr || *executor == nullptr) {
-    RecordFailedPrepare(*thread, op, values, begin, end, status);
+    RecordFailedPrepare(*thread, op, values, place_id, begin, end, status);
     return status;
   }
   Prepared* prepared = NewPrepared(*thread);
@@ -189,6 +193,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   prepared->executor = *executor;
   prepared->op = op;
   prepared->parent_id = thread->tape->open_call;
+  prepared->place_id = place_id;
   prepared->ticks = end - begin;
   EncodeArguments(*thread, op, values, prepared->places);
   if (!KeepEncoding(*thread, *prepared)) {
@@ -214,6 +219,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   call.call_id = tape->NextCallId();
   const uint64_t outer_call = tape->open_call;
   call.parent_id = prepared != nullptr ? prepared->parent_id : outer_call;
+  call.place_id = prepared != nullptr ? prepared->place_id : 0;
   call.launched = true;
   call.op_index = OpIndex(*thread, op);
   tape->open_call = call.call_id;

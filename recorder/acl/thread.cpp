@@ -9,6 +9,7 @@
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/operators.h"
+#include "recorder/acl/python_line.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/values.h"
 
@@ -39,6 +40,7 @@ void AfterForkInChild() {
   ForgetObjectLocks();
   ForgetExecutorLocks();
   ForgetValueLocks();
+  ForgetPythonLocks();
 }
 
 __attribute__((constructor)) void Begin() {
@@ -143,6 +145,8 @@ void WriteCall(Thread& thread, const FinishedCall& call) {
   record->slot_count = static_cast<uint16_t>(thread.slot_count);
   record->phase = wire::Phase::kForward;
   record->launched = call.launched ? 1 : 0;
+  record->place_id = call.place_id;
+  record->reserved0 = 0;
   auto* out = reinterpret_cast<std::byte*>(record + 1);
   if (thread.signature.size != 0) std::memcpy(out, thread.signature.data, thread.signature.size);
   if (slot_bytes != 0) std::memcpy(out + thread.signature.size, thread.slots, slot_bytes);

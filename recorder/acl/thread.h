@@ -103,6 +103,7 @@ struct FinishedCall {
   uint64_t prepare_ticks = 0;
   uint64_t stream_id = 0;
   uint64_t model_id = 0;
+  uint32_t place_id = 0;
   int32_t status = 0;
   uint32_t op_index = 0;
   bool launched = false;

@@ -85,6 +85,8 @@ bool RingLog::Take(RecordBytes record) {
       return TakeAclCall(record);
     case RecordKind::kHandle:
       return TakeHandle(record);
+    case RecordKind::kPlace:
+      return TakePlace(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -195,8 +197,19 @@ bool RingLog::TakeAclCall(RecordBytes record) {
   if (slot_bytes != 0) {
     std::memcpy(call.buffers.data(), rest.data() + row.signature_bytes, slot_bytes);
   }
-  trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id));
+  trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id), row.place_id);
   ++call_records_;
+  return true;
+}
+
+bool RingLog::TakePlace(RecordBytes record) {
+  wire::PlaceRecord place;
+  std::span<const std::byte> rest;
+  std::string_view texts[2];
+  if (!SplitRecord(record, &place, &rest) || !SplitTexts(rest, texts, 2)) return false;
+  if (place.place_id == 0) return false;
+  trace_.writer().AddStack(place.place_id,
+                           {{std::string(texts[0]), place.line, std::string(texts[1])}});
   return true;
 }
 

@@ -56,6 +56,7 @@ class RingLog {
   bool TakeCall(RecordBytes record);
   bool TakeAclCall(RecordBytes record);
   bool TakeHandle(RecordBytes record);
+  bool TakePlace(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);

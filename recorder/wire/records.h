@@ -37,6 +37,7 @@ enum class RecordKind : uint16_t {
   kThreadName = 13,  // TextRecord: "name\0"
   kAclCall = 14,     // AclCallRecord: one finished call of the ACL interface
   kHandle = 15,      // HandleRecord: a stream, an event or a model begins or ends
+  kPlace = 16,       // PlaceRecord: a line of the program's source
 };
 
 struct RecordHeader {
@@ -113,9 +114,20 @@ struct AclCallRecord {
   int32_t status;      // as returned
   uint16_t slot_count;
   Phase phase;
-  uint8_t launched;  // 1: an operator's second phase
+  uint8_t launched;   // 1: an operator's second phase
+  uint32_t place_id;  // the line of source that it comes from, 0: unknown
+  uint32_t reserved0;
 };
-static_assert(sizeof(AclCallRecord) == 72);
+static_assert(sizeof(AclCallRecord) == 80);
+
+// A line of the program's source. Followed by two NUL-terminated strings: file and function. Ids
+// come from the counter of handles, so that they hold in every ring; a call may be read before its
+// line is.
+struct PlaceRecord {
+  RecordHeader header;
+  uint32_t place_id;
+  int32_t line;
+};
 
 // Streams, events and models have ids in place of handles, which are addresses that are used again.
 // Ids of all three kinds come from one counter and are never used again.

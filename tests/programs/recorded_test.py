@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -248,6 +249,27 @@ class Calls(RecordedTest):
                     JOIN call c USING (call_id) WHERE c.leaf = 1 AND u.name = 'selfRef'
                     GROUP BY c.stream_id""")
                 self.assertEqual([row[1:] for row in tensors], [(2, 80), (2, 80)])
+
+    def test_calls_name_the_line_of_python_that_they_come_from(self):
+        script = os.path.join(acl_programs.FOLDER, "python_lines.py")
+        with open(script) as file:
+            lines = file.read().splitlines()
+        trace = os.path.join(self.folder, "lines.db")
+        program = [sys.executable, "-B", script]
+        alone = subprocess.run(program, capture_output=True, text=True, env=acl_programs.environment())
+        recorded = subprocess.run([ACLTAPE, "record", "--force", "--quiet", "--level", "acl", "-o", trace,
+                                   "--", *program], capture_output=True, text=True,
+                                  env=acl_programs.environment())
+        self.assertEqual((recorded.returncode, recorded.stdout), (0, alone.stdout), recorded.stderr)
+        # Wherever an operator is launched, its line is that of its first phase.
+        rows = self.ask(trace, "SELECT file, line, function FROM device_call_origin ORDER BY call_id")
+        self.assertEqual(len(rows), 3)
+        for file, line, function in rows:
+            self.assertEqual((file, function), (script, "prepare"))
+            self.assertIn("InplaceMulsGetWorkspaceSize", lines[line - 1])
+        last = self.scalar(trace, "SELECT json_extract(frames, '$[0].line') FROM call JOIN stack "
+                                  "USING (stack_id) WHERE op = 'aclrtMemcpy' ORDER BY call_id DESC")
+        self.assertIn("line of the copy back", lines[last - 1])
 
     def test_threads_have_their_own_streams(self):
         trace = self.record(run_of("multi_stream_threads", "--threads"))

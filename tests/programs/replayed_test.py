@@ -72,6 +72,18 @@ class Replayed(recorded_test.RecordedTest):
             self.assertEqual(summary["outputs different"], 1, evidence)
             self.assertIn("acltape replay", summary["reproduce"], evidence)
 
+    def test_a_level_that_the_trace_lacks_is_refused(self):
+        trace = self.record(run_of("single_op"))
+        command = [ACLTAPE, "replay", trace, "--level", "acl"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                              env=acl_programs.environment())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        command[-1] = "aten"
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                              env=acl_programs.environment())
+        self.assertNotIn(done.returncode, (0, 1), done.stdout + done.stderr)
+        self.assertIn("holds no leaf of PyTorch", done.stderr)
+
     def test_an_operator_without_arguments_is_refused_not_called_different(self):
         trace = self.record(run_of("single_op"))
         connection = recorded_test.sqlite3.connect(trace)

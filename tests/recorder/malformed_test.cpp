@@ -150,6 +150,8 @@ class RingLogTest : public RecordTest {
     wire::HandleRecord handle{};
     handle.handle_id = 1;
     producer.Write(wire::RecordKind::kHandle, handle);
+    producer.Write(wire::RecordKind::kPlace, wire::PlaceRecord{{}, 2, 17},
+                   Producer::Texts({"train.py", "main"}));
     producer.Write(static_cast<wire::RecordKind>(999), wire::TextRecord{});
     std::byte* ring = wire::MapRing(arena_->fd(), arena_->header(), 0);
     std::vector<std::byte> bytes(ring, ring + producer.slot()->head.load());

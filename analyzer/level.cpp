@@ -1,0 +1,64 @@
+#include "analyzer/level.h"
+
+#include <algorithm>
+
+#include "storage/error.h"
+#include "storage/query.h"
+
+namespace acltape::analyzer {
+namespace {
+
+bool IsWithoutStorage(const storage::Reader& trace, const storage::TensorRef& tensor) {
+  return tensor.layout_id != 0 && tensor.buffer_id == 0 &&
+         trace.GetLayout(tensor.layout_id).ElementCount() > 0;
+}
+
+// A leaf of PyTorch has a tensor with elements and without a buffer: memory of a device that the
+// recording does not follow at this level.
+bool HasTensorsWithoutStorage(const storage::Reader& trace) {
+  bool found = false;
+  trace.VisitCalls(/*leaves_only=*/true, [&](const storage::Call& call) {
+    if (found || trace.GetOp(call.op_id).dialect != "aten") return;
+    if (std::find(call.buffers.begin(), call.buffers.end(), 0) == call.buffers.end()) return;
+    for (const storage::Argument& argument : trace.Arguments(call)) {
+      for (const storage::TensorRef& tensor : argument.tensors) {
+        found = found || IsWithoutStorage(trace, tensor);
+      }
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+bool HoldsLevel(const storage::Reader& trace, Level level) {
+  const char* sql = level == Level::kAcl
+                        ? "SELECT 1 FROM op WHERE dialect IN ('aclnn', 'aclrt', 'aclmdlRI')"
+                        : "SELECT 1 FROM call WHERE leaf = 1 AND op_id IN "
+                          "(SELECT op_id FROM op WHERE dialect = 'aten')";
+  return !storage::RunQuery(trace, sql, 1).rows.empty();
+}
+
+Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted) {
+  if (wanted) {
+    if (HoldsLevel(trace, *wanted)) return *wanted;
+    throw Error(ErrorKind::kTrace,
+                trace.path() + (*wanted == Level::kAcl
+                                    ? " holds no call of the ACL interface; record the program "
+                                      "with --level acl, or leave out --level"
+                                    : " holds no leaf of PyTorch; record the program with --level "
+                                      "aten, or leave out --level"));
+  }
+  if (!HoldsLevel(trace, Level::kAcl)) return Level::kAten;
+  if (!HoldsLevel(trace, Level::kAten)) return Level::kAcl;
+  return HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
+}
+
+Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted) {
+  if (wanted) return ChooseLevel(trace, wanted);
+  const bool operators =
+      !storage::RunQuery(trace, "SELECT 1 FROM op WHERE dialect = 'aclnn'", 1).rows.empty();
+  return operators ? Level::kAcl : ChooseLevel(trace);
+}
+
+}  // namespace acltape::analyzer

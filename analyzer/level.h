@@ -1,0 +1,32 @@
+// The levels that a trace holds, and which of them is looked at.
+//
+// A program over an adapter such as torch_npu is recorded at two levels at once: leaves of PyTorch
+// (aten) and calls of the device's C interface (acl). A tool looks at one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "storage/reader.h"
+
+namespace acltape::analyzer {
+
+class Work;
+
+enum class Level : uint8_t { kAten, kAcl };
+
+bool HoldsLevel(const storage::Reader& trace, Level level);
+
+// The level that was asked for, or else: the one that is there; of two, aten where each tensor of a
+// leaf lies in a buffer that the trace knows, so that the leaves can be replayed, else acl. Throws
+// Error kTrace, one sentence, when the trace lacks the level asked for.
+Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted = std::nullopt);
+
+// For questions about captures: acl where the trace holds operators of the device, unless another
+// level was asked for.
+Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted);
+
+// As LoadWork in analyzer/work/work.h, of a level that the trace holds.
+Work LoadWork(const storage::Reader& trace, Level level);
+
+}  // namespace acltape::analyzer
