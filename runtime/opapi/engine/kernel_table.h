@@ -45,7 +45,14 @@ KernelRows ForeachRows();
 KernelRows OptimizerRows();
 KernelRows TransformerRows();
 KernelRows AttentionRows();
+KernelRows InferAttentionRows();
 KernelRows SelectionRows();
+KernelRows UpsampleRows();
+KernelRows SearchRows();
+KernelRows RecurrentRows();
+KernelRows BatchStatisticsRows();
+KernelRows LinalgRows();
+KernelRows QuantizeRows();
 
 // The row of an operator, by its index in the operator table; null when it has no kernel.
 const KernelRow* FindKernel(uint32_t op_index);
