@@ -1,6 +1,6 @@
 """Generates the exported operator functions of the soft device's libopapi.so.
 
-Each packs its arguments and hands them to acltape::opapi::Prepare or Launch (runtime/opapi/stub.h).
+Operators of acl/data/not_exported.json are left out. Each packs its arguments and hands them to acltape::opapi::Prepare or Launch (runtime/opapi/stub.h).
 
 usage: exports.py OUTPUT_DIRECTORY PARTS   writes aclnn_exports_0.cpp .. aclnn_exports_(PARTS-1).cpp
 """
@@ -22,7 +22,8 @@ def definition(index, op):
 
 def main():
     directory, parts = sys.argv[1], int(sys.argv[2])
-    operators = list(enumerate(tables.operators()))
+    absent = tables.not_exported()
+    operators = [row for row in enumerate(tables.operators()) if row[1]["op"] not in absent]
     size = (len(operators) + parts - 1) // parts
     for part in range(parts):
         rows = operators[part * size : (part + 1) * size]

@@ -18,6 +18,12 @@ def operators():
         return sorted(json.load(file), key=lambda op: op["op"])
 
 
+def not_exported():
+    """Names of the operators that libopapi.so does not export; the file says why, one by one."""
+    with open(os.path.join(DATA, "not_exported.json")) as file:
+        return {row["op"] for row in json.load(file)}
+
+
 def write_if_changed(path, text):
     """Writes `text` unless the file holds it already, so that nothing is recompiled for nothing."""
     try:

@@ -106,10 +106,14 @@ int Remember(int status) {
 
 }  // namespace
 
+void* StorageOf(const at::Tensor& tensor) {
+  return const_cast<void*>(static_cast<const void*>(tensor.storage().data()));
+}
+
 aclTensor* ViewOf(const at::Tensor& tensor) {
   // The storage's start and an element offset, as a framework passes a view.
   const int64_t offset = tensor.storage_offset();
-  void* storage = tensor.storage().data();
+  void* storage = StorageOf(tensor);
   const int64_t elements =
       static_cast<int64_t>(tensor.storage().nbytes() / std::max<size_t>(tensor.element_size(), 1));
   return aclCreateTensor(tensor.sizes().data(), tensor.dim(), kDtypes.at(tensor.scalar_type()),
@@ -181,8 +185,14 @@ aclrtStream TestStream() {
   return stream;
 }
 
+CallObserver& BeforeEachCall() {
+  static CallObserver observer = nullptr;
+  return observer;
+}
+
 int RunOperator(const char* name, const Args& args) {
   const aclrtStream stream = TestStream();
+  if (BeforeEachCall() != nullptr) BeforeEachCall()(name, args);
   PackedCall call(name, args);
   if (const aclnnStatus status = call.Prepare(); status != OK) return Remember(status);
   if (const aclnnStatus status = call.Launch(stream); status != OK) return Remember(status);
@@ -233,7 +243,7 @@ testing::AssertionResult Gives(const char* name, const Args& args,
 at::Tensor Unwritten(const at::Tensor& model) {
   const at::Tensor result = at::empty_strided(model.sizes(), model.strides(), model.options());
   if (result.storage().nbytes() != 0) {
-    std::memset(result.storage().data(), model.scalar_type() == at::kBool ? 1 : 0x5a,
+    std::memset(StorageOf(result), model.scalar_type() == at::kBool ? 1 : 0x5a,
                 result.storage().nbytes());
   }
   return result;

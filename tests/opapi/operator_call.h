@@ -51,6 +51,12 @@ class PackedCall {
 };
 
 aclTensor* ViewOf(const at::Tensor& tensor);
+// The first byte of the tensor's storage.
+void* StorageOf(const at::Tensor& tensor);
+
+// What RunOperator calls before anything else; null at first.
+using CallObserver = void (*)(const char* name, const Args& args);
+CallObserver& BeforeEachCall();
 
 // Both phases and a synchronise; the first status that is not 0, with its message in LastMessage().
 int RunOperator(const char* name, const Args& args);

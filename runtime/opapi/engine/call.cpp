@@ -129,7 +129,29 @@ at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTen
 
 Operand Call::In(int i) const { return Operand(View(i), widen_); }
 
-Operand Call::OptionalIn(int i) const { return IsNull(i) ? Operand() : In(i); }
+bool Call::IsAbsent(int i) const {
+  if (IsNull(i)) return true;
+  switch (op_.args[i].kind) {
+    case acl::ArgKind::kTensor: {
+      const auto& sizes = acl::Unpack<const aclTensor*>(args_[i])->sizes;
+      return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+    }
+    case acl::ArgKind::kTensorList:
+      return acl::Unpack<const aclTensorList*>(args_[i])->tensors.empty();
+    case acl::ArgKind::kIntArray:
+      return acl::Unpack<const aclIntArray*>(args_[i])->values.empty();
+    case acl::ArgKind::kFloatArray:
+      return acl::Unpack<const aclFloatArray*>(args_[i])->values.empty();
+    case acl::ArgKind::kBoolArray:
+      return acl::Unpack<const aclBoolArray*>(args_[i])->values.empty();
+    case acl::ArgKind::kScalarList:
+      return acl::Unpack<const aclScalarList*>(args_[i])->scalars.empty();
+    default:
+      return false;
+  }
+}
+
+Operand Call::OptionalIn(int i) const { return IsAbsent(i) ? Operand() : In(i); }
 
 at::Tensor Call::Out(int i) const {
   at::Tensor view = View(i);

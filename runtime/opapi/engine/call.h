@@ -58,7 +58,7 @@ class Call {
 
   at::Tensor View(int i) const;         // as it is, whatever its direction
   Operand In(int i) const;              // an input, widened where needed
-  Operand OptionalIn(int i) const;      // not defined() when NULL
+  Operand OptionalIn(int i) const;      // not defined() when absent
   at::Tensor Out(int i) const;          // rejects outputs that overlap themselves
   at::Tensor OptionalOut(int i) const;  // undefined when NULL
   // Where the kernel reports the shape of output `i`, which aclGetViewShape then gives.
@@ -77,6 +77,8 @@ class Call {
   std::vector<int64_t> Ints(int i) const;  // NULL counts as empty
   std::vector<bool> Bools(int i) const;
   bool IsNull(int i) const { return args_[i].pointer == nullptr; }
+  // NULL, or an array, a list or a tensor without elements: callers say "not given" in all ways.
+  bool IsAbsent(int i) const;
 
   // A dim argument counted from the front, checked against `rank` (0-dim tensors have one dim).
   int64_t Dim(int i, int64_t rank) const;

@@ -7,10 +7,20 @@ namespace acltape::opapi {
 namespace {
 
 constexpr KernelRows (*kFamilies[])() = {
-    UnaryRows,       BinaryRows,    CompareRows,   PointwiseRows,   ActivationRows, MatmulRows,
-    ReduceRows,      SortRows,      NormRows,      ConvolutionRows, PoolRows,       IndexRows,
-    ShapeRows,       FillRows,      LossRows,      RandomRows,      ForeachRows,    OptimizerRows,
-    TransformerRows, AttentionRows, SelectionRows,
+    UnaryRows,          BinaryRows,
+    CompareRows,        PointwiseRows,
+    ActivationRows,     MatmulRows,
+    ReduceRows,         SortRows,
+    NormRows,           ConvolutionRows,
+    PoolRows,           IndexRows,
+    ShapeRows,          FillRows,
+    LossRows,           RandomRows,
+    ForeachRows,        OptimizerRows,
+    TransformerRows,    AttentionRows,
+    InferAttentionRows, SelectionRows,
+    UpsampleRows,       SearchRows,
+    RecurrentRows,      BatchStatisticsRows,
+    LinalgRows,         QuantizeRows,
 };
 
 // Rows by operator index, made once and kept until the process ends.

@@ -47,7 +47,14 @@ KernelRows ForeachRows();
 KernelRows OptimizerRows();
 KernelRows TransformerRows();
 KernelRows AttentionRows();
+KernelRows InferAttentionRows();
 KernelRows SelectionRows();
+KernelRows UpsampleRows();
+KernelRows SearchRows();
+KernelRows RecurrentRows();
+KernelRows BatchStatisticsRows();
+KernelRows LinalgRows();
+KernelRows QuantizeRows();
 
 // Sorts the rows of all families by operator. A row of an operator that the table lacks, or a
 // second one, is a mistake in a family's file: the result says which, else it is empty.

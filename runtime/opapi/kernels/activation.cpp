@@ -40,6 +40,48 @@ auto GeluBackwardNamed(const Call& call) {
   });
 }
 
+auto Hardshrink(const Call& call) {
+  return [bound = call.Number(1)](Tensor& out, const Tensor& self) {
+    f::hardshrink_out(out, self, bound);
+  };
+}
+
+auto HardshrinkBackward(const Call& call) {
+  return [bound = call.Number(2)](Tensor& out, const Tensor& gradient, const Tensor& self) {
+    f::hardshrink_backward_out(out, gradient, self, bound);
+  };
+}
+
+at::Scalar ShrinkBound(const Call& call, int i) {
+  const at::Scalar bound = call.Number(i);
+  if (bound.toDouble() < 0) call.RejectArg(i, "is negative");
+  return bound;
+}
+
+auto Softshrink(const Call& call) {
+  return [bound = ShrinkBound(call, 1)](Tensor& out, const Tensor& self) {
+    f::softshrink_out(out, self, bound);
+  };
+}
+
+auto SoftshrinkBackward(const Call& call) {
+  return [bound = ShrinkBound(call, 2)](Tensor& out, const Tensor& gradient, const Tensor& self) {
+    f::softshrink_backward_out(out, gradient, self, bound);
+  };
+}
+
+// x sigmoid(1.702 x)
+void FastGelu(Tensor& out, const Tensor& self) {
+  const Tensor result = self * at::sigmoid(self * 1.702);
+  out.resize_(result.sizes()).copy_(result);
+}
+
+void FastGeluBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
+  const Tensor s = at::sigmoid(self * 1.702);
+  const Tensor result = gradient * (s + self * 1.702 * s * (1 - s));
+  out.resize_(result.sizes()).copy_(result);
+}
+
 auto LeakyRelu(const Call& call) {
   return [slope = call.Number(1)](Tensor& out, const Tensor& self) {
     f::leaky_relu_out(out, self, slope);
@@ -258,6 +300,14 @@ KernelRows ActivationRows() {
   return {
       {"aclnnRelu", UnaryWith(Relu, 1), kHalf},
       {"aclnnInplaceRelu", InplaceUnaryWith(Relu), kHalf},
+      {"aclnnHardshrink", UnaryWith(Hardshrink, 2, kFloats), kHalf},
+      {"aclnnHardshrinkBackward", BinaryWith(HardshrinkBackward, 3, kFloats), kHalf},
+      {"aclnnSoftshrink", UnaryWith(Softshrink, 2, kFloats), kHalf},
+      {"aclnnSoftshrinkBackward", BinaryWith(SoftshrinkBackward, 3, kFloats), kHalf},
+      {"aclnnFastGelu", Unary(FastGelu, kFloats), kBoth},
+      {"aclnnFastGeluV2", Unary(FastGelu, kFloats), kBoth},
+      {"aclnnFastGeluBackward", Binary(FastGeluBackward, kFloats), kBoth},
+      {"aclnnHardswishBackwardV2", Binary(HardswishBackward, kFloats), kHalf},
       {"aclnnGelu", Unary(GeluTanh, kFloats), kHalf},
       {"aclnnGeluV2", UnaryWith(GeluNumbered, 2, kFloats), kHalf},
       {"aclnnGeluBackward", Binary(GeluBackwardTanh, kFloats), kHalf},

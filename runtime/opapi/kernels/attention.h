@@ -44,9 +44,27 @@ struct ScoreMask {
 };
 
 // (attenMask, preTokens, nextTokens, sparseMode): modes 0 (the mask and the band), 1 (the mask),
-// 2 and 3 (causal from a corner) and 4 (a band).
+// 2 and 3 (causal from a corner) and 4 (a band). An operator without modes has mode 1.
 ScoreMask ReadScoreMask(const Call& call, int mask_index, int pre_index, int next_index,
                         int mode_index);
+
+// Sizes of queries and keys together, once split into heads.
+struct Extent {
+  int64_t batch, heads, queries, keys;
+
+  std::vector<int64_t> scores() const { return {batch, heads, queries, keys}; }
+};
+
+// What all attention operators refuse.
+void ExpectQueryDtype(const Call& call, int i, const at::Tensor& tensor, const at::Tensor& query);
+void ExpectFloating(const Call& call, int i, const at::Tensor& tensor);
+// Undefined, or a tensor that broadcasts to the scores.
+void ExpectScores(const Call& call, int i, const at::Tensor& tensor, const Extent& extent);
+// Keys and values (arguments 1 and 2), split into heads, that fit the queries.
+void ExpectKeys(const Call& call, const at::Tensor& query, const at::Tensor& key,
+                const at::Tensor& value);
+// An argument that changes the result in a way that the soft device does not compute.
+void ExpectAbsent(const Call& call, const std::vector<int>& positions);
 
 struct AttentionTerms {
   double scale = 1;
@@ -63,9 +81,23 @@ struct AttentionResult {
   at::Tensor sum;      // of the exponentials after the maximum is taken off
 };
 
+// The scores before the softmax, and what of `terms` acts on them.
+at::Tensor AttentionScores(const at::Tensor& query, const at::Tensor& key,
+                           const AttentionTerms& terms);
+
 // softmax(scale * query key^T + ...) value, in float32 (float64 for such inputs). A query that is
 // left with no score at all gives zeros. Keys may have fewer heads: each serves several of query's.
 AttentionResult Attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                        const AttentionTerms& terms);
+
+// The gradients of Attend's result. `maximum` and `sum` are those of the forward pass.
+struct AttentionGradients {
+  at::Tensor query, key, value;
+  at::Tensor bias, sink;  // of the sizes of terms.bias and terms.sink; undefined without them
+};
+AttentionGradients AttendBackward(const at::Tensor& gradient, const at::Tensor& query,
+                                  const at::Tensor& key, const at::Tensor& value,
+                                  const at::Tensor& maximum, const at::Tensor& sum,
+                                  const AttentionTerms& terms);
 
 }  // namespace acltape::opapi

@@ -110,6 +110,17 @@ void Remainder(at::Tensor& out, const at::Tensor& self, const at::Tensor& other)
   f::remainder_out(out, self, other);
 }
 
+void XLogY(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  f::xlogy_out(out, self, other);
+}
+
+auto CheckedXLogY(const Call& call) {
+  if (!at::isFloatingType(call.View(0).scalar_type())) {
+    call.RejectArg(0, "is no floating tensor, so it cannot hold the result");
+  }
+  return XLogY;
+}
+
 void PowTensors(at::Tensor& out, const at::Tensor& self, const at::Tensor& exponent) {
   f::pow_out(out, self, exponent);
 }
@@ -186,6 +197,12 @@ KernelRows BinaryRows() {
       {"aclnnAtan2", Binary(f::atan2_out, kFloat), Widen::kHalf},
       {"aclnnInplaceAtan2", InplaceBinary(f::atan2_out, kFloat), Widen::kHalf},
       {"aclnnLogAddExp", Binary(f::logaddexp_out), Widen::kHalf},
+      {"aclnnLogAddExp2", Binary(f::logaddexp2_out), Widen::kHalf},
+      {"aclnnXLogYTensor", Binary(XLogY, kFloat), Widen::kHalf},
+      {"aclnnXLogYScalarOther", Binary(XLogY, kFloat), Widen::kHalf},
+      {"aclnnXLogYScalarSelf", Binary(XLogY, kFloat), Widen::kHalf},
+      {"aclnnInplaceXLogYTensor", InplaceBinaryWith(CheckedXLogY, kFloat), Widen::kHalf},
+      {"aclnnInplaceXLogYScalarOther", InplaceBinaryWith(CheckedXLogY, kFloat), Widen::kHalf},
       {"aclnnMaximum", Binary(f::maximum_out)},
       {"aclnnMinimum", Binary(f::minimum_out)},
       {"aclnnPowTensorTensor", Binary(PowTensors)},

@@ -10,14 +10,15 @@ namespace {
 namespace f = at::cpu;
 using at::Tensor;
 
+// A fill gives elements that share memory the same value, so it may overlap itself.
 std::unique_ptr<Kernel> BindFill(const Call& call, const at::Scalar& value) {
-  Tensor self = call.Out(0);
+  Tensor self = call.View(0);
   return MakeKernel([=]() mutable { f::fill_(self, value); });
 }
 
 // (selfRef, value of one element)
 std::unique_ptr<Kernel> BindFillTensor(const Call& call) {
-  Tensor self = call.Out(0), value = call.View(1);
+  Tensor self = call.View(0), value = call.View(1);
   if (value.numel() != 1) call.RejectArg(1, "must have one element");
   value = value.reshape({});
   return MakeKernel([=]() mutable { f::fill_(self, value); });

@@ -139,8 +139,57 @@ Binder EachTripleWithNumber(Fn fn) {
   };
 }
 
+// (x1, x2, number in a tensor, out): the older forms, whose number is read when the task runs
+template <typename Fn>
+Binder EachPairWithTensor(Fn fn) {
+  return [=](const Call& call) {
+    const std::vector<Operand> x = call.Ins(0), y = InsLike(call, 1, x);
+    const Tensor number = call.View(2);
+    if (number.numel() != 1) call.RejectArg(2, "must have one element");
+    const std::vector<Target> targets = TargetsFor(OutsLike(call, 3, x), x);
+    return MakeKernel([=] {
+      const at::Scalar value = number.item();
+      for (size_t k = 0; k < x.size(); ++k) {
+        targets[k].Write([&](Tensor& out) { fn(out, x[k](), y[k](), value); });
+      }
+    });
+  };
+}
+
+// (x1, x2, x3, numbers in a tensor, out): one number for all, or one for each entry
+template <typename Fn>
+Binder EachTripleWithTensor(Fn fn, bool each) {
+  return [=](const Call& call) {
+    const std::vector<Operand> x = call.Ins(0), y = InsLike(call, 1, x), z = InsLike(call, 2, x);
+    const Tensor numbers = call.View(3);
+    const int64_t wanted = each ? static_cast<int64_t>(x.size()) : 1;
+    if (numbers.numel() != wanted) {
+      call.RejectArg(3, "must have " + std::to_string(wanted) + " elements");
+    }
+    const std::vector<Target> targets = TargetsFor(OutsLike(call, 4, x), x);
+    return MakeKernel([=] {
+      const Tensor flat = numbers.reshape({-1});
+      for (size_t k = 0; k < x.size(); ++k) {
+        const at::Scalar value = flat[each ? static_cast<int64_t>(k) : 0].item();
+        targets[k].Write([&](Tensor& out) { fn(out, x[k](), y[k](), z[k](), value); });
+      }
+    });
+  };
+}
+
+// (x1, x2, weight list, out)
+std::unique_ptr<Kernel> BindEachLerp(const Call& call) {
+  const std::vector<Operand> x = call.Ins(0), y = InsLike(call, 1, x), weight = InsLike(call, 2, x);
+  const std::vector<Target> targets = TargetsFor(OutsLike(call, 3, x), x);
+  return MakeKernel([=] {
+    for (size_t k = 0; k < x.size(); ++k) {
+      targets[k].Write([&](Tensor& out) { f::lerp_out(out, x[k](), y[k](), weight[k]()); });
+    }
+  });
+}
+
 // (x, order, out): one norm per tensor, into outputs of one element
-std::unique_ptr<Kernel> BindNorm(const Call& call) {
+std::unique_ptr<Kernel> BindEachNorm(const Call& call) {
   const std::vector<Operand> x = call.Ins(0);
   const at::Scalar order = call.Number(1);
   const std::vector<Tensor> outs = call.Outs(2);
@@ -156,18 +205,18 @@ std::unique_ptr<Kernel> BindNorm(const Call& call) {
 }
 
 // (x): sets all to 0
-std::unique_ptr<Kernel> BindZero(const Call& call) {
+std::unique_ptr<Kernel> BindEachZero(const Call& call) {
   const std::vector<Tensor> tensors = call.Outs(0);
   return MakeKernel([=] {
     for (Tensor tensor : tensors) f::fill_(tensor, 0);
   });
 }
 
-void Add(Tensor& out, const Tensor& x, const Tensor& y) { f::add_out(out, x, y); }
-void Sub(Tensor& out, const Tensor& x, const Tensor& y) { f::sub_out(out, x, y); }
-void Mul(Tensor& out, const Tensor& x, const Tensor& y) { f::mul_out(out, x, y); }
-void Div(Tensor& out, const Tensor& x, const Tensor& y) { f::div_out(out, x, y); }
-void Copy(Tensor& out, const Tensor& x) { out.resize_(x.sizes()).copy_(x); }
+void AddEach(Tensor& out, const Tensor& x, const Tensor& y) { f::add_out(out, x, y); }
+void SubEach(Tensor& out, const Tensor& x, const Tensor& y) { f::sub_out(out, x, y); }
+void MulEach(Tensor& out, const Tensor& x, const Tensor& y) { f::mul_out(out, x, y); }
+void DivEach(Tensor& out, const Tensor& x, const Tensor& y) { f::div_out(out, x, y); }
+void CopyEach(Tensor& out, const Tensor& x) { out.resize_(x.sizes()).copy_(x); }
 
 void AddScaled(Tensor& out, const Tensor& x, const Tensor& y, const at::Scalar& alpha) {
   f::add_out(out, x, y, alpha);
@@ -177,8 +226,76 @@ void SubScaled(Tensor& out, const Tensor& x, const Tensor& y, const at::Scalar& 
   f::sub_out(out, x, y, alpha);
 }
 
-void LerpNumber(Tensor& out, const Tensor& x, const Tensor& y, const at::Scalar& weight) {
+void LerpEach(Tensor& out, const Tensor& x, const Tensor& y, const at::Scalar& weight) {
   f::lerp_out(out, x, y, weight);
+}
+
+// What the numbers of rounding modes mean.
+void RoundEach(Tensor& out, const Tensor& x, int64_t mode) {
+  switch (mode) {
+    case 2:
+      f::floor_out(out, x);
+      return;
+    case 3:
+      f::ceil_out(out, x);
+      return;
+    case 4:
+      f::round_out(out, x);
+      return;
+    case 5:
+      f::trunc_out(out, x);
+      return;
+    default:
+      TORCH_CHECK(mode == 7, "rounding mode ", mode, " is unknown");
+      at::frac_out(out, x);
+  }
+}
+
+// (x, mode, out): floor 2, ceil 3, round 4, trunc 5, frac 7; the mode on the host or in a tensor
+std::unique_ptr<Kernel> BindEachRound(const Call& call) {
+  const std::vector<Operand> x = call.Ins(0);
+  const Tensor mode = TensorOrNumber(call, 1).view();
+  if (mode.numel() != 1) call.RejectArg(1, "must have one element");
+  if (call.op().args[1].kind == acl::ArgKind::kScalar) {
+    const int64_t number = call.Number(1).toLong();
+    if (number < 2 || number == 6 || number > 7) {
+      call.RejectArg(1, "must be 2 (floor), 3 (ceil), 4 (round), 5 (trunc) or 7 (frac)");
+    }
+  }
+  const std::vector<Target> targets = TargetsFor(OutsLike(call, 2, x), x);
+  return MakeKernel([=] {
+    const int64_t number = mode.item().toLong();
+    for (size_t k = 0; k < x.size(); ++k) {
+      targets[k].Write([&](Tensor& out) { RoundEach(out, x[k](), number); });
+    }
+  });
+}
+
+void PowEach(Tensor& out, const Tensor& x, const Tensor& y) { f::pow_out(out, x, y); }
+
+// (number, x, out)
+std::unique_ptr<Kernel> BindEachPowOfNumber(const Call& call) {
+  const at::Scalar base = call.Number(0);
+  const std::vector<Operand> x = call.Ins(1);
+  const std::vector<Target> targets = TargetsFor(OutsLike(call, 2, x), x);
+  return MakeKernel([=] {
+    for (size_t k = 0; k < x.size(); ++k) {
+      targets[k].Write([&](Tensor& out) { f::pow_out(out, base, x[k]()); });
+    }
+  });
+}
+
+// (x, exponents, out): one exponent per tensor
+std::unique_ptr<Kernel> BindEachPowList(const Call& call) {
+  const std::vector<Operand> x = call.Ins(0);
+  const std::vector<at::Scalar> exponents = call.Numbers(1);
+  if (exponents.size() != x.size()) call.RejectArg(1, "needs one scalar per tensor");
+  const std::vector<Target> targets = TargetsFor(OutsLike(call, 2, x), x);
+  return MakeKernel([=] {
+    for (size_t k = 0; k < x.size(); ++k) {
+      targets[k].Write([&](Tensor& out) { f::pow_out(out, x[k](), exponents[k]); });
+    }
+  });
 }
 
 // The exact paths of pow (2, 0.5, ...) need the exponent as a host number.
@@ -200,33 +317,73 @@ Binder EachPow() {
 KernelRows ForeachRows() {
   constexpr Widen kHalf = Widen::kHalf;
   return {
-      {"aclnnForeachAddScalar", EachWithScalar(Add)},
-      {"aclnnForeachAddScalarV2", EachWithScalar(Add)},
-      {"aclnnForeachAddScalarList", EachWithScalars(Add)},
+      {"aclnnForeachAddScalar", EachWithScalar(AddEach)},
+      {"aclnnForeachAddScalarV2", EachWithScalar(AddEach)},
+      {"aclnnForeachAddScalarList", EachWithScalars(AddEach)},
       {"aclnnForeachAddListV2", EachPairWithNumber(AddScaled)},
-      {"aclnnForeachSubScalarV2", EachWithScalar(Sub)},
+      {"aclnnForeachSubScalarV2", EachWithScalar(SubEach)},
       {"aclnnForeachSubListV2", EachPairWithNumber(SubScaled)},
-      {"aclnnForeachMulScalar", EachWithScalar(Mul)},
-      {"aclnnForeachMulScalarV2", EachWithScalar(Mul)},
-      {"aclnnForeachMulScalarList", EachWithScalars(Mul)},
-      {"aclnnForeachMulList", EachPair(Mul)},
-      {"aclnnForeachDivScalarV2", EachWithScalar(Div)},
-      {"aclnnForeachDivScalarList", EachWithScalars(Div)},
-      {"aclnnForeachDivList", EachPair(Div)},
+      {"aclnnForeachMulScalar", EachWithScalar(MulEach)},
+      {"aclnnForeachMulScalarV2", EachWithScalar(MulEach)},
+      {"aclnnForeachMulScalarList", EachWithScalars(MulEach)},
+      {"aclnnForeachMulList", EachPair(MulEach)},
+      {"aclnnForeachDivScalarV2", EachWithScalar(DivEach)},
+      {"aclnnForeachDivScalarList", EachWithScalars(DivEach)},
+      {"aclnnForeachDivList", EachPair(DivEach)},
       {"aclnnForeachMaximumList", EachPair(f::maximum_out)},
       {"aclnnForeachMinimumScalarV2", EachWithScalar(f::minimum_out)},
       {"aclnnForeachAddcmulScalarV2", EachTripleWithNumber(f::addcmul_out), kHalf},
       {"aclnnForeachAddcdivScalarV2", EachTripleWithNumber(f::addcdiv_out), kHalf},
-      {"aclnnForeachLerpScalar", EachPairWithNumber(LerpNumber), kHalf},
+      {"aclnnForeachAddcmulScalar", EachTripleWithTensor(f::addcmul_out, false), kHalf},
+      {"aclnnForeachAddcdivScalar", EachTripleWithTensor(f::addcdiv_out, false), kHalf},
+      {"aclnnForeachAddcmulScalarList", EachTripleWithTensor(f::addcmul_out, true), kHalf},
+      {"aclnnForeachAddcdivScalarList", EachTripleWithTensor(f::addcdiv_out, true), kHalf},
+      {"aclnnForeachAddList", EachPairWithTensor(AddScaled)},
+      {"aclnnForeachSubList", EachPairWithTensor(SubScaled)},
+      {"aclnnForeachSubScalar", EachWithScalar(SubEach)},
+      {"aclnnForeachSubScalarList", EachWithScalars(SubEach)},
+      {"aclnnForeachDivScalar", EachWithScalar(DivEach)},
+      {"aclnnForeachMinimumList", EachPair(f::minimum_out)},
+      {"aclnnForeachMinimumScalar", EachWithScalar(f::minimum_out)},
+      {"aclnnForeachMinimumScalarList", EachWithScalars(f::minimum_out)},
+      {"aclnnForeachMaximumScalar", EachWithScalar(f::maximum_out)},
+      {"aclnnForeachMaximumScalarV2", EachWithScalar(f::maximum_out)},
+      {"aclnnForeachMaximumScalarList", EachWithScalars(f::maximum_out)},
+      {"aclnnForeachPowList", EachPair(PowEach)},
+      {"aclnnForeachPowScalar", EachWithScalar(PowEach)},
+      {"aclnnForeachPowScalarList", BindEachPowList},
+      {"aclnnForeachPowScalarAndTensor", BindEachPowOfNumber},
+      {"aclnnForeachLerpList", BindEachLerp, kHalf},
+      {"aclnnForeachRoundOffNumber", BindEachRound, kHalf},
+      {"aclnnForeachRoundOffNumberV2", BindEachRound, kHalf},
+      {"aclnnForeachAcos", EachUnary(f::acos_out), kHalf},
+      {"aclnnForeachAsin", EachUnary(f::asin_out), kHalf},
+      {"aclnnForeachAtan", EachUnary(f::atan_out), kHalf},
+      {"aclnnForeachCos", EachUnary(f::cos_out), kHalf},
+      {"aclnnForeachCosh", EachUnary(f::cosh_out), kHalf},
+      {"aclnnForeachErf", EachUnary(f::erf_out), kHalf},
+      {"aclnnForeachErfc", EachUnary(f::erfc_out), kHalf},
+      {"aclnnForeachExpm1", EachUnary(f::expm1_out), kHalf},
+      {"aclnnForeachLog", EachUnary(f::log_out), kHalf},
+      {"aclnnForeachLog10", EachUnary(f::log10_out), kHalf},
+      {"aclnnForeachLog1p", EachUnary(f::log1p_out), kHalf},
+      {"aclnnForeachLog2", EachUnary(f::log2_out), kHalf},
+      {"aclnnForeachSigmoid", EachUnary(f::sigmoid_out), kHalf},
+      {"aclnnForeachSign", EachUnary(f::sign_out)},
+      {"aclnnForeachSin", EachUnary(f::sin_out), kHalf},
+      {"aclnnForeachSinh", EachUnary(f::sinh_out), kHalf},
+      {"aclnnForeachTan", EachUnary(f::tan_out), kHalf},
+      {"aclnnForeachTanh", EachUnary(f::tanh_out), kHalf},
+      {"aclnnForeachLerpScalar", EachPairWithNumber(LerpEach), kHalf},
       {"aclnnForeachSqrt", EachUnary(f::sqrt_out), kHalf},
       {"aclnnForeachNeg", EachUnary(f::neg_out)},
       {"aclnnForeachAbs", EachUnary(f::abs_out)},
       {"aclnnForeachExp", EachUnary(f::exp_out), kHalf},
       {"aclnnForeachReciprocal", EachUnary(f::reciprocal_out)},
       {"aclnnForeachPowScalarV2", EachPow()},
-      {"aclnnForeachNorm", BindNorm},
-      {"aclnnForeachZeroInplace", BindZero},
-      {"aclnnForeachCopy", EachUnary(Copy)},
+      {"aclnnForeachNorm", BindEachNorm},
+      {"aclnnForeachZeroInplace", BindEachZero},
+      {"aclnnForeachCopy", EachUnary(CopyEach)},
   };
 }
 

@@ -29,8 +29,8 @@ std::unique_ptr<Kernel> BindRows(const Call& call, const Operand& self, int64_t 
       target.Write([&](Tensor& result) { f::index_select_out(result, self(), dim, index); });
     });
   }
-  const Tensor flat = index.reshape(-1);
-  return MakeKernel([=] { out.copy_(f::index_select(self(), dim, flat).view(out.sizes())); });
+  return MakeKernel(
+      [=] { out.copy_(f::index_select(self(), dim, index.reshape(-1)).view(out.sizes())); });
 }
 
 // (self, dim, index, out) with an index of at most one dim, a 0-dim one standing for one row.
@@ -113,15 +113,21 @@ using IndexList = c10::List<c10::optional<Tensor>>;
 struct Indices {
   IndexList list;
   bool has_mask = false;
+  bool nothing = false;               // an index without elements selects nothing
   std::vector<int64_t> result_sizes;  // of self[list]; not known when has_mask
 };
 
-// One entry per indexed dim; an entry of size 0 stands for a full slice.
+// One entry per indexed dim. An entry without elements stands for a full slice beside entries that
+// have some; alone it is an index that selects nothing.
 Indices ReadIndices(const Call& call, int i, const Tensor& self) {
   Indices indices;
   std::vector<int64_t> broadcast, kept, positions;
   int64_t dim = 0, first = -1;
-  for (const Tensor& entry : call.Views(i)) {
+  const std::vector<Tensor> entries = call.Views(i);
+  indices.nothing =
+      !entries.empty() && std::all_of(entries.begin(), entries.end(),
+                                      [](const Tensor& entry) { return entry.numel() == 0; });
+  for (const Tensor& entry : entries) {
     if (dim >= self.dim()) call.RejectArg(i, "has more entries than self has dims");
     if (entry.numel() == 0) {
       indices.list.push_back(c10::nullopt);
@@ -157,6 +163,10 @@ std::unique_ptr<Kernel> BindIndex(const Call& call) {
   const Operand self = call.In(0);
   const Indices indices = ReadIndices(call, 1, self.view());
   const Tensor out = call.Out(2);
+  if (indices.nothing) {
+    if (out.numel() != 0) call.RejectArg(2, "has elements but the indices select none");
+    return MakeKernel([] {});
+  }
   if (indices.has_mask) {
     return MakeKernel([=] {
       const Tensor result = f::index(self(), indices.list);
@@ -183,6 +193,7 @@ std::unique_ptr<Kernel> BindIndexPut(const Call& call) {
   if (values.scalar_type() != self.scalar_type()) {
     call.RejectArg(2, "has another dtype than selfRef");
   }
+  if (indices.nothing) return MakeKernel([] {});
   if (!indices.has_mask &&
       call.Broadcast({values.sizes(), indices.result_sizes}) != indices.result_sizes) {
     call.RejectArg(2, "has shape " + SizesText(values.sizes()) + ", which does not broadcast to " +
@@ -199,9 +210,9 @@ void ExpectSameDtype(const Call& call, const Tensor& self, int i, const Tensor& 
   }
 }
 
-// (selfRef, dim, index, source)
-std::unique_ptr<Kernel> BindIndexCopy(const Call& call) {
-  Tensor self = call.Out(0);
+// (selfRef, dim, index, source), and (self, dim, index, source, out)
+std::unique_ptr<Kernel> BindIndexCopy(const Call& call, int out_index) {
+  Tensor self = call.View(0), out = call.Out(out_index);
   const int64_t dim = call.Dim(1, self.dim());
   const Tensor index = call.View(2), source = call.View(3);
   call.ExpectIndex(2, index);
@@ -210,7 +221,12 @@ std::unique_ptr<Kernel> BindIndexCopy(const Call& call) {
   std::vector<int64_t> sizes = self.sizes().vec();
   if (!sizes.empty()) sizes[dim] = index.numel();
   if (source.dim() > 0 || !sizes.empty()) call.ExpectSizes(3, source, sizes);
-  return MakeKernel([=]() mutable { f::index_copy_(self, dim, Long(index), source); });
+  call.ExpectSizes(out_index, out, self.sizes());
+  ExpectSameDtype(call, self, out_index, out);
+  return MakeKernel([=]() mutable {
+    if (out_index != 0) out.copy_(self);
+    f::index_copy_(out, dim, Long(index), source);
+  });
 }
 
 // (self, dim, index, source, alpha, out)
@@ -305,6 +321,26 @@ std::unique_ptr<Kernel> BindScatterAdd(const Call& call) {
   return MakeKernel([=] {
     target.Write(
         [&](Tensor& result) { f::scatter_add_out(result, self(), dim, Long(index), source()); });
+  });
+}
+
+// (self, dim, index, src, reduce, includeSelf, out) or in place
+std::unique_ptr<Kernel> BindScatterReduce(const Call& call, int out_index) {
+  static constexpr const char* kNames[] = {"", "sum", "prod", "amax", "amin", "mean"};
+  const Operand self = call.In(0), source = call.In(3);
+  const int64_t dim = call.Dim(1, self.dim()), reduce = call.Int(4);
+  const bool include = call.Bool(5);
+  if (reduce < 1 || reduce > 5) {
+    call.RejectArg(4, "must be 1 (sum), 2 (product), 3 (greatest), 4 (least) or 5 (mean)");
+  }
+  const Tensor index = call.View(2), out = call.Out(out_index);
+  call.ExpectIndex(2, index);
+  ExpectSameDtype(call, self.view(), 3, source.view());
+  ExpectGatherShapes(call, self.view(), dim, 2, index);
+  ExpectGatherShapes(call, source.view(), -1, 2, index);
+  call.ExpectSizes(out_index, out, self.sizes());
+  return MakeKernel([=] {
+    out.copy_(at::scatter_reduce(self(), dim, Long(index), source(), kNames[reduce], include));
   });
 }
 
@@ -431,7 +467,8 @@ KernelRows IndexRows() {
       {"aclnnTake", BindTake},
       {"aclnnIndex", BindIndex},
       {"aclnnIndexPutImpl", BindIndexPut},
-      {"aclnnInplaceIndexCopy", BindIndexCopy},
+      {"aclnnInplaceIndexCopy", [](const Call& call) { return BindIndexCopy(call, 0); }},
+      {"aclnnIndexCopy", [](const Call& call) { return BindIndexCopy(call, 4); }},
       {"aclnnIndexAdd", BindIndexAdd},
       {"aclnnIndexFill", index_fill(false, 4)},
       {"aclnnInplaceIndexFill", index_fill(false, 0)},
@@ -442,6 +479,10 @@ KernelRows IndexRows() {
       {"aclnnScatterValue", scatter_value(5)},
       {"aclnnInplaceScatterValue", scatter_value(0)},
       {"aclnnScatterAdd", BindScatterAdd},
+      {"aclnnScatterReduce", [](const Call& call) { return BindScatterReduce(call, 6); },
+       Widen::kHalfAndBfloat16},
+      {"aclnnInplaceScatterReduce", [](const Call& call) { return BindScatterReduce(call, 0); },
+       Widen::kHalfAndBfloat16},
       {"aclnnInplaceMaskedFillScalar", BindMaskedFill},
       {"aclnnInplaceMaskedFillTensor", BindMaskedFillTensor},
       {"aclnnInplaceMaskedScatter", BindMaskedScatter},

@@ -3,22 +3,18 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/optional.h"
 
 namespace acltape::opapi {
 namespace {
 
 namespace f = at::cpu;
 using at::Tensor;
-using OptionalTensor = c10::optional<Tensor>;
 
 int64_t Reduction(const Call& call, int i) {
   const int64_t reduction = call.Int(i);
   if (reduction < 0 || reduction > 2) call.RejectArg(i, "must be 0 (none), 1 (mean) or 2 (sum)");
   return reduction;
-}
-
-OptionalTensor Maybe(const Operand& operand) {
-  return operand.defined() ? OptionalTensor(operand()) : OptionalTensor();
 }
 
 // The dims of a class score tensor without its classes.
@@ -196,6 +192,64 @@ std::unique_ptr<Kernel> BindBinaryCrossEntropyBackward(const Call& call) {
       });
 }
 
+// What the mean of a loss divides its gradient by.
+double Divisor(int64_t reduction, const Tensor& losses) {
+  return reduction == 1 ? static_cast<double>(losses.numel()) : 1.0;
+}
+
+std::unique_ptr<Kernel> BindL1LossBackward(const Call& call) {
+  return BindLossBackward(
+      call, 3, 4,
+      [](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        const Tensor sign = (self - target).sign();
+        return sign * gradient / Divisor(reduction, sign);
+      });
+}
+
+// (gradOutput, self, target, weight?, posWeight?, reduction, out)
+std::unique_ptr<Kernel> BindBceWithLogitsBackward(const Call& call) {
+  const Operand weight = call.OptionalIn(3), positive = call.OptionalIn(4);
+  return BindLossBackward(
+      call, 5, 6,
+      [=](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        const Tensor chance = at::sigmoid(self);
+        Tensor result = chance - target;
+        if (positive.defined()) {
+          const Tensor hit = target * positive();
+          result = (hit + 1 - target) * chance - hit;
+        }
+        result = result * gradient;
+        if (weight.defined()) result = result * weight();
+        return result / Divisor(reduction, result);
+      });
+}
+
+// (gradOutput, self, target, reduction, logTarget, out)
+std::unique_ptr<Kernel> BindKlDivBackward(const Call& call) {
+  const bool log_target = call.Bool(4);
+  return BindLossBackward(
+      call, 3, 5,
+      [=](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        const Tensor weight = log_target ? target.exp() : target.clamp_min(0);
+        const Tensor result = (weight * gradient).neg().expand_as(self + target);
+        return result / Divisor(reduction, result);
+      });
+}
+
+std::unique_ptr<Kernel> BindSoftMarginLoss(const Call& call) {
+  return BindLoss(call, 2, 3, [](const Tensor& self, const Tensor& target, int64_t reduction) {
+    return at::soft_margin_loss(self, target, reduction);
+  });
+}
+
+std::unique_ptr<Kernel> BindSoftMarginLossBackward(const Call& call) {
+  return BindLossBackward(
+      call, 3, 4,
+      [](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        return at::soft_margin_loss_backward(gradient, self, target, reduction);
+      });
+}
+
 }  // namespace
 
 KernelRows LossRows() {
@@ -217,7 +271,12 @@ KernelRows LossRows() {
       {"aclnnBinaryCrossEntropy", BindBinaryCrossEntropy, kBoth},
       {"aclnnBinaryCrossEntropyBackward", BindBinaryCrossEntropyBackward, kBoth},
       {"aclnnBinaryCrossEntropyWithLogits", BindBceWithLogits, kHalf},
+      {"aclnnBinaryCrossEntropyWithLogitsBackward", BindBceWithLogitsBackward, kBoth},
+      {"aclnnL1LossBackward", BindL1LossBackward, kBoth},
       {"aclnnKlDiv", BindKlDiv, kHalf},
+      {"aclnnKlDivBackward", BindKlDivBackward, kBoth},
+      {"aclnnSoftMarginLoss", BindSoftMarginLoss, kBoth},
+      {"aclnnSoftMarginLossBackward", BindSoftMarginLossBackward, kBoth},
   };
 }
 

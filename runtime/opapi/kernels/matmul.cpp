@@ -19,6 +19,15 @@ void ExpectSameDtype(const Call& call, const Operand& a, int i, const Operand& b
   }
 }
 
+// Two floating dtypes may differ where the result's holds what they promote to, rounded at most.
+void ExpectPromotable(const Call& call, const Operand& a, int i, const Operand& b,
+                      const Tensor& out, int out_index) {
+  const at::ScalarType x = a.view().scalar_type(), y = b.view().scalar_type();
+  if (x == y) return;
+  if (!at::isFloatingType(x) || !at::isFloatingType(y)) ExpectSameDtype(call, a, i, b);
+  ExpectCast(call, out_index, out, at::promote_types(x, y));
+}
+
 void ExpectInner(const Call& call, const Tensor& a, const Tensor& b) {
   if (a.size(-1) != b.size(b.dim() == 1 ? 0 : -2)) {
     call.RejectCall("shapes " + SizesText(a.sizes()) + " and " + SizesText(b.sizes()) +
@@ -65,8 +74,15 @@ std::unique_ptr<Kernel> BindHalfProduct(Tensor out, Tensor a, Tensor b, Fn fn) {
                              });
 }
 
+// Factors of different dtypes meet in the dtype that both promote to.
 template <typename Fn>
 std::unique_ptr<Kernel> BindProduct(const Tensor& out, const Operand& a, const Operand& b, Fn fn) {
+  if (a.view().scalar_type() != b.view().scalar_type()) {
+    const at::ScalarType both = at::promote_types(a.dtype(), b.dtype());
+    Target target(out, both, Access::kFree, {&a.view(), &b.view()});
+    return MakeKernel(
+        [=] { target.Write([&](Tensor& result) { fn(result, a().to(both), b().to(both)); }); });
+  }
   if (a.view().scalar_type() == at::kHalf && out.numel() > 0) {
     return BindHalfProduct(out, a.view(), b.view(), fn);
   }
@@ -84,7 +100,7 @@ std::unique_ptr<Kernel> BindMm(const Call& call) {
   const Tensor out = call.Out(2);
   call.ExpectRank(0, a.view(), 2);
   call.ExpectRank(1, b.view(), 2);
-  ExpectSameDtype(call, a, 1, b);
+  ExpectPromotable(call, a, 1, b, out, 2);
   ExpectInner(call, a.view(), b.view());
   call.ExpectSizes(2, out, {a.view().size(0), b.view().size(1)});
   return BindProduct(out, a, b, f::mm_out);
@@ -99,7 +115,7 @@ std::unique_ptr<Kernel> BindBatchMatMul(const Call& call) {
   const int64_t batch = call.Broadcast({{a.size(0)}, {b.size(0)}})[0];
   const Operand left(a.expand({batch, a.size(1), a.size(2)}), call.widen());
   const Operand right(b.expand({batch, b.size(1), b.size(2)}), call.widen());
-  ExpectSameDtype(call, left, 1, right);
+  ExpectPromotable(call, left, 1, right, out, 2);
   ExpectInner(call, a, b);
   call.ExpectSizes(2, out, {batch, a.size(1), b.size(2)});
   return BindProduct(out, left, right, f::bmm_out);
@@ -109,7 +125,7 @@ std::unique_ptr<Kernel> BindBatchMatMul(const Call& call) {
 std::unique_ptr<Kernel> BindMatmul(const Call& call) {
   const Operand a = call.In(0), b = call.In(1);
   const Tensor out = call.Out(2);
-  ExpectSameDtype(call, a, 1, b);
+  ExpectPromotable(call, a, 1, b, out, 2);
   if (a.dim() == 0 || b.dim() == 0) call.RejectCall("a 0-dim operand cannot be multiplied");
   ExpectInner(call, a.view(), b.view());
   const int64_t batch_a = std::max<int64_t>(a.dim() - 2, 0);

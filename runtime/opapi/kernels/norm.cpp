@@ -4,17 +4,13 @@
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/dense_norm.h"
+#include "runtime/opapi/kernels/optional.h"
 
 namespace acltape::opapi {
 namespace {
 
 namespace f = at::cpu;
 using at::Tensor;
-using OptionalTensor = c10::optional<Tensor>;
-
-OptionalTensor Maybe(const Operand& operand) {
-  return operand.defined() ? OptionalTensor(operand()) : OptionalTensor();
-}
 
 // Statistics come with dims of size 1 or without them, depending on the caller.
 void ExpectCount(const Call& call, int i, const Tensor& tensor, int64_t count) {

@@ -314,39 +314,6 @@ std::unique_ptr<Kernel> BindAdaptiveAvgPoolBackward(const Call& call) {
   return MakeKernel([=] { out.copy_(f::_adaptive_avg_pool2d_backward(gradient(), self())); });
 }
 
-// (self, outputSize, out)
-std::unique_ptr<Kernel> BindNearest(const Call& call) {
-  const Operand self = call.In(0);
-  call.ExpectRank(0, self.view(), 4);
-  const std::vector<int64_t> size = Pair(call, 1, {1, 1});
-  const Tensor out = call.Out(2);
-  call.ExpectSizes(2, out, Resized(self, size));
-  Target target(out, self.dtype(), Access::kFree, {&self.view()});
-  return MakeKernel([=] {
-    target.Write([&](Tensor& result) { f::upsample_nearest2d_out(result, self(), size); });
-  });
-}
-
-// (self, outputSize, alignCorners, scalesH, scalesW, out); a scale of 0 is derived from the sizes.
-std::unique_ptr<Kernel> BindBilinear(const Call& call) {
-  const Operand self = call.In(0);
-  call.ExpectRank(0, self.view(), 4);
-  const std::vector<int64_t> size = Pair(call, 1, {1, 1});
-  const bool align = call.Bool(2);
-  const auto scale = [&](int i) {
-    return call.Real(i) == 0 ? c10::optional<double>() : c10::optional<double>(call.Real(i));
-  };
-  const c10::optional<double> height = scale(3), width = scale(4);
-  const Tensor out = call.Out(5);
-  call.ExpectSizes(5, out, Resized(self, size));
-  Target target(out, self.dtype(), Access::kFree, {&self.view()});
-  return MakeKernel([=] {
-    target.Write([&](Tensor& result) {
-      f::upsample_bilinear2d_out(result, self(), size, align, height, width);
-    });
-  });
-}
-
 }  // namespace
 
 KernelRows PoolRows() {
@@ -361,8 +328,6 @@ KernelRows PoolRows() {
       {"aclnnAdaptiveAvgPool2d", BindAdaptiveAvgPool, kHalf},
       {"aclnnAdaptiveMaxPool2d", BindAdaptiveMaxPool, kHalf},
       {"aclnnAdaptiveAvgPool2dBackward", BindAdaptiveAvgPoolBackward, kHalf},
-      {"aclnnUpsampleNearest2d", BindNearest, kHalf},
-      {"aclnnUpsampleBilinear2d", BindBilinear, kHalf},
   };
 }
 

@@ -78,6 +78,31 @@ Binder Normal(ReadSeed read) {
   };
 }
 
+// (mean, std, seed, offset, out), each of the first two a number or a tensor that broadcasts to out
+std::unique_ptr<Kernel> BindNormalOf(const Call& call) {
+  Tensor out = call.Out(4);
+  const auto read = [&](int i) {
+    return call.op().args[i].kind == acl::ArgKind::kTensor ? call.In(i) : Operand();
+  };
+  const Operand mean = read(0), deviation = read(1);
+  const double mean_number = mean.defined() ? 0 : call.Real(0);
+  const double deviation_number = deviation.defined() ? 1 : call.Real(1);
+  if (!(deviation_number >= 0)) call.RejectArg(1, "is negative");
+  for (const Operand* operand : {&mean, &deviation}) {
+    if (operand->defined() &&
+        call.Broadcast({operand->sizes(), out.sizes()}) != out.sizes().vec()) {
+      call.RejectArg(operand == &mean ? 0 : 1, "does not broadcast to out");
+    }
+  }
+  if (!at::isFloatingType(out.scalar_type())) call.RejectArg(4, "is of no floating dtype");
+  const SeedSource seed = SeedSource::Values(call, 2);
+  return MakeKernel([=]() mutable {
+    Tensor drawn = at::empty(out.sizes(), out.options()).normal_(0, 1, seed.Generator());
+    drawn = deviation.defined() ? drawn * deviation() : drawn * deviation_number;
+    out.copy_(mean.defined() ? drawn + mean() : drawn + mean_number);
+  });
+}
+
 // (selfRef, from, to, seed...): integers of the half-open range
 Binder Random(ReadSeed read) {
   return [=](const Call& call) {
@@ -218,6 +243,9 @@ KernelRows RandomRows() {
   return {
       {"aclnnInplaceUniform", Uniform(values)},
       {"aclnnInplaceUniformTensor", Uniform(tensors)},
+      {"aclnnNormalFloatTensor", BindNormalOf},
+      {"aclnnNormalTensorFloat", BindNormalOf},
+      {"aclnnNormalTensorTensor", BindNormalOf},
       {"aclnnInplaceNormal", Normal(values)},
       {"aclnnInplaceNormalTensor", Normal(tensors)},
       {"aclnnInplaceRandom", Random(values)},

@@ -78,6 +78,66 @@ std::unique_ptr<Kernel> BindUnique(const Call& call) {
   });
 }
 
+// Distinct values, the position of each element's value among them, and how often each comes.
+using Distinct = std::tuple<Tensor, Tensor, Tensor>;
+
+struct DistinctOuts {
+  int values, inverse, counts;  // positions of the outputs; -1: the operator has none
+  bool with_inverse, with_counts;
+};
+
+// Along `dim`, or of all elements when there is none: fn(self) gives Distinct.
+template <typename Fn>
+std::unique_ptr<Kernel> BindDistinct(const Call& call, c10::optional<int64_t> dim,
+                                     const DistinctOuts& at, Fn fn) {
+  const Tensor self = call.View(0);
+  const int64_t entries = dim ? self.size(*dim) : self.numel();
+  const CountedOut values(call, at.values, dim ? self.sizes() : at::IntArrayRef({entries}));
+  std::vector<Tensor> inverse;
+  if (at.with_inverse) {
+    inverse.push_back(call.Out(at.inverse));
+    call.ExpectSizes(at.inverse, inverse[0], dim ? at::IntArrayRef({entries}) : self.sizes());
+  }
+  std::vector<CountedOut> counts;
+  if (at.with_counts) counts.emplace_back(call, at.counts, at::IntArrayRef({entries}));
+  return MakeKernel([=] {
+    const Distinct result = fn(self);
+    values.Write(std::get<0>(result));
+    for (const Tensor& out : inverse) out.copy_(std::get<1>(result));
+    for (const CountedOut& out : counts) out.Write(std::get<2>(result));
+  });
+}
+
+// (self, sorted, returnInverse, values, inverse)
+std::unique_ptr<Kernel> BindUniqueValues(const Call& call) {
+  const bool sorted = call.Bool(1), with_inverse = call.Bool(2);
+  return BindDistinct(call, c10::nullopt, {3, 4, -1, with_inverse, false}, [=](const Tensor& self) {
+    return Distinct(at::_unique2(self, sorted, with_inverse, false));
+  });
+}
+
+// (self, returnInverse, returnCounts, dim, values, inverse, counts)
+std::unique_ptr<Kernel> BindUniqueConsecutive(const Call& call) {
+  constexpr int64_t kNoDim = 1000;  // what callers pass for "of all elements"
+  const bool with_inverse = call.Bool(1), with_counts = call.Bool(2);
+  const c10::optional<int64_t> dim =
+      call.Int(3) == kNoDim ? c10::optional<int64_t>() : call.Dim(3, call.View(0).dim());
+  if (dim && call.View(0).dim() == 0) call.RejectArg(0, "has no dims");
+  return BindDistinct(call, dim, {4, 5, 6, with_inverse, with_counts}, [=](const Tensor& self) {
+    return Distinct(at::unique_consecutive(self, with_inverse, with_counts, dim));
+  });
+}
+
+// (self, sorted, returnInverse, dim, values, inverse, counts)
+std::unique_ptr<Kernel> BindUniqueDim(const Call& call) {
+  const bool sorted = call.Bool(1);
+  const int64_t dim = call.Dim(3, call.View(0).dim());
+  if (call.View(0).dim() == 0) call.RejectArg(0, "has no dims");
+  return BindDistinct(call, dim, {4, 5, 6, true, true}, [=](const Tensor& self) {
+    return Distinct(at::unique_dim(self, dim, sorted, true, true));
+  });
+}
+
 }  // namespace
 
 KernelRows SelectionRows() {
@@ -86,6 +146,9 @@ KernelRows SelectionRows() {
       {"aclnnNonzeroV2", Nonzero(true)},
       {"aclnnMaskedSelect", BindMaskedSelect},
       {"aclnnUnique2", BindUnique, Widen::kNever, {5, 6}},
+      {"aclnnUnique", BindUniqueValues, Widen::kNever, {4}},
+      {"aclnnUniqueConsecutive", BindUniqueConsecutive, Widen::kNever, {5, 6}},
+      {"aclnnUniqueDim", BindUniqueDim},
   };
 }
 

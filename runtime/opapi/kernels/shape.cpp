@@ -2,6 +2,7 @@
 #include <ATen/CPUFunctions.h>
 
 #include "runtime/opapi/kernels/elementwise.h"
+#include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
 namespace {
@@ -153,6 +154,18 @@ Binder Pad(Fn fn) {
   };
 }
 
+// (gradOutput, self, padding, gradInput) of the library's reflection or replication padding
+template <typename Fn>
+Binder PadBackward(Fn fn) {
+  return [=](const Call& call) {
+    const Operand gradient = call.In(0), self = call.In(1);
+    ExpectFloats(call, 1, self.view());
+    const std::vector<int64_t> pad = call.Ints(2);
+    call.ExpectSizes(0, gradient.view(), PaddedSizes(call, 2, self.view(), pad));
+    return BindWhole(call, 3, self.sizes(), [=] { return fn(gradient(), self(), pad); });
+  };
+}
+
 // (self, repeats, dim, outputSize, out)
 std::unique_ptr<Kernel> BindRepeatInterleave(const Call& call) {
   const Tensor self = call.View(0);
@@ -299,6 +312,36 @@ KernelRows ShapeRows() {
   const auto reflection_2d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
     f::reflection_pad2d_out(out, self, pad);
   };
+  const auto reflection_3d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
+    f::reflection_pad3d_out(out, self, pad);
+  };
+  const auto replication_1d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
+    f::replication_pad1d_out(out, self, pad);
+  };
+  const auto replication_2d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
+    f::replication_pad2d_out(out, self, pad);
+  };
+  const auto replication_3d = [](Tensor& out, const Tensor& self, at::IntArrayRef pad) {
+    f::replication_pad3d_out(out, self, pad);
+  };
+  const auto reflection_1d_grad = [](const Tensor& g, const Tensor& self, at::IntArrayRef pad) {
+    return at::reflection_pad1d_backward(g, self, pad);
+  };
+  const auto reflection_2d_grad = [](const Tensor& g, const Tensor& self, at::IntArrayRef pad) {
+    return at::reflection_pad2d_backward(g, self, pad);
+  };
+  const auto reflection_3d_grad = [](const Tensor& g, const Tensor& self, at::IntArrayRef pad) {
+    return at::reflection_pad3d_backward(g, self, pad);
+  };
+  const auto replication_1d_grad = [](const Tensor& g, const Tensor& self, at::IntArrayRef pad) {
+    return at::replication_pad1d_backward(g, self, pad);
+  };
+  const auto replication_2d_grad = [](const Tensor& g, const Tensor& self, at::IntArrayRef pad) {
+    return at::replication_pad2d_backward(g, self, pad);
+  };
+  const auto replication_3d_grad = [](const Tensor& g, const Tensor& self, at::IntArrayRef pad) {
+    return at::replication_pad3d_backward(g, self, pad);
+  };
   return {
       {"aclnnInplaceCopy", BindInplaceCopy},
       {"aclnnCast", BindCast},
@@ -317,6 +360,16 @@ KernelRows ShapeRows() {
       {"aclnnConstantPadNd", BindConstantPad},
       {"aclnnReflectionPad1d", Pad(reflection_1d), Widen::kHalfAndBfloat16},
       {"aclnnReflectionPad2d", Pad(reflection_2d), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad3d", Pad(reflection_3d), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad1d", Pad(replication_1d), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad2d", Pad(replication_2d), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad3d", Pad(replication_3d), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad1dBackward", PadBackward(reflection_1d_grad), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad2dBackward", PadBackward(reflection_2d_grad), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad3dBackward", PadBackward(reflection_3d_grad), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad1dBackward", PadBackward(replication_1d_grad), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad2dBackward", PadBackward(replication_2d_grad), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad3dBackward", PadBackward(replication_3d_grad), Widen::kHalfAndBfloat16},
       {"aclnnTriu", Triangle(f::triu_out, 2)},
       {"aclnnTril", Triangle(f::tril_out, 2)},
       {"aclnnInplaceTriu", Triangle(f::triu_out, 0)},

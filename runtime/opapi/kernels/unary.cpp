@@ -40,6 +40,12 @@ KernelRows UnaryRows() {
   return {
       {"aclnnAbs", Unary(f::abs_out)},
       {"aclnnAcos", Unary(f::acos_out, kFloat), kHalf},
+      {"aclnnAcosh", Unary(f::acosh_out, kFloat), kHalf},
+      {"aclnnInplaceAcosh", InplaceUnary(f::acosh_out, kFloat), kHalf},
+      {"aclnnIsNegInf", Unary(f::isneginf_out, kBool)},
+      {"aclnnIsPosInf", Unary(f::isposinf_out, kBool)},
+      {"aclnnSinc", Unary(f::sinc_out, kFloat), kHalf},
+      {"aclnnInplaceSinc", InplaceUnary(f::sinc_out, kFloat), kHalf},
       {"aclnnAsin", Unary(f::asin_out, kFloat), kHalf},
       {"aclnnAsinh", Unary(f::asinh_out, kFloat), kHalf},
       {"aclnnAtan", Unary(f::atan_out, kFloat), kHalf},

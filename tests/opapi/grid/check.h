@@ -17,7 +17,10 @@ Outcome Run(const Row& row);
 // The rows of all families, and those of the in-place forms that follow from them.
 const Rows& AllRows();
 
-// The arguments of the row's first call that the library accepts, outputs included.
+// The arguments of the row's calls that the library accepts, outputs included, of the first dtype
+// that has any.
+std::vector<Args> ValidCalls(const Row& row);
+// The first of them; empty when there is none.
 Args ValidCall(const Row& row);
 
 }  // namespace acltape::opapi::grid

@@ -90,6 +90,9 @@ Rows AttentionRows();
 Rows IndexRows();
 Rows ShapeRows();
 Rows ForeachRows();
+Rows VisionRows();
+Rows SearchRows();
+Rows GradientRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

@@ -1,0 +1,123 @@
+// Quantisation: integers of 8 bits that stand for real numbers by a scale and a zero point.
+#include <ATen/ATen.h>
+
+#include "runtime/opapi/kernels/optional.h"
+#include "runtime/opapi/kernels/whole.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+
+struct IntegerRange {
+  double low, high;
+};
+
+// The values that an output of a quantisation holds.
+IntegerRange RangeOf(const Call& call, int i, const Tensor& out) {
+  switch (out.scalar_type()) {
+    case at::kChar:
+      return {-128, 127};
+    case at::kByte:
+      return {0, 255};
+    case at::kInt:
+      return {-2147483648.0, 2147483647.0};
+    default:
+      call.RejectArg(i, std::string("has dtype ") + at::toString(out.scalar_type()) +
+                            ", expected int8, uint8 or int32");
+  }
+}
+
+// One value for all, or one for each entry of dim `axis`, shaped to meet a tensor of rank `rank`.
+Tensor AlongAxis(const Tensor& values, int64_t axis, int64_t rank) {
+  if (values.numel() == 1) return values.reshape({});
+  std::vector<int64_t> sizes(rank, 1);
+  sizes[axis] = values.numel();
+  return values.reshape(sizes);
+}
+
+void ExpectAlongAxis(const Call& call, int i, const Operand& values, int64_t entries) {
+  if (!values.defined()) return;
+  const int64_t count = values.view().numel();
+  if (count != 1 && (values.dim() != 1 || count != entries)) {
+    call.RejectArg(i, "needs one element, or one for each of " + std::to_string(entries));
+  }
+}
+
+// (x, scales, zeroPoints?, dtype, axis, out): round(x / scale) + zeroPoint
+std::unique_ptr<Kernel> BindQuantize(const Call& call) {
+  const Operand x = call.In(0), scales = call.In(1), zeros = call.OptionalIn(2);
+  ExpectFloats(call, 0, x.view());
+  const int64_t axis = call.Dim(4, x.dim());
+  const int64_t entries = x.dim() == 0 ? 1 : x.sizes()[axis];
+  ExpectAlongAxis(call, 1, scales, entries);
+  ExpectAlongAxis(call, 2, zeros, entries);
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, x.sizes());
+  const IntegerRange range = RangeOf(call, 5, out);
+  return MakeKernel([=] {
+    Tensor scaled = (x() / AlongAxis(scales(), axis, x.dim()).to(at::kFloat)).round();
+    if (zeros.defined()) scaled = scaled + AlongAxis(zeros(), axis, x.dim()).to(at::kFloat);
+    out.copy_(scaled.clamp(range.low, range.high));
+  });
+}
+
+// (x, scale, offset?, sqrtMode, roundMode, dstType, axis, y): round(x * scale + offset)
+std::unique_ptr<Kernel> BindAscendQuant(const Call& call) {
+  const Operand x = call.In(0), scale = call.In(1), offset = call.OptionalIn(2);
+  ExpectFloats(call, 0, x.view());
+  const bool squared = call.Bool(3);
+  const std::string mode = call.Text(4);
+  if (mode != "round" && mode != "floor" && mode != "ceil" && mode != "trunc") {
+    call.RejectArg(4, "must be \"round\", \"floor\", \"ceil\" or \"trunc\"");
+  }
+  const int64_t axis = call.Dim(6, x.dim());
+  const int64_t entries = x.dim() == 0 ? 1 : x.sizes()[axis];
+  ExpectAlongAxis(call, 1, scale, entries);
+  ExpectAlongAxis(call, 2, offset, entries);
+  const Tensor out = call.Out(7);
+  call.ExpectSizes(7, out, x.sizes());
+  const IntegerRange range = RangeOf(call, 7, out);
+  return MakeKernel([=] {
+    Tensor factor = AlongAxis(scale(), axis, x.dim());
+    if (squared) factor = factor * factor;
+    Tensor scaled = x() * factor;
+    if (offset.defined()) scaled = scaled + AlongAxis(offset(), axis, x.dim());
+    const Tensor whole = mode == "round"   ? scaled.round()
+                         : mode == "floor" ? scaled.floor()
+                         : mode == "ceil"  ? scaled.ceil()
+                                           : scaled.trunc();
+    out.copy_(whole.clamp(range.low, range.high));
+  });
+}
+
+// (x, smoothScales?, y, scale): a scale for each row, so that its greatest magnitude becomes 127
+std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
+  const Operand x = call.In(0), smooth = call.OptionalIn(1);
+  ExpectFloats(call, 0, x.view());
+  if (x.dim() == 0) call.RejectArg(0, "has no dims");
+  if (smooth.defined()) call.ExpectSizes(1, smooth.view(), {x.sizes().back()});
+  const Tensor y = call.Out(2), scale = call.Out(3);
+  call.ExpectSizes(2, y, x.sizes());
+  if (y.scalar_type() != at::kChar) call.RejectArg(2, "is not of dtype int8");
+  call.ExpectSizes(3, scale, x.sizes().slice(0, x.dim() - 1));
+  return MakeKernel([=] {
+    const Tensor input = smooth.defined() ? x() * smooth() : x();
+    const Tensor each = input.abs().amax(-1, /*keepdim=*/true) / 127;
+    y.copy_((input / each.masked_fill(each.eq(0), 1)).round().clamp(-128, 127));
+    scale.copy_(each.squeeze(-1));
+  });
+}
+
+}  // namespace
+
+KernelRows QuantizeRows() {
+  constexpr Widen kBoth = Widen::kHalfAndBfloat16;
+  return {
+      {"aclnnQuantize", BindQuantize, kBoth},
+      {"aclnnAscendQuantV3", BindAscendQuant, kBoth},
+      {"aclnnDynamicQuant", BindDynamicQuant, kBoth},
+  };
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,36 @@
+// Binders of operators whose result is computed as a whole and then copied to the output: those
+// that the library has no out form of.
+#pragma once
+
+#include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/engine/target.h"
+
+namespace acltape::opapi {
+
+// Rejects the call unless tensor `i` is of a floating dtype.
+inline void ExpectFloats(const Call& call, int i, const at::Tensor& tensor) {
+  if (at::isFloatingType(tensor.scalar_type())) return;
+  call.RejectArg(i, std::string("has dtype ") + at::toString(tensor.scalar_type()) +
+                        ", expected a floating dtype");
+}
+
+// Binds `compute()`, which gives the result of the given sizes when the task runs.
+template <typename Fn>
+std::unique_ptr<Kernel> BindWhole(const Call& call, int out_index, at::IntArrayRef sizes,
+                                  Fn compute) {
+  const at::Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, sizes);
+  return MakeKernel([out, compute = std::move(compute)] { out.copy_(compute()); });
+}
+
+// Of one floating tensor, with a result of its sizes: fn(self).
+template <typename Fn>
+Binder WholeUnary(Fn fn, int out_index = 1) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    ExpectFloats(call, 0, self.view());
+    return BindWhole(call, out_index, self.sizes(), [=] { return fn(self()); });
+  };
+}
+
+}  // namespace acltape::opapi

@@ -1,0 +1,202 @@
+// Upsampling, sampling at grids and padding, with their gradients.
+#include "tests/opapi/grid/row.h"
+
+namespace acltape::opapi::grid {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+const Tolerance kOrder = {16, 1e-5, true, "libtorch sums in another order for other strides"};
+
+// Half and bfloat16 are computed in float32 and rounded once; the library adds up in them.
+const Dtypes kWide = {at::kFloat, at::kDouble};
+
+Ints Front(const Ints& sizes, int64_t count) {
+  return {sizes.begin() + 2, sizes.begin() + 2 + count};
+}
+
+// Images of two sizes, one with transposed strides, and the sizes they become. `backward` puts the
+// greater one first and the smaller one's sizes behind.
+Inputs Images(int64_t spatial, bool backward, bool aligned, int scales) {
+  return [=](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    const Ints from = {2, 3, 4, 5, 3}, into[] = {{0, 0, 8, 10, 6}, {0, 0, 3, 7, 5}};
+    for (const Ints& to : into) {
+      for (bool align : {false, true}) {
+        if (align && !aligned) continue;
+        Ints small(from.begin(), from.begin() + 2 + spatial), great = small;
+        std::copy(to.begin() + 2, to.begin() + 2 + spatial, great.begin() + 2);
+        const Ints& given = backward ? great : small;
+        Ints turned = given;
+        std::swap(turned[0], turned[1]);
+        Args args = {
+            align ? source.Random(turned, dtype).transpose(0, 1) : source.Random(given, dtype),
+            Front(great, spatial)};
+        if (backward) args.push_back(small);
+        if (aligned) args.push_back(align);
+        for (int i = 0; i < scales; ++i) args.push_back(0.0);
+        inputs.push_back(args);
+      }
+    }
+    return inputs;
+  };
+}
+
+Rows Upsamplings() {
+  const c10::optional<double> none;
+  return {
+      {"aclnnUpsampleNearest1d", Images(1, false, false, 0), kFloats,
+       [=](const In& in) { return at::upsample_nearest1d(in[0], in.ints(1), none); }},
+      {"aclnnUpsampleNearest1dV2", Images(1, false, false, 1), kFloats,
+       [=](const In& in) { return at::upsample_nearest1d(in[0], in.ints(1), none); }},
+      {"aclnnUpsampleNearest2dV2", Images(2, false, false, 2), kFloats,
+       [=](const In& in) { return at::upsample_nearest2d(in[0], in.ints(1), none, none); }},
+      {"aclnnUpsampleNearest3d", Images(3, false, false, 3), kFloats,
+       [=](const In& in) { return at::upsample_nearest3d(in[0], in.ints(1), none, none, none); }},
+      {"aclnnUpsampleNearestExact2d", Images(2, false, false, 2), kFloats,
+       [=](const In& in) { return at::_upsample_nearest_exact2d(in[0], in.ints(1), none, none); }},
+      {"aclnnUpsampleLinear1d", Images(1, false, true, 1), kWide,
+       [=](const In& in) { return at::upsample_linear1d(in[0], in.ints(1), in.flag(2), none); },
+       kOrder},
+      {"aclnnUpsampleBicubic2d", Images(2, false, true, 2), kWide,
+       [=](const In& in) {
+         return at::upsample_bicubic2d(in[0], in.ints(1), in.flag(2), none, none);
+       },
+       kOrder},
+      {"aclnnUpsampleTrilinear3d", Images(3, false, true, 3), kWide,
+       [=](const In& in) {
+         return at::upsample_trilinear3d(in[0], in.ints(1), in.flag(2), none, none, none);
+       },
+       kOrder},
+      {"aclnnUpsampleNearest1dBackward", Images(1, true, false, 1), kWide,
+       [=](const In& in) {
+         return at::upsample_nearest1d_backward(in[0], in.ints(1), in.ints(2), none);
+       },
+       kOrder},
+      {"aclnnUpsampleNearest2dBackward", Images(2, true, false, 2), kWide,
+       [=](const In& in) {
+         return at::upsample_nearest2d_backward(in[0], in.ints(1), in.ints(2), none, none);
+       },
+       kOrder},
+      {"aclnnUpsampleBilinear2dBackward", Images(2, true, true, 2), kWide,
+       [=](const In& in) {
+         return at::upsample_bilinear2d_backward(in[0], in.ints(1), in.ints(2), in.flag(3), none,
+                                                 none);
+       },
+       kOrder},
+      {"aclnnUpsampleBilinear2dBackwardV2", Images(2, true, true, 2), kWide,
+       [=](const In& in) {
+         return at::upsample_bilinear2d_backward(in[0], in.ints(1), in.ints(2), in.flag(3), none,
+                                                 none);
+       },
+       kOrder},
+      {"aclnnUpsampleBicubic2dBackward", Images(2, true, true, 2), kWide,
+       [=](const In& in) {
+         return at::upsample_bicubic2d_backward(in[0], in.ints(1), in.ints(2), in.flag(3), none,
+                                                none);
+       },
+       kOrder},
+  };
+}
+
+// (input, grid, mode, padding, align)
+std::vector<Args> Grids(Source& source, at::ScalarType dtype) {
+  std::vector<Args> inputs;
+  for (int64_t mode : {0, 1, 2}) {
+    for (int64_t padding : {0, 1, 2}) {
+      inputs.push_back({source.Random({2, 3, 5, 6}, dtype),
+                        source.Random({2, 4, 7, 2}, dtype, -1.2, 1.2), mode, padding,
+                        padding == 1});
+    }
+  }
+  return inputs;
+}
+
+Rows Samplings() {
+  return {
+      {"aclnnGridSampler2D",
+       Grids,
+       {at::kFloat, at::kDouble},
+       [](const In& in) {
+         return at::grid_sampler_2d(in[0], in[1], in.integer(2), in.integer(3), in.flag(4));
+       },
+       kOrder},
+      {"aclnnGridSampler2DBackward",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Args& args : Grids(source, dtype)) {
+           Args with = {source.Random({2, 3, 4, 7}, dtype)};
+           with.insert(with.end(), args.begin(), args.end());
+           with.push_back(Ints{1, 1});
+           inputs.push_back(with);
+         }
+         return inputs;
+       },
+       {at::kFloat, at::kDouble},
+       [](const In& in) {
+         return at::grid_sampler_2d_backward(in[0], in[1], in[2], in.integer(3), in.integer(4),
+                                             in.flag(5), {true, true});
+       },
+       kOrder},
+  };
+}
+
+Inputs Padded(int64_t spatial, bool backward) {
+  return [=](Source& source, at::ScalarType dtype) {
+    const Ints pad = {1, 2, 0, 1, 2, 0};
+    Ints sizes = {2, 3}, padded = {2, 3};
+    for (int64_t i = 0; i < spatial; ++i) {
+      sizes.push_back(4 + i);
+      const int64_t pair = spatial - 1 - i;
+      padded.push_back(4 + i + pad[2 * pair] + pad[2 * pair + 1]);
+    }
+    const Ints used(pad.begin(), pad.begin() + 2 * spatial);
+    const Tensor self = source.Random(sizes, dtype);
+    std::vector<Args> inputs;
+    if (backward) {
+      inputs.push_back({source.Random(padded, dtype), self, used});
+    } else {
+      inputs.push_back({self, used});
+    }
+    return inputs;
+  };
+}
+
+Rows Paddings() {
+  const Dtypes wide = {at::kFloat, at::kDouble};
+  return {
+      {"aclnnReflectionPad3d", Padded(3, false), wide,
+       [](const In& in) { return at::reflection_pad3d(in[0], in.ints(1)); }},
+      {"aclnnReplicationPad1d", Padded(1, false), wide,
+       [](const In& in) { return at::replication_pad1d(in[0], in.ints(1)); }},
+      {"aclnnReplicationPad2d", Padded(2, false), wide,
+       [](const In& in) { return at::replication_pad2d(in[0], in.ints(1)); }},
+      {"aclnnReplicationPad3d", Padded(3, false), wide,
+       [](const In& in) { return at::replication_pad3d(in[0], in.ints(1)); }},
+      {"aclnnReflectionPad1dBackward", Padded(1, true), wide,
+       [](const In& in) { return at::reflection_pad1d_backward(in[0], in[1], in.ints(2)); }},
+      {"aclnnReflectionPad2dBackward", Padded(2, true), wide,
+       [](const In& in) { return at::reflection_pad2d_backward(in[0], in[1], in.ints(2)); }},
+      {"aclnnReflectionPad3dBackward", Padded(3, true), wide,
+       [](const In& in) { return at::reflection_pad3d_backward(in[0], in[1], in.ints(2)); }},
+      {"aclnnReplicationPad1dBackward", Padded(1, true), wide,
+       [](const In& in) { return at::replication_pad1d_backward(in[0], in[1], in.ints(2)); }},
+      {"aclnnReplicationPad2dBackward", Padded(2, true), wide,
+       [](const In& in) { return at::replication_pad2d_backward(in[0], in[1], in.ints(2)); }},
+      {"aclnnReplicationPad3dBackward", Padded(3, true), wide,
+       [](const In& in) { return at::replication_pad3d_backward(in[0], in[1], in.ints(2)); }},
+  };
+}
+
+}  // namespace
+
+Rows VisionRows() {
+  Rows rows = Upsamplings();
+  for (const Rows& more : {Samplings(), Paddings()}) {
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  for (Row& row : rows) row.inplace = false;
+  return rows;
+}
+
+}  // namespace acltape::opapi::grid
