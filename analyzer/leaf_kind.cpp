@@ -99,7 +99,15 @@ bool IsOutArgument(const storage::Op& op, const Argument& argument) {
   return false;
 }
 
+// What a kernel without a known computation overwrites without reading it
+// (recorder/torch/opaque.cpp).
+constexpr std::string_view kOpaqueResults = "writes";
+
 }  // namespace
+
+bool IsLeafDialect(std::string_view dialect) {
+  return dialect == "aten" || dialect == kOpaqueDialect;
+}
 
 std::string_view LeafKindName(LeafKind kind) {
   constexpr std::string_view kNames[] = {"view", "allocation", "source", "host read", "kernel"};
@@ -108,6 +116,7 @@ std::string_view LeafKindName(LeafKind kind) {
 
 LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Argument>& arguments) {
   if (status != 0) return LeafKind::kView;  // it threw: it has no effect to repeat
+  if (op.dialect == kOpaqueDialect) return LeafKind::kSource;
   for (const NamedKind& row : kNamedKinds) {
     if (op.name == row.name) return row.kind;
   }
@@ -149,7 +158,9 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
     if (!argument.HoldsTensors()) continue;
     const bool written = Writes(op, arguments, argument);
     // A source overwrites what it is given; its recorded results replace the whole tensor.
-    const bool read = argument.direction != Direction::kOut && kind != LeafKind::kSource;
+    const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
+    const bool read =
+        argument.direction != Direction::kOut && (kind != LeafKind::kSource || opaque);
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       const TensorRef& tensor = argument.tensors[i];
       if (tensor.buffer_id == 0) continue;

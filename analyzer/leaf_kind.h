@@ -3,7 +3,9 @@
 //
 //   view        its results share storage with an argument and it writes nothing
 //   allocation  it makes storage without content (empty, new_empty, resize_)
-//   source      its results cannot be computed again (random numbers) and come from the recording
+//   source      its results cannot be computed again (random numbers, kernels that PyTorch
+//   generated)
+//               and come from the recording
 //   host read   it brings a tensor's value to the host (item, equal, is_nonzero)
 //   kernel      everything else
 #pragma once
@@ -18,6 +20,11 @@ namespace acltape::analyzer {
 
 enum class LeafKind : uint8_t { kView, kAllocation, kSource, kHostRead, kKernel };
 std::string_view LeafKindName(LeafKind kind);
+
+// Dialect of kernels that torch.compile generated: their computation is not known (opaque).
+constexpr std::string_view kOpaqueDialect = "inductor";
+// Whether calls of this dialect are leaves of PyTorch's dispatcher or stand for some.
+bool IsLeafDialect(std::string_view dialect);
 
 // A tensor that a leaf reads or writes: place in the arguments and index in a tensor list.
 struct ArgumentUse {

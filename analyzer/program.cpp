@@ -78,7 +78,7 @@ Program LoadProgram(const storage::Reader& trace) {
   std::unordered_map<int64_t, size_t> leaf_of_call;
   for (storage::Call& call : calls) {
     const storage::Op& op = trace.GetOp(call.op_id);
-    if (op.dialect != "aten") continue;
+    if (!IsLeafDialect(op.dialect)) continue;
     Leaf leaf;
     leaf.index = static_cast<int64_t>(program.leaves.size());
     leaf.op = &op;

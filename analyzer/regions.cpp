@@ -21,6 +21,7 @@ constexpr std::string_view kDataDependent[] = {
 
 std::string BarrierReason(LeafKind kind, const storage::Op& op) {
   if (kind == LeafKind::kHostRead) return "host read";
+  if (op.dialect == kOpaqueDialect) return "opaque kernel";
   for (const std::string_view name : kDataDependent) {
     if (op.name == name && (name != "aten::repeat_interleave" || op.overload == "Tensor" ||
                             op.overload == "self_Tensor")) {

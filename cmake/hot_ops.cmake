@@ -5,7 +5,7 @@
 # operator without such a declaration is left out; at run time it takes the boxed way.
 function(acltape_hot_ops table include folder sources)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
-  set(group_size 24)
+  set(group_size 64)
   set(generated "")
   set(count 0)
   set(left_out "")

@@ -59,7 +59,10 @@ LoweredProgram LowerProgram(const analyzer::Program& program, Contents& contents
   NoteBook notes;
   for (const Leaf& leaf : program.leaves) {
     if (leaf.kind == analyzer::LeafKind::kSource) {
-      RequireRecordedResults(program, leaf, contents, "its values are random");
+      RequireRecordedResults(program, leaf, contents,
+                             leaf.op->dialect == analyzer::kOpaqueDialect
+                                 ? "its computation is not known"
+                                 : "its values are random");
       continue;
     }
     if (leaf.kind != analyzer::LeafKind::kKernel) continue;

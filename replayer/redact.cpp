@@ -20,7 +20,8 @@ using storage::TraceCopy;
 // What a replay and the tools need to know of the recording.
 constexpr char kKeptMeta[] =
     "key IN ('state', 'base_ns', 'acltape_version', 'levels', 'payload', 'torch_version', "
-    "'torch_threads', 'blas_threads', 'torch_processes', 'acl_processes', 'exit_code', 'signal', "
+    "'torch_commit', 'torch_build_id', 'torch_threads', 'blas_threads', 'torch_processes', "
+    "'acl_processes', 'exit_code', 'signal', "
     "'trimmed_calls')";
 
 // What is copied, with expressions in place of columns that tell too much.

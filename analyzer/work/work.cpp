@@ -61,7 +61,7 @@ class Loader {
             std::binary_search(enclosing.begin(), enclosing.end(), call.parent_id)) {
           return;
         }
-      } else if (op.dialect != "aten") {
+      } else if (!IsLeafDialect(op.dialect)) {
         return;
       }
       WorkCall& row = work_.calls.emplace_back();

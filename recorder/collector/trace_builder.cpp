@@ -17,7 +17,8 @@ struct Dialect {
   bool is_operator;
 };
 constexpr Dialect kDialects[] = {
-    {"aten", true}, {"aclnn", true}, {"aclrt", false}, {"aclmdlRI", false}, {"autograd", false},
+    {"aten", true},      {"aclnn", true},     {"aclrt", false},
+    {"aclmdlRI", false}, {"autograd", false}, {"inductor", true},
 };
 
 // Meta keys that only the collector writes.

@@ -1,5 +1,8 @@
 #include "recorder/torch/arguments.h"
 
+#include <ATen/core/IListRef.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
 #include <c10/core/impl/SizesAndStrides.h>
 #include <torch/csrc/autograd/variable.h>
 

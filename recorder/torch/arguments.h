@@ -5,10 +5,7 @@
 // values boxed. Both write the same bytes for the same call.
 #pragma once
 
-#include <ATen/core/IListRef.h>
-#include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
 #include <c10/core/Scalar.h>
 #include <c10/core/SymIntArrayRef.h>
 #include <c10/util/OptionalArrayRef.h>
@@ -20,6 +17,17 @@
 
 #include "recorder/torch/op_info.h"
 #include "recorder/torch/thread_state.h"
+
+namespace c10 {
+struct IValue;
+template <class T>
+class List;
+template <typename T>
+class IListRef;
+}  // namespace c10
+namespace at {
+using ITensorListRef = c10::IListRef<at::Tensor>;
+}
 
 namespace acltape::torch_plugin {
 

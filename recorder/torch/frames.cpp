@@ -17,9 +17,11 @@
 #include <string>
 #include <string_view>
 
+#include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/leaf.h"
+#include "recorder/torch/registrations.h"
 #include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
@@ -68,12 +70,6 @@ ACLTAPE_HOT void PopFrame(ThreadState& state) {
   tape->open_call = frame.outer_call;
 }
 
-void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                     torch::jit::Stack* stack) {
-  CompositeScope scope(&op, kNotHot);
-  op.redispatchBoxed(BelowKey(keys, kCompositeKey), stack);
-}
-
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
   ThreadState* state = CurrentThread();
   if (state == nullptr || state->in_leaf) return nullptr;
@@ -110,12 +106,10 @@ bool ReturnsTensors(const c10::FunctionSchema& schema) {
   return schema.name() == "aten::item";
 }
 
-void RegisterComposites() {
+void RegisterComposites(Registrations& registrations) {
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
-  // Library objects are never destroyed: operators run until the very end of the process.
   if (!dispatcher.hasBackendFallbackForDispatchKey(kCompositeKey)) {
-    auto* all = new torch::Library(torch::Library::IMPL, "_", kCompositeKey, __FILE__, __LINE__);
-    all->fallback(torch::CppFunction::makeFallthrough());
+    registrations.Add("_", kCompositeKey).fallback(torch::CppFunction::makeFallthrough());
   }
   std::map<std::string, torch::Library*> libraries;
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
@@ -127,8 +121,7 @@ void RegisterComposites() {
     if (name.name.rfind("profiler::", 0) == 0) continue;
     torch::Library*& library = libraries[name.name.substr(0, colons)];
     if (library == nullptr) {
-      library = new torch::Library(torch::Library::IMPL, name.name.substr(0, colons), kCompositeKey,
-                                   __FILE__, __LINE__);
+      library = &registrations.Add(name.name.substr(0, colons).c_str(), kCompositeKey);
     }
     std::string local = name.name.substr(colons + 2);
     if (!name.overload_name.empty()) local += "." + name.overload_name;
@@ -156,6 +149,12 @@ ACLTAPE_HOT CompositeScope::CompositeScope(const c10::OperatorHandle* op, size_t
 ACLTAPE_HOT CompositeScope::~CompositeScope() {
   if (state_ == nullptr) return;
   while (state_->frames.size() >= depth_) PopFrame(*state_);
+}
+
+void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                     torch::jit::Stack* stack) {
+  CompositeScope scope(&op, kNotHot);
+  op.redispatchBoxed(BelowKey(keys, kCompositeKey), stack);
 }
 
 void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind) {
@@ -192,8 +191,8 @@ ACLTAPE_HOT void RecordEnclosingFrames(ThreadState& state) {
   }
 }
 
-void RegisterFrames() {
-  RegisterComposites();
+void RegisterFrames(Registrations& registrations) {
+  RegisterComposites(registrations);
   at::addGlobalCallback(
       at::RecordFunctionCallback(OnStart, OnEnd)
           .scopes({at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));

@@ -1,11 +1,11 @@
 // Enclosing calls: composite operators and backward nodes; see frames.cpp.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
+
+class Registrations;
 
 // One composite operator while it runs. Nothing when the thread is not recorded or is in a leaf.
 class CompositeScope {
@@ -22,6 +22,6 @@ class CompositeScope {
 };
 
 // Starts to follow composite operators, backward nodes and user ranges.
-void RegisterFrames();
+void RegisterFrames(Registrations& registrations);
 
 }  // namespace acltape::torch_plugin

@@ -1,20 +1,28 @@
 // Kernels that record an operator without boxing its arguments. `Op` is one of the structures that
 // libtorch generates for each operator (at::_ops::add_Tensor): schema, names and redispatch. `Hot`
-// is its index in hot_ops.txt. What is the same for all operators is kept out of these templates;
-// they are inlined into the wrappers that libtorch makes of them, so that a call is one function.
+// is its index in hot_ops.txt. What is the same for all operators is kept out of these templates,
+// and so are libtorch's own for kernels: they would make a boxed kernel for each operator, which is
+// most of the time to compile, where the one for all operators does.
 #pragma once
-
-#include <torch/library.h>
 
 #include <type_traits>
 #include <utility>
 
 #include "recorder/torch/arguments.h"
+#include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/frames.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/leaf.h"
 
 namespace acltape::torch_plugin {
+
+// The dispatcher keeps kernels with symbolic sizes apart from others. These are the types by which
+// it tells them.
+template <typename T>
+constexpr bool kIsSymbolic =
+    std::is_same_v<T, c10::SymInt> || std::is_same_v<T, c10::SymIntArrayRef> ||
+    std::is_same_v<T, c10::OptionalArrayRef<c10::SymInt>> ||
+    std::is_same_v<T, c10::optional<c10::SymInt>>;
 
 template <typename Op, size_t Hot, typename Schema = typename Op::schema>
 struct HotLeaf;
@@ -23,7 +31,8 @@ template <typename Op, size_t Hot, typename R, typename... A>
 struct HotLeaf<Op, Hot, R(A...)> {
   static_assert(Hot < kMaxHotOps);
 
-  __attribute__((always_inline)) static inline R Call(c10::DispatchKeySet keys, A... arguments) {
+  // What the dispatcher calls. It gives the kernel's object first, and there is none.
+  static R Call(void*, c10::DispatchKeySet keys, A... arguments) {
     const c10::DispatchKeySet below = BelowKey(keys, kLeafKey);
     ThreadState* state = EnterLeaf(Hot);
     if (__builtin_expect(state == nullptr, 0)) {
@@ -47,9 +56,8 @@ struct HotLeaf<Op, Hot, R(A...)> {
 
   static void Register(torch::Library& library, const char* name) {
     if (!FindHotOp(Hot, Op::name, Op::overload_name)) return;
-    // A composite is never a leaf, whatever the table says; its leaves come by in turn.
-    if (DescribeOp(*HotHandle(Hot))->composite) return;
-    library.impl(name, TORCH_FN(Call));
+    RegisterTypedLeaf(library, name, Hot, reinterpret_cast<void*>(&Call),
+                      (kIsSymbolic<std::decay_t<A>> || ...));
   }
 };
 
@@ -60,13 +68,15 @@ template <typename Op, size_t Hot, typename R, typename... A>
 struct HotComposite<Op, Hot, R(A...)> {
   static_assert(Hot < kMaxHotOps);
 
-  __attribute__((always_inline)) static inline R Call(c10::DispatchKeySet keys, A... arguments) {
+  static R Call(void*, c10::DispatchKeySet keys, A... arguments) {
     CompositeScope scope(nullptr, Hot);
     return Op::redispatch(BelowKey(keys, kCompositeKey), std::forward<A>(arguments)...);
   }
 
   static void Register(torch::Library& library, const char* name) {
-    if (FindHotOp(Hot, Op::name, Op::overload_name)) library.impl(name, TORCH_FN(Call));
+    if (!FindHotOp(Hot, Op::name, Op::overload_name)) return;
+    RegisterTypedComposite(library, name, reinterpret_cast<void*>(&Call),
+                           (kIsSymbolic<std::decay_t<A>> || ...));
   }
 };
 

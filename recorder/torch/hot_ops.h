@@ -2,12 +2,19 @@
 // others come boxed, which costs a few tenths of a microsecond more for each call.
 #pragma once
 
-#include <torch/library.h>
-
 #include <string>
 #include <unordered_map>
 
+namespace c10 {
+class OperatorHandle;
+}
+namespace torch {
+class Library;
+}
+
 namespace acltape::torch_plugin {
+
+class Registrations;
 
 // Makes `library` call the typed kernel for the operator of this name ("add.Tensor").
 using RegisterKernel = void (*)(torch::Library& library, const char* name);
@@ -28,7 +35,13 @@ const HotOps& ChosenHotOps();
 const c10::OperatorHandle* HotHandle(size_t hot);
 bool FindHotOp(size_t hot, const char* name, const char* overload);
 
+// Register a kernel of hot_kernels.h: a function R(void*, DispatchKeySet, arguments...), which is
+// `symbolic` when sizes among its arguments are. Boxed calls of the operator take the general way.
+void RegisterTypedLeaf(torch::Library& library, const char* name, size_t hot, void* kernel,
+                       bool symbolic);
+void RegisterTypedComposite(torch::Library& library, const char* name, void* kernel, bool symbolic);
+
 // Registers the leaves. Composites are registered by RegisterFrames.
-void RegisterHotLeaves();
+void RegisterHotLeaves(Registrations& registrations);
 
 }  // namespace acltape::torch_plugin

@@ -8,13 +8,16 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
 
 #include "recorder/torch/arguments.h"
+#include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/modules.h"
+#include "recorder/torch/python_keys.h"
 #include "recorder/torch/values.h"
 
 namespace acltape::torch_plugin {
@@ -27,9 +30,12 @@ int BlasThreads() {
   return count == nullptr ? 0 : count();
 }
 
-// The thread counts decide the order of additions, so a replay must know them.
-__attribute__((cold, noinline)) void ReportThreadCount(ThreadState& state) {
-  state.report_at = state.call().call_id + 256;
+// Now and then: the thread counts, which decide the order of additions, so that a replay must know
+// them; and what waits for the first leaf.
+__attribute__((cold, noinline)) void LookAround(ThreadState& state) {
+  static std::atomic<bool> keys_hidden{false};
+  if (!keys_hidden.load(std::memory_order_relaxed)) keys_hidden = HideKeysFromPython();
+  state.report_at = state.call().call_id + (keys_hidden ? 256 : 1);
   if (state.reported_threads == 0 && state.tape->arena->record_modules != 0) {
     static std::once_flag once;
     std::call_once(once, FollowModules);
@@ -137,7 +143,7 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
   call.parent_id = tape->open_call;
   tape->open_call = call_id;
   state.leaf_begun = true;
-  if (__builtin_expect(call_id >= state.report_at, 0)) ReportThreadCount(state);
+  if (__builtin_expect(call_id >= state.report_at, 0)) LookAround(state);
   if (__builtin_expect(state.keep_tensors, 0)) state.values->BeforeCall(call_id);
   call.begin_tick = wire::Tick();
 }

@@ -1,9 +1,6 @@
-// The operator hook of the plug-in. A leaf comes by boxed (LeafFallback) or, when it is one of the
-// hot operators, with its C++ arguments (hot_kernels.h); both record it through a LeafScope.
+// The operator hook of the plug-in. A leaf comes by boxed (boxed_kernels.h) or, when it is one of
+// the hot operators, with its C++ arguments (hot_kernels.h); both record it through a LeafScope.
 #pragma once
-
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/thread_state.h"
@@ -47,9 +44,6 @@ class LeafScope {
  private:
   ThreadState* state_;
 };
-
-void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                  torch::jit::Stack* stack);
 
 // Makes operators of the calling thread pass through the hooks.
 void EnterThread();

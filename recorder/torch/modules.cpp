@@ -7,8 +7,9 @@
 // raises leaves its range open until the next outermost module starts.
 #include "recorder/torch/modules.h"
 
-#include <dlfcn.h>
+#include <string>
 
+#include "recorder/torch/python_api.h"
 #include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
@@ -46,12 +47,6 @@ def _acltape_follow_modules(begin, end):
     module_hooks.register_module_forward_pre_hook(before)
     module_hooks.register_module_forward_hook(after)
 )python";
-
-// Names of the interpreter that hosts this process, when there is one.
-template <typename Function>
-Function Python(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
 
 int SetUpHooks(void*) {
   const auto run = Python<int (*)(const char*)>("PyRun_SimpleString");

@@ -1,5 +1,7 @@
 #include "recorder/torch/op_info.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+
 #include <mutex>
 #include <sstream>
 #include <string_view>

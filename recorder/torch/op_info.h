@@ -1,11 +1,13 @@
 // What the plug-in knows of an operator from its schema, computed once per operator and process.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+namespace c10 {
+class OperatorHandle;
+}
 
 namespace acltape::torch_plugin {
 

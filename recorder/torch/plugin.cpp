@@ -8,9 +8,12 @@
 #include <unordered_map>
 
 #include "recorder/torch/allocator.h"
+#include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/frames.h"
 #include "recorder/torch/hot_ops.h"
+#include "recorder/torch/identity.h"
 #include "recorder/torch/leaf.h"
+#include "recorder/torch/registrations.h"
 #include "recorder/torch/thread_state.h"
 #include "recorder/torch/torch_version.h"
 #include "recorder/torch/values.h"
@@ -69,7 +72,17 @@ wire::Phase ThreadState::LookUpPhase() {
   return maybe_backward ? wire::Phase::kBackward : wire::Phase::kForward;
 }
 
-const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, const void* key) {
+const ThreadState::OpRow& ThreadState::Row(const c10::OperatorHandle& op) {
+  const void* key = &op.schema();
+  for (size_t at = HashOf(key);; ++at) {
+    OpRow& row = op_rows[at & (op_rows.size() - 1)];
+    if (row.key == key) return row;
+    if (row.key == nullptr) return Announce(DescribeOp(op), key, 0);
+  }
+}
+
+const ThreadState::OpRow& ThreadState::Announce(const OpInfo* info, const void* key,
+                                                uint32_t dialect) {
   if (size_t{2} * (op_count + 1) > op_rows.size()) {
     std::vector<OpRow> larger(2 * op_rows.size());
     for (const OpRow& row : op_rows) {
@@ -83,9 +96,9 @@ const ThreadState::OpRow& ThreadState::Announce(const c10::OperatorHandle& op, c
   size_t at = HashOf(key);
   while (op_rows[at & (op_rows.size() - 1)].key != nullptr) ++at;
   OpRow& row = op_rows[at & (op_rows.size() - 1)];
-  row = {key, DescribeOp(op), tape->next_op++};
+  row = {key, info, tape->next_op++};
   op_count++;
-  wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row.index, 0};
+  wire::OpRecord record{{wire::RecordKind::kOp, 0, 0}, row.index, dialect};
   const char* texts[] = {row.info->name.c_str(), row.info->overload.c_str(),
                          row.info->schema.c_str()};
   tape->WriteWithTexts(record, texts, 3);
@@ -110,10 +123,36 @@ uint32_t ThreadState::AnnounceNode(const char* name) {
 
 namespace {
 
+// Set before the first thread of the program can enter.
+bool g_registered = false;
+
+// The program goes on unrecorded at the aten level; the trace and the command say why.
+void Refuse(agent::Tape* tape, const std::string& cause) {
+  tape->WriteLedger(3, 1, "torch_plugin_refused", "libtorch " TORCH_VERSION, cause.c_str(),
+                    "record at the ACL level (--level acl), or with another version of PyTorch");
+}
+
+void RegisterKernels() {
+  Registrations registrations;
+  registrations.Add("_", kLeafKey)
+      .fallback(torch::CppFunction::makeFromBoxedFunction<&LeafFallback>());
+  RegisterHotLeaves(registrations);
+  // Registers its callback last: what follows must not fail.
+  if (agent::Arena()->record_composites != 0) RegisterFrames(registrations);
+  registrations.Keep();
+}
+
 void RegisterAll() {
   agent::Tape* tape = agent::CurrentTape();
   if (tape == nullptr) return;
-  tape->WriteMeta("torch_version", TORCH_VERSION);
+  WriteTorchIdentity(tape);
+  // A second fall-back for a key is an error of the dispatcher, and the first one would be lost.
+  if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(kLeafKey)) {
+    Refuse(tape, std::string("this libtorch uses the dispatch key ") + c10::toString(kLeafKey) +
+                     " itself, so operators cannot be recorded there");
+    return;
+  }
+  RegisterKernels();
   if (!InstallAllocator()) {
     tape->WriteLedger(
         3, 1, "torch_allocator", "host allocator",
@@ -121,17 +160,26 @@ void RegisterAll() {
         "by storage object",
         "record without a custom host allocator");
   }
-  // The library object is never destroyed: operators run until the very end of the process.
-  static auto* library =
-      new torch::Library(torch::Library::IMPL, "_", kLeafKey, __FILE__, __LINE__);
-  library->fallback(torch::CppFunction::makeFromBoxedFunction<&LeafFallback>());
-  RegisterHotLeaves();
-  if (tape->arena->record_composites != 0) RegisterFrames();
+  g_registered = true;
   EnterThread();
 }
 
+// Nothing may be thrown here: this runs while the program loads the library.
+void RegisterOrRefuse() noexcept {
+  try {
+    RegisterAll();
+  } catch (const std::exception& error) {
+    // Only the first line: libtorch adds a backtrace.
+    const std::string text = error.what();
+    Refuse(agent::CurrentTape(),
+           "its dispatcher refused the recorder: " + text.substr(0, text.find('\n')));
+  } catch (...) {
+    Refuse(agent::CurrentTape(), "its dispatcher refused the recorder");
+  }
+}
+
 struct AtLoad {
-  AtLoad() { RegisterAll(); }
+  AtLoad() { RegisterOrRefuse(); }
 } g_at_load;
 
 }  // namespace
@@ -139,5 +187,5 @@ struct AtLoad {
 }  // namespace acltape::torch_plugin
 
 extern "C" ACLTAPE_AGENT_API void acltape_torch_enter_thread() {
-  acltape::torch_plugin::EnterThread();
+  if (acltape::torch_plugin::g_registered) acltape::torch_plugin::EnterThread();
 }

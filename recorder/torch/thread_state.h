@@ -1,7 +1,6 @@
 // What the plug-in keeps per thread.
 #pragma once
 
-#include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstdint>
@@ -13,6 +12,14 @@
 #include "recorder/agent/tape.h"
 #include "recorder/torch/op_info.h"
 #include "recorder/torch/scratch.h"
+
+namespace c10 {
+class OperatorHandle;
+}
+namespace at {
+class Tensor;
+struct RecordFunction;
+}
 
 namespace acltape::torch_plugin {
 
@@ -57,15 +64,16 @@ struct ThreadState {
   static size_t HashOf(const void* key) {
     return (reinterpret_cast<uintptr_t>(key) >> 4) * 0x9E3779B97F4A7C15ull >> 32;
   }
-  const OpRow& Row(const c10::OperatorHandle& op) {
-    const void* key = &op.schema();
-    for (size_t at = HashOf(key);; ++at) {
+  const OpRow& Row(const c10::OperatorHandle& op);
+  // The same for an operator that the dispatcher does not know, by its description.
+  const OpRow& Row(const OpInfo* info, uint32_t dialect) {
+    for (size_t at = HashOf(info);; ++at) {
       OpRow& row = op_rows[at & (op_rows.size() - 1)];
-      if (row.key == key) return row;
-      if (row.key == nullptr) return Announce(op, key);
+      if (row.key == info) return row;
+      if (row.key == nullptr) return Announce(info, info, dialect);
     }
   }
-  const OpRow& Announce(const c10::OperatorHandle& op, const void* key);
+  const OpRow& Announce(const OpInfo* info, const void* key, uint32_t dialect);
   // The same for a hot operator, by its index.
   uint32_t HotRow(size_t hot) {
     const uint32_t row = hot_rows[hot];
@@ -98,7 +106,7 @@ struct ThreadState {
   int position = 0;                // of the argument or return whose turn it is
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf
-  uint64_t report_at = 0;          // the call id at which the thread count is looked at again
+  uint64_t report_at = 0;          // the call id of the next LookAround (leaf.cpp)
   size_t frames_recorded = 0;      // the outermost this many frames are recorded calls
   Scratch<uint64_t, 16> slots;     // of the leaf that is being encoded
   Scratch<std::byte, 512> record;  // of the leaf: a CallRecord, then signature bytes
