@@ -45,8 +45,9 @@ class EnvCommand final : public Command {
                               python_.empty() ? "python3 on PATH" : python_));
     }
     if (check_) return Check(interpreter);
+    const auto settings = SoftEnvironment(interpreter);
     PrepareKitFor({interpreter.string()});
-    for (const auto& [name, value] : SoftEnvironment(interpreter)) {
+    for (const auto& [name, value] : settings) {
       fmt::print("export {}={}\n", name, storage::ShellWord(value));
     }
     return kExitFine;

@@ -38,8 +38,9 @@ class RunCommand final : public Command {
     if (program_.empty()) {
       throw Error(ErrorKind::kUsage, "run needs a program: acltape run -- python3 script.py.");
     }
+    const auto settings = SoftEnvironment(FindInterpreter(program_));
     PrepareKitFor(program_);
-    for (const auto& [name, value] : SoftEnvironment(FindInterpreter(program_))) {
+    for (const auto& [name, value] : settings) {
       setenv(name.c_str(), value.c_str(), 1);
     }
     const std::vector<char*> words = storage::PointersTo(program_);

@@ -17,11 +17,6 @@ namespace acltape::torch_plugin {
 
 namespace {
 
-struct LoadedLibrary {
-  std::string file;
-  std::string build_id;  // of its linker, hexadecimal; empty when it wrote none
-};
-
 std::string Hexadecimal(const unsigned char* bytes, size_t count) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -55,13 +50,12 @@ int FindTorch(dl_phdr_info* info, size_t, void* opaque) {
   const size_t slash = file.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? file : file.substr(slash + 1);
   if (name.rfind("libtorch_cpu.so", 0) != 0) return 0;
-  auto& found = *static_cast<LoadedLibrary*>(opaque);
-  found.file = file;
-  for (int i = 0; i < info->dlpi_phnum && found.build_id.empty(); ++i) {
+  auto& build_id = *static_cast<std::string*>(opaque);
+  for (int i = 0; i < info->dlpi_phnum && build_id.empty(); ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    found.build_id = BuildIdIn(reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr),
-                               segment.p_memsz);
+    build_id = BuildIdIn(reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr),
+                         segment.p_memsz);
   }
   return 1;
 }
@@ -78,10 +72,9 @@ void WriteTorchIdentity(agent::Tape* tape) {
     tape->WriteMeta("torch_commit", commit->second.c_str());
   }
 #endif
-  LoadedLibrary library;
-  dl_iterate_phdr(FindTorch, &library);
-  if (!library.file.empty()) tape->WriteMeta("torch_library", library.file.c_str());
-  if (!library.build_id.empty()) tape->WriteMeta("torch_build_id", library.build_id.c_str());
+  std::string build_id;  // of its linker, hexadecimal; empty when it wrote none
+  dl_iterate_phdr(FindTorch, &build_id);
+  if (!build_id.empty()) tape->WriteMeta("torch_build_id", build_id.c_str());
 }
 
 }  // namespace acltape::torch_plugin

@@ -1,6 +1,6 @@
 """What the tests of the installed NPU adapter share: they run its programs on the soft device.
 
-The environment names what is tested: ACLTAPE_BINARY (the executable) and ACLTAPE_NPU_PYTHON (an
+The environment names what is tested: ACLTAPE_BINARY (the executable) and ACLTAPE_TORCH2_PYTHON (an
 interpreter that has torch and torch_npu). Without the second one the tests are skipped (code 77).
 """
 import os
@@ -13,7 +13,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(FOLDER, "programs")
 SOURCE = os.path.dirname(os.path.dirname(FOLDER))
 BINARY = os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape"))
-PYTHON = os.environ.get("ACLTAPE_NPU_PYTHON")
+PYTHON = os.environ.get("ACLTAPE_TORCH2_PYTHON")
 SKIPPED = 77
 LONGEST = 280  # seconds
 
@@ -45,6 +45,6 @@ class NpuTest(unittest.TestCase):
 
 def main():
     if not PYTHON:
-        print("ACLTAPE_NPU_PYTHON names no interpreter with torch_npu; skipped")
+        print("ACLTAPE_TORCH2_PYTHON names no interpreter with torch_npu; skipped")
         sys.exit(SKIPPED)
     unittest.main(verbosity=2)
