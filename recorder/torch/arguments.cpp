@@ -24,6 +24,11 @@ struct InsideTensor : at::TensorImpl {
   static bool IsPlain(const at::TensorImpl& tensor) {
     return !(tensor.*(&InsideTensor::matches_policy))(SizesStridesPolicy::CustomStrides);
   }
+  // Only the object's own code knows the sizes: symbolic shapes, nested tensors, Python subclasses.
+  // To ask it could guard on a shape that is being traced, run Python, or throw.
+  static bool HidesSizes(const at::TensorImpl& tensor) {
+    return (tensor.*(&InsideTensor::matches_policy))(SizesStridesPolicy::CustomSizes);
+  }
   static const c10::impl::SizesAndStrides& Shape(const at::TensorImpl& tensor) {
     return tensor.*(&InsideTensor::sizes_and_strides_);
   }
@@ -98,6 +103,7 @@ uint8_t UnusualFlagsOf(const at::TensorImpl* impl) {
   uint8_t flags = 0;
   if (impl->key_set().has_any(kOpaqueKeys)) flags |= wire::kTensorOpaque;
   if (impl->unsafe_storage().unsafeGetStorageImpl() == nullptr) flags |= wire::kTensorOpaque;
+  if (InsideTensor::HidesSizes(*impl)) flags |= wire::kTensorOpaque;
   if (impl->is_conj()) flags |= wire::kTensorConjugate;
   if (impl->is_neg()) flags |= wire::kTensorNegative;
   return flags;
@@ -122,9 +128,13 @@ std::byte* WriteOpaque(c10::IntArrayRef sizes, std::byte* out) {
   return out;
 }
 
-std::byte* WriteTensor(const at::TensorImpl* impl, uint16_t slot, std::byte* out) {
-  const uint8_t flags = OrdinaryFlagsOf(impl) | UnusualFlagsOf(impl);
-  const c10::IntArrayRef sizes = impl->sizes();
+// The sizes as far as they may be asked for; none for tensors that hide them.
+c10::IntArrayRef KnownSizes(const at::TensorImpl* impl) {
+  return InsideTensor::HidesSizes(*impl) ? c10::IntArrayRef() : impl->sizes();
+}
+
+std::byte* WriteTensor(const at::TensorImpl* impl, uint8_t flags, uint16_t slot, std::byte* out) {
+  const c10::IntArrayRef sizes = KnownSizes(impl);
   const size_t rank = sizes.size();
   const caffe2::TypeMeta type = impl->dtype();
   out = Put(out, ArgumentTag::kTensor);
@@ -200,9 +210,13 @@ __attribute__((cold, noinline)) void EncodeUnusual(ThreadState& state, const at:
   const BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
   const auto slot = static_cast<uint16_t>(state.slots.size());
   state.slots.Push(header != nullptr ? header->buffer_id : 0);
-  if (state.keep_tensors) state.tensors.Push({&tensor, state.position});
-  std::byte* out = state.record.Room(TensorEncodingBytes(impl->dim()));
-  state.record.Advance(WriteTensor(impl, slot, out));
+  if (state.keep_tensors && !InsideTensor::HidesSizes(*impl)) {
+    state.tensors.Push({&tensor, state.position});
+  }
+  const uint8_t flags = OrdinaryFlagsOf(impl) | UnusualFlagsOf(impl);
+  const auto rank = static_cast<int64_t>(KnownSizes(impl).size());
+  std::byte* out = state.record.Room(TensorEncodingBytes(rank));
+  state.record.Advance(WriteTensor(impl, flags, slot, out));
 }
 
 // Nearly all tensors are strided, have a block of ours and a shape that lies inside the object:
@@ -349,7 +363,8 @@ void Encode(ThreadState& state, const at::Generator&) {
 }
 
 std::byte* EncodeTensor(const at::Tensor& tensor, uint16_t slot, std::byte* out) {
-  return WriteTensor(tensor.unsafeGetTensorImpl(), slot, out);
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return WriteTensor(impl, OrdinaryFlagsOf(impl) | UnusualFlagsOf(impl), slot, out);
 }
 
 void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning meaning) {
