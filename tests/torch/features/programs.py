@@ -972,15 +972,16 @@ def uncaught_error():
 
 
 @program
-def profiler_with_stacks():
+def profiler_with_shapes():
     from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU], with_stack=True, record_shapes=True,
+    # Not with stacks: names of Python functions do not always decode in 2.13, recorded or not.
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True,
                  profile_memory=True) as profiler:
         with torch.profiler.record_function("mine"):
             mlp()(torch.randn(3, 8)).sum().backward()
-    # Operators alone: Python functions that the profiler sees depend on what ran before.
-    operators = [event for event in profiler.key_averages() if "::" in event.key]
-    show(sorted(event.key for event in operators), sum(event.count for event in operators))
+    # Names and counts; the times differ from run to run.
+    events = profiler.key_averages()
+    show(sorted(event.key for event in events), sum(event.count for event in events))
 
 
 @program
