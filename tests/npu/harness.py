@@ -14,6 +14,7 @@ PROGRAMS = os.path.join(FOLDER, "programs")
 SOURCE = os.path.dirname(os.path.dirname(FOLDER))
 BINARY = os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape"))
 PYTHON = os.environ.get("ACLTAPE_TORCH2_PYTHON")
+WORKLOADS = os.path.join(SOURCE, "bench", "workloads")
 SKIPPED = 77
 LONGEST = 280  # seconds
 

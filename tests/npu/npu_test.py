@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The installed torch_npu, unchanged, on the soft device: what it computes is what the CPU does."""
 import json
+import os
+import sqlite3
 
 import harness
 
@@ -84,6 +86,57 @@ class Graphs(harness.NpuTest):
 class Profiler(harness.NpuTest):
     def test_host_ranges_are_written(self):
         self.program("host_ranges.py", self.folder)
+
+
+class Recorded(harness.NpuTest):
+    """Recorded with the task queue as it is by default: the trace is whole and replays bit for bit."""
+
+    def record(self, *program):
+        """The output of the program, recorded, is that of the program alone; the trace's path."""
+        program = [harness.PYTHON, *program]
+        alone = self.call(harness.BINARY, "run", "--", *program)
+        trace = os.path.join(self.folder, "t.db")
+        recorded = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", "-o", trace,
+                             "--", *program)
+        self.assertEqual(recorded.stdout, alone.stdout, recorded.stderr)
+        with sqlite3.connect(trace) as database:
+            lost = database.execute("SELECT kind, subject, cause FROM ledger WHERE severity IN "
+                                    "('data_loss', 'error')").fetchall()
+        self.assertEqual(lost, [])
+        return trace
+
+    def replays(self, trace):
+        for mode in ("eager", "captured"):
+            said = self.call(harness.BINARY, "replay", trace, "--mode", mode).stdout
+            self.assertIn("equal bit for bit", said)
+            self.assertRegex(said, "substituted by recorded outputs +0")
+
+    def test_a_decoder(self):
+        trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "5")
+        self.replays(trace)
+        with sqlite3.connect(trace) as database:
+            rows = database.execute("SELECT op, aten_op, file FROM device_call_origin").fetchall()
+        self.assertGreater(len(rows), 100)
+        self.assertEqual({os.path.basename(file or "?") for _, _, file in rows}, {"decoder.py"})
+        self.assertIn(("aclnnAddmm", "aten::addmm"), {row[:2] for row in rows})
+
+    def test_a_graph_on_two_streams(self):
+        trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"))
+        self.replays(trace)
+        # The graph's own pool takes memory while it captures, which is a finding: code 1.
+        said = json.loads(self.call(harness.BINARY, "lint", trace, "--format", "json", code=1).stdout)
+        self.assertEqual({row["rule"] for row in said["findings"]}, {"LINT-04"})
+
+    def test_a_missing_wait_is_found_with_its_lines_and_the_edit_mends_it(self):
+        trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"), "--missing-wait")
+        said = json.loads(self.call(harness.BINARY, "lint", trace, "--prove", "--format", "json",
+                                    code=1).stdout)
+        race, = (row for row in said["findings"] if row["rule"] == "LINT-20")
+        self.assertEqual(race["verdict"], "reproduced", race)
+        self.assertEqual(race["message"].count("npu_streams.py:"), 2, race)
+        for probe in said["probes"]:
+            if probe["edits"] == "made":
+                self.assertEqual(probe["differing"], 0, probe)
 
 
 if __name__ == "__main__":
