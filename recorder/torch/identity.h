@@ -5,8 +5,8 @@
 
 namespace acltape::torch_plugin {
 
-// Writes the trace's rows torch_version, torch_commit and torch_build_id, as far as they are known. The
-// agent writes torch_library and torch_identity when it looks for the kit.
+// Writes the trace's rows torch_version, torch_commit and torch_build_id, as far as they are known.
+// The agent writes torch_library and torch_identity when it looks for the kit.
 void WriteTorchIdentity(agent::Tape* tape);
 
 }  // namespace acltape::torch_plugin

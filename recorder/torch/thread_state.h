@@ -19,7 +19,7 @@ class OperatorHandle;
 namespace at {
 class Tensor;
 struct RecordFunction;
-}
+}  // namespace at
 
 namespace acltape::torch_plugin {
 

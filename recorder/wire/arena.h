@@ -68,9 +68,9 @@ struct ArenaHeader {
   alignas(64) std::atomic<uint64_t> next_handle_id;  // of the whole process tree, starts at 1
   std::atomic<uint64_t> threads_without_slot;
   std::atomic<uint64_t> threads_without_ring;  // their ring could not be mapped
-  std::atomic<uint64_t> attached_processes;  // processes that mapped the arena
-  std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
-  std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped
+  std::atomic<uint64_t> attached_processes;    // processes that mapped the arena
+  std::atomic<uint64_t> torch_processes;       // processes in which the torch plug-in registered
+  std::atomic<uint64_t> acl_processes;         // processes in which an ACL library was wrapped
 };
 static_assert(sizeof(ArenaHeader) <= kPage);
 

@@ -212,8 +212,8 @@ TEST_F(Adapter, TheProductSaysItsVersionAndItsAbilities) {
 TEST_F(Adapter, AProfilerMayStartAndStop) {
   uint32_t device = 0;
   ASSERT_OK(aclprofInit("/tmp", 4));
-  aclprofConfig* config =
-      aclprofCreateConfig(&device, 1, ACL_AICORE_ARITHMETIC_UTILIZATION, nullptr, /*dataTypeConfig=*/1);
+  aclprofConfig* config = aclprofCreateConfig(&device, 1, ACL_AICORE_ARITHMETIC_UTILIZATION,
+                                              nullptr, /*dataTypeConfig=*/1);
   ASSERT_NE(config, nullptr);
   EXPECT_OK(aclprofStart(config));
   EXPECT_OK(aclprofStop(config));
