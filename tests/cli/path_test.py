@@ -189,7 +189,7 @@ for i in range(3):
     def test_doctor_finds_everything(self):
         rows = self.json("doctor")
         fine = {row["subject"] for row in rows if row["state"] == "ok"}
-        for subject in ("python", "agent", "torch plug-in", "soft device", "shared memory"):
+        for subject in ("python", "agent", "kit", "soft device", "shared memory"):
             self.assertIn(subject, fine, rows)
 
 
