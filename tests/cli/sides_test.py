@@ -10,7 +10,7 @@ import unittest
 from harness import BINARY, TORCH_PYTHON, WORKLOADS, CommandTest, main
 
 SOFT = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "sdk", "lib64")
-LIBRARIES = ("libascendcl.so", "libnnopbase.so", "libopapi.so", "libacl_op_compiler.so")
+LIBRARIES = ("libascendcl.so", "libnnopbase.so", "libopapi.so", "libacl_op_compiler.so", "kits")
 
 
 class SidesTest(CommandTest):
