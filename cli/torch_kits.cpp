@@ -57,11 +57,13 @@ std::string VersionIn(const fs::path& include) {
   return "";
 }
 
-// The headers that belong to a library in `folder`: a package has them beside its lib folder,
-// Debian in the compiler's own search path.
+// The headers that belong to a library in `folder`: a package has them beside its lib folder, the
+// system in the compiler's own search path.
 fs::path HeadersBeside(const fs::path& folder) {
   std::error_code ignored;
-  for (const fs::path& include : {folder.parent_path() / "include", fs::path("/usr/include")}) {
+  std::vector<fs::path> candidates = {folder.parent_path() / "include"};
+  if (folder.string().rfind("/usr/lib", 0) == 0) candidates.emplace_back("/usr/include");
+  for (const fs::path& include : candidates) {
     if (fs::exists(include / "torch/library.h", ignored)) return fs::canonical(include, ignored);
   }
   return {};

@@ -102,7 +102,7 @@ class Unknown(KitTest):
     def test_errors_are_one_sentence_with_what_to_do(self):
         for words, said in (
                 (("add", "/nowhere"), "is no Python interpreter"),
-                (("add", self.folder), "there is no libtorch_cpu.so in"),
+                (("add", "/etc"), "there is no libtorch_cpu.so in"),
                 (("remove",), "needs a torch version"),
                 (("remove", "9.9.9"), "no kit in the cache is called '9.9.9'")):
             result = self.acltape("torch", *words, code=2,
@@ -110,7 +110,8 @@ class Unknown(KitTest):
             self.assertSentence(result, said)
 
     def test_a_libtorch_without_headers_is_refused(self):
-        library = self.path("libtorch_cpu.so")
+        os.makedirs(self.path("lib"))
+        library = self.path("lib/libtorch_cpu.so")
         with open(library, "wb") as file:
             file.write(b"\x7fELF" + bytes(5000))
         result = self.acltape("torch", "add", library, code=4,
