@@ -96,6 +96,27 @@ std::vector<int64_t> OutputSizes(const Geometry& geometry, at::IntArrayRef input
   return sizes;
 }
 
+// Whether libtorch has transposed convolutions of bfloat16 on this processor: only oneDNN has them,
+// where the vector extensions for them are there.
+bool TransposesBfloat16() {
+  static const bool transposes = [] {
+    try {
+      const Tensor x = at::ones({1, 1, 2, 2}, at::kBFloat16);
+      at::convolution(x, x, {}, {1, 1}, {0, 0}, {1, 1}, /*transposed=*/true, {0, 0}, 1);
+      return true;
+    } catch (const c10::Error&) {
+      return false;
+    }
+  }();
+  return transposes;
+}
+
+// An operand of a convolution: computed in float32 where libtorch lacks the dtype.
+Operand Convolved(const Operand& operand, const Geometry& geometry) {
+  if (!operand.defined() || !geometry.transposed || TransposesBfloat16()) return operand;
+  return Operand(operand.view(), Widen::kHalfAndBfloat16);
+}
+
 // (input, weight, bias?, stride, padding, dilation, transposed, outputPadding, groups, output,
 // cubeMathType)
 std::unique_ptr<Kernel> BindConvolution(const Call& call) {
@@ -111,7 +132,8 @@ std::unique_ptr<Kernel> BindConvolution(const Call& call) {
   if (geometry.transposed && !geometry.extra_pad.empty()) {
     call.RejectArg(4, "pads the sides differently, which a transposed convolution does not allow");
   }
-  return MakeKernel([=] {
+  return MakeKernel([=, input = Convolved(input, geometry), weight = Convolved(weight, geometry),
+                     bias = Convolved(bias, geometry)] {
     Tensor x = input();
     if (!geometry.extra_pad.empty()) x = at::constant_pad_nd(x, geometry.extra_pad, 0);
     out.copy_(at::convolution(x, weight(),
@@ -146,7 +168,8 @@ std::unique_ptr<Kernel> BindConvolutionBackward(const Call& call) {
   }
   const bool has_bias = mask[2];
   const std::vector<int64_t> bias_sizes{sizes[1]};
-  return MakeKernel([=] {
+  return MakeKernel([=, gradient = Convolved(gradient, geometry),
+                     input = Convolved(input, geometry), weight = Convolved(weight, geometry)] {
     const auto results = at::convolution_backward(
         gradient(), input(), weight(),
         has_bias ? at::OptionalIntArrayRef(bias_sizes) : at::OptionalIntArrayRef(), geometry.stride,
