@@ -23,7 +23,7 @@ struct OperatorTable {
 struct KernelLibrary {
   const char* torch_version;
   // Sorts the kernels by operator index. Called once, before the rest. False, with a message for
-  // aclGetRecentErrMsg, when a kernel names no operator of the table.
+  // aclGetRecentErrMsg, when two kernels name one operator.
   bool (*open)(const OperatorTable& table);
   bool (*has_kernel)(uint32_t op_index);
   // Validates the arguments and binds them; `*kernel` belongs to the caller. Otherwise gives an

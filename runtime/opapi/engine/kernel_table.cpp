@@ -33,8 +33,9 @@ std::string BuildKernelTable(const OperatorTable& operators) {
   for (auto family : kFamilies) {
     for (KernelRow& row : family()) {
       const acl::OperatorInfo* op = operators.find(row.name);
-      if (op == nullptr || (*table)[op->index].name != nullptr) {
-        return std::string("The kernel row of ") + row.name + " is unknown or double.";
+      if (op == nullptr) continue;
+      if ((*table)[op->index].name != nullptr) {
+        return std::string("There are two kernel rows of ") + row.name + ".";
       }
       (*table)[op->index] = std::move(row);
     }

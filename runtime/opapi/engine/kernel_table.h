@@ -56,8 +56,9 @@ KernelRows BatchStatisticsRows();
 KernelRows LinalgRows();
 KernelRows QuantizeRows();
 
-// Sorts the rows of all families by operator. A row of an operator that the table lacks, or a
-// second one, is a mistake in a family's file: the result says which, else it is empty.
+// Sorts the rows of all families by operator; a row of an operator that the table lacks is left out
+// (the grid test asks for every row by name). Two rows of one operator are a mistake in a family's
+// file: the result says which, else it is empty.
 std::string BuildKernelTable(const OperatorTable& operators);
 
 // The row of an operator, by its index in the operator table; null when it has no kernel.
