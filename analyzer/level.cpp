@@ -29,6 +29,9 @@ bool HasTensorsWithoutStorage(const storage::Reader& trace) {
   return found;
 }
 
+// The executions of a captured graph are no leaves: what they write is unknown at the level of PyTorch.
+bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty(); }
+
 }  // namespace
 
 bool HoldsLevel(const storage::Reader& trace, Level level) {
@@ -51,7 +54,7 @@ Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted) {
   }
   if (!HoldsLevel(trace, Level::kAcl)) return Level::kAten;
   if (!HoldsLevel(trace, Level::kAten)) return Level::kAcl;
-  return HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
+  return HoldsGraphs(trace) || HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
 }
 
 Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted) {

@@ -17,8 +17,9 @@ enum class Level : uint8_t { kAten, kAcl };
 
 bool HoldsLevel(const storage::Reader& trace, Level level);
 
-// The level that was asked for, or else: the one that is there; of two, aten where each tensor of a
-// leaf lies in a buffer that the trace knows, so that the leaves can be replayed, else acl. Throws
+// The level that was asked for, or else: the one that is there; of two, aten where the leaves alone can
+// be replayed, because each of their tensors lies in a buffer that the trace knows and the program
+// executed no graph that it had captured; else acl. Throws
 // Error kTrace, one sentence, when the trace lacks the level asked for.
 Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted = std::nullopt);
 

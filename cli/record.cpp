@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "analyzer/device_values.h"
 #include "analyzer/steps.h"
 #include "cli/commands.h"
 #include "cli/installation.h"
@@ -68,6 +69,21 @@ uint64_t ParseBytes(const std::string& text) {
 // Longer recordings find their steps when a command first needs them: the search holds all calls in
 // memory, at some 200 bytes each.
 constexpr int64_t kMostLeavesForSteps = 10000000;
+
+// Values of tensors on a device, which only the ACL level has kept. A failure costs only those.
+void CompleteDeviceValues(const std::string& path, const collector::RecordOptions& options) {
+  const int both = wire::kLevelAten | wire::kLevelAcl;
+  if ((options.levels & both) != both || options.payload == wire::PayloadPolicy::kNone) return;
+  try {
+    storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
+    storage::Results results(reader);
+    analyzer::TakeDeviceValues(reader, results);
+    results.Commit();
+  } catch (const Error& error) {
+    fmt::print(stderr, "acltape: PyTorch's tensors on the device have no values: {}\n",
+               error.what());
+  }
+}
 
 // Steps that no user range named are found now, so that queries can use them. Returns how many the
 // trace has; a search that fails costs only the steps.
@@ -189,6 +205,7 @@ class RecordCommand final : public Command {
 
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
+    CompleteDeviceValues(options_.output, options_);
     const int64_t steps = CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);

@@ -94,6 +94,11 @@ struct Results::State_ {
   Statement add_ledger{database,
                        "INSERT INTO ledger VALUES(?,?,?,?,?,?) ON CONFLICT(kind, subject) DO "
                        "UPDATE SET count = count + excluded.count"};
+  Statement add_same_value{
+      database,
+      "INSERT INTO snapshot SELECT ?, ?, 'after', ?, digest, bytes, packing, 0, min, max, mean, l2, "
+      "nan_count, inf_count FROM snapshot WHERE call_id = ? AND position = ? AND moment = ? "
+      "AND tensor_id = ? LIMIT 1"};
   Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
 };
 
@@ -271,6 +276,19 @@ void Results::AddLedger(const LedgerEntry& entry) {
   add.Bind(4, std::string_view(entry.subject));
   add.Bind(5, std::string_view(entry.cause));
   add.Bind(6, std::string_view(entry.remedy));
+  state_->Run(add);
+}
+
+void Results::AddSameValue(const Snapshot& kept, int64_t call_id, int position,
+                           const TensorRef& tensor) {
+  Statement& add = state_->add_same_value;
+  add.Bind(1, call_id);
+  add.Bind(2, static_cast<int64_t>(position));
+  add.Bind(3, tensor.tensor_id());
+  add.Bind(4, kept.call_id);
+  add.Bind(5, static_cast<int64_t>(kept.position));
+  add.Bind(6, std::string_view(kept.after ? "after" : "before"));
+  add.Bind(7, kept.tensor.tensor_id());
   state_->Run(add);
 }
 

@@ -130,6 +130,8 @@ class Results {
   // The analysed role of a buffer: "parameter", "input", "activation", ...
   void SetBufferRole(int64_t buffer_id, const std::string& role);
   void AddLedger(const LedgerEntry& entry);
+  // A tensor has after a call, at a position of its, the value of `kept`, which is in the trace.
+  void AddSameValue(const Snapshot& kept, int64_t call_id, int position, const TensorRef& tensor);
   void SetMeta(const std::string& key, const std::string& value);
 
   void Commit();

@@ -31,7 +31,7 @@ CREATE TABLE call_row(call_id INTEGER PRIMARY KEY, signature_id INTEGER, thread_
   parent_id INTEGER, scope_id INTEGER, bits INTEGER, begin_ns INTEGER, duration_ns INTEGER,
   buffers TEXT);
 CREATE TABLE call_extra(call_id INTEGER PRIMARY KEY, status INTEGER, stream_id INTEGER,
-  stack_id INTEGER, prepare_ns INTEGER, launch_ns INTEGER, model_id INTEGER);
+  stack_id INTEGER, prepare_ns INTEGER, launch_ns INTEGER, model_id INTEGER, forward_call INTEGER);
 CREATE TABLE buffer_row(buffer_id INTEGER PRIMARY KEY, address INTEGER, bytes INTEGER,
   alloc_call INTEGER, free_call INTEGER, flags INTEGER, alloc_ns INTEGER, life_ns INTEGER);
 
@@ -126,6 +126,10 @@ CREATE INDEX IF NOT EXISTS snapshot_by_call ON snapshot(call_id);
 CREATE INDEX IF NOT EXISTS scope_range_by_scope ON scope_range(scope_id);
 )sql";
 
+// From a leaf of PyTorch to what it launched on a device. Only a trace with both has places.
+constexpr char kIndexOfParents[] =
+    "CREATE INDEX IF NOT EXISTS call_by_parent ON call_row(parent_id) WHERE parent_id IS NOT NULL";
+
 }  // namespace
 
 void CreateSchema(Database& database) {
@@ -143,6 +147,10 @@ void CreateSchema(Database& database) {
 
 void CreateWitnessTable(Database& database) { database.Execute(kWitnessTable); }
 
-void CreateIndexes(Database& database) { database.Execute(kIndexes); }
+void CreateIndexes(Database& database) {
+  database.Execute(kIndexes);
+  Statement places(database, "SELECT 1 FROM stack LIMIT 1");
+  if (places.Next()) database.Execute(kIndexOfParents);
+}
 
 }  // namespace acltape::storage

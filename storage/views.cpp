@@ -24,7 +24,8 @@ SELECT c.call_id AS call_id, c.parent_id AS parent_id, s.op_id AS op_id,
   c.begin_ns + c.duration_ns
     + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS end_ns,
   c.duration_ns AS duration_ns, x.prepare_ns AS prepare_ns, x.launch_ns AS launch_ns,
-  ifnull(x.status, 0) AS status, x.model_id AS model_id, (c.bits >> 2) & 1 AS leaf,
+  ifnull(x.status, 0) AS status, x.model_id AS model_id, x.forward_call AS forward_call,
+  (c.bits >> 2) & 1 AS leaf,
   c.signature_id AS signature_id, ifnull(c.buffers, '[]') AS buffers
 FROM call_row c CROSS JOIN signature s ON s.signature_id = c.signature_id
 LEFT JOIN op o ON o.op_id = s.op_id
@@ -173,31 +174,45 @@ JOIN op o ON o.op_id = s.op_id
 LEFT JOIN layout l ON l.layout_id = u.layout_id;
 
 -- Where each operator of the device comes from: the call of PyTorch whose kernel launched it, the
--- module around that, and the line of the program.
+-- module around that, and the line of the program. Backward work has the module and the line of the
+-- forward leaf whose gradient it computes.
 CREATE VIEW device_call_origin AS
-SELECT c.call_id AS call_id, c.op AS op, c.step AS step, c.stream_id AS stream_id,
-  c.model_id AS model_id, a.call_id AS aten_call, a.op AS aten_op, a.phase AS phase,
-  (WITH RECURSIVE up(call_id, parent_id, op, dialect) AS (
-     SELECT u.call_id, u.parent_id, u.op, o.dialect FROM call u JOIN op o USING (op_id)
-     WHERE u.call_id = a.parent_id
-     UNION ALL
-     SELECT u.call_id, u.parent_id, u.op, o.dialect FROM up JOIN call u ON u.call_id = up.parent_id
-     JOIN op o USING (op_id))
-   SELECT op FROM up WHERE dialect = 'autograd' LIMIT 1) AS backward_node,
+WITH launched AS (
+  SELECT c.call_id AS call_id, c.op AS op, c.step AS step, c.stream_id AS stream_id,
+    c.model_id AS model_id, c.scope_id AS scope_id, k.frames AS frames,
+    a.call_id AS aten_call, a.op AS aten_op, a.phase AS phase, a.scope_id AS aten_scope,
+    (WITH RECURSIVE up(call_id, parent_id, dialect) AS (
+       SELECT u.call_id, u.parent_id, o.dialect FROM call u JOIN op o USING (op_id)
+       WHERE u.call_id = a.parent_id
+       UNION ALL
+       SELECT u.call_id, u.parent_id, o.dialect FROM up JOIN call u ON u.call_id = up.parent_id
+       JOIN op o USING (op_id))
+     SELECT call_id FROM up WHERE dialect = 'autograd' LIMIT 1) AS node
+  FROM call c JOIN op o ON o.op_id = c.op_id
+  LEFT JOIN (SELECT a.* FROM call a JOIN op n ON n.op_id = a.op_id WHERE n.dialect = 'aten') a
+    ON a.call_id = c.parent_id
+  LEFT JOIN stack k ON k.stack_id = c.stack_id
+  WHERE o.dialect = 'aclnn' AND c.leaf = 1),
+followed AS (
+  SELECT l.*, n.op AS backward_node, n.forward_call AS forward_call, f.scope_id AS forward_scope,
+    ifnull(l.frames, (SELECT k.frames FROM call_row d
+                      JOIN call_extra x ON x.call_id = d.call_id
+                      JOIN stack k ON k.stack_id = x.stack_id
+                      WHERE d.parent_id = n.forward_call LIMIT 1)) AS place
+  FROM launched l LEFT JOIN call n ON n.call_id = l.node
+  LEFT JOIN call f ON f.call_id = n.forward_call)
+SELECT call_id, op, step, stream_id, model_id, aten_call, aten_op, phase, backward_node,
+  forward_call,
   (WITH RECURSIVE up(scope_id, parent_id, kind, path) AS (
      SELECT scope_id, parent_id, kind, path FROM scope
-     WHERE scope_id = ifnull(a.scope_id, c.scope_id)
+     WHERE scope_id = coalesce(w.forward_scope, w.aten_scope, w.scope_id)
      UNION ALL
      SELECT s.scope_id, s.parent_id, s.kind, s.path FROM up JOIN scope s
        ON s.scope_id = up.parent_id)
    SELECT path FROM up WHERE kind = 'module' LIMIT 1) AS module,
-  json_extract(k.frames, '$[0].file') AS file, json_extract(k.frames, '$[0].line') AS line,
-  json_extract(k.frames, '$[0].function') AS function
-FROM call c JOIN op o ON o.op_id = c.op_id
-LEFT JOIN (SELECT a.* FROM call a JOIN op n ON n.op_id = a.op_id WHERE n.dialect = 'aten') a
-  ON a.call_id = c.parent_id
-LEFT JOIN stack k ON k.stack_id = c.stack_id
-WHERE o.dialect = 'aclnn' AND c.leaf = 1;
+  json_extract(place, '$[0].file') AS file, json_extract(place, '$[0].line') AS line,
+  json_extract(place, '$[0].function') AS function
+FROM followed w;
 
 CREATE VIEW step_summary AS
 SELECT t.step AS step, t.first_call AS first_call, t.last_call AS last_call,

@@ -250,7 +250,7 @@ void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames) {
   s.Wrote();
 }
 
-void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id) {
+void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64_t forward_call) {
   State_& s = *state_;
   s.Begin();
   RowBatch& row = s.calls;
@@ -271,7 +271,7 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id) {
     row.Add(std::string_view(s.json));
   }
   if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns |
-       stack_id) != 0) {
+       stack_id | forward_call) != 0) {
     RowBatch& extra = s.extras;
     extra.Begin();
     extra.Add(call.call_id);
@@ -281,6 +281,7 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id) {
     extra.AddNonZero(call.prepare_ns);
     extra.AddNonZero(call.launch_ns);
     extra.AddNonZero(call.model_id);
+    extra.AddNonZero(forward_call);
   }
   s.Wrote();
 }

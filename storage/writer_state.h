@@ -114,7 +114,7 @@ struct Writer::State_ {
   Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
   RowBatch calls{database, "INSERT OR REPLACE INTO call_row VALUES", 9};
   RowBatch buffers{database, "INSERT OR REPLACE INTO buffer_row VALUES", 8};
-  RowBatch extras{database, "INSERT OR REPLACE INTO call_extra VALUES", 7};
+  RowBatch extras{database, "INSERT OR REPLACE INTO call_extra VALUES", 8};
   Statement add_op{database, "INSERT INTO op VALUES(?,?,?,?,?)"};
   Statement add_layout{database, "INSERT INTO layout VALUES(?,?,?,?,?,?,?)"};
   Statement add_signature{database, "INSERT INTO signature VALUES(?,?)"};

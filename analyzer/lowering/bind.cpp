@@ -413,8 +413,23 @@ void Binder::Bind(const CallPattern& pattern, Lowering* lowering) {
   lowering->invocations.push_back(std::move(invocation));
 }
 
+namespace {
+
+bool IsOnDevice(const Program& program, const Leaf& leaf) {
+  for (const storage::Argument& argument : leaf.arguments) {
+    for (const storage::TensorRef& tensor : argument.tensors) {
+      if (tensor.buffer_id == 0) continue;
+      if (program.trace->GetBuffer(tensor.buffer_id).device != 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool Binder::Holds(std::string_view when) const {
   if (when.empty()) return true;
+  if (when == "device") return IsOnDevice(program_, leaf_);
   if (when[0] == '+') return Named(when.substr(1)).kind != ValueKind::kNone;
   if (when[0] == '-') return Named(when.substr(1)).kind == ValueKind::kNone;
   const size_t equals = when.find('=');

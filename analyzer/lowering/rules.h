@@ -21,6 +21,7 @@
 //   "-dim"        it is absent
 //   "dim=1"       it has this value; "dim!=1" it has another
 //   "dtype self=out"   both tensors have one element type
+//   "device"      the leaf ran on a device, through an adapter whose choice of operator is followed
 #pragma once
 
 #include <string_view>

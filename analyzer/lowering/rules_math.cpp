@@ -202,6 +202,8 @@ const std::vector<LoweringRule>& MathRules() {
       {"addmm", "", "aclnnAddmm(self, mat1, mat2, beta, alpha, out, 0)"},
       {"addmm_", "", "aclnnInplaceAddmm(self, mat1, mat2, beta, alpha, 0)"},
       {"bmm", "", "aclnnBatchMatMul(self, mat2, out, 0)"},
+      // A leaf only where the device has a kernel of its own for it.
+      {"matmul", "", "aclnnMatmul(self, other, out, 0)"},
       {"baddbmm", "", "aclnnBaddbmm(self, batch1, batch2, beta, alpha, out, 0)"},
       {"baddbmm_", "", "aclnnInplaceBaddbmm(self, batch1, batch2, beta, alpha, 0)"},
       {"addbmm", "", "aclnnAddbmm(self, batch1, batch2, beta, alpha, out, 0)"},

@@ -15,6 +15,13 @@ const std::vector<LoweringRule>& LayerRules() {
       {"convolution_backward", "",
        "aclnnConvolutionBackward(grad_output, input, weight, bias_sizes, stride, padding, "
        "dilation, transposed, output_padding, groups, output_mask, 0, out0, out1, out2)"},
+      // The second result is a packed mask.
+      {"max_pool2d_with_indices", "device",
+       "aclnnMaxPool2dWithMask(self, kernel_size, or(stride, kernel_size), padding, dilation, "
+       "ceil_mode, out0, out1)"},
+      {"max_pool2d_with_indices_backward", "device",
+       "aclnnMaxPool2dWithMaskBackward(grad_output, self, indices, kernel_size, "
+       "or(stride, kernel_size), padding, dilation, ceil_mode, out)"},
       {"max_pool2d_with_indices", "",
        "aclnnMaxPool2dWithIndices(self, kernel_size, or(stride, kernel_size), padding, dilation, "
        "ceil_mode, out0, out1)"},
@@ -68,7 +75,9 @@ const std::vector<LoweringRule>& LayerRules() {
       {"threshold", "", "aclnnThreshold(self, threshold, value, out)"},
       {"threshold_", "", "aclnnInplaceThreshold(self, threshold, value)"},
       {"threshold_backward", "", "aclnnThresholdBackward(grad_output, self, threshold, out)"},
+      {"gelu", "device", "aclnnGelu(self, out)"},
       {"gelu", "", "aclnnGeluV2(self, pick(or(approximate, 'none'), 'none', 0, 'tanh', 1), out)"},
+      {"gelu_backward", "device", "aclnnGeluBackward(grad_output, self, out)"},
       {"gelu_backward", "", "aclnnGeluBackwardV2(grad_output, self, or(approximate, 'none'), out)"},
       {"tanh", "", "aclnnTanh(self, out)"},
       {"tanh_", "", "aclnnInplaceTanh(self)"},

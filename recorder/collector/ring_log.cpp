@@ -237,6 +237,7 @@ bool RingLog::TakeFrameBegin(RecordBytes record) {
   frame.call.thread_id = thread_id_;
   frame.call.begin_ns = trace_.ToNs(begin.tick);
   frame.call.phase = PhaseOf(begin.phase);
+  frame.forward_call = static_cast<int64_t>(begin.forward_call);
   frame.scope_id = ScopeOf(frame.call.call_id);
   frames_.push_back(std::move(frame));
   return true;
@@ -245,7 +246,7 @@ bool RingLog::TakeFrameBegin(RecordBytes record) {
 void RingLog::CloseFrame(OpenFrame& frame, int64_t end_ns, int32_t status) {
   frame.call.end_ns = std::max(end_ns, frame.call.begin_ns);
   frame.call.status = status;
-  trace_.AddCall(frame.call, frame.scope_id);
+  trace_.AddCall(frame.call, frame.scope_id, 0, frame.forward_call);
 }
 
 bool RingLog::TakeFrameEnd(RecordBytes record) {

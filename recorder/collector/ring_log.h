@@ -33,7 +33,8 @@ class RingLog {
  private:
   struct OpenFrame {
     storage::Call call;
-    int64_t scope_id;
+    int64_t scope_id = 0;
+    int64_t forward_call = 0;
   };
   struct OpenScope {
     int64_t scope_id;

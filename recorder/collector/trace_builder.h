@@ -61,8 +61,9 @@ class TraceBuilder {
   // The signature of a call of `op` with these argument bytes; 0 when they are malformed.
   int64_t Signature(const KnownOp& op, std::span<const std::byte> bytes, uint32_t slot_count);
 
-  void AddCall(const storage::Call& call, int64_t scope_id, int64_t stack_id = 0) {
-    writer_.AddCall(call, scope_id, stack_id);
+  void AddCall(const storage::Call& call, int64_t scope_id, int64_t stack_id = 0,
+               int64_t forward_call = 0) {
+    writer_.AddCall(call, scope_id, stack_id, forward_call);
     ++calls_;
     leaves_ += call.leaf ? 1 : 0;
     if (call.call_id > last_call_) last_call_ = call.call_id;

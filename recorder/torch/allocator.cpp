@@ -52,7 +52,7 @@ __attribute__((always_inline)) inline void WriteBirth(agent::Tape* tape,
   record->bytes = header.bytes;
   record->tick = tape->last_tick;
   record->call_id = tape->open_call;
-  record->device = 0;
+  record->device = header.device;
   record->flags = header.foreign != 0 ? uint32_t{wire::kBufferForeign} : 0;
   tape->End(total);
 }

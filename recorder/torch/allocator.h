@@ -25,7 +25,8 @@ struct alignas(64) BufferHeader {
   uint64_t bytes;
   std::atomic<uint32_t> state;
   uint32_t process;        // agent::Tape::process of the allocation
-  uint16_t foreign;        // 1: not from the framework's allocator
+  uint8_t foreign;         // 1: not from the framework's allocator
+  uint8_t device;          // as in wire::BufferBirthRecord: 0 the host, n + 1 device n
   uint16_t pooled;         // 1: the block is as large as its size class
   uint32_t magic;          // set while the block is in use
   uint64_t digest;         // XXH3-64 of the whole content
@@ -44,7 +45,7 @@ void FreeSpareBlocks(agent::Tape* tape);
 // Installs the allocator; false when the framework's allocator does not allow it.
 bool InstallAllocator();
 
-// For storages that are not from the allocator above; see foreign.cpp.
+// For storages that are not from the allocator above, those of a device among them; see foreign.cpp.
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage);
 
 // Frees a block of the allocator, given its data.
@@ -54,14 +55,19 @@ inline BufferHeader* HeaderBefore(void* data) {
   return reinterpret_cast<BufferHeader*>(static_cast<char*>(data) - sizeof(BufferHeader));
 }
 
-// The header of a storage's buffer. Storages from elsewhere (NumPy, mapped files) are adopted at
-// first sight. nullptr when the storage has no memory or is not on the host.
+// The header of a storage's buffer. Storages from elsewhere (NumPy, mapped files, the device of an
+// adapter such as torch_npu) are adopted at first sight. nullptr when the storage has no memory or
+// lies on another kind of device.
 inline BufferHeader* HeaderOf(const c10::StorageImpl* storage) {
   const c10::DataPtr& data = storage->data_ptr();
   if (__builtin_expect(data.get_deleter() == &ReleaseBlock, 1)) {
     return data.get() == nullptr ? nullptr : HeaderBefore(data.get_context());
   }
-  if (data.get() == nullptr || data.device().type() != c10::DeviceType::CPU) return nullptr;
+  const c10::DeviceType kind = data.device().type();
+  if (data.get() == nullptr ||
+      (kind != c10::DeviceType::CPU && kind != c10::DeviceType::PrivateUse1)) {
+    return nullptr;
+  }
   return AdoptForeign(storage);
 }
 

@@ -1,8 +1,9 @@
-// Buffers that the framework did not allocate: NumPy arrays, mapped files, blobs of a C++ program.
+// Buffers that the framework's host allocator did not allocate: NumPy arrays, mapped files, blobs of
+// a C++ program, memory of a device.
 //
 // They are known by their StorageImpl. A weak reference keeps that object's address from being
 // reused, so the identity is exact without touching the storage: code that checks a storage's
-// deleter (shared memory, for one) sees it unchanged.
+// deleter (shared memory, a device's caching allocator) sees it unchanged.
 #include <c10/core/StorageImpl.h>
 #include <c10/util/intrusive_ptr.h>
 
@@ -33,6 +34,28 @@ Table& ForeignTable() {
   return *table;
 }
 
+// As in wire::BufferBirthRecord.
+uint8_t DeviceOf(const c10::Device& device) {
+  if (device.is_cpu()) return 0;
+  return static_cast<uint8_t>(1 + (device.has_index() ? device.index() : 0));
+}
+
+// The buffer is met for the first time.
+void Born(agent::Tape* tape, const c10::StorageImpl* storage, BufferHeader& header) {
+  header.data = storage->data_ptr().get();
+  header.buffer_id = tape->NextBufferId();
+  header.bytes = storage->nbytes();
+  header.state.store(0, std::memory_order_relaxed);
+  header.process = tape->process;
+  header.device = DeviceOf(storage->data_ptr().device());
+  header.foreign = header.device == 0 ? 1 : 0;
+  RecordBirth(tape, header);
+}
+
+void Ended(agent::Tape* tape, const BufferHeader& header) {
+  if (header.process == tape->process) RecordDeath(tape, header);
+}
+
 }  // namespace
 
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
@@ -41,27 +64,29 @@ BufferHeader* AdoptForeign(const c10::StorageImpl* storage) {
   Table& table = ForeignTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   auto found = table.rows.find(storage);
-  if (found != table.rows.end()) return found->second.header.get();
+  if (found != table.rows.end()) {
+    // Memory of a device is taken anew when a storage is resized; the header may be in use, so the
+    // object stays.
+    BufferHeader& known = *found->second.header;
+    if (known.device != 0 && known.data != storage->data_ptr().get()) {
+      Ended(tape, known);
+      Born(tape, storage, known);
+    }
+    return &known;
+  }
   if (table.rows.size() >= table.sweep_at) {
     for (auto row = table.rows.begin(); row != table.rows.end();) {
       if (!row->second.storage.expired()) {
         ++row;
         continue;
       }
-      if (row->second.header->process == tape->process) {
-        RecordDeath(tape, *row->second.header);
-      }
+      Ended(tape, *row->second.header);
       row = table.rows.erase(row);
     }
     table.sweep_at = std::max<size_t>(64, 2 * table.rows.size());
   }
   auto header = std::make_unique<BufferHeader>();
-  header->data = storage->data_ptr().get();
-  header->buffer_id = tape->NextBufferId();
-  header->bytes = storage->nbytes();
-  header->process = tape->process;
-  header->foreign = 1;
-  RecordBirth(tape, *header);
+  Born(tape, storage, *header);
   auto strong =
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(const_cast<c10::StorageImpl*>(storage));
   BufferHeader* result = header.get();

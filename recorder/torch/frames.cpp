@@ -19,6 +19,7 @@
 
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/forward_calls.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/leaf.h"
 #include "recorder/torch/registrations.h"
@@ -48,6 +49,10 @@ ACLTAPE_HOT void RecordFrame(ThreadState& state, Frame& frame) {
         frame.op != nullptr ? wire::FrameKind::kComposite : wire::FrameKind::kBackwardNode;
     record->phase = state.phase();
     std::memset(record->reserved0, 0, sizeof(record->reserved0));
+    record->forward_call =
+        frame.node == nullptr
+            ? 0
+            : ForwardCallOf(frame.node->forwardThreadId(), frame.node->seqNr());
     tape->End(total);
   }
   tape->open_call = frame.call_id;

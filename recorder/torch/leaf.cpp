@@ -6,6 +6,7 @@
 #include "recorder/torch/leaf.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/SequenceNumber.h>
 #include <dlfcn.h>
 
 #include <atomic>
@@ -15,6 +16,7 @@
 
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/boxed_kernels.h"
+#include "recorder/torch/forward_calls.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/modules.h"
 #include "recorder/torch/python_keys.h"
@@ -143,6 +145,10 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
   call.parent_id = tape->open_call;
   tape->open_call = call_id;
   state.leaf_begun = true;
+  if (state.follow_nodes) {
+    const uint64_t next = at::sequence_number::peek();
+    if (next != state.next_node) NoteForwardCall(state, next, call_id);
+  }
   if (__builtin_expect(call_id >= state.report_at, 0)) LookAround(state);
   if (__builtin_expect(state.keep_tensors, 0)) state.values->BeforeCall(call_id);
   call.begin_tick = wire::Tick();
@@ -162,12 +168,23 @@ __attribute__((cold)) void AbandonLeaf(ThreadState& state) {
   Close(state);
 }
 
+namespace {
+
+// An adapter may give a device a kernel of its own for an operator that is a composite elsewhere,
+// such as torch_npu for matmul. Asked for at each call: an adapter can be loaded at any time.
+bool HasDeviceKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
+  return keys.has(c10::DispatchKey::PrivateUse1) &&
+         op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
+}
+
+}  // namespace
+
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) {
   ThreadState* state = CurrentThread();
   if (state != nullptr && !state->in_leaf) {
     const ThreadState::OpRow& row = state->Row(op);
-    if (!row.info->composite) {
+    if (!row.info->composite || HasDeviceKernel(op, keys)) {
       RecordLeaf(*state, row, op, keys, stack);
       return;
     }

@@ -46,6 +46,7 @@ struct TensorAt {
 };
 
 class LeafValues;
+class ForwardCalls;
 
 // The code that runs for every leaf is laid out in one piece: between two leaves a model's own code
 // fills the instruction cache, so each line that the recorder touches is one that has to come back.
@@ -107,6 +108,7 @@ struct ThreadState {
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf
   uint64_t report_at = 0;          // the call id of the next LookAround (leaf.cpp)
+  uint64_t next_node = 0;          // what the engine will number the next node of this thread
   size_t frames_recorded = 0;      // the outermost this many frames are recorded calls
   Scratch<uint64_t, 16> slots;     // of the leaf that is being encoded
   Scratch<std::byte, 512> record;  // of the leaf: a CallRecord, then signature bytes
@@ -115,6 +117,7 @@ struct ThreadState {
   uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far
 
   std::unique_ptr<LeafValues> values;  // when keep_tensors
+  ForwardCalls* forward_calls = nullptr;  // once the thread has made an autograd node
   int reported_threads = 0;            // last intra-op thread count that was sent
   std::vector<OpRow> op_rows;          // open addressing, a power of two
   uint32_t op_count = 0;               // used rows

@@ -5,9 +5,15 @@
 // cache lines at each read and in full as often as a fixed share of the run time allows. A change
 // that only the later full check finds is reported in the ledger with the number of reads that may
 // have seen it.
+//
+// Note [Values on a device]. What a leaf writes there is not read here: the device computes it later.
+// The ACL level keeps it in the order of the stream, and the trace takes it over from there
+// (analyzer/device_values.h). Contents that no leaf wrote, such as what torch.tensor copied to the
+// device, are read from it at once, outside captures.
 #include "recorder/torch/values.h"
 
 #define XXH_INLINE_ALL
+#include <dlfcn.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -102,6 +108,15 @@ void SendSnapshot(agent::Tape* tape, wire::SnapshotRecord row, const agent::Stat
 
 const void* BufferData(const c10::StorageImpl* storage) { return storage->data_ptr().get(); }
 
+// Copies bytes of a device to the host; false when it could not. It is in the library that records
+// the ACL level.
+using ReadDevice = bool (*)(void* to, const void* from, uint64_t bytes);
+ReadDevice FindReadDevice() {
+  static const auto read =
+      reinterpret_cast<ReadDevice>(dlsym(RTLD_DEFAULT, "acltape_read_device"));
+  return read;
+}
+
 bool CoversItsBuffer(const at::Tensor& tensor, const BufferHeader& header) {
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          static_cast<uint64_t>(tensor.numel()) * tensor.itemsize() == header.bytes;
@@ -142,7 +157,11 @@ void LeafValues::KeepInput(const at::Tensor& tensor, const ArgumentInfo& argumen
   const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
   if ((known & kContentKnown) == 0) {
     if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
-    KeepBuffer(header, data, false);
+    if (header->device == 0) {
+      KeepBuffer(header, data, false);
+    } else {
+      KeepDeviceBuffer(header, data);
+    }
   } else if ((known & kHasDigest) != 0) {
     if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
     CheckUnchanged(header, data);
@@ -170,6 +189,21 @@ void LeafValues::KeepBuffer(BufferHeader* header, const void* data, bool changed
   if (header->bytes > kAlwaysFullBytes) header->sample = SampleOf(data, header->bytes);
   header->sampled_reads = 0;
   header->state.store(kContentKnown | kHasDigest, std::memory_order_relaxed);
+}
+
+void LeafValues::KeepDeviceBuffer(BufferHeader* header, const void* data) {
+  const ReadDevice read = FindReadDevice();
+  const std::unique_ptr<char[]> copy(new char[header->bytes]);
+  if (read != nullptr && read(copy.get(), data, header->bytes)) {
+    KeepBuffer(header, copy.get(), false);
+  } else {
+    state_.tape->WriteLedger(
+        1, 1, "device_value_not_kept", "PyTorch's tensors on a device",
+        read == nullptr ? "the ACL level, which reads the device, is not recorded"
+                        : "a graph was being captured, or the device could not be read",
+        "record with --level aten,acl; a replay at the ACL level does not need the value");
+  }
+  header->state.store(kContentKnown, std::memory_order_relaxed);
 }
 
 void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
@@ -213,7 +247,7 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
                        (policy == wire::PayloadPolicy::kInputs && info_->random);
   if (!payload && policy != wire::PayloadPolicy::kDigest) return;
   BufferHeader* header = HeaderOfTensor(tensor);
-  if (header == nullptr || tensor.numel() == 0) return;
+  if (header == nullptr || header->device != 0 || tensor.numel() == 0) return;
   const bool dense = tensor.is_non_overlapping_and_dense();
   const at::Tensor packed = dense ? tensor : tensor.contiguous();
   const void* data = packed.data_ptr();
@@ -245,6 +279,10 @@ void LeafValues::AfterCall() {
   const auto produced = [&](const at::Tensor& tensor, int position) {
     BufferHeader* header = HeaderOfTensor(tensor);
     if (header == nullptr) return;
+    if (header->device != 0) {
+      header->state.store(kContentKnown, std::memory_order_relaxed);
+      return;
+    }
     if (all && header->bytes != 0) {
       const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
       header->digest = DigestOf(data, header->bytes).low;

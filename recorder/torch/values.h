@@ -19,6 +19,7 @@ class LeafValues {
   // buffers that changed between recorded calls. The state's tensors are those of the arguments.
   void BeforeCall(uint64_t call_id);
   // Policies digest and all: keeps the outputs. Outputs of random operators are kept by inputs too.
+  // Outputs on a device are left to the ACL level: Note [Values on a device].
   // The state's tensors are those of the returns.
   void AfterCall();
   // Last of all, whatever came of the leaf: lets go of the tensors.
@@ -26,6 +27,7 @@ class LeafValues {
 
  private:
   void KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument);
+  void KeepDeviceBuffer(BufferHeader* header, const void* data);
   void CheckUnchanged(BufferHeader* header, const void* data);
   void KeepBuffer(BufferHeader* header, const void* data, bool changed);
   void KeepOutput(const at::Tensor& tensor, int position);

@@ -156,6 +156,7 @@ struct FrameBeginRecord {
   FrameKind kind;
   Phase phase;
   uint8_t reserved0[7];
+  uint64_t forward_call;  // of a backward node: the leaf whose gradient it computes, 0: not known
 };
 struct FrameEndRecord {
   RecordHeader header;

@@ -105,20 +105,57 @@ class Recorded(harness.NpuTest):
         self.assertEqual(lost, [])
         return trace
 
-    def replays(self, trace):
+    def replays(self, trace, *options):
         for mode in ("eager", "captured"):
-            said = self.call(harness.BINARY, "replay", trace, "--mode", mode).stdout
+            said = self.call(harness.BINARY, "replay", trace, "--mode", mode, *options).stdout
             self.assertIn("equal bit for bit", said)
             self.assertRegex(said, "substituted by recorded outputs +0")
+            self.assertRegex(said, "outputs without a reference +0")
 
     def test_a_decoder(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "5")
+        # The leaves of PyTorch, whose tensors on the device have buffers and values of their own; and
+        # the device's own calls.
         self.replays(trace)
+        self.replays(trace, "--level", "acl")
         with sqlite3.connect(trace) as database:
             rows = database.execute("SELECT op, aten_op, file FROM device_call_origin").fetchall()
         self.assertGreater(len(rows), 100)
         self.assertEqual({os.path.basename(file or "?") for _, _, file in rows}, {"decoder.py"})
         self.assertIn(("aclnnAddmm", "aten::addmm"), {row[:2] for row in rows})
+        # torch_npu has a kernel of its own for what is a composite on the CPU.
+        self.assertIn(("aclnnMatmul", "aten::matmul"), {row[:2] for row in rows})
+        self.assertNotIn(None, {aten_op for _, aten_op, _ in rows})
+
+        self.call(harness.BINARY, "prove", trace)
+        self.bisects(trace)
+
+    def bisects(self, trace):
+        """Three planted faults are found at the leaf that has them."""
+        with sqlite3.connect(trace) as database:
+            leaf = dict(database.execute("SELECT op, min(call_id) FROM call WHERE step = 2 AND leaf = 1 "
+                                         "GROUP BY op").fetchall())
+        for kind, op in (("wrong_bits", "aten::matmul"), ("low_bits", "aten::_softmax"),
+                         ("moved_address", "aten::div.Tensor")):
+            journal = os.path.join(self.folder, kind)
+            said = self.call(harness.BINARY, "bisect", trace, "--journal", journal, "--plant",
+                             f"{kind}@{leaf[op]}", code=1).stdout
+            self.assertRegex(said, rf"verdict +found: call \d+ {op} ", kind)
+
+    def test_training_and_the_lines_of_its_backward(self):
+        trace = self.record(os.path.join(harness.PROGRAMS, "training.py"))
+        for mode in ("eager", "captured"):
+            said = self.call(harness.BINARY, "replay", trace, "--mode", mode).stdout
+            self.assertIn("equal bit for bit", said)
+        with sqlite3.connect(trace) as database:
+            rows = database.execute(
+                "SELECT o.op, f.op, o.file, o.line FROM device_call_origin o JOIN call f "
+                "ON f.call_id = o.forward_call WHERE o.backward_node = 'AddmmBackward0'").fetchall()
+        with open(os.path.join(harness.PROGRAMS, "training.py")) as source:
+            forward, = (number for number, line in enumerate(source, 1) if "cross_entropy(" in line)
+        self.assertGreater(len(rows), 4)
+        self.assertEqual({row[1:] for row in rows},
+                         {("aten::addmm", os.path.join(harness.PROGRAMS, "training.py"), forward)})
 
     def test_a_graph_on_two_streams(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"))

@@ -97,6 +97,37 @@ TEST_F(TraceTest, ArgumentGivesTensorListsAsTensorIds) {
             "1 aten::index.Tensor 107027\n");
 }
 
+TEST_F(TraceTest, BackwardWorkOfADeviceHasTheLineOfItsForwardLeaf) {
+  {
+    Writer writer(Path(), {});
+    const auto signature = [&](const char* dialect, const char* name) {
+      return writer.AddSignature(writer.InternOp({0, dialect, name, "", ""}), {});
+    };
+    const auto add = [&](int64_t id, int64_t parent, int64_t signature, bool leaf, int64_t stack,
+                         int64_t forward) {
+      Call call;
+      call.call_id = id;
+      call.parent_id = parent;
+      call.signature_id = signature;
+      call.leaf = leaf;
+      writer.AddCall(call, 0, stack, forward);
+    };
+    writer.AddStack(7, {{"model.py", 17, "forward"}});
+    add(1, 0, signature("aten", "aten::addmm"), true, 0, 0);
+    add(2, 1, signature("aclnn", "aclnnAddmm"), true, 7, 0);
+    add(3, 0, signature("autograd", "AddmmBackward0"), false, 0, 1);
+    add(4, 3, signature("aten", "aten::mm"), true, 0, 0);
+    add(5, 4, signature("aclnn", "aclnnMm"), true, 0, 0);
+    writer.Finish("complete");
+  }
+  const Reader reader(Path());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT call_id, op, aten_call, ifnull(backward_node, '-'), "
+                 "ifnull(forward_call, '-'), file, line, function FROM device_call_origin"),
+            "2 aclnnAddmm 1 - - model.py 17 forward\n"
+            "5 aclnnMm 4 AddmmBackward0 1 model.py 17 forward\n");
+}
+
 TEST_F(TraceTest, TensorHasEachPairOnce) {
   const Reader reader(Make());
   EXPECT_EQ(Rows(reader, "SELECT buffer_id, dtype, shape FROM tensor ORDER BY tensor_id"),

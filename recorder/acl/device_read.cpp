@@ -1,0 +1,22 @@
+// Reading device memory for the torch plug-in, which has no way to the device of its own. It looks
+// this function up by name, because it is there only when the ACL level is recorded.
+#include <cstdint>
+
+#include "acl/acl.h"
+#include "recorder/acl/handles.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/thread.h"
+#include "recorder/agent/tape.h"
+
+// A copy that the program does not make and the trace does not show. It waits for no stream, so it is
+// for contents that the host has put there. False while a capture is active, which refuses such
+// copies, and when the device refuses it.
+extern "C" ACLTAPE_AGENT_API bool acltape_read_device(void* to, const void* from, uint64_t bytes) {
+  using namespace acltape::acl_agent;
+  Thread* thread = Enter();
+  if (thread == nullptr || ActiveCaptures() != 0) return false;
+  const auto copy = reinterpret_cast<decltype(&aclrtMemcpy)>(RealByName("aclrtMemcpy"));
+  if (copy == nullptr) return false;
+  const Inside inside(*thread);
+  return copy(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS;
+}

@@ -1,0 +1,223 @@
+// Values of PyTorch's tensors on a device come from the device's calls, where they fit.
+#include "analyzer/device_values.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/level.h"
+#include "analyzer/lowering/lowering.h"
+#include "analyzer/program.h"
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using test::In;
+using test::Int;
+using test::Out;
+using test::Tensor;
+using test::Written;
+
+// A trace of both levels: leaves with tensors on a device, and the calls that they launched.
+class BothLevels : public test::TraceBuilder {
+ public:
+  using TraceBuilder::TraceBuilder;
+
+  // A tensor of PyTorch at an address of the device.
+  Tensor OnDevice(const std::vector<int64_t>& shape, int64_t address) {
+    return At(shape, address, storage::DType::kFloat32);
+  }
+  // The same bytes as the device's calls name them: a place in a block of its allocator.
+  Tensor InBlock(const Tensor& block, const std::vector<int64_t>& shape, int64_t offset) {
+    Tensor tensor = block;
+    tensor.layout.shape = shape;
+    tensor.layout.strides = test::RowMajor(shape);
+    tensor.layout.byte_offset = offset;
+    return tensor;
+  }
+  // A call that the leaf `parent` launched.
+  BothLevels& Launch(int64_t parent, const std::string& name, const std::vector<test::Value>& values,
+                     const std::string& dialect = "aclnn") {
+    storage::Op op;
+    op.dialect = dialect;
+    op.name = name;
+    op.schema = name;
+    storage::Call call;
+    call.leaf = dialect == "aclnn";
+    call.parent_id = parent;
+    call.stream_id = 1;
+    Add(op, call, values);
+    return *this;
+  }
+
+ private:
+  Tensor At(const std::vector<int64_t>& shape, int64_t address, storage::DType dtype) {
+    Tensor tensor;
+    tensor.layout.dtype = dtype;
+    tensor.layout.shape = shape;
+    tensor.layout.strides = test::RowMajor(shape);
+    tensor.buffer = ++last_buffer_;
+    storage::Buffer row;
+    row.buffer_id = tensor.buffer;
+    row.address = address;
+    row.bytes = tensor.layout.ElementCount() * storage::DTypeBytes(dtype);
+    row.device = 1;
+    writer_.AddBuffer(row);
+    bytes_[tensor.buffer] = row.bytes;
+    return tensor;
+  }
+};
+
+const std::vector<float> kOnes{1, 1, 1, 1};
+const std::vector<float> kTwos{2, 2, 2, 2};
+
+class DeviceValues : public ::testing::Test {
+ protected:
+  // The result of the leaf `call` after the values were taken over; empty when it has none.
+  std::vector<float> Result(int64_t call) {
+    const storage::Reader reader(file_.path());
+    for (const storage::Snapshot& snapshot : reader.Snapshots()) {
+      if (snapshot.call_id != call || !snapshot.after) continue;
+      const std::vector<uint8_t> bytes = reader.Payload(snapshot.digest);
+      std::vector<float> values(bytes.size() / sizeof(float));
+      std::memcpy(values.data(), bytes.data(), bytes.size());
+      return values;
+    }
+    return {};
+  }
+  int64_t Take() {
+    storage::Reader reader(file_.path(), storage::Reader::Mode::kReadWrite);
+    storage::Results results(reader);
+    return TakeDeviceValues(reader, results);
+  }
+
+  test::TemporaryTrace file_{"device_values"};
+};
+
+TEST_F(DeviceValues, TheValueThatTheLeafsOperatorLeftAtTheSameAddressIsTaken) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor x = trace.OnDevice({2, 2}, 0x10000);
+    const Tensor y = trace.OnDevice({2, 2}, 0x10020);
+    leaf = trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).last_call();
+    // The device sees one dimension, and another value in front.
+    trace.Launch(leaf, "aclnnRelu",
+                 {In("self", trace.InBlock(block, {4}, 0)), Out("out", trace.InBlock(block, {4}, 0x20))});
+    trace.After("out", kOnes);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), kOnes);
+}
+
+TEST_F(DeviceValues, TheLastOfSeveralWritersCounts) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10000);
+    const Tensor there = trace.InBlock(block, {4}, 0);
+    leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceZero", {Written("self", there)}).After("self", kOnes);
+    trace.Launch(leaf, "aclnnInplaceFillScalar", {Written("self", there)}).After("self", kTwos);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), kTwos);
+}
+
+TEST_F(DeviceValues, AResultOfWhichOnlyAPartWasWrittenLastHasNoValue) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10000);
+    leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceZero", {Written("self", trace.InBlock(block, {4}, 0))});
+    trace.After("self", kOnes);
+    trace.Launch(leaf, "aclnnInplaceOne", {Written("self", trace.InBlock(block, {2}, 8))});
+    trace.After("self", std::vector<float>{2, 2});
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(Result(leaf), std::vector<float>{});
+}
+
+TEST_F(DeviceValues, ACopyFromTheHostLeavesWhatItRead) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor host = trace.NewTensor({4});
+    const Tensor y = trace.OnDevice({4}, 0x10040);
+    leaf = trace.Call("aten::copy_", {Written("self", y), In("src", host)}).last_call();
+    trace.Launch(leaf, "aclrtMemcpy",
+                 {Out("dst", trace.InBlock(block, {4}, 0x40)), Int("destMax", 16), In("src", host)},
+                 "aclrt");
+    storage::Snapshot read;
+    read.call_id = trace.last_call();
+    read.position = 2;
+    read.tensor = {0, trace.writer().InternLayout(host.layout)};
+    read.bytes = 16;
+    read.digest = storage::DigestOf(kTwos.data(), 16);
+    trace.writer().AddPayload(read.digest, kTwos.data(), 16);
+    trace.writer().AddSnapshot(read, std::nullopt);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), kTwos);
+}
+
+TEST_F(DeviceValues, WhatAnotherLeafLaunchedIsNoValueOfThisOne) {
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor x = trace.OnDevice({4}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10020);
+    const int64_t first = trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).last_call();
+    trace.Call("aten::neg_", {Written("self", y)});
+    trace.Launch(first, "aclnnRelu", {Out("out", trace.InBlock(block, {4}, 0x40))});
+    trace.After("out", kOnes);
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 0);
+}
+
+TEST_F(DeviceValues, LeavesOnADeviceThatTheTraceFollowsAreReplayedAtTheirLevel) {
+  {
+    BothLevels trace(file_.path());
+    const Tensor x = trace.OnDevice({4}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10020);
+    const int64_t leaf = trace.Call("aten::gelu", {In("self", x)}, {Out("out", y)}).last_call();
+    trace.Launch(leaf, "aclnnGelu", {In("self", x), Out("out", y)}).After("out", kOnes);
+    trace.Finish();
+  }
+  const storage::Reader reader(file_.path());
+  EXPECT_EQ(ChooseLevel(reader), Level::kAten);
+  // And lowered as the adapter does it: aclnnGelu, not the erf form of the CPU.
+  const Program program = LoadProgram(reader);
+  const auto lowering = Lower(program, program.leaves.at(0), nullptr);
+  ASSERT_TRUE(lowering.has_value());
+  EXPECT_EQ(lowering->invocations.at(0).op, "aclnnGelu");
+  EXPECT_FALSE(lowering->note.has_value());
+}
+
+TEST_F(DeviceValues, AProgramThatExecutesItsOwnGraphsIsReplayedAtTheLevelOfTheDevice) {
+  {
+    BothLevels trace(file_.path());
+    const Tensor x = trace.OnDevice({4}, 0x10000);
+    const int64_t leaf = trace.Call("aten::neg_", {Written("self", x)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceNeg", {Written("self", x)}).After("self", kOnes);
+    storage::Handle graph;
+    graph.id = 1;
+    graph.process_id = 1;
+    trace.writer().AddModel(graph);
+    trace.Finish();
+  }
+  const storage::Reader reader(file_.path());
+  EXPECT_EQ(ChooseLevel(reader), Level::kAcl);
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
