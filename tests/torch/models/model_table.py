@@ -1,4 +1,4 @@
-"""24 small models of the package transformers, of twelve families, with random weights.
+"""25 small models of the package transformers, of twelve families, with random weights.
 
 A row says how the model is configured, what it is given, and whether it generates. A program builds
 one with `build(name)`; everything random comes from the seed that it sets before.
@@ -19,6 +19,9 @@ class Row:
     settings: dict
     attention: str = "sdpa"  # "eager" where the model has nothing else, or to try that too
     generates: bool = False
+    # Leaves that no operator of the device computes with these bits; a replay takes their results
+    # from the recording (docs/architecture.md).
+    substituted: tuple = ()
 
 
 # What the configurations of most language models call the same thing.
@@ -34,6 +37,9 @@ ENCODER_DECODER = {"vocab_size": VOCABULARY, "d_model": 32, "encoder_layers": 2,
                    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48,
                    "decoder_ffn_dim": 48, "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": 2,
                    "pad_token_id": 0, "decoder_start_token_id": 3}
+SOUND = {**TEXT, "conv_dim": [16, 16, 16], "conv_stride": [5, 2, 2], "conv_kernel": [10, 3, 2],
+         "num_feat_extract_layers": 3, "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4,
+         "apply_spec_augment": False}  # masks differ between steps
 
 MODELS = {
     # Decoders of the Llama kind: rotary positions, RMS norm, gated layers.
@@ -90,11 +96,11 @@ MODELS = {
     "whisper": Row("speech", "WhisperForConditionalGeneration", "WhisperConfig", "spectrum",
                    {**ENCODER_DECODER, "num_mel_bins": 16, "max_source_positions": 24, "max_target_positions": 32,
                     "suppress_tokens": [], "begin_suppress_tokens": []}, generates=True),
-    "wav2vec2": Row("speech", "Wav2Vec2ForCTC", "Wav2Vec2Config", "sound",
-                    {**TEXT, "conv_dim": [16, 16, 16], "conv_stride": [5, 2, 2], "conv_kernel": [10, 3, 2],
-                     "num_feat_extract_layers": 3, "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4,
-                     "mask_time_length": 2, "mask_time_prob": 0.1}),
+    "hubert": Row("speech", "HubertForCTC", "HubertConfig", "sound", {**SOUND, "conv_pos_batch_norm": True}),
+    "wav2vec2": Row("speech", "Wav2Vec2ForCTC", "Wav2Vec2Config", "sound", SOUND, "eager", substituted=(
+        "aten::_weight_norm_interface", "aten::_weight_norm_interface_backward")),
 }
+
 
 
 def text(torch):
@@ -127,12 +133,22 @@ def sound(torch):
 INPUTS = {"text": text, "image": image, "image and text": image_and_text, "spectrum": spectrum, "sound": sound}
 
 
+def without_chance(config):
+    """Nothing is dropped: devices draw different random numbers, and steps would differ."""
+    for name, value in vars(config).items():
+        if hasattr(value, "to_dict"):
+            without_chance(value)
+        elif "drop" in name and isinstance(value, float):
+            setattr(config, name, 0.0)
+
+
 def build(name):
     """The model on the CPU, its inputs and what training adds to them. Call torch.manual_seed before."""
     import torch
     import transformers
     row = MODELS[name]
     config = getattr(transformers, row.config)(**row.settings)
+    without_chance(config)
     config._attn_implementation = row.attention
     model = getattr(transformers, row.model)(config)
     inputs, labels = INPUTS[row.inputs](torch)
