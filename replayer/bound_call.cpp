@@ -234,6 +234,8 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
       argument.tensors.push_back(convert_tensor(value.tensors[0]));
       return argument;
     case ArgKind::kTensorList:
+      argument.absent = value.kind == ValueKind::kNone;
+      if (argument.absent) return argument;
       if (value.kind != ValueKind::kTensorList) Misfit(info, value);
       for (const LoweredTensor& tensor : value.tensors) {
         argument.tensors.push_back(convert_tensor(tensor));

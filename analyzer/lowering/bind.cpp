@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analyzer/lowering/promotion.h"
+#include "analyzer/lowering/values.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -11,47 +12,6 @@ namespace {
 using storage::DType;
 using storage::Layout;
 using storage::ValueKind;
-
-LoweredValue Int(int64_t value) {
-  LoweredValue result;
-  result.kind = ValueKind::kInt;
-  result.integer = value;
-  return result;
-}
-
-LoweredValue Bool(bool value) {
-  LoweredValue result = Int(value);
-  result.kind = ValueKind::kBool;
-  return result;
-}
-
-LoweredValue IntList(std::vector<int64_t> values) {
-  LoweredValue result;
-  result.kind = ValueKind::kIntList;
-  result.integers = std::move(values);
-  return result;
-}
-
-LoweredValue Tensor(LoweredTensor tensor) {
-  LoweredValue result;
-  result.kind = tensor.present ? ValueKind::kTensor : ValueKind::kNone;
-  if (tensor.present) result.tensors.push_back(std::move(tensor));
-  return result;
-}
-
-const LoweredTensor& TensorOf(const LoweredValue& value, const char* function) {
-  if (value.kind != ValueKind::kTensor) {
-    throw CannotBind(std::string(function) + " needs a tensor");
-  }
-  return value.tensors[0];
-}
-
-int64_t IntOf(const LoweredValue& value, const char* function) {
-  if (value.kind != ValueKind::kInt && value.kind != ValueKind::kBool) {
-    throw CannotBind(std::string(function) + " needs an integer");
-  }
-  return value.integer;
-}
 
 std::string TextOf(const LoweredValue& value) {
   switch (value.kind) {
@@ -86,12 +46,6 @@ bool IsContiguous(const Layout& layout) {
   }
   return true;
 }
-
-int64_t Wrapped(int64_t dim, size_t rank) {
-  return dim < 0 ? dim + static_cast<int64_t>(std::max<size_t>(rank, 1)) : dim;
-}
-
-using Values = std::vector<LoweredValue>;
 
 // dtype(tensor): its element type.
 LoweredValue DtypeFunction(Binder&, Values& operands) {
@@ -269,12 +223,7 @@ LoweredValue DropFunction(Binder&, Values& operands) {
   return result;
 }
 
-struct Function {
-  std::string_view name;
-  size_t least_operands;
-  LoweredValue (*evaluate)(Binder&, Values&);
-};
-constexpr Function kFunctions[] = {
+constexpr BindFunction kFunctions[] = {
     {"dtype", 1, DtypeFunction},     {"list", 0, ListFunction},
     {"alldims", 1, AllDimsFunction}, {"size", 2, SizeFunction},
     {"shape", 1, ShapeFunction},     {"pick", 3, PickFunction},
@@ -293,11 +242,16 @@ constexpr Function kFunctions[] = {
 // evaluated (and bring in its calls) when a is there.
 constexpr std::string_view kOr = "or";
 
-const Function* FindFunction(std::string_view name) {
-  for (const Function& function : kFunctions) {
-    if (function.name == name) return &function;
-  }
-  return nullptr;
+const BindFunction* FindFunction(std::string_view name) {
+  const auto find = [name](const auto& table) -> const BindFunction* {
+    for (const BindFunction& function : table) {
+      if (function.name == name) return &function;
+    }
+    return nullptr;
+  };
+  const BindFunction* found = find(kFunctions);
+  if (found == nullptr) found = find(AttentionFunctions());
+  return found != nullptr ? found : find(ComposedFunctions());
 }
 
 }  // namespace
@@ -314,6 +268,12 @@ LoweredTensor Binder::Temporary(DType dtype, std::vector<int64_t> shape) {
   lowering_->temporaries.push_back(
       std::max<int64_t>(tensor.layout.ElementCount() * storage::DTypeBytes(dtype), 1));
   return tensor;
+}
+
+LoweredTensor Binder::Shared(const std::string& name, DType dtype, std::vector<int64_t> shape) {
+  const auto known = shared_.find(name);
+  if (known != shared_.end()) return known->second;
+  return shared_[name] = Temporary(dtype, std::move(shape));
 }
 
 void Binder::Before(Invocation invocation) {
@@ -393,7 +353,7 @@ LoweredValue Binder::Evaluate(const Expression& expression) {
                         (first.kind == ValueKind::kIntList && first.integers.empty());
     return absent ? Evaluate(expression.operands[1]) : first;
   }
-  const Function* function = FindFunction(expression.name);
+  const BindFunction* function = FindFunction(expression.name);
   if (function == nullptr) throw CannotBind("no function " + expression.name);
   Values operands;
   for (const Expression& operand : expression.operands) operands.push_back(Evaluate(operand));
@@ -440,6 +400,12 @@ bool Binder::Holds(std::string_view when) const {
     const LoweredValue b = Named(when.substr(equals + 1));
     return a.kind == ValueKind::kTensor && b.kind == ValueKind::kTensor &&
            a.tensors[0].layout.dtype == b.tensors[0].layout.dtype;
+  }
+  constexpr std::string_view kRank = "rank ";
+  if (when.substr(0, kRank.size()) == kRank) {
+    const LoweredValue x = Named(when.substr(kRank.size(), equals - kRank.size()));
+    return x.kind == ValueKind::kTensor &&
+           std::to_string(x.tensors[0].layout.shape.size()) == when.substr(equals + 1);
   }
   const bool negated = equals > 0 && when[equals - 1] == '!';
   const std::string text = TextOf(Named(when.substr(0, equals - (negated ? 1 : 0))));

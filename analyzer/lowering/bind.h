@@ -1,6 +1,7 @@
 // Evaluates a rule's expressions for one recorded call.
 #pragma once
 
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class Binder {
   LoweredTensor Result() const;
   // A contiguous tensor in fresh memory that lives as long as the calls of this leaf.
   LoweredTensor Temporary(storage::DType dtype, std::vector<int64_t> shape);
+  // The same, but calls of one rule that give the same name get the same memory.
+  LoweredTensor Shared(const std::string& name, storage::DType dtype, std::vector<int64_t> shape);
   // Puts a call before the one being bound.
   void Before(Invocation invocation);
 
@@ -41,6 +44,7 @@ class Binder {
   const Program& program_;
   const Leaf& leaf_;
   Lowering* lowering_ = nullptr;
+  std::map<std::string, LoweredTensor> shared_;
 };
 
 // Whether bind.cpp has a function of this name; for the tests of the tables.

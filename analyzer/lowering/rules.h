@@ -13,7 +13,8 @@
 //
 // A name is an argument of the recorded call by its schema name, or a result: "out", or "out0",
 // "out1" and so on. An argument that the call does not have is none. Functions are rows of the
-// table in bind.cpp (dtype, list, or, num, flat, ...).
+// tables in bind.cpp (dtype, list, or, num, flat, ...), attention_functions.cpp and
+// composed_functions.cpp.
 //
 // `when` restricts a row to calls of a shape; rows of one operator are tried in order:
 //   ""            always
@@ -21,6 +22,7 @@
 //   "-dim"        it is absent
 //   "dim=1"       it has this value; "dim!=1" it has another
 //   "dtype self=out"   both tensors have one element type
+//   "rank self=3"      the tensor has so many dimensions
 //   "device"      the leaf ran on a device, through an adapter whose choice of operator is followed
 #pragma once
 

@@ -52,6 +52,9 @@ const std::vector<LoweringRule>& DataRules() {
       {"masked_fill_.Scalar", "", "aclnnInplaceMaskedFillScalar(self, mask, value)"},
       {"masked_fill_.Tensor", "", "aclnnInplaceMaskedFillTensor(self, mask, value)"},
       {"masked_scatter_", "", "aclnnInplaceMaskedScatter(self, mask, source)"},
+      {"masked_select", "",
+       "aclnnMaskedSelect(self, mask, selected(out, self, mask)); "
+       "aclnnInplaceCopy(out, slice(selected(out, self, mask), 0, 0, size(out, 0), 1))"},
       {"where.self", "", "aclnnSWhere(condition, num(self, other), num(other, self), out)"},
 
       // ---- indexing ----

@@ -153,6 +153,13 @@ const std::vector<LoweringRule>& MathRules() {
       {"bitwise_or_.Tensor", "", "aclnnInplaceBitwiseOrTensor(self, other)"},
       {"bitwise_xor.Tensor", "", "aclnnBitwiseXorTensor(self, other, out)"},
       {"bitwise_xor.Scalar", "", "aclnnBitwiseXorScalar(self, other, out)"},
+      {"isin.Tensor_Tensor", "invert=false",
+       "aclnnAny(pairsequal(elements, flat(test_elements)), list(rank(elements)), false, out)"},
+      {"isin.Tensor_Tensor", "invert=true",
+       "aclnnAny(pairsequal(elements, flat(test_elements)), list(rank(elements)), false, out); "
+       "aclnnInplaceLogicalNot(out)"},
+      {"isin.Tensor_Scalar", "",
+       "aclnnIsInTensorScalar(element, test_element, assume_unique, invert, out)"},
       {"isfinite", "", "aclnnIsFinite(self, out)"},
       {"isnan", "", "aclnnNeTensor(self, self, out)"},
       {"isinf", "", "aclnnIsInf(self, out)"},
@@ -194,6 +201,7 @@ const std::vector<LoweringRule>& MathRules() {
       {"median", "", "aclnnMedian(self, out)"},
       {"median.dim", "", "aclnnMedianDim(self, dim, keepdim, out0, out1)"},
       {"kthvalue", "", "aclnnKthvalue(self, k, dim, keepdim, out0, out1)"},
+      {"histc", "", "aclnnHistc(self, bins, min, max, out)"},
       {"trace", "", "aclnnTrace(self, out)"},
 
       // ---- matrix products; the last argument keeps float32 in float32 ----
@@ -211,6 +219,13 @@ const std::vector<LoweringRule>& MathRules() {
       {"addmv", "", "aclnnAddmv(self, mat, vec, alpha, beta, out, 0)"},
       {"dot", "", "aclnnDot(self, tensor, out)"},
       {"outer", "", "aclnnGer(self, vec2, out)"},
+      // Groups of rows, each with a matrix of its own; or groups of the inner dimension.
+      {"_grouped_mm", "rank mat2=3",
+       "aclnnGroupedMatmulV4(tensors(self), tensors(mat2), none, none, none, none, none, none, "
+       "int64(offs), none, none, none, 3, 0, 0, 0, tensors(out), none, none)"},
+      {"_grouped_mm", "rank mat2=2",
+       "aclnnGroupedMatmulV4(tensors(self), tensors(mat2), none, none, none, none, none, none, "
+       "int64(offs), none, none, none, 3, 2, 0, 0, tensors(out), none, none)"},
       {"linalg_cross", "", "aclnnLinalgCross(self, other, dim, out)"},
   };
   return rules;

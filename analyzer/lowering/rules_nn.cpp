@@ -119,6 +119,48 @@ const std::vector<LoweringRule>& LayerRules() {
       {"_softmax_backward_data", "", "aclnnSoftmaxBackward(grad_output, output, dim, out)"},
       {"_log_softmax", "half_to_float=false", "aclnnLogSoftmax(self, dim, out)"},
       {"_log_softmax_backward_data", "", "aclnnLogSoftmaxBackward(grad_output, output, dim, out)"},
+      // A row that is left out altogether gives zeros.
+      {"_safe_softmax", "-dtype",
+       "aclnnSoftmax(self, dim, out); aclnnInplaceMaskedFillScalar(out, leftout(self, dim), 0)"},
+
+      // ---- fused attention. The statistics of the operator, the greatest score of a row and the
+      // sum of the exponentials, hold together what PyTorch keeps: the logarithm of the sum. ----
+      {"_scaled_dot_product_flash_attention_for_cpu", "+attn_mask",
+       "aclnnFlashAttentionScoreV2(query, key, value, perscore(attn_mask, query, key), none, none, "
+       "none, none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, "
+       "2147483647, size(query, 1), 'BNSD', 0, 0, 0, statistic(out1, 'maximum'), "
+       "statistic(out1, 'sum'), none, out0); "
+       "aclnnLog(select(statistic(out1, 'sum'), -1, 0), out1); "
+       "aclnnInplaceAdd(out1, select(statistic(out1, 'maximum'), -1, 0), 1)"},
+      {"_scaled_dot_product_flash_attention_for_cpu", "is_causal=true",
+       "aclnnFlashAttentionScoreV2(query, key, value, none, none, none, "
+       "causal(query, key), none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, "
+       "2147483647, size(query, 1), 'BNSD', 0, 1, 0, statistic(out1, 'maximum'), "
+       "statistic(out1, 'sum'), none, out0); "
+       "aclnnLog(select(statistic(out1, 'sum'), -1, 0), out1); "
+       "aclnnInplaceAdd(out1, select(statistic(out1, 'maximum'), -1, 0), 1)"},
+      {"_scaled_dot_product_flash_attention_for_cpu", "",
+       "aclnnFlashAttentionScoreV2(query, key, value, none, none, none, "
+       "none, none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, "
+       "2147483647, size(query, 1), 'BNSD', 0, 0, 0, statistic(out1, 'maximum'), "
+       "statistic(out1, 'sum'), none, out0); "
+       "aclnnLog(select(statistic(out1, 'sum'), -1, 0), out1); "
+       "aclnnInplaceAdd(out1, select(statistic(out1, 'maximum'), -1, 0), 1)"},
+      {"_scaled_dot_product_flash_attention_for_cpu_backward", "+attn_mask",
+       "aclnnFlashAttentionScoreGradV2(query, key, value, grad_out, perscore(attn_mask, query, key), "
+       "none, none, none, repeated(logsumexp), repeatedones(logsumexp), none, out, "
+       "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
+       "size(query, 1), 'BNSD', 0, 0, 0, out0, out1, out2, likescores(out0, query, key))"},
+      {"_scaled_dot_product_flash_attention_for_cpu_backward", "is_causal=true",
+       "aclnnFlashAttentionScoreGradV2(query, key, value, grad_out, none, "
+       "none, none, causal(query, key), repeated(logsumexp), repeatedones(logsumexp), none, out, "
+       "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
+       "size(query, 1), 'BNSD', 0, 1, 0, out0, out1, out2, none)"},
+      {"_scaled_dot_product_flash_attention_for_cpu_backward", "",
+       "aclnnFlashAttentionScoreGradV2(query, key, value, grad_out, none, "
+       "none, none, none, repeated(logsumexp), repeatedones(logsumexp), none, out, "
+       "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
+       "size(query, 1), 'BNSD', 0, 0, 0, out0, out1, out2, none)"},
 
       // ---- losses; a missing class weight is a vector of ones for the operator ----
       {"nll_loss_forward", "",
@@ -143,6 +185,12 @@ const std::vector<LoweringRule>& LayerRules() {
        "aclnnBinaryCrossEntropyBackward(grad_output, self, target, weight, reduction, out)"},
       {"binary_cross_entropy_with_logits", "",
        "aclnnBinaryCrossEntropyWithLogits(self, target, weight, pos_weight, reduction, out)"},
+      {"_ctc_loss", "",
+       "aclnnCtcLoss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, "
+       "out0, out1)"},
+      {"_ctc_loss_backward", "",
+       "aclnnCtcLossBackward(grad, log_probs, targets, input_lengths, target_lengths, "
+       "neg_log_likelihood, log_alpha, blank, zero_infinity, out)"},
       {"kl_div", "", "aclnnKlDiv(self, target, reduction, log_target, out)"},
 
       // ---- embedding and dropout ----

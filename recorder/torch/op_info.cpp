@@ -127,7 +127,10 @@ OpInfo* Build(const c10::OperatorHandle& op) {
   info->allocation = Contains(kAllocations, info->name);
   info->random =
       Contains(kUntaggedRandom, info->name) || op.hasTag(at::Tag::nondeterministic_seeded);
-  info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  // Entering and leaving a user's range is an operator too, in torch 2.x one with a kernel of its
+  // own; it computes nothing, and what it brings about comes to the callbacks of frames.cpp.
+  info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+                    op.operator_name().name.rfind("profiler::", 0) == 0;
   return info;
 }
 

@@ -124,6 +124,7 @@ std::string ArgumentText(const acl::ArgInfo& info, const LoweredValue& value,
       if (value.kind != ValueKind::kTensor) return refuse();
       return TensorText("Tensor", value.tensors[0], address);
     case ArgKind::kTensorList: {
+      if (absent) return "nullptr";
       if (value.kind != ValueKind::kTensorList) return refuse();
       std::vector<std::string> elements;
       for (const LoweredTensor& tensor : value.tensors) {

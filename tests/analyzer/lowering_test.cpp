@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
+#include <tuple>
 
 #include "acl/invoke/operator_table.h"
 #include "analyzer/lowering/bind.h"
@@ -215,6 +217,97 @@ TEST(Lowering, ANumberIsCastWherePlainPromotionWouldComputeInAnotherType) {
         << DTypeName(c.self) << " / " << DTypeName(c.other);
     EXPECT_EQ(lowered.lowering->temporaries.size(), c.cast ? 1u : 0u);
   }
+}
+
+// Attention of two queries over three keys, as libtorch 2.x records it.
+void FusedAttention(TraceBuilder& trace, bool causal, bool masked) {
+  const auto heads = [&](int64_t length) { return trace.NewTensor({2, 4, length, 8}); };
+  trace.Call("aten::_scaled_dot_product_flash_attention_for_cpu",
+             {In("query", heads(2)), In("key", heads(3)), In("value", heads(3)),
+              test::Real("dropout_p", 0), test::Bool("is_causal", causal),
+              masked ? In("attn_mask", trace.NewTensor({2, 1, 2, 3})) : test::None("attn_mask"),
+              test::None("scale")},
+             {Out("out0", heads(2)), Out("out1", trace.NewTensor({2, 4, 2}))});
+}
+
+TEST(Lowering, TheLogarithmOfFusedAttentionIsMadeFromTheOperatorsStatistics) {
+  const std::vector<std::tuple<bool, bool, Ops>> cases = {
+      {false, false, {"aclnnFlashAttentionScoreV2", "aclnnLog", "aclnnInplaceAdd"}},
+      {false, true,
+       {"aclnnInplaceCopy", "aclnnFlashAttentionScoreV2", "aclnnLog", "aclnnInplaceAdd"}},
+      {true, false,
+       {"aclnnInplaceOne", "aclnnInplaceTriu", "aclnnFlashAttentionScoreV2", "aclnnLog",
+        "aclnnInplaceAdd"}},
+  };
+  for (const auto& [causal, masked, ops] : cases) {
+    Lowered lowered([&](TraceBuilder& trace) { FusedAttention(trace, causal, masked); });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(), ops);
+    const std::vector<Invocation>& calls = lowered.lowering->invocations;
+    const std::vector<LoweredValue>& fused = calls[calls.size() - 3].arguments;
+    // The mask is added to the scores of every head; a causal one leaves keys out.
+    EXPECT_EQ(fused[3].kind, masked ? ValueKind::kTensor : ValueKind::kNone);
+    if (masked) EXPECT_EQ(fused[3].tensors[0].layout.shape, (std::vector<int64_t>{2, 4, 2, 3}));
+    EXPECT_EQ(fused[6].kind, causal ? ValueKind::kTensor : ValueKind::kNone);
+    EXPECT_DOUBLE_EQ(fused[10].real, 1 / std::sqrt(8.0));
+    const LoweredTensor& maximum = fused[19].tensors[0];
+    const LoweredTensor& sum = fused[20].tensors[0];
+    EXPECT_EQ(sum.layout.shape, (std::vector<int64_t>{2, 4, 2, 8}));
+    EXPECT_NE(maximum.temporary, sum.temporary);
+    EXPECT_EQ(calls[calls.size() - 2].arguments[0].tensors[0].temporary, sum.temporary);
+    EXPECT_EQ(calls.back().arguments[1].tensors[0].temporary, maximum.temporary);
+  }
+}
+
+TEST(Lowering, AGroupedProductGroupsRowsOrTheInnerDimension) {
+  for (const bool rows : {true, false}) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      const Tensor mat2 = trace.NewTensor(rows ? std::vector<int64_t>{3, 4, 5}
+                                               : std::vector<int64_t>{4, 5});
+      trace.Call("aten::_grouped_mm",
+                 {In("self", trace.NewTensor({6, 4})), In("mat2", mat2),
+                  In("offs", trace.NewTensor({3}, DType::kInt32)), test::None("bias"),
+                  test::None("out_dtype")},
+                 {Out("out", trace.NewTensor(rows ? std::vector<int64_t>{6, 5}
+                                                  : std::vector<int64_t>{3, 6, 5}))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(), (Ops{"aclnnCast", "aclnnGroupedMatmulV4"}));
+    EXPECT_EQ(lowered.lowering->invocations[1].arguments[13].integer, rows ? 0 : 2);
+  }
+}
+
+TEST(Lowering, MembershipComparesAllPairs) {
+  for (const bool invert : {false, true}) {
+    Lowered lowered([&](TraceBuilder& trace) {
+      trace.Call("aten::isin.Tensor_Tensor",
+                 {In("elements", trace.NewTensor({2, 3}, DType::kInt64)),
+                  In("test_elements", trace.NewTensor({}, DType::kInt64)),
+                  test::Bool("assume_unique", false), test::Bool("invert", invert)},
+                 {Out("out", trace.NewTensor({2, 3}, DType::kBool))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    Ops ops{"aclnnEqTensor", "aclnnAny"};
+    if (invert) ops.push_back("aclnnInplaceLogicalNot");
+    EXPECT_EQ(lowered.Ops(), ops);
+    const std::vector<LoweredValue>& any = lowered.lowering->invocations[1].arguments;
+    EXPECT_EQ(any[0].tensors[0].layout.shape, (std::vector<int64_t>{2, 3, 1}));
+    EXPECT_EQ(any[1].integers, std::vector<int64_t>{2});
+  }
+}
+
+TEST(Lowering, ASelectionByAMaskLandsInMemoryForAllElementsFirst) {
+  Lowered lowered([](TraceBuilder& trace) {
+    trace.Call("aten::masked_select",
+               {In("self", trace.NewTensor({2, 5})), In("mask", trace.NewTensor({5}, DType::kBool))},
+               {Out("out", trace.NewTensor({4}))});
+  });
+  ASSERT_TRUE(lowered.lowering) << lowered.why;
+  EXPECT_EQ(lowered.Ops(), (Ops{"aclnnMaskedSelect", "aclnnInplaceCopy"}));
+  const std::vector<Invocation>& calls = lowered.lowering->invocations;
+  EXPECT_EQ(calls[0].arguments[2].tensors[0].layout.shape, std::vector<int64_t>{10});
+  EXPECT_EQ(calls[1].arguments[1].tensors[0].layout.shape, std::vector<int64_t>{4});
+  EXPECT_EQ(lowered.lowering->temporaries.size(), 1u);
 }
 
 TEST(Lowering, AMissingClassWeightBecomesOnesAndAGivenOneStays) {

@@ -126,6 +126,8 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnFusedInferAttentionScore", {29}},
     {"aclnnFusedInferAttentionScoreV3", {41}},
     {"aclnnGroupNormBackward", {4, 10, 11, 12}},
+    {"aclnnGroupedMatmulV4", {17, 18}},
+    {"aclnnGroupedMatmulV5", {18, 19}},
     {"aclnnIncreFlashAttention", {3, 4, 5}},
     {"aclnnIncreFlashAttentionV2", {3, 4, 5, 6, 7, 8, 9, 10}},
     {"aclnnIncreFlashAttentionV3", {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}},

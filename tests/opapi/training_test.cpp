@@ -59,6 +59,24 @@ TEST(Losses, OfImagesAndGradientsEqualTheLibrary) {
         {at::binary_cross_entropy_backward(g, p, q, {}, 1)});
 }
 
+TEST(Losses, OfSequencesEqualTheLibraryWhateverRoomADeviceLeaves) {
+  const Tensor scores = at::log_softmax(Random({9, 2, 6}), 2);
+  const Tensor targets = at::tensor({1, 2, 2, 5, 3}, at::kLong);
+  const Dims inputs{9, 7}, lengths{3, 2};
+  const auto [loss, alpha] = at::_ctc_loss(scores, targets, inputs, lengths, 0, false);
+  Check("aclnnCtcLoss", {scores, targets, inputs, lengths, 0, false}, {loss, alpha});
+  const Tensor g = Random({2});
+  const Tensor gradient = at::_ctc_loss_backward(g, scores, targets, inputs, lengths, loss, alpha, 0);
+  const Tensor wide = at::constant_pad_nd(alpha, {0, 8 - alpha.size(2)}, 3);
+  for (const Tensor& kept : {alpha, wide}) {
+    Check("aclnnCtcLossBackward",
+          {g, scores, targets, inputs, lengths, loss, kept, 0, false}, {gradient});
+  }
+  EXPECT_EQ(RunOperator("aclnnCtcLoss", {scores, targets, Dims{10, 7}, lengths, 0, false,
+                                         at::empty({2}), at::empty({2, 9, 7})}),
+            161002);
+}
+
 TEST(RandomNumbers, OfAllFormsRepeat) {
   const Tensor seed = at::full({1}, 11, at::kLong), offset = at::full({1}, 4, at::kLong);
   const auto same = [&](const char* name, Args values, const char* tensor_name, Args tensors) {

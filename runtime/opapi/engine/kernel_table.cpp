@@ -21,6 +21,7 @@ constexpr KernelRows (*kFamilies[])() = {
     UpsampleRows,       SearchRows,
     RecurrentRows,      BatchStatisticsRows,
     LinalgRows,         QuantizeRows,
+    GroupedMatmulRows,  CtcLossRows,
 };
 
 // Rows by operator index, made once and kept until the process ends.

@@ -1,8 +1,9 @@
 // Fused attention of training, forward and backward. Computed in float32 and rounded once at the
-// end.
+// end, or, where it has that operator, by the library's own.
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/attention.h"
+#include "runtime/opapi/kernels/library_attention.h"
 
 namespace acltape::opapi {
 namespace {
@@ -129,7 +130,10 @@ std::unique_ptr<Kernel> BindFlash(const Call& call, const FlashArguments& at) {
       flash.layout.Sizes({extent.batch, flash.heads, extent.queries, flash.value.size(3)}));
   const Tensor out = flash.layout.Split(call, at.outputs + 3, given, flash.heads);
   return MakeKernel([=] {
-    const AttentionResult result = Attend(flash.query, flash.key, flash.value, flash.Terms());
+    const AttentionTerms terms = flash.Terms();
+    auto of_library = LibraryAttend(flash.query, flash.key, flash.value, terms);
+    const AttentionResult result =
+        of_library ? *of_library : Attend(flash.query, flash.key, flash.value, terms);
     out.copy_(result.out);
     maximum.copy_(result.maximum.expand(statistics));
     sum.copy_(result.sum.expand(statistics));
@@ -169,9 +173,27 @@ std::unique_ptr<Kernel> BindFlashGrad(const Call& call, const FlashArguments& at
     dsink = call.Out(at.outputs + 4);
     call.ExpectSizes(at.outputs + 4, dsink, flash.sink.sizes());
   }
+  // The library's operator wants the forward pass's result, which a caller may leave out.
+  Tensor out;
+  if (!call.IsAbsent(11)) {
+    call.ExpectSizes(11, call.View(11), call.View(3).sizes());
+    out = flash.layout.Split(call, 11, call.View(11), flash.heads);
+  }
   return MakeKernel([=] {
-    const AttentionGradients result =
-        AttendBackward(dy, flash.query, flash.key, flash.value, maximum, sum, flash.Terms());
+    const AttentionTerms terms = flash.Terms();
+    std::optional<AttentionGradients> of_library;
+    if (out.defined()) {
+      of_library = LibraryAttendBackward(dy, flash.query, flash.key, flash.value, out, maximum, sum,
+                                         terms);
+    }
+    AttentionGradients result;
+    if (!of_library || dbias.defined()) {
+      result = AttendBackward(dy, flash.query, flash.key, flash.value, maximum, sum, terms);
+    }
+    if (of_library) {
+      of_library->bias = result.bias;
+      result = *of_library;
+    }
     dq.copy_(result.query);
     dk.copy_(result.key);
     dv.copy_(result.value);

@@ -1,0 +1,96 @@
+// What the operators of fused attention take and PyTorch's do not have: statistics whose last dim
+// holds each value 8 times, and masks of the sizes of all scores.
+#include <cmath>
+
+#include "analyzer/lowering/values.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::DType;
+
+constexpr int64_t kRepeats = 8;
+
+std::vector<int64_t> StatisticShape(const LoweredTensor& rows) {
+  std::vector<int64_t> shape = rows.layout.shape;
+  shape.push_back(kRepeats);
+  return shape;
+}
+
+// statistic(rows, 'name'): a temporary for a value per row; the same one wherever a rule names it.
+LoweredValue StatisticFunction(Binder& binder, Values& operands) {
+  const LoweredTensor& rows = TensorOf(operands[0], "statistic");
+  return Tensor(binder.Shared(operands[1].text, rows.layout.dtype, StatisticShape(rows)));
+}
+
+// repeated(rows): the values, each 8 times.
+LoweredValue RepeatedFunction(Binder& binder, Values& operands) {
+  LoweredTensor rows = TensorOf(operands[0], "repeated");
+  const LoweredTensor copy = binder.Temporary(rows.layout.dtype, StatisticShape(rows));
+  rows.layout.shape.push_back(1);
+  rows.layout.strides.push_back(1);
+  binder.Before({"aclnnInplaceCopy", {Tensor(copy), Tensor(rows)}});
+  return Tensor(copy);
+}
+
+// repeatedones(rows): a 1 for each value, 8 times.
+LoweredValue RepeatedOnesFunction(Binder& binder, Values& operands) {
+  const LoweredTensor& rows = TensorOf(operands[0], "repeatedones");
+  const LoweredTensor ones = binder.Temporary(rows.layout.dtype, StatisticShape(rows));
+  binder.Before({"aclnnInplaceOne", {Tensor(ones)}});
+  return Tensor(ones);
+}
+
+// Of query and key [batch, heads, positions, width].
+std::vector<int64_t> ScoreShape(const LoweredTensor& query, const LoweredTensor& key) {
+  const std::vector<int64_t>& q = query.layout.shape;
+  const std::vector<int64_t>& k = key.layout.shape;
+  if (q.size() != 4 || k.size() != 4) throw CannotBind("attention needs four dimensions");
+  return {q[0], q[1], q[2], k[2]};
+}
+
+// likescores(x, query, key): uninitialised memory of x's element type, an element per score.
+LoweredValue LikeScoresFunction(Binder& binder, Values& operands) {
+  const DType dtype = TensorOf(operands[0], "likescores").layout.dtype;
+  return Tensor(binder.Temporary(dtype, ScoreShape(TensorOf(operands[1], "likescores"),
+                                                   TensorOf(operands[2], "likescores"))));
+}
+
+// perscore(mask, query, key): the mask broadcast to all scores.
+LoweredValue PerScoreFunction(Binder& binder, Values& operands) {
+  LoweredValue spread = LikeScoresFunction(binder, operands);
+  binder.Before({"aclnnInplaceCopy", {spread, operands[0]}});
+  return spread;
+}
+
+// causal(query, key): true where a key lies behind its query, counted from the first of both.
+LoweredValue CausalFunction(Binder& binder, Values& operands) {
+  const std::vector<int64_t> scores =
+      ScoreShape(TensorOf(operands[0], "causal"), TensorOf(operands[1], "causal"));
+  const LoweredTensor mask = binder.Temporary(DType::kBool, {scores[2], scores[3]});
+  binder.Before({"aclnnInplaceOne", {Tensor(mask)}});
+  binder.Before({"aclnnInplaceTriu", {Tensor(mask), Int(1)}});
+  return Tensor(mask);
+}
+
+// rsqrt(n): 1 / sqrt(n), the scale of attention over heads of width n.
+LoweredValue RsqrtFunction(Binder&, Values& operands) {
+  LoweredValue result;
+  result.kind = storage::ValueKind::kReal;
+  result.real = 1.0 / std::sqrt(static_cast<double>(IntOf(operands[0], "rsqrt")));
+  return result;
+}
+
+}  // namespace
+
+const std::vector<BindFunction>& AttentionFunctions() {
+  static const std::vector<BindFunction> functions = {
+      {"statistic", 2, StatisticFunction},       {"repeated", 1, RepeatedFunction},
+      {"repeatedones", 1, RepeatedOnesFunction}, {"likescores", 3, LikeScoresFunction},
+      {"perscore", 3, PerScoreFunction},         {"causal", 2, CausalFunction},
+      {"rsqrt", 1, RsqrtFunction},
+  };
+  return functions;
+}
+
+}  // namespace acltape::analyzer

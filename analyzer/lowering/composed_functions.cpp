@@ -1,0 +1,85 @@
+// Intermediate results of operators that the device computes in several calls.
+#include <limits>
+
+#include "analyzer/lowering/values.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using storage::DType;
+using storage::ValueKind;
+
+// pairsequal(x, values): for each element of x, whether it equals each of `values` (last dim).
+LoweredValue PairsEqualFunction(Binder& binder, Values& operands) {
+  LoweredTensor x = TensorOf(operands[0], "pairsequal");
+  const LoweredTensor& values = TensorOf(operands[1], "pairsequal");
+  if (values.layout.shape.size() != 1) throw CannotBind("pairsequal needs values in one dimension");
+  std::vector<int64_t> shape = x.layout.shape;
+  shape.push_back(values.layout.shape[0]);
+  const LoweredTensor equal = binder.Temporary(DType::kBool, std::move(shape));
+  x.layout.shape.push_back(1);
+  x.layout.strides.push_back(1);
+  binder.Before({"aclnnEqTensor", {Tensor(x), operands[1], Tensor(equal)}});
+  return Tensor(equal);
+}
+
+// rank(x): the number of its dimensions.
+LoweredValue RankFunction(Binder&, Values& operands) {
+  return Int(static_cast<int64_t>(TensorOf(operands[0], "rank").layout.shape.size()));
+}
+
+// leftout(x, dim): whether all elements along dim, which stays as one element, are minus infinity.
+LoweredValue LeftOutFunction(Binder& binder, Values& operands) {
+  const LoweredTensor& x = TensorOf(operands[0], "leftout");
+  std::vector<int64_t> shape = x.layout.shape;
+  const int64_t dim = Wrapped(IntOf(operands[1], "leftout"), shape.size());
+  const LoweredTensor lowest = binder.Temporary(DType::kBool, shape);
+  if (!shape.empty()) shape[dim] = 1;
+  const LoweredTensor all = binder.Temporary(DType::kBool, std::move(shape));
+  LoweredValue infinity;
+  infinity.kind = ValueKind::kReal;
+  infinity.real = -std::numeric_limits<double>::infinity();
+  binder.Before({"aclnnEqScalar", {operands[0], infinity, Tensor(lowest)}});
+  binder.Before({"aclnnAll", {Tensor(lowest), IntList({dim}), Bool(true), Tensor(all)}});
+  return Tensor(all);
+}
+
+// int64(x): the tensor's values as int64.
+LoweredValue Int64Function(Binder& binder, Values& operands) {
+  const LoweredTensor& x = TensorOf(operands[0], "int64");
+  if (x.layout.dtype == DType::kInt64) return operands[0];
+  const LoweredTensor cast = binder.Temporary(DType::kInt64, x.layout.shape);
+  LoweredValue dtype;
+  dtype.kind = ValueKind::kDtype;
+  dtype.integer = static_cast<int64_t>(DType::kInt64);
+  binder.Before({"aclnnCast", {operands[0], dtype, Tensor(cast)}});
+  return Tensor(cast);
+}
+
+// selected(out, x, mask): memory for as many elements as a selection from x by mask can have at
+// most; the same wherever a rule asks for it.
+LoweredValue SelectedFunction(Binder& binder, Values& operands) {
+  const DType dtype = TensorOf(operands[0], "selected").layout.dtype;
+  const std::vector<int64_t>& x = TensorOf(operands[1], "selected").layout.shape;
+  const std::vector<int64_t>& mask = TensorOf(operands[2], "selected").layout.shape;
+  int64_t most = 1;
+  for (size_t d = 1; d <= std::max(x.size(), mask.size()); ++d) {
+    const int64_t of_x = d <= x.size() ? x[x.size() - d] : 1;
+    const int64_t of_mask = d <= mask.size() ? mask[mask.size() - d] : 1;
+    most *= of_x == 1 ? of_mask : of_x;
+  }
+  return Tensor(binder.Shared("selected", dtype, {most}));
+}
+
+}  // namespace
+
+const std::vector<BindFunction>& ComposedFunctions() {
+  static const std::vector<BindFunction> functions = {
+      {"pairsequal", 2, PairsEqualFunction}, {"rank", 1, RankFunction},
+      {"leftout", 2, LeftOutFunction},       {"int64", 1, Int64Function},
+      {"selected", 3, SelectedFunction},
+  };
+  return functions;
+}
+
+}  // namespace acltape::analyzer
