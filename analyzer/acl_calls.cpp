@@ -210,6 +210,8 @@ bool WaitsOnHost(AclCallKind kind) {
 bool RepeatsWithTheStep(AclCallKind kind) {
   switch (kind) {
     case K::kStreamQuery:
+    case K::kEventCreate:
+    case K::kEventDestroy:
     case K::kEventQuery:
     case K::kMemory:
     case K::kNoEffect:

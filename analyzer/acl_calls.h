@@ -73,8 +73,8 @@ const AclFunction& FindAclFunction(std::string_view name);
 
 // The host stops until the device has got somewhere.
 bool WaitsOnHost(AclCallKind kind);
-// It belongs to what an iteration of the program does every time, unlike getters, allocations and
-// queries, whose number may differ.
+// It belongs to what an iteration of the program does every time, unlike getters, allocations,
+// queries and the making of events, whose number may differ.
 bool RepeatsWithTheStep(AclCallKind kind);
 // Operators, copies, fills and value writes and waits: what executes on the device and names
 // memory.

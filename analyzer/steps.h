@@ -2,8 +2,8 @@
 //
 // Steps that the trace already names (a recorded user range) are taken as they are. Else they are
 // found by their period (analyzer/period.h). In an ACL program device work, events, captures,
-// executions and host waits count; getters, allocations and queries, whose number may differ from
-// one iteration to the next, belong to the step in which they lie.
+// executions and host waits count; getters, allocations, queries and the making of events, whose
+// number or order may differ from step to step, belong to the step in which they lie.
 #pragma once
 
 #include <cstdint>

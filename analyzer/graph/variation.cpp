@@ -149,6 +149,17 @@ class Comparison {
 
   Variation Compare() {
     FindInputs();
+    CompareArguments();
+    return std::move(result_);
+  }
+
+  std::vector<ArgumentVariation> Arguments() {
+    CompareArguments();
+    return std::move(result_.arguments);
+  }
+
+ private:
+  void CompareArguments() {
     for (place_ = 0; place_ < family_.places; ++place_) {
       const WorkForm& form = Form(0);
       for (size_t a = 0; a < form.arguments->size(); ++a) {
@@ -170,10 +181,8 @@ class Comparison {
       SetCarried(row);
       SetSymbols(row);
     }
-    return std::move(result_);
   }
 
- private:
   const WorkForm& Form(size_t step) const { return work_.form(family_.Call(step, place_)); }
   size_t step_count() const { return family_.steps.size(); }
 
@@ -533,6 +542,10 @@ std::vector<StepFamily> FindFamilies(const Work& work) {
 
 Variation FindVariation(const Work& work, const StepFamily& family) {
   return Comparison(work, family).Compare();
+}
+
+std::vector<ArgumentVariation> FindVaryingArguments(const Work& work, const StepFamily& runs) {
+  return Comparison(work, runs).Arguments();
 }
 
 }  // namespace acltape::analyzer

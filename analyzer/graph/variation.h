@@ -113,6 +113,10 @@ struct Variation {
 // ACL programs are copies, whose values are no arguments: nothing is derived there.
 Variation FindVariation(const Work& work, const StepFamily& family);
 
+// The arguments alone, of any runs of the same calls: `runs.calls` has them run by run, and
+// `runs.steps` a number for each run.
+std::vector<ArgumentVariation> FindVaryingArguments(const Work& work, const StepFamily& runs);
+
 // "s0", "s0 + 1", "4 * s0 - 2".
 std::string SymbolText(int symbol, int64_t factor, int64_t offset);
 

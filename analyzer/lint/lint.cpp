@@ -1,10 +1,8 @@
 #include "analyzer/lint/lint.h"
 
 #include <algorithm>
-#include <map>
 
 #include "analyzer/plan/budget.h"
-#include "storage/query.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -117,8 +115,10 @@ void Found::Begin(const LintRule& rule, const Scene& scene) {
 
 void Found::Add(int64_t call, std::string message, const Options& options) {
   const Work& work = scene_->work;
-  const auto op_of = [&](int64_t index) { return index < 0 ? 0 : work.op(index).op_id; };
-  const Key key = {rule_, op_of(call), op_of(options.other), options.subject};
+  const auto side = [&](int64_t index) {
+    return index < 0 ? Side{} : Side{work.op(index).op_id, scene_->places.Of(index)};
+  };
+  const Key key = {rule_, side(call), side(options.other), options.subject};
   const int64_t occurrence = options.merged ? 0 : std::min(occurrences_[key]++, kMostOccurrences);
   const auto [entry, created] = first_.try_emplace({key, occurrence}, findings_.size());
   if (!created) {
@@ -154,39 +154,15 @@ void Found::CompareWithRecording(int64_t call, Finding& finding) const {
 
 namespace {
 
-// "train.py:17 (forward)" of each call that has a place.
-std::map<int64_t, std::string> PlacesOf(const Work& work, const std::vector<Finding>& findings) {
-  std::map<int64_t, std::string> places;
-  std::string wanted;
-  for (const Finding& finding : findings) {
-    for (const int64_t call : finding.evidence) {
-      wanted += (wanted.empty() ? "" : ",") + std::to_string(call);
-    }
-  }
-  if (wanted.empty()) return places;
-  const auto found = storage::RunQuery(
-      *work.trace,
-      "SELECT c.call_id, json_extract(k.frames, '$[0].file') || ':' || "
-      "json_extract(k.frames, '$[0].line') || ' (' || json_extract(k.frames, '$[0].function') || "
-      "')' FROM call c JOIN stack k ON k.stack_id = c.stack_id WHERE c.call_id IN (" +
-          wanted + ")");
-  for (const auto& row : found.rows) {
-    places[std::get<int64_t>(row.at(0))] = std::get<std::string>(row.at(1));
-  }
-  return places;
-}
-
 // Adds to each message which lines of the program its calls come from.
-void NamePlaces(const Work& work, std::vector<Finding>& findings) {
-  const std::map<int64_t, std::string> places = PlacesOf(work, findings);
-  if (places.empty()) return;
+void NamePlaces(const Work& work, const Places& places, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     std::string text;
     for (const int64_t call : finding.evidence) {
-      const auto place = places.find(call);
-      if (place == places.end()) continue;
-      text += (text.empty() ? "; call " : ", call ") + std::to_string(call) + " comes from " +
-              place->second;
+      const int64_t index = work.Find(call);
+      const std::string place = index < 0 ? "" : places.Text(static_cast<size_t>(index));
+      if (place.empty()) continue;
+      text += (text.empty() ? "; call " : ", call ") + std::to_string(call) + " comes from " + place;
     }
     finding.message += text;
   }
@@ -205,7 +181,8 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   const Handles handles(work);
   const std::vector<ModeExchange> exchanges = FindExchanges(work);
   const StepFacts steps = FindStepFacts(work, report.stretches);
-  Scene scene{work, report.stretches, handles, exchanges, steps, options};
+  const Places places(work);
+  Scene scene{work, report.stretches, handles, exchanges, steps, places, options};
   Found found;
   const auto check = [&](bool of_stretch) {
     for (const LintRule& rule : LintRules()) {
@@ -227,7 +204,7 @@ LintReport Lint(const Work& work, const LintOptions& options) {
     check(/*of_stretch=*/true);
   }
   report.findings = found.Take();
-  NamePlaces(work, report.findings);
+  NamePlaces(work, places, report.findings);
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.call_id < b.call_id; });
   return report;

@@ -17,6 +17,7 @@
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/capture_facts.h"
 #include "analyzer/lint/finding.h"
+#include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
 #include "analyzer/work/work.h"
 #include "storage/trace.h"
@@ -69,6 +70,7 @@ struct Scene {
   const Handles& handles;
   const std::vector<ModeExchange>& exchanges;
   const StepFacts& steps;
+  const Places& places;
   const LintOptions& options;
   size_t stretch_index = 0;  // of scopes that are about one
   const CaptureFacts* facts = nullptr;
@@ -84,8 +86,8 @@ struct Scene {
   bool EndsInAnotherThread() const;
 };
 
-// Collects findings. The same thing at the same occurrence of each stretch (the first wait of every
-// step, say) is one finding with a count.
+// Collects findings. The same thing, from the same lines of the program where they are known, at the
+// same occurrence of each stretch (the first wait of every step, say) is one finding with a count.
 class Found {
  public:
   void Begin(const LintRule& rule, const Scene& scene);
@@ -105,7 +107,12 @@ class Found {
   std::vector<Finding> Take() { return std::move(findings_); }
 
  private:
-  using Key = std::tuple<const LintRule*, int64_t, int64_t, std::string>;  // ops of both sides
+  struct Side {
+    int64_t op = 0;
+    int32_t place = 0;  // of the program
+    auto operator<=>(const Side&) const = default;
+  };
+  using Key = std::tuple<const LintRule*, Side, Side, std::string>;
   const LintRule* rule_ = nullptr;
   const Scene* scene_ = nullptr;
   // What the recording says where the program captured the calls itself.

@@ -31,6 +31,8 @@ void Tell(const Scene& scene, const RaceChecker& checker, const std::string& whe
     const auto second = static_cast<size_t>(race.second);
     Found::Options options;
     options.other = race.first;
+    // Steps of a program that are no stretches repeat a race: one finding for its two lines.
+    options.merged = scene.places.Of(first) != 0 && scene.places.Of(second) != 0;
     size_t record_after = first;
     // Another wait of the same call may order this race as well: the latest of its stream.
     const auto [begin, end] = waits.equal_range(race.second);

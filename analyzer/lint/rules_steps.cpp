@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/graph/variation.h"
+#include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
 
 namespace acltape::analyzer {
@@ -46,17 +47,63 @@ void VisitVariations(const Scene& scene, Visit&& visit) {
   }
 }
 
-// Host arguments that vary; lists (lengths, block tables) or all others.
+// A host argument of a launch that a graph bakes: a list (lengths, block tables), or any other.
+bool IsBaked(const Work& work, const ArgumentVariation& argument, bool lists) {
+  if (argument.kind == VariationKind::kLayout) return false;
+  if (!IsLaunch(work, argument.first_call)) return false;
+  const ValueKind kind = (*work.form(argument.first_call).arguments)[argument.argument].kind;
+  const bool is_list = kind == ValueKind::kIntList || kind == ValueKind::kRealList ||
+                       kind == ValueKind::kBoolList || kind == ValueKind::kScalarList;
+  return is_list == lists;
+}
+
+// Calls of a capture that lie in task groups: the program can update them.
+std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
+  std::vector<uint8_t> inside(capture.end - capture.first);
+  bool open = false;
+  for (size_t i = capture.first; i < capture.end; ++i) {
+    const K kind = work.form(i).acl_kind();
+    if (kind == K::kGroupBegin) open = true;
+    if (kind == K::kGroupEnd) open = false;
+    inside[i - capture.first] = open;
+  }
+  return inside;
+}
+
+// What captures of the program have baked: the same calls ran eagerly with other values.
+void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
+  const Work& work = scene.work;
+  for (const Stretch& capture : scene.stretches) {
+    if (!capture.recorded()) continue;
+    const StepFamily runs = FindEagerRuns(work, scene.places, capture);
+    if (runs.steps.size() < 2) continue;
+    const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
+    for (const ArgumentVariation& argument : FindVaryingArguments(work, runs)) {
+      const size_t call = runs.Call(0, argument.place);
+      if (!IsBaked(work, argument, lists) || IsRandom(work, call)) continue;  // LINT-25
+      if (updatable[call - capture.first] != 0) continue;
+      Found::Options options;
+      options.other = argument.second_call;
+      options.subject = "captured " + argument.name;
+      found.Add(static_cast<int64_t>(call),
+                work.Describe(call) + ": argument " + argument.name + " is " +
+                    argument.first_value + " in the capture and " + argument.second_value +
+                    " where the same calls ran eagerly, in call " +
+                    std::to_string(work.calls[argument.second_call].call_id) + "; " +
+                    std::to_string(argument.values) +
+                    " values over all runs; the graph keeps the one of its capture",
+                options);
+    }
+  }
+}
+
+// Host arguments that vary between steps.
 void TellBaked(const Scene& scene, bool lists, Found& found) {
+  TellBakedInCaptures(scene, lists, found);
   const Work& work = scene.work;
   VisitVariations(scene, [&](const StepFamily&, const Variation& variation) {
     for (const ArgumentVariation& argument : variation.arguments) {
-      if (argument.kind == VariationKind::kLayout) continue;
-      if (!IsLaunch(work, argument.first_call)) continue;
-      const ValueKind kind = (*work.form(argument.first_call).arguments)[argument.argument].kind;
-      const bool is_list = kind == ValueKind::kIntList || kind == ValueKind::kRealList ||
-                           kind == ValueKind::kBoolList || kind == ValueKind::kScalarList;
-      if (is_list != lists) continue;
+      if (!IsBaked(work, argument, lists)) continue;
       Found::Options options;
       options.other = argument.second_call;
       options.subject = argument.name + std::to_string(argument.place);

@@ -1,11 +1,11 @@
 #include "recorder/acl/python_line.h"
 
-#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <atomic>
-
+#include "recorder/acl/generated_code.h"
+#include "recorder/acl/interpreter.h"
 #include "recorder/acl/lock.h"
 #include "recorder/acl/pointer_map.h"
 #include "recorder/acl/thread.h"
@@ -16,89 +16,43 @@ namespace {
 
 Mutex g_mutex;
 
-// Types of the interpreter's C interface, of which only addresses are used here.
-struct Object;
-struct ThreadState;
-
-// The functions of the interpreter that reading a line needs. All are part of its stable or public
-// interface from 3.9 on.
-struct Interpreter {
-  int (*is_initialized)();
-  int (*is_finalizing)();
-  ThreadState* (*this_thread)();
-  int (*has_lock)();
-  int (*take_lock)();
-  void (*give_lock)(int);
-  Object* (*error_occurred)();
-  Object* (*frame_of)(ThreadState*);
-  Object* (*back_of)(Object*);
-  Object* (*code_of)(Object*);
-  int (*line_of)(Object*);
-  Object* (*attribute)(Object*, const char*);
-  const char* (*text)(Object*);
-  void (*clear_error)();
-  void (*release)(Object*);
-  bool complete;
-};
-
-template <typename Function>
-bool Resolve(Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-  return function != nullptr;
-}
-
-Interpreter FindInterpreter() {
-  Interpreter py{};
-  if (!Resolve(py.is_initialized, "Py_IsInitialized")) return py;
-  py.complete =
-      (Resolve(py.is_finalizing, "Py_IsFinalizing") ||  // since 3.13
-       Resolve(py.is_finalizing, "_Py_IsFinalizing")) &&
-      Resolve(py.this_thread, "PyGILState_GetThisThreadState") &&
-      Resolve(py.has_lock, "PyGILState_Check") && Resolve(py.take_lock, "PyGILState_Ensure") &&
-      Resolve(py.give_lock, "PyGILState_Release") && Resolve(py.error_occurred, "PyErr_Occurred") &&
-      Resolve(py.frame_of, "PyThreadState_GetFrame") && Resolve(py.back_of, "PyFrame_GetBack") &&
-      Resolve(py.code_of, "PyFrame_GetCode") && Resolve(py.line_of, "PyFrame_GetLineNumber") &&
-      Resolve(py.attribute, "PyObject_GetAttrString") && Resolve(py.text, "PyUnicode_AsUTF8") &&
-      Resolve(py.clear_error, "PyErr_Clear") && Resolve(py.release, "Py_DecRef");
-  return py;
-}
-
-// Looked for once, at the first call: no program loads an interpreter behind it.
-const Interpreter& TheInterpreter() {
-  static Interpreter interpreter;
-  static std::atomic<bool> known{false};
-  if (known.load(std::memory_order_acquire)) return interpreter;
-  Lock lock(g_mutex);
-  if (!known.load(std::memory_order_relaxed)) interpreter = FindInterpreter();
-  known.store(true, std::memory_order_release);
-  return interpreter;
-}
-
-// Code whose frames are passed over: the framework's, and what it generates.
-constexpr const char* kNotTheUsers[] = {
-    "-packages/torch/",
-    "-packages/torch_npu/",
-    "-packages/torchair/",
-    "-packages/npugraph_ex/",
-    "/torch_npu/dynamo/",
-    "<eval_with_key>",
-    "<frozen ",
-    "/torchinductor_",
-};
+// Code whose frames are passed over: the framework's, and what it generates. A part a line.
+constexpr char kNotTheUsers[] =
+    "-packages/torch/\n"
+    "-packages/torch_npu/\n"
+    "-packages/torchair/\n"
+    "-packages/npugraph_ex/\n"
+    "/torch_npu/dynamo/\n"
+    "<eval_with_key>\n"
+    "<frozen \n"
+    "/torchinductor_\n";
 
 struct Line {
   int32_t number;
   uint32_t place_id;
 };
 
+// Where a line of generated code comes from; see generated_code.h.
+struct Origin {
+  int32_t line;  // of the generated code
+  int32_t number;
+  uint32_t place_id;  // 0 until it is announced
+  const char* file;
+  const char* function;
+};
+
 // A code object that was met. The reference is kept, so that its address stays its own.
 struct Code {
   bool users;
+  bool generated;
+  bool asked;  // of generated code: where its lines come from
   char* file;
   char* function;
   Line* lines;
   uint32_t line_count;
   uint32_t line_capacity;
+  Origin* origins;
+  uint32_t origin_count;
 };
 
 PointerMap<Code*> g_codes;
@@ -117,14 +71,17 @@ char* TextOf(const Interpreter& py, Object* object, const char* name) {
 }
 
 bool IsTheUsers(const char* file) {
-  for (const char* part : kNotTheUsers) {
-    if (strstr(file, part) != nullptr) return false;
+  for (const char* part = kNotTheUsers; *part != '\0';) {
+    const char* end = strchr(part, '\n');
+    if (memmem(file, strlen(file), part, static_cast<size_t>(end - part)) != nullptr) return false;
+    part = end + 1;
   }
   return true;
 }
 
-// The code object's entry; takes over the reference to `code` or gives it back. Null: unknown.
-Code* CodeOf(const Interpreter& py, Object* code) {
+// The entry of the frame's code object; takes over the reference to `code` or gives it back. Null:
+// unknown.
+Code* CodeOf(const Interpreter& py, Object* frame, Object* code) {
   Code* known = nullptr;
   if (g_codes.Get(code, &known)) {
     py.release(code);
@@ -140,15 +97,20 @@ Code* CodeOf(const Interpreter& py, Object* code) {
   made->file = TextOf(py, code, "co_filename");
   made->function = TextOf(py, code, "co_qualname");  // since 3.11
   if (made->function == nullptr) made->function = TextOf(py, code, "co_name");
-  made->users = made->file != nullptr && made->function != nullptr && IsTheUsers(made->file);
+  if (made->file != nullptr && made->function != nullptr) {
+    made->generated = IsGenerated(py, frame, made->file);
+    made->users = !made->generated && IsTheUsers(made->file);
+  }
   g_codes.Put(code, made);
   return made;
 }
 
-void Announce(agent::Tape& tape, const Code& code, const Line& line) {
-  const char* texts[] = {code.file, code.function};
-  tape.WriteWithTexts(
-      wire::PlaceRecord{{wire::RecordKind::kPlace, 0, 0}, line.place_id, line.number}, texts, 2);
+uint32_t Announce(agent::Tape& tape, const char* file, const char* function, int32_t number) {
+  const char* texts[] = {file, function};
+  const uint32_t place_id = tape.NextHandleId();
+  tape.WriteWithTexts(wire::PlaceRecord{{wire::RecordKind::kPlace, 0, 0}, place_id, number}, texts,
+                      2);
+  return place_id;
 }
 
 uint32_t PlaceOf(Thread& thread, Code& code, int32_t number) {
@@ -162,24 +124,88 @@ uint32_t PlaceOf(Thread& thread, Code& code, int32_t number) {
     code.lines = static_cast<Line*>(larger);
     code.line_capacity = capacity;
   }
-  const Line line{number, thread.tape->NextHandleId()};
+  const Line line{number, Announce(*thread.tape, code.file, code.function, number)};
   code.lines[code.line_count++] = line;
-  Announce(*thread.tape, code, line);
   return line.place_id;
 }
 
+// The next field of a line of `text`, which ends at a tab or at the end of the line.
+char* TakeField(char** text) {
+  char* field = *text;
+  char* end = field + strcspn(field, "\t\n");
+  *text = *end == '\0' ? end : end + 1;
+  *end = '\0';
+  return field;
+}
+
+// Reads the lines that OriginsOf gave; the texts of the origins stay in them.
+void KeepOrigins(Code& code, char* text) {
+  uint32_t count = 0;
+  for (const char* at = text; (at = strchr(at, '\n')) != nullptr; ++at) ++count;
+  if (count == 0) return;
+  code.origins = static_cast<Origin*>(calloc(count, sizeof(Origin)));
+  if (code.origins == nullptr) return;
+  for (char* at = text; code.origin_count < count && *at != '\0';) {
+    Origin& origin = code.origins[code.origin_count++];
+    origin.line = atoi(TakeField(&at));
+    origin.file = TakeField(&at);
+    origin.number = atoi(TakeField(&at));
+    origin.function = TakeField(&at);
+  }
+}
+
+// 0 where the line has no origin.
+uint32_t PlaceOfOrigin(Thread& thread, Code& code, int32_t line) {
+  Origin* found = nullptr;
+  for (uint32_t i = 0; i < code.origin_count && found == nullptr; ++i) {
+    if (code.origins[i].line == line) found = &code.origins[i];
+  }
+  if (found == nullptr) return 0;
+  for (uint32_t i = 0; i < code.origin_count && found->place_id == 0; ++i) {
+    const Origin& other = code.origins[i];
+    if (other.place_id == 0 || other.number != found->number) continue;
+    if (strcmp(other.file, found->file) == 0) found->place_id = other.place_id;
+  }
+  if (found->place_id == 0) {
+    found->place_id = Announce(*thread.tape, found->file, found->function, found->number);
+  }
+  return found->place_id;
+}
+
+// Asks once where the lines of generated code come from. That runs Python, which may give the
+// interpreter's lock away for a moment: not with a lock of ours held, and not where the caller may
+// hold one that a thread with the interpreter's lock waits for.
+void AskForOrigins(const Interpreter& py, Object* frame, Code& code, LockUse use) {
+  if (use != LockUse::kTake || py.error_occurred() != nullptr) return;
+  {
+    Lock lock(g_mutex);
+    if (code.asked) return;
+    code.asked = true;
+  }
+  char* text = OriginsOf(py, frame, kNotTheUsers);
+  if (text == nullptr) return;
+  Lock lock(g_mutex);
+  KeepOrigins(code, text);
+}
+
 // With the interpreter's lock held.
-uint32_t InnermostLine(Thread& thread, const Interpreter& py, ThreadState* state) {
+uint32_t InnermostLine(Thread& thread, const Interpreter& py, ThreadState* state, LockUse use) {
   constexpr int kMaxDepth = 256;
   Object* frame = py.frame_of(state);
   uint32_t place_id = 0;
   for (int depth = 0; frame != nullptr && depth < kMaxDepth; ++depth) {
     Object* object = py.code_of(frame);
-    Lock lock(g_mutex);
-    Code* code = object != nullptr ? CodeOf(py, object) : nullptr;
-    if (code != nullptr && code->users) {
-      place_id = PlaceOf(thread, *code, py.line_of(frame));
-      break;
+    Code* code = nullptr;
+    if (object != nullptr) {
+      Lock lock(g_mutex);
+      code = CodeOf(py, frame, object);
+    }
+    if (code != nullptr && code->generated) AskForOrigins(py, frame, *code, use);
+    if (code != nullptr && (code->users || code->generated)) {
+      Lock lock(g_mutex);
+      const int32_t line = py.line_of(frame);
+      place_id = code->users ? PlaceOf(thread, *code, line) : PlaceOfOrigin(thread, *code, line);
+      if (place_id != 0 || code->users) break;
     }
     Object* outer = py.back_of(frame);
     py.release(frame);
@@ -196,15 +222,16 @@ uint32_t PythonLine(Thread& thread, LockUse use) {
   if (!py.complete || py.is_initialized() == 0 || py.is_finalizing() != 0) return 0;
   ThreadState* state = py.this_thread();
   if (state == nullptr) return 0;
-  if (py.has_lock() != 0) return InnermostLine(thread, py, state);
+  if (py.has_lock() != 0) return InnermostLine(thread, py, state, use);
   if (use == LockUse::kIfHeld) return 0;
   const int before = py.take_lock();
-  const uint32_t place_id = InnermostLine(thread, py, state);
+  const uint32_t place_id = InnermostLine(thread, py, state, use);
   py.give_lock(before);
   return place_id;
 }
 
 void ForgetPythonLocks() {
+  ForgetInterpreterLock();
   g_mutex.Forget();
   g_codes.ForgetLocks();
 }

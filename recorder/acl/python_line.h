@@ -1,8 +1,7 @@
 // The line of the user's own Python code that a call comes from.
 //
-// The interpreter is looked up in the process by name, CPython 3.9 and newer; nothing is linked,
-// and a program without Python costs nothing. The line is that of the innermost frame outside of
-// the framework's own packages.
+// The line is that of the innermost frame outside of the framework's own packages. Of code that a
+// compiler of the framework generated it is the line that the generated one was made from.
 //
 // Note [Taking the interpreter's lock]. A framework gives the lock back before it runs an operator,
 // so the line of an operator can only be read when the lock is taken again for a moment. That is

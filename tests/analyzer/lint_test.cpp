@@ -297,5 +297,59 @@ TEST_F(LintTest, TheWaitThatIsMissingIsProposed) {
   EXPECT_EQ(race.edits, std::vector<Edit>{WaitEdit(race.evidence[1], race.evidence[0])});
 }
 
+// A scalar that each run of the same three launches has another value of; captured at the end.
+class BakedInCapture : public LintTest {
+ protected:
+  void Work(int64_t value, bool grouped = false) {
+    Relu(main, a, b);
+    if (grouped) trace.Interface("aclmdlRICaptureTaskGrpBegin", {Int("stream", main)}, main);
+    trace.Op("aclnnMuls", main, {In("self", b), Int("other", value), Out("out", c)});
+    if (grouped) {
+      trace.Interface("aclmdlRICaptureTaskGrpEnd", {Int("stream", main), Int("handle", 1)}, main);
+    }
+    Relu(main, c, d);
+  }
+  void Capture(int64_t value, bool grouped = false) {
+    trace.BeginCapture(main);
+    Work(value, grouped);
+    const int64_t model = trace.EndCapture(main);
+    trace.Execute(model, main);
+  }
+};
+
+TEST_F(BakedInCapture, IsFoundWhereTheSameCallsRanEagerlyWithOtherValues) {
+  Work(1);
+  trace.Synchronize(main);
+  Work(2);
+  Capture(3);
+  ASSERT_EQ(Rules(), "LINT-14");
+  const Finding& finding = report_.findings[0];
+  EXPECT_NE(finding.message.find("argument other is 3 in the capture and 1 where the same calls ran "
+                                 "eagerly, in call"),
+            std::string::npos)
+      << finding.message;
+  EXPECT_NE(finding.message.find("3 values over all runs"), std::string::npos) << finding.message;
+}
+
+TEST_F(BakedInCapture, IsNoneWhenTheEagerRunsHadTheCapturesValue) {
+  Work(3);
+  Work(3);
+  Capture(3);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(BakedInCapture, IsNoneWhenOtherCallsRanEagerly) {
+  trace.Op("aclnnMuls", main, {In("self", b), Int("other", 1), Out("out", c)});
+  Relu(main, c, d);
+  Capture(3);
+  EXPECT_EQ(Rules(), "");
+}
+
+TEST_F(BakedInCapture, IsNoneInATaskGroupWhichTheProgramCanUpdate) {
+  Work(1);
+  Capture(3, /*grouped=*/true);
+  EXPECT_EQ(Rules(), "");
+}
+
 }  // namespace
 }  // namespace acltape::analyzer

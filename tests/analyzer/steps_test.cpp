@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "analyzer/graph/variation.h"
 #include "storage/results.h"
 #include "tests/replayer/acl_trace_builder.h"
 
@@ -192,6 +193,34 @@ TEST(Steps, OfAnAclProgramDoNotDependOnHowOftenItAsked) {
   for (size_t step = 0; step < 4; ++step) {
     EXPECT_EQ(work.calls[work.steps[step].end - 1].call_id, ends[step]);
   }
+}
+
+TEST(Steps, OfAnAclProgramDoNotDependOnWhenAnotherThreadMadeItsEvents) {
+  TemporaryTrace file("steps-events");
+  test::AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  std::vector<int64_t> ends;
+  for (int step = 0; step < 4; ++step) {
+    trace.Op("aclnnRelu", stream, {In("self", a), Out("out", b)});
+    if (step % 2 == 0) trace.NewEvent();
+    trace.Op("aclnnAbs", stream, {In("self", b), Out("out", a)});
+    for (int event = 0; event < step; ++event) {
+      trace.Interface("aclrtDestroyEvent", {test::Int("event", trace.NewEvent())});
+    }
+    trace.Synchronize(stream);
+    ends.push_back(trace.last_call());
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  Work work = LoadWork(reader);
+  AssignSteps(work, nullptr);
+  ASSERT_EQ(work.steps.size(), 4u);
+  for (size_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(work.calls[work.steps[step].end - 1].call_id, ends[step]);
+  }
+  EXPECT_EQ(FindFamilies(work).size(), 1u);
 }
 
 TEST(Steps, FoundStepsAreWrittenToTheTrace) {

@@ -2,7 +2,9 @@
 """The installed torch_npu, unchanged, on the soft device: what it computes is what the CPU does."""
 import json
 import os
+import re
 import sqlite3
+import subprocess
 
 import harness
 
@@ -86,6 +88,94 @@ class Graphs(harness.NpuTest):
 class Profiler(harness.NpuTest):
     def test_host_ranges_are_written(self):
         self.program("host_ranges.py", self.folder)
+
+
+def line_of(program, marker):
+    """The number of the line of a program that ends with a comment."""
+    with open(program) as file:
+        return next(number for number, line in enumerate(file, 1) if line.rstrip().endswith("# " + marker))
+
+
+class LintTest(harness.NpuTest):
+    def findings(self, program, *arguments):
+        """The output of the program, recorded; what lint finds in the trace."""
+        trace = os.path.join(self.folder, "t.db")
+        done = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", "-o", trace, "--",
+                         harness.PYTHON, program, *arguments)
+        linted = subprocess.run([harness.BINARY, "lint", trace, "--format", "json"], capture_output=True,
+                                text=True)
+        self.assertIn(linted.returncode, (0, 1), linted.stderr)
+        return done.stdout, json.loads(linted.stdout)["findings"]
+
+
+class Mistakes(LintTest):
+    """Six mistakes of a step that is captured, or is to be: each is found, with its line of Python."""
+
+    PROGRAM = os.path.join(harness.PROGRAMS, "six_mistakes.py")
+    EAGER = {"host_read": "LINT-02", "sync_in_capture": "LINT-02", "unjoined_stream": "LINT-01",
+             "varying_scalar": "LINT-14", "reused_buffer": "LINT-20", "missing_wait": "LINT-20"}
+    # How the capture of each ends, where the device refuses it.
+    REFUSED = {"host_read": "107027", "sync_in_capture": "107027", "unjoined_stream": "107025"}
+
+    def named(self, findings):
+        """Pairs of a rule and a mistake whose line a finding of the rule names."""
+        pairs = set()
+        for mistake in self.EAGER:
+            place = f"{self.PROGRAM}:{line_of(self.PROGRAM, 'mistake: ' + mistake)} "
+            pairs |= {(row["rule"], mistake) for row in findings if place in row["message"]}
+        return pairs
+
+    def check(self, findings):
+        named = self.named(findings)
+        for mistake, rule in self.EAGER.items():
+            self.assertIn((rule, mistake), named, json.dumps(findings, indent=1))
+
+    def test_eager_steps_are_found_as_what_would_go_wrong(self):
+        _, findings = self.findings(self.PROGRAM, *self.EAGER)
+        self.check(findings)
+        waits = [row for row in findings if row["rule"] == "LINT-02"]
+        self.assertEqual({row["verdict"] for row in waits}, {"predicted"})
+        for row in waits:
+            self.assertIn("would be capturing", row["message"])
+
+    def test_captures_are_found_and_those_that_fail_are_reproduced(self):
+        output, findings = self.findings(self.PROGRAM, "--captured", *self.EAGER)
+        self.check(findings)
+        for mistake, code in self.REFUSED.items():
+            self.assertRegex(output, rf"(?m)^{mistake} failed: .*{code}$")
+            place = f":{line_of(self.PROGRAM, 'mistake: ' + mistake)} "
+            rows = [row for row in findings if row["rule"] == self.EAGER[mistake] and place in row["message"]]
+            self.assertEqual([row["verdict"] for row in rows], ["reproduced"], rows)
+
+    def test_the_step_without_them_has_none(self):
+        for arguments in ((), ("--captured",)):
+            with self.subTest(arguments=arguments):
+                _, findings = self.findings(self.PROGRAM, *arguments)
+                errors = [row for row in findings if row["severity"] == "error"]
+                self.assertEqual(errors, [])
+                self.assertEqual(self.named(findings) & set((rule, mistake) for mistake, rule
+                                                            in self.EAGER.items()), set())
+
+
+class Compiled(LintTest):
+    """What a compiled function of another package does in a capture is found in that package's lines."""
+
+    def test_the_copy_of_a_static_cache_is_found_with_the_line_of_transformers(self):
+        installed = subprocess.run([harness.PYTHON, "-c", "import importlib.util as u; "
+                                    "print(u.find_spec('transformers').origin)"],
+                                   capture_output=True, text=True)
+        if installed.returncode != 0:
+            self.skipTest("transformers is not installed")
+        cache = os.path.join(os.path.dirname(installed.stdout.strip()), "cache_utils.py")
+        output, findings = self.findings(os.path.join(harness.PROGRAMS, "llama_static_cache.py"))
+        self.assertRegex(output, "failed: .* 107030")
+        copy, = (row for row in findings if row["rule"] == "LINT-03")
+        self.assertEqual(copy["verdict"], "reproduced", copy)
+        place = re.search(re.escape(cache) + r":(\d+) \((.*)\)$", copy["message"])
+        self.assertIsNotNone(place, copy)
+        with open(cache) as file:
+            line = file.read().splitlines()[int(place[1]) - 1]
+        self.assertIn(".to(self.device)", line)
 
 
 class Recorded(harness.NpuTest):

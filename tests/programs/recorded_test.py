@@ -271,6 +271,25 @@ class Calls(RecordedTest):
                                   "USING (stack_id) WHERE op = 'aclrtMemcpy' ORDER BY call_id DESC")
         self.assertIn("line of the copy back", lines[last - 1])
 
+    def test_calls_of_generated_code_name_the_lines_that_it_was_made_from(self):
+        script = os.path.join(acl_programs.FOLDER, "generated_lines.py")
+        with open(script) as file:
+            caller = 1 + next(i for i, line in enumerate(file) if "# line of the caller" in line)
+        trace = os.path.join(self.folder, "generated.db")
+        program = [sys.executable, "-B", script]
+        recorded = subprocess.run([ACLTAPE, "record", "--force", "--quiet", "--level", "acl", "-o", trace,
+                                   "--", *program], capture_output=True, text=True,
+                                  env=acl_programs.environment())
+        self.assertEqual((recorded.returncode, recorded.stdout),
+                         (0, "1.0 2.0 3.0 4.0 1.0 2.0 3.0 4.0\n"), recorded.stderr)
+        rows = self.ask(trace, """
+            SELECT json_extract(frames, '$[0].file'), json_extract(frames, '$[0].line'),
+              json_extract(frames, '$[0].function') FROM call JOIN stack USING (stack_id)
+            WHERE op = 'aclrtMemcpy' ORDER BY call_id""")
+        # The last node does not know its line: that of the caller is given.
+        self.assertEqual(rows, [("/home/user/layers.py", 21, "inner"), ("/home/user/layers.py", 22, "inner"),
+                                (script, caller, rows[2][2])])
+
     def test_threads_have_their_own_streams(self):
         trace = self.record(run_of("multi_stream_threads", "--threads"))
         shared = self.ask(trace, "SELECT stream_id FROM call WHERE leaf = 1 GROUP BY stream_id "

@@ -1,0 +1,46 @@
+// The Python interpreter in the process, when there is one.
+//
+// It is looked up by name, CPython 3.9 and newer; nothing is linked, and a program without Python
+// costs nothing.
+#pragma once
+
+namespace acltape::acl_agent {
+
+// Types of the interpreter's C interface, of which only addresses are used here.
+struct Object;
+struct ThreadState;
+
+// The functions of the interpreter that reading a line needs. All are part of its stable or public
+// interface from 3.9 on.
+struct Interpreter {
+  int (*is_initialized)();
+  int (*is_finalizing)();
+  ThreadState* (*this_thread)();
+  int (*has_lock)();
+  int (*take_lock)();
+  void (*give_lock)(int);
+  Object* (*error_occurred)();
+  Object* (*frame_of)(ThreadState*);
+  Object* (*back_of)(Object*);
+  Object* (*code_of)(Object*);
+  int (*line_of)(Object*);
+  Object* (*attribute)(Object*, const char*);
+  const char* (*text)(Object*);
+  void (*clear_error)();
+  void (*release)(Object*);
+  // For generated code alone, see generated_code.h.
+  Object* (*builtins)();  // borrowed
+  Object* (*new_dict)();
+  Object* (*item)(Object*, const char*);  // borrowed
+  int (*set_item)(Object*, const char*, Object*);
+  Object* (*run)(const char*, int, Object*, Object*, void*);
+  Object* (*call)(Object*, const char*, ...);
+  bool complete;
+};
+
+// Looked for once, at the first call: no program loads an interpreter behind it.
+const Interpreter& TheInterpreter();
+
+void ForgetInterpreterLock();
+
+}  // namespace acltape::acl_agent
