@@ -4,6 +4,31 @@
 
 namespace acltape::analyzer {
 
+namespace {
+
+// Leaves of a backward node have the place of the leaf whose gradient it computes.
+void AddForwardPlaces(const Work& work, std::unordered_map<int64_t, int32_t>& place_of_leaf) {
+  const storage::Reader& trace = *work.trace;
+  const bool known = !storage::RunQuery(trace,
+                                        "SELECT 1 FROM pragma_table_info('call_extra') "
+                                        "WHERE name = 'forward_call'")
+                          .rows.empty();
+  if (!known) return;  // an older trace
+  storage::RunQuery(
+      trace,
+      "SELECT c.call_id, x.forward_call FROM call_extra x CROSS JOIN call_row c "
+      "ON c.parent_id = x.call_id WHERE x.forward_call IS NOT NULL",
+      [](const std::vector<std::string>&) {},
+      [&](std::vector<storage::Cell>& row) {
+        const auto forward = place_of_leaf.find(std::get<int64_t>(row.at(1)));
+        if (forward == place_of_leaf.end()) return true;
+        place_of_leaf.emplace(std::get<int64_t>(row.at(0)), forward->second);
+        return true;
+      });
+}
+
+}  // namespace
+
 Places::Places(const Work& work) {
   const auto texts = storage::RunQuery(
       *work.trace,
@@ -29,6 +54,7 @@ Places::Places(const Work& work) {
         }
         return true;
       });
+  AddForwardPlaces(work, place_of_parent);
   for (size_t call = 0; call < work.size(); ++call) {
     if (places_[call] != 0) continue;
     const auto found = place_of_parent.find(work.calls[call].parent_id);

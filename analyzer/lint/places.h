@@ -17,7 +17,8 @@ class Places {
 
   // The id of the place of a call, an index in Work::calls; 0: not known. A call without one of its
   // own (an allocation, say, is made with locks held under which no line can be read) has that of a
-  // call with the same parent: both come from one operator of the framework.
+  // call with the same parent: both come from one operator of the framework. Backward work that no
+  // Python called has that of its forward operator.
   int32_t Of(size_t call) const { return places_.empty() ? 0 : places_[call]; }
   // "train.py:17 (forward)"; empty where it is not known.
   std::string Text(size_t call) const;
