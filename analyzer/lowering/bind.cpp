@@ -280,6 +280,40 @@ void Binder::Before(Invocation invocation) {
   lowering_->invocations.push_back(std::move(invocation));
 }
 
+namespace {
+
+// The element of a list; a value that is no list is the same for all.
+LoweredValue ElementOf(const LoweredValue& list, size_t index, std::string_view name) {
+  const auto pick = [&](const auto& elements) {
+    if (index >= elements.size()) throw CannotBind(std::string(name) + " has too few elements");
+    return elements[index];
+  };
+  LoweredValue element;
+  switch (list.kind) {
+    case ValueKind::kTensorList:
+      element.kind = ValueKind::kTensor;
+      element.tensors = {pick(list.tensors)};
+      return element;
+    case ValueKind::kIntList:
+      element.kind = ValueKind::kInt;
+      element.integer = pick(list.integers);
+      return element;
+    case ValueKind::kRealList:
+      element.kind = ValueKind::kReal;
+      element.real = pick(list.reals);
+      return element;
+    default:
+      return list;
+  }
+}
+
+}  // namespace
+
+size_t Binder::ElementCount() const {
+  const storage::Argument* self = leaf_.Find("self");
+  return self == nullptr ? 0 : self->tensors.size();
+}
+
 LoweredValue Binder::Named(std::string_view name) const {
   const storage::Argument* argument = leaf_.Find(name);
   LoweredValue value;
@@ -303,6 +337,7 @@ LoweredValue Binder::Named(std::string_view name) const {
     }
     value.tensors.push_back(std::move(lowered));
   }
+  if (element_) value = ElementOf(value, *element_, name);
   if (value.kind == ValueKind::kTensor && !value.tensors.empty() && !value.tensors[0].present) {
     value.kind = ValueKind::kNone;
     value.tensors.clear();
@@ -389,6 +424,7 @@ bool IsOnDevice(const Program& program, const Leaf& leaf) {
 
 bool Binder::Holds(std::string_view when) const {
   if (when.empty()) return true;
+  if (when == kEach) return ElementCount() != 0;
   if (when == "device") return IsOnDevice(program_, leaf_);
   if (when[0] == '+') return Named(when.substr(1)).kind != ValueKind::kNone;
   if (when[0] == '-') return Named(when.substr(1)).kind == ValueKind::kNone;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "analyzer/lowering/pattern.h"
 
 namespace acltape::analyzer {
+
+// The condition of rules that are for each element of a list.
+constexpr std::string_view kEach = "each";
 
 // The rule does not fit these arguments; the text says why.
 class CannotBind : public std::runtime_error {
@@ -28,6 +32,11 @@ class Binder {
   // Whether the condition of a rule row holds (grammar in rules.h).
   bool Holds(std::string_view when) const;
 
+  // For the condition "each": the number of tensors in self, and from now on names of lists stand for
+  // their element of this index.
+  size_t ElementCount() const;
+  void TakeElement(size_t index) { element_ = index; }
+
   LoweredValue Evaluate(const Expression& expression);
   // The recorded argument or result; none when the call has none of this name.
   LoweredValue Named(std::string_view name) const;
@@ -44,6 +53,7 @@ class Binder {
   const Program& program_;
   const Leaf& leaf_;
   Lowering* lowering_ = nullptr;
+  std::optional<size_t> element_;
   std::map<std::string, LoweredTensor> shared_;
 };
 

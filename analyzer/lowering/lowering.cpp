@@ -41,6 +41,7 @@ const std::vector<LoweringRule>& LoweringRules() {
     std::vector<LoweringRule> rules = MathRules();
     rules.insert(rules.end(), LayerRules().begin(), LayerRules().end());
     rules.insert(rules.end(), DataRules().begin(), DataRules().end());
+    rules.insert(rules.end(), ListRules().begin(), ListRules().end());
     return rules;
   }();
   return all;
@@ -77,7 +78,11 @@ std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::str
     try {
       if (!binder.Holds(rule.when)) continue;
       Lowering lowering;
-      for (const CallPattern& call : rule.calls) binder.Bind(call, &lowering);
+      const bool each = rule.when == kEach;
+      for (size_t element = 0; element < (each ? binder.ElementCount() : 1); ++element) {
+        if (each) binder.TakeElement(element);
+        for (const CallPattern& call : rule.calls) binder.Bind(call, &lowering);
+      }
       for (const DivergenceRule& row : DivergenceRules()) {
         if (row.aten == name && rule.when != "device" && binder.Holds(row.when)) {
           lowering.note = LoweringNote{std::string(row.rule), std::string(row.message)};

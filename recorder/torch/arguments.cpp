@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "recorder/torch/allocator.h"
 
@@ -193,6 +194,29 @@ bool IsListOfTensors(const c10::IValue& value) {
     if (!element.isTensor() && !element.isNone()) return false;
   }
   return true;
+}
+
+// A list of scalars, which may be of any kind: those that are not all integers are all reals.
+bool IsListOfNumbers(const c10::IValue& value) {
+  if (!value.isList() || value.toListRef().empty()) return false;
+  for (const c10::IValue& element : value.toListRef()) {
+    if (!element.isInt() && !element.isDouble()) return false;
+  }
+  return true;
+}
+
+void AppendNumbers(ThreadState& state, at::ArrayRef<c10::IValue> list) {
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+  for (const c10::IValue& element : list) {
+    if (element.isInt()) integers.push_back(element.toInt());
+    reals.push_back(element.isInt() ? static_cast<double>(element.toInt()) : element.toDouble());
+  }
+  if (integers.size() == list.size()) {
+    AppendList<int64_t>(state, ArgumentTag::kIntList, integers);
+  } else {
+    AppendList<double>(state, ArgumentTag::kRealList, reals);
+  }
 }
 
 }  // namespace
@@ -386,6 +410,8 @@ void EncodeValue(ThreadState& state, const c10::IValue& value, NumberMeaning mea
     Encode(state, at::ArrayRef<double>(value.toDoubleVector()));
   } else if (value.isBoolList()) {
     AppendList<uint8_t>(state, ArgumentTag::kBoolList, value.toBoolList());
+  } else if (IsListOfNumbers(value)) {
+    AppendNumbers(state, value.toListRef());
   } else if (value.isString()) {
     AppendText(state, ArgumentTag::kText, value.toStringRef());
   } else if (value.isDevice()) {

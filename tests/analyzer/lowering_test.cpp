@@ -107,6 +107,37 @@ TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
   }
 }
 
+TEST(Lowering, AnOperatorOverAListIsACallForEachElement) {
+  const TemporaryTrace file("lowering-lists");
+  {
+    TraceBuilder trace(file.path());
+    const Tensor x = trace.NewTensor({2});
+    const Tensor y = trace.NewTensor({3});
+    test::Value self = test::List("self", {x, y});
+    self.direction = storage::Direction::kInOut;
+    test::Value scalars{"scalars", storage::Direction::kIn, ValueKind::kRealList};
+    scalars.reals = {0.5, 2};
+    trace.Call("aten::_foreach_mul_.ScalarList", {self, scalars});
+    scalars.reals = {0.5};
+    trace.Call("aten::_foreach_mul_.ScalarList", {self, scalars});
+    trace.Finish();
+  }
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  const auto lowering = Lower(program, program.leaves.at(0), nullptr);
+  ASSERT_TRUE(lowering.has_value());
+  ASSERT_EQ(lowering->invocations.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Invocation& call = lowering->invocations[i];
+    EXPECT_EQ(call.op, "aclnnInplaceMuls");
+    EXPECT_EQ(call.arguments.at(0).tensors.at(0).buffer_id, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(call.arguments.at(1).real, i == 0 ? 0.5 : 2.0);
+  }
+  std::string why;
+  EXPECT_FALSE(Lower(program, program.leaves.at(1), &why).has_value());
+  EXPECT_NE(why.find("scalars has too few elements"), std::string::npos) << why;
+}
+
 TEST(Pattern, SyntaxErrorsNameThePattern) {
   for (const char* text :
        {"aclnnAdd(self", "aclnnAdd", "aclnnAdd(self,)", "aclnnAdd(self) x", "aclnnAdd('open)"}) {

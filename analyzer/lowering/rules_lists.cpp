@@ -1,0 +1,57 @@
+// Operators over lists of tensors, as optimisers call them: one device call for each element.
+#include "analyzer/lowering/rules.h"
+
+namespace acltape::analyzer {
+
+const std::vector<LoweringRule>& ListRules() {
+  static const std::vector<LoweringRule> rules = {
+      {"_foreach_add_.Scalar", "each", "aclnnInplaceAdds(self, scalar, 1)"},
+      {"_foreach_add_.ScalarList", "each", "aclnnInplaceAdds(self, scalars, 1)"},
+      {"_foreach_add_.List", "each", "aclnnInplaceAdd(self, other, alpha)"},
+      {"_foreach_add_.Tensor", "each", "aclnnInplaceAdd(self, num(other, self), alpha)"},
+      {"_foreach_add.Scalar", "each", "aclnnAdds(self, scalar, 1, out)"},
+      {"_foreach_add.List", "each", "aclnnAdd(self, other, alpha, out)"},
+      {"_foreach_sub_.Scalar", "each", "aclnnInplaceSubs(self, scalar, 1)"},
+      {"_foreach_sub_.List", "each", "aclnnInplaceSub(self, other, alpha)"},
+      {"_foreach_sub.Scalar", "each", "aclnnSubs(self, scalar, 1, out)"},
+      {"_foreach_sub.List", "each", "aclnnSub(self, other, alpha, out)"},
+      {"_foreach_mul_.Scalar", "each", "aclnnInplaceMuls(self, scalar)"},
+      {"_foreach_mul_.ScalarList", "each", "aclnnInplaceMuls(self, scalars)"},
+      {"_foreach_mul_.List", "each", "aclnnInplaceMul(self, other)"},
+      {"_foreach_mul_.Tensor", "each", "aclnnInplaceMul(self, num(other, self))"},
+      {"_foreach_mul.Scalar", "each", "aclnnMuls(self, scalar, out)"},
+      {"_foreach_mul.List", "each", "aclnnMul(self, other, out)"},
+      {"_foreach_mul.Tensor", "each", "aclnnMul(self, num(other, self), out)"},
+      {"_foreach_div_.Scalar", "each", "aclnnInplaceDivs(self, scalar)"},
+      {"_foreach_div_.ScalarList", "each", "aclnnInplaceDivs(self, scalars)"},
+      {"_foreach_div_.List", "each", "aclnnInplaceDiv(self, other)"},
+      {"_foreach_div_.Tensor", "each", "aclnnInplaceDiv(self, num(other, self))"},
+      {"_foreach_div.Scalar", "each", "aclnnDivs(self, scalar, out)"},
+      {"_foreach_div.List", "each", "aclnnDiv(self, other, out)"},
+      {"_foreach_lerp_.Scalar", "each", "aclnnInplaceLerps(self, tensors1, weight)"},
+      {"_foreach_lerp_.List", "each", "aclnnInplaceLerp(self, tensors1, weights)"},
+      {"_foreach_addcmul_.Scalar", "each", "aclnnInplaceAddcmul(self, tensor1, tensor2, value)"},
+      {"_foreach_addcmul_.ScalarList", "each",
+       "aclnnInplaceAddcmul(self, tensor1, tensor2, scalars)"},
+      {"_foreach_addcdiv_.Scalar", "each", "aclnnInplaceAddcdiv(self, tensor1, tensor2, value)"},
+      {"_foreach_addcdiv_.ScalarList", "each",
+       "aclnnInplaceAddcdiv(self, tensor1, tensor2, scalars)"},
+      {"_foreach_sqrt", "each", "aclnnSqrt(self, out)"},
+      {"_foreach_sqrt_", "each", "aclnnInplaceSqrt(self)"},
+      {"_foreach_neg", "each", "aclnnNeg(self, out)"},
+      {"_foreach_neg_", "each", "aclnnInplaceNeg(self)"},
+      {"_foreach_reciprocal", "each", "aclnnReciprocal(self, out)"},
+      {"_foreach_reciprocal_", "each", "aclnnInplaceReciprocal(self)"},
+      {"_foreach_abs", "each", "aclnnAbs(self, out)"},
+      {"_foreach_sign", "each", "aclnnSign(self, out)"},
+      {"_foreach_exp", "each", "aclnnExp(self, out)"},
+      {"_foreach_maximum_.List", "each", "aclnnMaximum(self, other, self)"},
+      {"_foreach_zero_", "each", "aclnnInplaceZero(self)"},
+      {"_foreach_copy_", "each", "aclnnInplaceCopy(self, src)"},
+      {"_foreach_norm.Scalar", "each",
+       "aclnnLinalgVectorNorm(self, ord, list(dim), false, dtype(out), out)"},
+  };
+  return rules;
+}
+
+}  // namespace acltape::analyzer
