@@ -5,6 +5,7 @@ import os
 import re
 import sqlite3
 import subprocess
+import unittest
 
 import harness
 
@@ -178,7 +179,7 @@ class Compiled(LintTest):
         self.assertIn(".to(self.device)", line)
 
 
-class Recorded(harness.NpuTest):
+class Recording(harness.NpuTest):
     """Recorded with the task queue as it is by default: the trace is whole and replays bit for bit."""
 
     def record(self, *program):
@@ -202,6 +203,8 @@ class Recorded(harness.NpuTest):
             self.assertRegex(said, "substituted by recorded outputs +0")
             self.assertRegex(said, "outputs without a reference +0")
 
+
+class Recorded(Recording):
     def test_a_decoder(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "5")
         # The leaves of PyTorch, whose tensors on the device have buffers and values of their own; and
@@ -262,6 +265,44 @@ class Recorded(harness.NpuTest):
         for probe in said["probes"]:
             if probe["edits"] == "made":
                 self.assertEqual(probe["differing"], 0, probe)
+
+
+class Models(Recording):
+    """Small random models of transformers train and generate on the NPU as on the CPU."""
+
+    PROGRAM = os.path.join(harness.SOURCE, "tests", "torch", "models", "small_model.py")
+    TOLERANCE = 1e-4  # relative, of losses and norms of gradients; kernels differ in how they round
+
+    @classmethod
+    def setUpClass(cls):
+        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('transformers') is None)"
+        if subprocess.run([harness.PYTHON, "-c", look], check=False).returncode != 0:
+            raise unittest.SkipTest("the interpreter has no transformers")
+
+    def numbers(self, line):
+        return [float(number) for number in re.findall(r"(?:loss|gradients) ([-+.\de]+)", line)]
+
+    def compare(self, name):
+        """The lines that a model prints on the CPU and on the NPU."""
+        program = (harness.PYTHON, "-B", self.PROGRAM, name)
+        cpu = self.call(*program).stdout.splitlines()
+        npu = self.call(harness.BINARY, "run", "--", *program, "--device", "npu").stdout.splitlines()
+        self.assertEqual(len(npu), len(cpu), npu)
+        for ours, wanted in zip(npu, cpu):
+            if not wanted.startswith("step"):
+                self.assertEqual(ours, wanted)
+                continue
+            for value, reference in zip(self.numbers(ours), self.numbers(wanted), strict=True):
+                self.assertLessEqual(abs(value - reference), self.TOLERANCE * abs(reference),
+                                     f"{name}: {ours} instead of {wanted}")
+
+    def test_losses_and_tokens_are_those_of_the_cpu(self):
+        for name in ("llama", "mixtral", "vit"):
+            with self.subTest(model=name):
+                self.compare(name)
+
+    def test_a_recorded_model_replays(self):
+        self.replays(self.record("-B", self.PROGRAM, "mixtral", "--device", "npu"))
 
 
 if __name__ == "__main__":
