@@ -108,11 +108,11 @@ aclError LaunchModel(Model& model, Stream& stream, const char* call) {
   return stream.Submit(std::move(task));
 }
 
-void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const char* task_name) {
+void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const std::string& task) {
   const char* message = TakeOwnMessage();
   std::string text = "in a replay of model " + std::to_string(model.id()) +
                      (message != nullptr ? std::string("; ") + message : "");
-  runner.stream()->NoteFailure(code, task_name, text.c_str());
+  runner.stream()->NoteFailure(code, task, text.c_str());
 }
 
 void Model::LayOut() {
@@ -210,7 +210,7 @@ aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
     if (code != ACL_SUCCESS) [[unlikely]] {
       if (runner.Interrupted()) break;  // the abort made the task return
       result = code;
-      NoteReplayFailure(runner, *this, code, node().task.name);
+      NoteReplayFailure(runner, *this, code, DescribeTask(node().task));
       if (context_.Stopped()) break;
     }
   }
@@ -345,12 +345,12 @@ void GraphRun::RunNode(Model::Node& node, uint32_t lane) {
     stopped_ = true;
     return;
   }
-  Note(code, node.task.name);
+  Note(code, DescribeTask(node.task));
 }
 
-void GraphRun::Note(aclError code, const char* task_name) {
+void GraphRun::Note(aclError code, const std::string& task) {
   result_ = code;
-  NoteReplayFailure(runner_, model_, code, task_name);
+  NoteReplayFailure(runner_, model_, code, task);
   if (model_.context().Stopped()) stopped_ = true;
 }
 

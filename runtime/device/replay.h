@@ -93,7 +93,7 @@ class GraphRun {
   bool AdvanceChild(Lane& lane, Model::Node& node);
   void RunNode(Model::Node& node, uint32_t lane);
   void End(Lane& lane, uint32_t node);
-  void Note(aclError code, const char* task_name);
+  void Note(aclError code, const std::string& task);
   void CheckFinished();
 
   Model& model_;
@@ -110,6 +110,6 @@ class GraphRun {
 };
 
 // Reports a failed graph task to the exec stream.
-void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const char* task_name);
+void NoteReplayFailure(Runner& runner, const Model& model, aclError code, const std::string& task);
 
 }  // namespace acltape::device

@@ -149,7 +149,7 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !AbortedBehind(position)) {
-      NoteFailure(code, task.name, TakeOwnMessage());
+      NoteFailure(code, DescribeTask(task), TakeOwnMessage());
     }
     if (code != ACL_SUCCESS && !AbortedBehind(position)) {
       ReportException({static_cast<uint32_t>(position), id_, task.thread_id,
@@ -225,8 +225,8 @@ aclError Stream::PendingError() const {
   return stored != ACL_SUCCESS ? stored : error_.load(std::memory_order_acquire);
 }
 
-void Stream::NoteFailure(aclError code, const char* task_name, const char* message) {
-  std::string text = std::string("task ") + task_name + " failed with " + CodeText(code);
+void Stream::NoteFailure(aclError code, const std::string& task, const char* message) {
+  std::string text = "task " + task + " failed with " + CodeText(code);
   if (message != nullptr && *message != '\0') text += std::string(": ") + message;
   {
     std::lock_guard lock(error_mutex_);

@@ -53,7 +53,8 @@ class Stream {
   void Finish(bool run_queued);
 
   // Called by tasks that run other tasks, for the report of a failure.
-  void NoteFailure(aclError code, const char* task_name, const char* message);
+  // `task` as DescribeTask names it.
+  void NoteFailure(aclError code, const std::string& task, const char* message);
 
   Context& context() const { return context_; }
   HandleBlock* handle() const { return handle_; }

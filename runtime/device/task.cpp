@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <unordered_set>
@@ -32,7 +33,23 @@ struct CachedName {
 };
 thread_local constinit CachedName cached_names[64] = {};
 
+// The name of a thread of this process; empty when it has ended.
+std::string ThreadName(uint32_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
 }  // namespace
+
+std::string DescribeTask(const Task& task) {
+  std::string text = task.name;
+  if (task.prepared_by == 0) return text;
+  text += ", prepared by thread " + std::to_string(task.prepared_by);
+  const std::string name = ThreadName(task.prepared_by);
+  return name.empty() ? text : text + " (" + name + ")";
+}
 
 Runner* Runner::Current() { return current_runner; }
 void Runner::SetCurrent(Runner* runner) { current_runner = runner; }

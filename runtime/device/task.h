@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <type_traits>
 
 #include "acl/acl.h"
@@ -46,6 +47,8 @@ struct Task {
   bool inline_payload = false;
   uint32_t thread_id = 0;  // the system's number of the thread that submitted it
   uint32_t object_id = 0;  // of the event or notify it is about
+  // Of a kernel: the system's number of the thread that called its first phase; 0: not known.
+  uint32_t prepared_by = 0;
   alignas(8) unsigned char payload[kPayloadBytes];
 
   void* Argument() { return inline_payload ? static_cast<void*>(payload) : argument; }
@@ -54,6 +57,9 @@ struct Task {
     if (drop != nullptr) drop(Argument());
   }
 };
+
+// "aclnnIndex, prepared by thread 4711 (python3)": what a message about its failure calls the task.
+std::string DescribeTask(const Task& task);
 
 template <typename Payload>
 Task MakeTask(TaskKind kind, const char* name, const Payload& payload, aclError (*run)(void*)) {

@@ -1,7 +1,9 @@
 // The two-phase call: arguments that are refused, executors, workspaces, captured kernels.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <thread>
 
 #include "aclnn/aclnn_base.h"
 #include "tests/opapi/operator_call.h"
@@ -148,6 +150,32 @@ TEST(Launch, ReportsAKernelsExceptionAtTheSynchronise) {
   aclrtDestroyStream(stream);
   aclrtGetLastError(ACL_RT_THREAD_LEVEL);
   TakeMessage();
+}
+
+TEST(Launch, AFailureNamesTheOperatorTheErrorAndTheThreadOfTheFirstPhase) {
+  const Tensor weight = Random({4, 3}), out = Unwritten(Random({1, 3}));
+  const Tensor index = at::full({1}, 9, at::kLong);
+  aclrtStream stream = nullptr;
+  TestStream();
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  PackedCall call("aclnnEmbedding", {weight, index, out});
+  ASSERT_EQ(call.Prepare(), OK);
+  // A framework's queue launches in a thread of its own, and a third one asks what went wrong.
+  std::thread([&] {
+    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    ASSERT_EQ(call.Launch(stream), OK);
+  }).join();
+  std::string message;
+  std::thread([&] {
+    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    ASSERT_EQ(aclrtSynchronizeStream(stream), 507015);
+    message = TakeMessage();
+  }).join();
+  EXPECT_NE(message.find("task aclnnEmbedding, prepared by thread " + std::to_string(gettid())),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("507015 (kernel failed): index out of range"), std::string::npos) << message;
+  aclrtDestroyStream(stream);
 }
 
 TEST(Workspace, IsZeroForMostAndUsedByHalfProducts) {

@@ -72,6 +72,7 @@ Task TaskGroup::Adopt(const Task& kernel) {
   task.name = kernel.name;
   task.kind = TaskKind::kKernel;
   task.thread_id = kernel.thread_id;
+  task.prepared_by = kernel.prepared_by;
   return task;
 }
 

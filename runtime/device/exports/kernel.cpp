@@ -1,7 +1,7 @@
 // The way in for kernels of the operator library (runtime/kernel_launch.h).
 #include "runtime/device/call.h"
 #include "runtime/device/function.h"
-#include "runtime/kernel_launch.h"
+#include "runtime/prepared_launch.h"
 
 using namespace acltape::device;
 
@@ -21,7 +21,13 @@ Task KernelTask(const char* name, SoftKernelRun run, SoftKernelDrop drop, void* 
 
 aclError SoftLaunchKernel(aclrtStream stream, const char* name, SoftKernelRun run,
                           SoftKernelDrop drop, void* bound) {
+  return SoftLaunchPreparedKernel(stream, name, 0, run, drop, bound);
+}
+
+aclError SoftLaunchPreparedKernel(aclrtStream stream, const char* name, uint32_t prepared_by,
+                                  SoftKernelRun run, SoftKernelDrop drop, void* bound) {
   Task task = KernelTask(name, run, drop, bound);
+  task.prepared_by = prepared_by;
   Stream* found = nullptr;
   if (aclError code = FindStream(stream, task.name, &found); code != ACL_SUCCESS) {
     task.Drop();

@@ -1,10 +1,13 @@
 // The two phases of every operator call.
 #include "runtime/opapi/stub.h"
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
 #include "runtime/opapi/engine/kernel_library.h"
+#include "runtime/prepared_launch.h"
 
 namespace acltape::opapi {
 namespace {
@@ -21,6 +24,17 @@ aclnnStatus Bind(const OperatorInfo& op, const acl::ArgValue* args,
   const aclnnStatus status = library->bind(op, args, &bound);
   kernel->reset(bound);
   return status;
+}
+
+// What a first phase leaves to the second one.
+struct PreparedKernel : BoundTask {
+  std::unique_ptr<Kernel> kernel;
+  uint32_t thread = 0;  // that called it, by the system's number
+};
+
+uint32_t ThisThread() {
+  static thread_local const auto number = static_cast<uint32_t>(gettid());
+  return number;
 }
 
 void DropKernel(void* bound) { delete static_cast<Kernel*>(bound); }
@@ -44,7 +58,10 @@ aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* work
     made->op = &op;
     made->args.assign(args, args + op.arg_count);
     made->workspace_size = kernel->workspace_size();
-    made->task = std::move(kernel);
+    auto prepared = std::make_unique<PreparedKernel>();
+    prepared->kernel = std::move(kernel);
+    prepared->thread = ThisThread();
+    made->task = std::move(prepared);
     *workspace_size = made->workspace_size;
     *executor = made.release();
     return OK;
@@ -74,10 +91,13 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                                      " are needed.");
   }
   std::unique_ptr<Kernel> kernel;
+  uint32_t prepared_by = ThisThread();
   if (executor->owned != nullptr) {
     if (const aclnnStatus status = Bind(op, executor->owned->values(), &kernel)) return status;
   } else {
-    kernel.reset(static_cast<Kernel*>(executor->task.release()));
+    auto* prepared = static_cast<PreparedKernel*>(executor->task.get());
+    kernel = std::move(prepared->kernel);
+    prepared_by = prepared->thread;
     delete executor;
   }
   // Like a launch that the runtime refuses, an injected fault has used the executor up.
@@ -85,8 +105,8 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
   if (kernel->workspace_size() > 0) kernel->Attach(workspace);
   const SoftKernelRun run = kernel->run();
   // The table's names are literals, so they end with a zero.
-  const aclError error =
-      SoftLaunchKernel(stream, op.name.data(), run, DropKernel, kernel.release());
+  const aclError error = SoftLaunchPreparedKernel(stream, op.name.data(), prepared_by, run,
+                                                  DropKernel, kernel.release());
   // The runtime's own code is the thread's last error (aclrtGetLastError), its text the message.
   return error == ACL_SUCCESS ? OK : kRuntimeError;
 }
