@@ -95,6 +95,7 @@ TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
         while (target->kind == Expression::Kind::kFunction && !target->operands.empty()) {
           target = &target->operands[0];
         }
+        if (target->kind == Expression::Kind::kNone) continue;  // an output that is left out
         const std::string& name = target->name;
         const std::string plain(rule.aten.substr(0, rule.aten.find('.')));
         const bool result = name.rfind("out", 0) == 0;
