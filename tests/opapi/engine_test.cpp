@@ -100,7 +100,9 @@ TEST(Prepare, RejectsDtypesThatTheSoftDeviceLacksAndTakesEveryFormat) {
         acl::FindOperator("aclnnNeg")
             ->prepare(dlsym(RTLD_DEFAULT, "aclnnNegGetWorkspaceSize"), args, &size, &executor);
     EXPECT_EQ(executor != nullptr, status == OK);
-    if (executor != nullptr) EXPECT_EQ(aclDestroyAclOpExecutor(executor), OK);
+    if (executor != nullptr) {
+      EXPECT_EQ(aclDestroyAclOpExecutor(executor), OK);
+    }
     aclDestroyTensor(tensor);
     return status;
   };

@@ -46,7 +46,6 @@ const Tolerance kSolved = {64, 1e-4, true, "LAPACK works in other orders for oth
 
 Rows SearchRows() {
   const Dtypes wide = {at::kFloat, at::kDouble};
-  const Tolerance half_once = {1, 0, false, "half is rounded once here"};
   Rows rows = {
       {"aclnnIsClose",
        [](Source& source, at::ScalarType dtype) {
