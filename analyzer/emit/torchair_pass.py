@@ -13,6 +13,8 @@ Region = namedtuple("Region", "region calls waits")
 #@PLAN@
 
 STREAM_LABEL = "acltape_{}".format
+# The namespaces of the two compilers' operators, and the modules that declare the rest of them.
+TAGGED_EVENTS = {"air": "torchair.ops._tagged_event", "npugraph_ex": "npugraph_ex.ops._tagged_event"}
 # Operators that launch nothing, by name without overload; the recorded views are among them.
 NO_KERNEL = RECORDED_VIEWS | {
     "_reshape_alias", "_unsafe_view", "alias", "as_strided", "detach", "diagonal", "empty",
@@ -33,7 +35,7 @@ def apply_plan(gm, example_inputs=None, config=None):
     The kernels of the graph, in order, must be a run of the recorded calls of one region. Raises
     PlanMismatch, and leaves the graph as it was, when they are not.
     """
-    air = air_operators()
+    air = stream_operators(namespace_of(config))
     kernels, write_backs = kernels_of(gm.graph)
     calls, waits, nodes, write_backs = find_run(kernels, write_backs)
     check_order(calls, nodes, waits)
@@ -41,9 +43,14 @@ def apply_plan(gm, example_inputs=None, config=None):
         reorder(gm.graph, dict(zip(nodes, calls)))
     # In its other mode torchair plans memory itself and has no operator for this.
     place(gm.graph, calls, nodes, waits, write_backs,
-          share_tensors=mode_of(config) == "reduce-overhead", air=air)
+          share_tensors=mode_of(config) in ("reduce-overhead", "npugraph_ex"), air=air)
     gm.graph.lint()
     gm.recompile()
+
+
+def namespace_of(config):
+    """Where the compiler that runs the pass has its operators for streams; a key of TAGGED_EVENTS."""
+    return "npugraph_ex" if "npugraph_ex" in type(config).__module__.split(".") else "air"
 
 
 def mode_of(config):
@@ -75,7 +82,7 @@ def kernels_of(graph):
         name = name_of(node)
         if node.op == "call_function" and name is None and not launches_nothing(node.target):
             raise PlanMismatch(f"node {node.name} calls {node.target}, which is no ATen operator.")
-        if name is not None and name[0] == "air":
+        if name is not None and name[0] in TAGGED_EVENTS:
             raise PlanMismatch(
                 f"node {node.name} is {node.target}: the graph has its streams already.")
         if name is not None and name[1] not in NO_KERNEL:
@@ -264,17 +271,20 @@ def shared_tensors(node, call_of):
             yield read
 
 
-def air_operators():
-    """The operators of torchair that stand for streams and events in a graph."""
+def stream_operators(namespace):
+    """The operators of torchair or npugraph_ex that stand for streams and events in a graph."""
+    declared = getattr(torch.ops, namespace)
+
     def record_tagged_stream():
-        if not hasattr(torch.ops.air, "record_tagged_stream_"):
-            importlib.import_module("torchair.ops._tagged_event")  # declares it
-        return torch.ops.air.record_tagged_stream_.default
+        if not hasattr(declared, "record_tagged_stream_"):
+            importlib.import_module(TAGGED_EVENTS[namespace])  # declares it
+        return declared.record_tagged_stream_.default
 
     names = ("scope_enter", "scope_exit", "record", "wait")
-    missing = [name for name in names if not hasattr(torch.ops.air, name)]
+    missing = [name for name in names if not hasattr(declared, name)]
     if missing:
-        raise PlanMismatch(f"torch.ops.air.{missing[0]} is not there: import torchair first.")
-    operators = {name: getattr(torch.ops.air, name).default for name in names}
+        raise PlanMismatch(
+            f"torch.ops.{namespace}.{missing[0]} is not there: import torchair first.")
+    operators = {name: getattr(declared, name).default for name in names}
     return namedtuple("Air", [*names, "record_tagged_stream"])(
         **operators, record_tagged_stream=record_tagged_stream)

@@ -197,11 +197,13 @@ void LeafValues::KeepDeviceBuffer(BufferHeader* header, const void* data) {
   if (read != nullptr && read(copy.get(), data, header->bytes)) {
     KeepBuffer(header, copy.get(), false);
   } else {
+    const bool recorded = read != nullptr;
     state_.tape->WriteLedger(
-        1, 1, "device_value_not_kept", "PyTorch's tensors on a device",
-        read == nullptr ? "the ACL level, which reads the device, is not recorded"
-                        : "a graph was being captured, or the device could not be read",
-        "record with --level aten,acl; a replay at the ACL level does not need the value");
+        recorded ? 0 : 1, 1, "device_value_not_kept", "PyTorch's tensors on a device",
+        recorded ? "a graph was being captured, or the device could not be read"
+                 : "the ACL level, which reads the device, is not recorded",
+        recorded ? "replay at the ACL level, which does not need the value"
+                 : "record with --level aten,acl");
   }
   header->state.store(kContentKnown, std::memory_order_relaxed);
 }

@@ -267,6 +267,37 @@ class Recorded(Recording):
                 self.assertEqual(probe["differing"], 0, probe)
 
 
+class Planned(Recording):
+    """A plan for an eager program, followed by the adapter's own compilers."""
+
+    def test_the_emitted_pass_puts_a_compiled_step_on_the_planned_streams(self):
+        program = os.path.join(harness.PROGRAMS, "planned_streams.py")
+        plan, planned = (os.path.join(self.folder, name) for name in ("plan.json", "planned.py"))
+        eager = self.record(program)
+        self.call(harness.BINARY, "plan", eager, "--streams", 2, "--spread", "-o", plan)
+        self.call(harness.BINARY, "emit", plan, eager, "--as", "torchair", "-o", planned)
+        expected = self.call(harness.BINARY, "run", "--", harness.PYTHON, program).stdout
+        for backend in ("torchair", "npugraph_ex"):
+            with self.subTest(backend=backend):
+                compiled = os.path.join(self.folder, backend + ".db")
+                said = self.call(harness.BINARY, "record", "--soft", "--payload", "all", "-o", compiled,
+                                 "--", harness.PYTHON, program, planned, backend).stdout
+                self.assertEqual(said, expected)
+                with sqlite3.connect(compiled) as database:
+                    rows = database.execute("SELECT op, stream_id FROM device_call_origin "
+                                            "WHERE model_id IS NOT NULL").fetchall()
+                streams = {op: {stream for name, stream in rows if name == op} for op, _ in rows}
+                self.assertEqual(set(streams), {"aclnnMm", "aclnnAbs", "aclnnInplaceSub",
+                                                "aclnnInplaceAdd"})
+                self.assertEqual(streams["aclnnMm"], streams["aclnnInplaceAdd"])
+                self.assertEqual(streams["aclnnAbs"], streams["aclnnInplaceSub"])
+                self.assertEqual(len(streams["aclnnMm"] | streams["aclnnAbs"]), 2)
+                linted = subprocess.run([harness.BINARY, "lint", compiled, "--format", "json"],
+                                        capture_output=True, text=True)
+                self.assertNotIn("LINT-20", linted.stdout)
+                self.replays(compiled)
+
+
 class Models(Recording):
     """Small random models of transformers train and generate on the NPU as on the CPU."""
 
