@@ -34,6 +34,18 @@ std::string PlainName(const Leaf& leaf) {
   return name.rfind(kNamespace, 0) == 0 ? name.substr(kNamespace.size()) : name;
 }
 
+// The rules of an operator. A form with an out= argument and no rule of its own takes those of the form
+// that returns its result: "out" names either.
+const std::vector<CompiledRule>* RulesOf(std::string_view name) {
+  const RuleMap& all = CompiledRules();
+  auto rules = all.find(name);
+  constexpr std::string_view kOut = ".out";
+  if (rules == all.end() && name.ends_with(kOut)) {
+    rules = all.find(name.substr(0, name.size() - kOut.size()));
+  }
+  return rules == all.end() ? nullptr : &rules->second;
+}
+
 }  // namespace
 
 const std::vector<LoweringRule>& LoweringRules() {
@@ -67,13 +79,13 @@ const std::vector<DivergenceRule>& DivergenceRules() {
 
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
   const std::string name = PlainName(leaf);
-  const auto rules = CompiledRules().find(name);
-  if (rules == CompiledRules().end()) {
+  const std::vector<CompiledRule>* rules = RulesOf(name);
+  if (rules == nullptr) {
     if (why != nullptr) *why = "no lowering rule for " + leaf.Name();
     return std::nullopt;
   }
   std::string reason = "no lowering rule of " + leaf.Name() + " fits these arguments";
-  for (const CompiledRule& rule : rules->second) {
+  for (const CompiledRule& rule : *rules) {
     Binder binder(program, leaf);
     try {
       if (!binder.Holds(rule.when)) continue;

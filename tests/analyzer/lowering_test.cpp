@@ -108,6 +108,25 @@ TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
   }
 }
 
+TEST(Lowering, AFormWithAnOutArgumentIsLoweredLikeTheOneThatReturns) {
+  const TemporaryTrace file("lowering-out");
+  Tensor out;
+  {
+    TraceBuilder trace(file.path());
+    const Tensor x = trace.NewTensor({2, 3});
+    const Tensor y = trace.NewTensor({3, 4});
+    out = trace.NewTensor({2, 4});
+    trace.Call("aten::mm.out", {In("self", x), In("mat2", y), Written("out", out)});
+    trace.Finish();
+  }
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  const auto lowering = Lower(program, program.leaves.at(0), nullptr);
+  ASSERT_TRUE(lowering.has_value());
+  EXPECT_EQ(lowering->invocations.at(0).op, "aclnnMm");
+  EXPECT_EQ(lowering->invocations.at(0).arguments.at(2).tensors.at(0).buffer_id, out.buffer);
+}
+
 TEST(Lowering, AnOperatorOverAListIsACallForEachElement) {
   const TemporaryTrace file("lowering-lists");
   {
