@@ -57,6 +57,13 @@ Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted) {
   return HoldsGraphs(trace) || HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
 }
 
+bool HasStepsOf(const storage::Reader& trace, Level level) {
+  const std::vector<storage::Step> steps = trace.Steps();
+  if (steps.empty() || steps[0].found_by != "period") return !steps.empty();
+  const Level other = level == Level::kAcl ? Level::kAten : Level::kAcl;
+  return !HoldsLevel(trace, other) || ChooseLevel(trace) == level;
+}
+
 Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted) {
   if (wanted) return ChooseLevel(trace, wanted);
   const bool operators =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/level.h"
 #include "analyzer/period.h"
 #include "storage/results.h"
 
@@ -21,6 +22,7 @@ class Symbols {
 
 std::vector<StepRange> RecordedSteps(const Program& program) {
   std::vector<StepRange> ranges;
+  if (!HasStepsOf(*program.trace, Level::kAten)) return ranges;
   for (const storage::Step& step : program.trace->Steps()) {
     const auto by_call = [](const Leaf& leaf, int64_t call) { return leaf.call.call_id < call; };
     const auto first =

@@ -94,6 +94,8 @@ class Loader {
  private:
   void SetRecordedSteps() {
     const auto by_call = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
+    const Level level = work_.dialect == Dialect::kAcl ? Level::kAcl : Level::kAten;
+    if (!HasStepsOf(trace_, level)) return;
     for (const storage::Step& step : trace_.Steps()) {
       const auto first =
           std::lower_bound(work_.calls.begin(), work_.calls.end(), step.first_call, by_call);

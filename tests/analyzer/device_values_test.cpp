@@ -6,6 +6,7 @@
 #include "analyzer/level.h"
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/program.h"
+#include "analyzer/work/work.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {
@@ -201,6 +202,23 @@ TEST_F(DeviceValues, LeavesOnADeviceThatTheTraceFollowsAreReplayedAtTheirLevel) 
   ASSERT_TRUE(lowering.has_value());
   EXPECT_EQ(lowering->invocations.at(0).op, "aclnnGelu");
   EXPECT_FALSE(lowering->note.has_value());
+}
+
+TEST_F(DeviceValues, StepsFoundByTheirPeriodAreThoseOfOneLevelAndRangesThoseOfBoth) {
+  for (const char* found_by : {"period", "range:step"}) {
+    {
+      BothLevels trace(file_.path());
+      const Tensor x = trace.OnDevice({4}, 0x10000);
+      const int64_t leaf = trace.Call("aten::neg_", {Written("self", x)}).last_call();
+      trace.Launch(leaf, "aclnnInplaceNeg", {Written("self", x)});
+      trace.writer().AddStep({0, 1, 2, found_by});
+      trace.Finish();
+    }
+    const storage::Reader reader(file_.path());
+    EXPECT_TRUE(HasStepsOf(reader, Level::kAten)) << found_by;
+    EXPECT_EQ(HasStepsOf(reader, Level::kAcl), std::string(found_by) != "period");
+    EXPECT_EQ(LoadWork(reader, Level::kAcl).steps.empty(), std::string(found_by) == "period");
+  }
 }
 
 TEST_F(DeviceValues, AProgramThatExecutesItsOwnGraphsIsReplayedAtTheLevelOfTheDevice) {
