@@ -280,11 +280,12 @@ def stream_operators(namespace):
             importlib.import_module(TAGGED_EVENTS[namespace])  # declares it
         return declared.record_tagged_stream_.default
 
-    names = ("scope_enter", "scope_exit", "record", "wait")
-    missing = [name for name in names if not hasattr(declared, name)]
-    if missing:
-        raise PlanMismatch(
-            f"torch.ops.{namespace}.{missing[0]} is not there: import torchair first.")
-    operators = {name: getattr(declared, name).default for name in names}
-    return namedtuple("Air", [*names, "record_tagged_stream"])(
+    operators = {}
+    # The code that npugraph_ex generates leaves out waits of its own namespace; it has those of air.
+    for place, name in ((namespace, "scope_enter"), (namespace, "scope_exit"), ("air", "record"),
+                        ("air", "wait")):
+        if not hasattr(getattr(torch.ops, place), name):
+            raise PlanMismatch(f"torch.ops.{place}.{name} is not there: import torchair first.")
+        operators[name] = getattr(getattr(torch.ops, place), name).default
+    return namedtuple("Air", [*operators, "record_tagged_stream"])(
         **operators, record_tagged_stream=record_tagged_stream)
