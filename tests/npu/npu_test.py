@@ -336,12 +336,12 @@ class Models(Recording):
         trace = self.record("-B", self.PROGRAM, "mixtral", "--device", "npu")
         self.replays(trace, "--level", "acl")
         # The adapter's own operators are replaced by their recorded results at the level of PyTorch.
-        for mode in ("eager", "captured"):
-            said = self.call(harness.BINARY, "replay", trace, "--mode", mode, "--level", "aten").stdout
-            self.assertIn("equal bit for bit", said)
-            self.assertLessEqual(set(re.findall(r"(\S+::\S+) is replaced", said)),
-                                 {"npu::npu_fusion_attention_v3", "npu::npu_fusion_attention_grad_v3",
-                                  "aten::matmul_backward", "aten::repeat_interleave.self_int"})
+        # The experts that a step takes differ, so no graph serves all steps there.
+        said = self.call(harness.BINARY, "replay", trace, "--level", "aten").stdout
+        self.assertIn("equal bit for bit", said)
+        self.assertLessEqual(set(re.findall(r"(\S+::\S+) is replaced", said)),
+                             {"npu::npu_fusion_attention_v3", "npu::npu_fusion_attention_grad_v3",
+                              "aten::matmul_backward", "aten::repeat_interleave.self_int"})
 
 
 if __name__ == "__main__":
