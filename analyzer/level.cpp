@@ -29,7 +29,8 @@ bool HasTensorsWithoutStorage(const storage::Reader& trace) {
   return found;
 }
 
-// The executions of a captured graph are no leaves: what they write is unknown at the level of PyTorch.
+// The executions of a captured graph are no leaves: what they write is unknown at the level of
+// PyTorch.
 bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty(); }
 
 }  // namespace

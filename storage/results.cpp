@@ -96,8 +96,8 @@ struct Results::State_ {
                        "UPDATE SET count = count + excluded.count"};
   Statement add_same_value{
       database,
-      "INSERT INTO snapshot SELECT ?, ?, 'after', ?, digest, bytes, packing, 0, min, max, mean, l2, "
-      "nan_count, inf_count FROM snapshot WHERE call_id = ? AND position = ? AND moment = ? "
+      "INSERT INTO snapshot SELECT ?, ?, 'after', ?, digest, bytes, packing, 0, min, max, mean, "
+      "l2, nan_count, inf_count FROM snapshot WHERE call_id = ? AND position = ? AND moment = ? "
       "AND tensor_id = ? LIMIT 1"};
   Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
 };

@@ -270,8 +270,8 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64
     AppendIntegers(s.json, call.buffers.data(), call.buffers.size());
     row.Add(std::string_view(s.json));
   }
-  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns |
-       stack_id | forward_call) != 0) {
+  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns | stack_id |
+       forward_call) != 0) {
     RowBatch& extra = s.extras;
     extra.Begin();
     extra.Add(call.call_id);

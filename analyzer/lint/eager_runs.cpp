@@ -54,7 +54,8 @@ StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& 
     if (work.calls[i].model_id != 0 || !IsLaunch(work, i)) continue;
     const auto call = static_cast<uint32_t>(i);
     eager.push_back(call);
-    while (matched > 0 && !IsSame(work, places, call, captured[matched])) matched = borders[matched];
+    while (matched > 0 && !IsSame(work, places, call, captured[matched]))
+      matched = borders[matched];
     if (IsSame(work, places, call, captured[matched])) ++matched;
     if (matched < captured.size()) continue;
     // Runs do not overlap. Numbers that do not follow each other: no run is the one before another.

@@ -162,7 +162,8 @@ void NamePlaces(const Work& work, const Places& places, std::vector<Finding>& fi
       const int64_t index = work.Find(call);
       const std::string place = index < 0 ? "" : places.Text(static_cast<size_t>(index));
       if (place.empty()) continue;
-      text += (text.empty() ? "; call " : ", call ") + std::to_string(call) + " comes from " + place;
+      text +=
+          (text.empty() ? "; call " : ", call ") + std::to_string(call) + " comes from " + place;
     }
     finding.message += text;
   }

@@ -86,8 +86,9 @@ struct Scene {
   bool EndsInAnotherThread() const;
 };
 
-// Collects findings. The same thing, from the same lines of the program where they are known, at the
-// same occurrence of each stretch (the first wait of every step, say) is one finding with a count.
+// Collects findings. The same thing, from the same lines of the program where they are known, at
+// the same occurrence of each stretch (the first wait of every step, say) is one finding with a
+// count.
 class Found {
  public:
   void Begin(const LintRule& rule, const Scene& scene);

@@ -52,8 +52,8 @@ std::vector<int64_t> ScoreShape(const LoweredTensor& query, const LoweredTensor&
 // likescores(x, query, key): uninitialised memory of x's element type, an element per score.
 LoweredValue LikeScoresFunction(Binder& binder, Values& operands) {
   const DType dtype = TensorOf(operands[0], "likescores").layout.dtype;
-  return Tensor(binder.Temporary(dtype, ScoreShape(TensorOf(operands[1], "likescores"),
-                                                   TensorOf(operands[2], "likescores"))));
+  return Tensor(binder.Temporary(
+      dtype, ScoreShape(TensorOf(operands[1], "likescores"), TensorOf(operands[2], "likescores"))));
 }
 
 // perscore(mask, query, key): the mask broadcast to all scores.
@@ -85,9 +85,12 @@ LoweredValue RsqrtFunction(Binder&, Values& operands) {
 
 const std::vector<BindFunction>& AttentionFunctions() {
   static const std::vector<BindFunction> functions = {
-      {"statistic", 2, StatisticFunction},       {"repeated", 1, RepeatedFunction},
-      {"repeatedones", 1, RepeatedOnesFunction}, {"likescores", 3, LikeScoresFunction},
-      {"perscore", 3, PerScoreFunction},         {"causal", 2, CausalFunction},
+      {"statistic", 2, StatisticFunction},
+      {"repeated", 1, RepeatedFunction},
+      {"repeatedones", 1, RepeatedOnesFunction},
+      {"likescores", 3, LikeScoresFunction},
+      {"perscore", 3, PerScoreFunction},
+      {"causal", 2, CausalFunction},
       {"rsqrt", 1, RsqrtFunction},
   };
   return functions;

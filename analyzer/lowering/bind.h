@@ -32,8 +32,8 @@ class Binder {
   // Whether the condition of a rule row holds (grammar in rules.h).
   bool Holds(std::string_view when) const;
 
-  // For the condition "each": the number of tensors in self, and from now on names of lists stand for
-  // their element of this index.
+  // For the condition "each": the number of tensors in self, and from now on names of lists stand
+  // for their element of this index.
   size_t ElementCount() const;
   void TakeElement(size_t index) { element_ = index; }
 

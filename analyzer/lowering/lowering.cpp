@@ -34,8 +34,8 @@ std::string PlainName(const Leaf& leaf) {
   return name.rfind(kNamespace, 0) == 0 ? name.substr(kNamespace.size()) : name;
 }
 
-// The rules of an operator. A form with an out= argument and no rule of its own takes those of the form
-// that returns its result: "out" names either.
+// The rules of an operator. A form with an out= argument and no rule of its own takes those of the
+// form that returns its result: "out" names either.
 const std::vector<CompiledRule>* RulesOf(std::string_view name) {
   const RuleMap& all = CompiledRules();
   auto rules = all.find(name);

@@ -23,7 +23,8 @@
 //   "dim=1"       it has this value; "dim!=1" it has another
 //   "dtype self=out"   both tensors have one element type
 //   "rank self=3"      the tensor has so many dimensions
-//   "each"        self is a list of tensors: the calls are made for each of its elements, and names that
+//   "each"        self is a list of tensors: the calls are made for each of its elements, and names
+//   that
 //                 stand for lists stand for their elements
 //   "device"      the leaf ran on a device, through an adapter whose choice of operator is followed
 #pragma once

@@ -147,7 +147,8 @@ const std::vector<LoweringRule>& LayerRules() {
        "aclnnLog(select(statistic(out1, 'sum'), -1, 0), out1); "
        "aclnnInplaceAdd(out1, select(statistic(out1, 'maximum'), -1, 0), 1)"},
       {"_scaled_dot_product_flash_attention_for_cpu_backward", "+attn_mask",
-       "aclnnFlashAttentionScoreGradV2(query, key, value, grad_out, perscore(attn_mask, query, key), "
+       "aclnnFlashAttentionScoreGradV2(query, key, value, grad_out, perscore(attn_mask, query, "
+       "key), "
        "none, none, none, repeated(logsumexp), repeatedones(logsumexp), none, out, "
        "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
        "size(query, 1), 'BNSD', 0, 0, 0, out0, out1, out2, likescores(out0, query, key))"},

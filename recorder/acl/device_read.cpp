@@ -8,8 +8,8 @@
 #include "recorder/acl/thread.h"
 #include "recorder/agent/tape.h"
 
-// A copy that the program does not make and the trace does not show. It waits for no stream, so it is
-// for contents that the host has put there. False while a capture is active, which refuses such
+// A copy that the program does not make and the trace does not show. It waits for no stream, so it
+// is for contents that the host has put there. False while a capture is active, which refuses such
 // copies, and when the device refuses it.
 extern "C" ACLTAPE_AGENT_API bool acltape_read_device(void* to, const void* from, uint64_t bytes) {
   using namespace acltape::acl_agent;

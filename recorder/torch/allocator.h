@@ -45,7 +45,8 @@ void FreeSpareBlocks(agent::Tape* tape);
 // Installs the allocator; false when the framework's allocator does not allow it.
 bool InstallAllocator();
 
-// For storages that are not from the allocator above, those of a device among them; see foreign.cpp.
+// For storages that are not from the allocator above, those of a device among them; see
+// foreign.cpp.
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage);
 
 // Frees a block of the allocator, given its data.

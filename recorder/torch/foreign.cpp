@@ -1,5 +1,5 @@
-// Buffers that the framework's host allocator did not allocate: NumPy arrays, mapped files, blobs of
-// a C++ program, memory of a device.
+// Buffers that the framework's host allocator did not allocate: NumPy arrays, mapped files, blobs
+// of a C++ program, memory of a device.
 //
 // They are known by their StorageImpl. A weak reference keeps that object's address from being
 // reused, so the identity is exact without touching the storage: code that checks a storage's

@@ -1,7 +1,7 @@
 // Which leaf a backward node computes the gradient of.
 //
-// The autograd engine numbers the nodes that a thread makes, upwards. A node is made just before its
-// operator's leaf runs, so a leaf that finds a new number is the node's. When the node runs in
+// The autograd engine numbers the nodes that a thread makes, upwards. A node is made just before
+// its operator's leaf runs, so a leaf that finds a new number is the node's. When the node runs in
 // backward, in whatever thread, it carries its number and the thread that made it.
 #pragma once
 

@@ -49,10 +49,9 @@ ACLTAPE_HOT void RecordFrame(ThreadState& state, Frame& frame) {
         frame.op != nullptr ? wire::FrameKind::kComposite : wire::FrameKind::kBackwardNode;
     record->phase = state.phase();
     std::memset(record->reserved0, 0, sizeof(record->reserved0));
-    record->forward_call =
-        frame.node == nullptr
-            ? 0
-            : ForwardCallOf(frame.node->forwardThreadId(), frame.node->seqNr());
+    record->forward_call = frame.node == nullptr
+                               ? 0
+                               : ForwardCallOf(frame.node->forwardThreadId(), frame.node->seqNr());
     tape->End(total);
   }
   tape->open_call = frame.call_id;

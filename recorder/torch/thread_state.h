@@ -116,11 +116,11 @@ struct ThreadState {
   Scratch<TensorAt, 16> tensors;       // defined ones; valid while the argument or return is
   uint32_t hot_rows[kMaxHotOps] = {};  // the ring's index plus one, 0: not announced so far
 
-  std::unique_ptr<LeafValues> values;  // when keep_tensors
+  std::unique_ptr<LeafValues> values;     // when keep_tensors
   ForwardCalls* forward_calls = nullptr;  // once the thread has made an autograd node
-  int reported_threads = 0;            // last intra-op thread count that was sent
-  std::vector<OpRow> op_rows;          // open addressing, a power of two
-  uint32_t op_count = 0;               // used rows
+  int reported_threads = 0;               // last intra-op thread count that was sent
+  std::vector<OpRow> op_rows;             // open addressing, a power of two
+  uint32_t op_count = 0;                  // used rows
   std::unordered_map<std::string, uint32_t> nodes;
   std::vector<bool> scope_is_optimizer;
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed

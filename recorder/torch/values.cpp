@@ -6,8 +6,8 @@
 // that only the later full check finds is reported in the ledger with the number of reads that may
 // have seen it.
 //
-// Note [Values on a device]. What a leaf writes there is not read here: the device computes it later.
-// The ACL level keeps it in the order of the stream, and the trace takes it over from there
+// Note [Values on a device]. What a leaf writes there is not read here: the device computes it
+// later. The ACL level keeps it in the order of the stream, and the trace takes it over from there
 // (analyzer/device_values.h). Contents that no leaf wrote, such as what torch.tensor copied to the
 // device, are read from it at once, outside captures.
 #include "recorder/torch/values.h"
@@ -112,8 +112,7 @@ const void* BufferData(const c10::StorageImpl* storage) { return storage->data_p
 // the ACL level.
 using ReadDevice = bool (*)(void* to, const void* from, uint64_t bytes);
 ReadDevice FindReadDevice() {
-  static const auto read =
-      reinterpret_cast<ReadDevice>(dlsym(RTLD_DEFAULT, "acltape_read_device"));
+  static const auto read = reinterpret_cast<ReadDevice>(dlsym(RTLD_DEFAULT, "acltape_read_device"));
   return read;
 }
 

@@ -36,8 +36,8 @@ class BothLevels : public test::TraceBuilder {
     return tensor;
   }
   // A call that the leaf `parent` launched.
-  BothLevels& Launch(int64_t parent, const std::string& name, const std::vector<test::Value>& values,
-                     const std::string& dialect = "aclnn") {
+  BothLevels& Launch(int64_t parent, const std::string& name,
+                     const std::vector<test::Value>& values, const std::string& dialect = "aclnn") {
     storage::Op op;
     op.dialect = dialect;
     op.name = name;
@@ -103,8 +103,9 @@ TEST_F(DeviceValues, TheValueThatTheLeafsOperatorLeftAtTheSameAddressIsTaken) {
     const Tensor y = trace.OnDevice({2, 2}, 0x10020);
     leaf = trace.Call("aten::relu", {In("self", x)}, {Out("out", y)}).last_call();
     // The device sees one dimension, and another value in front.
-    trace.Launch(leaf, "aclnnRelu",
-                 {In("self", trace.InBlock(block, {4}, 0)), Out("out", trace.InBlock(block, {4}, 0x20))});
+    trace.Launch(
+        leaf, "aclnnRelu",
+        {In("self", trace.InBlock(block, {4}, 0)), Out("out", trace.InBlock(block, {4}, 0x20))});
     trace.After("out", kOnes);
     trace.Finish();
   }

@@ -324,9 +324,10 @@ TEST_F(BakedInCapture, IsFoundWhereTheSameCallsRanEagerlyWithOtherValues) {
   Capture(3);
   ASSERT_EQ(Rules(), "LINT-14");
   const Finding& finding = report_.findings[0];
-  EXPECT_NE(finding.message.find("argument other is 3 in the capture and 1 where the same calls ran "
-                                 "eagerly, in call"),
-            std::string::npos)
+  EXPECT_NE(
+      finding.message.find("argument other is 3 in the capture and 1 where the same calls ran "
+                           "eagerly, in call"),
+      std::string::npos)
       << finding.message;
   EXPECT_NE(finding.message.find("3 values over all runs"), std::string::npos) << finding.message;
 }

@@ -284,9 +284,11 @@ void FusedAttention(TraceBuilder& trace, bool causal, bool masked) {
 TEST(Lowering, TheLogarithmOfFusedAttentionIsMadeFromTheOperatorsStatistics) {
   const std::vector<std::tuple<bool, bool, Ops>> cases = {
       {false, false, {"aclnnFlashAttentionScoreV2", "aclnnLog", "aclnnInplaceAdd"}},
-      {false, true,
+      {false,
+       true,
        {"aclnnInplaceCopy", "aclnnFlashAttentionScoreV2", "aclnnLog", "aclnnInplaceAdd"}},
-      {true, false,
+      {true,
+       false,
        {"aclnnInplaceOne", "aclnnInplaceTriu", "aclnnFlashAttentionScoreV2", "aclnnLog",
         "aclnnInplaceAdd"}},
   };
@@ -315,8 +317,8 @@ TEST(Lowering, TheLogarithmOfFusedAttentionIsMadeFromTheOperatorsStatistics) {
 TEST(Lowering, AGroupedProductGroupsRowsOrTheInnerDimension) {
   for (const bool rows : {true, false}) {
     Lowered lowered([&](TraceBuilder& trace) {
-      const Tensor mat2 = trace.NewTensor(rows ? std::vector<int64_t>{3, 4, 5}
-                                               : std::vector<int64_t>{4, 5});
+      const Tensor mat2 =
+          trace.NewTensor(rows ? std::vector<int64_t>{3, 4, 5} : std::vector<int64_t>{4, 5});
       trace.Call("aten::_grouped_mm",
                  {In("self", trace.NewTensor({6, 4})), In("mat2", mat2),
                   In("offs", trace.NewTensor({3}, DType::kInt32)), test::None("bias"),
@@ -351,9 +353,10 @@ TEST(Lowering, MembershipComparesAllPairs) {
 
 TEST(Lowering, ASelectionByAMaskLandsInMemoryForAllElementsFirst) {
   Lowered lowered([](TraceBuilder& trace) {
-    trace.Call("aten::masked_select",
-               {In("self", trace.NewTensor({2, 5})), In("mask", trace.NewTensor({5}, DType::kBool))},
-               {Out("out", trace.NewTensor({4}))});
+    trace.Call(
+        "aten::masked_select",
+        {In("self", trace.NewTensor({2, 5})), In("mask", trace.NewTensor({5}, DType::kBool))},
+        {Out("out", trace.NewTensor({4}))});
   });
   ASSERT_TRUE(lowered.lowering) << lowered.why;
   EXPECT_EQ(lowered.Ops(), (Ops{"aclnnMaskedSelect", "aclnnInplaceCopy"}));

@@ -176,7 +176,8 @@ TEST(Launch, AFailureNamesTheOperatorTheErrorAndTheThreadOfTheFirstPhase) {
   EXPECT_NE(message.find("task aclnnEmbedding, prepared by thread " + std::to_string(gettid())),
             std::string::npos)
       << message;
-  EXPECT_NE(message.find("507015 (kernel failed): index out of range"), std::string::npos) << message;
+  EXPECT_NE(message.find("507015 (kernel failed): index out of range"), std::string::npos)
+      << message;
   aclrtDestroyStream(stream);
 }
 

@@ -14,8 +14,8 @@ constexpr int kEnds = 0, kLengths = 1;
 Args GroupedCall(const Tensors& x, const Tensors& weight, const Arg& bias, const Arg& groups,
                  int type, int list_type) {
   const Null none;
-  return {x,    weight, bias, none, none, none, none,      none,
-          groups, none, none, none, 3,    type, list_type, 0};
+  return {x,      weight, bias, none, none, none, none,      none,
+          groups, none,   none, none, 3,    type, list_type, 0};
 }
 
 void ExpectProducts(const Args& args, const Tensors& expected) {
@@ -31,7 +31,8 @@ TEST(GroupedMatmul, RowsMeetTheMatrixOfTheirGroup) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const Tensor x = at::randn({7, 4}).to(dtype), w = at::randn({3, 4, 5}).to(dtype);
     const Tensor bias = at::randn({3, 5}).to(dtype);
-    const Tensor ends = at::tensor({2, 2, 7}, at::kLong), lengths = at::tensor({2, 0, 5}, at::kLong);
+    const Tensor ends = at::tensor({2, 2, 7}, at::kLong),
+                 lengths = at::tensor({2, 0, 5}, at::kLong);
     Tensors parts{at::mm(x.slice(0, 0, 2), w[0]), at::mm(x.slice(0, 2, 7), w[2])};
     const Tensor plain = at::cat(parts);
     ExpectProducts(GroupedCall({x}, {w}, Null{}, ends, kRows, kEnds), {plain});
@@ -46,13 +47,15 @@ TEST(GroupedMatmul, RowsMeetTheMatrixOfTheirGroup) {
 TEST(GroupedMatmul, GroupsOfTheInnerDimGiveAMatrixEach) {
   const Tensor x = at::randn({7, 4}).t(), w = at::randn({7, 5});
   const Tensor ends = at::tensor({2, 2, 7}, at::kLong);
-  const Tensor expected = at::stack(Tensors{at::mm(x.slice(1, 0, 2), w.slice(0, 0, 2)), at::zeros({4, 5}),
-                                     at::mm(x.slice(1, 2, 7), w.slice(0, 2, 7))});
+  const Tensor expected =
+      at::stack(Tensors{at::mm(x.slice(1, 0, 2), w.slice(0, 0, 2)), at::zeros({4, 5}),
+                        at::mm(x.slice(1, 2, 7), w.slice(0, 2, 7))});
   ExpectProducts(GroupedCall({x}, {w}, Null{}, ends, kInner, kEnds), {expected});
 }
 
 TEST(GroupedMatmul, ListsAreMultipliedPairByPair) {
-  const Tensor a = at::randn({3, 4}), b = at::randn({4, 2}), c = at::randn({1, 5}), d = at::randn({5, 6});
+  const Tensor a = at::randn({3, 4}), b = at::randn({4, 2}), c = at::randn({1, 5}),
+               d = at::randn({5, 6});
   ExpectProducts(GroupedCall({a, c}, {b, d}, Null{}, Null{}, kPairs, kEnds),
                  {at::mm(a, b), at::mm(c, d)});
 }
@@ -67,7 +70,9 @@ TEST(GroupedMatmul, GroupsThatDoNotFitAreRefused) {
   EXPECT_EQ(refused(GroupedCall({x}, {w}, Null{}, two, kRows, kEnds), out), 161002);
   EXPECT_EQ(refused(GroupedCall({x}, {w}, Null{}, Null{}, kRows, kEnds), out), 161002);
   EXPECT_EQ(refused(GroupedCall({x}, {w.transpose(1, 2)}, Null{}, at::tensor({1, 2, 7}, at::kLong),
-                                kRows, kEnds), out), 161002);
+                                kRows, kEnds),
+                    out),
+            161002);
 }
 
 }  // namespace

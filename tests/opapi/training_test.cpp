@@ -67,11 +67,12 @@ TEST(Losses, OfSequencesEqualTheLibraryWhateverRoomADeviceLeaves) {
   const auto [loss, alpha] = at::_ctc_loss(scores, targets, inputs, lengths, 0, false);
   Check("aclnnCtcLoss", {scores, targets, inputs, lengths, 0, false}, {loss, alpha});
   const Tensor g = Random({2});
-  const Tensor gradient = at::_ctc_loss_backward(g, scores, targets, inputs, lengths, loss, alpha, 0);
+  const Tensor gradient =
+      at::_ctc_loss_backward(g, scores, targets, inputs, lengths, loss, alpha, 0);
   const Tensor wide = at::constant_pad_nd(alpha, {0, 8 - alpha.size(2)}, 3);
   for (const Tensor& kept : {alpha, wide}) {
-    Check("aclnnCtcLossBackward",
-          {g, scores, targets, inputs, lengths, loss, kept, 0, false}, {gradient});
+    Check("aclnnCtcLossBackward", {g, scores, targets, inputs, lengths, loss, kept, 0, false},
+          {gradient});
   }
   EXPECT_EQ(RunOperator("aclnnCtcLoss", {scores, targets, Dims{10, 7}, lengths, 0, false,
                                          at::empty({2}), at::empty({2, 9, 7})}),

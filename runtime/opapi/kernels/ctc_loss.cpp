@@ -37,8 +37,8 @@ CtcCall ReadCtc(const Call& call, int first, int blank) {
   ctc.zero_infinity = call.Bool(blank + 1);
   const at::ScalarType dtype = ctc.log_probs.scalar_type();
   if (dtype != at::kFloat && dtype != at::kDouble) {
-    call.RejectArg(first, std::string("has dtype ") + at::toString(dtype) +
-                              ", expected float32 or float64");
+    call.RejectArg(
+        first, std::string("has dtype ") + at::toString(dtype) + ", expected float32 or float64");
   }
   call.ExpectRank(first, ctc.log_probs, 3);
   call.ExpectIndex(first + 1, ctc.targets);
@@ -84,9 +84,8 @@ std::unique_ptr<Kernel> BindCtcLoss(const Call& call) {
   call.ExpectSizes(6, loss, {ctc.batch()});
   ExpectLogAlpha(call, 7, log_alpha, ctc);
   return MakeKernel([=] {
-    const auto [losses, alphas] =
-        at::_ctc_loss(ctc.log_probs, ctc.targets, ctc.input_lengths, ctc.target_lengths, ctc.blank,
-                      ctc.zero_infinity);
+    const auto [losses, alphas] = at::_ctc_loss(ctc.log_probs, ctc.targets, ctc.input_lengths,
+                                                ctc.target_lengths, ctc.blank, ctc.zero_infinity);
     loss.copy_(losses);
     log_alpha.narrow(2, 0, alphas.size(2)).copy_(alphas);
   });
@@ -101,10 +100,9 @@ std::unique_ptr<Kernel> BindCtcLossBackward(const Call& call) {
   call.ExpectSizes(5, loss, {ctc.batch()});
   ExpectLogAlpha(call, 6, log_alpha, ctc);
   return BindWhole(call, 9, ctc.log_probs.sizes(), [=] {
-    return at::_ctc_loss_backward(gradient, ctc.log_probs, ctc.targets, ctc.input_lengths,
-                                  ctc.target_lengths, loss,
-                                  log_alpha.narrow(2, 0, ctc.states()).contiguous(), ctc.blank,
-                                  ctc.zero_infinity);
+    return at::_ctc_loss_backward(
+        gradient, ctc.log_probs, ctc.targets, ctc.input_lengths, ctc.target_lengths, loss,
+        log_alpha.narrow(2, 0, ctc.states()).contiguous(), ctc.blank, ctc.zero_infinity);
   });
 }
 

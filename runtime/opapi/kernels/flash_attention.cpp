@@ -183,8 +183,8 @@ std::unique_ptr<Kernel> BindFlashGrad(const Call& call, const FlashArguments& at
     const AttentionTerms terms = flash.Terms();
     std::optional<AttentionGradients> of_library;
     if (out.defined()) {
-      of_library = LibraryAttendBackward(dy, flash.query, flash.key, flash.value, out, maximum, sum,
-                                         terms);
+      of_library =
+          LibraryAttendBackward(dy, flash.query, flash.key, flash.value, out, maximum, sum, terms);
     }
     AttentionGradients result;
     if (!of_library || dbias.defined()) {

@@ -79,7 +79,8 @@ std::unique_ptr<Kernel> BindGroupedMatmul(const Call& call, const GroupedArgumen
   for (int i : at.absent) {
     if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
   }
-  if (call.Int(at.act) != 0) call.RejectArg(at.act, "names an activation; the soft device has none");
+  if (call.Int(at.act) != 0)
+    call.RejectArg(at.act, "names an activation; the soft device has none");
   const std::vector<Tensor> x = call.Views(0), w = call.Views(1);
   const std::vector<Tensor> biases =
       call.IsAbsent(at.bias) ? std::vector<Tensor>() : call.Views(at.bias);

@@ -90,9 +90,11 @@ std::optional<AttentionResult> LibraryAttend(const Tensor& query, const Tensor& 
   return AttentionResult{out, maximum.unsqueeze(-1), sum.unsqueeze(-1)};
 }
 
-std::optional<AttentionGradients> LibraryAttendBackward(
-    const Tensor& gradient, const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& out, const Tensor& maximum, const Tensor& sum, const AttentionTerms& terms) {
+std::optional<AttentionGradients> LibraryAttendBackward(const Tensor& gradient, const Tensor& query,
+                                                        const Tensor& key, const Tensor& value,
+                                                        const Tensor& out, const Tensor& maximum,
+                                                        const Tensor& sum,
+                                                        const AttentionTerms& terms) {
   const auto library = InLibraryTerms(query, key, value, terms);
   if (!library || gradient.scalar_type() != query.scalar_type()) return std::nullopt;
   const Tensor logsumexp = (maximum + sum.log()).squeeze(-1);
@@ -113,9 +115,8 @@ std::optional<AttentionResult> LibraryAttend(const Tensor&, const Tensor&, const
   return std::nullopt;
 }
 
-std::optional<AttentionGradients> LibraryAttendBackward(const Tensor&, const Tensor&,
-                                                        const Tensor&, const Tensor&,
-                                                        const Tensor&, const Tensor&,
+std::optional<AttentionGradients> LibraryAttendBackward(const Tensor&, const Tensor&, const Tensor&,
+                                                        const Tensor&, const Tensor&, const Tensor&,
                                                         const Tensor&, const AttentionTerms&) {
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// The library's own fused attention, which libtorch 2.x has for the CPU. Its bits are what a program
-// on the CPU computed, so it is taken wherever it can say what the operator says.
+// The library's own fused attention, which libtorch 2.x has for the CPU. Its bits are what a
+// program on the CPU computed, so it is taken wherever it can say what the operator says.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 namespace acltape::opapi {
 
 // As Attend; nothing where the library has no such operator or lacks what these terms ask for:
-// it knows a bias that is added to scaled scores, or a causal mask counted from the first positions.
+// it knows a bias that is added to scaled scores, or a causal mask counted from the first
+// positions.
 std::optional<AttentionResult> LibraryAttend(const at::Tensor& query, const at::Tensor& key,
                                              const at::Tensor& value, const AttentionTerms& terms);
 
