@@ -1,10 +1,9 @@
 #include "analyzer/device_values.h"
 
-#include <algorithm>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/acl_calls.h"
 #include "analyzer/leaf_kind.h"
 #include "analyzer/level.h"
 
@@ -54,14 +53,13 @@ bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tenso
 using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
 
 // A copy from the host leaves what it read there: it is kept as that, before the call.
-constexpr std::string_view kCopies[] = {"aclrtMemcpy", "aclrtMemcpyAsync"};
 constexpr int kCopyDestination = 0;
 constexpr int kCopySource = 2;
 
 // The device tensor that a copy from the host has filled; none of any other call.
 TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
-  const std::string& name = trace.GetOp(call.op_id).name;
-  if (std::find(std::begin(kCopies), std::end(kCopies), name) == std::end(kCopies)) return {};
+  const AclCallKind kind = FindAclFunction(trace.GetOp(call.op_id).name).kind;
+  if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return {};
   for (const storage::Argument& argument : trace.Arguments(call)) {
     if (argument.position != kCopyDestination || argument.tensors.empty()) continue;
     return argument.tensors.front();

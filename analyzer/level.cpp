@@ -58,11 +58,12 @@ Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted) {
   return HoldsGraphs(trace) || HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
 }
 
-bool HasStepsOf(const storage::Reader& trace, Level level) {
-  const std::vector<storage::Step> steps = trace.Steps();
-  if (steps.empty() || steps[0].found_by != "period") return !steps.empty();
+std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {
+  std::vector<storage::Step> steps = trace.Steps();
+  if (steps.empty() || steps[0].found_by != "period") return steps;
   const Level other = level == Level::kAcl ? Level::kAten : Level::kAcl;
-  return !HoldsLevel(trace, other) || ChooseLevel(trace) == level;
+  if (HoldsLevel(trace, other) && ChooseLevel(trace) != level) steps.clear();
+  return steps;
 }
 
 Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "storage/reader.h"
 
@@ -27,11 +28,11 @@ Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted = st
 // level was asked for.
 Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted);
 
-// Whether the steps that the trace names are those of a level. A user's range is of both. Steps
-// found by their period are those of the level that ChooseLevel takes: where a thread of the
-// adapter launches what another one has called, the calls of a step at the other level have other
-// ids.
-bool HasStepsOf(const storage::Reader& trace, Level level);
+// The steps that the trace names for a level; none where it names those of the other one. A user's
+// range is of both. Steps found by their period are those of the level that ChooseLevel takes:
+// where a thread of the adapter launches what another one has called, the calls of a step at the
+// other level have other ids.
+std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level);
 
 // As LoadWork in analyzer/work/work.h, of a level that the trace holds.
 Work LoadWork(const storage::Reader& trace, Level level);

@@ -22,8 +22,7 @@ class Symbols {
 
 std::vector<StepRange> RecordedSteps(const Program& program) {
   std::vector<StepRange> ranges;
-  if (!HasStepsOf(*program.trace, Level::kAten)) return ranges;
-  for (const storage::Step& step : program.trace->Steps()) {
+  for (const storage::Step& step : StepsOf(*program.trace, Level::kAten)) {
     const auto by_call = [](const Leaf& leaf, int64_t call) { return leaf.call.call_id < call; };
     const auto first =
         std::lower_bound(program.leaves.begin(), program.leaves.end(), step.first_call, by_call);

@@ -66,10 +66,6 @@ uint64_t ParseBytes(const std::string& text) {
   return value * scale;
 }
 
-// Longer recordings find their steps when a command first needs them: the search holds all calls in
-// memory, at some 200 bytes each.
-constexpr int64_t kMostLeavesForSteps = 10000000;
-
 // Values of tensors on a device, which only the ACL level has kept. A failure costs only those.
 void CompleteDeviceValues(const std::string& path, const collector::RecordOptions& options) {
   const int both = wire::kLevelAten | wire::kLevelAcl;
@@ -84,6 +80,10 @@ void CompleteDeviceValues(const std::string& path, const collector::RecordOption
                error.what());
   }
 }
+
+// Longer recordings find their steps when a command first needs them: the search holds all calls in
+// memory, at some 200 bytes each.
+constexpr int64_t kMostLeavesForSteps = 10000000;
 
 // Steps that no user range named are found now, so that queries can use them. Returns how many the
 // trace has; a search that fails costs only the steps.

@@ -425,7 +425,7 @@ bool IsOnDevice(const Program& program, const Leaf& leaf) {
 bool Binder::Holds(std::string_view when) const {
   if (when.empty()) return true;
   if (when == kEach) return ElementCount() != 0;
-  if (when == "device") return IsOnDevice(program_, leaf_);
+  if (when == kDevice) return IsOnDevice(program_, leaf_);
   if (when[0] == '+') return Named(when.substr(1)).kind != ValueKind::kNone;
   if (when[0] == '-') return Named(when.substr(1)).kind == ValueKind::kNone;
   const size_t equals = when.find('=');

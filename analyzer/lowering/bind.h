@@ -12,8 +12,9 @@
 
 namespace acltape::analyzer {
 
-// The condition of rules that are for each element of a list.
+// The conditions of rules that are for each element of a list, and for leaves that ran on a device.
 constexpr std::string_view kEach = "each";
+constexpr std::string_view kDevice = "device";
 
 // The rule does not fit these arguments; the text says why.
 class CannotBind : public std::runtime_error {

@@ -96,7 +96,7 @@ std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::str
         for (const CallPattern& call : rule.calls) binder.Bind(call, &lowering);
       }
       for (const DivergenceRule& row : DivergenceRules()) {
-        if (row.aten == name && rule.when != "device" && binder.Holds(row.when)) {
+        if (row.aten == name && rule.when != kDevice && binder.Holds(row.when)) {
           lowering.note = LoweringNote{std::string(row.rule), std::string(row.message)};
         }
       }

@@ -95,8 +95,7 @@ class Loader {
   void SetRecordedSteps() {
     const auto by_call = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
     const Level level = work_.dialect == Dialect::kAcl ? Level::kAcl : Level::kAten;
-    if (!HasStepsOf(trace_, level)) return;
-    for (const storage::Step& step : trace_.Steps()) {
+    for (const storage::Step& step : StepsOf(trace_, level)) {
       const auto first =
           std::lower_bound(work_.calls.begin(), work_.calls.end(), step.first_call, by_call);
       const auto end = std::lower_bound(first, work_.calls.end(), step.last_call + 1, by_call);

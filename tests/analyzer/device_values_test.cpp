@@ -216,8 +216,8 @@ TEST_F(DeviceValues, StepsFoundByTheirPeriodAreThoseOfOneLevelAndRangesThoseOfBo
       trace.Finish();
     }
     const storage::Reader reader(file_.path());
-    EXPECT_TRUE(HasStepsOf(reader, Level::kAten)) << found_by;
-    EXPECT_EQ(HasStepsOf(reader, Level::kAcl), std::string(found_by) != "period");
+    EXPECT_EQ(StepsOf(reader, Level::kAten).size(), 1u) << found_by;
+    EXPECT_EQ(StepsOf(reader, Level::kAcl).size(), std::string(found_by) != "period" ? 1u : 0u);
     EXPECT_EQ(LoadWork(reader, Level::kAcl).steps.empty(), std::string(found_by) == "period");
   }
 }

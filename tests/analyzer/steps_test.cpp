@@ -169,6 +169,14 @@ TEST(Steps, FoundInTheCompactFormAreThoseThatAreWritten) {
   EXPECT_EQ(reader.Steps()[2].last_call, 10);
 }
 
+// There are as many steps as `ends`, and each ends with the call of that id.
+void CheckEnds(const Work& work, const std::vector<int64_t>& ends) {
+  ASSERT_EQ(work.steps.size(), ends.size());
+  for (size_t step = 0; step < ends.size(); ++step) {
+    EXPECT_EQ(work.calls[work.steps[step].end - 1].call_id, ends[step]);
+  }
+}
+
 TEST(Steps, OfAnAclProgramDoNotDependOnHowOftenItAsked) {
   TemporaryTrace file("steps-acl");
   test::AclTraceBuilder trace(file.path());
@@ -189,10 +197,7 @@ TEST(Steps, OfAnAclProgramDoNotDependOnHowOftenItAsked) {
   const storage::Reader reader(file.path());
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
-  ASSERT_EQ(work.steps.size(), 4u);
-  for (size_t step = 0; step < 4; ++step) {
-    EXPECT_EQ(work.calls[work.steps[step].end - 1].call_id, ends[step]);
-  }
+  CheckEnds(work, ends);
 }
 
 TEST(Steps, OfAnAclProgramDoNotDependOnWhenAnotherThreadMadeItsEvents) {
@@ -216,10 +221,7 @@ TEST(Steps, OfAnAclProgramDoNotDependOnWhenAnotherThreadMadeItsEvents) {
   const storage::Reader reader(file.path());
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
-  ASSERT_EQ(work.steps.size(), 4u);
-  for (size_t step = 0; step < 4; ++step) {
-    EXPECT_EQ(work.calls[work.steps[step].end - 1].call_id, ends[step]);
-  }
+  CheckEnds(work, ends);
   EXPECT_EQ(FindFamilies(work).size(), 1u);
 }
 
