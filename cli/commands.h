@@ -15,6 +15,7 @@ std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeGraphCommand();
 std::unique_ptr<Command> MakeStepsCommand();
 std::unique_ptr<Command> MakeGearsCommand();
+std::unique_ptr<Command> MakeCapturesCommand();
 std::unique_ptr<Command> MakeJointCommand();
 std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeEmitCommand();

@@ -124,25 +124,17 @@ class GearsCommand final : public Command {
   }
 
   Budget FindBudget(const std::optional<TraceSizes>& sizes) const {
-    const analyzer::SocLimits* soc = analyzer::FindSoc(soc_);
-    if (soc == nullptr) {
-      std::string known;
-      for (const analyzer::SocLimits& row : analyzer::KnownSocs()) {
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
-      }
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("the limits of '{}' are not known; take one of {}.", soc_, known));
-    }
+    const analyzer::SocLimits& soc = analyzer::NeedSoc(soc_);
     // A graph continues on one more stream for each queue that its tasks fill.
     analyzer::StreamLoad graph;
     const auto places = static_cast<int64_t>(sizes ? sizes->places : 0);
     graph.tasks = (places + graphs_per_size_ - 1) / graphs_per_size_;
     Budget budget;
-    budget.streams = budget_streams_.value_or(soc->usable_streams());
+    budget.streams = budget_streams_.value_or(soc.usable_streams());
     budget.streams_per_size = graphs_per_size_ * graph.numbers();
     budget.sizes =
         std::min({captures_.value_or(std::numeric_limits<int64_t>::max()),
-                  budget.streams / budget.streams_per_size, soc->models / graphs_per_size_});
+                  budget.streams / budget.streams_per_size, soc.models / graphs_per_size_});
     return budget;
   }
 

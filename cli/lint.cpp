@@ -100,14 +100,7 @@ class LintCommand final : public Command {
       return kExitFine;
     }
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "name a trace to lint, or give --rules");
-    const analyzer::SocLimits* soc = analyzer::FindSoc(soc_);
-    if (soc == nullptr) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("no limits are known for the SoC '{}'; name another or give "
-                              "--stream-limit",
-                              soc_));
-    }
-    options_.stream_limit = stream_limit_ != 0 ? stream_limit_ : soc->streams;
+    options_.stream_limit = stream_limit_ != 0 ? stream_limit_ : analyzer::NeedSoc(soc_).streams;
     if (!region_.empty()) {
       const int64_t stream = options_.stretch.stream;
       options_.stretch = ParseRegion(region_);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/error.h"
+
 namespace acltape::analyzer {
 namespace {
 
@@ -17,8 +19,6 @@ constexpr SocLimits kSocs[] = {
 
 }  // namespace
 
-std::span<const SocLimits> KnownSocs() { return kSocs; }
-
 const SocLimits* FindSoc(std::string_view name) {
   const SocLimits* found = nullptr;
   for (const SocLimits& soc : kSocs) {
@@ -26,6 +26,16 @@ const SocLimits* FindSoc(std::string_view name) {
     if (found == nullptr || found->name.size() < soc.name.size()) found = &soc;
   }
   return found;
+}
+
+const SocLimits& NeedSoc(std::string_view name) {
+  if (const SocLimits* found = FindSoc(name)) return *found;
+  std::string known;
+  for (const SocLimits& soc : kSocs) {
+    known += (known.empty() ? "" : ", ") + std::string(soc.name);
+  }
+  throw Error(ErrorKind::kUsage,
+              "the limits of '" + std::string(name) + "' are not known; take one of " + known);
 }
 
 int64_t StreamLoad::numbers() const {

@@ -30,9 +30,10 @@ struct SocLimits {
   int64_t models = 0;
   int64_t usable_streams() const { return streams - reserved_streams; }
 };
-std::span<const SocLimits> KnownSocs();
 // By name, such as "Ascend910B1"; the longest row whose name begins it. Null when unknown.
 const SocLimits* FindSoc(std::string_view name);
+// The same; throws Error kUsage, which lists those that are known, when it is not.
+const SocLimits& NeedSoc(std::string_view name);
 
 // What one captured stream stores.
 struct StreamLoad {

@@ -6,7 +6,8 @@ Random weights (no download) and synthetic images; prints the predicted classes 
 import argparse
 
 import torch
-import torchvision
+
+import vision
 
 
 def main():
@@ -17,7 +18,7 @@ def main():
     args = parser.parse_args()
 
     torch.manual_seed(1)
-    model = torchvision.models.resnet18(weights=None).eval()
+    model = vision.models().resnet18(weights=None).eval()
     images = torch.randn(args.batches, args.batch_size, 3, args.size, args.size)
     with torch.no_grad():
         for batch, image in enumerate(images):
