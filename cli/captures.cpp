@@ -72,7 +72,8 @@ class CapturesCommand final : public Command {
     } kAgain[] = {{CaptureReason::kShape, "again for another shape"},
                   {CaptureReason::kArgument, "again for another host argument"},
                   {CaptureReason::kAddress, "again for memory elsewhere"},
-                  {CaptureReason::kNothing, "again for nothing that the trace shows"}};
+                  {CaptureReason::kNothing, "again for nothing that the trace shows"},
+                  {CaptureReason::kEmpty, "without operators"}};
     for (const auto& row : kAgain) {
       table.Add({row.name, count([&](const CaptureRow& c) { return c.reason == row.reason; })});
     }

@@ -95,14 +95,18 @@ class Difference {
       text = "the same operators with equal arguments and addresses";
       return;
     }
-    // Compilers copy what a graph only reads to where the graph has it; what it writes makes them
-    // capture again.
-    const auto written = std::find_if(moved.begin(), moved.end(),
-                                      [](const StepInput* input) { return input->written; });
-    const StepInput& row = written == moved.end() ? *moved.front() : **written;
+    // Compilers copy what a graph only reads to where the graph has it, and own what it only
+    // writes. What it updates makes them capture again.
+    const auto weight = [](const StepInput* input) { return input->written + 2 * input->read; };
+    const StepInput& row = **std::max_element(
+        moved.begin(), moved.end(),
+        [&](const StepInput* a, const StepInput* b) { return weight(a) < weight(b); });
     reason = CaptureReason::kAddress;
     text = row.name + " of " + Call(row.place) + ", which it " +
-           (row.written ? "writes" : "reads") + ", lies elsewhere" + AndMore(moved.size());
+           (row.read && row.written ? "updates"
+            : row.written           ? "writes"
+                                    : "reads") +
+           ", lies elsewhere" + AndMore(moved.size());
   }
 
   const Work& work_;
@@ -131,6 +135,10 @@ void Explain(const Work& work, const std::vector<Captured>& captured, CaptureLis
       candidates = candidates.last(kCompared);
     }
     CaptureRow& row = list.captures[i];
+    if (captured[i].calls.empty()) {
+      row.reason = CaptureReason::kEmpty;
+      continue;
+    }
     for (auto other = candidates.rbegin(); other != candidates.rend(); ++other) {
       const Difference difference(captures_as_steps, *other, captured[*other], i, captured[i]);
       if (row.earlier_model != 0 && difference.reason <= row.reason) continue;
@@ -176,8 +184,8 @@ void Follow(const Work& work, CaptureList& list) {
 }  // namespace
 
 std::string_view CaptureReasonName(CaptureReason reason) {
-  constexpr std::string_view kNames[] = {"other operators", "shape", "argument", "address",
-                                         "nothing"};
+  constexpr std::string_view kNames[] = {"other operators", "shape",   "argument",
+                                         "address",         "nothing", "empty"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -19,6 +19,7 @@ enum class CaptureReason : uint8_t {
   kArgument,   // or a host argument that the graph bakes
   kAddress,    // or where something lies that it reads or writes
   kNothing,    // nothing that the trace shows
+  kEmpty,      // it holds no operators: compilers set up memory by such captures
 };
 std::string_view CaptureReasonName(CaptureReason reason);  // "other operators", "shape" ...
 

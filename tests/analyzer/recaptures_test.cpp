@@ -14,6 +14,7 @@ using test::Int;
 using test::Out;
 using test::TemporaryTrace;
 using test::Tensor;
+using test::Written;
 
 class RecapturesTest : public testing::Test {
  protected:
@@ -90,23 +91,49 @@ TEST_F(RecapturesTest, AHostArgumentIsNamedWithBothValues) {
       << list_.captures[1].difference;
 }
 
-TEST_F(RecapturesTest, WhatIsWrittenElsewhereIsNamedBeforeWhatIsRead) {
+TEST_F(RecapturesTest, WhatIsReadElsewhereIsNamedBeforeWhatIsWritten) {
   const Tensor a = trace.Device({4}), b = trace.Device({4});
   const Tensor c = trace.Device({4}), d = trace.Device({4});
   Capture(a, 2, b);
   Capture(c, 2, d);
-  Capture(a, 2, d);
+  Capture(c, 2, b);
   Run();
   EXPECT_EQ(Reasons(), "other operators, address, address");
-  EXPECT_NE(list_.captures[1].difference.find("out of call "), std::string::npos)
-      << list_.captures[1].difference;
-  EXPECT_NE(list_.captures[1].difference.find("which it writes, lies elsewhere; 1 more differ"),
+  EXPECT_EQ(list_.captures[1].difference.find("self of call "), 0u) << list_.captures[1].difference;
+  EXPECT_NE(list_.captures[1].difference.find(
+                " aclnnRelu, which it reads, lies elsewhere; 1 more differ"),
             std::string::npos)
       << list_.captures[1].difference;
-  // Against the one before, which wrote the same place.
+  // Against the one before, which read the same place.
   EXPECT_EQ(list_.captures[2].earlier_model, 2);
-  EXPECT_NE(list_.captures[2].difference.find("which it reads, lies elsewhere"), std::string::npos)
+  EXPECT_NE(list_.captures[2].difference.find(" aclnnMuls, which it writes, lies elsewhere"),
+            std::string::npos)
       << list_.captures[2].difference;
+}
+
+TEST_F(RecapturesTest, WhatIsUpdatedElsewhereIsNamedFirst) {
+  const Tensor a = trace.Device({4}), b = trace.Device({4});
+  for (int i = 0; i < 2; ++i) {
+    const Tensor total = trace.Device({4}), input = trace.Device({4});
+    trace.BeginCapture(main);
+    trace.Op("aclnnRelu", main, {In("self", input), Out("out", b)});
+    trace.Op("aclnnInplaceAdd", main, {Written("selfRef", total), In("other", b)});
+    trace.EndCapture(main);
+  }
+  Run();
+  EXPECT_EQ(Reasons(), "other operators, address");
+  EXPECT_NE(list_.captures[1].difference.find(
+                " aclnnInplaceAdd, which it updates, lies elsewhere; 1 more differ"),
+            std::string::npos)
+      << list_.captures[1].difference;
+}
+
+TEST_F(RecapturesTest, ACaptureWithoutOperatorsIsEmpty) {
+  trace.BeginCapture(main);
+  trace.EndCapture(main);
+  Run();
+  EXPECT_EQ(Reasons(), "empty");
+  EXPECT_EQ(list_.captures[0].launches, 0);
 }
 
 TEST_F(RecapturesTest, TheSameAgainHasNoReasonThatTheTraceShows) {

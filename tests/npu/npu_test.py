@@ -42,7 +42,7 @@ class Eager(harness.NpuTest):
         self.program("tensors.py")
 
     def test_training_has_the_losses_of_the_cpu(self):
-        self.program("training.py")
+        self.program("training.py", "mlp", "convolutions", "resnet18", "transformer", "lstm")
 
     def test_mixed_precision_and_a_loader_with_pinned_memory(self):
         self.program("amp.py")
@@ -203,6 +203,18 @@ class Recording(harness.NpuTest):
             self.assertRegex(said, "substituted by recorded outputs +0")
             self.assertRegex(said, "outputs without a reference +0")
 
+    def check_race(self, trace, program):
+        """The race of the program's graph is reproduced, has both lines, and its edit mends it."""
+        said = json.loads(self.call(harness.BINARY, "lint", trace, "--prove", "--format", "json",
+                                    code=1).stdout)
+        race, = (row for row in said["findings"] if row["rule"] == "LINT-20")
+        self.assertEqual(race["verdict"], "reproduced", race)
+        self.assertEqual(race["message"].count(program + ":"), 2, race)
+        mended = [probe for probe in said["probes"] if probe["edits"] == "made"]
+        self.assertTrue(mended)
+        for probe in mended:
+            self.assertEqual(probe["differing"], 0, probe)
+
 
 class Recorded(Recording):
     def test_a_decoder(self):
@@ -256,15 +268,8 @@ class Recorded(Recording):
         self.assertEqual({row["rule"] for row in said["findings"]}, {"LINT-04"})
 
     def test_a_missing_wait_is_found_with_its_lines_and_the_edit_mends_it(self):
-        trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"), "--missing-wait")
-        said = json.loads(self.call(harness.BINARY, "lint", trace, "--prove", "--format", "json",
-                                    code=1).stdout)
-        race, = (row for row in said["findings"] if row["rule"] == "LINT-20")
-        self.assertEqual(race["verdict"], "reproduced", race)
-        self.assertEqual(race["message"].count("npu_streams.py:"), 2, race)
-        for probe in said["probes"]:
-            if probe["edits"] == "made":
-                self.assertEqual(probe["differing"], 0, probe)
+        program = os.path.join(harness.WORKLOADS, "npu_streams.py")
+        self.check_race(self.record(program, "--missing-wait"), program)
 
 
 class Planned(Recording):
@@ -296,6 +301,46 @@ class Planned(Recording):
                                         capture_output=True, text=True)
                 self.assertNotIn("LINT-20", linted.stdout)
                 self.replays(compiled)
+
+
+class CompiledStreams(Recording):
+    """A step that torchair compiles for two streams: how often it is captured, why, and its races."""
+
+    PROGRAM = os.path.join(harness.PROGRAMS, "compiled_streams.py")
+
+    def captures(self, *options):
+        """Facts and rows of `acltape captures`, without the captures that hold no operator."""
+        trace = self.record("-W", "ignore", self.PROGRAM, *options)
+        self.replays(trace)
+        said = json.loads(self.call(harness.BINARY, "captures", trace, "--format", "json").stdout)
+        facts = {row["fact"]: row["value"] for row in said["facts"]}
+        return facts, [row for row in said["captures"] if row["reason"] != "empty"]
+
+    def test_each_size_has_a_graph_of_its_own(self):
+        facts, rows = self.captures("--sizes", "3,4,5,4,3")
+        self.assertEqual([row["reason"] for row in rows], ["other operators", "shape", "shape"])
+        self.assertRegex(rows[1]["difference"],
+                         r"^dimension 0 of self of call \d+ aclnnMm is 4 instead of 3; ")
+        self.assertEqual([row["executions"] for row in rows], [2, 2, 1])
+        self.assertEqual([row["streams"] for row in rows], [2, 2, 2])
+        self.assertEqual(facts["most streams of graphs at a time"], 6)
+
+    def test_padding_to_gears_takes_fewer(self):
+        facts, rows = self.captures("--sizes", "3,4,5,4,3", "--gears", "4,8")
+        self.assertEqual([row["reason"] for row in rows], ["other operators", "shape"])
+        self.assertEqual([row["executions"] for row in rows], [4, 1])
+        self.assertEqual(facts["most streams of graphs at a time"], 4)
+
+    def test_what_a_graph_updates_lies_elsewhere_and_it_is_captured_again(self):
+        facts, rows = self.captures("--sizes", "4,4", "--update")
+        self.assertEqual([row["reason"] for row in rows], ["other operators", "address"])
+        self.assertRegex(rows[1]["difference"],
+                         "^selfRef of call .* aclnnInplaceAdd, which it updates, lies elsewhere")
+        self.assertIsNotNone(rows[0]["destroyed"])
+
+    def test_a_missing_wait_is_found_with_its_lines_and_the_edit_mends_it(self):
+        trace = self.record("-W", "ignore", self.PROGRAM, "--sizes", "4", "--missing-wait")
+        self.check_race(trace, self.PROGRAM)
 
 
 class Models(Recording):
