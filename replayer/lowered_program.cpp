@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/level.h"
 #include "replayer/memory_plan.h"
 #include "storage/error.h"
 
@@ -35,17 +36,24 @@ class NoteBook {
   std::map<std::pair<std::string, std::string>, Note> notes_;
 };
 
+// What a leaf computes in several pieces on the device has no value of its own; the device's calls
+// are replayed without it.
+std::string WayOut(const storage::Reader& trace) {
+  return analyzer::HoldsLevel(trace, analyzer::Level::kAcl)
+             ? "replay the calls of the device with --level acl, or record with --payload all"
+             : "record with --payload all";
+}
+
 void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, Contents& contents,
                             const std::string& why) {
   for (const analyzer::TensorUse& use : program.uses[leaf.index].writes) {
     if (use.layout->ElementCount() == 0) continue;
     const storage::Snapshot* snapshot = analyzer::RecordedResult(leaf, use);
     if ((snapshot != nullptr && snapshot->has_payload) || contents.synthetic()) continue;
-    throw Error(ErrorKind::kTrace, "operator " + leaf.Name() + " (call " +
-                                       std::to_string(leaf.call.call_id) +
-                                       ") cannot be replayed: " + why +
-                                       ", and its results were not recorded; record with "
-                                       "--payload all");
+    throw Error(ErrorKind::kTrace,
+                "operator " + leaf.Name() + " (call " + std::to_string(leaf.call.call_id) +
+                    ") cannot be replayed: " + why + ", and its results were not recorded; " +
+                    WayOut(*program.trace));
   }
 }
 

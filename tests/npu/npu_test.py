@@ -44,6 +44,9 @@ class Eager(harness.NpuTest):
     def test_training_has_the_losses_of_the_cpu(self):
         self.program("training.py", "mlp", "convolutions", "resnet18", "transformer", "lstm")
 
+    def test_recurrent_layers_forward_and_backward(self):
+        self.program("recurrent.py")
+
     def test_mixed_precision_and_a_loader_with_pinned_memory(self):
         self.program("amp.py")
 
@@ -259,6 +262,13 @@ class Recorded(Recording):
         self.assertGreater(len(rows), 4)
         self.assertEqual({row[1:] for row in rows},
                          {("aten::addmm", os.path.join(harness.PROGRAMS, "training.py"), forward)})
+
+    def test_operators_by_name_are_recorded_as_what_they_are_made_of(self):
+        trace = self.record(os.path.join(harness.PROGRAMS, "recurrent.py"))
+        self.replays(trace, "--level", "acl")
+        # A layer is many calls of the device, each of a part of its result: no value of the whole.
+        said = self.call(harness.BINARY, "replay", trace, "--level", "aten", code=3).stderr
+        self.assertIn("replay the calls of the device with --level acl", said)
 
     def test_a_graph_on_two_streams(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"))

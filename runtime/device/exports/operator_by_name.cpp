@@ -6,46 +6,15 @@
 // FRACTAL_NZ keeps its rows, and what the format adds to it at the end is zero. So each operator
 // takes a tensor of any format, and a cast there and back gives the same bytes. What a program
 // sees that reads such memory itself is therefore not what a device would show.
-#include <dlfcn.h>
-
-#include <algorithm>
-#include <map>
 #include <string>
 
 #include "acl/acl_op_compiler.h"
-#include "aclnn/acl_meta.h"
-#include "runtime/device/call.h"
-#include "runtime/device/data_buffer.h"
-#include "runtime/device/tensor_desc.h"
-
-// Values as text: few operators have any that matters.
-struct aclopAttr {
-  std::map<std::string, std::string> texts;
-};
+#include "aclnnop/aclnn_matmul.h"
+#include "runtime/device/named_call.h"
 
 using namespace acltape::device;
 
 namespace {
-
-struct Tensors {
-  int count;
-  const aclTensorDesc* const* descs;
-  const aclDataBuffer* const* buffers;
-};
-
-struct NamedCall {
-  const char* name;
-  Tensors inputs;
-  Tensors outputs;
-  const aclopAttr* attributes;
-  aclrtStream stream;
-
-  bool Flag(const char* attribute) const {
-    if (attributes == nullptr) return false;
-    auto found = attributes->texts.find(attribute);
-    return found != attributes->texts.end() && found->second == "true";
-  }
-};
 
 // Both functions are called by the names that the program would use, so that a recorder in the
 // process sees what the operator does to memory.
@@ -79,59 +48,29 @@ aclError CopyElements(const NamedCall& call) {
   return ACL_SUCCESS;
 }
 
-// The operator library's own function of this name, or the wrapper of a recorder. Null without the
-// library: the device does without it.
-template <typename F>
-F OperatorFunction(const char* name) {
-  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<F>(found);
-  static void* const library = dlopen("libopapi.so", RTLD_LAZY | RTLD_LOCAL);
-  return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
-}
-
-using PrepareProduct = aclnnStatus (*)(const aclTensor*, const aclTensor*, aclTensor*, int8_t,
-                                       uint64_t*, aclOpExecutor**);
-using LaunchProduct = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
-
-aclTensor* MatrixOf(const Tensors& tensors, int i, bool transposed) {
-  static const auto create = OperatorFunction<decltype(&aclCreateTensor)>("aclCreateTensor");
-  const aclTensorDesc& desc = *tensors.descs[i];
-  if (create == nullptr || desc.shape.size() < 2) return nullptr;
-  std::vector<int64_t> shape = desc.shape;
+aclTensor* MatrixOf(OperatorArguments& own, const NamedTensors& tensors, int i, bool transposed) {
+  std::vector<int64_t> shape = tensors.Shape(i);
+  if (shape.size() < 2) return nullptr;
+  if (!transposed) return own.Dense(tensors, i, shape);
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t dim = shape.size() - 1; dim > 0; --dim) strides[dim - 1] = strides[dim] * shape[dim];
-  if (transposed) {
-    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-    std::swap(strides[shape.size() - 1], strides[shape.size() - 2]);
-  }
-  // Elements lie in the order of the shape, whatever the format of the memory is called.
-  return create(shape.data(), shape.size(), desc.type, strides.data(), 0, ACL_FORMAT_ND,
-                desc.shape.data(), desc.shape.size(), tensors.buffers[i]->data);
+  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  std::swap(strides[shape.size() - 1], strides[shape.size() - 2]);
+  return own.View(tensors, i, shape, strides);
 }
 
 // By aclnnMatmul, which takes batches too.
 aclError MultiplyMatrices(const NamedCall& call) {
-  static const auto prepare = OperatorFunction<PrepareProduct>("aclnnMatmulGetWorkspaceSize");
-  static const auto launch = OperatorFunction<LaunchProduct>("aclnnMatmul");
-  static const auto destroy = OperatorFunction<decltype(&aclDestroyTensor)>("aclDestroyTensor");
-  if (call.inputs.count != 2 || call.outputs.count != 1 || launch == nullptr) {
+  if (call.inputs.count != 2 || call.outputs.count != 1) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "aclop %s: the soft device multiplies two tensors, with libopapi.so", call.name);
+                "aclop %s: the soft device multiplies two tensors", call.name);
   }
-  aclTensor* left = MatrixOf(call.inputs, 0, call.Flag("transpose_x1") || call.Flag("adj_x1"));
-  aclTensor* right = MatrixOf(call.inputs, 1, call.Flag("transpose_x2") || call.Flag("adj_x2"));
-  aclTensor* product = MatrixOf(call.outputs, 0, false);
-  uint64_t workspace = 0;
-  aclOpExecutor* executor = nullptr;
-  aclnnStatus status = prepare(left, right, product, 0, &workspace, &executor);
-  if (status == ACL_SUCCESS && workspace > 0) {
-    status =
-        Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclop %s: its kernel wants a workspace", call.name);
-  }
-  if (status == ACL_SUCCESS) status = launch(nullptr, 0, executor, call.stream);
-  for (aclTensor* tensor : {left, right, product}) {
-    if (tensor != nullptr) destroy(tensor);
-  }
-  return status;
+  OperatorArguments own;
+  return RunOperator<decltype(&aclnnMatmulGetWorkspaceSize)>(
+      call, "aclnnMatmul",
+      MatrixOf(own, call.inputs, 0, call.Flag("transpose_x1") || call.Flag("adj_x1")),
+      MatrixOf(own, call.inputs, 1, call.Flag("transpose_x2") || call.Flag("adj_x2")),
+      MatrixOf(own, call.outputs, 0, false), int8_t{0});
 }
 
 struct NamedOperator {
@@ -143,6 +82,8 @@ constexpr NamedOperator kOperators[] = {
     {"Identity", CopyElements},        {"TransData", CopyElements},
     {"MatMul", MultiplyMatrices},      {"MatMulV2", MultiplyMatrices},
     {"BatchMatMul", MultiplyMatrices}, {"BatchMatMulV2", MultiplyMatrices},
+    {"DynamicRNN", RunLstm},           {"DynamicRNNGrad", RunLstmGradient},
+    {"DynamicRNNV2", RunLstmCell},     {"DynamicRNNV2Grad", RunLstmCellGradient},
 };
 
 const NamedOperator* FindOperator(const char* name) {

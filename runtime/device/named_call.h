@@ -1,0 +1,117 @@
+// A call of an operator by its name (aclop): its tensors, its attributes, and what its
+// implementation here is made of: operators of libopapi.so, called as the program would call them,
+// so that a recorder in the process sees each of them.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "aclnn/acl_meta.h"
+#include "runtime/device/call.h"
+#include "runtime/device/data_buffer.h"
+#include "runtime/device/tensor_desc.h"
+
+// Values as text: few operators have any that matters.
+struct aclopAttr {
+  std::map<std::string, std::string> texts;
+};
+
+namespace acltape::device {
+
+struct NamedTensors {
+  int count;
+  const aclTensorDesc* const* descs;
+  const aclDataBuffer* const* buffers;
+
+  // An optional input that the program left out has no buffer, or one without memory.
+  bool Has(int i) const {
+    return i < count && buffers[i] != nullptr && buffers[i]->data != nullptr &&
+           descs[i]->type != ACL_DT_UNDEFINED;
+  }
+  const std::vector<int64_t>& Shape(int i) const { return descs[i]->shape; }
+};
+
+struct NamedCall {
+  const char* name;
+  NamedTensors inputs;
+  NamedTensors outputs;
+  const aclopAttr* attributes;
+  aclrtStream stream;
+
+  // Empty where the attribute is not given.
+  std::string Text(const char* attribute) const {
+    if (attributes == nullptr) return "";
+    auto found = attributes->texts.find(attribute);
+    return found == attributes->texts.end() ? "" : found->second;
+  }
+  bool Flag(const char* attribute) const { return Text(attribute) == "true"; }
+};
+
+// The operator library's own function of this name, or the wrapper of a recorder. Null without the
+// library: the device does without it.
+template <typename F>
+F OperatorFunction(const char* name) {
+  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<F>(found);
+  static void* const library = dlopen("libopapi.so", RTLD_LAZY | RTLD_LOCAL);
+  return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
+}
+
+// Tensors, lists and scalars of operator calls, which live as long as this. Elements lie in the
+// order of their shapes, whatever the format of the memory is called (Note [Formats of tensors]).
+class OperatorArguments {
+ public:
+  OperatorArguments() = default;
+  OperatorArguments(const OperatorArguments&) = delete;
+  OperatorArguments& operator=(const OperatorArguments&) = delete;
+  ~OperatorArguments();
+
+  // Part of a tensor of the call; `offset` in elements.
+  aclTensor* View(const NamedTensors& tensors, int i, const std::vector<int64_t>& shape,
+                  const std::vector<int64_t>& strides, int64_t offset = 0);
+  // A row-major part.
+  aclTensor* Dense(const NamedTensors& tensors, int i, const std::vector<int64_t>& shape,
+                   int64_t offset = 0);
+  // The tensors belong to the list from then on.
+  aclTensorList* List(const std::vector<aclTensor*>& tensors);
+  const aclScalar* Float(float value);
+
+ private:
+  std::vector<aclTensor*> tensors_;
+  std::vector<aclTensorList*> lists_;
+  std::vector<aclScalar*> scalars_;
+};
+
+// Prepares and launches an operator of the library on the call's stream. `Prepare` is the type of
+// its first phase, named `name` + "GetWorkspaceSize".
+template <typename Prepare, typename... Arguments>
+aclError RunOperator(const NamedCall& call, const std::string& name, Arguments... arguments) {
+  using Launch = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
+  const auto prepare = OperatorFunction<Prepare>((name + "GetWorkspaceSize").c_str());
+  const auto launch = OperatorFunction<Launch>(name.c_str());
+  if (prepare == nullptr || launch == nullptr) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                "aclop %s: the soft device computes it by %s of libopapi.so, which is not there",
+                call.name, name.c_str());
+  }
+  uint64_t workspace = 0;
+  aclOpExecutor* executor = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(prepare(arguments..., &workspace, &executor));
+  if (workspace > 0) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclop %s: the kernel of %s wants a workspace",
+                call.name, name.c_str());
+  }
+  return launch(nullptr, 0, executor, call.stream);
+}
+
+// One layer of an LSTM in one direction, over a sequence (DynamicRNN) or for one step
+// (DynamicRNNV2), and their gradients.
+aclError RunLstm(const NamedCall& call);
+aclError RunLstmGradient(const NamedCall& call);
+aclError RunLstmCell(const NamedCall& call);
+aclError RunLstmCellGradient(const NamedCall& call);
+
+}  // namespace acltape::device
