@@ -30,10 +30,13 @@ import torch
 
 @contextlib.contextmanager
 def execution_graph():
-    from torch.profiler.profiler import ExecutionGraphObserver
+    try:
+        from torch.profiler import ExecutionTraceObserver as Observer  # since 2.0
+    except ImportError:
+        from torch.profiler.profiler import ExecutionGraphObserver as Observer
     handle, path = tempfile.mkstemp(suffix=".json")
     os.close(handle)
-    observer = ExecutionGraphObserver()
+    observer = Observer()
     observer.register_callback(path)
     observer.start()
     try:
@@ -86,6 +89,7 @@ def time_loop(instrument, iterations, seconds, out):
 
 
 def time_workload(instrument, path, option, few, many, seconds, extra, out):
+    sys.path.insert(0, os.path.dirname(path))  # as if the script were run
     spec = importlib.util.spec_from_file_location("workload", path)
     workload = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(workload)
