@@ -60,28 +60,54 @@ constexpr NamedKind kNamedKinds[] = {
     {"aten::_sample_dirichlet", LeafKind::kSource},
 };
 
-// Tensors that an operator writes only when its boolean argument `when` is true, whatever its
-// schema or the recorder says.
-struct ConditionalWrite {
+const Argument* FindArgument(const std::vector<Argument>& arguments, std::string_view name) {
+  for (const Argument& argument : arguments) {
+    if (argument.name == name) return &argument;
+  }
+  return nullptr;
+}
+
+// Conditions of uses, on the arguments of a call.
+bool IsTraining(const std::vector<Argument>& arguments) {
+  const Argument* training = FindArgument(arguments, "training");
+  return training != nullptr && training->integer != 0;
+}
+bool DropsSome(const std::vector<Argument>& arguments) {
+  const Argument* keep = FindArgument(arguments, "keep_prob");
+  return keep != nullptr && keep->real != 1;
+}
+
+// Tensors that an operator reads or writes only under a condition, whatever its schema or the
+// recorder says. Fused attention leaves the state of the random numbers alone when it drops
+// nothing: its results for them are then whatever memory held.
+struct ConditionalUse {
   std::string_view name;
   std::string_view argument;
-  std::string_view when;
+  bool write;
+  bool (*when)(const std::vector<Argument>& arguments);
 };
-constexpr ConditionalWrite kConditionalWrites[] = {
-    {"aten::native_batch_norm", "running_mean", "training"},
-    {"aten::native_batch_norm", "running_var", "training"},
+constexpr ConditionalUse kConditionalUses[] = {
+    {"aten::native_batch_norm", "running_mean", true, IsTraining},
+    {"aten::native_batch_norm", "running_var", true, IsTraining},
+    {"npu::npu_fusion_attention_v3", "out4", true, DropsSome},
+    {"npu::npu_fusion_attention_v3", "out5", true, DropsSome},
+    {"npu::npu_fusion_attention_grad_v3", "seed", false, DropsSome},
+    {"npu::npu_fusion_attention_grad_v3", "offset", false, DropsSome},
 };
+
+// Whether the call uses the tensor so; `usually` where no row knows.
+bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument,
+          bool write, bool usually) {
+  for (const ConditionalUse& row : kConditionalUses) {
+    if (row.write != write || op.name != row.name || argument.name != row.argument) continue;
+    return row.when(arguments);
+  }
+  return usually;
+}
 
 bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
             const Argument& argument) {
-  for (const ConditionalWrite& row : kConditionalWrites) {
-    if (op.name != row.name || argument.name != row.argument) continue;
-    for (const Argument& on : arguments) {
-      if (on.name == row.when) return on.integer != 0;
-    }
-    return false;
-  }
-  return argument.direction != Direction::kIn;
+  return Uses(op, arguments, argument, true, argument.direction != Direction::kIn);
 }
 
 // The schema names it among the arguments that are written, "Tensor(a!) out", which tells an out=
@@ -159,8 +185,9 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
     const bool written = Writes(op, arguments, argument);
     // A source overwrites what it is given; its recorded results replace the whole tensor.
     const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
-    const bool read =
+    const bool usually =
         argument.direction != Direction::kOut && (kind != LeafKind::kSource || opaque);
+    const bool read = Uses(op, arguments, argument, false, usually);
     for (size_t i = 0; i < argument.tensors.size(); ++i) {
       const TensorRef& tensor = argument.tensors[i];
       if (tensor.buffer_id == 0) continue;

@@ -13,21 +13,6 @@ using storage::DType;
 using storage::Layout;
 using storage::ValueKind;
 
-std::string TextOf(const LoweredValue& value) {
-  switch (value.kind) {
-    case ValueKind::kText:
-      return value.text;
-    case ValueKind::kInt:
-      return std::to_string(value.integer);
-    case ValueKind::kBool:
-      return value.integer != 0 ? "true" : "false";
-    case ValueKind::kNone:
-      return "none";
-    default:
-      return "?";
-  }
-}
-
 std::vector<int64_t> ContiguousStrides(const std::vector<int64_t>& shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t stride = 1;
@@ -215,6 +200,27 @@ LoweredValue SliceFunction(Binder&, Values& operands) {
   return Tensor(x);
 }
 
+// split(tensor, dim, n): the view in which dim is two, the second one of n elements.
+LoweredValue SplitFunction(Binder&, Values& operands) {
+  LoweredTensor x = TensorOf(operands[0], "split");
+  Layout& layout = x.layout;
+  const int64_t rank = static_cast<int64_t>(layout.shape.size());
+  const int64_t dim = Wrapped(IntOf(operands[1], "split"), rank);
+  const int64_t inner = IntOf(operands[2], "split");
+  if (dim < 0 || dim >= rank) throw CannotBind("split of a dimension that the tensor lacks");
+  if (inner < 1 || layout.shape[dim] % inner != 0) throw CannotBind("split into unequal parts");
+  layout.shape.insert(layout.shape.begin() + dim + 1, inner);
+  layout.strides.insert(layout.strides.begin() + dim, layout.strides[dim] * inner);
+  layout.shape[dim] /= inner;
+  return Tensor(x);
+}
+
+// behind(dim, tensor): the dimension behind it, both counted from the front.
+LoweredValue BehindFunction(Binder&, Values& operands) {
+  const size_t rank = TensorOf(operands[1], "behind").layout.shape.size();
+  return Int(Wrapped(IntOf(operands[0], "behind"), rank) + 1);
+}
+
 // drop(x): 1 - 1 / x, the drop probability from the scale of native_dropout_backward.
 LoweredValue DropFunction(Binder&, Values& operands) {
   LoweredValue result;
@@ -232,10 +238,10 @@ constexpr BindFunction kFunctions[] = {
     {"temp", 1, TempFunction},
 
     {"indices", 1, IndicesFunction}, {"tensors", 1, TensorsFunction},
-    {"wrap", 2, WrapFunction},
+    {"wrap", 2, WrapFunction},       {"behind", 2, BehindFunction},
 
     {"drop", 1, DropFunction},       {"select", 3, SelectFunction},
-    {"slice", 5, SliceFunction},
+    {"slice", 5, SliceFunction},     {"split", 3, SplitFunction},
 };
 
 // or(a, b): a unless it is none or an empty list. Not a row of the table, because b must not be
@@ -251,6 +257,7 @@ const BindFunction* FindFunction(std::string_view name) {
   };
   const BindFunction* found = find(kFunctions);
   if (found == nullptr) found = find(AttentionFunctions());
+  if (found == nullptr) found = find(MatrixFunctions());
   return found != nullptr ? found : find(ComposedFunctions());
 }
 
@@ -406,46 +413,6 @@ void Binder::Bind(const CallPattern& pattern, Lowering* lowering) {
     invocation.arguments.push_back(Evaluate(argument));
   }
   lowering->invocations.push_back(std::move(invocation));
-}
-
-namespace {
-
-bool IsOnDevice(const Program& program, const Leaf& leaf) {
-  for (const storage::Argument& argument : leaf.arguments) {
-    for (const storage::TensorRef& tensor : argument.tensors) {
-      if (tensor.buffer_id == 0) continue;
-      if (program.trace->GetBuffer(tensor.buffer_id).device != 0) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
-bool Binder::Holds(std::string_view when) const {
-  if (when.empty()) return true;
-  if (when == kEach) return ElementCount() != 0;
-  if (when == kDevice) return IsOnDevice(program_, leaf_);
-  if (when[0] == '+') return Named(when.substr(1)).kind != ValueKind::kNone;
-  if (when[0] == '-') return Named(when.substr(1)).kind == ValueKind::kNone;
-  const size_t equals = when.find('=');
-  if (equals == std::string_view::npos) throw CannotBind("unknown condition");
-  constexpr std::string_view kDtype = "dtype ";
-  if (when.substr(0, kDtype.size()) == kDtype) {
-    const LoweredValue a = Named(when.substr(kDtype.size(), equals - kDtype.size()));
-    const LoweredValue b = Named(when.substr(equals + 1));
-    return a.kind == ValueKind::kTensor && b.kind == ValueKind::kTensor &&
-           a.tensors[0].layout.dtype == b.tensors[0].layout.dtype;
-  }
-  constexpr std::string_view kRank = "rank ";
-  if (when.substr(0, kRank.size()) == kRank) {
-    const LoweredValue x = Named(when.substr(kRank.size(), equals - kRank.size()));
-    return x.kind == ValueKind::kTensor &&
-           std::to_string(x.tensors[0].layout.shape.size()) == when.substr(equals + 1);
-  }
-  const bool negated = equals > 0 && when[equals - 1] == '!';
-  const std::string text = TextOf(Named(when.substr(0, equals - (negated ? 1 : 0))));
-  return (text == when.substr(equals + 1)) != negated;
 }
 
 }  // namespace acltape::analyzer

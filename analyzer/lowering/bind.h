@@ -16,6 +16,9 @@ namespace acltape::analyzer {
 constexpr std::string_view kEach = "each";
 constexpr std::string_view kDevice = "device";
 
+// Whether `when` of a rule row has this condition.
+bool Asks(std::string_view when, std::string_view condition);
+
 // The rule does not fit these arguments; the text says why.
 class CannotBind : public std::runtime_error {
  public:
@@ -30,7 +33,7 @@ class Binder {
   // Appends the call, after the calls that its operands needed.
   void Bind(const CallPattern& pattern, Lowering* lowering);
 
-  // Whether the condition of a rule row holds (grammar in rules.h).
+  // Whether the conditions of a rule row hold (grammar in rules.h).
   bool Holds(std::string_view when) const;
 
   // For the condition "each": the number of tensors in self, and from now on names of lists stand
@@ -51,6 +54,8 @@ class Binder {
   void Before(Invocation invocation);
 
  private:
+  bool HoldsOne(std::string_view condition) const;
+
   const Program& program_;
   const Leaf& leaf_;
   Lowering* lowering_ = nullptr;

@@ -90,13 +90,13 @@ std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::str
     try {
       if (!binder.Holds(rule.when)) continue;
       Lowering lowering;
-      const bool each = rule.when == kEach;
+      const bool each = Asks(rule.when, kEach);
       for (size_t element = 0; element < (each ? binder.ElementCount() : 1); ++element) {
         if (each) binder.TakeElement(element);
         for (const CallPattern& call : rule.calls) binder.Bind(call, &lowering);
       }
       for (const DivergenceRule& row : DivergenceRules()) {
-        if (row.aten == name && rule.when != kDevice && binder.Holds(row.when)) {
+        if (row.aten == name && !Asks(rule.when, kDevice) && binder.Holds(row.when)) {
           lowering.note = LoweringNote{std::string(row.rule), std::string(row.message)};
         }
       }

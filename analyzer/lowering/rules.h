@@ -13,10 +13,11 @@
 //
 // A name is an argument of the recorded call by its schema name, or a result: "out", or "out0",
 // "out1" and so on. An argument that the call does not have is none. Functions are rows of the
-// tables in bind.cpp (dtype, list, or, num, flat, ...), attention_functions.cpp and
-// composed_functions.cpp.
+// tables in bind.cpp (dtype, list, or, num, flat, ...), attention_functions.cpp,
+// composed_functions.cpp and matrix_functions.cpp.
 //
-// `when` restricts a row to calls of a shape; rows of one operator are tried in order:
+// `when` restricts a row to calls of a shape; of several conditions, "+dim,dim!=1", all hold. Rows
+// of one operator are tried in order:
 //   ""            always
 //   "+dim"        argument dim is present (not none)
 //   "-dim"        it is absent
@@ -24,8 +25,7 @@
 //   "dtype self=out"   both tensors have one element type
 //   "rank self=3"      the tensor has so many dimensions
 //   "each"        self is a list of tensors: the calls are made for each of its elements, and names
-//   that
-//                 stand for lists stand for their elements
+//                 that stand for lists stand for their elements; an empty list has none
 //   "device"      the leaf ran on a device, through an adapter whose choice of operator is followed
 #pragma once
 
@@ -35,7 +35,7 @@
 namespace acltape::analyzer {
 
 struct LoweringRule {
-  std::string_view aten;  // "add.Tensor", without the namespace aten
+  std::string_view aten;  // "add.Tensor", without the namespace aten; "npu::rms" of another one
   std::string_view when;
   std::string_view calls;
 };

@@ -212,6 +212,17 @@ const std::vector<LoweringRule>& MathRules() {
       {"bmm", "", "aclnnBatchMatMul(self, mat2, out, 0)"},
       // A leaf only where the device has a kernel of its own for it.
       {"matmul", "", "aclnnMatmul(self, other, out, 0)"},
+      {"matmul_backward", "+out0,+out1",
+       "aclnnMatmul(othergradleft(grad, self, other), othergradright(grad, self, other), "
+       "column(out1), 0); "
+       "aclnnMatmul(selfgradleft(grad, self, other), selfgradright(grad, self, other), row(out0), "
+       "0)"},
+      {"matmul_backward", "+out1",
+       "aclnnMatmul(othergradleft(grad, self, other), othergradright(grad, self, other), "
+       "column(out1), 0)"},
+      {"matmul_backward", "+out0",
+       "aclnnMatmul(selfgradleft(grad, self, other), selfgradright(grad, self, other), row(out0), "
+       "0)"},
       {"baddbmm", "", "aclnnBaddbmm(self, batch1, batch2, beta, alpha, out, 0)"},
       {"baddbmm_", "", "aclnnInplaceBaddbmm(self, batch1, batch2, beta, alpha, 0)"},
       {"addbmm", "", "aclnnAddbmm(self, batch1, batch2, beta, alpha, out, 0)"},

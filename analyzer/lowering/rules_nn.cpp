@@ -163,6 +163,19 @@ const std::vector<LoweringRule>& LayerRules() {
        "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
        "size(query, 1), 'BNSD', 0, 0, 0, out0, out1, out2, none)"},
 
+      // The adapter's own operators, with the calls that it makes: sequences of one length, nothing
+      // dropped. It keeps the operator's statistics, so none is derived.
+      {"npu::npu_fusion_attention_v3", "keep_prob=1,-actual_seq_qlen,-sink",
+       "aclnnFlashAttentionScore(query, key, value, pse, none, padding_mask, atten_mask, "
+       "list(prefix), "
+       "scale, keep_prob, pre_tockens, next_tockens, head_num, input_layout, inner_precise, "
+       "sparse_mode, out1, out2, out3, out0)"},
+      {"npu::npu_fusion_attention_grad_v3", "keep_prob=1,-actual_seq_qlen,-sink",
+       "aclnnFlashAttentionScoreGrad(query, key, value, dy, pse, none, padding_mask, atten_mask, "
+       "softmax_max, softmax_sum, softmax_in, attention_in, list(prefix), scale_value, keep_prob, "
+       "pre_tockens, next_tockens, head_num, input_layout, inner_precise, sparse_mode, out0, out1, "
+       "out2, out3)"},
+
       // ---- losses; a missing class weight is a vector of ones for the operator ----
       {"nll_loss_forward", "",
        "aclnnNLLLoss(self, target, or(weight, ones(self, size(self, -1))), reduction, "

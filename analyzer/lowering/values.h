@@ -57,6 +57,9 @@ inline int64_t Wrapped(int64_t dim, size_t rank) {
   return dim < 0 ? dim + static_cast<int64_t>(std::max<size_t>(rank, 1)) : dim;
 }
 
+// The value as conditions and keys of rules have it: "none", "true", "1", "0.5"; "?" of a tensor.
+std::string TextOf(const LoweredValue& value);
+
 // One function of the rules' language.
 struct BindFunction {
   std::string_view name;
@@ -67,5 +70,6 @@ struct BindFunction {
 // The tables, one per file.
 const std::vector<BindFunction>& AttentionFunctions();
 const std::vector<BindFunction>& ComposedFunctions();
+const std::vector<BindFunction>& MatrixFunctions();
 
 }  // namespace acltape::analyzer

@@ -24,6 +24,7 @@ using test::Out;
 using test::TemporaryTrace;
 using test::Tensor;
 using test::TraceBuilder;
+using test::Value;
 using test::Written;
 
 void CheckFunctions(const Expression& expression, std::string_view aten) {
@@ -133,9 +134,9 @@ TEST(Lowering, AnOperatorOverAListIsACallForEachElement) {
     TraceBuilder trace(file.path());
     const Tensor x = trace.NewTensor({2});
     const Tensor y = trace.NewTensor({3});
-    test::Value self = test::List("self", {x, y});
+    Value self = test::List("self", {x, y});
     self.direction = storage::Direction::kInOut;
-    test::Value scalars{"scalars", storage::Direction::kIn, ValueKind::kRealList};
+    Value scalars{"scalars", storage::Direction::kIn, ValueKind::kRealList};
     scalars.reals = {0.5, 2};
     trace.Call("aten::_foreach_mul_.ScalarList", {self, scalars});
     scalars.reals = {0.5};
@@ -412,6 +413,156 @@ TEST(Lowering, ConversionAndPlainCopyAreToldApart) {
     ASSERT_TRUE(lowered.lowering) << lowered.why;
     EXPECT_EQ(lowered.Ops(), to == DType::kFloat32 ? Ops{"aclnnInplaceCopy"} : Ops{"aclnnCast"});
   }
+}
+
+using Shape = std::vector<int64_t>;
+
+// Lowers the gradients of a matrix product of these shapes, as the adapter of a device records
+// them.
+Lowered ProductGradients(const Shape& grad, const Shape& self, const Shape& other,
+                         bool of_self = true, bool of_other = true) {
+  return Lowered([&](TraceBuilder& trace) {
+    const auto result = [&](const char* name, const Shape& shape, bool wanted) {
+      Value out = Out(name, trace.NewTensor(shape));
+      if (!wanted) out.tensors = {std::nullopt};
+      return out;
+    };
+    trace.Call("aten::matmul_backward",
+               {In("grad", trace.NewTensor(grad)), In("self", trace.NewTensor(self)),
+                In("other", trace.NewTensor(other))},
+               {result("out0", self, of_self), result("out1", other, of_other)});
+  });
+}
+
+// The shapes of an operator's tensors: "[3,5] [5,4] [3,4]".
+std::string TensorShapes(const Invocation& call) {
+  std::string text;
+  for (const LoweredValue& argument : call.arguments) {
+    for (const LoweredTensor& tensor : argument.tensors) {
+      text += text.empty() ? "[" : " [";
+      for (const int64_t size : tensor.layout.shape) {
+        if (text.back() != '[') text += ",";
+        text += std::to_string(size);
+      }
+      text += "]";
+    }
+  }
+  return text;
+}
+
+TEST(Lowering, GradientsOfAMatrixProductAreTwoProducts) {
+  struct Case {
+    Shape grad, self, other;
+    Ops ops;
+    std::string of_other, of_self;  // factors and result
+  };
+  const Ops products{"aclnnMatmul", "aclnnMatmul"};
+  const Case cases[] = {
+      {{3, 5}, {3, 4}, {4, 5}, products, "[4,3] [3,5] [4,5]", "[3,5] [5,4] [3,4]"},
+      {{2, 3, 5},
+       {2, 3, 4},
+       {2, 4, 5},
+       products,
+       "[2,4,3] [2,3,5] [2,4,5]",
+       "[2,3,5] [2,5,4] [2,3,4]"},
+      // One matrix for a batch: its gradient sums over the batch.
+      {{2, 3, 5}, {2, 3, 4}, {4, 5}, products, "[4,6] [6,5] [4,5]", "[2,3,5] [5,4] [2,3,4]"},
+      {{2, 3, 5},
+       {3, 4},
+       {2, 4, 5},
+       {"aclnnMatmul", "aclnnInplaceCopy", "aclnnInplaceCopy", "aclnnMatmul"},
+       "[4,3] [2,3,5] [2,4,5]",
+       "[3,10] [10,4] [3,4]"},
+      // Vectors are matrices with one row or column.
+      {{5}, {4}, {4, 5}, products, "[4,1] [1,5] [4,5]", "[1,5] [5,4] [1,4]"},
+      {{2, 3}, {2, 3, 4}, {4}, products, "[4,6] [6,1] [4,1]", "[2,3,1] [1,4] [2,3,4]"},
+      {{}, {4}, {4}, products, "[4,1] [1,1] [4,1]", "[1,1] [1,4] [1,4]"},
+  };
+  for (const Case& c : cases) {
+    const Lowered lowered = ProductGradients(c.grad, c.self, c.other);
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(), c.ops) << c.of_self;
+    EXPECT_EQ(TensorShapes(lowered.lowering->invocations.front()), c.of_other);
+    EXPECT_EQ(TensorShapes(lowered.lowering->invocations.back()), c.of_self);
+  }
+}
+
+TEST(Lowering, AGradientOfAMatrixProductThatNobodyWantsIsNotComputed) {
+  for (const bool of_self : {true, false}) {
+    const Lowered lowered = ProductGradients({3, 5}, {3, 4}, {4, 5}, of_self, !of_self);
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    ASSERT_EQ(lowered.Ops(), Ops{"aclnnMatmul"});
+    EXPECT_EQ(TensorShapes(lowered.lowering->invocations[0]),
+              of_self ? "[3,5] [5,4] [3,4]" : "[4,3] [3,5] [4,5]");
+  }
+}
+
+TEST(Lowering, RepeatedElementsAreToldHowManyTheyBecome) {
+  for (const bool along_dim : {true, false}) {
+    const Lowered lowered([&](TraceBuilder& trace) {
+      trace.Call("aten::repeat_interleave.self_int",
+                 {In("self", trace.NewTensor({3, 4})), Int("repeats", 2),
+                  along_dim ? Int("dim", -1) : test::None("dim")},
+                 {Out("out", trace.NewTensor(along_dim ? Shape{3, 8} : Shape{24}))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    EXPECT_EQ(lowered.Ops(),
+              Ops{along_dim ? "aclnnRepeatInterleaveIntWithDim" : "aclnnRepeatInterleaveInt"});
+    const std::vector<LoweredValue>& arguments = lowered.lowering->invocations[0].arguments;
+    EXPECT_EQ(arguments[along_dim ? 3 : 2].integer, along_dim ? 8 : 24);
+  }
+}
+
+TEST(Lowering, TheGradientOfRepeatedElementsIsTheSumOverTheRepetitions) {
+  for (const bool along_dim : {true, false}) {
+    const Lowered lowered([&](TraceBuilder& trace) {
+      trace.Call("npu::repeat_interleave_backward_int",
+                 {In("grad", trace.NewTensor(along_dim ? Shape{6, 4} : Shape{24})),
+                  In("input", trace.NewTensor({3, 4})), Int("repeats", 2),
+                  along_dim ? Int("dim", 0) : test::None("dim")},
+                 {Out("out", trace.NewTensor({3, 4}))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    ASSERT_EQ(lowered.Ops(), Ops{"aclnnReduceSum"});
+    EXPECT_EQ(TensorShapes(lowered.lowering->invocations[0]),
+              along_dim ? "[3,2,4] [3,4]" : "[12,2] [12]");
+    EXPECT_EQ(lowered.lowering->invocations[0].arguments[1].integers, Shape{1});
+  }
+}
+
+// Attention as torch_npu records it, with the probability that a weight is kept.
+void AdapterAttention(TraceBuilder& trace, double keep) {
+  const auto heads = [&](int64_t length) { return trace.NewTensor({2, 4, length, 8}); };
+  trace.Call("npu::npu_fusion_attention_v3",
+             {In("query", heads(2)), In("key", heads(3)), In("value", heads(3)), Int("head_num", 4),
+              test::Text("input_layout", "BNSD"), test::None("pse"), test::None("padding_mask"),
+              In("atten_mask", trace.NewTensor({2, 3}, DType::kBool)), test::Real("scale", 0.25),
+              test::Real("keep_prob", keep), Int("pre_tockens", 7), Int("next_tockens", 9),
+              Int("inner_precise", 2), test::None("prefix"), test::None("actual_seq_qlen"),
+              Int("sparse_mode", 1), test::None("sink")},
+             {Out("out0", heads(2)), Out("out1", heads(2)), Out("out2", heads(2)),
+              Out("out3", trace.NewTensor({0})), Out("out4", trace.NewTensor({1}, DType::kInt64)),
+              Out("out5", trace.NewTensor({1}, DType::kInt64))});
+}
+
+TEST(Lowering, AttentionOfTheAdapterIsTheOperatorThatItCalls) {
+  const Lowered lowered([](TraceBuilder& trace) { AdapterAttention(trace, 1); });
+  ASSERT_TRUE(lowered.lowering) << lowered.why;
+  ASSERT_EQ(lowered.Ops(), Ops{"aclnnFlashAttentionScore"});
+  const std::vector<LoweredValue>& fused = lowered.lowering->invocations[0].arguments;
+  EXPECT_EQ(fused[4].kind, ValueKind::kNone);  // the mask of what is dropped
+  EXPECT_EQ(fused[6].tensors.at(0).layout.shape, (Shape{2, 3}));
+  EXPECT_EQ(fused[8].real, 0.25);
+  EXPECT_EQ(fused[10].integer, 7);
+  EXPECT_EQ(fused[11].integer, 9);
+  EXPECT_EQ(fused[13].text, "BNSD");
+  EXPECT_EQ(fused[14].integer, 2);
+  EXPECT_EQ(fused[15].integer, 1);
+}
+
+TEST(Lowering, AttentionThatDropsWeightsIsNotComputedAgain) {
+  const Lowered lowered([](TraceBuilder& trace) { AdapterAttention(trace, 0.9); });
+  EXPECT_FALSE(lowered.lowering);
 }
 
 TEST(Lowering, AnOperatorWithoutARuleIsNamed) {

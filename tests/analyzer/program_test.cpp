@@ -100,6 +100,27 @@ TEST(Program, TrainingBatchNormWritesItsRunningStatisticsThoughItsSchemaDoesNotS
   EXPECT_EQ(program.uses[1].writes.size(), 2u);
 }
 
+TEST(Program, AttentionUsesTheStateOfRandomNumbersOnlyWhereItDropsSome) {
+  TemporaryTrace file("attention");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({2, 4, 3, 8});
+  const Tensor seed = trace.NewTensor({1}, storage::DType::kInt64);
+  for (const double keep : {1.0, 0.9}) {
+    trace.Call("npu::npu_fusion_attention_v3", {In("query", x), test::Real("keep_prob", keep)},
+               {Out("out0", trace.NewTensor({2, 4, 3, 8})), Out("out4", seed)});
+    trace.Call("npu::npu_fusion_attention_grad_v3",
+               {In("query", x), test::Real("keep_prob", keep), In("seed", seed)},
+               {Out("out0", trace.NewTensor({2, 4, 3, 8}))});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadProgram(reader);
+  EXPECT_EQ(program.uses[0].writes.size(), 1u);
+  EXPECT_EQ(program.uses[1].reads.size(), 1u);
+  EXPECT_EQ(program.uses[2].writes.size(), 2u);
+  EXPECT_EQ(program.uses[3].reads.size(), 2u);
+}
+
 TEST(Program, RecordedResultsAreFoundByPositionAndTensor) {
   TemporaryTrace file("results");
   TraceBuilder trace(file.path());

@@ -185,13 +185,13 @@ class Compiled(LintTest):
 class Recording(harness.NpuTest):
     """Recorded with the task queue as it is by default: the trace is whole and replays bit for bit."""
 
-    def record(self, *program):
+    def record(self, *program, options=()):
         """The output of the program, recorded, is that of the program alone; the trace's path."""
         program = [harness.PYTHON, *program]
         alone = self.call(harness.BINARY, "run", "--", *program)
         trace = os.path.join(self.folder, "t.db")
-        recorded = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", "-o", trace,
-                             "--", *program)
+        recorded = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", *options, "-o",
+                             trace, "--", *program)
         self.assertEqual(recorded.stdout, alone.stdout, recorded.stderr)
         with sqlite3.connect(trace) as database:
             lost = database.execute("SELECT kind, subject, cause FROM ledger WHERE severity IN "
@@ -219,7 +219,18 @@ class Recording(harness.NpuTest):
             self.assertEqual(probe["differing"], 0, probe)
 
 
+    def computes_every_leaf(self, trace, mode):
+        """At the level of PyTorch no result is taken from the recording, and all bits are equal."""
+        said = self.call(harness.BINARY, "replay", trace, "--level", "aten", "--mode", mode).stdout
+        self.assertIn("equal bit for bit", said)
+        self.assertEqual(re.findall(r"(\S+::\S+) is replaced", said), [])
+
+
 class Recorded(Recording):
+    def test_operators_of_the_adapter_are_lowered_to_what_it_calls(self):
+        trace = self.record(os.path.join(harness.PROGRAMS, "own_operators.py"))
+        self.computes_every_leaf(trace, "eager")
+
     def test_a_decoder(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "5")
         # The leaves of PyTorch, whose tensors on the device have buffers and values of their own; and
@@ -387,16 +398,14 @@ class Models(Recording):
             with self.subTest(model=name):
                 self.compare(name)
 
-    def test_a_recorded_model_replays(self):
-        trace = self.record("-B", self.PROGRAM, "mixtral", "--device", "npu")
-        self.replays(trace, "--level", "acl")
-        # The adapter's own operators are replaced by their recorded results at the level of PyTorch.
-        # The experts that a step takes differ, so no graph serves all steps there.
-        said = self.call(harness.BINARY, "replay", trace, "--level", "aten").stdout
-        self.assertIn("equal bit for bit", said)
-        self.assertLessEqual(set(re.findall(r"(\S+::\S+) is replaced", said)),
-                             {"npu::npu_fusion_attention_v3", "npu::npu_fusion_attention_grad_v3",
-                              "aten::matmul_backward", "aten::repeat_interleave.self_int"})
+    def test_recorded_models_replay_at_both_levels(self):
+        for name in ("mixtral", "bert"):
+            with self.subTest(model=name):
+                trace = self.record("-B", self.PROGRAM, name, "--device", "npu",
+                                    options=("--steps-from", "training step"))
+                self.replays(trace, "--level", "acl")
+                for mode in ("eager", "captured"):
+                    self.computes_every_leaf(trace, mode)
 
 
 if __name__ == "__main__":
