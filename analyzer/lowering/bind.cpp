@@ -142,6 +142,13 @@ LoweredValue TempFunction(Binder& binder, Values& operands) {
   return Tensor(binder.Temporary(layout.dtype, layout.shape));
 }
 
+// scratch(tensor, 'name'): uninitialised memory of its type and shape; the same one wherever a rule
+// names it.
+LoweredValue ScratchFunction(Binder& binder, Values& operands) {
+  const Layout& layout = TensorOf(operands[0], "scratch").layout;
+  return Tensor(binder.Shared(operands[1].text, layout.dtype, layout.shape));
+}
+
 // indices(list): a tensor list in which a skipped dimension is an empty tensor.
 LoweredValue IndicesFunction(Binder& binder, Values& operands) {
   if (operands[0].kind != ValueKind::kTensorList) throw CannotBind("indices needs a tensor list");
@@ -152,11 +159,14 @@ LoweredValue IndicesFunction(Binder& binder, Values& operands) {
   return list;
 }
 
-// tensors(a, b ...): a tensor list.
+// tensors(a, b ...): a tensor list of those that there are.
 LoweredValue TensorsFunction(Binder&, Values& operands) {
   LoweredValue list;
   list.kind = ValueKind::kTensorList;
-  for (const LoweredValue& operand : operands) list.tensors.push_back(TensorOf(operand, "tensors"));
+  for (const LoweredValue& operand : operands) {
+    if (operand.kind == ValueKind::kNone) continue;
+    list.tensors.push_back(TensorOf(operand, "tensors"));
+  }
   return list;
 }
 
@@ -235,7 +245,7 @@ constexpr BindFunction kFunctions[] = {
     {"shape", 1, ShapeFunction},     {"pick", 3, PickFunction},
     {"num", 2, NumFunction},         {"flat", 1, FlatFunction},
     {"ones", 2, OnesFunction},       {"zeros", 2, ZerosFunction},
-    {"temp", 1, TempFunction},
+    {"temp", 1, TempFunction},       {"scratch", 2, ScratchFunction},
 
     {"indices", 1, IndicesFunction}, {"tensors", 1, TensorsFunction},
     {"wrap", 2, WrapFunction},       {"behind", 2, BehindFunction},
@@ -289,8 +299,22 @@ void Binder::Before(Invocation invocation) {
 
 namespace {
 
-// The element of a list; a value that is no list is the same for all.
+bool IsEmptyList(const LoweredValue& value) {
+  switch (value.kind) {
+    case ValueKind::kTensorList:
+      return value.tensors.empty();
+    case ValueKind::kIntList:
+      return value.integers.empty();
+    case ValueKind::kRealList:
+      return value.reals.empty();
+    default:
+      return false;
+  }
+}
+
+// The element of a list; none of an empty one. A value that is no list is the same for all.
 LoweredValue ElementOf(const LoweredValue& list, size_t index, std::string_view name) {
+  if (IsEmptyList(list)) return {};
   const auto pick = [&](const auto& elements) {
     if (index >= elements.size()) throw CannotBind(std::string(name) + " has too few elements");
     return elements[index];

@@ -39,7 +39,11 @@ class Binder {
   // For the condition "each": the number of tensors in self, and from now on names of lists stand
   // for their element of this index.
   size_t ElementCount() const;
-  void TakeElement(size_t index) { element_ = index; }
+  // What calls of the rule share is shared within an element.
+  void TakeElement(size_t index) {
+    element_ = index;
+    shared_.clear();
+  }
 
   LoweredValue Evaluate(const Expression& expression);
   // The recorded argument or result; none when the call has none of this name.

@@ -15,6 +15,11 @@ std::string TextOfReal(double real) {
   return {text, std::to_chars(text, text + sizeof(text), real).ptr};
 }
 
+// The element type of a tensor, or of a list's first one.
+std::string TypeOf(const LoweredValue& value) {
+  return value.tensors.empty() ? "none" : std::string(DTypeName(value.tensors[0].layout.dtype));
+}
+
 bool IsOnDevice(const Program& program, const Leaf& leaf) {
   for (const storage::Argument& argument : leaf.arguments) {
     for (const storage::TensorRef& tensor : argument.tensors) {
@@ -83,8 +88,12 @@ bool Binder::HoldsOne(std::string_view condition) const {
            std::to_string(x.tensors[0].layout.shape.size()) == condition.substr(equals + 1);
   }
   const bool negated = equals > 0 && condition[equals - 1] == '!';
-  const std::string text = TextOf(Named(condition.substr(0, equals - (negated ? 1 : 0))));
-  return (text == condition.substr(equals + 1)) != negated;
+  std::string_view name = condition.substr(0, equals - (negated ? 1 : 0));
+  constexpr std::string_view kType = "type ";
+  const bool of_type = name.substr(0, kType.size()) == kType;
+  if (of_type) name.remove_prefix(kType.size());
+  const LoweredValue value = Named(name);
+  return ((of_type ? TypeOf(value) : TextOf(value)) == condition.substr(equals + 1)) != negated;
 }
 
 }  // namespace acltape::analyzer

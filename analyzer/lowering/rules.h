@@ -23,6 +23,7 @@
 //   "-dim"        it is absent
 //   "dim=1"       it has this value; "dim!=1" it has another
 //   "dtype self=out"   both tensors have one element type
+//   "type self=float16"   the tensor, or the first one of the list, has this element type
 //   "rank self=3"      the tensor has so many dimensions
 //   "each"        self is a list of tensors: the calls are made for each of its elements, and names
 //                 that stand for lists stand for their elements; an empty list has none

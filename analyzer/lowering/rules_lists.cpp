@@ -48,6 +48,37 @@ const std::vector<LoweringRule>& ListRules() {
       {"_foreach_maximum_.List", "each", "aclnnMaximum(self, other, self)"},
       {"_foreach_zero_", "each", "aclnnInplaceZero(self)"},
       {"_foreach_copy_", "each", "aclnnInplaceCopy(self, src)"},
+      // ---- scaled losses ----
+      {"_amp_foreach_non_finite_check_and_unscale_", "",
+       "aclnnForeachNonFiniteCheckAndUnscale(self, found_inf, inv_scale)"},
+      {"_amp_update_scale_", "",
+       "aclnnAmpUpdateScale(self, growth_tracker, found_inf, scale_growth_factor, "
+       "scale_backoff_factor, growth_interval, self, growth_tracker)"},
+
+      // ---- fused steps of optimisers. The adapter steps each parameter on its own, counts steps
+      // from 0 and leaves scaled gradients as they are. ----
+      {"_fused_adamw_", "device,each",
+       "aclnnSubs(state_steps, 1, 1, scratch(state_steps, 'steps before')); "
+       "aclnnApplyAdamWV2(self, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, grads, "
+       "scratch(state_steps, 'steps before'), lr, beta1, beta2, weight_decay, eps, amsgrad, "
+       "maximize)"},
+      {"_fused_adamw_", "-grad_scale",
+       "aclnnFusedAdamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, none, "
+       "found_inf, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize)"},
+      // The adapter takes plain Adam back to the CPU. Without decay it is what AdamW is; with decay
+      // the gradient has it.
+      {"_fused_adam_", "-grad_scale,weight_decay=0",
+       "aclnnFusedAdamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, none, "
+       "found_inf, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize)"},
+      {"_fused_adam_", "each,-grad_scale,maximize=false",
+       "aclnnAdd(grads, self, weight_decay, scratch(grads, 'decayed')); "
+       "aclnnFusedAdamw(tensors(self), tensors(scratch(grads, 'decayed')), tensors(exp_avgs), "
+       "tensors(exp_avg_sqs), tensors(max_exp_avg_sqs), tensors(state_steps), none, found_inf, lr, "
+       "beta1, beta2, 0.0, eps, amsgrad, maximize)"},
+      // The operator takes its numbers as float32.
+      {"_fused_sgd_", "-found_inf,type self!=float64",
+       "aclnnFusedSgd(self, grads, momentum_buffer_list, grad_scale, weight_decay, momentum, lr, "
+       "dampening, nesterov, maximize, is_first_step)"},
       {"_foreach_norm.Scalar", "each",
        "aclnnLinalgVectorNorm(self, ord, list(dim), false, dtype(out), out)"},
   };

@@ -205,6 +205,41 @@ TEST_F(DeviceValues, LeavesOnADeviceThatTheTraceFollowsAreReplayedAtTheirLevel) 
   EXPECT_FALSE(lowering->note.has_value());
 }
 
+TEST_F(DeviceValues, AFusedStepOnADeviceStepsEachParameterAsTheAdapterDoes) {
+  {
+    BothLevels trace(file_.path());
+    const auto list = [&](const char* name, const std::vector<int64_t>& shape, int64_t address) {
+      test::Value value = test::List(
+          name, {trace.OnDevice(shape, address), trace.OnDevice(shape, address + 0x100)});
+      value.direction = storage::Direction::kInOut;
+      return value;
+    };
+    const int64_t leaf =
+        trace
+            .Call("aten::_fused_adamw_",
+                  {list("self", {3}, 0x1000), list("grads", {3}, 0x2000),
+                   list("exp_avgs", {3}, 0x3000), list("exp_avg_sqs", {3}, 0x4000),
+                   test::List("max_exp_avg_sqs", {}), list("state_steps", {}, 0x5000),
+                   test::Real("lr", 0.5), test::Bool("amsgrad", false)})
+            .last_call();
+    trace.Launch(leaf, "aclnnApplyAdamWV2", {});
+    trace.Finish();
+  }
+  const storage::Reader reader(file_.path());
+  const Program program = LoadProgram(reader);
+  std::string why;
+  const auto lowering = Lower(program, program.leaves.at(0), &why);
+  ASSERT_TRUE(lowering.has_value()) << why;
+  ASSERT_EQ(lowering->invocations.size(), 4u);
+  for (const size_t at : {0, 2}) {
+    // The operator counts the steps before this one.
+    EXPECT_EQ(lowering->invocations[at].op, "aclnnSubs");
+    EXPECT_EQ(lowering->invocations[at + 1].op, "aclnnApplyAdamWV2");
+    EXPECT_EQ(lowering->invocations[at + 1].arguments[5].tensors.at(0).temporary,
+              lowering->invocations[at].arguments[3].tensors.at(0).temporary);
+  }
+}
+
 TEST_F(DeviceValues, StepsFoundByTheirPeriodAreThoseOfOneLevelAndRangesThoseOfBoth) {
   for (const char* found_by : {"period", "range:step"}) {
     {

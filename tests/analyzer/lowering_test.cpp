@@ -84,6 +84,15 @@ TEST(LoweringRules, EveryLiteralFitsTheTypeOfItsArgument) {
   }
 }
 
+// Arguments that operators in place write.
+bool WrittenInPlace(const std::string& name) {
+  static const std::set<std::string> names = {
+      "self",        "grads",           "exp_avgs",
+      "exp_avg_sqs", "max_exp_avg_sqs", "momentum_buffer_list",
+      "found_inf",   "growth_tracker"};
+  return names.count(name) != 0;
+}
+
 // What an operator writes must come from a result or a written argument of the recorded call.
 TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
   for (const LoweringRule& rule : LoweringRules()) {
@@ -100,9 +109,11 @@ TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
         const std::string& name = target->name;
         const std::string plain(rule.aten.substr(0, rule.aten.find('.')));
         const bool result = name.rfind("out", 0) == 0;
-        const bool in_place = plain.back() == '_' && name == "self";
+        const bool in_place = plain.back() == '_' && WrittenInPlace(name);
+        const bool scratch =
+            call.arguments[i].name == "scratch" || call.arguments[i].name == "dropbits";
         const bool statistics = name == "running_mean" || name == "running_var";
-        EXPECT_TRUE(result || in_place || statistics)
+        EXPECT_TRUE(result || in_place || statistics || scratch)
             << rule.aten << ": " << call.op << " writes " << name;
       }
     }
@@ -563,6 +574,69 @@ TEST(Lowering, AttentionOfTheAdapterIsTheOperatorThatItCalls) {
 TEST(Lowering, AttentionThatDropsWeightsIsNotComputedAgain) {
   const Lowered lowered([](TraceBuilder& trace) { AdapterAttention(trace, 0.9); });
   EXPECT_FALSE(lowered.lowering);
+}
+
+// A fused step over two parameters.
+Lowered FusedStep(const std::string& op, double decay, DType dtype = DType::kFloat32) {
+  return Lowered([&](TraceBuilder& trace) {
+    const auto list = [&](const char* name, bool written, const Shape& shape) {
+      Value value =
+          test::List(name, {trace.NewTensor(shape, dtype), trace.NewTensor(shape, dtype)});
+      if (written) value.direction = storage::Direction::kInOut;
+      return value;
+    };
+    trace.Call(op, {list("self", true, {3}),
+                    list("grads", true, {3}),
+                    list("exp_avgs", true, {3}),
+                    list("exp_avg_sqs", true, {3}),
+                    test::List("max_exp_avg_sqs", {}),
+                    list("state_steps", false, {}),
+                    list("momentum_buffer_list", true, {3}),
+                    test::Real("lr", 0.5),
+                    test::Real("beta1", 0.9),
+                    test::Real("beta2", 0.99),
+                    test::Real("weight_decay", decay),
+                    test::Real("eps", 1e-8),
+                    test::Real("momentum", 0.9),
+                    test::Real("dampening", 0),
+                    test::Bool("amsgrad", false),
+                    test::Bool("maximize", false),
+                    test::Bool("nesterov", false),
+                    test::Bool("is_first_step", false),
+                    test::None("grad_scale"),
+                    test::None("found_inf")});
+  });
+}
+
+TEST(Lowering, AFusedStepOnTheCpuIsTheFusedOperator) {
+  const Lowered adamw = FusedStep("aten::_fused_adamw_", 0.1);
+  ASSERT_TRUE(adamw.lowering) << adamw.why;
+  EXPECT_EQ(adamw.Ops(), Ops{"aclnnFusedAdamw"});
+  EXPECT_EQ(adamw.lowering->invocations[0].arguments[0].tensors.size(), 2u);
+  EXPECT_EQ(adamw.lowering->invocations[0].arguments[11].real, 0.1);
+  const Lowered sgd = FusedStep("aten::_fused_sgd_", 0.1);
+  ASSERT_TRUE(sgd.lowering) << sgd.why;
+  EXPECT_EQ(sgd.Ops(), Ops{"aclnnFusedSgd"});
+}
+
+TEST(Lowering, TheFusedOperatorOfSgdTakesItsNumbersAsFloat32) {
+  EXPECT_FALSE(FusedStep("aten::_fused_sgd_", 0.1, DType::kFloat64).lowering);
+}
+
+TEST(Lowering, PlainAdamAddsItsDecayToTheGradient) {
+  const Lowered plain = FusedStep("aten::_fused_adam_", 0);
+  ASSERT_TRUE(plain.lowering) << plain.why;
+  EXPECT_EQ(plain.Ops(), Ops{"aclnnFusedAdamw"});
+  const Lowered decayed = FusedStep("aten::_fused_adam_", 0.1);
+  ASSERT_TRUE(decayed.lowering) << decayed.why;
+  EXPECT_EQ(decayed.Ops(), (Ops{"aclnnAdd", "aclnnFusedAdamw", "aclnnAdd", "aclnnFusedAdamw"}));
+  const std::vector<Invocation>& calls = decayed.lowering->invocations;
+  for (const size_t step : {1, 3}) {
+    EXPECT_EQ(calls[step].arguments[1].tensors.at(0).temporary,
+              calls[step - 1].arguments[3].tensors.at(0).temporary);
+    EXPECT_EQ(calls[step].arguments[11].real, 0);
+  }
+  EXPECT_EQ(decayed.lowering->temporaries.size(), 2u);
 }
 
 TEST(Lowering, AnOperatorWithoutARuleIsNamed) {

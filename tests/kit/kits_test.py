@@ -17,6 +17,22 @@ x = torch.ones(2, 3)
 print((x @ x.t()).sum().item())
 """
 
+# Every fused step that an operator of the device has.
+OPTIMIZERS = """
+import torch
+kinds = [(torch.optim.AdamW, {}), (torch.optim.AdamW, {"amsgrad": True, "maximize": True}), (torch.optim.Adam, {}),
+         (torch.optim.Adam, {"weight_decay": 0.1}), (torch.optim.SGD, {}),
+         (torch.optim.SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1})]
+weights = [[torch.randn(37, 9, requires_grad=True), torch.randn(9, requires_grad=True)] for _ in kinds]
+optimizers = [kind(own, lr=0.01, fused=True, **options) for (kind, options), own in zip(kinds, weights)]
+for step in range(4):
+    with torch.profiler.record_function("step"):
+        for own, optimizer in zip(weights, optimizers):
+            optimizer.zero_grad()
+            sum(weight.square().sum() for weight in own).backward()
+            optimizer.step()
+"""
+
 
 class KitTest(CommandTest):
     def copied_build(self, kits=None):
@@ -165,6 +181,17 @@ class Torch2(KitTest):
             print("skipped: ACLTAPE_TORCH2_PYTHON names no interpreter; scripts/test makes one where "
                   "a Python package index is reached")
             sys.exit(77)
+
+    def test_fused_steps_of_optimisers_replay_bit_for_bit(self):
+        program = self.script(OPTIMIZERS)
+        trace = self.path("fused.db")
+        self.record(trace, "env", "TORCH_DEVICE_BACKEND_AUTOLOAD=0", TORCH2_PYTHON, program, payload="all",
+                    options=("--steps-from", "step"))
+        for mode in ("eager", "captured"):
+            report = self.json("replay", trace, "--mode", mode)
+            summary = {row["quantity"].strip(): row["value"] for row in report["summary"]}
+            self.assertIn("equal bit for bit", summary["verdict"])
+            self.assertEqual(summary["substituted by recorded outputs"], 0, report["notes"])
 
     def test_workloads_replay_bit_for_bit_eagerly_and_captured(self):
         for workload in ("decoder", "mlp_train", "bert_layer"):

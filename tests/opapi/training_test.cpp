@@ -288,6 +288,35 @@ TEST(Selections, OfLesserOperatorsEqualTheLibrary) {
   Check("aclnnEqual", {x, a}, {at::zeros({1}, at::kBool)});
 }
 
+TEST(Optimizers, FusedAdamWStepsEveryParameterUnlessAFlagIsSet) {
+  const double lr = 0.01, decay = 0.1, eps = 1e-6;
+  for (const bool stopped : {false, true}) {
+    std::vector<Tensor> params, grads, means, squares, steps, expected;
+    for (const int64_t size : {40, 3}) {
+      const Tensor p = Random({size}), g = Random({size}), m = Random({size}),
+                   v = Random({size}, at::kFloat, 0.1, 1);
+      const Tensor mean = m * 0.9 + g * 0.1, square = v * 0.99 + g * g * 0.01;
+      const Tensor stepped =
+          p * (1 - lr * decay) -
+          lr * (mean / (1 - std::pow(0.9, 3))) / ((square / (1 - std::pow(0.99, 3))).sqrt() + eps);
+      expected.push_back(stopped ? p.clone() : stepped);
+      params.push_back(p);
+      grads.push_back(g);
+      means.push_back(m);
+      squares.push_back(v);
+      steps.push_back(at::full({}, 3.0));
+    }
+    ASSERT_EQ(RunOperator("aclnnFusedAdamw", {params, grads, means, squares, Null{}, steps, Null{},
+                                              at::full({}, stopped ? 1.0 : 0.0), lr, 0.9, 0.99,
+                                              decay, eps, false, false}),
+              0)
+        << LastMessage();
+    for (size_t k = 0; k < params.size(); ++k) {
+      EXPECT_TRUE(at::allclose(params[k], expected[k], 1e-5, 1e-6)) << k << " stopped " << stopped;
+    }
+  }
+}
+
 TEST(Optimizers, FusedSgdStepsLikeItsDefinition) {
   const Tensor p = Random({40}), g = Random({40}), buffer = at::zeros({40}), q = p.clone(),
                b = buffer.clone();

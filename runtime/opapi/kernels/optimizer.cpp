@@ -4,6 +4,11 @@
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 
+// The version that got this operator has all fused steps for the CPU.
+#if __has_include(<ATen/ops/_fused_adagrad.h>)
+#define ACLTAPE_LIBRARY_STEPS 1
+#endif
+
 namespace acltape::opapi {
 namespace {
 
@@ -11,6 +16,44 @@ using at::Tensor;
 
 void ExpectOne(const Call& call, int i, const Tensor& tensor) {
   if (tensor.numel() != 1) call.RejectArg(i, "must have one element");
+}
+
+// Whether the operator writes scaled gradients back is not known, so it takes none.
+void ExpectAbsentScale(const Call& call, int i) {
+  if (!call.IsAbsent(i)) call.RejectArg(i, "must be absent: the soft device scales no gradients");
+}
+
+// The numbers of one step of Adam with decoupled decay.
+struct AdamWNumbers {
+  double lr, beta1, beta2, decay, eps;
+  bool amsgrad, maximize;
+};
+
+// One parameter with its state and its gradient. `max_v` counts with amsgrad only.
+struct AdamWTensors {
+  Tensor var, m, v, max_v, gradient;
+};
+
+// Step number `t`, the first one is 1. Computed in float32 at least and rounded once.
+void StepAdamW(const AdamWTensors& tensors, const AdamWNumbers& numbers, double t) {
+  const auto& [var, m, v, max_v, gradient] = tensors;
+  const at::ScalarType wide = var.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  Tensor g = gradient.to(wide);
+  if (numbers.maximize) g = g.neg();
+  const Tensor mean = m.to(wide) * numbers.beta1 + g * (1 - numbers.beta1);
+  const Tensor square = v.to(wide) * numbers.beta2 + g * g * (1 - numbers.beta2);
+  m.copy_(mean);
+  v.copy_(square);
+  Tensor second = square;
+  if (numbers.amsgrad) {
+    second = at::maximum(max_v.to(wide), square);
+    max_v.copy_(second);
+  }
+  const double correction1 = 1 - std::pow(numbers.beta1, t);
+  const double correction2 = 1 - std::pow(numbers.beta2, t);
+  const Tensor denominator = second.sqrt() / std::sqrt(correction2) + numbers.eps;
+  var.copy_(var.to(wide) * (1 - numbers.lr * numbers.decay) -
+            (mean / denominator) * (numbers.lr / correction1));
 }
 
 // (varRef, mRef, vRef, maxGradNorm?, grad, step, lr, beta1, beta2, weightDecay, eps, amsgrad,
@@ -21,27 +64,90 @@ std::unique_ptr<Kernel> BindAdamW(const Call& call) {
   const Tensor step = call.View(5);
   ExpectOne(call, 5, step);
   for (int i : {1, 2, 4}) call.ExpectSizes(i, call.View(i), var.sizes());
-  const double lr = call.Real(6), beta1 = call.Real(7), beta2 = call.Real(8);
-  const double decay = call.Real(9), eps = call.Real(10);
-  const bool amsgrad = call.Bool(11), maximize = call.Bool(12);
-  if (amsgrad && !max_v.defined()) call.RejectCall("amsgrad needs maxGradNorm");
+  const AdamWNumbers numbers = {call.Real(6),  call.Real(7),  call.Real(8), call.Real(9),
+                                call.Real(10), call.Bool(11), call.Bool(12)};
+  if (numbers.amsgrad && !max_v.defined()) call.RejectCall("amsgrad needs maxGradNorm");
   return MakeKernel([=] {
-    const at::ScalarType wide = var.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const double t = step.item().toDouble() + 1;
-    Tensor g = gradient().to(wide);
-    if (maximize) g = g.neg();
-    const Tensor mean = m.to(wide) * beta1 + g * (1 - beta1);
-    const Tensor square = v.to(wide) * beta2 + g * g * (1 - beta2);
-    m.copy_(mean);
-    v.copy_(square);
-    Tensor second = square;
-    if (amsgrad) {
-      second = at::maximum(max_v.to(wide), square);
-      max_v.copy_(second);
+    StepAdamW({var, m, v, max_v, gradient()}, numbers, step.item().toDouble() + 1);
+  });
+}
+
+// All lists hold dense tensors of one floating dtype, which is what the library's fused steps take
+// by address.
+bool AreAlike(std::initializer_list<const std::vector<Tensor>*> lists) {
+  const std::vector<Tensor>& first = **lists.begin();
+  for (const std::vector<Tensor>* list : lists) {
+    for (size_t k = 0; k < list->size(); ++k) {
+      const Tensor& tensor = (*list)[k];
+      if (!tensor.is_contiguous() || tensor.scalar_type() != first[0].scalar_type()) return false;
     }
-    const double correction1 = 1 - std::pow(beta1, t), correction2 = 1 - std::pow(beta2, t);
-    const Tensor denominator = second.sqrt() / std::sqrt(correction2) + eps;
-    var.copy_(var.to(wide) * (1 - lr * decay) - (mean / denominator) * (lr / correction1));
+  }
+  return true;
+}
+
+bool IsSet(const Tensor& flag) { return flag.defined() && flag.item().toDouble() != 0; }
+
+// The lists of a fused Adam step, of equal lengths; `max_v` is empty without amsgrad.
+struct AdamWLists {
+  std::vector<Tensor> params, grads, m, v, max_v, steps;
+};
+
+#ifdef ACLTAPE_LIBRARY_STEPS
+
+// Steps as a program on the CPU does, bit for bit; false where the library cannot.
+bool LibraryStepAdamW(const AdamWLists& lists, const AdamWNumbers& numbers) {
+  if (!AreAlike({&lists.params, &lists.grads, &lists.m, &lists.v, &lists.max_v})) return false;
+  for (const Tensor& step : lists.steps) {
+    if (step.scalar_type() != at::kFloat) return false;
+  }
+  at::_fused_adamw_(lists.params, lists.grads, lists.m, lists.v, lists.max_v, lists.steps,
+                    numbers.lr, numbers.beta1, numbers.beta2, numbers.decay, numbers.eps,
+                    numbers.amsgrad, numbers.maximize);
+  return true;
+}
+
+#else
+
+bool LibraryStepAdamW(const AdamWLists&, const AdamWNumbers&) { return false; }
+
+#endif
+
+// (params, grads, expAvgs, expAvgSqs, maxExpAvgSqs?, stateSteps, gradScale?, foundInf?, lr, beta1,
+// beta2, weightDecay, eps, amsgrad, maximize). Each step tensor counts the step being done, too.
+std::unique_ptr<Kernel> BindFusedAdamW(const Call& call) {
+  AdamWLists lists;
+  lists.params = call.Outs(0);
+  lists.grads = call.Views(1);
+  lists.m = call.Outs(2);
+  lists.v = call.Outs(3);
+  if (!call.IsAbsent(4)) lists.max_v = call.Outs(4);
+  lists.steps = call.Views(5);
+  ExpectAbsentScale(call, 6);
+  const Tensor found_inf = call.IsAbsent(7) ? Tensor() : call.View(7);
+  if (found_inf.defined()) ExpectOne(call, 7, found_inf);
+  const AdamWNumbers numbers = {call.Real(8),  call.Real(9),  call.Real(10), call.Real(11),
+                                call.Real(12), call.Bool(13), call.Bool(14)};
+  const size_t count = lists.params.size();
+  const std::pair<int, const std::vector<Tensor>*> beside[] = {
+      {1, &lists.grads}, {2, &lists.m}, {3, &lists.v}, {4, &lists.max_v}, {5, &lists.steps}};
+  for (const auto& [i, list] : beside) {
+    if (i == 4 && !numbers.amsgrad) continue;
+    if (list->size() != count) call.RejectArg(i, "differs in length from params");
+    for (size_t k = 0; k < count; ++k) {
+      if (i == 5) {
+        ExpectOne(call, i, (*list)[k]);
+      } else {
+        call.ExpectSizes(i, (*list)[k], lists.params[k].sizes());
+      }
+    }
+  }
+  return MakeKernel([=] {
+    if (lists.params.empty() || IsSet(found_inf) || LibraryStepAdamW(lists, numbers)) return;
+    for (size_t k = 0; k < lists.params.size(); ++k) {
+      StepAdamW({lists.params[k], lists.m[k], lists.v[k],
+                 numbers.amsgrad ? lists.max_v[k] : Tensor(), lists.grads[k]},
+                numbers, lists.steps[k].item().toDouble());
+    }
   });
 }
 
@@ -60,6 +166,16 @@ std::unique_ptr<Kernel> BindSgd(const Call& call) {
   }
   for (size_t k = 0; k < params.size(); ++k) call.ExpectSizes(1, grads[k], params[k].sizes());
   return MakeKernel([=] {
+#ifdef ACLTAPE_LIBRARY_STEPS
+    // As a program on the CPU does, bit for bit.
+    if (!params.empty() && AreAlike({&params, &grads, &buffers})) {
+      const c10::optional<Tensor> given =
+          scale.defined() ? c10::optional<Tensor>(scale) : c10::nullopt;
+      at::_fused_sgd_(params, grads, buffers, decay, momentum, lr, dampening, nesterov, maximize,
+                      first, given);
+      return;
+    }
+#endif
     for (size_t k = 0; k < params.size(); ++k) {
       Tensor g = grads[k];
       if (scale.defined()) {
@@ -121,6 +237,7 @@ std::unique_ptr<Kernel> BindUpdateScale(const Call& call) {
 KernelRows OptimizerRows() {
   return {
       {"aclnnApplyAdamWV2", BindAdamW},
+      {"aclnnFusedAdamw", BindFusedAdamW},
       {"aclnnFusedSgd", BindSgd},
       {"aclnnForeachNonFiniteCheckAndUnscale", BindUnscale},
       {"aclnnAmpUpdateScale", BindUpdateScale},

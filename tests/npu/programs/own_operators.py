@@ -46,7 +46,20 @@ def attention():
             say(f"attention {name} {dtype}", F.scaled_dot_product_attention(q, k, v, **options), q, k, v)
 
 
+def optimizers():
+    for name, options in (("AdamW", {}), ("AdamW", {"amsgrad": True, "maximize": True}), ("Adam", {}),
+                          ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1})):
+        weights = [leaf(7, 9), leaf(9)]
+        optimizer = getattr(torch.optim, name)(weights, lr=0.01, fused=True, **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            sum(weight.square().sum() for weight in weights).backward()
+            optimizer.step()
+        print(name, *(weight.sum().item() for weight in weights))
+
+
 torch.manual_seed(0)
 products()
 repetitions()
 attention()
+optimizers()
