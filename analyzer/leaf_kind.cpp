@@ -77,6 +77,13 @@ bool DropsSome(const std::vector<Argument>& arguments) {
   return keep != nullptr && keep->real != 1;
 }
 
+// Operators whose results are random only under a condition.
+struct ConditionalSource {
+  std::string_view name;
+  bool (*when)(const std::vector<Argument>& arguments);
+};
+constexpr ConditionalSource kConditionalSources[] = {{"npu::npu_fusion_attention_v3", DropsSome}};
+
 // Tensors that an operator reads or writes only under a condition, whatever its schema or the
 // recorder says. Fused attention leaves the state of the random numbers alone when it drops
 // nothing: its results for them are then whatever memory held.
@@ -145,6 +152,9 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
   if (op.dialect == kOpaqueDialect) return LeafKind::kSource;
   for (const NamedKind& row : kNamedKinds) {
     if (op.name == row.name) return row.kind;
+  }
+  for (const ConditionalSource& row : kConditionalSources) {
+    if (op.name == row.name && row.when(arguments)) return LeafKind::kSource;
   }
   std::unordered_set<int64_t> inputs;
   bool writes = false;

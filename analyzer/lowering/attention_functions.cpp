@@ -73,6 +73,31 @@ LoweredValue CausalFunction(Binder& binder, Values& operands) {
   return Tensor(mask);
 }
 
+// scorecount(query, key): how many scores there are, as a list.
+LoweredValue ScoreCountFunction(Binder&, Values& operands) {
+  int64_t count = 1;
+  for (const int64_t size :
+       ScoreShape(TensorOf(operands[0], "scorecount"), TensorOf(operands[1], "scorecount"))) {
+    count *= size;
+  }
+  return IntList({count});
+}
+
+// dropbits(query, key): memory for a bit per score, in the pieces of 128 that the operator writes;
+// the same one wherever a rule asks for it.
+LoweredValue DropBitsFunction(Binder& binder, Values& operands) {
+  const int64_t count = ScoreCountFunction(binder, operands).integers[0];
+  return Tensor(binder.Shared("dropbits", DType::kUint8, {(count + 127) / 128 * 16}));
+}
+
+// dropped(keep): the probability that a weight is dropped, as the adapter has it: in float32.
+LoweredValue DroppedFunction(Binder&, Values& operands) {
+  LoweredValue result;
+  result.kind = storage::ValueKind::kReal;
+  result.real = 1.0f - static_cast<float>(operands[0].real);
+  return result;
+}
+
 // rsqrt(n): 1 / sqrt(n), the scale of attention over heads of width n.
 LoweredValue RsqrtFunction(Binder&, Values& operands) {
   LoweredValue result;
@@ -92,6 +117,9 @@ const std::vector<BindFunction>& AttentionFunctions() {
       {"perscore", 3, PerScoreFunction},
       {"causal", 2, CausalFunction},
       {"rsqrt", 1, RsqrtFunction},
+      {"scorecount", 2, ScoreCountFunction},
+      {"dropbits", 2, DropBitsFunction},
+      {"dropped", 1, DroppedFunction},
   };
   return functions;
 }

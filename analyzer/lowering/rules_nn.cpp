@@ -175,6 +175,14 @@ const std::vector<LoweringRule>& LayerRules() {
        "softmax_max, softmax_sum, softmax_in, attention_in, list(prefix), scale_value, keep_prob, "
        "pre_tockens, next_tockens, head_num, input_layout, inner_precise, sparse_mode, out0, out1, "
        "out2, out3)"},
+      // What was dropped is drawn again, from the state that the forward operator gave.
+      {"npu::npu_fusion_attention_grad_v3", "input_layout=BNSD,-actual_seq_qlen,-sink",
+       "aclnnDropoutGenMaskV2Tensor(scorecount(query, key), dropped(keep_prob), seed, offset, 0, "
+       "dtype(query), dropbits(query, key)); "
+       "aclnnFlashAttentionScoreGrad(query, key, value, dy, pse, dropbits(query, key), "
+       "padding_mask, atten_mask, softmax_max, softmax_sum, softmax_in, attention_in, "
+       "list(prefix), scale_value, keep_prob, pre_tockens, next_tockens, head_num, input_layout, "
+       "inner_precise, sparse_mode, out0, out1, out2, out3)"},
 
       // ---- losses; a missing class weight is a vector of ones for the operator ----
       {"nll_loss_forward", "",
@@ -212,7 +220,10 @@ const std::vector<LoweringRule>& LayerRules() {
       {"embedding_dense_backward", "",
        "aclnnEmbeddingDenseBackward(grad_output, indices, num_weights, padding_idx, "
        "scale_grad_by_freq, out)"},
-      // The recorded mask holds bools, not the packed bits of aclnnDropoutDoMask.
+      // The recorded mask holds bools, not the packed bits of aclnnDropoutDoMask that the adapter
+      // has.
+      {"native_dropout_backward", "device",
+       "aclnnDropoutDoMask(grad_output, mask, drop(scale), out)"},
       {"native_dropout_backward", "",
        "aclnnMul(grad_output, mask, out); aclnnInplaceMuls(out, scale)"},
   };

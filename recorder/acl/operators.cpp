@@ -29,7 +29,8 @@ struct Prepared {
   uint64_t parent_id;  // the call that was open at the first phase, 0: none
   uint32_t place_id;   // the line of source that called it, 0: unknown
   bool repeatable;
-  bool launched;  // once at least
+  bool launched;   // once at least
+  bool is_random;  // its results belong to a leaf whose values are random
   uint64_t ticks;
   Bytes signature;
   uint64_t* slots;
@@ -41,6 +42,28 @@ struct Prepared {
 namespace {
 
 PointerMap<Prepared*> g_prepared;
+
+// Operators that draw random numbers for leaves of PyTorch that do not say that theirs are random:
+// attention of an adapter drops weights.
+constexpr std::string_view kRandomOperators[] = {"aclnnDropoutGenMask", "aclnnDropoutGenMaskV2",
+                                                 "aclnnDropoutGenMaskV2Tensor", "aclnnDropout",
+                                                 "aclnnDropoutV3"};
+
+bool IsRandom(std::string_view op) {
+  for (const std::string_view random : kRandomOperators) {
+    if (op == random) return true;
+  }
+  return false;
+}
+
+// Whether the operator's results belong to a leaf whose values are random: from the first random
+// operator on, those of all of the leaf's operators do.
+bool BelongsToRandomLeaf(Thread& thread, const acl::OperatorInfo& info) {
+  agent::Tape* tape = thread.tape;
+  if (tape->open_call == 0 || !WantsInputs(thread)) return false;
+  if (IsRandom(info.name)) tape->random_call = tape->open_call;
+  return tape->random_call == tape->open_call;
+}
 
 const char* SchemaOf(uint32_t op) {
   return kOperatorSchemas[op / kOperatorsPerPart][op % kOperatorsPerPart];
@@ -160,12 +183,12 @@ void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uin
       continue;
     }
     MarkKnown(place.buffer_id, place.first_byte, place.end_byte);
-    if (!WantsOutputs(thread)) continue;
+    if (!WantsOutputs(thread) && !prepared.is_random) continue;
     const std::byte* tensor = prepared.signature.data + place.slot_at - 4;
     const auto rank = static_cast<uint8_t>(tensor[2]);
     const bool format = (static_cast<uint8_t>(tensor[3]) & wire::kTensorFormat) != 0;
-    KeepWritten(thread, call_id, stream, place.position, place.buffer_id, place.base,
-                place.first_byte, place.end_byte, tensor, 14u + 16u * rank + (format ? 4u : 0u));
+    KeepRandom(thread, call_id, stream, place.position, place.buffer_id, place.base,
+               place.first_byte, place.end_byte, tensor, 14u + 16u * rank + (format ? 4u : 0u));
   }
 }
 
@@ -195,6 +218,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   prepared->parent_id = thread->tape->open_call;
   prepared->place_id = place_id;
   prepared->ticks = end - begin;
+  prepared->is_random = BelongsToRandomLeaf(*thread, info);
   EncodeArguments(*thread, op, values, prepared->places);
   if (!KeepEncoding(*thread, *prepared)) {
     FreePrepared(nullptr, prepared);

@@ -217,8 +217,16 @@ void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buf
 void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
                  uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
                  const std::byte* encoding, uint32_t encoding_bytes) {
+  if (!WantsOutputs(thread)) return;
+  KeepRandom(thread, call_id, stream, position, buffer_id, base, first, end, encoding,
+             encoding_bytes);
+}
+
+void KeepRandom(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
+                uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
+                const std::byte* encoding, uint32_t encoding_bytes) {
   const uint64_t inside = EndInside(base, first, end);
-  if (!WantsOutputs(thread) || first >= inside) return;
+  if (first >= inside) return;
   if (inside < end) encoding = nullptr;
   end = inside;
   Content content{};

@@ -28,11 +28,16 @@ void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool afte
 // Device bytes [first, end) of a buffer that are read and that no recorded call wrote.
 void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buffer_id,
                  uint64_t base, uint64_t first, uint64_t end);
-// What the call on `stream` has written: a copy of [first, end) of the buffer at `base` follows it.
-// `encoding` is the tensor at `signature`, tag included; without one the range is told as bytes.
+// Policies digest and all. What the call on `stream` has written: a copy of [first, end) of the
+// buffer at `base` follows it. `encoding` is the tensor at `signature`, tag included; without one
+// the range is told as bytes.
 void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
                  uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
                  const std::byte* encoding, uint32_t encoding_bytes);
+// The same under every policy.
+void KeepRandom(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
+                uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
+                const std::byte* encoding, uint32_t encoding_bytes);
 
 // What the calls of a capture read and write, for its executions.
 enum class CapturedUse : uint8_t { kHostRead, kDeviceRead, kWrite };

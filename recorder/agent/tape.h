@@ -121,6 +121,9 @@ class Tape {
   wire::ArenaHeader* arena = nullptr;
   wire::RingProducer ring;
   uint64_t open_call = 0;  // innermost open call that has an id, 0 when none
+  // The last leaf whose values are random: what it leaves is kept with the inputs. The plug-in says
+  // so of PyTorch's random operators, the ACL level of a leaf that launches one.
+  uint64_t random_call = 0;
   uint64_t last_tick = 0;  // of the last call that ended; stamps what happens between calls
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;

@@ -8,7 +8,8 @@
 //
 // Note [Values on a device]. What a leaf writes there is not read here: the device computes it
 // later. The ACL level keeps it in the order of the stream, and the trace takes it over from there
-// (analyzer/device_values.h). Contents that no leaf wrote, such as what torch.tensor copied to the
+// (analyzer/device_values.h). Under `inputs` it does so for what random operators leave. Contents
+// that no leaf wrote, such as what torch.tensor copied to the
 // device, are read from it at once, outside captures.
 #include "recorder/torch/values.h"
 
@@ -136,6 +137,7 @@ void LeafValues::Start(const OpInfo& info) {
 void LeafValues::BeforeCall(uint64_t call_id) {
   call_id_ = call_id;
   argument_slots_ = state_.slots.size();
+  if (info_->random) state_.tape->random_call = call_id;
   const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
                            !info_->view && !info_->allocation;
   for (const auto& [tensor, position] : state_.tensors) {
@@ -244,8 +246,9 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
 
 void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
   const wire::PayloadPolicy policy = state_.tape->arena->payload;
-  const bool payload = policy == wire::PayloadPolicy::kAll ||
-                       (policy == wire::PayloadPolicy::kInputs && info_->random);
+  const bool payload =
+      policy == wire::PayloadPolicy::kAll ||
+      (policy == wire::PayloadPolicy::kInputs && state_.tape->random_call == call_id_);
   if (!payload && policy != wire::PayloadPolicy::kDigest) return;
   BufferHeader* header = HeaderOfTensor(tensor);
   if (header == nullptr || header->device != 0 || tensor.numel() == 0) return;

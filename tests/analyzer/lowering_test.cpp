@@ -571,9 +571,37 @@ TEST(Lowering, AttentionOfTheAdapterIsTheOperatorThatItCalls) {
   EXPECT_EQ(fused[15].integer, 1);
 }
 
-TEST(Lowering, AttentionThatDropsWeightsIsNotComputedAgain) {
-  const Lowered lowered([](TraceBuilder& trace) { AdapterAttention(trace, 0.9); });
-  EXPECT_FALSE(lowered.lowering);
+TEST(Lowering, TheGradientOfAttentionDrawsAgainWhatWasDropped) {
+  for (const double keep : {1.0, 0.8}) {
+    Tensor seed;
+    const Lowered lowered([&](TraceBuilder& trace) {
+      const auto heads = [&](int64_t length) { return trace.NewTensor({2, 4, length, 8}); };
+      seed = trace.NewTensor({1}, DType::kInt64);
+      trace.Call(
+          "npu::npu_fusion_attention_grad_v3",
+          {In("query", heads(2)), In("key", heads(3)), In("value", heads(3)), In("dy", heads(2)),
+           Int("head_num", 4), test::Text("input_layout", "BNSD"), In("softmax_max", heads(2)),
+           In("softmax_sum", heads(2)), In("attention_in", heads(2)),
+           test::Real("scale_value", 0.25), test::Real("keep_prob", keep), Int("pre_tockens", 7),
+           Int("next_tockens", 9), Int("inner_precise", 0), In("seed", seed),
+           In("offset", trace.NewTensor({1}, DType::kInt64)), Int("sparse_mode", 0)},
+          {Out("out0", heads(2)), Out("out1", heads(3)), Out("out2", heads(3))});
+    });
+    ASSERT_TRUE(lowered.lowering) << lowered.why;
+    const std::vector<Invocation>& calls = lowered.lowering->invocations;
+    EXPECT_EQ(calls.back().op, "aclnnFlashAttentionScoreGrad");
+    const LoweredValue& dropped = calls.back().arguments[5];
+    EXPECT_EQ(dropped.kind, keep == 1 ? ValueKind::kNone : ValueKind::kTensor);
+    EXPECT_EQ(calls.size(), keep == 1 ? 1u : 2u);
+    if (keep == 1) continue;
+    // A bit for each of 2 * 4 * 2 * 3 scores, from the state that the forward operator gave.
+    EXPECT_EQ(calls[0].op, "aclnnDropoutGenMaskV2Tensor");
+    EXPECT_EQ(calls[0].arguments[0].integers, Shape{48});
+    EXPECT_EQ(calls[0].arguments[1].real, 1.0f - 0.8f);
+    EXPECT_EQ(calls[0].arguments[2].tensors.at(0).buffer_id, seed.buffer);
+    EXPECT_EQ(dropped.tensors.at(0).temporary, calls[0].arguments[6].tensors.at(0).temporary);
+    EXPECT_EQ(dropped.tensors.at(0).layout.shape, Shape{16});
+  }
 }
 
 // A fused step over two parameters.

@@ -115,8 +115,10 @@ TEST(Program, AttentionUsesTheStateOfRandomNumbersOnlyWhereItDropsSome) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Program program = LoadProgram(reader);
+  EXPECT_EQ(program.leaves[0].kind, LeafKind::kKernel);
   EXPECT_EQ(program.uses[0].writes.size(), 1u);
   EXPECT_EQ(program.uses[1].reads.size(), 1u);
+  EXPECT_EQ(program.leaves[2].kind, LeafKind::kSource);
   EXPECT_EQ(program.uses[2].writes.size(), 2u);
   EXPECT_EQ(program.uses[3].reads.size(), 2u);
 }

@@ -185,12 +185,12 @@ class Compiled(LintTest):
 class Recording(harness.NpuTest):
     """Recorded with the task queue as it is by default: the trace is whole and replays bit for bit."""
 
-    def record(self, *program, options=()):
+    def record(self, *program, payload="all", options=()):
         """The output of the program, recorded, is that of the program alone; the trace's path."""
         program = [harness.PYTHON, *program]
         alone = self.call(harness.BINARY, "run", "--", *program)
         trace = os.path.join(self.folder, "t.db")
-        recorded = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", "all", *options, "-o",
+        recorded = self.call(harness.BINARY, "record", "--soft", "--force", "--payload", payload, *options, "-o",
                              trace, "--", *program)
         self.assertEqual(recorded.stdout, alone.stdout, recorded.stderr)
         with sqlite3.connect(trace) as database:
@@ -280,6 +280,14 @@ class Recorded(Recording):
         # A layer is many calls of the device, each of a part of its result: no value of the whole.
         said = self.call(harness.BINARY, "replay", trace, "--level", "aten", code=3).stderr
         self.assertIn("replay the calls of the device with --level acl", said)
+
+    def test_random_numbers_of_the_device_are_kept_with_the_inputs_alone(self):
+        for payload in ("all", "inputs"):
+            with self.subTest(payload=payload):
+                trace = self.record(os.path.join(harness.PROGRAMS, "dropout.py"), payload=payload,
+                                    options=("--steps-from", "step"))
+                for mode in ("eager", "captured"):
+                    self.computes_every_leaf(trace, mode)
 
     def test_a_graph_on_two_streams(self):
         trace = self.record(os.path.join(harness.WORKLOADS, "npu_streams.py"))
