@@ -117,6 +117,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnBatchNormBackward", {2, 3, 4, 5, 6}},
     {"aclnnBatchNormReduceBackward", {4}},
     {"aclnnClamp", {1, 2}},
+    {"aclnnEmbeddingBag", {6}},
     {"aclnnFlashAttentionScore", {18}},
     {"aclnnFlashAttentionScoreGrad", {24}},
     {"aclnnFlashAttentionScoreGradV2", {27}},

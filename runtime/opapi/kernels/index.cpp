@@ -2,6 +2,7 @@
 #include <ATen/CPUFunctions.h>
 
 #include "runtime/opapi/kernels/elementwise.h"
+#include "runtime/opapi/kernels/embedding_bag.h"
 
 namespace acltape::opapi {
 namespace {
@@ -487,6 +488,7 @@ KernelRows IndexRows() {
       {"aclnnInplaceMaskedFillTensor", BindMaskedFillTensor},
       {"aclnnInplaceMaskedScatter", BindMaskedScatter},
       {"aclnnOneHot", BindOneHot},
+      {"aclnnEmbeddingBag", BindEmbeddingBag, Widen::kHalfAndBfloat16, {6}},
   };
 }
 

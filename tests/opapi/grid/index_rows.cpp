@@ -110,6 +110,66 @@ Inputs IndexLists(bool put, bool accumulate) {
   };
 }
 
+// --- Bags of embeddings: (weight, indices, offsets, scaleGradByFreq, mode, sparse, factors?,
+// includeLastOffset, paddingIdx).
+
+const Tolerance kBagSums = {4, 1e-6, false, "the library sums in blocks, the test one by one"};
+
+std::vector<Args> BagInputs(Source& source, at::ScalarType dtype) {
+  std::vector<Args> inputs;
+  for (int64_t mode : {0, 1, 2}) {
+    for (at::ScalarType index : {at::kLong, at::kInt}) {
+      const auto starts = [&](std::vector<int64_t> offsets) {
+        return at::tensor(offsets, at::kLong).to(index);
+      };
+      const Tensor table = source.Random({11, 8}, dtype),
+                   turned = source.Random({8, 11}, dtype).t();
+      const Tensor indices = source.Indices({7}, 11, index);
+      // An empty bag in the middle and one at the end.
+      const Tensor offsets = starts({0, 3, 3, 4, 7}), ends = starts({0, 2, 2, 7});
+      inputs.push_back({table, indices, offsets, false, mode, false, Null{}, false, int64_t{-1}});
+      inputs.push_back({turned, indices, ends, false, mode, false, Null{}, true, int64_t{-1}});
+      inputs.push_back({table, source.Indices({14}, 11, index).slice(0, 0, 14, 2), offsets, false,
+                        mode, false, Null{}, false, int64_t{3}});
+      if (mode == 0) {
+        inputs.push_back({table, indices, offsets, false, mode, false, source.Random({7}, dtype),
+                          false, int64_t{3}});
+      }
+    }
+  }
+  return inputs;
+}
+
+// Bag by bag and row by row, in float32.
+Args BagsOneByOne(const In& in) {
+  const int64_t mode = in.integer(4), padding = in.integer(8);
+  const Tensor table = in[0].to(at::kDouble), indices = in[1].to(at::kLong);
+  const Tensor offsets = in[2].to(at::kLong);
+  const int64_t bags = offsets.size(0) - (in.flag(7) ? 1 : 0), width = table.size(1);
+  const Tensor out = at::zeros({bags, width}, at::kDouble), bag_of = at::zeros_like(indices);
+  const Tensor sizes = at::zeros({bags}, at::kLong);
+  const Tensor rows = mode == 2 ? at::zeros({bags, width}, at::kLong) : at::zeros_like(sizes);
+  for (int64_t bag = 0; bag < bags; ++bag) {
+    const auto end = bag + 1 < offsets.size(0) ? offsets[bag + 1].item<int64_t>() : indices.size(0);
+    int64_t count = 0;
+    for (auto k = offsets[bag].item<int64_t>(); k < end; ++k) {
+      bag_of[k].fill_(bag);
+      const auto row = indices[k].item<int64_t>();
+      if (row == padding) continue;
+      const Tensor factor = in.maybe(6) ? in[6].to(at::kDouble)[k] : at::ones({}, at::kDouble);
+      const Tensor greater = table[row].gt(out[bag]).logical_or(at::full({width}, count == 0));
+      if (mode == 2) rows[bag].copy_(at::where(greater, at::full({width}, row), rows[bag]));
+      out[bag].copy_(mode == 2 ? at::where(greater, table[row], out[bag])
+                               : out[bag] + table[row] * factor);
+      ++count;
+    }
+    if (mode == 1 && count > 0) out[bag].div_(count);
+    sizes[bag].fill_(count);
+  }
+  const at::ScalarType index = in[1].scalar_type();
+  return {out.to(in[0].scalar_type()), bag_of.to(index), sizes.to(index), rows.to(index)};
+}
+
 Rows Reading() {
   return {
       {"aclnnIndexSelect", Rowwise(true), kAll,
@@ -141,6 +201,7 @@ Rows Reading() {
          return inputs;
        },
        kAll, [](const In& in) { return at::embedding(in[0], in[1]); }},
+      {"aclnnEmbeddingBag", BagInputs, kFloats, BagsOneByOne, kBagSums},
       {"aclnnEmbeddingDenseBackward",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
