@@ -64,54 +64,5 @@ TEST(AdapterCalls, HistogramsCountIntegers) {
         {at::tensor({1, 1, 0, 3, 0, 0, 0, 1}, at::kInt)});
 }
 
-// The forward pass in training mode leaves what the backward pass needs.
-TEST(AdapterCalls, AnLstmTrains) {
-  const at::AutoGradMode enabled(true);
-  const auto leaf = [](const Ints& sizes) {
-    return Random(sizes, at::kFloat, -0.5, 0.5).requires_grad_();
-  };
-  Tensor x = leaf({5, 3, 4}), h0 = leaf({2, 3, 6}), c0 = leaf({2, 3, 6});
-  Tensors params;
-  for (int direction = 0; direction < 2; ++direction) {
-    for (const Ints& sizes : {Ints{24, 4}, Ints{24, 6}, Ints{24}, Ints{24}}) {
-      params.push_back(leaf(sizes));
-    }
-  }
-  const auto expected = at::lstm(x, {h0, c0}, params, true, 1, 0.0, true, true, false);
-  const Tensor dy = Random({5, 3, 12}), dh = Random({2, 3, 6}), dc = Random({2, 3, 6});
-  ((std::get<0>(expected) * dy).sum() + (std::get<1>(expected) * dh).sum() +
-   (std::get<2>(expected) * dc).sum())
-      .backward();
-
-  const auto plain = [](const Tensors& list) {
-    Tensors detached;
-    for (const Tensor& tensor : list) detached.push_back(tensor.detach());
-    return detached;
-  };
-  std::vector<Tensors> traces;
-  for (int k = 0; k < 7; ++k) traces.push_back({at::empty({5, 3, 6}), at::empty({5, 3, 6})});
-  const Tensor y = at::empty({5, 3, 12}), hy = at::empty({2, 3, 6}), cy = at::empty({2, 3, 6});
-  Args forward = {x.detach(), plain(params), plain({h0, c0}), Null{}, true, int64_t{1}, 0.0,
-                  true,       true,          false,           y,      hy,   cy};
-  for (const Tensors& trace : traces) forward.push_back(trace);
-  ASSERT_EQ(RunOperator("aclnnLSTM", forward), 0) << LastMessage();
-  EXPECT_TRUE(at::allclose(y, std::get<0>(expected), 1e-5, 1e-6));
-
-  Args backward = {x.detach(), plain({h0, c0}), plain(params), dy, dh, dc};
-  for (const Tensors& trace : traces) backward.push_back(trace);
-  const Tensor dx = at::empty({5, 3, 4}), dh0 = at::empty({2, 3, 6}), dc0 = at::empty({2, 3, 6});
-  Tensors dparams;
-  for (const Tensor& param : params) dparams.push_back(at::empty(param.sizes()));
-  backward.insert(backward.end(), {Null{}, true, int64_t{1}, 0.0, true, true, false,
-                                   Ints{1, 1, 1, 1}, dx, dh0, dc0, dparams});
-  ASSERT_EQ(RunOperator("aclnnLstmBackward", backward), 0) << LastMessage();
-  EXPECT_TRUE(at::allclose(dx, x.grad(), 1e-4, 1e-5));
-  EXPECT_TRUE(at::allclose(dh0, h0.grad(), 1e-4, 1e-5));
-  EXPECT_TRUE(at::allclose(dc0, c0.grad(), 1e-4, 1e-5));
-  for (size_t k = 0; k < params.size(); ++k) {
-    EXPECT_TRUE(at::allclose(dparams[k], params[k].grad(), 1e-4, 1e-5)) << "parameter " << k;
-  }
-}
-
 }  // namespace
 }  // namespace acltape::opapi

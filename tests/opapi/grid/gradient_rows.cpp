@@ -302,16 +302,16 @@ Rows Rotations() {
 // --- Recurrent layers.
 
 Tensors Parameters(Source& source, at::ScalarType dtype, int64_t layers, int64_t directions,
-                   bool bias) {
+                   bool bias, int64_t gates = 4) {
   constexpr int64_t kWidth = 5, kHidden = 4;
   Tensors params;
   for (int64_t layer = 0; layer < layers; ++layer) {
     for (int64_t direction = 0; direction < directions; ++direction) {
       const int64_t width = layer == 0 ? kWidth : kHidden * directions;
-      params.push_back(source.Random({4 * kHidden, width}, dtype, -0.5, 0.5));
-      params.push_back(source.Random({4 * kHidden, kHidden}, dtype, -0.5, 0.5));
+      params.push_back(source.Random({gates * kHidden, width}, dtype, -0.5, 0.5));
+      params.push_back(source.Random({gates * kHidden, kHidden}, dtype, -0.5, 0.5));
       for (int i = 0; bias && i < 2; ++i) {
-        params.push_back(source.Random({4 * kHidden}, dtype, -0.5, 0.5));
+        params.push_back(source.Random({gates * kHidden}, dtype, -0.5, 0.5));
       }
     }
   }
@@ -335,8 +335,37 @@ std::vector<Args> Lstms(Source& source, at::ScalarType dtype) {
   return inputs;
 }
 
+// As Lstms, with one state; also without one.
+std::vector<Args> Grus(Source& source, at::ScalarType dtype) {
+  std::vector<Args> inputs;
+  for (int64_t layers : {1, 2}) {
+    for (int64_t directions : {1, 2}) {
+      const bool bias = layers == 1 || directions == 1, batch_first = directions == 2;
+      const Ints sizes = batch_first ? Ints{3, 6, 5} : Ints{6, 3, 5};
+      const Tensor state = source.Random({layers * directions, 3, 4}, dtype);
+      for (const Arg& first : {Arg(state), Arg(Null{})}) {
+        inputs.push_back({source.Random(sizes, dtype),
+                          Parameters(source, dtype, layers, directions, bias, 3), first, Null{},
+                          bias, layers, 0.0, false, directions == 2, batch_first});
+      }
+    }
+  }
+  return inputs;
+}
+
 Rows Recurrent() {
   return {
+      {"aclnnGRU",
+       Grus,
+       {at::kFloat},
+       [](const In& in) {
+         const int64_t cells = in.integer(5) * (in.flag(8) ? 2 : 1);
+         const Tensor state = in.maybe(2) ? *in.maybe(2) : at::zeros({cells, 3, 4});
+         const auto result = at::gru(in[0], state, in.list(1), in.flag(4), in.integer(5),
+                                     in.real(6), in.flag(7), in.flag(8), in.flag(9));
+         return std::make_tuple(std::get<0>(result), std::get<1>(result));
+       },
+       kDerived},
       {"aclnnLSTM",
        Lstms,
        {at::kFloat},
