@@ -117,6 +117,8 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnBatchNormBackward", {2, 3, 4, 5, 6}},
     {"aclnnBatchNormReduceBackward", {4}},
     {"aclnnClamp", {1, 2}},
+    {"aclnnCrossEntropyLoss", {3, 10, 11}},
+    {"aclnnCrossEntropyLossGrad", {6}},
     {"aclnnEmbeddingBag", {6}},
     {"aclnnFlashAttentionScore", {18}},
     {"aclnnFlashAttentionScoreGrad", {24}},

@@ -3,6 +3,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/cross_entropy.h"
 #include "runtime/opapi/kernels/optional.h"
 
 namespace acltape::opapi {
@@ -263,6 +264,8 @@ KernelRows LossRows() {
       {"aclnnNLLLoss2d", Nll(nll2d, 4), kHalf, {2}},
       {"aclnnNLLLossBackward", NllBackward(nll_backward, 2), kHalf, {3}},
       {"aclnnNLLLoss2dBackward", NllBackward(nll2d_backward, 4), kHalf, {3}},
+      {"aclnnCrossEntropyLoss", BindCrossEntropyLoss, kBoth, {3, 10, 11}},
+      {"aclnnCrossEntropyLossGrad", BindCrossEntropyLossGrad, kBoth, {6}},
       {"aclnnMseLoss", BindMseLoss, Widen::kBfloat16},
       {"aclnnMseLossBackward", BindMseLossBackward, kBoth},
       {"aclnnL1Loss", BindL1Loss},

@@ -294,6 +294,10 @@ KernelRows MatmulRows() {
       {"aclnnLinalgCross", BindCross, kHalf},
       {"aclnnTrace", BindTrace, Widen::kHalfAndBfloat16},
       {"aclnnTransMatmulWeight", BindTransMatmulWeight},
+      // The weight's elements lie in the order of the view, whatever its format says.
+      {"aclnnMatmulWeightNz", BindMatmul, kHalf},
+      {"aclnnBatchMatMulWeightNz", BindBatchMatMul, kHalf},
+      {"aclnnAddmmWeightNz", Into(BindAddmm, 5), kHalf},
   };
 }
 

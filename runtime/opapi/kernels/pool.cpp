@@ -314,6 +314,41 @@ std::unique_ptr<Kernel> BindAdaptiveAvgPoolBackward(const Call& call) {
   return MakeKernel([=] { out.copy_(f::_adaptive_avg_pool2d_backward(gradient(), self())); });
 }
 
+void CheckVolume(const Call& call, int i, const Operand& volume) {
+  if (volume.dim() != 4 && volume.dim() != 5) call.RejectArg(i, "must have 4 or 5 dims");
+  if (!at::isFloatingType(volume.view().scalar_type())) call.RejectArg(i, "has no floating dtype");
+}
+
+// (self, outputSize, out)
+std::unique_ptr<Kernel> BindAdaptiveAvgPool3d(const Call& call) {
+  const Operand self = call.In(0);
+  CheckVolume(call, 0, self);
+  std::vector<int64_t> size = call.Ints(1);
+  if (size.size() == 1) size.resize(3, size[0]);
+  if (size.size() != 3) call.RejectArg(1, "must have 1 or 3 entries");
+  for (int64_t entry : size) {
+    if (entry < 1) call.RejectArg(1, "must be positive");
+  }
+  std::vector<int64_t> sizes = self.sizes().vec();
+  std::copy(size.begin(), size.end(), sizes.end() - 3);
+  const Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, sizes);
+  return MakeKernel([=] { out.copy_(at::_adaptive_avg_pool3d(self(), size)); });
+}
+
+// (gradOutput, self, out)
+std::unique_ptr<Kernel> BindAdaptiveAvgPool3dBackward(const Call& call) {
+  const Operand gradient = call.In(0), self = call.In(1);
+  CheckVolume(call, 1, self);
+  if (gradient.dim() != self.dim() ||
+      gradient.sizes().slice(0, self.dim() - 3) != self.sizes().slice(0, self.dim() - 3)) {
+    call.RejectArg(0, "has another batch or number of channels than self");
+  }
+  const Tensor out = call.Out(2);
+  call.ExpectSizes(2, out, self.sizes());
+  return MakeKernel([=] { out.copy_(at::_adaptive_avg_pool3d_backward(gradient(), self())); });
+}
+
 }  // namespace
 
 KernelRows PoolRows() {
@@ -328,6 +363,8 @@ KernelRows PoolRows() {
       {"aclnnAdaptiveAvgPool2d", BindAdaptiveAvgPool, kHalf},
       {"aclnnAdaptiveMaxPool2d", BindAdaptiveMaxPool, kHalf},
       {"aclnnAdaptiveAvgPool2dBackward", BindAdaptiveAvgPoolBackward, kHalf},
+      {"aclnnAdaptiveAvgPool3d", BindAdaptiveAvgPool3d, Widen::kHalfAndBfloat16},
+      {"aclnnAdaptiveAvgPool3dBackward", BindAdaptiveAvgPool3dBackward, Widen::kHalfAndBfloat16},
   };
 }
 

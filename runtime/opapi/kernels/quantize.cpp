@@ -109,6 +109,37 @@ std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
   });
 }
 
+// (scale, offset?, out) and (scale, offset?, roundMode, out): the parameters of a quantised product
+// in the device's 64 bits. The upper 19 bits of the scale stay where they are, bit 46 is set, and
+// bits 37 to 45 hold the offset as an integer.
+std::unique_ptr<Kernel> BindTransQuantParam(const Call& call, int mode_index, int out_index) {
+  constexpr int64_t kScaleBits = 0xFFFFE000, kFlag = int64_t{1} << 46;
+  constexpr int64_t kOffsetBits = 0x1FF, kOffsetShift = int64_t{1} << 37;
+  const Operand scale = call.In(0), offset = call.OptionalIn(1);
+  for (int i : {0, 1}) {
+    if (!call.IsAbsent(i) && call.View(i).scalar_type() != at::kFloat) {
+      call.RejectArg(i, "is not of dtype float32");
+    }
+  }
+  if (mode_index >= 0 && call.Int(mode_index) != 0) {
+    call.RejectArg(mode_index, "must be 0 (cut off); the soft device does not round");
+  }
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(
+      out_index, out,
+      offset.defined() ? call.Broadcast({scale.sizes(), offset.sizes()}) : scale.sizes().vec());
+  if (out.scalar_type() != at::kLong) call.RejectArg(out_index, "is not of dtype int64");
+  return MakeKernel([=] {
+    const Tensor bits = scale().contiguous().view(at::kInt).to(at::kLong);
+    Tensor param = bits.bitwise_and(at::Scalar(kScaleBits)).bitwise_or(at::Scalar(kFlag));
+    if (offset.defined()) {
+      const Tensor whole = offset().round().clamp(-256, 255).to(at::kLong);
+      param = param + whole.bitwise_and(at::Scalar(kOffsetBits)) * kOffsetShift;
+    }
+    out.copy_(param);
+  });
+}
+
 }  // namespace
 
 KernelRows QuantizeRows() {
@@ -117,6 +148,8 @@ KernelRows QuantizeRows() {
       {"aclnnQuantize", BindQuantize, kBoth},
       {"aclnnAscendQuantV3", BindAscendQuant, kBoth},
       {"aclnnDynamicQuant", BindDynamicQuant, kBoth},
+      {"aclnnTransQuantParamV2", [](const Call& call) { return BindTransQuantParam(call, -1, 2); }},
+      {"aclnnTransQuantParamV3", [](const Call& call) { return BindTransQuantParam(call, 2, 3); }},
   };
 }
 

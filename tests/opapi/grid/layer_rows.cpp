@@ -174,6 +174,17 @@ Tensors Images(Source& source, at::ScalarType dtype) {
           source.Random({2, 3, 20, 9}, dtype).slice(2, 1, 19, 2)};
 }
 
+// The library adds up halves in halves; the operator rounds once.
+Tensor InFloat(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
+}
+
+Tensors Volumes(Source& source, at::ScalarType dtype) {
+  return {source.Random({2, 3, 5, 6, 7}, dtype), source.Random({3, 6, 4, 7}, dtype),
+          source.Random({2, 5, 6, 7, 3}, dtype).permute({0, 4, 1, 2, 3}),
+          source.Random({2, 3, 12, 5, 4}, dtype).slice(2, 1, 11, 2)};
+}
+
 Inputs MaxWindows() {
   return [](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
@@ -318,6 +329,38 @@ Rows Pools() {
          return inputs;
        },
        kFloats, [](const In& in) { return at::_adaptive_avg_pool2d_backward(in[0], in[1]); },
+       kSummed},
+      {"aclnnAdaptiveAvgPool3d",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& volume : Volumes(source, dtype)) {
+           for (const Ints& size : {Ints{1, 1, 1}, Ints{3, 2, 4}, Ints{5, 6, 7}, Ints{2}}) {
+             inputs.push_back({volume, size});
+           }
+         }
+         return inputs;
+       },
+       kFloats,
+       [](const In& in) {
+         const Ints size = in.ints(1).size() == 1 ? Ints(3, in.ints(1)[0]) : in.ints(1);
+         return at::_adaptive_avg_pool3d(InFloat(in[0]), size).to(in[0].scalar_type());
+       },
+       kSummed},
+      {"aclnnAdaptiveAvgPool3dBackward",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& volume : Volumes(source, dtype)) {
+           Ints sizes = volume.sizes().vec();
+           std::copy_n(Ints{3, 2, 4}.begin(), 3, sizes.end() - 3);
+           inputs.push_back({source.Random(sizes, dtype), volume});
+         }
+         return inputs;
+       },
+       kFloats,
+       [](const In& in) {
+         return at::_adaptive_avg_pool3d_backward(InFloat(in[0]), InFloat(in[1]))
+             .to(in[0].scalar_type());
+       },
        kSummed},
       {"aclnnUpsampleBilinear2d",
        [](Source& source, at::ScalarType dtype) {
