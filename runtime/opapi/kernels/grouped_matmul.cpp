@@ -2,6 +2,7 @@
 #include <ATen/CPUFunctions.h>
 
 #include "runtime/opapi/engine/kernel_table.h"
+#include "runtime/opapi/kernels/moe.h"
 
 namespace acltape::opapi {
 namespace {
@@ -141,10 +142,15 @@ KernelRows GroupedMatmulRows() {
   const auto version = [](const GroupedArguments& at) {
     return [&at](const Call& call) { return BindGroupedMatmul(call, at); };
   };
-  return {
+  KernelRows rows = {
       {"aclnnGroupedMatmulV4", version(kV4), Widen::kNever, {17, 18}},
       {"aclnnGroupedMatmulV5", version(kV5), Widen::kNever, {18, 19}},
   };
+  // The experts of a mixture are such products.
+  for (KernelRows more : {MoeGatingRows(), MoeRoutingRows()}) {
+    for (KernelRow& row : more) rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace acltape::opapi

@@ -1,0 +1,189 @@
+// The choice of experts: the best of each row of scores. Among equal scores the lowest index wins.
+#include <ATen/ATen.h>
+
+#include <limits>
+
+#include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/moe.h"
+#include "runtime/opapi/kernels/whole.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+
+struct Best {
+  Tensor values, indices;
+};
+
+Best BestOf(const Tensor& scores, int64_t k) {
+  const auto sorted = at::sort(scores, /*stable=*/c10::optional<bool>(true), /*dim=*/-1,
+                               /*descending=*/true);
+  return {std::get<0>(sorted).narrow(-1, 0, k), std::get<1>(sorted).narrow(-1, 0, k)};
+}
+
+std::vector<int64_t> ChosenSizes(const Operand& x, int64_t k) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = k;
+  return sizes;
+}
+
+// Scores of at least 2 dims, from which `k` are taken.
+void ExpectGatingScores(const Call& call, const Operand& x, int k_index) {
+  ExpectFloats(call, 0, x.view());
+  if (x.dim() != 2 && x.dim() != 3) call.RejectArg(0, "must have 2 or 3 dims");
+  const int64_t k = call.Int(k_index);
+  if (k < 1 || k > x.sizes().back()) {
+    call.RejectArg(k_index, "must be between 1 and the number of experts");
+  }
+}
+
+Tensor ReadFinished(const Call& call, int i, const Operand& x) {
+  if (call.IsAbsent(i)) return {};
+  const Tensor finished = call.View(i);
+  if (finished.scalar_type() != at::kBool) call.RejectArg(i, "is not of dtype bool");
+  call.ExpectSizes(i, finished, x.sizes().slice(0, x.dim() - 1));
+  return finished;
+}
+
+// Rows that are finished go to the expert behind the last one.
+Tensor WithoutFinished(const Tensor& indices, const Tensor& finished, int64_t experts) {
+  return finished.defined() ? indices.masked_fill(finished.unsqueeze(-1), experts) : indices;
+}
+
+void ExpectIndexOut(const Call& call, int i, at::IntArrayRef sizes) {
+  call.ExpectSizes(i, call.View(i), sizes);
+  call.ExpectIndex(i, call.View(i));
+}
+
+// (x, finished?, k, y, expertIdx, rowIdx): rowIdx counts the rows, then the choices.
+std::unique_ptr<Kernel> BindGatingSoftmax(const Call& call) {
+  const Operand x = call.In(0);
+  ExpectGatingScores(call, x, 2);
+  const Tensor finished = ReadFinished(call, 1, x);
+  const int64_t k = call.Int(2), experts = x.sizes().back();
+  const std::vector<int64_t> sizes = ChosenSizes(x, k);
+  const Tensor y = call.Out(3), indices = call.Out(4), rows = call.Out(5);
+  call.ExpectSizes(3, y, sizes);
+  for (int i : {4, 5}) ExpectIndexOut(call, i, sizes);
+  return MakeKernel([=] {
+    const Best best = BestOf(at::softmax(x(), -1), k);
+    y.copy_(best.values);
+    indices.copy_(WithoutFinished(best.indices, finished, experts));
+    const int64_t count = rows.numel() / k;
+    rows.copy_(at::arange(count * k).reshape({k, count}).t().reshape(sizes));
+  });
+}
+
+// (x, finished?, k, renorm, outputSoftmax, y, expertIdx, softmaxOut?): with renorm 1 the softmax is
+// that of the chosen scores.
+std::unique_ptr<Kernel> BindGatingSoftmaxV2(const Call& call) {
+  const Operand x = call.In(0);
+  ExpectGatingScores(call, x, 2);
+  const Tensor finished = ReadFinished(call, 1, x);
+  const int64_t k = call.Int(2), renorm = call.Int(3), experts = x.sizes().back();
+  if (renorm != 0 && renorm != 1) call.RejectArg(3, "must be 0 or 1");
+  const std::vector<int64_t> sizes = ChosenSizes(x, k);
+  const Tensor y = call.Out(5), indices = call.Out(6);
+  call.ExpectSizes(5, y, sizes);
+  ExpectIndexOut(call, 6, sizes);
+  Tensor all;
+  if (renorm == 0 && call.Bool(4)) {
+    all = call.Out(7);
+    call.ExpectSizes(7, all, x.sizes());
+  }
+  return MakeKernel([=] {
+    const Tensor scores = renorm == 0 ? at::softmax(x(), -1) : x();
+    const Best best = BestOf(scores, k);
+    y.copy_(renorm == 0 ? best.values : at::softmax(best.values, -1));
+    indices.copy_(WithoutFinished(best.indices, finished, experts));
+    if (all.defined()) all.copy_(scores);
+  });
+}
+
+// How experts are chosen in groups.
+struct Groups {
+  int64_t count = 1, kept = 1;
+  bool by_best_two = false;  // a group's score is the sum of its best two, not its best
+};
+
+Groups ReadGroups(const Call& call, int first, int64_t experts, int64_t k, int k_index) {
+  Groups groups;
+  groups.kept = call.Int(first);
+  groups.count = call.Int(first + 1);
+  const int64_t mode = call.Int(first + 2);
+  if (groups.count < 1 || experts % groups.count != 0) {
+    call.RejectArg(first + 1, "does not divide the number of experts");
+  }
+  if (groups.kept < 1 || groups.kept > groups.count) {
+    call.RejectArg(first, "must be between 1 and groupCount");
+  }
+  if (mode != 0 && mode != 1) call.RejectArg(first + 2, "must be 0 (best) or 1 (sum of best two)");
+  groups.by_best_two = mode == 1;
+  const int64_t each = experts / groups.count;
+  if (groups.by_best_two && each < 2) call.RejectArg(first + 2, "needs groups of two experts");
+  if (k < 1 || k > each * groups.kept) {
+    call.RejectArg(k_index, "must be between 1 and the number of experts in the chosen groups");
+  }
+  return groups;
+}
+
+// The scores with minus infinity for the experts of groups that are not chosen.
+Tensor InChosenGroups(const Tensor& scores, const Groups& groups) {
+  if (groups.count == 1) return scores;
+  const Tensor apart = scores.unflatten(-1, {groups.count, scores.size(-1) / groups.count});
+  const Tensor of_group = groups.by_best_two ? BestOf(apart, 2).values.sum(-1) : apart.amax(-1);
+  const Tensor left_out = at::ones(of_group.sizes(), at::TensorOptions(at::kBool))
+                              .scatter(-1, BestOf(of_group, groups.kept).indices, 0);
+  return apart.masked_fill(left_out.unsqueeze(-1), -std::numeric_limits<double>::infinity())
+      .flatten(-2);
+}
+
+// (x, bias?, k, kGroup, groupCount, groupSelectMode, renorm, normType, outFlag,
+// routedScalingFactor, eps, y, expertIdx, out): the bias takes part in the choice only.
+std::unique_ptr<Kernel> BindGatingTopK(const Call& call) {
+  const Operand x = call.In(0), bias = call.OptionalIn(1);
+  ExpectFloats(call, 0, x.view());
+  if (x.dim() == 0) call.RejectArg(0, "has no dims");
+  const int64_t experts = x.sizes().back(), k = call.Int(2);
+  if (bias.defined()) call.ExpectSizes(1, bias.view(), {experts});
+  const Groups groups = ReadGroups(call, 3, experts, k, 2);
+  const int64_t renorm = call.Int(6), norm = call.Int(7);
+  if (renorm != 0 && renorm != 1) call.RejectArg(6, "must be 0 or 1");
+  if (norm != 0 && norm != 1) call.RejectArg(7, "must be 0 (softmax) or 1 (sigmoid)");
+  const double factor = call.Real(9), epsilon = call.Real(10);
+  const std::vector<int64_t> sizes = ChosenSizes(x, k);
+  const Tensor y = call.Out(11), indices = call.Out(12);
+  call.ExpectSizes(11, y, sizes);
+  ExpectIndexOut(call, 12, sizes);
+  Tensor all;
+  if (call.Bool(8)) {
+    all = call.Out(13);
+    call.ExpectSizes(13, all, x.sizes());
+  }
+  return MakeKernel([=] {
+    const Tensor scores = norm == 0 ? at::softmax(x(), -1) : at::sigmoid(x());
+    const Tensor wanted = bias.defined() ? scores + bias() : scores;
+    const Tensor chosen = BestOf(InChosenGroups(wanted, groups), k).indices;
+    Tensor weights = scores.gather(-1, chosen);
+    if (norm == 1 || renorm == 1) {
+      weights = weights / (weights.sum(-1, /*keepdim=*/true) + epsilon);
+    }
+    y.copy_(weights * factor);
+    indices.copy_(chosen);
+    if (all.defined()) all.copy_(scores);
+  });
+}
+
+}  // namespace
+
+KernelRows MoeGatingRows() {
+  constexpr Widen kBoth = Widen::kHalfAndBfloat16;
+  return {
+      {"aclnnMoeGatingTopKSoftmax", BindGatingSoftmax, kBoth},
+      {"aclnnMoeGatingTopKSoftmaxV2", BindGatingSoftmaxV2, kBoth},
+      {"aclnnMoeGatingTopK", BindGatingTopK, kBoth, {13}},
+  };
+}
+
+}  // namespace acltape::opapi

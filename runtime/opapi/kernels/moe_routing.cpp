@@ -1,0 +1,421 @@
+// Tokens in the order of their experts, and the experts' results back in the order of the tokens.
+// A token that goes to k experts is k rows. "Flat" positions count the rows token by token.
+#include <ATen/ATen.h>
+
+#include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/moe.h"
+#include "runtime/opapi/kernels/whole.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+
+// The positions of a vector's entries in ascending order; equal entries keep their order.
+Tensor SortedPositions(const Tensor& values) {
+  return std::get<1>(at::sort(values, /*stable=*/c10::optional<bool>(true), /*dim=*/0,
+                              /*descending=*/false));
+}
+
+// For each flat position, where its row went.
+Tensor Inverse(const Tensor& order) {
+  return at::empty_like(order).scatter_(0, order, at::arange(order.numel()));
+}
+
+// Rows of `table`; zeros for indices outside of it, which stand for rows that were dropped.
+Tensor RowsOrZeros(const Tensor& table, const Tensor& index) {
+  const Tensor outside = index.lt(0).logical_or(index.ge(table.size(0)));
+  if (table.size(0) == 0) return at::zeros({index.numel(), table.size(1)}, table.options());
+  return table.index_select(0, index.masked_fill(outside, 0)).masked_fill(outside.unsqueeze(-1), 0);
+}
+
+// How many tokens each expert gets.
+Tensor CountTokens(const Tensor& experts, int64_t count) {
+  return at::bincount(experts, {}, count).narrow(0, 0, count);
+}
+
+// [tokens, k] of indices of experts for tokens of [tokens, width].
+void ExpectExperts(const Call& call, int i, const Tensor& experts, const Operand& x) {
+  call.ExpectRank(0, x.view(), 2);
+  call.ExpectRank(i, experts, 2);
+  call.ExpectIndex(i, experts);
+  if (experts.size(0) != x.sizes()[0]) call.RejectArg(i, "has another number of tokens than x");
+}
+
+void ExpectVector(const Call& call, int i, int64_t count) {
+  call.ExpectSizes(i, call.View(i), {count});
+  call.ExpectIndex(i, call.View(i));
+}
+
+// (x, rowIdx, expertIdx, activeNum, expandedX, expandedRowIdx, expandedExpertIdx): the first form,
+// whose rows are counted choice by choice, as rowIdx says.
+std::unique_ptr<Kernel> BindInitRouting(const Call& call) {
+  const Operand x = call.In(0);
+  const Tensor rows = call.View(1), experts = call.View(2);
+  ExpectExperts(call, 2, experts, x);
+  call.ExpectSizes(1, rows, experts.sizes());
+  call.ExpectIndex(1, rows);
+  const int64_t tokens = experts.size(0), k = experts.size(1), active = call.Int(3);
+  if (active < 0) call.RejectArg(3, "is negative");
+  const int64_t kept = std::min(active, tokens) * k;
+  const Tensor out = call.Out(4), where = call.Out(5), sorted = call.Out(6);
+  call.ExpectSizes(4, out, {kept, x.sizes()[1]});
+  for (int i : {5, 6}) ExpectVector(call, i, tokens * k);
+  return MakeKernel([=] {
+    const Tensor flat = experts.to(at::kLong).flatten(), order = SortedPositions(flat);
+    const Tensor from = rows.to(at::kLong).flatten().index_select(0, order);
+    sorted.copy_(flat.index_select(0, order));
+    where.copy_(Inverse(from));
+    if (kept > 0) out.copy_(x().index_select(0, from.narrow(0, 0, kept).remainder(tokens)));
+  });
+}
+
+// Each expert's first tokens, up to its capacity, and zeros behind them; and for each flat position
+// its row there, -1 for a token that found no place.
+void RouteWithCapacity(const Tensor& x, const Tensor& flat, int64_t k, const Tensor& out,
+                       const Tensor& where) {
+  const int64_t experts = out.size(0), capacity = out.size(1);
+  const Tensor order = SortedPositions(flat);
+  const Tensor sorted = flat.index_select(0, order);
+  const Tensor counts = CountTokens(sorted, experts), starts = counts.cumsum(0) - counts;
+  const Tensor place = at::arange(sorted.numel()) - starts.index_select(0, sorted);
+  const Tensor dropped = place.ge(capacity);
+  const Tensor row = (sorted * capacity + place).masked_fill(dropped, -1);
+  where.copy_(at::empty_like(row).scatter_(0, order, row));
+  const Tensor kept = dropped.logical_not();
+  const Tensor tokens = order.masked_select(kept).floor_divide(k);
+  const Tensor all = at::zeros({experts * capacity, x.size(1)}, x.options());
+  out.copy_(all.index_copy(0, row.masked_select(kept), x.index_select(0, tokens))
+                .reshape({experts, capacity, x.size(1)}));
+}
+
+// (x, expertIdx, activeNum, expertCapacity, expertNum, dropPadMode, countOrCumsumFlag,
+// beforeCapacityFlag, expandedX, expandedRowIdx, countOrCumsum?, beforeCapacity?)
+std::unique_ptr<Kernel> BindInitRoutingV2(const Call& call) {
+  const Operand x = call.In(0);
+  const Tensor experts = call.View(1);
+  ExpectExperts(call, 1, experts, x);
+  const int64_t active = call.Int(2), capacity = call.Int(3), count = call.Int(4);
+  const int64_t pad = call.Int(5), counting = call.Int(6);
+  const bool before = call.Bool(7);
+  for (int i : {2, 3, 4}) {
+    if (call.Int(i) < 0) call.RejectArg(i, "is negative");
+  }
+  if (pad != 0 && pad != 1) call.RejectArg(5, "must be 0 or 1");
+  if (counting < 0 || counting > 2) call.RejectArg(6, "must be 0, 1 (sums) or 2 (counts)");
+  if (pad == 1 && (count == 0 || capacity == 0)) {
+    call.RejectArg(count == 0 ? 4 : 3, "is 0, but dropPadMode is 1");
+  }
+  if (pad == 0 && counting != 0 && count == 0) call.RejectArg(4, "is 0, but counts are asked for");
+  const int64_t k = experts.size(1), rows = experts.numel(), width = x.sizes()[1];
+  const int64_t kept = active > 0 ? std::min(active, rows) : rows;
+  const Tensor out = call.Out(8), where = call.Out(9);
+  call.ExpectSizes(
+      8, out,
+      pad == 1 ? std::vector<int64_t>{count, capacity, width} : std::vector<int64_t>{kept, width});
+  ExpectVector(call, 9, rows);
+  const auto counts_out = [&](int i, bool wanted) {
+    if (!wanted) return Tensor();
+    ExpectVector(call, i, count);
+    return call.Out(i);
+  };
+  const Tensor sums = counts_out(10, pad == 0 && counting != 0);
+  const Tensor wishes = counts_out(11, pad == 1 && before);
+  return MakeKernel([=] {
+    const Tensor flat = experts.to(at::kLong).flatten();
+    if (wishes.defined()) wishes.copy_(CountTokens(flat, count));
+    if (sums.defined()) {
+      const Tensor counts = CountTokens(flat, count);
+      sums.copy_(counting == 1 ? counts.cumsum(0) : counts);
+    }
+    if (pad == 1) {
+      RouteWithCapacity(x(), flat, k, out, where);
+      return;
+    }
+    const Tensor order = SortedPositions(flat);
+    where.copy_(Inverse(order));
+    if (kept > 0) out.copy_(x().index_select(0, order.narrow(0, 0, kept).floor_divide(k)));
+  });
+}
+
+// What the third form gives about the numbers of tokens: their sums, the numbers, or pairs of an
+// expert and its number for experts that have any.
+enum class TokenCounts : int64_t { kSums, kCounts, kPairs };
+
+Tensor CountsAs(TokenCounts form, const Tensor& counts, int64_t first, const Tensor& model) {
+  if (form == TokenCounts::kSums) return counts.cumsum(0);
+  if (form == TokenCounts::kCounts) return counts;
+  const Tensor some = counts.nonzero().flatten();
+  const Tensor pairs = at::zeros(model.sizes(), at::TensorOptions(at::kLong));
+  pairs.narrow(0, 0, some.numel())
+      .copy_(at::stack({some + first, counts.index_select(0, some)}, 1));
+  return pairs;
+}
+
+// (x, expertIdx, scale?, offset?, activeNum, expertCapacity, expertNum, dropPadMode,
+// expertTokensNumType, expertTokensNumFlag, quantMode, activeExpertRange?, rowIdxType, expandedX,
+// expandedRowIdx, expertTokensCountOrCumsum, expandedScale). Rows of experts outside of the range
+// are not routed: what stands behind the last row is 0, and -1 as an index of a row.
+std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
+  const Operand x = call.In(0), scale = call.OptionalIn(2);
+  const Tensor experts = call.View(1);
+  ExpectExperts(call, 1, experts, x);
+  const int64_t tokens = experts.size(0), k = experts.size(1), rows = experts.numel();
+  const int64_t active = call.Int(4), count = call.Int(6), type = call.Int(8);
+  if (!call.IsAbsent(3)) call.RejectArg(3, "is given; the soft device does not quantise here");
+  if (call.Int(7) != 0) call.RejectArg(7, "is not 0; the soft device drops no tokens here");
+  if (call.Int(10) != -1) call.RejectArg(10, "is not -1; the soft device does not quantise here");
+  if (type < 0 || type > 2) call.RejectArg(8, "must be 0 (sums), 1 (counts) or 2 (pairs)");
+  if (scale.defined()) call.ExpectSizes(2, scale.view(), {tokens});
+  std::vector<int64_t> range = call.Ints(11);
+  if (range.empty()) range = {0, count};
+  if (range.size() != 2 || range[0] < 0 || range[1] > count || range[0] >= range[1]) {
+    call.RejectArg(11, "must be a range of experts");
+  }
+  const bool scatter = call.Int(12) == 1;
+  if (!scatter && call.Int(12) != 0) call.RejectArg(12, "must be 0 or 1");
+  const int64_t kept = active > 0 ? std::min(active, rows) : rows, chosen = range[1] - range[0];
+  const Tensor out = call.Out(13), where = call.Out(14);
+  call.ExpectSizes(13, out, {kept, x.sizes()[1]});
+  ExpectVector(call, 14, rows);
+  const auto form = static_cast<TokenCounts>(type);
+  Tensor counts;
+  if (call.Bool(9)) {
+    counts = call.Out(15);
+    call.ExpectSizes(15, counts,
+                     form == TokenCounts::kPairs ? std::vector<int64_t>{count, 2}
+                                                 : std::vector<int64_t>{chosen});
+  }
+  Tensor scales;
+  if (scale.defined()) {
+    scales = call.Out(16);
+    call.ExpectSizes(16, scales, {kept});
+  }
+  return MakeKernel([=] {
+    const Tensor flat = experts.to(at::kLong).flatten();
+    const Tensor outside = flat.lt(range[0]).logical_or(flat.ge(range[1]));
+    const Tensor order = SortedPositions(flat.masked_fill(outside, count));
+    const Tensor mine = flat.masked_select(outside.logical_not()) - range[0];
+    const int64_t routed = std::min(mine.numel(), kept);
+    const Tensor from = order.narrow(0, 0, routed);
+    const Tensor to = at::full({rows}, -1, at::TensorOptions(at::kLong));
+    if (scatter) {
+      to.narrow(0, 0, mine.numel()).copy_(order.narrow(0, 0, mine.numel()));
+    } else {
+      to.scatter_(0, order.narrow(0, 0, mine.numel()), at::arange(mine.numel()));
+    }
+    where.copy_(to);
+    Tensor(out).zero_();
+    out.narrow(0, 0, routed).copy_(x().index_select(0, from.floor_divide(k)));
+    if (counts.defined()) {
+      counts.copy_(CountsAs(form, CountTokens(mine, chosen), range[0], counts));
+    }
+    if (scales.defined()) {
+      Tensor(scales).zero_();
+      scales.narrow(0, 0, routed).copy_(scale().index_select(0, from.floor_divide(k)));
+    }
+  });
+}
+
+// Where the arguments of the last step stand in a version of the operator.
+struct FinalizeArguments {
+  std::vector<int> absent;  // experts without weights, which the soft device lacks
+  int mode, k, out;         // k: -1 for versions that count rows by scales
+};
+const FinalizeArguments kFinalizeV2 = {{}, 7, -1, 8};
+const FinalizeArguments kFinalizeV4 = {{7, 8, 9, 10, 12, 13, 14}, 11, 15, 16};
+const FinalizeArguments kFinalizeV3 = {{7, 8, 9, 10, 12, 13, 14}, 11, -1, 15};
+
+// (expandedX, expandedRowIdx, x1?, x2?, bias?, scales?, expertIdx?, ..., dropPadMode, ..., out):
+// the sum of what the experts of a token gave, each with its bias and times its scale. Modes 0 and
+// 1 count the rows choice by choice, 2 and 3 token by token; 1 and 3 have a capacity.
+std::unique_ptr<Kernel> BindFinalizeRouting(const Call& call, const FinalizeArguments& at) {
+  for (int i : at.absent) {
+    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
+  }
+  const Operand expanded = call.In(0), x1 = call.OptionalIn(2), x2 = call.OptionalIn(3);
+  const Operand bias = call.OptionalIn(4), scales = call.OptionalIn(5);
+  const Tensor rows = call.View(1);
+  const int64_t mode = call.Int(at.mode);
+  if (mode < 0 || mode > 3) call.RejectArg(at.mode, "must be between 0 and 3");
+  const bool capacity = mode % 2 == 1, by_choice = mode < 2;
+  call.ExpectRank(0, expanded.view(), capacity ? 3 : 2);
+  call.ExpectRank(1, rows, 1);
+  call.ExpectIndex(1, rows);
+  const Tensor out = call.Out(at.out);
+  call.ExpectRank(at.out, out, 2);
+  const int64_t tokens = out.size(0), width = expanded.sizes().back();
+  call.ExpectSizes(at.out, out, {tokens, width});
+  const int64_t k = tokens == 0 ? 1 : rows.size(0) / tokens;
+  if (k * tokens != rows.size(0)) call.RejectArg(1, "has no whole number of rows for each token");
+  for (int i : {2, 3}) {
+    if (!call.IsAbsent(i)) call.ExpectSizes(i, call.View(i), {tokens, width});
+  }
+  if (scales.defined()) call.ExpectSizes(5, scales.view(), {tokens, k});
+  const int64_t without_scales = at.k < 0 ? 1 : call.Int(at.k);
+  if (!scales.defined() && k != without_scales) {
+    call.RejectArg(5,
+                   "is absent, which " + std::to_string(k) + " experts for a token do not allow");
+  }
+  Tensor experts;
+  if (bias.defined()) {
+    if (call.IsAbsent(6)) call.RejectArg(6, "is absent, but bias is given");
+    if (capacity) call.RejectArg(4, "is given; the soft device adds none to experts of a capacity");
+    experts = call.View(6);
+    call.ExpectRank(4, bias.view(), 2);
+    call.ExpectSizes(6, experts, {tokens, k});
+    call.ExpectIndex(6, experts);
+  }
+  return MakeKernel([=] {
+    const Tensor wide = expanded(), index = rows.to(at::kLong);
+    const Tensor flat = by_choice ? index.reshape({k, tokens}).t().reshape(-1) : index;
+    Tensor each = RowsOrZeros(wide.reshape({-1, width}), flat).reshape({tokens, k, width});
+    if (bias.defined()) {
+      const Tensor of_expert = bias().index_select(0, experts.to(at::kLong).flatten());
+      each = each + of_expert.reshape({tokens, k, width});
+    }
+    if (scales.defined()) each = each * scales().unsqueeze(-1);
+    Tensor sum = each.sum(1);
+    if (x1.defined()) sum = sum + x1();
+    if (x2.defined()) sum = sum + x2();
+    out.copy_(sum);
+  });
+}
+
+void ExpectNoPadding(const Call& call, int i) {
+  if (call.Bool(i)) call.RejectArg(i, "is set; the soft device has no padded mode");
+}
+
+// The rows that are kept of `rows`: all for 0, so many for a positive number, all but so many for a
+// negative one.
+int64_t KeptRows(int64_t wanted, int64_t rows) {
+  if (wanted > 0) return std::min(wanted, rows);
+  return wanted == 0 ? rows : std::max<int64_t>(rows + wanted, 0);
+}
+
+// (tokens, indices, numOutTokens, paddedMode, permuteTokens, sortedIndices)
+std::unique_ptr<Kernel> BindTokenPermute(const Call& call) {
+  const Operand tokens = call.In(0);
+  const Tensor indices = call.View(1);
+  if (tokens.dim() < 2) call.RejectArg(0, "has less than 2 dims");
+  if (indices.dim() != 1 && indices.dim() != 2) call.RejectArg(1, "must have 1 or 2 dims");
+  call.ExpectIndex(1, indices);
+  if (indices.size(0) != tokens.sizes()[0]) call.RejectArg(1, "has not one row for each token");
+  ExpectNoPadding(call, 3);
+  const int64_t k = indices.dim() == 1 ? 1 : indices.size(1), rows = indices.numel();
+  const int64_t kept = KeptRows(call.Int(2), rows);
+  std::vector<int64_t> sizes = tokens.sizes().vec();
+  sizes[0] = kept;
+  const Tensor out = call.Out(4), where = call.Out(5);
+  call.ExpectSizes(4, out, sizes);
+  ExpectVector(call, 5, rows);
+  return MakeKernel([=] {
+    const Tensor order = SortedPositions(indices.to(at::kLong).flatten());
+    where.copy_(Inverse(order));
+    if (kept > 0) out.copy_(tokens().index_select(0, order.narrow(0, 0, kept).floor_divide(k)));
+  });
+}
+
+// (permutedOutputGrad, sortedIndices, numTopk, paddedMode, out)
+std::unique_ptr<Kernel> BindTokenPermuteGrad(const Call& call) {
+  const Operand gradient = call.In(0);
+  const Tensor where = call.View(1);
+  const int64_t k = call.Int(2);
+  call.ExpectRank(0, gradient.view(), 2);
+  call.ExpectRank(1, where, 1);
+  call.ExpectIndex(1, where);
+  if (k < 1 || where.size(0) % k != 0) call.RejectArg(2, "does not divide the number of rows");
+  ExpectNoPadding(call, 3);
+  const int64_t tokens = where.size(0) / k, width = gradient.sizes()[1];
+  return BindWhole(call, 4, {tokens, width}, [=] {
+    return RowsOrZeros(gradient(), where.to(at::kLong)).reshape({tokens, k, width}).sum(1);
+  });
+}
+
+// The number of experts of each token; without probabilities one.
+int64_t ChoicesOf(const Call& call, int i, const Operand& probs, const Tensor& where) {
+  if (!probs.defined()) return 1;
+  call.ExpectRank(i, probs.view(), 2);
+  if (probs.view().numel() != where.size(0)) {
+    call.RejectArg(i, "has not one entry for each of sortedIndices");
+  }
+  return probs.sizes()[1];
+}
+
+// (permutedTokens, sortedIndices, probs?, paddedMode, restoreShape?, out)
+std::unique_ptr<Kernel> BindTokenUnpermute(const Call& call) {
+  const Operand permuted = call.In(0), probs = call.OptionalIn(2);
+  const Tensor where = call.View(1);
+  call.ExpectRank(0, permuted.view(), 2);
+  call.ExpectRank(1, where, 1);
+  call.ExpectIndex(1, where);
+  ExpectNoPadding(call, 3);
+  const int64_t k = ChoicesOf(call, 2, probs, where), width = permuted.sizes()[1];
+  const int64_t tokens = where.size(0) / k;
+  return BindWhole(call, 5, {tokens, width}, [=] {
+    Tensor each = RowsOrZeros(permuted(), where.to(at::kLong)).reshape({tokens, k, width});
+    if (probs.defined()) each = each * probs().unsqueeze(-1);
+    return each.sum(1);
+  });
+}
+
+// (permuteTokens?, unpermutedTokensGrad, sortedIndices, probs?, paddedMode, restoreShape?,
+// permutedTokensGrad, probsGrad). Without probs their gradient stays unwritten.
+std::unique_ptr<Kernel> BindTokenUnpermuteGrad(const Call& call) {
+  const Operand permuted = call.OptionalIn(0), gradient = call.In(1), probs = call.OptionalIn(3);
+  const Tensor where = call.View(2);
+  call.ExpectRank(1, gradient.view(), 2);
+  call.ExpectRank(2, where, 1);
+  call.ExpectIndex(2, where);
+  ExpectNoPadding(call, 4);
+  const int64_t k = ChoicesOf(call, 3, probs, where), width = gradient.sizes()[1];
+  const int64_t tokens = where.size(0) / k;
+  call.ExpectSizes(1, gradient.view(), {tokens, width});
+  const Tensor out = call.Out(6);
+  call.ExpectRank(6, out, 2);
+  call.ExpectSizes(6, out, {out.size(0), width});
+  Tensor of_probs;
+  if (probs.defined()) {
+    if (!permuted.defined()) call.RejectArg(0, "is absent, but probs is given");
+    call.ExpectSizes(0, permuted.view(), out.sizes());
+    of_probs = call.Out(7);
+    call.ExpectSizes(7, of_probs, probs.sizes());
+  }
+  return MakeKernel([=] {
+    const Tensor index = where.to(at::kLong);
+    Tensor each = gradient().unsqueeze(1).expand({tokens, k, width});
+    if (of_probs.defined()) {
+      const Tensor rows = RowsOrZeros(permuted(), index).reshape({tokens, k, width});
+      of_probs.copy_((rows * each).sum(-1));
+      each = each * probs().unsqueeze(-1);
+    }
+    const Tensor kept = index.lt(out.size(0));
+    const Tensor positions = kept.nonzero().flatten();
+    const Tensor all = at::zeros(out.sizes(), each.options());
+    out.copy_(all.index_add(0, index.index_select(0, positions),
+                            each.reshape({-1, width}).index_select(0, positions)));
+  });
+}
+
+}  // namespace
+
+KernelRows MoeRoutingRows() {
+  constexpr Widen kBoth = Widen::kHalfAndBfloat16;
+  const auto finalize = [](const FinalizeArguments& at) {
+    return [&at](const Call& call) { return BindFinalizeRouting(call, at); };
+  };
+  return {
+      {"aclnnMoeInitRouting", BindInitRouting},
+      {"aclnnMoeInitRoutingV2", BindInitRoutingV2},
+      {"aclnnMoeInitRoutingV3", BindInitRoutingV3, Widen::kNever, {15, 16}},
+      {"aclnnMoeFinalizeRoutingV2", finalize(kFinalizeV2), kBoth},
+      {"aclnnMoeFinalizeRoutingV3", finalize(kFinalizeV3), kBoth, {12, 13, 14}},
+      {"aclnnMoeFinalizeRoutingV4", finalize(kFinalizeV4), kBoth, {12, 13, 14}},
+      {"aclnnMoeTokenPermute", BindTokenPermute},
+      {"aclnnMoeTokenPermuteGrad", BindTokenPermuteGrad, kBoth},
+      {"aclnnMoeTokenUnpermute", BindTokenUnpermute, kBoth},
+      {"aclnnMoeTokenUnpermuteGrad", BindTokenUnpermuteGrad, kBoth, {7}},
+  };
+}
+
+}  // namespace acltape::opapi
