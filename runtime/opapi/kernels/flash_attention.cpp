@@ -4,6 +4,7 @@
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/attention.h"
 #include "runtime/opapi/kernels/library_attention.h"
+#include "runtime/opapi/kernels/packed_attention.h"
 
 namespace acltape::opapi {
 namespace {
@@ -211,7 +212,7 @@ KernelRows AttentionRows() {
   const auto backward = [](const FlashArguments& at) {
     return [&at](const Call& call) { return BindFlashGrad(call, at); };
   };
-  return {
+  KernelRows rows = {
       {"aclnnFlashAttentionScore", forward(kFlash), Widen::kNever, {18}},
       {"aclnnFlashAttentionScoreV2", forward(kFlashV2), Widen::kNever, {21}},
       {"aclnnFlashAttentionScoreV3", forward(kFlashV3), Widen::kNever, {22}},
@@ -219,6 +220,8 @@ KernelRows AttentionRows() {
       {"aclnnFlashAttentionScoreGradV2", backward(kFlashGradV2), Widen::kNever, {27}},
       {"aclnnFlashAttentionScoreGradV3", backward(kFlashGradV3), Widen::kNever, {28, 29}},
   };
+  for (KernelRow& row : PackedAttentionRows()) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace acltape::opapi
