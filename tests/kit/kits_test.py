@@ -24,6 +24,7 @@ kinds = [(torch.optim.AdamW, {}), (torch.optim.AdamW, {"amsgrad": True, "maximiz
          (torch.optim.Adam, {"weight_decay": 0.1}), (torch.optim.SGD, {}),
          (torch.optim.SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1})]
 weights = [[torch.randn(37, 9, requires_grad=True), torch.randn(9, requires_grad=True)] for _ in kinds]
+weights[0].append(torch.randn(4, 3, 2, 2).to(memory_format=torch.channels_last).requires_grad_())
 optimizers = [kind(own, lr=0.01, fused=True, **options) for (kind, options), own in zip(kinds, weights)]
 for step in range(4):
     with torch.profiler.record_function("step"):

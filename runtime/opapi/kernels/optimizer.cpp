@@ -72,19 +72,6 @@ std::unique_ptr<Kernel> BindAdamW(const Call& call) {
   });
 }
 
-// All lists hold dense tensors of one floating dtype, which is what the library's fused steps take
-// by address.
-bool AreAlike(std::initializer_list<const std::vector<Tensor>*> lists) {
-  const std::vector<Tensor>& first = **lists.begin();
-  for (const std::vector<Tensor>* list : lists) {
-    for (size_t k = 0; k < list->size(); ++k) {
-      const Tensor& tensor = (*list)[k];
-      if (!tensor.is_contiguous() || tensor.scalar_type() != first[0].scalar_type()) return false;
-    }
-  }
-  return true;
-}
-
 bool IsSet(const Tensor& flag) { return flag.defined() && flag.item().toDouble() != 0; }
 
 // The lists of a fused Adam step, of equal lengths; `max_v` is empty without amsgrad.
@@ -93,6 +80,23 @@ struct AdamWLists {
 };
 
 #ifdef ACLTAPE_LIBRARY_STEPS
+
+// Whether the tensors of each place have one layout without gaps, and all have one dtype: the
+// library's fused steps go through memory without a look at strides.
+bool AreAlike(std::initializer_list<const std::vector<Tensor>*> lists) {
+  const std::vector<Tensor>& first = **lists.begin();
+  for (const std::vector<Tensor>* list : lists) {
+    if (list->size() > first.size()) return false;
+    for (size_t k = 0; k < list->size(); ++k) {
+      const Tensor& tensor = (*list)[k];
+      if (!tensor.is_non_overlapping_and_dense() || tensor.strides() != first[k].strides() ||
+          tensor.scalar_type() != first[0].scalar_type()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
 
 // Steps as a program on the CPU does, bit for bit; false where the library cannot.
 bool LibraryStepAdamW(const AdamWLists& lists, const AdamWNumbers& numbers) {
