@@ -92,7 +92,7 @@ void ExpectNear(const Tensor& actual, const Tensor& expected, const char* what) 
   EXPECT_TRUE(at::allclose(actual.reshape(expected.sizes()), expected, 1e-4, 1e-5)) << what;
 }
 
-void ExpectGradients(const Case& c, const Tensors& params, const Tensor& x, const Tensor& dx,
+void ExpectGradients(const Tensors& params, const Tensor& x, const Tensor& dx,
                      const Tensors& dparams) {
   ExpectNear(dx, x.grad(), "input");
   for (size_t k = 0; k < params.size(); ++k) {
@@ -151,7 +151,7 @@ void TrainLstm(const Case& c) {
   backward.insert(backward.end(), {BatchSizes(c), c.bias, c.layers, 0.0, true, both, false,
                                    Ints{1, 1, 1, 1}, dx, dh0, dc0, dparams});
   ASSERT_EQ(RunOperator("aclnnLstmBackward", backward), 0) << LastMessage();
-  ExpectGradients(c, params, x, dx, dparams);
+  ExpectGradients(params, x, dx, dparams);
   ExpectNear(dh0, h0.grad(), "h0");
   ExpectNear(dc0, c0.grad(), "c0");
 }
@@ -184,7 +184,7 @@ void TrainGru(const Case& c) {
   backward.insert(backward.end(), traces.begin(), traces.end());
   backward.insert(backward.end(), {BatchSizes(c), c.bias, c.layers, both, false, dx, dh0, dparams});
   ASSERT_EQ(RunOperator("aclnnGRUBackward", backward), 0) << LastMessage();
-  ExpectGradients(c, params, x, dx, dparams);
+  ExpectGradients(params, x, dx, dparams);
   ExpectNear(dh0, h0.grad(), "h0");
 }
 

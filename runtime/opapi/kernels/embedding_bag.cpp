@@ -23,8 +23,7 @@ Tensor SizesOfBags(const Tensor& bag_of, const Tensor& indices, int64_t padding,
   return at::bincount(bag_of.masked_select(indices.ne(padding)), {}, bags).narrow(0, 0, bags);
 }
 
-// A table without rows has nothing to read, and the library refuses it even when all bags are
-// empty.
+// What each bag gives, and the rows that maxima come from.
 std::tuple<Tensor, Tensor> ReadBags(const Tensor& weight, const Tensor& indices,
                                     const Tensor& offsets, int64_t mode,
                                     const OptionalTensor& factors, bool has_end, int64_t padding) {
@@ -72,13 +71,13 @@ std::unique_ptr<Kernel> BindEmbeddingBag(const Call& call) {
   call.ExpectSizes(12, rows, mode == kMaximumOfBag ? out_sizes : std::vector<int64_t>{bags});
   for (int i : {10, 11, 12}) call.ExpectIndex(i, call.View(i));
   return MakeKernel([=] {
+    if (bags == 0) return;
     // The library reads both as if they were dense.
     const Tensor index = indices.to(at::kLong).contiguous(),
                  starts = offsets.to(at::kLong).contiguous();
     const Tensor bag = BagOfEachIndex(starts.narrow(0, 0, bags), index.size(0));
     if (bag_of.numel() != 0) bag_of.copy_(bag);
     sizes.copy_(SizesOfBags(bag, index, padding, bags));
-    if (bags == 0) return;
     const auto [result, chosen] =
         ReadBags(weight(), index, starts, mode, Maybe(factors), has_end, padding);
     out.copy_(result);

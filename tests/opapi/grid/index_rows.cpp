@@ -131,6 +131,9 @@ std::vector<Args> BagInputs(Source& source, at::ScalarType dtype) {
       inputs.push_back({turned, indices, ends, false, mode, false, Null{}, true, int64_t{-1}});
       inputs.push_back({table, source.Indices({14}, 11, index).slice(0, 0, 14, 2), offsets, false,
                         mode, false, Null{}, false, int64_t{3}});
+      // No index at all.
+      inputs.push_back({table, source.Indices({0}, 11, index), starts({0, 0}), false, mode, false,
+                        Null{}, false, int64_t{-1}});
       if (mode == 0) {
         inputs.push_back({table, indices, offsets, false, mode, false, source.Random({7}, dtype),
                           false, int64_t{3}});
