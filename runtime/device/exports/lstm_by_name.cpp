@@ -19,7 +19,6 @@
 namespace acltape::device {
 namespace {
 
-constexpr int kNone = -1;
 constexpr int64_t kGates = 4;
 
 // Where the arguments of an operator stand. The weights of the input and of the hidden state are
@@ -160,12 +159,16 @@ class Forward {
   const LstmSizes& sizes_;
 };
 
+// `last_input` and `last_output` are the last ones that are looked at.
+aclError CheckTensors(const NamedCall& call, int last_input, int last_output) {
+  if (call.inputs.count > last_input && call.outputs.count > last_output) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM,
+              "aclop %s: it has %d inputs and %d outputs, expected %d and %d", call.name,
+              call.inputs.count, call.outputs.count, last_input + 1, last_output + 1);
+}
+
 aclError RunForward(const NamedCall& call, const LstmArguments& at) {
-  if (call.inputs.count <= at.c || call.outputs.count <= at.tanh_c) {
-    return Fail(ACL_ERROR_INVALID_PARAM,
-                "aclop %s: it has %d inputs and %d outputs, expected %d and %d", call.name,
-                call.inputs.count, call.outputs.count, at.c + 1, at.tanh_c + 1);
-  }
+  ACLTAPE_RETURN_IF_FAILED(CheckTensors(call, at.c, at.tanh_c));
   LstmSizes sizes{};
   ACLTAPE_RETURN_IF_FAILED(
       ReadSizes(call, at.x, call.outputs.Shape(at.all_h), at.sequence_length, &sizes));
@@ -173,11 +176,7 @@ aclError RunForward(const NamedCall& call, const LstmArguments& at) {
 }
 
 aclError RunGradient(const NamedCall& call, const LstmGradientArguments& at) {
-  if (call.inputs.count <= at.sequence_length || call.outputs.count <= at.c_out) {
-    return Fail(ACL_ERROR_INVALID_PARAM,
-                "aclop %s: it has %d inputs and %d outputs, expected %d and %d", call.name,
-                call.inputs.count, call.outputs.count, at.sequence_length + 1, at.c_out + 1);
-  }
+  ACLTAPE_RETURN_IF_FAILED(CheckTensors(call, at.sequence_length, at.c_out));
   LstmSizes sizes{};
   ACLTAPE_RETURN_IF_FAILED(
       ReadSizes(call, at.x, call.inputs.Shape(at.all_h), at.sequence_length, &sizes));
