@@ -2,6 +2,12 @@
 
 namespace acltape::device {
 
+std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape[dim];
+  return strides;
+}
+
 OperatorArguments::~OperatorArguments() {
   static const auto destroy_tensor =
       OperatorFunction<decltype(&aclDestroyTensor)>("aclDestroyTensor");
@@ -29,9 +35,7 @@ aclTensor* OperatorArguments::View(const NamedTensors& tensors, int i,
 
 aclTensor* OperatorArguments::Dense(const NamedTensors& tensors, int i,
                                     const std::vector<int64_t>& shape, int64_t offset) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t dim = shape.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape[dim];
-  return View(tensors, i, shape, strides, offset);
+  return View(tensors, i, shape, RowMajorStrides(shape), offset);
 }
 
 aclTensorList* OperatorArguments::List(const std::vector<aclTensor*>& tensors) {

@@ -60,6 +60,9 @@ F OperatorFunction(const char* name) {
   return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
 }
 
+// Distances between the elements of a row-major tensor.
+std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape);
+
 // Tensors, lists and scalars of operator calls, which live as long as this. Elements lie in the
 // order of their shapes, whatever the format of the memory is called (Note [Formats of tensors]).
 class OperatorArguments {

@@ -52,8 +52,7 @@ aclTensor* MatrixOf(OperatorArguments& own, const NamedTensors& tensors, int i, 
   std::vector<int64_t> shape = tensors.Shape(i);
   if (shape.size() < 2) return nullptr;
   if (!transposed) return own.Dense(tensors, i, shape);
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t dim = shape.size() - 1; dim > 0; --dim) strides[dim - 1] = strides[dim] * shape[dim];
+  std::vector<int64_t> strides = RowMajorStrides(shape);
   std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
   std::swap(strides[shape.size() - 1], strides[shape.size() - 2]);
   return own.View(tensors, i, shape, strides);
