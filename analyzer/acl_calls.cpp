@@ -161,7 +161,7 @@ constexpr AclFunction kFunctions[] = {
     {"aclmdlRIDestroyUnregisterCallback", K::kNoEffect},
 };
 
-// Families of functions that only ask or describe.
+// Name prefixes of functions that only query or describe.
 constexpr std::string_view kNoEffectPrefixes[] = {
     "aclGet",          "aclrtGet",  "aclrtPeek",  "aclrtStreamGet", "aclrtDeviceGet",
     "aclrtPointerGet", "aclCreate", "aclDestroy", "aclInitTensor",  "aclSet",

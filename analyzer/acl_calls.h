@@ -1,5 +1,5 @@
-// What each function of the ACL C interface means for a replay of the program that called it: one
-// table, by name.
+// A table of the functions of the ACL C interface, by name. It says what a replay does with a call
+// of each function.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace acltape::analyzer {
 
 enum class AclCallKind : uint8_t {
   kOperator,  // aclnnX: a launch
-  // Copies and fills. "Async" is a task of a stream, else the host waits for it.
+  // Copies and fills. "Async" means a task of a stream. For the others the host waits.
   kCopy,
   kCopyAsync,
   kCopy2d,
@@ -33,7 +33,7 @@ enum class AclCallKind : uint8_t {
   kEventReset,
   kNotifyRecord,
   kNotifyWait,
-  // The host waits, or learns that something has ended: what follows may rely on it.
+  // The host waits, or learns that something has ended. Later calls may rely on it.
   kDeviceSync,
   kStreamSync,
   kEventSync,
@@ -49,11 +49,11 @@ enum class AclCallKind : uint8_t {
   kUpdateEnd,
   kExecute,
   kModelDestroy,
-  // The program's own code in stream order: its effect is not in the trace.
+  // The program's own code in stream order. Its effect is not in the trace.
   kHostFunction,
-  // Memory: a replay plans it at once.
+  // Memory. A replay plans all of it before it starts.
   kMemory,
-  // Nothing that changes values or order: getters, settings, objects of the operator library.
+  // Calls that change neither values nor order: getters, settings, objects of the operator library.
   kNoEffect,
   kUnknown
 };
@@ -61,23 +61,25 @@ enum class AclCallKind : uint8_t {
 struct AclFunction {
   std::string_view name;
   AclCallKind kind = AclCallKind::kUnknown;
-  int stream = -1;   // position of the stream argument
-  int object = -1;   // position of the event, model, notify, group or pointer that it is about
-  int detail = -1;   // position of flags, of the value that a query gave, of the second event
-  int64_t done = 0;  // of queries: the value that says "ended"
+  int stream = -1;  // position of the stream argument
+  // The position of the event, model, notify, group or pointer on which the function works.
+  int object = -1;
+  // The position of flags, of the result of a query, or of a second event.
+  int detail = -1;
+  int64_t done = 0;  // the value of a query's result that means "ended"
 };
 
-// The row of a function; operators ("aclnn...") and functions that the table does not know have
-// rows of their own, without a name.
+// Finds the row of a function. Operators ("aclnn...") and functions that the table does not know
+// get rows without a name.
 const AclFunction& FindAclFunction(std::string_view name);
 
-// The host stops until the device has got somewhere.
+// True if the host waits until the device has done some work.
 bool WaitsOnHost(AclCallKind kind);
-// It belongs to what an iteration of the program does every time, unlike getters, allocations,
-// queries and the making of events, whose number may differ.
+// True if every iteration of the program repeats such calls. The number of getters, allocations,
+// queries and creations of events may differ.
 bool RepeatsWithTheStep(AclCallKind kind);
-// Operators, copies, fills and value writes and waits: what executes on the device and names
-// memory.
+// True for work that executes on the device and names memory: operators, copies, fills, value
+// writes and value waits.
 bool IsDeviceWork(AclCallKind kind);
 
 }  // namespace acltape::analyzer

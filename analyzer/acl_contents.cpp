@@ -1,4 +1,4 @@
-// Whether the trace holds the contents that a replay of its ACL program needs.
+// Checks that the trace holds the contents that a replay of its ACL program needs.
 #include <set>
 
 #include "analyzer/acl_program.h"
@@ -39,7 +39,8 @@ class ContentCheck {
   }
 
  private:
-  // Each operator has arguments; one without was launched before the recorder met its first phase.
+  // Throws if an operator has no arguments. It was then launched before the recorder saw its first
+  // phase.
   void CheckArguments(const AclCall& call) const {
     if (call.kind() != AclCallKind::kOperator) return;
     for (const Argument& argument : call.arguments) {
@@ -51,7 +52,7 @@ class ContentCheck {
                     "start, with this version of acltape");
   }
 
-  // Calls that a replay issues with these bytes.
+  // True for calls that a replay issues with these bytes.
   static bool NeedsContent(const AclCall& call) {
     return call.kind() <= AclCallKind::kValueWait || call.kind() == AclCallKind::kExecute;
   }
@@ -61,7 +62,8 @@ class ContentCheck {
                                        program_.trace->path() + " does not hold" + kRemedy);
   }
 
-  // `execution` runs `call` as part of a graph; null: the call runs by itself.
+  // `execution` is the execution of a graph that holds `call`. It is null if the call runs by
+  // itself.
   void Touch(const AclCall& call, const AclCall* execution) {
     const bool copy = call.kind() >= AclCallKind::kCopy && call.kind() <= AclCallKind::kCopy2dAsync;
     if (copy && execution == nullptr) {
@@ -88,7 +90,7 @@ class ContentCheck {
   }
 
   const AclProgram& program_;
-  std::set<int64_t> known_;  // buffers with content: recorded or written
+  std::set<int64_t> known_;  // buffers with recorded or written content
 };
 
 }  // namespace

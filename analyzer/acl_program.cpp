@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/level.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -12,15 +12,12 @@ namespace {
 using storage::Argument;
 using storage::Direction;
 
-// Codes that a wait gives when work failed, not the wait itself (rules ERR-03, ERR-04).
+// Codes that a wait returns when work failed and not the wait itself (rules ERR-03, ERR-04).
 constexpr int32_t kFirstTaskError = 507000;
 constexpr int32_t kLastTaskError = 507999;
 constexpr int32_t kWaitTimeouts[] = {507046, 507047};  // rules STR-13, EVT-13
 
-constexpr int64_t kExternalEvent = 0x20;  // ACL_EVENT_EXTERNAL
-constexpr int64_t kExternalWait = 1;      // flag of aclrtStreamWaitEventWithFlag (rule EVT-19)
-
-// The host waited, and learned that work had failed.
+// True if the host waited and learned that work had failed.
 bool WaitedForFailedWork(const AclCall& call) {
   const AclCallKind kind = call.kind();
   const int32_t status = call.call.status;
@@ -62,12 +59,13 @@ std::string FormText(const AclCall& call) {
   return text;
 }
 
-// One thread replays what several did: a wait comes behind what began before it ended.
+// Sorts calls so that one thread can replay the calls of several: a wait moves behind the calls
+// that began before it ended.
 void SortForOneThread(std::vector<AclCall>& calls) {
   std::vector<int64_t> begins;
   begins.reserve(calls.size());
   for (const AclCall& call : calls) begins.push_back(call.call.begin_ns);
-  if (!std::is_sorted(begins.begin(), begins.end())) return;  // no common clock: as numbered
+  if (!std::is_sorted(begins.begin(), begins.end())) return;  // no common clock: by call_id
   std::vector<std::pair<int64_t, size_t>> keys(calls.size());
   for (size_t i = 0; i < calls.size(); ++i) {
     auto place = static_cast<int64_t>(i);
@@ -78,7 +76,8 @@ void SortForOneThread(std::vector<AclCall>& calls) {
     }
     keys[i] = {place, i};
   }
-  // Behind a call at the same place: the wait ended after that call had begun.
+  // At an equal place a wait moves behind the call that stays, because the wait ended after that
+  // call had begun.
   std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;
     const bool a_stays = a.first == static_cast<int64_t>(a.second);
@@ -91,7 +90,7 @@ void SortForOneThread(std::vector<AclCall>& calls) {
   calls = std::move(sorted);
 }
 
-// Sorts calls into captures, task groups and updates, and says which of them had no effect.
+// Sorts calls into captures, task groups and updates, and marks those that had no effect.
 class GraphFinder {
  public:
   explicit GraphFinder(AclProgram& program) : program_(program) {}
@@ -128,8 +127,8 @@ class GraphFinder {
     }
     if (call.call.status != 0) {
       call.fate = AclFate::kFailed;
-      // A failed end has ended the capture all the same (rule CAP-20); one that came from a stream
-      // that did not begin it has not (rule CAP-14), and then its begin stays open here.
+      // A failed end has ended the capture all the same (rule CAP-20). An end on a stream that did
+      // not begin the capture has not (rule CAP-14), and the capture stays open here.
       if (call.kind() == AclCallKind::kCaptureEnd) CloseCapture(call.stream(), false);
       if (call.kind() == AclCallKind::kUpdateEnd) CloseUpdate(call, false);
       return;
@@ -146,7 +145,7 @@ class GraphFinder {
     PlaceByKind(call);
   }
 
-  // Work whose end the host has not seen yet.
+  // Notes work whose end the host has not seen yet.
   void NoteUnseen(const AclCall& call) {
     if (call.kind() == AclCallKind::kDeviceSync) unseen_.clear();
     if (call.kind() == AclCallKind::kStreamSync) {
@@ -228,7 +227,7 @@ class GraphFinder {
 
   AclProgram& program_;
   std::vector<int64_t> unseen_;
-  std::map<int64_t, int64_t> captures_;     // stream to its begin
+  std::map<int64_t, int64_t> captures_;     // stream to the begin of its capture
   std::map<int64_t, int64_t> open_groups_;  // stream to group
   std::map<int64_t, Update> updates_;       // stream to the calls of its open update
   std::map<int64_t, int64_t> group_of_handle_;
@@ -260,7 +259,7 @@ void FindBuffers(AclProgram& program) {
       for (const int64_t stored : group.calls) note(program.calls[stored], call.index);
     }
   }
-  // An update's launches run where the graph runs: their buffers live until its last execution.
+  // An update's launches run where the graph runs. Their buffers live until its last execution.
   std::map<int64_t, int64_t> last_execution;  // by model
   for (const AclCall& call : program.calls) {
     if (call.kind() != AclCallKind::kExecute) continue;
@@ -324,8 +323,6 @@ bool IsIncidental(const Argument& argument) {
   return argument.name == "executor" || argument.name == "workspace";
 }
 
-bool IsAclProgram(const storage::Reader& trace) { return ChooseLevel(trace) == Level::kAcl; }
-
 AclProgram LoadAclProgram(const storage::Reader& trace) {
   AclProgram program;
   program.trace = &trace;
@@ -337,7 +334,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
     const storage::Op& op = trace.GetOp(row.op_id);
     if (!IsAclDialect(op.dialect)) continue;
     acl_calls.insert(row.call_id);
-    // What the library calls by itself is part of the call that the program made.
+    // Calls that the library makes by itself are part of the program's call.
     if (acl_calls.count(row.parent_id) != 0) continue;
     AclCall call;
     call.op = &op;
@@ -350,6 +347,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   if (program.calls.empty()) {
     throw Error(ErrorKind::kTrace, trace.path() + " holds no call of the ACL interface");
   }
+  storage::RequireOneProcess(trace, threads);
   program.threads = static_cast<int64_t>(threads.size());
   if (threads.size() > 1) SortForOneThread(program.calls);
 
@@ -382,13 +380,10 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   FindBuffers(program);
   program.waits_for_later_work = WaitsForLaterWork(program);
   std::set<int64_t> devices;
-  std::set<int64_t> processes;
   for (const auto& [id, stream] : program.streams) {
     devices.insert(stream.device);
-    processes.insert(stream.process_id);
   }
   program.devices = static_cast<int64_t>(devices.size());
-  program.processes = static_cast<int64_t>(processes.size());
   return program;
 }
 

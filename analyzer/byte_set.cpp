@@ -3,7 +3,7 @@
 namespace acltape::analyzer {
 namespace {
 
-// A view with more runs than this is taken for the whole range it spans.
+// A view with more runs than this counts as the whole range that it spans.
 constexpr int64_t kRunLimit = int64_t{1} << 16;
 
 void AddRuns(const storage::Layout& layout, size_t dimension, int64_t at, ByteSet& set) {

@@ -68,7 +68,7 @@ class ByteSet {
   std::map<int64_t, int64_t> ranges_;  // first to end
 };
 
-// Adds the bytes of the layout's elements; gaps between them stay out.
+// Adds the bytes of the layout's elements without the gaps between them.
 void AddElements(const storage::Layout& layout, ByteSet& set);
 
 }  // namespace acltape::analyzer

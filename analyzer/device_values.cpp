@@ -1,11 +1,14 @@
 #include "analyzer/device_values.h"
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/acl_calls.h"
 #include "analyzer/leaf_kind.h"
 #include "analyzer/level.h"
+#include "storage/packing.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -28,14 +31,14 @@ Range RangeOf(const Reader& trace, const TensorRef& tensor) {
   return {base + layout.FirstByte(), base + layout.EndByte()};
 }
 
-// What a call of the device left in a tensor of its own: the content of `snapshot`.
+// A result of a call of the device: the content of `snapshot` in a tensor of that call.
 struct Kept {
   const Snapshot* snapshot = nullptr;
   TensorRef tensor;
 };
 
-// The packed content of both is the same bytes: all of a range in order of address, or elements of
-// equal places in row-major order.
+// True if both packed contents have the same bytes: a whole range in order of address, or elements
+// at equal places in row-major order.
 bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tensor) {
   const Range from = RangeOf(trace, kept.tensor);
   const Range to = RangeOf(trace, tensor);
@@ -49,14 +52,15 @@ bool HasTheBytesOf(const Reader& trace, const Kept& kept, const TensorRef& tenso
          kept_layout.strides == layout.strides;
 }
 
-// What the calls of a device left, by the leaf that launched them, in order.
+// The results of the device's calls, in order, by the leaf that launched them.
 using KeptByLeaf = std::unordered_map<int64_t, std::vector<Kept>>;
 
-// A copy from the host leaves what it read there: it is kept as that, before the call.
+// A copy from the host writes the bytes that it read. They are recorded as its source before the
+// call.
 constexpr int kCopyDestination = 0;
 constexpr int kCopySource = 2;
 
-// The device tensor that a copy from the host has filled; none of any other call.
+// The device tensor that a copy from the host fills. Empty for every other call.
 TensorRef DestinationOfCopy(const Reader& trace, const storage::Call& call) {
   const AclCallKind kind = FindAclFunction(trace.GetOp(call.op_id).name).kind;
   if (kind != AclCallKind::kCopy && kind != AclCallKind::kCopyAsync) return {};
@@ -89,15 +93,95 @@ KeptByLeaf KeptValues(const Reader& trace, const std::vector<Snapshot>& snapshot
   return kept;
 }
 
-// The value that the leaf's calls left in the tensor; null when none is known to be all of it.
-const Snapshot* ValueOf(const Reader& trace, const std::vector<Kept>& kept,
-                        const TensorRef& tensor) {
+// Builds a result from parts: its bytes in order of address.
+class Assembly {
+ public:
+  Assembly(const Reader& trace, const TensorRef& tensor)
+      : trace_(trace),
+        layout_(trace.GetLayout(tensor.layout_id)),
+        range_(RangeOf(trace, tensor)),
+        bytes_(range_.end - range_.first),
+        known_(bytes_.size()) {}
+
+  // Takes from an earlier call the bytes that later ones did not write.
+  void FillWith(const Kept& kept) {
+    const std::vector<uint8_t> packed = trace_.Payload(kept.snapshot->digest);
+    const Range from = RangeOf(trace_, kept.tensor);
+    const Layout& layout = trace_.GetLayout(kept.tensor.layout_id);
+    if (kept.snapshot->packing == 0) {
+      if (static_cast<int64_t>(packed.size()) != from.end - from.first) return;
+      Take(packed.data(), from.first, from.end - from.first);
+      return;
+    }
+    const int64_t size = storage::DTypeBytes(layout.dtype);
+    if (static_cast<int64_t>(packed.size()) != layout.ElementCount() * size) return;
+    const uint8_t* element = packed.data();
+    storage::ForEachElement(layout, [&](int64_t offset) {
+      Take(element, from.first + offset, size);
+      element += size;
+    });
+  }
+
+  bool Complete() const {
+    if (layout_.IsDense()) {
+      return std::all_of(known_.begin(), known_.end(), [](char known) { return known != 0; });
+    }
+    const int64_t size = storage::DTypeBytes(layout_.dtype);
+    bool complete = true;
+    storage::ForEachElement(layout_, [&](int64_t offset) {
+      for (int64_t i = 0; i < size; ++i) complete = complete && known_[offset + i] != 0;
+    });
+    return complete;
+  }
+
+  // The bytes, packed as the recorded content of such a tensor.
+  std::vector<uint8_t> Packed() const {
+    if (layout_.IsDense()) return bytes_;
+    std::vector<uint8_t> packed(layout_.ElementCount() * storage::DTypeBytes(layout_.dtype));
+    storage::PackRowMajor(layout_, bytes_.data(), packed.data());
+    return packed;
+  }
+
+ private:
+  void Take(const uint8_t* from, int64_t address, int64_t count) {
+    const int64_t begin = std::max(address, range_.first);
+    const int64_t end = std::min(address + count, range_.end);
+    for (int64_t at = begin; at < end; ++at) {
+      char& known = known_[at - range_.first];
+      if (known == 0) bytes_[at - range_.first] = from[at - address];
+      known = 1;
+    }
+  }
+
+  const Reader& trace_;
+  const Layout& layout_;
+  Range range_;
+  std::vector<uint8_t> bytes_;
+  std::vector<char> known_;
+};
+
+// Gives a result of a leaf the value that the leaf's calls left there. Returns false when a part of
+// it is not known.
+bool TakeValue(const Reader& trace, const std::vector<Kept>& kept, int64_t leaf, int position,
+               const TensorRef& tensor, storage::Results& results) {
   const Range range = RangeOf(trace, tensor);
+  std::optional<Assembly> whole;  // set once the last call wrote only a part
   for (auto last = kept.rbegin(); last != kept.rend(); ++last) {
     if (!RangeOf(trace, last->tensor).Overlaps(range)) continue;
-    return HasTheBytesOf(trace, *last, tensor) ? last->snapshot : nullptr;
+    if (!whole && HasTheBytesOf(trace, *last, tensor)) {
+      results.AddSameValue(*last->snapshot, leaf, position, tensor);
+      return true;
+    }
+    // Statistics or digests alone have no bytes, so nothing can be built from them.
+    if (!last->snapshot->has_payload) return false;
+    if (!whole) whole.emplace(trace, tensor);
+    whole->FillWith(*last);
+    if (!whole->Complete()) continue;
+    results.AddValue(leaf, position, tensor, trace.GetLayout(tensor.layout_id).IsDense(),
+                     whole->Packed());
+    return true;
   }
-  return nullptr;
+  return false;
 }
 
 }  // namespace
@@ -118,10 +202,9 @@ int64_t TakeDeviceValues(const Reader& trace, storage::Results& results) {
       const storage::Argument& argument = arguments[use.argument];
       const TensorRef& tensor = argument.tensors[use.element];
       if (!use.write || trace.GetBuffer(tensor.buffer_id).device == 0) continue;
-      const Snapshot* value = ValueOf(trace, found->second, tensor);
-      if (value == nullptr) continue;
-      results.AddSameValue(*value, call.call_id, argument.position, tensor);
-      ++taken;
+      const bool known =
+          TakeValue(trace, found->second, call.call_id, argument.position, tensor, results);
+      taken += known ? 1 : 0;
     }
   });
   return taken;

@@ -1,8 +1,9 @@
-// Values of PyTorch's tensors on a device, taken over from the calls of the device.
+// Takes values of PyTorch's tensors on a device from the calls of the device.
 //
-// A leaf of PyTorch whose results lie on a device is recorded without them: the device computes
-// later. The operators that the leaf launched are recorded too, with what they wrote, in the order
-// of their stream. Where such a value is all of a leaf's result, it is the leaf's result.
+// A leaf of PyTorch whose results lie on a device is recorded without them, because the device
+// computes later. The operators that the leaf launched are recorded too, with their results, in the
+// order of their stream. The values that they left at the addresses of a leaf's result are the
+// leaf's result.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,11 @@
 
 namespace acltape::analyzer {
 
-// Adds a snapshot for each result that a value of the device covers; returns how many. Bytes are
-// compared by address: the two levels have buffers of their own, one per tensor and one per block
-// of the device's allocator. Of several writers in a leaf the last one counts; one that wrote only
-// a part of the result leaves it without a value.
+// Adds a snapshot for each result that values of the device cover, and returns their number. Bytes
+// are compared by address, because the two levels have different buffers: one per tensor, and one
+// per block of the device's allocator. If several calls of a leaf wrote a byte, the last one
+// counts. A result that several calls wrote in parts (a gradient that is zero outside a slice) is
+// built from these parts. A result with an unknown byte gets no value.
 int64_t TakeDeviceValues(const storage::Reader& trace, storage::Results& results);
 
 }  // namespace acltape::analyzer

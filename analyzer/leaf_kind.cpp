@@ -2,63 +2,19 @@
 
 #include <unordered_set>
 
+#include "analyzer/acl_leaves.h"
+#include "analyzer/acl_program.h"
+#include "meaning/torch_operators.h"
+
 namespace acltape::analyzer {
 namespace {
+
+using meaning::Effect;
 
 using storage::Argument;
 using storage::Direction;
 using storage::TensorRef;
 using storage::ValueKind;
-
-// Leaves whose kind their arguments do not show, by name without overload.
-struct NamedKind {
-  std::string_view name;
-  LeafKind kind;
-};
-constexpr NamedKind kNamedKinds[] = {
-    {"aten::empty", LeafKind::kAllocation},
-    {"aten::empty_strided", LeafKind::kAllocation},
-    {"aten::empty_like", LeafKind::kAllocation},
-    {"aten::new_empty", LeafKind::kAllocation},
-    {"aten::new_empty_strided", LeafKind::kAllocation},
-    {"aten::_empty_affine_quantized", LeafKind::kAllocation},
-    {"aten::resize_", LeafKind::kAllocation},
-    {"aten::resize_as_", LeafKind::kAllocation},
-    {"aten::set_", LeafKind::kView},
-    {"aten::detach_", LeafKind::kView},
-    {"aten::as_strided_", LeafKind::kView},
-    {"aten::squeeze_", LeafKind::kView},
-    {"aten::unsqueeze_", LeafKind::kView},
-    {"aten::t_", LeafKind::kView},
-    {"aten::transpose_", LeafKind::kView},
-    {"aten::requires_grad_", LeafKind::kView},
-    {"aten::normal", LeafKind::kSource},
-    {"aten::normal_", LeafKind::kSource},
-    {"aten::uniform_", LeafKind::kSource},
-    {"aten::random_", LeafKind::kSource},
-    {"aten::exponential_", LeafKind::kSource},
-    {"aten::geometric_", LeafKind::kSource},
-    {"aten::cauchy_", LeafKind::kSource},
-    {"aten::log_normal_", LeafKind::kSource},
-    {"aten::bernoulli", LeafKind::kSource},
-    {"aten::bernoulli_", LeafKind::kSource},
-    {"aten::multinomial", LeafKind::kSource},
-    {"aten::poisson", LeafKind::kSource},
-    {"aten::binomial", LeafKind::kSource},
-    {"aten::rand", LeafKind::kSource},
-    {"aten::rand_like", LeafKind::kSource},
-    {"aten::randn", LeafKind::kSource},
-    {"aten::randn_like", LeafKind::kSource},
-    {"aten::randint", LeafKind::kSource},
-    {"aten::randint_like", LeafKind::kSource},
-    {"aten::randperm", LeafKind::kSource},
-    {"aten::dropout", LeafKind::kSource},
-    {"aten::dropout_", LeafKind::kSource},
-    {"aten::native_dropout", LeafKind::kSource},
-    {"aten::rrelu_with_noise", LeafKind::kSource},
-    {"aten::_standard_gamma", LeafKind::kSource},
-    {"aten::_sample_dirichlet", LeafKind::kSource},
-};
 
 const Argument* FindArgument(const std::vector<Argument>& arguments, std::string_view name) {
   for (const Argument& argument : arguments) {
@@ -67,7 +23,7 @@ const Argument* FindArgument(const std::vector<Argument>& arguments, std::string
   return nullptr;
 }
 
-// Conditions of uses, on the arguments of a call.
+// Conditions on the arguments of a call.
 bool IsTraining(const std::vector<Argument>& arguments) {
   const Argument* training = FindArgument(arguments, "training");
   return training != nullptr && training->integer != 0;
@@ -85,8 +41,8 @@ struct ConditionalSource {
 constexpr ConditionalSource kConditionalSources[] = {{"npu::npu_fusion_attention_v3", DropsSome}};
 
 // Tensors that an operator reads or writes only under a condition, whatever its schema or the
-// recorder says. Fused attention leaves the state of the random numbers alone when it drops
-// nothing: its results for them are then whatever memory held.
+// recorder says. Fused attention does not touch the state of the random numbers when it drops
+// nothing. Its results for this state are then whatever memory held.
 struct ConditionalUse {
   std::string_view name;
   std::string_view argument;
@@ -102,7 +58,7 @@ constexpr ConditionalUse kConditionalUses[] = {
     {"npu::npu_fusion_attention_grad_v3", "offset", false, DropsSome},
 };
 
-// Whether the call uses the tensor so; `usually` where no row knows.
+// True if the call uses the tensor in this way. Returns `usually` if no row applies.
 bool Uses(const storage::Op& op, const std::vector<Argument>& arguments, const Argument& argument,
           bool write, bool usually) {
   for (const ConditionalUse& row : kConditionalUses) {
@@ -117,8 +73,8 @@ bool Writes(const storage::Op& op, const std::vector<Argument>& arguments,
   return Uses(op, arguments, argument, true, argument.direction != Direction::kIn);
 }
 
-// The schema names it among the arguments that are written, "Tensor(a!) out", which tells an out=
-// argument from a return.
+// True if the schema lists the argument among those that are written, "Tensor(a!) out". This
+// separates an out= argument from a return.
 bool IsOutArgument(const storage::Op& op, const Argument& argument) {
   const std::string_view schema = op.schema;
   const std::string_view arguments = schema.substr(0, schema.find("->"));
@@ -132,9 +88,33 @@ bool IsOutArgument(const storage::Op& op, const Argument& argument) {
   return false;
 }
 
-// What a kernel without a known computation overwrites without reading it
+// True if a return of the schema is an alias of an argument, "-> Tensor(a)".
+bool SaysThatItShares(const storage::Op& op) {
+  const size_t arrow = op.schema.find("->");
+  return arrow != std::string::npos && op.schema.find("Tensor(", arrow) != std::string::npos;
+}
+
+// The argument with tensors that an opaque kernel overwrites without reading them
 // (recorder/torch/opaque.cpp).
 constexpr std::string_view kOpaqueResults = "writes";
+
+// Lists every tensor with memory as read and as written.
+std::vector<ArgumentUse> AllUses(const std::vector<Argument>& arguments) {
+  std::vector<ArgumentUse> uses;
+  for (size_t a = 0; a < arguments.size(); ++a) {
+    if (!arguments[a].HoldsTensors()) continue;
+    for (size_t i = 0; i < arguments[a].tensors.size(); ++i) {
+      if (arguments[a].tensors[i].buffer_id == 0) continue;
+      ArgumentUse use;
+      use.argument = static_cast<int>(a);
+      use.element = static_cast<int>(i);
+      if (arguments[a].direction != Direction::kOut) uses.push_back(use);
+      use.write = true;
+      uses.push_back(use);
+    }
+  }
+  return uses;
+}
 
 }  // namespace
 
@@ -143,24 +123,37 @@ bool IsLeafDialect(std::string_view dialect) {
 }
 
 std::string_view LeafKindName(LeafKind kind) {
-  constexpr std::string_view kNames[] = {"view", "allocation", "source", "host read", "kernel"};
+  constexpr std::string_view kNames[] = {"view",      "allocation", "source",
+                                         "host read", "kernel",     "exchange"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Argument>& arguments) {
-  if (status != 0) return LeafKind::kView;  // it threw: it has no effect to repeat
+  if (status != 0) return LeafKind::kView;  // it threw, so it has no effect to repeat
   if (op.dialect == kOpaqueDialect) return LeafKind::kSource;
-  for (const NamedKind& row : kNamedKinds) {
-    if (op.name == row.name) return row.kind;
+  switch (const meaning::TorchOperator* row = meaning::FindTorchOperator(op.name, op.overload);
+          row == nullptr ? Effect::kByArguments : row->effect) {
+    case Effect::kView:
+    case Effect::kRebinds:
+      return LeafKind::kView;
+    case Effect::kAllocation:
+      return LeafKind::kAllocation;
+    case Effect::kRandom:
+      return LeafKind::kSource;
+    case Effect::kExchange:
+      return LeafKind::kExchange;
+    case Effect::kByArguments:
+      break;
   }
   for (const ConditionalSource& row : kConditionalSources) {
     if (op.name == row.name && row.when(arguments)) return LeafKind::kSource;
   }
   std::unordered_set<int64_t> inputs;
   bool writes = false;
-  bool fresh = false;       // a result in storage of its own, or in an out= argument
-  bool results = false;     // any tensor result
-  bool host_value = false;  // a result that is no tensor
+  bool fresh = false;       // a result in its own storage or in an out= argument
+  bool shares = false;      // a result in storage of an argument
+  bool results = false;     // there is a tensor result
+  bool host_value = false;  // there is a result that is not a tensor
   for (const Argument& argument : arguments) {
     if (argument.direction != Direction::kOut && Writes(op, arguments, argument)) writes = true;
     if (argument.direction != Direction::kOut) {
@@ -177,8 +170,16 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
       if (!tensor.defined()) continue;
       results = true;
       if (tensor.buffer_id == 0) continue;
-      fresh = fresh || !inputs.count(tensor.buffer_id) || IsOutArgument(op, argument);
+      const bool own = !inputs.count(tensor.buffer_id) || IsOutArgument(op, argument);
+      fresh = fresh || own;
+      shares = shares || !own;
     }
+  }
+  // For an operator of an extension, nobody knows its effects. A view must declare itself in its
+  // schema. An operator that returns nothing must have an effect that nobody sees.
+  if (!meaning::IsKnownNamespace(op.name) && op.dialect == "aten") {
+    const bool nothing = !results && !host_value && !writes;
+    if (nothing || (shares && !SaysThatItShares(op))) return LeafKind::kExchange;
   }
   if (writes || fresh) return LeafKind::kKernel;
   if (host_value && !results && !inputs.empty()) return LeafKind::kHostRead;
@@ -187,13 +188,15 @@ LeafKind KindOfLeaf(const storage::Op& op, int32_t status, const std::vector<Arg
 
 std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
                                     const std::vector<Argument>& arguments) {
+  if (IsAclDialect(op.dialect)) return UsesOfAclLeaf(op, kind, arguments);
   std::vector<ArgumentUse> uses;
   if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return uses;
+  if (kind == LeafKind::kExchange) return AllUses(arguments);
   std::unordered_set<int64_t> inputs;
   for (const Argument& argument : arguments) {
     if (!argument.HoldsTensors()) continue;
     const bool written = Writes(op, arguments, argument);
-    // A source overwrites what it is given; its recorded results replace the whole tensor.
+    // A source overwrites its arguments. Its recorded results replace the whole tensor.
     const bool opaque = op.dialect == kOpaqueDialect && argument.name != kOpaqueResults;
     const bool usually =
         argument.direction != Direction::kOut && (kind != LeafKind::kSource || opaque);
@@ -205,7 +208,7 @@ std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
       use.argument = static_cast<int>(&argument - arguments.data());
       use.element = static_cast<int>(i);
       if (read) uses.push_back(use);
-      // A result in storage of an argument is a view of it, not something written.
+      // A result in storage of an argument is a view of it and not something written.
       const bool view = argument.direction == Direction::kOut && inputs.count(tensor.buffer_id) &&
                         !IsOutArgument(op, argument);
       use.write = true;

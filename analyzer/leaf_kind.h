@@ -1,13 +1,15 @@
-// What executing a leaf takes, and which of its tensors it reads and writes: from its operator and
-// its arguments alone, so that it can be asked once for all calls of one signature.
+// The kind of a leaf, and the tensors that it reads and writes. Both follow from its operator and
+// its arguments alone, so that they are computed once for all calls of one signature.
 //
 //   view        its results share storage with an argument and it writes nothing
 //   allocation  it makes storage without content (empty, new_empty, resize_)
 //   source      its results cannot be computed again (random numbers, kernels that PyTorch
-//   generated)
-//               and come from the recording
+//               generated) and come from the recording
 //   host read   it brings a tensor's value to the host (item, equal, is_nonzero)
 //   kernel      everything else
+//   exchange    it may read and write all its tensors, now or later, with other processes
+//               (collectives) or in unknown ways. A replay leaves it out: the next reader of such
+//               memory has it as a recorded input.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +20,28 @@
 
 namespace acltape::analyzer {
 
-enum class LeafKind : uint8_t { kView, kAllocation, kSource, kHostRead, kKernel };
+enum class LeafKind : uint8_t { kView, kAllocation, kSource, kHostRead, kKernel, kExchange };
 std::string_view LeafKindName(LeafKind kind);
 
-// Dialect of kernels that torch.compile generated: their computation is not known (opaque).
+// The dialect of kernels that torch.compile generated. Nobody knows what they compute (opaque).
 constexpr std::string_view kOpaqueDialect = "inductor";
-// Whether calls of this dialect are leaves of PyTorch's dispatcher or stand for some.
+// True if calls of this dialect are leaves of PyTorch's dispatcher or replace such leaves.
 bool IsLeafDialect(std::string_view dialect);
 
-// A tensor that a leaf reads or writes: place in the arguments and index in a tensor list.
+// A tensor that a leaf reads or writes: its place in the arguments and its index in a tensor list.
 struct ArgumentUse {
   int argument = 0;
   int element = 0;
   bool write = false;
 };
 
-// Only equality of the buffer ids in `arguments` counts, and 0 is "no storage". A leaf that threw
-// (`status` not 0) has no effect to repeat and counts as a view.
+// Only the equality of the buffer ids in `arguments` matters, and 0 means "no storage". A leaf that
+// threw (`status` not 0) has no effect to repeat and counts as a view.
 LeafKind KindOfLeaf(const storage::Op& op, int32_t status,
                     const std::vector<storage::Argument>& arguments);
 
-// In order of arguments. Views and allocations do neither; a written argument that is also an input
-// is there twice, the read first.
+// The uses in order of arguments. Views and allocations have none. A written argument that is also
+// an input is listed twice, the read first. An exchange reads and writes each of its tensors.
 std::vector<ArgumentUse> UsesOfLeaf(const storage::Op& op, LeafKind kind,
                                     const std::vector<storage::Argument>& arguments);
 

@@ -1,6 +1,8 @@
 #include "analyzer/level.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "storage/error.h"
 #include "storage/query.h"
@@ -13,8 +15,8 @@ bool IsWithoutStorage(const storage::Reader& trace, const storage::TensorRef& te
          trace.GetLayout(tensor.layout_id).ElementCount() > 0;
 }
 
-// A leaf of PyTorch has a tensor with elements and without a buffer: memory of a device that the
-// recording does not follow at this level.
+// True if a leaf of PyTorch has a tensor with elements but without a buffer. Its memory lies on a
+// device, and the recording does not follow it at this level.
 bool HasTensorsWithoutStorage(const storage::Reader& trace) {
   bool found = false;
   trace.VisitCalls(/*leaves_only=*/true, [&](const storage::Call& call) {
@@ -29,8 +31,8 @@ bool HasTensorsWithoutStorage(const storage::Reader& trace) {
   return found;
 }
 
-// The executions of a captured graph are no leaves: what they write is unknown at the level of
-// PyTorch.
+// True if the trace holds captured graphs. Their executions are not leaves of PyTorch, so at that
+// level nobody knows what they write.
 bool HoldsGraphs(const storage::Reader& trace) { return !trace.Models().empty(); }
 
 }  // namespace
@@ -43,31 +45,40 @@ bool HoldsLevel(const storage::Reader& trace, Level level) {
   return !storage::RunQuery(trace, sql, 1).rows.empty();
 }
 
-Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted) {
-  if (wanted) {
-    if (HoldsLevel(trace, *wanted)) return *wanted;
-    throw Error(ErrorKind::kTrace,
-                trace.path() + (*wanted == Level::kAcl
-                                    ? " holds no call of the ACL interface; record the program "
-                                      "with --level acl, or leave out --level"
-                                    : " holds no leaf of PyTorch; record the program with --level "
-                                      "aten, or leave out --level"));
-  }
+std::optional<Level> WantedLevel() {
+  const char* variable = std::getenv(kLevelVariable);
+  if (variable == nullptr || *variable == '\0') return std::nullopt;
+  return std::string_view(variable) == "acl" ? Level::kAcl : Level::kAten;
+}
+
+Level PreferredLevel(const storage::Reader& trace) {
   if (!HoldsLevel(trace, Level::kAcl)) return Level::kAten;
   if (!HoldsLevel(trace, Level::kAten)) return Level::kAcl;
   return HoldsGraphs(trace) || HasTensorsWithoutStorage(trace) ? Level::kAcl : Level::kAten;
+}
+
+Level ChooseLevel(const storage::Reader& trace) {
+  const std::optional<Level> wanted = WantedLevel();
+  if (!wanted) return PreferredLevel(trace);
+  if (HoldsLevel(trace, *wanted)) return *wanted;
+  throw Error(ErrorKind::kTrace,
+              trace.path() + (*wanted == Level::kAcl
+                                  ? " holds no call of the ACL interface; record the program "
+                                    "with --level acl, or leave out --level"
+                                  : " holds no leaf of PyTorch; record the program with --level "
+                                    "aten, or leave out --level"));
 }
 
 std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {
   std::vector<storage::Step> steps = trace.Steps();
   if (steps.empty() || steps[0].found_by != "period") return steps;
   const Level other = level == Level::kAcl ? Level::kAten : Level::kAcl;
-  if (HoldsLevel(trace, other) && ChooseLevel(trace) != level) steps.clear();
+  if (HoldsLevel(trace, other) && PreferredLevel(trace) != level) steps.clear();
   return steps;
 }
 
-Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted) {
-  if (wanted) return ChooseLevel(trace, wanted);
+Level ChooseCaptureLevel(const storage::Reader& trace) {
+  if (WantedLevel()) return ChooseLevel(trace);
   const bool operators =
       !storage::RunQuery(trace, "SELECT 1 FROM op WHERE dialect = 'aclnn'", 1).rows.empty();
   return operators ? Level::kAcl : ChooseLevel(trace);

@@ -1,7 +1,7 @@
-// The levels that a trace holds, and which of them is looked at.
+// The levels that a trace holds, and the choice between them.
 //
 // A program over an adapter such as torch_npu is recorded at two levels at once: leaves of PyTorch
-// (aten) and calls of the device's C interface (acl). A tool looks at one.
+// (aten) and calls of the device's C interface (acl). A tool works on one of them.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,34 @@ class Work;
 
 enum class Level : uint8_t { kAten, kAcl };
 
+// The environment variable with which a command tells everything that it opens and starts which
+// level it wants: "aten" or "acl".
+inline constexpr char kLevelVariable[] = "ACLTAPE_LEVEL";
+
 bool HoldsLevel(const storage::Reader& trace, Level level);
 
-// The level that was asked for, or else: the one that is there; of two, aten where the leaves alone
-// can be replayed, because each of their tensors lies in a buffer that the trace knows and the
-// program executed no graph that it had captured; else acl. Throws Error kTrace, one sentence, when
-// the trace lacks the level asked for.
-Level ChooseLevel(const storage::Reader& trace, std::optional<Level> wanted = std::nullopt);
+// The level that the environment asks for; empty if it asks for none.
+std::optional<Level> WantedLevel();
 
-// For questions about captures: acl where the trace holds operators of the device, unless another
-// level was asked for.
-Level ChooseCaptureLevel(const storage::Reader& trace, std::optional<Level> wanted);
+// The level of a trace with one level. If there are two, it is aten if the leaves alone can be
+// replayed: each of their tensors lies in a buffer that the trace knows, and the program executed
+// no captured graph. Else it is acl.
+Level PreferredLevel(const storage::Reader& trace);
 
-// The steps that the trace names for a level; none where it names those of the other one. A user's
-// range is of both. Steps found by their period are those of the level that ChooseLevel takes:
-// where a thread of the adapter launches what another one has called, the calls of a step at the
-// other level have other ids.
+// The level that the environment asks for, or else the preferred one. Throws Error kTrace, one
+// sentence, when the trace lacks the requested level.
+Level ChooseLevel(const storage::Reader& trace);
+
+// The level for questions about captures: acl if the trace holds operators of the device, unless
+// the environment asks for a level.
+Level ChooseCaptureLevel(const storage::Reader& trace);
+
+// The steps that the trace names for a level. A range of the user holds for both levels. Steps
+// found by their period belong to the preferred level and are left out for the other one: if a
+// thread of the adapter launches work for another thread, the calls of a step have other ids there.
 std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level);
 
-// As LoadWork in analyzer/work/work.h, of a level that the trace holds.
+// Loads the work of a level that the trace holds, as LoadWork in analyzer/work/work.h does.
 Work LoadWork(const storage::Reader& trace, Level level);
 
 }  // namespace acltape::analyzer

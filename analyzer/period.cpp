@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
+
+#include "analyzer/step_cut.h"
 
 namespace acltape::analyzer {
 namespace {
 
-// A stretch [first, end) of places in which the symbols at i and i + period agree.
+// Places [first, end) that repeat with a period: a stretch of this file. The symbols at i and i +
+// period agree.
 struct Stretch {
   int64_t first = 0;
   int64_t end = 0;
@@ -20,15 +24,16 @@ class PeriodSearch {
   explicit PeriodSearch(const OperatorSequence& sequence) : sequence_(sequence) {
     weight_before_.reserve(sequence.size() + 1);
     weight_before_.push_back(0);
-    for (const uint8_t weight : sequence.weights) {
-      weight_before_.push_back(weight_before_.back() + weight);
+    for (size_t place = 0; place < sequence.size(); ++place) {
+      weight_before_.push_back(weight_before_.back() + (sequence.Weighs(place) ? 1 : 0));
     }
   }
 
-  std::vector<std::pair<size_t, size_t>> Find() const {
+  Repetition Find() const {
     const Stretch best = BestStretch();
     if (best.cycles() < 2) return {};
-    return Cut(best);
+    return {static_cast<size_t>(best.first), static_cast<size_t>(best.end),
+            static_cast<size_t>(best.period), best.weight};
   }
 
  private:
@@ -37,7 +42,7 @@ class PeriodSearch {
     return weight_before_[end] - weight_before_[first];
   }
 
-  // Distances between consecutive equal stretches of `length` symbols, with their number.
+  // Counts the distances between consecutive equal runs of `length` symbols.
   void AddCandidates(int64_t length, std::unordered_map<int64_t, int64_t>& counts) const {
     if (size() < 2 * length) return;
     constexpr uint64_t kBase = 1000003;
@@ -58,19 +63,20 @@ class PeriodSearch {
     }
   }
 
-  // The heaviest stretch of at least two cycles. A run of agreeing places counts from `period` on,
-  // so a window of that length is checked from its end: where it disagrees, the places before need
-  // no look (as in Boyer and Moore's search), and most wrong candidates are dismissed quickly.
+  // The heaviest stretch of at least two cycles. Only runs of `period` or more agreeing places
+  // count, so a window of that length is checked from its end. If it disagrees somewhere, no
+  // earlier place can begin a run (as in Boyer and Moore's search). Most wrong candidates fail
+  // quickly.
   Stretch LongestStretch(int64_t period) const {
     Stretch best;
     const int32_t* symbols = sequence_.symbols.data();
-    const int64_t places = size() - period;  // that have a partner
+    const int64_t places = size() - period;  // places that have a partner
     int64_t first = 0;                       // of the run
     int64_t agreed = 0;                      // [first, agreed) is known to agree
     while (first + period <= places) {
       int64_t i = first + period;
       while (i > agreed && symbols[i - 1] == symbols[i - 1 + period]) --i;
-      if (i > agreed) {  // place i - 1 disagrees, those behind it in the window agree
+      if (i > agreed) {  // place i - 1 disagrees, those after it agree
         agreed = first + period;
         first = i;
         continue;
@@ -85,7 +91,7 @@ class PeriodSearch {
   }
 
   Stretch BestStretch() const {
-    // Short stretches find short periods; long ones see past the repetition of layers in a step.
+    // Short runs find short periods. Long runs are not misled by repeated layers inside a step.
     constexpr int64_t kLengths[] = {1, 4, 16, 64, 256};
     constexpr size_t kCandidatesPerLength = 48;
     std::vector<int64_t> periods;
@@ -108,74 +114,103 @@ class PeriodSearch {
       stretches.push_back(LongestStretch(period));
       most = std::max(most, stretches.back().weight);
     }
-    for (const Stretch& stretch : stretches) {  // ascending periods
+    for (const Stretch& stretch : stretches) {  // by ascending period
       if (most > 0 && stretch.weight * 20 >= most * 19) return stretch;
     }
     return {};
-  }
-
-  // Where in [0, period) the cycle is cut, relative to stretch.first.
-  int64_t CutOffset(const Stretch& stretch) const {
-    std::vector<int64_t> reads;
-    for (int64_t i = 0; i < stretch.period; ++i) {
-      if (sequence_.host_reads[stretch.first + i] != 0) reads.push_back(i);
-    }
-    int64_t best_offset = 0;
-    int64_t best_gap = -1;
-    for (size_t r = 0; r < reads.size(); ++r) {
-      const int64_t next = r + 1 < reads.size() ? reads[r + 1] : reads[0] + stretch.period;
-      const int64_t gap = Weight(std::min(stretch.first + reads[r] + 1, size()),
-                                 std::min(stretch.first + next, size()));
-      if (gap > best_gap) {
-        best_gap = gap;
-        best_offset = (reads[r] + 1) % stretch.period;
-      }
-    }
-    return best_offset;
-  }
-
-  std::vector<std::pair<size_t, size_t>> Cut(const Stretch& stretch) const {
-    std::vector<std::pair<size_t, size_t>> steps;
-    const int64_t period = stretch.period;
-    const int64_t cut = stretch.first + CutOffset(stretch);
-    const int64_t irregular = FirstIteration(cut, period);
-    if (irregular < cut) steps.emplace_back(irregular, cut);
-    int64_t at = cut;
-    for (; at + period <= stretch.end; at += period) steps.emplace_back(at, at + period);
-    const int64_t tail = stretch.end - at;
-    if (2 * tail >= period && stretch.end == size()) steps.emplace_back(at, stretch.end);
-    return steps;
-  }
-
-  // The start of an iteration before `cut` that resembles a period but does not match it: the place
-  // from which the operators up to `cut` have most in common with those of a period (Dice
-  // coefficient of the two bags). `cut` when no place reaches two thirds.
-  int64_t FirstIteration(int64_t cut, int64_t period) const {
-    std::unordered_map<int32_t, int64_t> missing;
-    for (int64_t i = cut; i < cut + period; ++i) ++missing[sequence_.symbols[i]];
-    int64_t best = cut;
-    double best_score = 2.0 / 3.0;
-    int64_t common = 0;
-    for (int64_t first = cut - 1; first >= std::max<int64_t>(0, cut - 2 * period); --first) {
-      if (missing[sequence_.symbols[first]]-- > 0) ++common;
-      const double score =
-          2.0 * static_cast<double>(common) / static_cast<double>(cut - first + period);
-      if (score > best_score) {
-        best_score = score;
-        best = first;
-      }
-    }
-    return best;
   }
 
   const OperatorSequence& sequence_;
   std::vector<int64_t> weight_before_;
 };
 
+// Among the host reads of a cycle, takes the one after which most places follow without another,
+// and returns the place behind it. Returns `first` if the cycle has none. A read of an optimiser
+// (its step counters) ends no step.
+size_t BehindTheHostRead(const OperatorSequence& sequence, size_t first, size_t period) {
+  std::vector<size_t> reads;
+  for (size_t place = first; place < first + period; ++place) {
+    const bool optimizer = sequence.phases[place] == storage::Phase::kOptimizer;
+    if (sequence.HostReads(place) && !optimizer) reads.push_back(place);
+  }
+  size_t best = first;
+  std::ptrdiff_t best_gap = -1;
+  for (size_t r = 0; r < reads.size(); ++r) {
+    const bool last = r + 1 == reads.size();
+    std::ptrdiff_t gap = 0;
+    for (size_t place = reads[r] + 1; place < (last ? first + period : reads[r + 1]); ++place) {
+      gap += sequence.Weighs(place) ? 1 : 0;
+    }
+    for (size_t place = first; last && place < reads[0]; ++place) {
+      gap += sequence.Weighs(place) ? 1 : 0;
+    }
+    if (gap <= best_gap) continue;
+    best_gap = gap;
+    best = reads[r] + 1;
+  }
+  return best;
+}
+
+// A cut inside the cycle that begins at `repetition.first`.
+size_t FirstCut(const OperatorSequence& sequence, const Repetition& repetition) {
+  const size_t period = repetition.period;
+  // The cycle for the cut. It has a whole cycle before it if there are at least three.
+  const size_t cycle =
+      repetition.first + (repetition.end - repetition.first >= 3 * period ? period : 0);
+  const auto in_cycle = [&](size_t place) {
+    return cycle + (place + period - repetition.first % period) % period;
+  };
+  CutQuestion question;
+  question.cuts = {cycle, cycle + period - 1};
+  question.window = {cycle - std::min(cycle, period),
+                     std::min(sequence.size(), cycle + 2 * period)};
+  question.longest = period;
+  question.clues = {in_cycle(repetition.end), in_cycle(BehindTheHostRead(sequence, cycle, period)),
+                    in_cycle(repetition.first)};
+  const std::vector<uint8_t> inside = PlacesInsideRanges(sequence, period + period / 2);
+  return ChooseCut(sequence, inside, question).place - cycle + repetition.first;
+}
+
 }  // namespace
 
-std::vector<std::pair<size_t, size_t>> FindPeriods(const OperatorSequence& sequence) {
+Repetition FindRepetition(const OperatorSequence& sequence) {
   return PeriodSearch(sequence).Find();
+}
+
+std::vector<PlaceRange> CutRepetition(const OperatorSequence& sequence,
+                                      const Repetition& repetition) {
+  if (repetition.period == 0) return {};
+  std::vector<PlaceRange> steps;
+  const size_t period = repetition.period;
+  const size_t cut = FirstCut(sequence, repetition);
+  const size_t earliest = cut - std::min(cut, 2 * period);
+  const size_t irregular = FirstIteration(sequence, cut, {cut, cut + period}, earliest);
+  if (irregular < cut) steps.emplace_back(irregular, cut);
+  size_t at = cut;
+  for (; at + period <= repetition.end; at += period) steps.emplace_back(at, at + period);
+  const size_t tail = repetition.end - at;
+  if (2 * tail >= period && repetition.end == sequence.size()) {
+    steps.emplace_back(at, repetition.end);
+  }
+  return steps;
+}
+
+size_t FirstIteration(const OperatorSequence& sequence, size_t cut, PlaceRange like,
+                      size_t earliest) {
+  std::unordered_map<int32_t, int64_t> missing;
+  for (size_t i = like.first; i < like.second; ++i) ++missing[sequence.symbols[i]];
+  size_t best = cut;
+  double best_score = 2.0 / 3.0;
+  int64_t common = 0;
+  for (size_t first = cut; first > earliest; --first) {
+    if (missing[sequence.symbols[first - 1]]-- > 0) ++common;
+    const double score = 2.0 * static_cast<double>(common) /
+                         static_cast<double>(cut - first + 1 + like.second - like.first);
+    if (score <= best_score) continue;
+    best_score = score;
+    best = first - 1;
+  }
+  return best;
 }
 
 }  // namespace acltape::analyzer

@@ -1,36 +1,44 @@
 // Finds the iterations of a workload in the sequence of its operators, by their period.
 //
-// The candidate periods are the distances between equal stretches of operators, and the winner is
-// the shortest period whose repeated stretch covers almost as much weight as the best. The cut is
-// where a program would put it: behind the host read that the longest stretch without another
-// follows, else where the repetition begins. Calls before it that resemble a period (a first
-// iteration that sets up state) become the first step; a tail of at least half a period becomes the
-// last.
+// The candidate periods are the distances between equal runs of operators. The winner is the
+// shortest period whose repeated stretch covers almost as much weight as the best one. The evidence
+// of analyzer/step_cut.h decides where in the period a step begins. The clues are the end of the
+// repetition, the host read with the longest part without another read after it, and the begin of
+// the repetition. Calls before the first step that resemble a period (a first iteration that sets
+// up state) become the first step. A tail of at least half a period becomes the last step.
+//
+// Programs that train are cut by their phases instead (analyzer/training_steps.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
+
+#include "analyzer/operator_sequence.h"
 
 namespace acltape::analyzer {
 
-// The calls of a program in order, by what the search looks at. All arrays are of one length.
-struct OperatorSequence {
-  std::vector<int32_t> symbols;     // equal for equal operators
-  std::vector<uint8_t> weights;     // 1 for what executes or reads back, 0 for views and the like
-  std::vector<uint8_t> host_reads;  // 1 where the host waits for a value
-
-  size_t size() const { return symbols.size(); }
-  void Add(int32_t symbol, bool weight, bool host_read) {
-    symbols.push_back(symbol);
-    weights.push_back(weight ? 1 : 0);
-    host_reads.push_back(host_read ? 1 : 0);
-  }
+// Places [first, end) that consist of equal cycles. The last cycle may be incomplete.
+struct Repetition {
+  size_t first = 0;
+  size_t end = 0;
+  size_t period = 0;   // 0: nothing repeats
+  int64_t weight = 0;  // calls in it that execute or read back
 };
 
-// Half-open ranges of places, in order and without gaps between them; none when nothing repeats.
-// Time near-linear in the length: a place is looked at a bounded number of times per candidate.
-std::vector<std::pair<size_t, size_t>> FindPeriods(const OperatorSequence& sequence);
+// Finds the best repetition. The time is near-linear in the length, because each candidate visits a
+// place a bounded number of times.
+Repetition FindRepetition(const OperatorSequence& sequence);
+
+// The steps of a repetition, in order and without gaps. Empty if nothing repeats.
+std::vector<PlaceRange> CutRepetition(const OperatorSequence& sequence,
+                                      const Repetition& repetition);
+
+// Finds the start of an iteration before `cut` that resembles the places `like` without matching
+// them. It is the place, not before `earliest`, from which the operators up to `cut` have most in
+// common with those of `like` (Dice coefficient of the two bags). Returns `cut` if no place reaches
+// two thirds.
+size_t FirstIteration(const OperatorSequence& sequence, size_t cut, PlaceRange like,
+                      size_t earliest);
 
 }  // namespace acltape::analyzer

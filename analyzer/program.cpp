@@ -1,7 +1,11 @@
 #include "analyzer/program.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
+
+#include "analyzer/acl_leaves.h"
+#include "storage/process_choice.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -54,7 +58,10 @@ void NoteBuffers(Program& program, const Leaf& leaf) {
   for (const TensorUse& use : program.uses[leaf.index].reads) note(use, false);
   for (const TensorUse& use : program.uses[leaf.index].writes) note(use, true);
   for (const storage::Snapshot& snapshot : leaf.before) {
-    if (BufferUse* use = extend(snapshot.tensor)) use->bytes = std::max(use->bytes, snapshot.bytes);
+    BufferUse* use = extend(snapshot.tensor);
+    if (use != nullptr) {
+      use->bytes = std::max(use->bytes, FirstByteOf(program, snapshot) + snapshot.bytes);
+    }
   }
 }
 
@@ -71,7 +78,25 @@ std::string Program::Describe(int64_t leaf) const {
   return "call " + std::to_string(leaves[leaf].call.call_id) + " " + leaves[leaf].Name();
 }
 
-Program LoadProgram(const storage::Reader& trace) {
+std::shared_ptr<const std::vector<uint8_t>> Program::Payload(const std::string& digest) const {
+  const auto own = own_payloads.find(digest);
+  if (own != own_payloads.end()) return own->second;
+  if (!trace->HasPayload(digest)) return nullptr;
+  return std::make_shared<const std::vector<uint8_t>>(trace->Payload(digest));
+}
+
+void FindUses(Program& program) {
+  program.uses.resize(program.leaves.size());
+  for (const Leaf& leaf : program.leaves) {
+    program.uses[leaf.index] = UsesOf(program, leaf);
+    NoteBuffers(program, leaf);
+  }
+}
+
+Program LoadProgram(const storage::Reader& trace) { return LoadProgram(trace, ChooseLevel(trace)); }
+
+Program LoadProgram(const storage::Reader& trace, Level level) {
+  if (level == Level::kAcl) return LoadAclLeaves(trace);
   Program program;
   program.trace = &trace;
   std::vector<storage::Call> calls = trace.Calls(/*leaves_only=*/true);
@@ -90,19 +115,24 @@ Program LoadProgram(const storage::Reader& trace) {
   if (program.leaves.empty()) {
     throw Error(ErrorKind::kTrace, trace.path() + " holds no operator call at the aten level");
   }
+  std::set<int64_t> threads;
+  for (const Leaf& leaf : program.leaves) threads.insert(leaf.call.thread_id);
+  storage::RequireOneProcess(trace, threads);
   for (storage::Snapshot& snapshot : trace.Snapshots()) {
     auto found = leaf_of_call.find(snapshot.call_id);
     if (found == leaf_of_call.end()) continue;
     Leaf& leaf = program.leaves[found->second];
     (snapshot.after ? leaf.after : leaf.before).push_back(std::move(snapshot));
   }
-  program.uses.resize(program.leaves.size());
   for (Leaf& leaf : program.leaves) {
     leaf.kind = KindOfLeaf(*leaf.op, leaf.call.status, leaf.arguments);
-    program.uses[leaf.index] = UsesOf(program, leaf);
-    NoteBuffers(program, leaf);
   }
+  FindUses(program);
   return program;
+}
+
+int64_t FirstByteOf(const Program& program, const storage::Snapshot& content) {
+  return program.level == Level::kAcl ? program.LayoutOf(content.tensor).FirstByte() : 0;
 }
 
 const storage::Snapshot* RecordedResult(const Leaf& leaf, const TensorUse& use) {

@@ -1,14 +1,21 @@
-// The program of a trace: its leaves in order with their arguments, the buffers they touch and the
-// recorded contents attached to them.
+// The program of a trace: its leaves in order with their arguments, the buffers that they touch,
+// and their recorded contents. Plans, replays, proofs and bisections work on it, at both levels.
+// The leaves of an ACL program are its device work: operators, copies, fills and value writes, in
+// an order in which they may take effect. Graphs that it executes are replaced by the calls that
+// they hold (analyzer/acl_leaves.h).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/leaf_kind.h"
+#include "analyzer/level.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {
@@ -23,15 +30,18 @@ struct Leaf {
   std::vector<storage::Snapshot> before;
   std::vector<storage::Snapshot> after;
   int64_t step = -1;  // index in Program::steps, -1 outside
+  // At the ACL level, for a call in a graph: the id of the call that executed the graph; else 0.
+  // The id in `call` then belongs to this execution alone (analyzer/acl_leaves.h).
+  int64_t execution = 0;
 
   // "aten::add.Tensor"
   std::string Name() const { return op->FullName(); }
-  // Null when the call has no argument of this name.
+  // Returns null when the call has no argument of this name.
   const storage::Argument* Find(std::string_view name) const;
 };
 
-// A tensor that a leaf reads or writes. `argument` and `element` locate it: position in
-// Leaf::arguments and index in a tensor list.
+// A tensor that a leaf reads or writes. `argument` is its position in Leaf::arguments, and
+// `element` its index in a tensor list.
 struct TensorUse {
   int argument = 0;
   int element = 0;
@@ -39,8 +49,8 @@ struct TensorUse {
   const storage::Layout* layout = nullptr;  // owned by the reader
 };
 
-// What a leaf reads and what it writes. Views and allocations do neither; a written argument that
-// is also an input appears in both.
+// The tensors that a leaf reads and writes. Views and allocations have none. A written argument
+// that is also an input appears in both lists.
 struct LeafUses {
   std::vector<TensorUse> reads;
   std::vector<TensorUse> writes;
@@ -55,10 +65,11 @@ struct Access {
 };
 
 struct BufferUse {
-  int64_t bytes = 0;       // at least what the recorded tensors reach
-  int64_t first_leaf = 0;  // first and last leaf that names it, views and allocations included
+  int64_t bytes = 0;  // at least up to the end of all recorded tensors
+  // The first and the last leaf that name it, including views and allocations.
+  int64_t first_leaf = 0;
   int64_t last_leaf = 0;
-  std::vector<Access> accesses;  // in order of leaves; of kernels, sources and host reads
+  std::vector<Access> accesses;  // in order of leaves; by kernels, sources and host reads
 };
 
 // One iteration of the workload: leaves [first_leaf, end_leaf).
@@ -75,16 +86,42 @@ struct Program {
   std::vector<LeafUses> uses;  // by leaf index
   std::map<int64_t, BufferUse> buffers;
   std::vector<StepRange> steps;  // empty until FindSteps
+  Level level = Level::kAten;
+  // Calls that are not leaves and that no replay repeats, by name: host functions, and functions of
+  // the interface that the table does not know.
+  std::map<std::string, std::vector<int64_t>> left_out;
+  // At the ACL level, a sentence that says why the trace cannot be replayed with recorded contents.
+  // Else empty.
+  std::string lacks;
+  // Contents that were cut out of recorded ones, by digest.
+  std::unordered_map<std::string, std::shared_ptr<const std::vector<uint8_t>>> own_payloads;
+
+  // Layouts that the trace does not name, such as the rows of a copy. Their ids are -1, -2 ...
+  std::deque<storage::Layout> own_layouts;
 
   const storage::Layout& LayoutOf(const storage::TensorRef& tensor) const {
-    return trace->GetLayout(tensor.layout_id);
+    return tensor.layout_id < 0 ? own_layouts[static_cast<size_t>(-1 - tensor.layout_id)]
+                                : trace->GetLayout(tensor.layout_id);
   }
   // "call 812 aten::cat" for messages.
   std::string Describe(int64_t leaf) const;
+  // The bytes of a recorded content; null when the trace does not hold them.
+  std::shared_ptr<const std::vector<uint8_t>> Payload(const std::string& digest) const;
 };
 
-// Loads the program. The reader must outlive it. Throws Error kTrace when the trace has no leaf.
+// Loads the program of a level. The reader must outlive it. Throws Error kTrace when the trace has
+// no leaf at this level.
+Program LoadProgram(const storage::Reader& trace, Level level);
+// Loads the program of the level that ChooseLevel returns.
 Program LoadProgram(const storage::Reader& trace);
+
+// Sets the uses of the leaves and the buffers of the program. The kinds of the leaves must be
+// known.
+void FindUses(Program& program);
+
+// The first byte of an input's content in its buffer. At the ACL level, a content may be only a
+// part of a buffer.
+int64_t FirstByteOf(const Program& program, const storage::Snapshot& content);
 
 // The recorded result of a written tensor of `leaf`; null when none was kept.
 const storage::Snapshot* RecordedResult(const Leaf& leaf, const TensorUse& use);

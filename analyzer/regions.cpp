@@ -2,54 +2,88 @@
 
 #include <string_view>
 
+#include "analyzer/acl_program.h"
+#include "meaning/torch_operators.h"
+
 namespace acltape::analyzer {
 namespace {
 
-// Operators whose result shape depends on values, by name without overload.
-constexpr std::string_view kDataDependent[] = {
-    "aten::nonzero",
-    "aten::masked_select",
-    "aten::_unique",
-    "aten::_unique2",
-    "aten::unique_dim",
-    "aten::bincount",
-    "aten::unique_consecutive",
-    "aten::repeat_interleave",
+using meaning::Barrier;
+
+// The properties of a call's arguments that decide about barriers.
+struct Arguments {
+  bool mask = false;  // a mask is in a tensor list that it reads
+  // The devices of the tensors that it reads last and writes last; -1: none.
+  int from = -1;
+  int to = -1;
 };
 
-}  // namespace
+bool IsMask(const storage::Argument& argument, const storage::Layout& layout) {
+  return argument.kind == storage::ValueKind::kTensorList &&
+         (layout.dtype == storage::DType::kBool || layout.dtype == storage::DType::kUint8);
+}
 
-std::string BarrierReason(LeafKind kind, const storage::Op& op) {
-  if (kind == LeafKind::kHostRead) return "host read";
+// `arguments` is called only where they decide.
+template <typename Ask>
+std::string Reason(LeafKind kind, const storage::Op& op, const Ask& arguments) {
+  if (kind == LeafKind::kView || kind == LeafKind::kAllocation) return "";
   if (op.dialect == kOpaqueDialect) return "opaque kernel";
-  for (const std::string_view name : kDataDependent) {
-    if (op.name == name && (name != "aten::repeat_interleave" || op.overload == "Tensor" ||
-                            op.overload == "self_Tensor")) {
+  // Only a call for which the host waits ends a region of device work.
+  if (IsAclDialect(op.dialect)) return kind == LeafKind::kHostRead ? "host read" : "";
+  const meaning::TorchOperator* row = meaning::FindTorchOperator(op.name, op.overload);
+  switch (row == nullptr ? Barrier::kNone : row->barrier) {
+    case Barrier::kHostRead:
+      return "host read";
+    case Barrier::kDataDependent:
       return "data-dependent shape";
-    }
+    case Barrier::kExchange:
+      return "collective";
+    case Barrier::kMask:
+      if (arguments().mask) return "mask";
+      break;
+    case Barrier::kNone:
+      break;
+  }
+  if (kind == LeafKind::kHostRead) return "host read";
+  if (!meaning::IsKnownNamespace(op.name)) return "unknown operator";
+  if (op.name == "aten::copy_" || op.name == "aten::_to_copy") {
+    const Arguments told = arguments();
+    if (told.from >= 0 && told.to >= 0 && told.from != told.to) return kCopyBarrier;
   }
   return "";
 }
 
+}  // namespace
+
 std::string BarrierReason(const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
-  std::string reason = BarrierReason(form.kind, *form.op);
-  if (!reason.empty()) return reason;
-  if (form.op->name == "aten::index") {
+  if (work.dialect == Dialect::kAcl) return "";
+  return Reason(form.kind, *form.op, [&] {
+    Arguments told;
     for (const FormAccess& access : form.accesses) {
-      const bool mask = access.layout->dtype == storage::DType::kBool;
-      if (mask && (*form.arguments)[access.argument].name == "indices") return "mask";
+      const storage::Argument& argument = (*form.arguments)[access.argument];
+      if (!access.write && IsMask(argument, *access.layout)) told.mask = true;
     }
-  }
-  if (form.op->name == "aten::copy_" || form.op->name == "aten::_to_copy") {
-    int from = -1;
-    int to = -1;
     work.VisitAccesses(call, [&](const ByteAccess& access) {
-      (access.write ? to : from) = work.trace->GetBuffer(access.buffer).device;
+      (access.write ? told.to : told.from) = work.trace->GetBuffer(access.buffer).device;
     });
-    if (from >= 0 && to >= 0 && from != to) return "copy between devices";
-  }
-  return "";
+    return told;
+  });
+}
+
+std::string BarrierReason(const Program& program, const Leaf& leaf) {
+  return Reason(leaf.kind, *leaf.op, [&] {
+    Arguments told;
+    const LeafUses& uses = program.uses[leaf.index];
+    for (const TensorUse& use : uses.reads) {
+      if (IsMask(leaf.arguments[use.argument], *use.layout)) told.mask = true;
+      told.from = program.trace->GetBuffer(use.tensor.buffer_id).device;
+    }
+    for (const TensorUse& use : uses.writes) {
+      told.to = program.trace->GetBuffer(use.tensor.buffer_id).device;
+    }
+    return told;
+  });
 }
 
 std::vector<Region> FindRegions(size_t leaf_count,

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint32_t kParameterFlag = 1;  // wire::kTensorParameter, as Layout::flags keeps it
 
-// What is known of a buffer after a walk over the leaves.
-struct Uses {
+// The properties of a buffer after a walk over the leaves.
+struct BufferUses {
   bool parameter = false;
   bool first_is_read = false;
   bool first_is_source = false;
@@ -22,14 +22,14 @@ struct Uses {
   std::set<int64_t> read_in;
 };
 
-bool IsState(const Uses& uses) {
+bool IsState(const BufferUses& uses) {
   std::set<int64_t> steps = uses.written_in;
   steps.erase(-1);
   if (steps.size() > 1) return true;
   return steps.size() == 1 && !uses.read_in.empty() && *uses.read_in.rbegin() > *steps.begin();
 }
 
-BufferRole RoleOf(const Uses& uses) {
+BufferRole RoleOf(const BufferUses& uses) {
   if (uses.parameter) return BufferRole::kParameter;
   if (IsState(uses)) return BufferRole::kState;
   if (uses.first_is_read || uses.first_is_source) return BufferRole::kInput;
@@ -47,11 +47,11 @@ std::string_view BufferRoleName(BufferRole role) {
 }
 
 std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program) {
-  std::map<int64_t, Uses> uses_of;
+  std::map<int64_t, BufferUses> uses_of;
   for (const Leaf& leaf : program.leaves) {
     const LeafUses& leaf_uses = program.uses[leaf.index];
     for (const TensorUse& use : leaf_uses.reads) {
-      Uses& uses = uses_of[use.tensor.buffer_id];
+      BufferUses& uses = uses_of[use.tensor.buffer_id];
       uses.parameter = uses.parameter || (use.layout->flags & kParameterFlag) != 0;
       if (!uses.touched) uses.first_is_read = true;
       uses.touched = true;
@@ -59,7 +59,7 @@ std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program) {
       uses.read_in.insert(leaf.step);
     }
     for (const TensorUse& use : leaf_uses.writes) {
-      Uses& uses = uses_of[use.tensor.buffer_id];
+      BufferUses& uses = uses_of[use.tensor.buffer_id];
       uses.parameter = uses.parameter || (use.layout->flags & kParameterFlag) != 0;
       if (!uses.touched) uses.first_is_source = leaf.kind == LeafKind::kSource;
       uses.touched = true;

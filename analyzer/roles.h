@@ -1,7 +1,7 @@
-// What each buffer is to the program, from how its leaves use it.
+// The role of each buffer in the program, found from the leaves that use it.
 //
 //   parameter   a tensor over it was recorded as a parameter
-//   state       written in place by more than one step, or by one step and read by a later one
+//   state       written in place by several steps, or by one step and read by a later one
 //   input       read before anything writes it, or filled by a source
 //   host        brought to the host and read by nothing else
 //   output      written and never read
@@ -23,7 +23,8 @@ namespace acltape::analyzer {
 enum class BufferRole : uint8_t { kParameter, kState, kInput, kHost, kOutput, kActivation };
 std::string_view BufferRoleName(BufferRole role);
 
-// By buffer id; buffers that no leaf reads or writes have no role. Steps must be assigned.
+// The roles by buffer id. Buffers that no leaf reads or writes have no role. Steps must be
+// assigned.
 std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program);
 
 void WriteRoles(const std::map<int64_t, BufferRole>& roles, storage::Results& results);

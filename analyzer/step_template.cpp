@@ -12,18 +12,25 @@ using storage::Argument;
 using storage::Layout;
 using storage::ValueKind;
 
-// Leaves whose scalars do not matter: their results come from the recording.
+// True for kernels. Results of other leaves come from the recording, so their scalars do not
+// matter.
 bool ScalarsMatter(const Leaf& leaf) { return leaf.kind == LeafKind::kKernel; }
 
-// Values that an update of a captured kernel can replace.
+// True for values that an update of a captured kernel can replace.
 bool IsNumeric(ValueKind kind) {
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kReal ||
          kind == ValueKind::kIntList || kind == ValueKind::kBoolList ||
-         kind == ValueKind::kRealList;
+         kind == ValueKind::kRealList || kind == ValueKind::kScalar ||
+         kind == ValueKind::kScalarList;
 }
 
-// The first difference of two corresponding leaves. With `varying` numbers may differ; the indices
-// of such arguments are appended to it.
+// True for numbers of one type. The text of an aclScalar names its type.
+bool MayVary(const Argument& x, const Argument& y) {
+  return x.kind == y.kind && IsNumeric(x.kind) && x.text == y.text;
+}
+
+// Finds the first difference of two corresponding leaves. With `varying`, numbers may differ, and
+// the indices of such arguments are appended to it.
 std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& a, const Leaf& b,
                                             std::vector<int>* varying) {
   StepDifference difference;
@@ -50,7 +57,7 @@ std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& 
     if (!x.HoldsTensors() || !y.HoldsTensors()) {
       if (x.direction == storage::Direction::kOut || !ScalarsMatter(a)) continue;
       if (x.kind == y.kind && ValueText(x) == ValueText(y)) continue;
-      if (varying == nullptr || x.kind != y.kind || !IsNumeric(x.kind)) {
+      if (varying == nullptr || !MayVary(x, y)) {
         return differ(x.name, "value", ValueText(x), ValueText(y));
       }
       varying->push_back(static_cast<int>(i));
@@ -86,10 +93,14 @@ std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& 
 bool IsInternal(const Program& program, int64_t buffer_id, const StepRange& range) {
   const BufferUse& use = program.buffers.at(buffer_id);
   if (use.first_leaf < range.first_leaf) return false;
+  // Memory of an ACL program often lives as long as the program. Its first step is the first to
+  // write it, but no other step finds it fresh.
+  if (program.level == Level::kAcl && use.last_leaf >= range.end_leaf) return false;
   return !use.accesses.empty() && use.accesses.front().write;
 }
 
-// The class that a step starts: its internal buffers, and operands from the bytes it touches.
+// Makes the class that a step starts, with its internal buffers, and operands from the bytes that
+// it touches.
 StepTemplate StartClass(const Program& program, int64_t step) {
   const StepRange& range = program.steps[step];
   StepTemplate start;
@@ -130,7 +141,7 @@ StepTemplate StartClass(const Program& program, int64_t step) {
   return start;
 }
 
-// Matches a step against a class, or tells the first difference.
+// Matches a step against a class, or finds the first difference.
 class Matcher {
  public:
   Matcher(const Program& program, const StepTemplate& start, int64_t step,
@@ -223,8 +234,8 @@ class Matcher {
     return std::nullopt;
   }
 
-  // Operands that lie apart in the template must not share bytes here when one of them is written:
-  // the graph would work on two copies.
+  // Operands that do not overlap in the template must not share bytes here if one of them is
+  // written. The graph would work on two copies.
   std::optional<StepDifference> CheckAliases() const {
     for (size_t i = 0; i < start_.operands.size(); ++i) {
       for (size_t j = i + 1; j < start_.operands.size(); ++j) {

@@ -1,4 +1,4 @@
-// Values of arguments as text for messages; equal texts of one kind are equal values.
+// Values of arguments as text for messages. Equal texts of one kind are equal values.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace acltape::analyzer {
 
 std::string ListText(const std::vector<int64_t>& values);  // "[4, 1, 32]"
-// What the argument holds; of tensors only its kind.
+// The value of the argument. For tensors it is only the kind.
 std::string ValueText(const storage::Argument& argument);
 
 }  // namespace acltape::analyzer

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   const auto tensor = [&](void* data) {
     return aclCreateTensor(shape, 1, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, shape, 1, data);
   };
-  // As a framework calls an operator: six objects, two phases.
+  // Calls an operator the way a framework does: with six objects and in two phases.
   Time(
       "aclnnAdd", rounds, 200,
       [&] {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What recording adds to a call of the ACL interface, in nanoseconds.
+"""Measures the nanoseconds that recording adds to a call of the ACL interface.
 
 Runs build/bin/acl_calls bare and under `acltape record --level acl` in turn, and prints for each
 kind of call the medians over the rounds and what recording added at --payload none (the median of the

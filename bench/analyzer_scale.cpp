@@ -1,12 +1,12 @@
-// How the analyzer's time and memory grow with the length of a trace.
+// Measures how the analyzer's time and memory grow with the length of a trace.
 //
 //   analyzer_scale [--acl] [--seed N] [--sizes 10000,100000,1000000] [TRACE ...]
 //
-// Writes synthetic traces of the sizes, of training or with --acl of an ACL program that serves
-// requests, or takes the traces given, and prints per trace
-// the seconds of each stage and the process's greatest memory up to its end; then, of the synthetic
-// ones, the growth exponent from the smallest to the largest (1: linear). Each trace is measured in
-// a process of its own.
+// Takes the traces given, or writes synthetic ones of the sizes: of training, or with --acl of an
+// ACL program that serves requests. For each trace it prints the seconds of each stage and the
+// greatest memory of the process up to that stage's end. For the synthetic ones it then prints the
+// growth exponent from the smallest to the largest (1: linear). Each trace is measured in a process
+// of its own.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ namespace {
 using namespace acltape;            // NOLINT(google-build-using-namespace): one small program
 using namespace acltape::analyzer;  // NOLINT(google-build-using-namespace)
 
-// What the stages hand on.
+// The results that one stage hands to the next.
 struct State {
   explicit State(const std::string& path) : trace(path) {}
   storage::Reader trace;

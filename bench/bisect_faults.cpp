@@ -1,10 +1,11 @@
 // bisect_faults TRACE [--plan FILE] [--kinds a,b] [--places N] [--pairs N] [--clean N] [--seed N]
 //
-// How well does bisection find faults that were planted on purpose? Records nothing itself: the
-// trace is loaded once, every bisection runs in this process. Prints a row for each kind of fault:
-// places bisected, how often the call of the fault was named, how often it is part of the verified
-// set, how often the class is right, experiments against the bound; then every miss with the
-// command that shows it; then what repeated bisections of the step without a fault report.
+// Measures how well bisection finds faults that were planted on purpose. It records nothing itself:
+// the trace is loaded once, and every bisection runs in this process. It prints a row for each kind
+// of fault: places bisected, how often the call of the fault was named, how often it is part of the
+// verified set, how often the class is right, and experiments against the bound. Below come every
+// miss with the command that shows it, and the outcome of repeated bisections of the step without a
+// fault.
 //
 // A place at which a fault changes no output of the step is passed over and counted. Missing waits
 // need a plan with several streams (`acltape plan --spread`); every execution then is one for each
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "analyzer/plan/plan_file.h"
+#include "analyzer/steps.h"
 #include "analyzer/work/work.h"
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/fault_sites.h"
@@ -196,9 +198,9 @@ void Run(const Arguments& arguments) {
   const storage::Reader reader(arguments.trace);
   analyzer::Plan plan;
   if (!arguments.plan.empty()) {
-    plan = analyzer::ReadPlan(arguments.plan, analyzer::LoadWork(reader));
+    plan = analyzer::ReadPlan(arguments.plan, analyzer::LoadLeaves(reader, nullptr));
   }
-  // With one more stream, of a call that lacks a wait.
+  // A call that lacks a wait gets one more stream.
   const int orders = UseStreamOrders(
       StreamsOf(arguments.plan.empty() ? nullptr : &plan, {{FaultKind::kMissingWait}}));
   Session session(reader, Data::kRecorded, "", 1, nullptr);

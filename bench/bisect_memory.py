@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much memory does a bisection of a large trace take?
+"""Measures the memory that a bisection of a large trace takes.
 
 Records a program whose values fill the asked number of bytes, plants a stale input, bisects it with
 each of the asked bounds, and prints the greatest resident memory of the process next to what it may

@@ -1,4 +1,5 @@
-// How fast Measure compares two tensors, against a bare sum over the same two streams of bytes.
+// Measures how fast Measure compares two tensors, against a bare sum over the same two streams of
+// bytes.
 //
 //   comparison_speed [MIB [SET]]  MiB per side, 256 unless told; the instruction set, the best
 //   unless told
@@ -45,7 +46,7 @@ double WallSeconds() {
 
 typedef uint64_t Words __attribute__((vector_size(64)));
 
-// What any comparison must do at least: read both.
+// Reads both sides, which is the least that any comparison must do.
 uint64_t SumStreams(const uint8_t* a, const uint8_t* b, size_t bytes) {
   Words sum = {};
   for (size_t i = 0; i + sizeof(Words) <= bytes; i += sizeof(Words)) {

@@ -34,7 +34,7 @@ DEFAULT = [name for name in COMMANDS if name != "planted_race"]
 
 
 class Run:
-    """What happened to one recording and its replays; `wrong` says it in words."""
+    """The outcome of one recording and its replays; `wrong` lists what went wrong, in words."""
 
     def __init__(self):
         self.wrong = []

@@ -1,4 +1,5 @@
-// What one operator call costs the host on the soft device, and what a captured model saves.
+// Measures the host's cost of one operator call on the soft device, and what a captured model
+// saves.
 //
 //   operator_cost [rounds]
 //

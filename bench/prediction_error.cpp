@@ -1,4 +1,4 @@
-// How far predicted latencies of a step are from measured ones.
+// Measures how far predicted latencies of a step are from measured ones.
 //
 //   build/bin/prediction_error TRACE [REPETITIONS]     a trace of the aten level with values
 //
@@ -38,7 +38,9 @@ Step DescribeStep(const analyzer::Work& work, const analyzer::Program& program,
   }
   const std::vector<analyzer::Region> regions = analyzer::FindRegions(
       step_class.leaves.size(),
-      [&](size_t at) { return analyzer::BarrierReason(program.leaves[step_class.leaves[at]]); },
+      [&](size_t at) {
+        return analyzer::BarrierReason(program, program.leaves[step_class.leaves[at]]);
+      },
       [](size_t) { return false; });
   for (const analyzer::Region& region : regions) {
     step.regions.push_back({region.first, region.end, region.captured});

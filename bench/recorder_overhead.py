@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What recording costs: ratios to the unrecorded program, next to PyTorch's own instruments.
+"""Measures the cost of recording against the unrecorded program, next to PyTorch's own instruments.
 
-Measures, in one run, a loop of four-element additions and the four workloads. A round starts one
+One run measures a loop of four-element additions and the four workloads. A round starts one
 process for each variant and one for the unrecorded program, and lets them measure in turns, a tenth
 of a second each and in shuffled order: what slows the machine down for a while slows all of them. A
 round's ratio is that of the medians over its turns; the table shows the median ratio over the rounds,

@@ -1,5 +1,5 @@
-// How fast calls go into a trace, next to bare SQLite rows of the same columns: the rate that a
-// recorded program must not exceed for long. Counters: calls per second and bytes per call.
+// Measures how fast calls go into a trace, next to bare SQLite rows of the same columns. A recorded
+// program must not be faster than that for long. Counters: calls per second and bytes per call.
 #include <benchmark/benchmark.h>
 #include <sqlite3.h>
 #include <unistd.h>

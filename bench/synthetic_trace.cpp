@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::bench {
 namespace {

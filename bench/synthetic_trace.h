@@ -18,9 +18,9 @@ struct SyntheticTraining {
 // Replaces the file. Returns the number of calls.
 int64_t WriteSyntheticTraining(const std::string& path, const SyntheticTraining& training);
 
-// The same of an ACL program that serves requests, `calls` in all: two streams with events between
-// them, temporaries in one block of memory, a workspace per stream, copies and a host wait per
-// step.
+// Writes the trace of an ACL program that serves requests, with `calls` calls in all. It has two
+// streams with events between them, temporaries in one block of memory, a workspace per stream,
+// copies and a host wait per step. Replaces the file and returns the number of calls, too.
 int64_t WriteSyntheticServing(const std::string& path, int64_t calls, uint64_t seed);
 
 }  // namespace acltape::bench

@@ -32,7 +32,7 @@ AdapterNames ReadAdapterNames(const InstalledPackages& packages,
 // first use and kept in the user's cache. Throws Error when there is no compiler.
 std::filesystem::path LeftoversFolder(const std::vector<std::string>& names);
 
-// What the library of that folder defines.
+// The names that the library in that folder defines.
 std::vector<std::string> GeneratedNames(const std::filesystem::path& folder);
 
 }  // namespace acltape::cli

@@ -242,7 +242,8 @@ class BisectCommand final : public Command {
                          std::bind_front(&BisectCommand::WithJournal, this));
   }
 
-  // Whether the plan that is said to be good is as eager execution: else there is no good side.
+  // Tests that the plan which is said to be good gives the results of eager execution. Where it
+  // does not, there is no good side, and nothing can be bisected.
   int JudgeGoodPlan(const OpenedTrace& trace, const replayer::ChosenPlan& plan) {
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1, nullptr);
     session.contents().KeepAtMost(memory_);
@@ -304,7 +305,7 @@ class BisectCommand final : public Command {
           });
     });
     KeepCauses(report, "executed on the bad side", 0, trace.results());
-    Print(report, subject);
+    Print(report, subject, trace.reader());
     return report.ExitCode();
   }
 
@@ -337,7 +338,7 @@ class BisectCommand final : public Command {
     KeepCauses(report, "captured", plan_id, trace.results());
     std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
     if (!standard_.bitwise()) bad += ", judged by " + standard_.text;
-    Print(report, {good_, bad, std::string(replayer::ElementsName(what_))});
+    Print(report, {good_, bad, std::string(replayer::ElementsName(what_))}, trace.reader());
     return report.ExitCode();
   }
 
@@ -404,8 +405,9 @@ class BisectCommand final : public Command {
                             StepNumbers(step)));
   }
 
-  void Print(const BisectionReport& report, const BisectSubject& subject) const {
-    Report output = BisectTables(report, subject);
+  void Print(const BisectionReport& report, const BisectSubject& subject,
+             const storage::Reader& trace) const {
+    Report output = BisectTables(report, subject, trace);
     if (!reproducers_.empty()) output.Add("reproducers", ReproducerTable(reproducers_));
     fmt::print("{}", output.ToText(format_));
   }
@@ -421,7 +423,7 @@ class BisectCommand final : public Command {
                        .verbose = verbose_,
                        .identity = Identity(reader, plan)},
                       std::bind_front(&BisectCommand::WithJournal, this));
-    Print(report, {"the check", "the check", std::string(replayer::ElementsName(what_))});
+    Print(report, {"the check", "the check", std::string(replayer::ElementsName(what_))}, reader);
     return report.ExitCode();
   }
 
@@ -444,7 +446,8 @@ class BisectCommand final : public Command {
     return body(journal.get(), options_);
   }
 
-  // What the outcomes of the experiments depend on.
+  // Everything that the outcomes of the experiments depend on. A journal of another identity is not
+  // continued.
   json Identity(const storage::Reader& reader, const analyzer::Plan* plan) const {
     json identity{{"calls", reader.CallCount(false)},
                   {"command", reader.Meta("command")},

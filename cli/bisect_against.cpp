@@ -34,11 +34,9 @@ bool OwnCause(const DiffRow& row) {
 
 bool Paired(const DiffRow& row) { return !row.a_calls.empty() && !row.b_calls.empty(); }
 
-std::string CallsText(const std::vector<int64_t>& calls) {
+std::string JoinCalls(const std::vector<int64_t>& calls) {
   return fmt::format("{}", fmt::join(calls, " "));
 }
-
-Cell TextCell(std::string text) { return text.empty() ? Cell() : Cell(std::move(text)); }
 
 std::string ChangeOf(const DiffRow& row) {
   std::string change = row.change;
@@ -46,7 +44,7 @@ std::string ChangeOf(const DiffRow& row) {
   return change;
 }
 
-// What both forms on recorded values say of a pair.
+// The conclusion from executing both forms of a pair on recorded values.
 std::string Conclusion(const DiffRow& row, const PairFacts& facts) {
   if (!facts.why_not.empty()) return "named by the diff alone: " + facts.why_not;
   if (facts.a_reproduces == false) {
@@ -80,7 +78,7 @@ Table PairTable(const DiffReport& diff, const std::vector<PairFacts>& facts, boo
     const bool notable = OwnCause(row) || !row.change.empty() || pair.same_result == false ||
                          pair.a_reproduces == false || pair.b_reproduces == false;
     if (!all && !notable) continue;
-    table.Add({CallsText(row.a_calls), CallsText(row.b_calls), row.a_op, row.b_op,
+    table.Add({JoinCalls(row.a_calls), JoinCalls(row.b_calls), row.a_op, row.b_op,
                TextCell(ChangeOf(row)), TextCell(std::string(analyzer::DiffCauseName(row.cause))),
                Reproduces(pair.a_reproduces), Reproduces(pair.b_reproduces),
                pair.error > 0 ? Cell(pair.error) : Cell(), Conclusion(row, pair)});
@@ -88,13 +86,13 @@ Table PairTable(const DiffReport& diff, const std::vector<PairFacts>& facts, boo
   return table;
 }
 
-// What only one side has, and where the diff says a difference begins: all that is left without
-// execution.
+// Calls that only one recording has, and calls at which the diff says that a difference begins. The
+// diff alone names these, nothing was executed.
 Table NamedTable(const DiffReport& diff, const std::function<bool(const DiffRow&)>& wanted) {
   Table table({"a_call", "b_call", "relation", "op", "change", "cause"});
   for (const DiffRow& row : diff.rows) {
     if (!wanted(row)) continue;
-    table.Add({TextCell(CallsText(row.a_calls)), TextCell(CallsText(row.b_calls)),
+    table.Add({TextCell(JoinCalls(row.a_calls)), TextCell(JoinCalls(row.b_calls)),
                std::string(analyzer::DiffRelationName(row.relation)),
                row.a_op.empty() ? row.b_op : row.a_op, TextCell(ChangeOf(row)),
                TextCell(std::string(analyzer::DiffCauseName(row.cause)))});
@@ -132,7 +130,7 @@ class Against {
   }
 
  private:
-  // That of the first difference, else the first with calls of both.
+  // The step of the first difference; without a difference the first step that has calls of both.
   int64_t ChosenStep() const {
     const auto common = [&](int64_t step) {
       return std::any_of(diff_.rows.begin(), diff_.rows.end(),
@@ -175,7 +173,8 @@ class Against {
                                   "from those of {}.",
                                   options_.calls, step_, options_.a, options_.b));
         }
-        const BisectionReport report = Search(experiment, a.device().description());
+        BisectionReport report = Search(experiment, a.device().description());
+        report.equal_beforehand = "nothing found: the diff names no pair of calls that differs";
         code = Conclude(experiment, report);
       });
     });
@@ -199,7 +198,8 @@ class Against {
 
   int Conclude(const AgainstExperiment& experiment, const BisectionReport& report) {
     Keep(experiment, report);
-    Report output = BisectTables(report, {options_.a, options_.b, "calls that differ"});
+    Report output =
+        BisectTables(report, {options_.a, options_.b, "calls that differ"}, a_.reader());
     output.Add("pairs", PairTable(diff_, experiment.facts(), options_.format != Format::kTable));
     output.Add("only one side", NamedTable(diff_, [&](const DiffRow& row) {
                  return !Paired(row) && OwnCause(row);
@@ -233,7 +233,7 @@ class Against {
     return code;
   }
 
-  // Of a call that only B has the step is that of the calls of B beside it.
+  // A call that only B has belongs to the step of the calls of B beside it.
   bool StepHas(const DiffRow& row) const {
     if (!row.a_calls.empty()) return row.a_step == step_;
     return std::any_of(diff_.rows.begin(), diff_.rows.end(), [&](const DiffRow& other) {
@@ -263,7 +263,8 @@ class Against {
     a_.results()->Commit();
   }
 
-  // What is left when the traces do not hold what an execution needs.
+  // Prints what the diff names. Nothing more is possible when the traces lack contents that an
+  // execution needs.
   int NameOnly(const std::string& why) const {
     Table summary({"quantity", "value"});
     summary.Add({"good side", options_.a});

@@ -21,9 +21,9 @@ struct CheckOptions {
   nlohmann::json identity;  // of the trace and the plan; that of the check is added
 };
 
-// Of the step that the plan is for; without a plan of the first step of the largest class, in a
-// trace without steps of all kernels. Throws Error kUsage when the selection picks no call that can
-// be altered.
+// Bisects the calls of one step with a command of the user. It is the step that the plan is for;
+// without a plan the first step of the largest class; in a trace without steps all kernels. Throws
+// Error kUsage when the selection picks no call that can be altered.
 replayer::BisectionReport BisectByCheck(const storage::Reader& reader, const analyzer::Plan* plan,
                                         const CheckOptions& options, const BisectWith& bisect_with);
 

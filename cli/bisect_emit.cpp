@@ -15,7 +15,7 @@ using Places = std::vector<bool>;
 // A race shows in some executions only.
 constexpr int kRunsOfRace = 200;
 
-// With the calls that read what one of `places` writes. The other call of a fault belongs to it.
+// Adds the calls that read what one of `places` writes. The other call of a fault is among them.
 Places WithReaders(const MixedStep& step, const Places& places) {
   const analyzer::Program& program = step.session().program();
   const std::vector<int64_t>& leaves = step.step_class().leaves;

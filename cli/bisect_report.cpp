@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/call_line.h"
+#include "cli/step_source.h"
 #include "replayer/bisect/element_text.h"
 
 namespace acltape::cli {
@@ -15,13 +17,20 @@ using replayer::Effect;
 using replayer::FoundCause;
 using replayer::Outcome;
 
+// The line of the program that the cause's first call comes from; empty where it is not known.
+Cell LineCell(const storage::Reader& trace, const FoundCause& found) {
+  std::string line = analyzer::LineOfCall(trace, found.first_call);
+  return line.empty() ? Cell() : Cell(std::move(line));
+}
+
 std::string RateText(const Outcome& outcome) {
   if (outcome.executions == 0) return "not executed";
   return fmt::format("{}, different in {} of {} executions", replayer::VerdictName(outcome.verdict),
                      outcome.bad_executions, outcome.executions);
 }
 
-Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) {
+Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
+                   const storage::Reader& trace) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
@@ -48,6 +57,8 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject) 
   add("verdict", report.Verdict());
   for (const std::string& sentence : report.flaky) add("  flaky", sentence);
   if (!report.found.empty()) {
+    Cell line = LineCell(trace, report.found[0]);
+    if (!std::holds_alternative<std::monostate>(line)) add("  from", std::move(line));
     if (const auto& classification = report.found[0].classification) {
       std::string text(replayer::CauseClassName(classification->cause));
       if (!classification->detail.empty()) text += " (" + classification->detail + ")";
@@ -114,8 +125,8 @@ Table DecisionTable(const BisectionReport& report) {
 }
 
 // Further causes: class and command.
-Table CommandTable(const BisectionReport& report) {
-  Table table({"cause", "class", "reproduce"});
+Table CommandTable(const BisectionReport& report, const storage::Reader& trace) {
+  Table table({"cause", "class", "from", "reproduce"});
   if (report.found.size() < 2) return table;
   int64_t number = 0;
   for (const FoundCause& found : report.found) {
@@ -123,7 +134,7 @@ Table CommandTable(const BisectionReport& report) {
                found.classification
                    ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
                    : Cell(),
-               found.command});
+               LineCell(trace, found), found.command});
   }
   return table;
 }
@@ -138,12 +149,15 @@ std::string OutcomeJson(const Outcome& outcome) {
   return object.dump();
 }
 
-Report BisectTables(const BisectionReport& report, const BisectSubject& subject) {
+Report BisectTables(const BisectionReport& report, const BisectSubject& subject,
+                    const storage::Reader& trace) {
   Report output;
-  output.Add("summary", SummaryTable(report, subject));
+  Table summary = SummaryTable(report, subject, trace);
+  AddStepSource(summary, trace);
+  output.Add("summary", std::move(summary));
   output.Add("found", FoundTable(report));
   output.Add("decision", DecisionTable(report));
-  output.Add("causes", CommandTable(report));
+  output.Add("causes", CommandTable(report, trace));
   return output;
 }
 

@@ -1,4 +1,4 @@
-// What `acltape bisect` prints and keeps.
+// The tables that `acltape bisect` prints and the rows that it keeps.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace acltape::cli {
 
-// What both sides are, for people.
+// Describes both sides, and the elements that are altered, for people.
 struct BisectSubject {
   std::string good;  // "eager"
   std::string bad;   // "captured, plan plan.json"
   std::string what;  // "calls"
 };
 
-Report BisectTables(const replayer::BisectionReport& report, const BisectSubject& subject);
+// The line of each cause's first call is taken from `trace`.
+Report BisectTables(const replayer::BisectionReport& report, const BisectSubject& subject,
+                    const storage::Reader& trace);
 
 // The outcome of one experiment as a JSON object.
 std::string OutcomeJson(const replayer::Outcome& outcome);

@@ -143,7 +143,7 @@ replayer::EagerStepOptions SidesBisector::StepOptions(const MixedStep& step) con
   return options;
 }
 
-// What makes the sides again.
+// The options of a command line that make the same two sides.
 std::string SidesBisector::Arguments() const {
   std::string text;
   const auto add = [&](const char* option, const std::string& value) {

@@ -16,7 +16,7 @@
 
 namespace acltape::cli {
 
-// What --good or --bad names.
+// The way of execution that --good or --bad names.
 struct Side {
   enum class Kind { kEager, kCaptured, kPlan, kRecorded };
   Kind kind = Kind::kEager;
@@ -40,7 +40,7 @@ struct SideOptions {
   bool Given() const { return good.Given() || bad.Given(); }
 };
 
-// What an eager bisection is about, besides the search.
+// The question of a bisection between two processes, besides the options of the search.
 struct SidesRequest {
   bool recorded = false;   // the good side is the recording
   std::string device_lib;  // of sides that name no other
@@ -65,7 +65,7 @@ class SidesBisector {
   const std::string& session_library() const;
   // Chooses the steps; nothing is executed yet. Throws Error kUsage for steps that are not alike.
   replayer::EagerStepOptions StepOptions(const replayer::MixedStep& step) const;
-  // What the outcomes depend on, as a JSON object. Starts the processes.
+  // Everything that the outcomes depend on, as a JSON object. Starts the processes.
   std::string Identity(const replayer::MixedStep& step);
   replayer::BisectionReport Bisect(const replayer::MixedStep& step,
                                    const replayer::SidesBisectionOptions& options,

@@ -1,4 +1,4 @@
-// How a kind of bisection gets the journal and the limits of the command line.
+// Gives each kind of bisection the journal and the limits that the command line asks for.
 #pragma once
 
 #include <functional>

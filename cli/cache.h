@@ -1,5 +1,5 @@
-// Where acltape keeps what it builds for a user: $ACLTAPE_CACHE, else $XDG_CACHE_HOME/acltape, else
-// ~/.cache/acltape.
+// The folder in which acltape keeps what it builds for a user: $ACLTAPE_CACHE, else
+// $XDG_CACHE_HOME/acltape, else ~/.cache/acltape.
 #pragma once
 
 #include <filesystem>

@@ -5,7 +5,7 @@
 #include "analyzer/level.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/recaptures.h"
-#include "analyzer/plan/budget.h"
+#include "analyzer/streams/budget.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"

@@ -29,8 +29,8 @@ class Command {
   // The words after a lone "--" belong to another program and are handed to SetProgram.
   virtual bool TakesProgram() const { return false; }
   virtual void SetProgram(std::vector<std::string> /*words*/) {}
-  // Whether it executes operators of its argument `trace`, as its options are; it then runs with
-  // the kit of the libtorch that the trace was recorded with.
+  // True when the command, with the options that it was given, executes operators of its argument
+  // `trace`. It then runs with the kit of the libtorch that the trace was recorded with.
   virtual bool ExecutesTrace() const { return false; }
   virtual void Declare(CLI::App& app) = 0;
   // Returns the exit code; throws acltape::Error.

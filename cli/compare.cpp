@@ -7,6 +7,7 @@
 #include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/step_source.h"
 
 namespace acltape::cli {
 namespace {
@@ -30,7 +31,7 @@ std::string Quotient(const Estimate& eager, const Estimate& captured) {
   return fmt::format("{:.2f}", eager.median / captured.median);
 }
 
-// With a plan: the same quantities by the plan, next to both other executions.
+// The times of a plan, next to those of eager and captured execution without it.
 Table PlannedTimesForPeople(const CompareReport& report) {
   Table table(
       {"per step", "eager", "captured, one stream", "captured by the plan", "eager / plan"});
@@ -60,7 +61,7 @@ Table PredictionTable(const CompareReport& report) {
   return table;
 }
 
-// For people: a column per execution, medians with their intervals.
+// The table for people: a column per execution, medians with their intervals.
 Table TimesForPeople(const CompareReport& report) {
   Table table({"per step", "recorded program", "eager", "captured", "eager / captured"});
   const auto& eager = report.eager;
@@ -79,7 +80,7 @@ Table TimesForPeople(const CompareReport& report) {
   return table;
 }
 
-// For programs: one row per number, nanoseconds or a ratio.
+// The table for programs: one row per number, nanoseconds or a ratio.
 Table TimesForPrograms(const CompareReport& report) {
   Table table({"quantity", "execution", "unit", "median", "low", "high", "samples"});
   const auto add = [&](const char* quantity, const char* execution, const char* unit,
@@ -183,7 +184,9 @@ class CompareCommand final : public Command {
     progress.Clear();
     const bool people = format_ == Format::kTable;
     Report output;
-    output.Add("setting", Facts(report, options_, trace.reader().Meta("payload"), people));
+    Table setting = Facts(report, options_, trace.reader().Meta("payload"), people);
+    AddStepSource(setting, trace.reader());
+    output.Add("setting", std::move(setting));
     output.Add("notes", NoteTable(report.notes));
     // Last, because it is what one looks for.
     output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));

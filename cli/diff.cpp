@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/diff_results.h"
+#include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -32,7 +33,6 @@ std::string CallsText(const std::vector<int64_t>& calls) {
 }
 
 Cell StepCell(int64_t step) { return step < 0 ? Cell() : Cell(step); }
-Cell TextCell(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
 
 // "call 812 aten::mm of A, call 815 of B".
 std::string Place(const DiffRow& row) {
@@ -59,8 +59,8 @@ bool Alone(const DiffRow& row) {
   return row.relation == DiffRelation::kInserted || row.relation == DiffRelation::kDeleted;
 }
 
-// What a reader wants to see unless asked for all: what is not the same, and where differences
-// begin.
+// True for rows that are shown without --all: calls that are not the same, and calls at which a
+// difference begins.
 bool Notable(const DiffRow& row) {
   if (row.relation != DiffRelation::kSame && !row.copy) return true;
   return row.cause == DiffCause::kOrigin || row.cause == DiffCause::kStructural ||
@@ -137,7 +137,11 @@ class DiffCommand final : public Command {
     if (format_ == Format::kTable && report.different()) {
       fmt::print("\nreproduce: {}\n", Reproduce(report, report.rows[report.first]));
     }
-    return report.different() ? kExitDifferences : kExitFine;
+    if (report.different()) return kExitDifferences;
+    if (report.counts.aligned > 0) return kExitFine;
+    return NothingCompared(
+        "no picked call of A has a counterpart in B; pick others with --calls, or give two "
+        "recordings of one program");
   }
 
  private:
@@ -224,6 +228,7 @@ class DiffCommand final : public Command {
                          report.propagation.size() == 1 ? "place" : "places");
     }
     const analyzer::DiffCounts& counts = report.counts;
+    if (counts.aligned == 0) return "nothing was compared";
     if (counts.equal + counts.within + counts.different == 0) {
       return "the same computation; no results to compare";
     }

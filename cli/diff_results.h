@@ -1,4 +1,4 @@
-// What a diff found, kept in the trace that is the reference.
+// Keeps the findings of a diff in the trace that is the reference.
 #pragma once
 
 #include <string>

@@ -165,8 +165,8 @@ bool HasKernel(const acl::OperatorInfo& info, void* prepare) {
   return info.prepare(prepare, nothing.data(), &workspace, &executor) != kNoKernel;
 }
 
-// How many operators of the table the opened library exports, and of the soft device also how many
-// it can run.
+// Counts the operators of the table that the opened library exports. Of the soft device it also
+// counts those that have a kernel.
 std::string OperatorCoverage(const acl::Library& library) {
   const bool soft = library.Symbol("SoftLaunchKernel") != nullptr;
   uint32_t exported = 0;

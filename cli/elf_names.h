@@ -14,7 +14,7 @@ struct ElfNames {
   std::vector<std::string> undefined;  // that must be found for the library to load
 };
 
-// Never throws: what cannot be read is no library.
+// Never throws. A file that cannot be read counts as no library.
 ElfNames ReadElfNames(const std::filesystem::path& file);
 
 }  // namespace acltape::cli

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <unordered_map>
 
+#include "analyzer/acl_leaves.h"
 #include "analyzer/emit/planned_step.h"
+#include "analyzer/plan/plan_dag.h"
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/steps.h"
 #include "cli/commands.h"
@@ -52,8 +54,7 @@ class EmitCommand final : public Command {
 
   int Run() override {
     const storage::Reader reader(trace_);
-    Work work = analyzer::LoadWork(reader);
-    if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+    const Work work = analyzer::LoadLeaves(reader, nullptr);
     const Plan plan = analyzer::ReadPlan(plan_, work);
     Write(Text(reader, work, plan));
     return kExitFine;
@@ -74,14 +75,27 @@ class EmitCommand final : public Command {
     return analyzer::ResolvedJson(plan, work);
   }
 
+  static std::vector<storage::Call> LeavesOf(const storage::Reader& reader, const Work& work,
+                                             const Plan& plan) {
+    if (work.dialect == analyzer::Dialect::kAten) {
+      return SelectLeaves(reader,
+                          Selection::Parse(fmt::format("{}-{}", plan.first_call, plan.last_call)));
+    }
+    const analyzer::Program program = analyzer::LoadAclLeaves(reader);
+    std::vector<storage::Call> leaves;
+    for (const size_t call : analyzer::ActiveCalls(work, plan.first_call, plan.last_call)) {
+      leaves.push_back(program.leaves[call].call);
+    }
+    return leaves;
+  }
+
   // The step as `acltape graph` shows it, with the plan's columns.
   static Table FxTable(const storage::Reader& reader, const Work& work, const Plan& plan) {
     std::unordered_map<int64_t, PlannedCall> planned;
     for (PlannedCall& call : analyzer::ResolvePlan(plan, work)) {
       planned.emplace(work.calls[call.call].call_id, std::move(call));
     }
-    const auto leaves = SelectLeaves(
-        reader, Selection::Parse(fmt::format("{}-{}", plan.first_call, plan.last_call)));
+    const auto leaves = LeavesOf(reader, work, plan);
     Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result", "region",
                  "stream", "waits"});
     for (FxNode& node : BuildFxGraph(reader, leaves)) {

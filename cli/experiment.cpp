@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
@@ -161,7 +162,11 @@ class ExperimentCommand final : public Command {
       case StepComparison::Verdict::kEqual:
         return kExitFine;
       case StepComparison::Verdict::kFlaky:
-        return static_cast<int>(ErrorKind::kCannotJudge);
+        return kExitCannotJudge;
+      case StepComparison::Verdict::kNothing:
+        return NothingCompared(
+            "no executed call leaves a result that outlives the step; execute more calls, or watch "
+            "what each call wrote with --watch every");
       default:
         return kExitDifferences;
     }
@@ -190,7 +195,7 @@ class ExperimentCommand final : public Command {
     for (const std::string& word : stress_) Stress(word);
   }
 
-  // Behind the faults, which may be in memory that is shared.
+  // Called after the faults were chosen, because a fault may be in memory that is shared.
   void ChooseLiberties(const MixedStep& step) {
     if (keep_streams_ != "all") {
       options_.on_planned_stream = replayer::ParseKeptStreams(step, keep_streams_);
@@ -315,6 +320,8 @@ class ExperimentCommand final : public Command {
                            comparison.executions);
       case StepComparison::Verdict::kFlaky:
         return "the eager step differs from itself; nothing can be said of the captured one";
+      case StepComparison::Verdict::kNothing:
+        return "nothing was compared";
     }
     return "";
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/step_choice.h"
@@ -11,7 +12,9 @@
 namespace acltape::cli {
 namespace {
 
-enum class Form { kCpp };
+using replayer::Watch;
+
+enum class ExportForm { kCpp };
 
 class ExportCommand final : public Command {
  public:
@@ -27,7 +30,7 @@ class ExportCommand final : public Command {
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    AddChoice(app, "--to", form_, {{"cpp", Form::kCpp}},
+    AddChoice(app, "--to", form_, {{"cpp", ExportForm::kCpp}},
               "cpp: a program over the ACL interface, its contents and a trimmed trace");
     app.add_option("--calls", calls_,
                    "The calls to execute, of one step or of several alike (see `acltape query "
@@ -48,6 +51,10 @@ class ExportCommand final : public Command {
                    "A fault of the captured execution, KIND@CALL or KIND@CALL:OTHER, which --clean "
                    "of the program leaves out")
         ->type_name("FAULT");
+    AddChoice(app, "--watch", watch_,
+              {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}},
+              "Compare what outlives the step, or what every call wrote (then no two buffers share "
+              "memory)");
     app.add_option("--options", options_file_,
                    "The whole experiment as JSON, as a witness holds it, in place of the options "
                    "above")
@@ -89,9 +96,18 @@ class ExportCommand final : public Command {
     });
     Print(result);
     if (!result.built.compiled) return kExitFine;
-    return result.built.fault_exit == 0   ? kExitFine
-           : result.built.fault_exit == 1 ? kExitDifferences
-                                          : kExitDevice;
+    switch (result.built.fault_exit) {
+      case kExitFine:
+        return kExitFine;
+      case kExitDifferences:
+        return kExitDifferences;
+      case kExitCannotJudge:
+        return NothingCompared(
+            "no exported call leaves a result that outlives the step; export more calls, or watch "
+            "what each call wrote with --watch every");
+      default:
+        return kExitDevice;
+    }
   }
 
  private:
@@ -114,6 +130,7 @@ class ExportCommand final : public Command {
                                      const replayer::MixedStep& step) const {
     replayer::MixedStepOptions suspect;
     if (!options_file_.empty()) suspect = replayer::ReadMixedStep(options_file_);
+    if (watch_ != Watch::kStepOutputs) suspect.watch = watch_;
     suspect.plan = step.plan();
     suspect.executed = Places(reader, step, calls_);
     if (options_file_.empty() || !captured_.empty()) {
@@ -167,13 +184,14 @@ class ExportCommand final : public Command {
   }
 
   std::string trace_;
-  Form form_ = Form::kCpp;
+  ExportForm form_ = ExportForm::kCpp;
   std::string calls_;
   std::string captured_;
   PlanOption plan_;
   int64_t capture_step_ = -1;
   std::vector<int64_t> run_steps_;
   std::vector<std::string> plants_;
+  Watch watch_ = Watch::kStepOutputs;
   std::string options_file_;
   bool no_trace_ = false;
   double share_percent_ = 5;

@@ -3,12 +3,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
+#include "analyzer/level.h"
 #include "cli/command.h"
 #include "cli/torch_kits.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {
@@ -34,6 +37,42 @@ void UseKitOfTrace(const std::string& trace) {
     return;
   }
   if (!identity.empty()) UseKit(identity, library);
+}
+
+// Every command that works on the calls of a trace can be told which process's. The choice goes
+// into the environment: processes that the command starts open the trace too.
+void AddProcessOption(CLI::App& command) {
+  constexpr std::string_view kOfAllProcesses[] = {"info", "query", "pack", "redact"};
+  const bool of_all = std::find(std::begin(kOfAllProcesses), std::end(kOfAllProcesses),
+                                command.get_name()) != std::end(kOfAllProcesses);
+  if (of_all || command.get_option_no_throw("trace") == nullptr) return;
+  command
+      .add_option_function<std::string>(
+          "--process",
+          [](const std::string& process) { setenv(storage::kProcessVariable, process.c_str(), 1); },
+          "Of a trace with several processes: the number of one, or rank:N (default: "
+          "$ACLTAPE_PROCESS)")
+      ->type_name("PROCESS");
+}
+
+// Every command that works on the calls of a trace can be told which level of one with both, and
+// says so in the same way to what it starts.
+void AddLevelOption(CLI::App& command) {
+  constexpr std::string_view kOfNoLevel[] = {"info",   "query",    "pack",
+                                             "redact", "captures", "record"};
+  const bool none = std::find(std::begin(kOfNoLevel), std::end(kOfNoLevel), command.get_name()) !=
+                    std::end(kOfNoLevel);
+  const bool works_on_calls = command.get_option_no_throw("trace") != nullptr ||
+                              command.get_option_no_throw("a") != nullptr;
+  if (none || !works_on_calls) return;
+  command
+      .add_option_function<std::string>(
+          "--level",
+          [](const std::string& level) { setenv(analyzer::kLevelVariable, level.c_str(), 1); },
+          "Of a trace with both levels: leaves of PyTorch or calls of the ACL interface (default: "
+          "$ACLTAPE_LEVEL, else aten where its leaves can be replayed)")
+      ->check(CLI::IsMember({"aten", "acl"}).description("aten|acl"))
+      ->option_text("aten|acl");
 }
 
 void Complain(const std::string& sentence) { fmt::print(stderr, "acltape: {}\n", sentence); }
@@ -67,6 +106,8 @@ int Main(int argc, char** argv) {
     child->footer("Examples:\n" + command->Examples());
     child->callback([&chosen, &command] { chosen = command.get(); });
     command->Declare(*child);
+    AddProcessOption(*child);
+    AddLevelOption(*child);
   }
 
   // The recorded program's words must not be read as ours, whatever they look like.

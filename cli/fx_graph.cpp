@@ -93,7 +93,7 @@ class Builder {
       }
     }
     node.name = Fresh(NodeStem(op));
-    // From here on the tensors that the call wrote or returned are known by its name.
+    // From here on the tensors that the call wrote or returned are named after it.
     const auto outputs = std::count_if(arguments.begin(), arguments.end(), [](const Argument& a) {
       return a.direction != Direction::kIn;
     });

@@ -8,10 +8,11 @@
 #include <optional>
 
 #include "analyzer/gears/trace_sizes.h"
-#include "analyzer/plan/budget.h"
 #include "analyzer/steps.h"
+#include "analyzer/streams/budget.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/step_source.h"
 #include "cli/table.h"
 
 namespace acltape::cli {
@@ -22,7 +23,7 @@ using analyzer::GearUse;
 using analyzer::SizeHistogram;
 using analyzer::TraceSizes;
 
-// With two decimals.
+// A percentage with two decimals.
 double Percent(double part, double whole) {
   return whole == 0 ? 0 : std::round(10000 * part / whole) / 100;
 }
@@ -80,11 +81,13 @@ class GearsCommand final : public Command {
                   "gears needs a trace, or --histogram with --padding-ns and --eager-ns.");
     }
     std::optional<TraceSizes> sizes;
+    std::string found_by;
     if (!trace_.empty() && needs_trace) {
       const storage::Reader reader(trace_);
       analyzer::Work work = analyzer::LoadWork(reader);
       if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
       sizes = analyzer::FindTraceSizes(work, dimension_);
+      found_by = work.steps.front().found_by;
     }
     const SizeHistogram histogram =
         histogram_.empty() ? sizes->Histogram() : analyzer::ReadHistogram(histogram_);
@@ -93,7 +96,9 @@ class GearsCommand final : public Command {
     const std::vector<int64_t> chosen = analyzer::ChooseGears(histogram, costs, budget.sizes);
 
     Report report;
-    report.Add("facts", Facts(sizes, histogram, costs, budget));
+    Table facts = Facts(sizes, histogram, costs, budget);
+    if (sizes) AddStepSource(facts, found_by);
+    report.Add("facts", std::move(facts));
     report.Add("choices", Choices(histogram, costs, budget, chosen));
     report.Add("gears", GearTable(histogram, costs, chosen));
     fmt::print("{}", report.ToText(format_));
@@ -184,7 +189,7 @@ class GearsCommand final : public Command {
     return table;
   }
 
-  // What each gear serves; the rows without a gear run eagerly.
+  // The sizes that each gear serves. Sizes in rows without a gear run eagerly.
   static Table GearTable(const SizeHistogram& histogram, const GearCosts& costs,
                          const std::vector<int64_t>& gears) {
     Table table({"gear", "from_size", "to_size", "steps", "padding_percent"});

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <set>
+
 #include "analyzer/graph/hazards.h"
 #include "analyzer/graph/order.h"
 #include "cli/commands.h"
@@ -8,6 +10,7 @@
 #include "cli/report.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "storage/process_choice.h"
 
 namespace acltape::cli {
 namespace {
@@ -119,6 +122,9 @@ class GraphCommand final : public Command {
     const storage::Reader reader(trace_);
     const Selection selection = Picked(reader);
     const auto leaves = SelectLeaves(reader, selection);
+    std::set<int64_t> threads;
+    for (const storage::Call& leaf : leaves) threads.insert(leaf.thread_id);
+    storage::RequireOneProcess(reader, threads);
     if (leaves.empty()) RefuseSelection();
     Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result"});
     for (FxNode& node : BuildFxGraph(reader, leaves)) {

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/query_table.h"
+#include "cli/step_source.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {
@@ -84,6 +85,7 @@ class InfoCommand final : public Command {
     add("signatures", Count(reader, "SELECT count(*) FROM signature"));
     add("buffers", Count(reader, "SELECT count(*) FROM buffer_row"));
     add("steps", Count(reader, "SELECT count(*) FROM step"));
+    if (!reader.Steps().empty()) AddStepSource(table, reader);
     add("processes", Count(reader, "SELECT count(*) FROM process"));
     add("threads", Count(reader, "SELECT count(*) FROM thread"));
     add("snapshots", Count(reader, "SELECT count(*) FROM snapshot"));

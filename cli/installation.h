@@ -1,5 +1,5 @@
-// Where the parts of an acltape build lie relative to the running executable, and how to run a
-// small program and read what it prints.
+// Finds the parts of an acltape build relative to the running executable, and runs small programs
+// to read what they print.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct ProgramOutput {
   int exit_code = 0;  // 128 + signal when killed
   std::string text;   // what it wrote to stdout
 };
-// What becomes of the stderr of a program that is run: kJoined has it among the output.
+// The treatment of the stderr of a program that is run. kJoined puts it among the output.
 enum class Complaints { kDiscarded, kShown, kJoined };
 // Runs argv[0] (searched on PATH). With `line`, each line goes there as it comes and `text` stays
 // empty. Does not throw.

@@ -1,4 +1,4 @@
-// Which Python interpreter a command line runs, and what is installed for it.
+// Finds the Python interpreter that a command line runs, and what is installed for it.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@ namespace acltape::cli {
 // other program. The path is the one that was found, not what links lead to: a virtual environment
 // is known by it.
 std::filesystem::path NamedInterpreter(const std::vector<std::string>& command);
-// The same; of another program, which may start one itself, it is python3 of PATH. Empty when there
-// is none.
+// Like NamedInterpreter, but gives python3 of PATH for any other program, which may start an
+// interpreter itself. Empty when there is none.
 std::filesystem::path FindInterpreter(const std::vector<std::string>& command);
 
 // A name on PATH, or a path to an executable file; empty when it is neither.

@@ -10,6 +10,7 @@
 #include "analyzer/value_text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/step_source.h"
 #include "cli/table.h"
 
 namespace acltape::cli {
@@ -113,6 +114,7 @@ class JointCommand final : public Command {
   Table Facts(const Work& work, const WorkStep& step, const JointStep& joint) const {
     Table table({"fact", "value"});
     table.Add({"step", work.steps.empty() ? Cell("the whole trace") : Cell(step.step)});
+    if (!work.steps.empty()) AddStepSource(table, step.found_by);
     table.Add({"calls", fmt::format("{}-{}", work.calls[step.first].call_id,
                                     work.calls[step.end - 1].call_id)});
     table.Add({"forward calls", static_cast<int64_t>(joint.calls.size())});
@@ -123,7 +125,7 @@ class JointCommand final : public Command {
     return table;
   }
 
-  // How many of its tensors take bytes.
+  // Counts the kept tensors that take bytes.
   static int64_t Stored(const JointStep& joint, const Partition& partition) {
     int64_t count = 0;
     for (const int32_t v : partition.kept) count += joint.graph.values[v].bytes > 0 ? 1 : 0;

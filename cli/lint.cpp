@@ -5,15 +5,15 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/plan/budget.h"
 #include "analyzer/steps.h"
+#include "analyzer/streams/budget.h"
 #include "analyzer/work/work.h"
 #include "cli/commands.h"
-#include "cli/level_option.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/selection.h"
+#include "cli/step_source.h"
 #include "cli/table.h"
 #include "replayer/probe/prove.h"
 #include "storage/shell_word.h"
@@ -71,9 +71,6 @@ class LintCommand final : public Command {
                {"thread_local", Modes::kThreadLocal},
                {"relaxed", Modes::kRelaxed}},
               "Capture mode to look at");
-    AddLevelOption(app, level_,
-                   "Which level of a trace with both to look at (default: acl where the trace "
-                   "holds operators of the device)");
     app.add_option("--region", region_, "Calls A-B to look at as if they were captured");
     app.add_option("--stream", options_.stretch.stream,
                    "Stream on which such a capture begins (default: that of the first task)");
@@ -109,7 +106,7 @@ class LintCommand final : public Command {
     const Selection selection = Selection::Parse(selection_);
     const OpenedTrace trace(trace_, discard_);
     analyzer::Work work =
-        analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader(), level_));
+        analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
     if (work.steps.empty()) analyzer::AssignSteps(work, trace.results());
     if (!selection.empty()) {
       options_.wanted = [&](const Stretch& stretch) {
@@ -134,6 +131,11 @@ class LintCommand final : public Command {
     if (prove_) probes = Prove(work, report);
     if (trace.results() != nullptr) Keep(report, *trace.results());
     Report output;
+    if (!report.stretches.front().recorded() && report.stretches.front().step >= 0) {
+      Table steps({"fact", "value"});
+      AddStepSource(steps, work.steps.front().found_by);
+      output.Add("steps", std::move(steps));
+    }
     output.Add("regions", RegionTable(work, report));
     output.Add("findings", FindingTable(report));
     output.Add("probes", ProbeTable(work, probes));
@@ -301,7 +303,6 @@ class LintCommand final : public Command {
   }
 
   std::string trace_;
-  std::optional<analyzer::Level> level_;
   std::string selection_;
   std::string region_;
   Modes modes_ = Modes::kAll;

@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
+#include "analyzer/acl_program.h"
 #include "analyzer/program.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/table.h"
-#include "replayer/acl/acl_replay.h"
 #include "replayer/contents.h"
 #include "storage/trace_copy.h"
 
@@ -68,11 +68,10 @@ class PackCommand final : public Command {
     for (const std::string& plan : plans_) PlanOption{plan, true}.Read(packed, &results);
   }
 
-  // What a replay with recorded values lacks, in a sentence.
+  // Says in a sentence which contents a replay with recorded values would lack; empty for none.
   static std::string Missing(const std::string& path) {
     try {
       const storage::Reader packed(path);
-      if (replayer::IsAclTrace(packed)) return "";
       const analyzer::Program program = analyzer::LoadProgram(packed);
       const replayer::Contents contents(program, replayer::Data::kRecorded, 1);
       return "";

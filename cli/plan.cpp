@@ -11,6 +11,7 @@
 #include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/step_source.h"
 #include "replayer/calibrate.h"
 
 namespace acltape::cli {
@@ -22,9 +23,7 @@ using analyzer::PlanRegion;
 using analyzer::RegionFigures;
 using analyzer::Work;
 
-constexpr size_t kRowsForPeople = 20;
-
-// To a tenth.
+// A percentage with one decimal.
 double Percent(double part, double whole) {
   return whole > 0 ? std::round(1000 * part / whole) / 10 : 0;
 }
@@ -121,8 +120,7 @@ class PlanCommand final : public Command {
     if (captures_ > 0) options_.most_captures = captures_;
     const OpenedTrace opened(trace_, discard_);
     const storage::Reader& reader = opened.reader();
-    Work work = analyzer::LoadWork(reader);
-    analyzer::AssignSteps(work, opened.results());
+    const Work work = analyzer::LoadLeaves(reader, opened.results());
     const auto measured =
         calibrate_ ? std::optional(Calibrate(opened)) : analyzer::LoadCalibration(reader);
     if (measured) options_.costs = &*measured;
@@ -134,7 +132,9 @@ class PlanCommand final : public Command {
       opened.results()->Commit();
     }
     Report report;
-    report.Add("plan", Summary(planned, measured, plan_id));
+    Table summary = Summary(planned, measured, plan_id);
+    AddStepSource(summary, work.steps.front().found_by);
+    report.Add("plan", std::move(summary));
     report.Add("regions", RegionTable(planned));
     report.Add("streams", StreamTable(planned));
     report.Add("policies", PolicyTable(planned));
@@ -212,7 +212,8 @@ class PlanCommand final : public Command {
     return table;
   }
 
-  // How often all graphs of the plan fit: for shapes, or replicas, of the step.
+  // The number of graphs that the device holds when the plan's graphs are captured again and again,
+  // as for other shapes or for replicas of the step.
   int64_t GraphsThatSocHolds(const PlannedStep& planned) const {
     const analyzer::SocLimits& soc = *analyzer::FindSoc(planned.plan.soc);
     std::vector<analyzer::GraphLoad> graphs;
@@ -278,7 +279,8 @@ class PlanCommand final : public Command {
     return table;
   }
 
-  // What the recorded steps would have met.
+  // Shows how often the recorded steps would have hit or missed a cache of graphs, for each way to
+  // guard them.
   static Table GuardTable(const PlannedStep& planned) {
     Table table({"guarded with", "captures", "hits", "new operators", "new shape", "new value",
                  "new address"});

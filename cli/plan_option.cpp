@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "analyzer/plan/plan_file.h"
+#include "analyzer/steps.h"
 
 namespace acltape::cli {
 
@@ -20,7 +21,7 @@ std::shared_ptr<const replayer::ChosenPlan> PlanOption::Read(const storage::Read
   const auto chosen = std::make_shared<replayer::ChosenPlan>();
   chosen->path = path;
   chosen->allow_races = allow_races;
-  const analyzer::Work work = analyzer::LoadWork(trace);
+  const analyzer::Work work = analyzer::LoadLeaves(trace, nullptr);
   chosen->plan = analyzer::ReadPlan(path, work, allow_races, &chosen->races);
   if (results != nullptr) {
     chosen->plan_id = results->AddPlan(PlanRecordOf(chosen->plan, work, path, "{}"));

@@ -6,10 +6,12 @@
 
 #include "cli/commands.h"
 #include "cli/installation.h"
+#include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/step_source.h"
 #include "replayer/prove/proof.h"
 #include "replayer/prove/witness.h"
 #include "storage/shell_word.h"
@@ -21,8 +23,6 @@ using replayer::ProofReport;
 using replayer::RemoteTrial;
 using replayer::Trial;
 using replayer::TrialFailure;
-
-constexpr int kExitCannotJudge = 125;
 
 // Numbers that are 0 for "none".
 Cell OrNothing(int64_t number) { return number == 0 ? Cell() : Cell(number); }
@@ -139,12 +139,19 @@ class ProveCommand final : public Command {
     for (const replayer::KindTally& tally : report.kinds) compared += tally.compared;
     const bool blind = compared == 0 && report.failures.empty();
     Report output;
-    output.Add("summary", SummaryTable(report, compared, blind));
+    Table summary = SummaryTable(report, compared, blind);
+    AddStepSource(summary, trace.reader());
+    output.Add("summary", std::move(summary));
     output.Add("trials", TrialTable(report));
     output.Add("failures", FailureTable(report));
     output.Add("flaky", FlakyTable(report));
     fmt::print("{}", output.ToText(format_));
-    return blind ? kExitCannotJudge : report.ExitCode();
+    if (blind) {
+      return NothingCompared(
+          "no step of the plan leaves a result that a trial could look at: prove a plan of steps "
+          "whose results are used later, and give --budget time for a trial");
+    }
+    return report.ExitCode();
   }
 
  private:
@@ -278,7 +285,7 @@ class ProveCommand final : public Command {
     const replayer::WitnessRun run =
         replayer::RunWitness(trace.reader(), witnessed, plan, options_.device_lib,
                              options_.repetitions, options_.kept_bytes);
-    // What holds with another plan says nothing of its own.
+    // The witness gets a new verdict only when its own plan was tried.
     if (own_plan && trace.results() != nullptr) {
       witness.row.verdict = run.verdict;
       witness.row.message = run.message;
@@ -299,7 +306,11 @@ class ProveCommand final : public Command {
     Report output;
     output.Add("witness", std::move(table));
     fmt::print("{}", output.ToText(format_));
-    return run.outcome.failure ? kExitDifferences : kExitFine;
+    if (run.outcome.failure) return kExitDifferences;
+    if (run.outcome.compared > 0) return kExitFine;
+    return NothingCompared(
+        "the step leaves no result that the trial could look at: give the plan with which the "
+        "witness was found as --plan");
   }
 
   std::string trace_;

@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/soft_environment.h"
+#include "cli/step_source.h"
 #include "cli/table.h"
 #include "cli/torch_kits.h"
 #include "storage/database.h"
@@ -86,21 +87,25 @@ void CompleteDeviceValues(const std::string& path, const collector::RecordOption
 constexpr int64_t kMostLeavesForSteps = 10000000;
 
 // Steps that no user range named are found now, so that queries can use them. Returns how many the
-// trace has; a search that fails costs only the steps.
-int64_t CompleteSteps(const std::string& path, int64_t leaves) {
-  if (leaves == 0 || leaves > kMostLeavesForSteps) return 0;
+// trace has and where they come from; a search that fails costs only the steps.
+struct KeptSteps {
+  int64_t count = 0;
+  std::string found_by;
+};
+KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
+  if (leaves == 0 || leaves > kMostLeavesForSteps) return {};
   try {
     storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
     const auto steps = reader.Steps();
-    if (!steps.empty()) return static_cast<int64_t>(steps.size());
+    if (!steps.empty()) return {static_cast<int64_t>(steps.size()), steps.front().found_by};
     analyzer::Work work = analyzer::LoadWork(reader);
     storage::Results results(reader);
     analyzer::AssignSteps(work, &results);
     results.Commit();
-    return static_cast<int64_t>(work.steps.size());
+    return {static_cast<int64_t>(work.steps.size()), analyzer::kFoundByPeriod};
   } catch (const Error& error) {
     fmt::print(stderr, "acltape: no steps were looked for: {}\n", error.what());
-    return 0;
+    return {};
   }
 }
 
@@ -206,7 +211,7 @@ class RecordCommand final : public Command {
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
     CompleteDeviceValues(options_.output, options_);
-    const int64_t steps = CompleteSteps(options_.output, summary.leaves);
+    const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
     if (summary.signal != 0) return 128 + summary.signal;
@@ -215,7 +220,7 @@ class RecordCommand final : public Command {
   }
 
  private:
-  void Say(const collector::RecordSummary& summary, int64_t steps) const {
+  void Say(const collector::RecordSummary& summary, const KeptSteps& steps) const {
     if (summary.signal != 0) {
       fmt::print(stderr, "acltape: the program was killed by signal {} ({}).\n", summary.signal,
                  strsignal(summary.signal));
@@ -251,9 +256,12 @@ class RecordCommand final : public Command {
     fmt::print(stderr,
                "acltape: {} holds {} calls, {} of them leaves in {} steps, in {} ({}; {} of values "
                "kept; {})\n",
-               options_.output, summary.calls, summary.leaves, steps,
+               options_.output, summary.calls, summary.leaves, steps.count,
                HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
                HumanNs(static_cast<double>(summary.wall_ns)));
+    if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {
+      fmt::print(stderr, "acltape: the steps are {}\n", StepSource(steps.found_by));
+    }
   }
 
   collector::RecordOptions options_;

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/level_option.h"
+#include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/spread.h"
+#include "cli/step_source.h"
 #include "cli/table.h"
-#include "replayer/replay_level.h"
+#include "replayer/acl/replay_level.h"
 #include "storage/results.h"
 
 namespace acltape::cli {
@@ -23,7 +24,7 @@ using replayer::Outputs;
 using replayer::Streams;
 using replayer::Updates;
 
-// What was wrong with an output, in one line.
+// Says in one line what was wrong with an output.
 std::string Shown(const replayer::Mismatch& mismatch, bool bitwise) {
   const analyzer::TensorMetrics& metrics = mismatch.metrics;
   return fmt::format("{} of {} elements, first [{}]: recorded {}, replayed {}{}{}",
@@ -95,7 +96,7 @@ std::string Verdict(const replayer::ReplayReport& report, const replayer::Replay
   return verdict + flaky;
 }
 
-// How many outputs came out how.
+// Adds the number of outputs for each verdict.
 void AddOutcomes(Table& table, const replayer::ReplayReport& report,
                  const replayer::ReplayOptions& options) {
   table.Add({"outputs compared", report.compared});
@@ -123,7 +124,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   add("  run by device operators", report.kernels);
   add("  views", report.views);
   add("  allocations", report.allocations);
-  add("  sources (recorded random values)", report.sources);
+  add("  sources (values of the recording)", report.sources);
   add("  host reads", report.host_reads);
   add("  substituted by recorded outputs", report.substituted);
   add("device calls", report.device_calls);
@@ -149,7 +150,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   return table;
 }
 
-// Of a program recorded at the ACL level.
+// The summary of a replay of a program recorded at the ACL level.
 Table AclSummaryTable(const replayer::ReplayReport& report,
                       const replayer::ReplayOptions& options) {
   Table table({"quantity", "value"});
@@ -175,6 +176,7 @@ Table AclSummaryTable(const replayer::ReplayReport& report,
   add("operators", acl.operators);
   add("  substituted by recorded outputs", report.substituted);
   add("executions of the program's graphs", acl.executions);
+  if (!options.edits.empty()) add("waits added by edits", acl.waits_added);
   add("device memory, bytes", report.device_bytes);
   AddOutcomes(table, report, options);
   if (options.mode == Mode::kCaptured) {
@@ -206,6 +208,7 @@ class ReplayCommand final : public Command {
            "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
            "  acltape replay acl.db --mode captured --streams flat     all device work on one "
            "stream\n"
+           "  acltape replay acl.db --edit LINT-09     with the wait that lint misses\n"
            "  acltape replay both.db --level acl       the device's own calls, not PyTorch's";
   }
 
@@ -215,13 +218,16 @@ class ReplayCommand final : public Command {
     AddChoice(app, "--mode", options_.mode,
               {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
               "Launch every leaf on its own, or capture steps as graphs and execute those");
-    AddLevelOption(app, level_,
-                   "Which level of a trace with both to replay (default: aten where its leaves can "
-                   "be replayed, else acl)");
-    AddChoice(app, "--streams", options_.streams,
-              {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}},
-              "Of a program recorded at the ACL level: its own streams and events, or all device "
-              "work on one stream");
+    AddChoice(
+        app, "--streams", options_.streams,
+        {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}, {"leaves", Streams::kLeaves}},
+        "Of a program of the ACL level: its own streams, events and graphs; all device work "
+        "on one stream; or work by work, with its graphs taken apart, as leaves of PyTorch "
+        "are replayed (a plan always does)");
+    app.add_option("--edit", options_.edits,
+                   "Add the wait that a finding of `acltape lint` asks for, in every step: a rule "
+                   "(LINT-09), a rule at a call (LINT-09@812), or all")
+        ->type_name("FINDING");
     plan_.Declare(app);
     AddChoice(app, "--updates", options_.updates,
               {{"tasks", Updates::kTasks}, {"none", Updates::kNone}},
@@ -280,16 +286,14 @@ class ReplayCommand final : public Command {
     if (options_.plan) options_.mode = Mode::kCaptured;
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    replayer::ReplayReport report = replayer::ReplayLevel(
-        trace.reader(), analyzer::ChooseLevel(trace.reader(), level_), options_, trace.results());
-    if (level_ && !report.reproduce.empty()) {
-      report.reproduce += std::string(" --level ") + LevelName(*level_);
-    }
-
+    const replayer::ReplayReport report =
+        replayer::Replay(trace.reader(), options_, trace.results());
     progress.Clear();
     Report output;
-    output.Add("summary", report.acl.calls != 0 ? AclSummaryTable(report, options_)
-                                                : SummaryTable(report, options_));
+    Table summary =
+        report.acl.calls != 0 ? AclSummaryTable(report, options_) : SummaryTable(report, options_);
+    if (report.steps > 0) AddStepSource(summary, trace.reader());
+    output.Add("summary", std::move(summary));
     output.Add("differences", MismatchTable(report, options_));
     if (options_.noise_runs > 0) output.Add("flaky operators", FlakyTable(report));
     if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
@@ -298,10 +302,20 @@ class ReplayCommand final : public Command {
     output.Add("eager steps", std::move(eager_steps));
     output.Add("notes", NoteTable(report.notes));
     fmt::print("{}", output.ToText(format_));
-    return report.ExitCode();
+    return report.NothingCompared() ? NothingCompared(WhyNothing()) : report.ExitCode();
   }
 
  private:
+  std::string WhyNothing() const {
+    if (options_.mode == Mode::kEager) {
+      return "the trace keeps no result of a replayed call; record with --payload all, or replay "
+             "with --mode captured, which is compared with an eager replay";
+    }
+    return "no replayed call leaves a result that could be compared; record a program whose steps "
+           "compute something" +
+           std::string(options_.outputs == Outputs::kStep ? ", or replay with --outputs leaf" : "");
+  }
+
   // The options that say how to replay, for the two replays of --spread.
   std::vector<std::string> WordsForSpread() const {
     const auto refuse = [](const char* option) {
@@ -325,13 +339,12 @@ class ReplayCommand final : public Command {
       words.insert(words.end(), {"--noise-runs", std::to_string(options_.noise_runs)});
     }
     if (discard_) words.emplace_back("--no-results");
-    if (level_) words.insert(words.end(), {"--level", LevelName(*level_)});
+    words.insert(words.end(), {"--streams", "leaves"});
     return words;
   }
 
   std::string trace_;
   PlanOption plan_;
-  std::optional<analyzer::Level> level_;
   replayer::ReplayOptions options_;
   std::string standard_ = "bitwise";
   bool spread_ = false;

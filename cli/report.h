@@ -1,5 +1,5 @@
-// What the commands that replay share: opening a trace that they also write results to, choices
-// among named values, and the table of notes.
+// Parts that the replaying commands share: opening a trace to which they also write results,
+// choices among named values, and the table of notes.
 #pragma once
 
 #include <memory>

@@ -11,6 +11,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyzer/acl_leaves.h"
+#include "analyzer/level.h"
+#include "analyzer/steps.h"
+
 namespace acltape::cli {
 namespace {
 
@@ -183,7 +187,13 @@ std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& sel
     subject.stream = row.stream_id == 0 ? -1 : row.stream_id;
     subject.name = work.op(call).name;
     subject.full_name = names[row.form];
-    if (selection.Contains(subject)) picked.push_back(call);
+    bool wanted = selection.Contains(subject);
+    if (!wanted && work.dialect == analyzer::Dialect::kAclLeaves) {
+      // The number of a call of a graph stands for all its executions.
+      subject.call_id = analyzer::RecordedCall(row.call_id);
+      wanted = selection.Contains(subject);
+    }
+    if (wanted) picked.push_back(call);
   }
   return picked;
 }
@@ -191,6 +201,13 @@ std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& sel
 std::function<bool(int64_t)> PickedBy(const storage::Reader& reader, const std::string& text) {
   if (text.empty()) return {};
   const auto picked = std::make_shared<std::unordered_set<int64_t>>();
+  if (analyzer::ChooseLevel(reader) == analyzer::Level::kAcl) {
+    const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
+    for (const size_t call : SelectCalls(work, Selection::Parse(text))) {
+      picked->insert(work.calls[call].call_id);
+    }
+    return [picked](int64_t call_id) { return picked->count(call_id) != 0; };
+  }
   for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(text))) {
     picked->insert(call.call_id);
   }

@@ -1,4 +1,4 @@
-// How every command picks calls:
+// The grammar by which every command picks calls:
 //
 //   selection = term { "/" term }          a call is picked when every term holds for it
 //   term      = ranges                     its call_id
@@ -23,7 +23,7 @@
 
 namespace acltape::cli {
 
-// What a term can ask about one call.
+// The facts about one call that a term can ask for.
 struct SelectionSubject {
   int64_t call_id = 0;
   int64_t step = -1;           // -1: outside every step; no step: term holds for it
@@ -64,11 +64,12 @@ class Selection {
 // asks for steps and the trace has none.
 std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Selection& selection);
 
-// The same of a program in compact form, as indices in Work::calls.
+// The calls that a selection picks of a program in compact form, as indices in Work::calls. Errors
+// as for SelectLeaves.
 std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& selection);
 
-// Whether a call is among the leaves that a selection picks; an empty function for the empty text,
-// which picks every call.
+// Makes a function that is true for the leaves that a selection picks. It is an empty function for
+// the empty text, which picks every call.
 std::function<bool(int64_t call_id)> PickedBy(const storage::Reader& reader,
                                               const std::string& text);
 

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What has to lie on the library path before the toolkit, for programs of this interpreter.
+// The folders that have to be on the library path before the toolkit, for programs of this
+// interpreter.
 std::vector<fs::path> FoldersFor(const fs::path& interpreter) {
   if (interpreter.empty()) return {};
   const InstalledPackages packages = AskInterpreter(interpreter);

@@ -10,6 +10,8 @@
 #include "analyzer/work/work.h"
 #include "cli/command.h"
 #include "cli/installation.h"
+#include "cli/nothing_compared.h"
+#include "cli/step_source.h"
 #include "replayer/prove/spread.h"
 #include "storage/error.h"
 #include "storage/reader.h"
@@ -22,7 +24,7 @@ using replayer::WrongOutput;
 
 constexpr size_t kShown = 20;  // rows for people
 
-// What one replay printed.
+// The report that one replay printed.
 struct Replayed {
   int exit_code = 0;
   std::vector<WrongOutput> outputs;
@@ -30,6 +32,11 @@ struct Replayed {
   int64_t compared = 0;
   std::string reproduce;
 };
+
+// A replay that ends with another code has printed an error and no report.
+bool HasReport(int exit_code) {
+  return exit_code <= kExitDifferences || exit_code == kExitCannotJudge;
+}
 
 // Numbers that JSON cannot hold are texts.
 double NumberIn(const nlohmann::json& value) {
@@ -49,7 +56,7 @@ Replayed Replay(const std::string& trace, const std::vector<std::string>& words,
   const ProgramOutput output = RunProgram(command, Complaints::kShown);
   Replayed replayed;
   replayed.exit_code = output.started ? output.exit_code : kExitDevice;
-  if (replayed.exit_code > kExitDifferences) return replayed;
+  if (!HasReport(replayed.exit_code)) return replayed;
   const nlohmann::json report = nlohmann::json::parse(output.text);
   for (const nlohmann::json& row : report.at("differences")) {
     WrongOutput wrong;
@@ -149,12 +156,11 @@ class SpreadTables {
 int RunSpread(const std::string& trace, const std::vector<std::string>& words, Format format) {
   // The one that needs more of the trace comes first.
   const Replayed golden = Replay(trace, words, "golden");
-  if (golden.exit_code > kExitDifferences) return golden.exit_code;
+  if (!HasReport(golden.exit_code)) return golden.exit_code;
   const Replayed carried = Replay(trace, words, "carried");
-  if (carried.exit_code > kExitDifferences) return carried.exit_code;
+  if (!HasReport(carried.exit_code)) return carried.exit_code;
   const storage::Reader reader(trace);
-  analyzer::Work work = analyzer::LoadWork(reader);
-  if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+  const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
   const SpreadReport report =
       replayer::FindSpread(work, carried.outputs, golden.outputs, golden.graphs);
 
@@ -172,7 +178,9 @@ int RunSpread(const std::string& trace, const std::vector<std::string>& words, F
                static_cast<int64_t>(report.absorbing.size())});
   summary.Add({"verdict", different ? fmt::format("{} calls are wrong, {} inherit",
                                                   report.own.size(), report.inherited)
-                                    : "equal: no error to follow"});
+                          : golden.compared + carried.compared == 0 ? "nothing was compared"
+                                                                    : "equal: no error to follow"});
+  if (!work.steps.empty()) AddStepSource(summary, work.steps.front().found_by);
   if (different) summary.Add({"reproduce", SpreadCommand(carried, golden)});
   const SpreadTables tables(work, report, format);
   Report output;
@@ -182,7 +190,9 @@ int RunSpread(const std::string& trace, const std::vector<std::string>& words, F
   output.Add("where errors end", tables.Ends());
   output.Add("unexplained", tables.Unexplained());
   fmt::print("{}", output.ToText(format));
-  return different ? kExitDifferences : kExitFine;
+  if (different) return kExitDifferences;
+  if (golden.compared + carried.compared > 0) return kExitFine;
+  return kExitCannotJudge;  // the replays have said why
 }
 
 }  // namespace acltape::cli

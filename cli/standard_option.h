@@ -15,7 +15,7 @@ struct StandardOption {
 
   void Declare(CLI::App& app);
   bool bitwise() const { return text == "bitwise"; }
-  // Null for bitwise. Throws Error kUsage for what is no standard.
+  // Loads the standard; null for bitwise. Throws Error kUsage when there is no such standard.
   std::shared_ptr<const analyzer::Standard> Load() const;
 };
 

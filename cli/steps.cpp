@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/step_source.h"
 
 namespace acltape::cli {
 namespace {
@@ -18,8 +19,6 @@ using analyzer::StepFamily;
 using analyzer::StepInput;
 using analyzer::Variation;
 using analyzer::Work;
-
-constexpr size_t kRowsForPeople = 20;
 
 struct Compared {
   StepFamily family;
@@ -68,6 +67,10 @@ class StepsCommand final : public Command {
     progress.Clear();
 
     Report report;
+    Table steps({"fact", "value"});
+    steps.Add({"steps", static_cast<int64_t>(work.steps.size())});
+    AddStepSource(steps, work.steps.front().found_by);
+    report.Add("steps", std::move(steps));
     report.Add("families", FamilyTable(work, families));
     report.Add("arguments", ArgumentTable(work, families));
     report.Add("inputs", InputTable(work, families));

@@ -1,5 +1,5 @@
-// What commands print: tables of typed cells, in one of three formats. `table` is for people
-// (columns aligned, numbers to the right), `csv` follows RFC 4180 with a header line, `json` is an
+// The tables that commands print: typed cells, in one of three formats. `table` is for people
+// (columns aligned, numbers to the right). `csv` follows RFC 4180 with a header line. `json` is an
 // array of objects with the columns as keys.
 #pragma once
 
@@ -13,8 +13,14 @@ namespace acltape::cli {
 
 enum class Format { kTable, kCsv, kJson };
 
+// Rows of a long list that a table for people shows.
+inline constexpr size_t kRowsForPeople = 20;
+
 // std::monostate is SQL's NULL: nothing in a table, an empty field in CSV, null in JSON.
 using Cell = std::variant<std::monostate, int64_t, double, std::string>;
+
+// NULL where the text is empty.
+inline Cell TextCell(std::string text) { return text.empty() ? Cell() : Cell(std::move(text)); }
 
 // One record of CSV with its line end.
 std::string CsvLine(const std::vector<Cell>& cells);

@@ -22,7 +22,7 @@ struct Torch {
 // of the package torch or one above it, or a libtorch_cpu.so. Error kUsage, with what was looked
 // for, when there is none.
 Torch FindTorch(const std::string& what);
-// That of an interpreter; nothing when it cannot import torch. Torch itself is not imported.
+// The PyTorch of an interpreter; nothing when it cannot import torch. Torch itself is not imported.
 std::optional<Torch> TorchOf(const std::filesystem::path& interpreter);
 
 struct Kit {
@@ -50,13 +50,13 @@ struct BuildReport {
 // possible.
 BuildReport BuildKit(const Torch& torch);
 
-// For commands that run a program: the kit of the interpreter that these words start, built when it
-// is missing. Never fails: what hinders it is one sentence on stderr, and the program runs without
-// it.
+// Builds the kit for the interpreter that these words start, when it is missing. For commands that
+// run a program. Never fails: an obstacle is one sentence on stderr, and the program runs without
+// the kit.
 void PrepareKitFor(const std::vector<std::string>& command);
-// For commands that execute a trace: makes the kit of this libtorch the one of this process, built
-// when it is missing and `library` is still that libtorch. Otherwise says in one sentence what
-// differs.
+// Makes the kit of this libtorch the kit of this process. For commands that execute a trace. The
+// kit is built when it is missing and `library` is still that libtorch. Otherwise one sentence says
+// what differs.
 void UseKit(const std::string& identity, const std::string& library);
 
 }  // namespace acltape::cli

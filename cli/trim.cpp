@@ -1,10 +1,12 @@
-#include "replayer/trim.h"
+#include "replayer/reproducer/trim.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
+#include "analyzer/steps.h"
 #include "cli/commands.h"
+#include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/selection.h"
@@ -53,8 +55,9 @@ class TrimCommand final : public Command {
 
   int Run() override {
     const storage::Reader reader(trace_);
-    for (const storage::Call& call : SelectLeaves(reader, Selection::Parse(options_.selection))) {
-      options_.calls.push_back(call.call_id);
+    const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
+    for (const size_t call : SelectCalls(work, Selection::Parse(options_.selection))) {
+      options_.calls.push_back(work.calls[call].call_id);
     }
     Progress progress("trim");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
@@ -80,10 +83,13 @@ class TrimCommand final : public Command {
     add("bytes of the whole trace", report.bytes_before);
     add("outputs compared", report.compared);
     add("outputs different, as in the whole trace", report.differing);
+    if (report.renumbered) add("ids", "1 to " + std::to_string(report.calls) + ", in order");
     add("replayed", report.captured ? "eager, captured" : "eager");
     if (!report.captured) add("not captured because", report.captured_note);
     fmt::print("{}", table.ToText(format_));
-    return kExitFine;
+    if (report.compared > 0) return kExitFine;
+    return NothingCompared("the file was written, but " + reader.path() +
+                           " keeps no result of its calls; record with --payload all");
   }
 
  private:

@@ -3,6 +3,7 @@
 # loader takes that one by its name.
 function(acltape_kit_library target)
   set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ACLTAPE_KIT_FOLDER})
+  acltape_unity(${target})
   if(ACLTAPE_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE <ATen/ATen.h> <torch/library.h>)
   endif()

@@ -1,6 +1,6 @@
-// Which libtorch a file or a process holds. A kit (the torch plug-in and the operator kernels) fits
-// one libtorch only, and libraries of equal version differ: wheels, distributions and own builds.
-// So a kit is found by the content of libtorch_cpu.so, never by a version number.
+// Tells which libtorch a file or a process holds. A kit (the torch plug-in and the operator
+// kernels) fits one libtorch only. Libraries of equal version differ, as wheels, distributions and
+// own builds do. So a kit is found by the content of libtorch_cpu.so, never by a version number.
 //
 // Everything here uses libc alone: the agent, which brings no C++ runtime along, uses it too.
 #pragma once
@@ -60,7 +60,7 @@ inline LoadedTorch FindLoadedTorch() {
       [](dl_phdr_info* info, size_t, void* to) {
         const char* slash = strrchr(info->dlpi_name, '/');
         const char* name = slash != nullptr ? slash + 1 : info->dlpi_name;
-        // Also with a version behind it, as distributions name it: libtorch_cpu.so.1.13.
+        // Distributions put a version behind the name: libtorch_cpu.so.1.13.
         if (strncmp(name, "libtorch_cpu.so", 15) != 0) return 0;
         auto* loaded = static_cast<LoadedTorch*>(to);
         snprintf(loaded->path, sizeof loaded->path, "%s", info->dlpi_name);

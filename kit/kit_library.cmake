@@ -1,5 +1,5 @@
-# What the libraries of a kit have in common: they lie in the kit's folder, ACLTAPE_KIT_FOLDER, and find
-# libtorch where it is installed when the process has not loaded it yet.
+# Every library of a kit lies in the kit's folder, ACLTAPE_KIT_FOLDER. When the process has not
+# loaded libtorch yet, the library finds it where it is installed.
 function(acltape_kit_library target)
   set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ACLTAPE_KIT_FOLDER})
 endfunction()

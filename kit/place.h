@@ -1,11 +1,12 @@
-// Where kits lie. A kit is a folder with the files below. Kits that acltape was built with lie
-// beside the soft device's libraries, kits that were built later in the user's cache:
+// The places of kits in the file system. A kit is a folder with the files below. Kits that acltape
+// was built with lie beside the soft device's libraries, kits that were built later in the user's
+// cache:
 //   <sdk>/lib64/kits/<identity>/            and  <sdk>/lib64/kits/default, a link to one of them
 //   <cache>/torch/<identity>-<stamp>/       and  <cache>/torch/default-<stamp>
 // The stamp stands for the sources of the kit (kit/stamp.py): a kit of other sources is never used.
 // The cache is $ACLTAPE_CACHE, else $XDG_CACHE_HOME/acltape, else ~/.cache/acltape.
 //
-// Libc alone, as in kit/identity.h.
+// Everything here uses libc alone, as in kit/identity.h.
 #pragma once
 
 #include <stdio.h>
@@ -35,8 +36,9 @@ inline Path CacheFolder() {
     const char* variable;
     const char* below;
   };
-  for (const Row& row : {Row{"ACLTAPE_CACHE", ""}, Row{"XDG_CACHE_HOME", "/acltape"},
-                         Row{"HOME", "/.cache/acltape"}}) {
+  const Row rows[] = {
+      {"ACLTAPE_CACHE", ""}, {"XDG_CACHE_HOME", "/acltape"}, {"HOME", "/.cache/acltape"}};
+  for (const Row& row : rows) {
     const char* value = getenv(row.variable);
     if (value == nullptr || *value == '\0') continue;
     snprintf(path.text, sizeof path.text, "%s%s", value, row.below);

@@ -51,7 +51,7 @@ void* Workspace::Reserve(uint64_t bytes) {
   return block_.data();
 }
 
-// The ACL objects of one call, destroyed with it.
+// The ACL objects of one call. They are destroyed with this object.
 class BoundCall::Objects {
  public:
   Objects(const acl::Api& api, size_t count) : api_(api) { values_.reserve(count); }
@@ -283,7 +283,7 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
           value.kind == ValueKind::kReal ? value.real : static_cast<double>(value.integer);
       return argument;
     case ArgKind::kDtype:
-      if (value.kind == ValueKind::kInt) {  // recorded from the ACL interface: its own number
+      if (value.kind == ValueKind::kInt) {  // recorded from the ACL interface, as an aclDataType
         argument.plain.integer = value.integer;
         return argument;
       }
@@ -329,7 +329,7 @@ void BoundCall::Run(const Device& device, aclrtStream stream, const Reserve& res
   void* memory = workspace_bytes == 0 ? nullptr : reserve(workspace_bytes);
   device.Check(
       info_->launch(functions_.launch, objects.values(), memory, workspace_bytes, executor, stream),
-      info_->name.data());  // literals of the generated table end with zero
+      info_->name.data());  // names in the generated table are literals, so they end with zero
 }
 
 }  // namespace acltape::replayer

@@ -1,8 +1,8 @@
-// One aclnn call with its arguments bound to device addresses: what eager execution launches and
-// what a capture stores.
+// One aclnn call with its arguments bound to device addresses. Eager execution launches it; a
+// capture stores it.
 //
-// Run does per call what an eager framework does: it makes the descriptors, asks for the workspace
-// size, launches, and destroys the descriptors.
+// Run does the same work for each call as an eager framework: it makes the descriptors, asks for
+// the workspace size, launches, and destroys the descriptors.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,16 @@ class UnsupportedOperator : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The address of the first element of a tensor.
+// Returns the address of element 0 of a tensor.
 using AddressOf = std::function<uint8_t*(const analyzer::LoweredTensor&)>;
 
-// Workspace of the calls of one stream. They run one after the other, so one block serves all;
-// captured graphs keep its address, so it must not grow after a capture (see Freeze).
+// Workspace for the calls of one stream. The calls run one after the other, so one block is enough
+// for all. Captured graphs keep its address, so it must not grow after a capture (see Freeze).
 class Workspace {
  public:
   explicit Workspace(Device& device) : device_(device) {}
-  // At least `bytes`; the block before it, if any, is freed after the stream has drained.
+  // Returns at least `bytes` of workspace. If the block must grow, the old one is freed after the
+  // stream has drained.
   void* Reserve(uint64_t bytes);
   // From now on Reserve throws Error instead of growing.
   void Freeze(bool frozen) { frozen_ = frozen; }
@@ -46,17 +47,17 @@ class Workspace {
 
 class BoundCall {
  public:
-  // Throws UnsupportedOperator when the library lacks the operator or an argument does not fit its
+  // Throws UnsupportedOperator if the library lacks the operator or an argument does not fit its
   // signature.
   BoundCall(const Device& device, const analyzer::Invocation& invocation,
             const AddressOf& address_of);
 
-  // Runs the first phase alone and drops its executor; returns the bytes of workspace that it asks
-  // for. Throws UnsupportedOperator when it refuses.
+  // Runs only the first phase and drops its executor. Returns the bytes of workspace that the
+  // operator asks for. Throws UnsupportedOperator if the first phase refuses.
   uint64_t Probe(const Device& device) const;
 
-  // Throws UnsupportedOperator when the first phase refuses, Error when the launch fails. `reserve`
-  // gives that many bytes of workspace.
+  // Runs both phases. `reserve` gives the requested bytes of workspace. Throws UnsupportedOperator
+  // if the first phase refuses, Error if the launch fails.
   using Reserve = std::function<void*(uint64_t bytes)>;
   void Run(const Device& device, aclrtStream stream, const Reserve& reserve) const;
 

@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyzer/acl_program.h"
 #include "analyzer/prediction/resource.h"
-#include "replayer/acl/acl_replay.h"
 #include "replayer/device_costs.h"
 #include "replayer/eager.h"
 #include "replayer/memory_plan.h"
@@ -23,27 +23,29 @@ namespace {
 
 constexpr int kTimedEvents = 64;
 constexpr size_t kSmallCopy = size_t{1} << 14;
-// Calls that are issued at once behind work that keeps the stream busy, well below a queue's depth.
+// Number of calls that are issued at once after work that keeps the stream busy. It is well below
+// the depth of a queue.
 constexpr size_t kMostCallsAhead = 256;
-constexpr double kFirstGuessNs = 30e3;  // of the host time of a call
+constexpr double kFirstGuessNs = 30e3;  // for the host time of a call
 constexpr int kMostPlugs = 1000;
-constexpr int kOverlaps = 4;          // signatures of a resource whose overlap is measured
-constexpr double kOverlapNs = 200e3;  // of repeated calls, to measure it
+constexpr int kOverlaps = 4;          // signatures measured for each resource
+constexpr double kOverlapNs = 200e3;  // duration of the repeated calls
 constexpr int kMostOverlapCalls = 8;
 constexpr int kOverlapRepetitions = 15;
 constexpr int kMostCopies = 512;  // beside calls
-// A run of calls is short below so many times what a graph itself costs.
+// A run of calls is short if it takes less than this many times the cost of a graph.
 constexpr double kShortRun = 10;
-// Equal work on two streams saturates when it takes longer than this share of the time on one.
+// Two streams count as saturated if equal work on both takes longer than this share of the time on
+// one.
 constexpr double kSaturated = 0.75;
-// Unequal work overlaps when two streams hide more than this share of the shorter one.
+// Unequal work overlaps if two streams hide more than this share of the shorter part.
 constexpr double kHidden = 0.5;
 
-// The time of the same work on one stream and on two.
+// The times of the same work on one stream and on two.
 struct Overlap {
   double one_ns = 0;
   double two_ns = 0;
-  double hideable_ns = 0;  // of the shorter of both sides
+  double hideable_ns = 0;  // duration of the shorter part
   Overlap& operator+=(const Overlap& other) {
     one_ns += other.one_ns;
     two_ns += other.two_ns;
@@ -92,7 +94,7 @@ class Calibration {
       first = step.first_leaf;
       end = step.end_leaf;
     }
-    // What the step finds ready stays for all passes.
+    // Buffers that the step finds ready stay in place for all passes.
     std::vector<HomeMemory::Need> needs = EagerNeeds(program);
     for (HomeMemory::Need& need : needs) {
       if (need.first_leaf < first && need.last_leaf >= first) need.last_leaf = end;
@@ -115,7 +117,7 @@ class Calibration {
       });
     }
     const SavedRanges state(device(), StateOf(program, homes, first, end));
-    const int64_t passes = options_.repetitions + 2;  // a warm-up before and the overlaps behind
+    const int64_t passes = options_.repetitions + 2;  // with a warm-up first and the overlaps last
     event_ns_ = EventTime();
     for (int64_t pass = 0; pass + 1 < passes; ++pass) {
       state.Restore();
@@ -137,7 +139,7 @@ class Calibration {
     double host_ns = kFirstGuessNs;
   };
 
-  // Buffers that are there before the step and that it writes.
+  // Buffers that exist before the step and that the step writes.
   std::vector<MemoryRange> StateOf(const analyzer::Program& program, const HomeMemory& homes,
                                    int64_t first, int64_t end) const {
     std::vector<MemoryRange> state;
@@ -153,7 +155,7 @@ class Calibration {
     return state;
   }
 
-  // The device's time between two records with nothing in between.
+  // Returns the device time between two records without work in between.
   double EventTime() {
     std::vector<std::unique_ptr<Event>> events;
     events.reserve(kTimedEvents);
@@ -168,7 +170,7 @@ class Calibration {
     return Median(gaps);
   }
 
-  // Keeps the stream busy for about `ns`, so that what is issued meanwhile runs without gaps.
+  // Keeps the stream busy for about `ns`, so that calls issued meanwhile run without gaps.
   void Plug(double ns) {
     const double copy_ns = std::max(
         1.0, report_.costs.copy_device_ns + kCalibrationBytes * report_.costs.copy_byte_ns);
@@ -178,8 +180,8 @@ class Calibration {
     }
   }
 
-  // One pass over the step, in stretches that end where the host must wait. Calls run in the order
-  // and on the data of the program, so that caches are as they are in a step.
+  // Makes one pass over the step, in pieces that end where the host must wait. Calls run in program
+  // order and on the program's data, so that the caches are as in a step.
   void TimedPass(std::vector<Call>& calls, const HomeMemory& homes, Execution& execution,
                  EagerExecution& eager, int64_t repetition) {
     const analyzer::Program& program = session_.program();
@@ -199,7 +201,7 @@ class Calibration {
       }
       device().Synchronize();
       Plug(2 * host_ns);
-      // The first event of each call comes behind the values that are brought in for it.
+      // The first event of a call is recorded after the values that are uploaded for it.
       std::vector<std::pair<std::unique_ptr<Event>, std::unique_ptr<Event>>> events(end - first);
       for (size_t at = first; at < end; ++at) {
         Call& call = calls[at];
@@ -245,9 +247,9 @@ class Calibration {
     report_.signatures = static_cast<int64_t>(by_signature.size());
   }
 
-  // Executes the run of timed calls that takes longest as one graph, each time with what the step
-  // has brought about before it. Values that come in for a call begin a run, because its memory may
-  // have served others.
+  // Executes the longest run of timed calls as one graph. Before each execution the earlier part of
+  // the step is executed again. A call that gets values from the recording begins a new run,
+  // because its memory may have held other buffers.
   void MeasureGraphShare(const std::vector<Call>& calls, const HomeMemory& homes,
                          const SavedRanges& state, Execution& execution, EagerExecution& eager) {
     size_t begin = 0;
@@ -268,7 +270,7 @@ class Calibration {
       begin = first;
       end = at + 1;
     }
-    // A short run says more about the graph's own cost than about its calls.
+    // A short run would measure the cost of the graph more than that of its calls.
     if (alone_ns < kShortRun * report_.costs.graph_device_ns || begin == end) return;
     Workspace workspace(device());
     const auto issue = [&] {
@@ -286,7 +288,7 @@ class Calibration {
     std::vector<double> in_graph;
     try {
       prepare();
-      issue();  // the workspace has its size before the capture
+      issue();  // so that the workspace need not grow in the capture
       const TimedGraph graph(device(), issue);
       for (int repetition = -1; repetition < options_.repetitions; ++repetition) {
         prepare();
@@ -309,12 +311,12 @@ class Calibration {
     report_.notes.push_back(note);
   }
 
-  // Whether calls run beside others, measured on the first signatures of each resource.
+  // Measures if calls run in parallel with others, on the first signatures of each resource.
   void OverlapPass(const std::vector<Call>& calls, Execution& execution, EagerExecution& eager) {
     const analyzer::Program& program = session_.program();
     Workspace workspace(device());
     Workspace side_workspace(device());
-    const SideStream side(device());
+    const SecondStream side(device());
     std::unordered_set<int64_t> measured;
     std::array<int, 4> count = {};  // by Resource
     std::array<Overlap, 4> equal_work;
@@ -334,7 +336,7 @@ class Calibration {
         written_ranges.push_back({call.bound.writes[w], layout.EndByte() - layout.FirstByte()});
       }
       const SavedRanges written(device(), written_ranges);
-      // Both workspaces have their size before anything is captured.
+      // Both workspaces get their size before anything is captured.
       execution.Launch(call.bound, workspace, device().stream());
       execution.Launch(call.bound, side_workspace, device().stream());
       try {
@@ -372,7 +374,7 @@ class Calibration {
     const auto here = [&] { issue(device().stream(), workspace, calls); };
     const auto beside = [&] { issue(side, side_workspace, calls); };
     equal_work += MeasureOverlap(written, side, here, here, beside);
-    // Copies that take about as long as the calls.
+    // Use copies that take about as long as the calls.
     const double calls_ns = calls * call_ns;
     const size_t bytes = calls_ns > kOverlapNs / 2 ? kCalibrationBytes : kSmallCopy;
     const double copy_ns =
@@ -391,8 +393,8 @@ class Calibration {
     with_copies.hideable_ns += std::min(calls_ns, copies * copy_ns);
   }
 
-  // `behind` and `beside` issue the same work, on the device's stream and on `side`. Both ways run
-  // in turn, and the median of their differences counts, because times drift.
+  // `behind` issues some work on the device's stream, and `beside` issues the same work on `side`.
+  // Both ways are run in turn, and the median of their differences is used, because times drift.
   Overlap MeasureOverlap(const SavedRanges& written, aclrtStream side,
                          const std::function<void()>& first, const std::function<void()>& behind,
                          const std::function<void()>& beside) {
@@ -447,7 +449,7 @@ class Calibration {
   Session session_;
   CalibrationReport report_;
   std::vector<CallSample> samples_;
-  double event_ns_ = 0;  // that a pair of events adds
+  double event_ns_ = 0;  // added by a pair of events
   Block pinned_;
   Block memory_;
 };
@@ -456,12 +458,6 @@ class Calibration {
 
 CalibrationReport Calibrate(const storage::Reader& trace, const CalibrateOptions& options,
                             storage::Results* results) {
-  if (IsAclTrace(trace)) {
-    throw Error(ErrorKind::kTrace,
-                trace.path() +
-                    " holds a program of the ACL level, whose operators calibration does not "
-                    "measure; record the program with --level aten");
-  }
   return Calibration(trace, options, results).Run();
 }
 

@@ -1,11 +1,13 @@
-// Measures what things cost on the device in question, for predictions (analyzer/prediction).
+// Measures the costs of kernels, graphs, copies and waits on a device. Predictions
+// (analyzer/prediction) use these costs.
 //
-// The program is replayed eagerly up to the step that stands for the others, and that step once for
-// each repetition. Every kernel is timed where it runs, with the caches that the calls before it
-// leave: the host while it issues (both phases, descriptors included), the device between two
-// events. The stream is kept busy with copies while calls are issued, so that a slow host does not
-// show in the device's times. Graphs, copies, records and waits are measured on graphs of copies
-// and of hops between two streams; whether streams run side by side, on some of the step's kernels.
+// The program is replayed eagerly up to the template step, and then this step is executed once for
+// each repetition. Every kernel is timed inside the step, so that the caches are in the state that
+// the earlier calls leave. The host time covers the issue of a call: both phases and the
+// descriptors. The device time lies between two events. Copies keep the stream busy while calls are
+// issued, so that a slow host does not add to the device times. Separate graphs of copies, and of
+// waits between two streams, give the costs of graphs, copies, records and waits. Some of the
+// step's kernels are also run on two streams, to see if streams run side by side.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +32,13 @@ struct CalibrateOptions {
 struct CalibrationReport {
   analyzer::DeviceCosts costs;  // medians
   int64_t signatures = 0;       // measured
-  // What could not be measured.
+  // Costs that could not be measured.
   std::vector<Note> notes;
 };
 
-// Writes a run of mode "calibrate" with the common costs as options, and a sample for each
-// repetition of each signature, to `results` unless it is null. Errors as in Replay; Error kTrace
-// for a trace of the ACL level.
+// Writes a run of mode "calibrate" to `results` unless it is null. The run has the common costs as
+// options and one sample for each repetition of each signature. Throws errors as Replay does, and
+// Error kTrace for a trace of the ACL level.
 CalibrationReport Calibrate(const storage::Reader& trace, const CalibrateOptions& options,
                             storage::Results* results);
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "replayer/acl/acl_replay.h"
+#include "analyzer/acl_program.h"
 #include "replayer/eager.h"
 #include "replayer/memory_plan.h"
 #include "replayer/session.h"
@@ -26,7 +26,8 @@ struct StepTime {
   double latency = 0;
 };
 
-// One way of executing, and its samples over all passes; `pass_*` sum the steps of one pass.
+// One way of executing and its samples over all passes. The members `pass_*` hold sums over the
+// steps of a pass.
 struct Contender {
   std::string mode;                 // of its row in the table `run`
   int64_t* run_id = nullptr;        // in the report
@@ -66,8 +67,8 @@ class Timer {
   }
 
  private:
-  // The steps to time: those of the largest class; of a program that cannot be captured, all steps
-  // but the first.
+  // Returns the steps to time: those of the largest class. If the program cannot be captured, all
+  // steps but the first.
   std::vector<int64_t> SteadySteps(bool capturable) const {
     std::vector<int64_t> steps;
     if (capturable) {
@@ -92,7 +93,8 @@ class Timer {
       const int64_t step = program.leaves[need.first_leaf].step;
       const int64_t last_step = program.leaves[need.last_leaf].step;
       if (need.first_leaf < first && need.last_leaf >= first) need.last_leaf = last;
-      // What is used across steps, or by copies at the ends of a step, lives for whole steps.
+      // Buffers that several steps use, or that copies at the ends of a step use, live for whole
+      // steps.
       if (step >= 0) {
         const bool across = step != last_step;
         if (across) need.first_leaf = program.steps[step].first_leaf;
@@ -177,7 +179,7 @@ class Timer {
     return contender;
   }
 
-  // State that steady steps change in place, saved once and put back before each pass.
+  // Memory that the steady steps change in place. It is saved once and restored before each pass.
   class StateBackup {
    public:
     StateBackup(Device& device, const analyzer::Program& program, const HomeMemory& homes,
@@ -379,12 +381,6 @@ class Timer {
 
 CompareReport Compare(const storage::Reader& trace, const CompareOptions& options,
                       storage::Results* results) {
-  if (IsAclTrace(trace)) {
-    throw Error(ErrorKind::kTrace,
-                trace.path() +
-                    " holds a program of the ACL level, which compare does not time; "
-                    "acltape replay --mode captured runs it");
-  }
   return Timer(trace, options, results).Run();
 }
 

@@ -1,11 +1,11 @@
-// Times eager against captured execution of the steady steps of a recorded program; with a plan
-// also the execution by the plan.
+// Compares the times of eager and captured execution for the steady steps of a recorded program.
+// With a plan, the execution by the plan is timed too.
 //
-// All executions run the same device operators on the same device, interleaved (A B A B, or A B C A
-// B C) after warm-up. Per step: host time is what the issuing thread spends, without its waits for
-// the device; device time lies between two events around the step; latency runs from the first
-// issue until the stream is synchronised. Medians come with confidence intervals from order
-// statistics (binomial, distribution-free).
+// All executions run the same device operators on the same device. After a warm-up they take turns
+// (A B A B, or A B C A B C). Host time of a step is the time that the issuing thread spends,
+// without its waits for the device. Device time lies between two events around the step. Latency
+// runs from the first issue until the stream is synchronised. Medians come with confidence
+// intervals from order statistics (binomial, distribution-free).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct CompareOptions {
   int repetitions = 20;  // timed passes over the steady steps, per execution
   int warmup = 3;        // passes before them
   double confidence = 0.95;
-  // Null: none. Else the steps of its class are timed, captured on one stream and by the plan.
+  // With a plan, the steps of its class are timed, captured on one stream and by the plan. Null: no
+  // plan.
   std::shared_ptr<const ChosenPlan> plan;
   Data data = Data::kRecorded;
   std::string device_lib;  // as in ReplayOptions
@@ -30,7 +31,8 @@ struct CompareOptions {
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-// A median with its confidence interval, over `samples` values. Nanoseconds unless said otherwise.
+// A median with its confidence interval, over `samples` values. The unit is nanoseconds unless
+// stated otherwise.
 struct Estimate {
   double median = 0;
   double low = 0;
@@ -38,7 +40,7 @@ struct Estimate {
   int64_t samples = 0;
 };
 
-// Times per step of one way of executing.
+// Times per step of one way to execute.
 struct ExecutionTimes {
   Estimate host_ns;     // per step, waits for the device excluded
   Estimate wait_ns;     // per step, host waits for the device inside the step (host reads)
@@ -47,7 +49,7 @@ struct ExecutionTimes {
   double host_ns_per_leaf = 0;
 };
 
-// Latency per step of one way of executing, as the plan predicted it and as measured.
+// Latency per step of one way to execute: as the plan predicted it, and as measured.
 struct PredictionError {
   std::string execution;  // "eager", "captured", "planned"
   double predicted_ns = 0;
@@ -70,7 +72,7 @@ struct CompareReport {
   ExecutionTimes eager;
   ExecutionTimes captured;
   ExecutionTimes planned;
-  std::vector<PredictionError> predictions;  // of plans that predict
+  std::vector<PredictionError> predictions;  // if the plan predicts times
   Estimate host_ratio;                       // eager host time / captured host time, per pass
   Estimate latency_ratio;
   Estimate planned_host_ratio;  // eager / planned
@@ -78,16 +80,17 @@ struct CompareReport {
   double capture_ns = 0;  // capture begin to end of all regions, warm-up not included
   int64_t copies_per_step = 0;
   int64_t copy_bytes_per_step = 0;
-  // Replays of a step after which the capture has paid for itself in host time; -1: never.
+  // Number of executions of a step after which the capture has saved as much host time as it took;
+  // -1: never.
   int64_t break_even_steps = -1;
   int repetitions = 0;
   int warmup = 0;
-  std::string refusal;  // not empty: why the program cannot be captured; eager is timed
+  std::string refusal;  // why the program cannot be captured (only eager is timed); or empty
   std::vector<Note> notes;
   int ExitCode() const { return refusal.empty() ? 0 : 1; }
 };
 
-// Errors as in Replay. `results` may be null.
+// Throws errors as Replay does. `results` may be null.
 CompareReport Compare(const storage::Reader& trace, const CompareOptions& options,
                       storage::Results* results);
 

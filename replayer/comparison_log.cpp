@@ -11,7 +11,7 @@ constexpr const char* kVerdictNames[] = {"equal", "within", "noise", "different"
 constexpr int64_t ReplayReport::*kCounts[] = {&ReplayReport::equal, &ReplayReport::within,
                                               &ReplayReport::noise, &ReplayReport::differing};
 
-// The metrics with what decided.
+// Returns the metrics as JSON, with the reason of the verdict.
 std::string MetricsText(const ComparisonOutcome& outcome) {
   nlohmann::json metrics = nlohmann::json::object();
   if (!outcome.digest_only) metrics = nlohmann::json::parse(MetricsJson(outcome.metrics));

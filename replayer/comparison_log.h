@@ -1,5 +1,5 @@
-// Where the outcome of each comparison goes: counts and the first mismatches into the report, rows
-// into the table `comparison`.
+// Records the outcome of each comparison: counts and the first mismatches in the report, rows in
+// the table `comparison`.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace acltape::replayer {
 
-// What was compared with what.
+// An output that was compared, and the reference it was compared with.
 struct ComparedOutput {
   int64_t call_id = 0;
   std::string op;
@@ -21,11 +21,11 @@ struct ComparedOutput {
   std::string reference;  // "recorded" or "eager"
 };
 
-// How it came out.
+// The result of one comparison.
 struct ComparisonOutcome {
   enum class Verdict { kEqual, kWithin, kNoise, kDifferent };
   Verdict verdict = Verdict::kEqual;
-  bool digest_only = false;  // no values were there to look into
+  bool digest_only = false;  // no values were available, only digests
   analyzer::TensorMetrics metrics;
   std::string reason;
 };
@@ -34,20 +34,20 @@ class ComparisonLog {
  public:
   ComparisonLog(const ReplayOptions& options, ReplayReport& report);
 
-  // Rows go to `results` under `run_id`; null: to none.
+  // Writes rows to `results` under `run_id`. Null: no rows are written.
   void WriteTo(storage::Results* results, int64_t run_id) {
     results_ = results;
     run_id_ = run_id;
   }
 
-  // Contents whose digests differ, judged by the standard of the options.
+  // Judges two contents with different digests by the standard of the options.
   ComparisonOutcome Judge(const std::string& op, storage::DType dtype, const uint8_t* expected,
                           const uint8_t* actual, int64_t elements) const;
-  // Digests that differ without values to look into: no standard accepts that.
+  // Returns the outcome for different digests without values. No standard can accept these.
   static ComparisonOutcome OtherDigest(int64_t elements);
 
   void Note(const ComparedOutput& output, const ComparisonOutcome& outcome);
-  // No reference.
+  // Counts an output that has no reference.
   void NoteNotComparable() { ++report_.not_comparable; }
 
  private:

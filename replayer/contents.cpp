@@ -14,7 +14,7 @@ using storage::DType;
 
 constexpr char kRemedy[] = "record with --payload inputs or --payload all";
 
-// What a leaf cannot do without when it is a source, or is replaced by its results.
+// Returns the message for a content that the trace lacks.
 std::string MissingText(const analyzer::Program& program, int64_t leaf, const std::string& what) {
   return program.Describe(leaf) + " needs " + what + ", which " + program.trace->path() +
          " does not hold; " + kRemedy;
@@ -31,9 +31,12 @@ Contents::Contents(const analyzer::Program& program, Data data, uint64_t seed)
     }
     for (const storage::Snapshot& snapshot : leaf.after) {
       any_payload = any_payload || snapshot.has_payload;
-      // Synthetic inputs do not give recorded results.
+      // Recorded results cannot be compared if the inputs are synthetic.
       if (leaf.kind == LeafKind::kKernel && data == Data::kRecorded) has_recorded_results_ = true;
     }
+  }
+  if (data == Data::kRecorded && !program.lacks.empty()) {
+    throw Error(ErrorKind::kTrace, program.lacks);
   }
   if (data == Data::kRecorded && !any_payload) {
     bool needs_values = false;
@@ -60,6 +63,7 @@ void Contents::CollectFeeds() {
       feed.buffer_id = snapshot.tensor.buffer_id;
       feed.bytes = snapshot.bytes;
       feed.digest = snapshot.digest;
+      feed.first_byte = analyzer::FirstByteOf(program_, snapshot);
       if (!snapshot.has_payload) {
         if (data_ == Data::kRecorded) {
           throw Error(ErrorKind::kTrace,
@@ -78,6 +82,8 @@ void Contents::CollectFeeds() {
     for (const analyzer::TensorUse& use : program_.uses[leaf.index].reads) {
       const int64_t buffer = use.tensor.buffer_id;
       if (use.layout->ElementCount() == 0 || !known.insert(buffer).second) continue;
+      // For an ACL program, Program::lacks has already named missing contents more precisely.
+      if (data_ == Data::kRecorded && program_.level == analyzer::Level::kAcl) continue;
       if (data_ == Data::kRecorded) {
         throw Error(
             ErrorKind::kTrace,
@@ -114,8 +120,8 @@ void Contents::KeepAtMost(int64_t bytes) {
 Bytes Contents::GetPayload(const std::string& digest) {
   const auto found = cache_.find(digest);
   if (found != cache_.end()) return found->second;
-  if (!program_.trace->HasPayload(digest)) return nullptr;
-  auto bytes = std::make_shared<const std::vector<uint8_t>>(program_.trace->Payload(digest));
+  Bytes bytes = program_.Payload(digest);
+  if (bytes == nullptr) return nullptr;
   const auto size = static_cast<int64_t>(bytes->size());
   if (size > most_cached_bytes_) return bytes;
   if (cached_bytes_ + size > most_cached_bytes_) Forget();

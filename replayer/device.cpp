@@ -42,8 +42,8 @@ Block::Block(Device& device, Kind kind, size_t bytes)
 
 Block::~Block() {
   if (data_ == nullptr) return;
-  // Free does not wait for queued tasks that use the memory (rule MEM-04); an exception may have
-  // left some.
+  // aclrtFree does not wait for queued tasks that use the memory (rule MEM-04). After an exception
+  // there may be such tasks.
   device_->api().aclrtSynchronizeStream(device_->stream());
   if (kind_ == Kind::kDevice) {
     device_->api().aclrtFree(data_);

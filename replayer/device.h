@@ -1,5 +1,5 @@
-// One device opened through the public ACL interface: the library, device 0, one non-default
-// stream, and memory with an owner. Everything the replayer does on a device goes through here.
+// One device, opened through the public ACL interface: the library, device 0, one non-default
+// stream, and memory with an owner. The replayer does everything on a device through this class.
 //
 // Every failing call becomes a CallFailed, an Error of kind kDevice that names the call, its code
 // and the device's own message.
@@ -19,7 +19,7 @@ namespace acltape::replayer {
 
 class Device;
 
-// A call of the interface that did not return 0.
+// A call of the ACL interface returned a code other than 0.
 class CallFailed : public Error {
  public:
   CallFailed(int code, const std::string& sentence)
@@ -30,7 +30,7 @@ class CallFailed : public Error {
   int code_;
 };
 
-// Device memory, or pinned host memory, freed by its destructor once the stream has drained.
+// Device memory or pinned host memory. The destructor frees it after the stream has drained.
 class Block {
  public:
   enum class Kind { kDevice, kPinned };
@@ -50,7 +50,8 @@ class Block {
   size_t bytes_ = 0;
 };
 
-// Of events: 0x1 lets streams wait for it, 0x8 gives it a time stamp (rules EVT-03, EVT-14).
+// Flags of an event: 0x1 lets streams wait for it, 0x8 gives it a time stamp (rules EVT-03,
+// EVT-14).
 constexpr uint32_t kWaitableEvent = 0x1 | 0x8;
 
 // An event that can be timed and waited for.
@@ -62,9 +63,10 @@ class Event {
   Event& operator=(const Event&) = delete;
   void Record();  // on the device's own stream
   void Record(aclrtStream stream);
-  // What `stream` gets from now on runs behind the latest record.
+  // Makes `stream` wait for the latest record: work that is issued to it from now on runs after
+  // that record.
   void HoldBack(aclrtStream stream);
-  // Both must have been reached.
+  // Returns the time between two events. The device must have reached both.
   double NanosecondsSince(const Event& earlier) const;
   void Wait();
 
@@ -83,9 +85,9 @@ class Device {
 
   const acl::Library& library() const { return *library_; }
   const acl::Api& api() const { return library_->api(); }
-  // The stream on which everything runs that is not put on a side stream.
+  // The main stream. All work runs on it unless it is put on a side stream.
   aclrtStream stream() const { return stream_; }
-  // Side streams by number, made when first asked for.
+  // Returns a side stream by number. It is created at the first use.
   aclrtStream SideStream(size_t index);
   std::string description() const;
 
@@ -107,7 +109,7 @@ class Device {
 };
 
 // Gives a device that computes on the CPU as many threads as the recorded process had, so that sums
-// are split alike. Only variables that the user has not set are set; call it before the first
+// are split in the same way. Variables that the user has set stay. Must be called before the first
 // Device of the process.
 void AdoptRecordedThreads(const storage::Reader& trace);
 

@@ -9,14 +9,15 @@
 namespace acltape::replayer {
 namespace {
 
-constexpr int kTasks = 64;  // of the graphs that measure copies, records and waits
+constexpr int kTasks = 64;  // tasks of each graph that is timed
 constexpr int kLargeCopies = 8;
 
 double Differ(double longer, double shorter, int tasks) {
   return std::max(0.0, (longer - shorter) / tasks);
 }
 
-// What each further task adds to a graph. `issue` gets the number of the task.
+// Returns the device time that each further task adds to a graph. `issue` gets the number of the
+// task.
 double DeviceTimePerTask(Device& device, int repetitions,
                          const std::function<void(size_t)>& issue) {
   const auto graph_of = [&](size_t tasks) {
@@ -28,7 +29,7 @@ double DeviceTimePerTask(Device& device, int repetitions,
   return Differ(graph_of(1 + kTasks), graph_of(1), kTasks);
 }
 
-// The host's time to issue; the stream is idle before.
+// Returns the host time of `issue`. The stream is idle at the start.
 double IssueTime(Device& device, const std::function<void()>& issue) {
   device.Synchronize();
   const int64_t begin = NowNs();
@@ -56,7 +57,7 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
   costs.copy_byte_ns = std::max(0.0, large_ns - costs.copy_device_ns) / kCalibrationBytes;
 
   std::vector<double> graph_host, copy_host, read, record_host, wait_host;
-  const SideStream side(device);
+  const SecondStream side(device);
   const SyncEvents events(device, size_t{2} * kTasks);
   for (int i = 0; i < repetitions; ++i) {
     one.DeviceTime(&graph_host.emplace_back());
@@ -90,7 +91,7 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
   const SyncEvents recorded(device, 1 + kTasks);
   costs.streams.record_ns = DeviceTimePerTask(
       device, repetitions, [&](size_t e) { recorded.Record(e, device.stream()); });
-  // To the other stream and back.
+  // Each task goes to the other stream and back.
   const SyncEvents there(device, 1 + kTasks);
   const SyncEvents back(device, 1 + kTasks);
   const double round_trip_ns = DeviceTimePerTask(device, repetitions, [&](size_t e) {

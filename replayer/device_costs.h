@@ -1,5 +1,5 @@
-// Measures what graphs, copies, event records and waits cost on a device, whatever the program: on
-// graphs of copies and of hops between two streams.
+// Measures the costs of graphs, copies, event records and waits on a device, independent of a
+// program. It times graphs of copies and graphs of waits between two streams.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace acltape::replayer {
 
 constexpr size_t kCalibrationBytes = size_t{1} << 20;
 
-// Sets all costs but those of signatures, as medians. Both blocks hold kCalibrationBytes and lose
-// their content.
+// Sets all costs except those of signatures, as medians. Both blocks hold kCalibrationBytes, and
+// their content is overwritten.
 void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, const Block& memory,
                         analyzer::DeviceCosts& costs);
 

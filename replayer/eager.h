@@ -1,4 +1,4 @@
-// Eager execution: every leaf in order, each prepared and launched on its own, at the home
+// Eager execution: the leaves run in order, each prepared and launched separately, at the home
 // addresses of its buffers.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace acltape::replayer {
 
-// What a pass over leaves spends waiting for the device (host reads).
+// The time that a pass over leaves spends in waits for the device (host reads).
 struct WaitClock {
   int64_t waited_ns = 0;
 };
@@ -22,16 +22,16 @@ class EagerExecution {
  public:
   EagerExecution(Execution& execution, const HomeMemory& homes);
 
-  // Binds the active leaves among [first, end) once, ahead of running them.
+  // Binds the active leaves in [first, end) once, before they run.
   void Bind(int64_t first, int64_t end);
-  // From now on the recorded results of a leaf take the place of those that it computed, once these
-  // have been given to the verifier (Inputs::kGolden).
+  // From now on, the recorded results of each leaf replace the results that it computed. The
+  // verifier sees the computed results first (Inputs::kGolden).
   void IsolateLeaves() { isolate_ = true; }
-  // Loads the recorded values that [first, end) needs, so that Run reads no trace.
+  // Loads the recorded values that [first, end) needs, so that Run does not read the trace.
   void Preload(int64_t first, int64_t end);
 
-  // Runs leaves [first, end). Results go to `verifier` unless it is null; host reads then wait for
-  // the device as the program did, and the wait is added to `clock` unless that is null.
+  // Runs leaves [first, end). If `verifier` is not null, it gets the results, and host reads wait
+  // for the device as the program did. Such waits are added to `clock` unless it is null.
   void Run(int64_t first, int64_t end, Verifier* verifier, WaitClock* clock);
 
  private:
@@ -45,7 +45,7 @@ class EagerExecution {
   bool isolate_ = false;
 };
 
-// Every buffer that the program touches, with its life in leaves.
+// Returns every buffer that the program uses, with its life in leaves.
 std::vector<HomeMemory::Need> EagerNeeds(const analyzer::Program& program);
 
 }  // namespace acltape::replayer

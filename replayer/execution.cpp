@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "replayer/captured_graph.h"
 #include "replayer/memory_plan.h"
-#include "replayer/packing.h"
+#include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
@@ -38,7 +39,7 @@ Uploader::Uploader(Device& device)
 
 uint8_t* Uploader::Reserve(size_t bytes) {
   if (used_ + bytes > ring_.bytes()) {
-    device_.Synchronize();  // every earlier upload has been read
+    device_.Synchronize();  // so that no earlier upload still reads the ring
     used_ = 0;
     if (bytes > ring_.bytes()) {
       ring_ = Block();
@@ -124,11 +125,10 @@ std::string Execution::ProbeUpdate(int64_t leaf) {
   const BoundLeaf bound =
       Bind(leaf, [this](int64_t, const storage::Layout&) { return nothing_.data(); });
   const aclrtStream stream = device_.stream();
-  aclmdlRI graph = nullptr;
   aclrtTaskGrp group = nullptr;
   std::string refusal;
-  device_.Check(api.aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                "aclmdlRICaptureBegin");
+  Capture capture(device_, stream);
+  capture.Begin();
   try {
     device_.Check(api.aclmdlRICaptureTaskGrpBegin(stream), "aclmdlRICaptureTaskGrpBegin");
     Launch(bound);
@@ -136,7 +136,8 @@ std::string Execution::ProbeUpdate(int64_t leaf) {
   } catch (const std::runtime_error& cause) {
     refusal = cause.what();
   }
-  const int ended = api.aclmdlRICaptureEnd(stream, &graph);
+  CapturedGraph graph;
+  const int ended = capture.TryEnd(graph);
   if (refusal.empty() && ended != 0) refusal = "its task group cannot be captured";
   if (refusal.empty()) {
     try {
@@ -150,7 +151,6 @@ std::string Execution::ProbeUpdate(int64_t leaf) {
       api.aclmdlRICaptureTaskUpdateEnd(stream);
     }
   }
-  if (graph != nullptr) api.aclmdlRIDestroy(graph);
   return refusal;
 }
 
@@ -187,7 +187,8 @@ void Execution::PutResult(const BoundLeaf& bound, int64_t data_leaf, size_t writ
   }
 }
 
-// Bytes between the elements of a strided view belong to other tensors and must stay.
+// Writes packed elements to a strided view. The bytes between the elements belong to other tensors
+// and must not change.
 void Execution::PutStrided(const storage::Layout& layout, const std::vector<uint8_t>& packed,
                            uint8_t* address) {
   const size_t span = layout.EndByte() - layout.FirstByte();
@@ -200,7 +201,7 @@ void Execution::PutStrided(const storage::Layout& layout, const std::vector<uint
 
 void Execution::Put(const Feed& feed, uint8_t* address) {
   const Bytes bytes = contents_.Get(feed);
-  uploader_.Upload(address, bytes->data(), bytes->size());
+  uploader_.Upload(address + feed.first_byte, bytes->data(), bytes->size());
 }
 
 }  // namespace acltape::replayer

@@ -1,4 +1,4 @@
-// Runs leaves at fixed device addresses: the common part of eager and captured execution.
+// Runs leaves at fixed device addresses. Eager and captured execution share this part.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace acltape::replayer {
 
-// A leaf with device addresses: its calls, and element 0 of each tensor it reads and writes, in the
-// order of LeafUses.
+// A leaf with device addresses: its calls, and element 0 of each tensor that it reads or writes, in
+// the order of LeafUses.
 struct BoundLeaf {
   int64_t leaf = -1;
   std::vector<BoundCall> calls;
@@ -22,8 +22,8 @@ struct BoundLeaf {
   std::vector<uint8_t*> writes;
 };
 
-// Where the buffers of a program lie on the device while eager leaves run: one planned arena, in
-// which buffers whose lives do not overlap share memory.
+// The homes of a program's buffers: their device addresses while leaves run eagerly. All homes lie
+// in one planned arena, in which buffers whose lives do not overlap share memory.
 class HomeMemory {
  public:
   struct Need {
@@ -32,7 +32,7 @@ class HomeMemory {
     int64_t last_leaf = 0;
   };
   HomeMemory(Device& device, const analyzer::Program& program, const std::vector<Need>& needs);
-  // Null when the buffer has no home.
+  // Returns the home of a buffer; null if it has none.
   uint8_t* Find(int64_t buffer_id) const;
   int64_t bytes() const { return static_cast<int64_t>(arena_.bytes()); }
 
@@ -41,12 +41,12 @@ class HomeMemory {
   std::unordered_map<int64_t, uint8_t*> addresses_;
 };
 
-// Copies host values into device memory in stream order through a pinned ring.
+// Copies host values to device memory in stream order, through a ring of pinned memory.
 class Uploader {
  public:
   explicit Uploader(Device& device);
-  // A piece of pinned memory whose content may be written now and uploaded later. Waits for the
-  // stream when the ring is full.
+  // Returns pinned memory for values that are uploaded later. Waits for the stream if the ring is
+  // full.
   uint8_t* Reserve(size_t bytes);
   // Copies `bytes` of `values` to `device`.
   void Upload(uint8_t* device, const uint8_t* values, size_t bytes);
@@ -61,27 +61,27 @@ class Execution {
  public:
   Execution(Device& device, const LoweredProgram& lowered, Contents& contents);
 
-  // Addresses of buffers: element 0 of `layout` in the buffer.
+  // Returns the address of element 0 of a tensor with `layout` in a buffer.
   using Place = std::function<uint8_t*(int64_t buffer_id, const storage::Layout& layout)>;
-  // Throws LeafRefused for a leaf that the device cannot run; the text names the operator. Its
-  // temporaries lie at `temporaries`, lowered().temporary_bytes of memory that no leaf uses at the
-  // same time; null: where those of eager leaves are.
+  // Binds a leaf to addresses. Its temporaries lie at `temporaries`: lowered().temporary_bytes of
+  // memory that no other leaf uses at the same time. Null selects the temporaries of eager leaves.
+  // Throws LeafRefused if the device cannot run the leaf; the text names the operator.
   BoundLeaf Bind(int64_t leaf, const Place& place, uint8_t* temporaries = nullptr);
 
-  // Asks the device whether it can run a kernel leaf, without running it; returns the most bytes of
-  // workspace that a call of it needs. Throws LeafRefused if it cannot.
+  // Asks the device if it can run a kernel leaf, without running it. Returns the most bytes of
+  // workspace that one of its calls needs. Throws LeafRefused if it cannot run it.
   uint64_t Probe(int64_t leaf);
 
-  // Why arguments of a kernel leaf cannot be updated in a captured graph; empty when they can.
-  // Tries it on a graph that never runs.
+  // Returns the reason why the arguments of a kernel leaf cannot be updated in a captured graph;
+  // empty if they can. It tries the update on a graph that never runs.
   std::string ProbeUpdate(int64_t leaf);
 
-  // Launches the calls of a kernel leaf. Throws LeafRefused when the device refuses one.
+  // Launches the calls of a kernel leaf. Throws LeafRefused if the device refuses one.
   void Launch(const BoundLeaf& bound) { Launch(bound, workspace_, device_.stream()); }
   void Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream stream);
-  // Writes the recorded results of `data_leaf` where `bound` writes.
+  // Writes the recorded results of `data_leaf` to the addresses that `bound` writes.
   void PutResults(const BoundLeaf& bound, int64_t data_leaf);
-  // One of them.
+  // Writes one of these results.
   void PutResult(const BoundLeaf& bound, int64_t data_leaf, size_t write);
   // Puts the content of a feed at `address`, the start of its buffer.
   void Put(const Feed& feed, uint8_t* address);
@@ -105,7 +105,7 @@ class Execution {
   Block nothing_;  // the address of tensors without elements
 };
 
-// The device refused to run a leaf's operator: the leaf must be substituted.
+// The device refused to run the operator of a leaf. The leaf must then be substituted.
 class LeafRefused : public std::runtime_error {
  public:
   LeafRefused(std::string operator_name, const std::string& why)

@@ -11,7 +11,7 @@ namespace {
 
 using analyzer::Leaf;
 
-// Findings that many calls share become one note at the first of them.
+// Collects notes. Calls with the same finding share one note, at the first of them.
 class NoteBook {
  public:
   void Add(const std::string& rule, const std::string& severity, int64_t call_id,
@@ -36,8 +36,8 @@ class NoteBook {
   std::map<std::pair<std::string, std::string>, Note> notes_;
 };
 
-// What a leaf computes in several pieces on the device has no value of its own; the device's calls
-// are replayed without it.
+// Returns the advice for a leaf that cannot be lowered and has no recorded results. If the trace
+// also holds the calls of the device, these can be replayed without the results of leaves.
 std::string WayOut(const storage::Reader& trace) {
   return analyzer::HoldsLevel(trace, analyzer::Level::kAcl)
              ? "replay the calls of the device with --level acl, or record with --payload all"
@@ -98,6 +98,12 @@ LoweredProgram LowerProgram(const analyzer::Program& program, Contents& contents
     lowered.temporary_bytes = std::max(lowered.temporary_bytes, temporary_bytes);
     lowered.device_calls += static_cast<int64_t>(lowering->invocations.size());
     lowered.lowerings[leaf.index] = std::move(*lowering);
+  }
+  for (const auto& [name, calls] : program.left_out) {
+    for (const int64_t call : calls) {
+      notes.Add("REPLAY-LEFT-OUT", "notice", call,
+                name + " is left out: what it does is not in the trace");
+    }
   }
   lowered.notes = notes.Take();
   return lowered;

@@ -25,7 +25,7 @@ ScalarValue ScalarOfLowered(const LoweredValue& value) {
   return none;
 }
 
-// The text is "float32,int64": the type of each integer.
+// The text of the list names the type of each integer, such as "float32,int64".
 std::vector<ScalarValue> ScalarsOfLowered(const LoweredValue& list) {
   std::vector<ScalarValue> scalars;
   size_t begin = 0;

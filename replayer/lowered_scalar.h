@@ -1,4 +1,4 @@
-// Scalars of lowered calls as the bytes that an aclScalar takes.
+// Converts scalars of lowered calls to the bytes that an aclScalar takes.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace acltape::replayer {
 
-// A number, a boolean or a recorded scalar; undefined element type for anything else, and for a
-// recorded scalar whose type the ACL interface lacks.
+// Converts a number, a boolean or a recorded scalar. The element type is undefined for any other
+// value, and for a recorded scalar whose type the ACL interface lacks.
 ScalarValue ScalarOfLowered(const analyzer::LoweredValue& value);
-// The elements of a recorded list of scalars.
+// Converts the elements of a recorded list of scalars.
 std::vector<ScalarValue> ScalarsOfLowered(const analyzer::LoweredValue& list);
 
 }  // namespace acltape::replayer

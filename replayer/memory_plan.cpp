@@ -10,7 +10,8 @@ int64_t AlignUp(int64_t bytes) {
 }
 
 int64_t PlanMemory(std::vector<Life>& lives) {
-  // Above this number the quadratic search would cost more than the memory it saves.
+  // With more buffers than this, the quadratic search would cost more than the saved memory is
+  // worth.
   constexpr size_t kSearchLimit = 20000;
   std::vector<size_t> order(lives.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -1,8 +1,8 @@
-// Places buffers with known lives in one arena, so that memory is allocated once.
+// Places buffers with known lives in one arena, so that memory is allocated only once.
 //
-// Greedy by size: the largest buffers first, each at the lowest offset that no placed buffer with
-// an overlapping life occupies (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-// Inference", 2020, section 5.3).
+// The algorithm is greedy by size: it places the largest buffers first, each at the lowest offset
+// where it does not overlap a placed buffer with an overlapping life (Pisarchyk and Lee, "Efficient
+// Memory Management for Deep Neural Net Inference", 2020, section 5.3).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Life {
   int64_t offset = 0;  // set by PlanMemory
 };
 
-// Sets the offsets; returns the size of the arena in bytes.
+// Sets the offsets and returns the size of the arena in bytes.
 int64_t PlanMemory(std::vector<Life>& lives);
 
 int64_t AlignUp(int64_t bytes);

@@ -52,7 +52,7 @@ void NoiseFloor::Observe(int64_t leaf, int write, const std::string& digest, con
       analyzer::Measure(layout.dtype, before->data(), layout.dtype, packed, layout.ElementCount());
 }
 
-// Leaves that wrote what this one reads.
+// Returns the leaves that wrote the inputs of a leaf.
 std::vector<int64_t> NoiseFloor::Producers(int64_t leaf) const {
   std::vector<int64_t> producers;
   for (const analyzer::TensorUse& use : program_.uses[leaf].reads) {
@@ -74,21 +74,22 @@ std::vector<int64_t> NoiseFloor::Producers(int64_t leaf) const {
   return producers;
 }
 
-// How far the content of a run lies from the usual one.
+// Returns the distance between the content of a run and the usual content.
 const TensorMetrics* NoiseFloor::SpreadOf(const Result& result, int run) const {
-  if (run == 0) {  // the same distance, seen from the other end
+  if (run == 0) {  // the distance of the usual run from run 0
     for (const auto& [other, metrics] : result.spread) {
       if (result.digests[static_cast<size_t>(other)] == result.usual) return &metrics;
     }
     return nullptr;
   }
-  if (result.DigestOf(0) != result.usual) return nullptr;  // measured against something else
+  if (result.DigestOf(0) != result.usual) return nullptr;  // distances to another content
   const auto found = result.spread.find(run);
   return found == result.spread.end() ? nullptr : &found->second;
 }
 
-// The results of one leaf in all runs. Its usual results are the most frequent ones among runs in
-// which what it reads was as usual; where there is no such run, nothing is known of it.
+// Evaluates the results of one leaf in all runs. The usual result is the most frequent one among
+// the runs in which the inputs of the leaf were usual. If there is no such run, nothing is known
+// about the leaf.
 void NoiseFloor::AddLeaf(Results::iterator first, Results::iterator end,
                          std::vector<std::set<int64_t>>& deviating,
                          std::map<std::string, FlakyOperator>& operators) {

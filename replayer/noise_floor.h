@@ -1,16 +1,16 @@
-// What differs between runs of one reference, so that it is not called a mismatch of what is
-// judged.
+// Finds differences between runs of one reference. Such a difference is noise, and not a mismatch
+// of the run that is judged.
 //
-// N runs of the same eager program come first. A result that is not the same in all of them is
-// flaky; its usual content is the most frequent one. A run in which it differs although nothing
-// that its call reads did is a deviation of the call itself, and counts for its operator: kernels
-// are flaky, not places in a program, and a kernel that deviates once in a hundred executions may
-// not have done so at the place that is judged. The spread is how far deviations lie from the usual
-// content, by metric.
+// First the same eager program runs N times. A result that is not the same in all runs is flaky;
+// its usual content is the most frequent one. If a result differs in a run although the inputs of
+// its call do not, the call itself deviates in this run. Deviations count for the operator of the
+// call, because kernels are flaky and not places in a program. A kernel that deviates once in a
+// hundred executions may not have deviated at the place that is judged. The spread of an operator
+// is the greatest distance of its deviations from the usual content, for each metric.
 //
-// A difference of the judged run is noise when a reference run had that very content; when what its
-// call reads differs by noise already; or when its operator is flaky and the difference is within
-// kHeadroom times the spread of the operator.
+// A difference of the judged run is noise in three cases: a reference run had exactly that content;
+// an input of the call already differs by noise; or the operator is flaky and the difference is at
+// most kHeadroom times its spread.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,11 @@
 
 namespace acltape::replayer {
 
-// Of results of repeated runs, as digests or other texts.
+// The flakiness of one result in repeated runs. Results are digests or other texts.
 struct Flakiness {
   int runs = 0;
-  int deviating = 0;  // with another result than the most frequent one; of several the earliest
+  // Runs with another result than the usual one.
+  int deviating = 0;
   std::string usual;
   bool flaky() const { return deviating > 0; }
   double rate() const { return runs == 0 ? 0 : static_cast<double>(deviating) / runs; }
@@ -40,24 +41,27 @@ Flakiness FlakinessOf(const std::vector<std::string>& results);
 
 class NoiseFloor {
  public:
-  // Few samples show less than the whole spread.
+  // A factor for the spread, because a few samples show less than the whole spread.
   static constexpr double kHeadroom = 2;
-  // Contents of the first run that are kept because the recording has others.
+  // Most bytes of contents of the first run that are kept. A content is kept if the recording has a
+  // different one.
   static constexpr int64_t kKeptBytes = int64_t{256} << 20;
 
   using GetPayload = std::function<Bytes(const std::string& digest)>;
-  // `carried`: calls read what earlier ones computed; otherwise recorded values take their place,
-  // and every deviation is a call's own. The program must outlive this.
+  // If `carried` is true, calls read the results of earlier calls. Otherwise they read recorded
+  // values, and every deviation is the call's own. The program must outlive the object.
   NoiseFloor(const analyzer::Program& program, bool carried, GetPayload get_payload);
 
-  // The reference runs, one after the other. `packed`: the elements in the order of the digest.
+  // These are called for the reference runs, one run after the other. `packed` holds the elements
+  // in the order of the digest.
   void BeginReference();
   void Observe(int64_t leaf, int write, const std::string& digest, const uint8_t* packed,
                int64_t bytes);
   void EndReferences();
 
-  // The run that is judged: each result in the order of the program. Explain says why a difference
-  // is noise; empty: it is none. `metrics` may be null when no values are there.
+  // These are called for the run that is judged, for each result in the order of the program.
+  // Explain returns the reason why a difference is noise; empty if it is not. `metrics` may be null
+  // if there are no values.
   void BeginJudged(bool carried);
   void NoteAccepted(int64_t leaf);
   std::string Explain(int64_t leaf, int write, const std::string& digest,

@@ -37,7 +37,8 @@ class PlanReader {
       }
       return issued;
     }
-    std::unordered_map<int64_t, size_t> index;  // of a call in issued.leaves
+    // Index of each call in issued.leaves.
+    std::unordered_map<int64_t, size_t> index;
     for (const analyzer::PlanPlacement& placement : region.placements) {
       const size_t at = PlaceOf(region, placement.call_id);
       if (at < issued.first || at >= issued.end || placement.stream < 0 ||
@@ -82,8 +83,8 @@ class PlanReader {
   size_t next_ = 0;
 };
 
-// Where each event of a region was recorded last before a leaf waits for it: drops waits for events
-// that another part of the region records, then records that nobody waits for.
+// Drops waits for events that another part of the region records, and then records that no leaf
+// waits for.
 void DropForeignEvents(IssuedRegion& part) {
   std::map<int, std::vector<int>*> recorded;
   std::map<std::pair<std::vector<int>*, int>, bool> waited;
@@ -97,7 +98,7 @@ void DropForeignEvents(IssuedRegion& part) {
   }
 }
 
-// Appends the region, cut where the limits ask for it.
+// Appends the region, and cuts it where the limits require it.
 void AppendWithin(const RegionLimits& limits, const IssuedRegion& region,
                   std::vector<IssuedRegion>& regions) {
   const std::vector<analyzer::Region> parts = analyzer::FindRegions(
@@ -182,11 +183,13 @@ IssuedRegion PartOf(const IssuedRegion& region, size_t first, size_t end) {
 
 std::vector<Moment> MomentsOf(const std::vector<IssuedRegion>& regions, size_t leaf_count) {
   std::vector<Moment> moments(leaf_count);
-  int64_t before = 0;  // leaves of earlier regions
+  int64_t before = 0;  // number of leaves in earlier regions
   for (const IssuedRegion& region : regions) {
-    using Clock = std::vector<size_t>;  // by stream: how many of its leaves are ordered before
+    // By stream: the number of its leaves that are ordered before.
+    using Clock = std::vector<size_t>;
     const auto streams = static_cast<size_t>(region.streams);
-    std::vector<std::vector<int64_t>> positions(streams);  // of the leaves of a stream
+    // By stream: the positions of its leaves.
+    std::vector<std::vector<int64_t>> positions(streams);
     for (size_t i = 0; i < region.leaves.size(); ++i) {
       positions[region.leaves[i].stream].push_back(before + static_cast<int64_t>(i));
     }

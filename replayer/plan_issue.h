@@ -1,9 +1,10 @@
-// The step of a plan as the host issues it: leaves by region in order of issue, each on a stream,
-// with the events that order streams. What one stream runs without a plan has the same form.
+// A step in the order in which the host issues it. It consists of regions. A region holds leaves in
+// order of issue, each on a stream, and the events that order the streams. A step without a plan
+// has the same form, with one stream.
 //
-// A captured region has its own order: every stream but the origin (stream 0) waits for the begin
-// of the region before its first leaf, and the origin waits for all of them behind the last.
-// Regions run one after the other.
+// In a captured region, every stream except the origin (stream 0) waits for the start of the region
+// before its first leaf. The origin waits for all other streams after the last leaf. Regions run
+// one after the other.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +18,53 @@
 namespace acltape::replayer {
 
 struct IssuedLeaf {
-  size_t at = 0;              // place in the list of active leaves of the step
+  size_t at = 0;              // place among the active leaves of the step
   int stream = 0;             // 0: the origin of the capture
-  std::vector<int> wait_for;  // events that its stream waits for right before it
-  std::vector<int> record;    // events recorded on its stream right behind it
+  std::vector<int> wait_for;  // events that its stream waits for before it
+  std::vector<int> record;    // events recorded on its stream after it
 };
 
 struct IssuedRegion {
   size_t first = 0;  // places [first, end)
   size_t end = 0;
   bool captured = false;
-  std::string reason;              // why it is not captured, or why it begins where it does
+  std::string reason;              // why it is not captured, or why it begins here
   std::vector<IssuedLeaf> leaves;  // in order of issue
   int streams = 1;
-  int events = 0;  // numbers that its leaves use: [0, events)
+  int events = 0;  // its leaves use event numbers [0, events)
 };
 
-// What a region must not hold: `barrier` gives the reason for the leaf at a place, empty for none;
-// `cut_before` says whether a region must begin there.
+// Limits for captured regions. `barrier` returns the reason why no region may hold the leaf at a
+// place; empty if one may. `cut_before` returns true if a region must begin at a place.
 struct RegionLimits {
   std::function<std::string(size_t)> barrier;
   std::function<bool(size_t)> cut_before;
 };
 
-// The longest regions, all on one stream.
+// Returns the longest regions within the limits, each on one stream.
 std::vector<IssuedRegion> IssueOnOneStream(size_t leaf_count, const RegionLimits& limits);
 
-// The regions of the plan. A captured one that breaks the limits is cut there; the events between
-// its parts, which run one after the other, are dropped. `place_of` gives the places of the active
-// calls. Throws Error kUsage when the plan does not name each of them once.
+// Returns the regions of the plan. A captured region that breaks the limits is cut. Its parts run
+// one after the other, so events between them are dropped. `place_of` gives the place of each
+// active call. Throws Error kUsage if the plan does not name each active call exactly once.
 std::vector<IssuedRegion> IssueByPlan(const analyzer::Plan& plan,
                                       const std::unordered_map<int64_t, size_t>& place_of,
                                       const RegionLimits& limits);
 
-// The leaves at [first, end) of the order of issue of a captured region, as a region of their own.
+// Returns the leaves at [first, end) of a captured region's order of issue as a separate region.
 // Parts run one after the other, so waits for events that another part records are dropped.
 IssuedRegion PartOf(const IssuedRegion& region, size_t first, size_t end);
 
-// When a leaf runs, as far as the graphs fix it: x is ordered before y if x.end < y.begin.
+// The time at which a leaf runs, as far as the graphs fix it. Leaf x is ordered before leaf y if
+// x.end < y.begin.
 struct Moment {
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-// By place. Vector clocks over the streams of each region: `end` is the position of the leaf in the
-// order of issue, `begin` the length of the prefix of that order that is ordered before it.
+// Returns the moments by place, found with vector clocks over the streams of each region. `end` is
+// the position of the leaf in the order of issue. `begin` is the length of the longest prefix of
+// that order of which all leaves are ordered before it.
 std::vector<Moment> MomentsOf(const std::vector<IssuedRegion>& regions, size_t leaf_count);
 
 }  // namespace acltape::replayer

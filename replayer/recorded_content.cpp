@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "replayer/packing.h"
+#include "analyzer/lowering/acl_leaf.h"
+#include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
@@ -13,8 +14,8 @@ using analyzer::ByteSet;
 using analyzer::Leaf;
 using analyzer::TensorUse;
 
-// Views with more elements are not looked into run by run (see AddElements); they are laid over
-// what was there before, which is right in any case.
+// Views with more elements than this are not split into runs of bytes (see AddElements). They are
+// written over the earlier content, which is always right.
 constexpr int64_t kExactElements = int64_t{1} << 16;
 
 ByteSet All(ByteRange range) {
@@ -31,8 +32,12 @@ void RecordedContent::IndexFeeds() {
   if (contents_ == nullptr) {
     for (const Leaf& leaf : program_.leaves) {
       for (const storage::Snapshot& snapshot : leaf.before) {
-        own_feeds_.push_back({leaf.index, snapshot.tensor.buffer_id, snapshot.bytes,
-                              snapshot.has_payload ? snapshot.digest : ""});
+        Feed& feed = own_feeds_.emplace_back();
+        feed.leaf = leaf.index;
+        feed.buffer_id = snapshot.tensor.buffer_id;
+        feed.bytes = snapshot.bytes;
+        feed.first_byte = analyzer::FirstByteOf(program_, snapshot);
+        if (snapshot.has_payload) feed.digest = snapshot.digest;
       }
     }
     for (const Feed& feed : own_feeds_) feeds_[feed.buffer_id].push_back(&feed);
@@ -51,7 +56,7 @@ const std::vector<RecordedContent::Arrival>& RecordedContent::ArrivalsOf(int64_t
   IndexFeeds();
   std::vector<Arrival> arrivals;
   for (const Feed* feed : feeds_[buffer]) {
-    arrivals.push_back({feed->leaf, feed, nullptr, {0, feed->bytes}, true});
+    arrivals.push_back({feed->leaf, feed, nullptr, {feed->first_byte, feed->end_byte()}, true});
   }
   int64_t last = -1;
   const auto use = program_.buffers.find(buffer);
@@ -70,7 +75,7 @@ const std::vector<RecordedContent::Arrival>& RecordedContent::ArrivalsOf(int64_t
       }
     }
   }
-  // What is brought for a leaf is there before the leaf writes.
+  // An input of a leaf arrives before the leaf writes.
   std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
     return a.leaf != b.leaf ? a.leaf < b.leaf : a.feed != nullptr && b.feed == nullptr;
   });
@@ -93,7 +98,7 @@ void RecordedContent::AddCovered(const Arrival& arrival, ByteSet& set) {
 std::vector<const RecordedContent::Arrival*> RecordedContent::Relevant(int64_t buffer,
                                                                        ByteRange range,
                                                                        int64_t leaf) {
-  // From the latest backwards, until every byte has been covered.
+  // Go backwards from the latest arrival until every byte is covered.
   const std::vector<Arrival>& arrivals = ArrivalsOf(buffer);
   std::vector<const Arrival*> relevant;
   ByteSet covered;
@@ -129,15 +134,45 @@ Bytes RecordedContent::Replacement(const Arrival& arrival) const {
       arrival.leaf, static_cast<size_t>(arrival.write - program_.uses[arrival.leaf].writes.data()));
 }
 
-bool RecordedContent::IsKept(const Arrival& arrival) const {
+Bytes RecordedContent::Derived(const Arrival& arrival) {
+  if (arrival.write == nullptr || program_.level != analyzer::Level::kAcl) return nullptr;
+  const auto known = derived_.find(arrival.leaf);
+  if (known != derived_.end()) return known->second;
+  const analyzer::Leaf& leaf = program_.leaves[arrival.leaf];
+  Bytes bytes;
+  const std::vector<TensorUse>& reads = program_.uses[arrival.leaf].reads;
+  if (leaf.op->dialect == "aclrt" && leaf.kind == analyzer::LeafKind::kKernel) {
+    if (reads.empty()) {
+      bytes = analyzer::FilledBytes(leaf, *arrival.write->layout);
+    } else {
+      const storage::Layout& from = *reads[0].layout;
+      const ByteRange range{from.FirstByte(), from.EndByte()};
+      try {
+        const std::vector<uint8_t> content = Before(reads[0].tensor.buffer_id, range, leaf.index);
+        auto packed = std::make_shared<std::vector<uint8_t>>(from.ElementCount());
+        PackRowMajor(from, content.data(), packed->data());
+        bytes = std::move(packed);
+      } catch (const Error&) {
+        bytes = nullptr;  // the source was not kept
+      }
+    }
+  }
+  derived_.emplace(arrival.leaf, bytes);
+  return bytes;
+}
+
+bool RecordedContent::IsKept(const Arrival& arrival) {
   if (contents_ != nullptr && contents_->synthetic()) return true;
   if (Replacement(arrival) != nullptr) return true;
   if (arrival.feed != nullptr) return !arrival.feed->digest.empty();
   const storage::Snapshot* result = ResultOf(arrival);
-  return result != nullptr && result->has_payload;
+  return result != nullptr ? result->has_payload : Derived(arrival) != nullptr;
 }
 
-Bytes RecordedContent::Load(const Arrival& arrival) const {
+Bytes RecordedContent::Load(const Arrival& arrival) {
+  if (arrival.feed == nullptr && ResultOf(arrival) == nullptr) {
+    if (Bytes derived = Derived(arrival)) return derived;
+  }
   if (contents_ != nullptr) {
     return arrival.feed != nullptr
                ? contents_->Get(*arrival.feed)
@@ -145,16 +180,16 @@ Bytes RecordedContent::Load(const Arrival& arrival) const {
   }
   const std::string& digest =
       arrival.feed != nullptr ? arrival.feed->digest : ResultOf(arrival)->digest;
-  return std::make_shared<const std::vector<uint8_t>>(program_.trace->Payload(digest));
+  return program_.Payload(digest);
 }
 
 void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int64_t buffer,
-                                ByteRange range, int64_t leaf, const ByteSet& needed) const {
+                                ByteRange range, int64_t leaf, const ByteSet& needed) {
   for (size_t i = 0; i < relevant.size(); ++i) {
     if (IsKept(*relevant[i])) continue;
     ByteSet lost;
     AddTouched(*relevant[i], lost);
-    // Those that come later may write them all the same.
+    // Later arrivals may have overwritten the lost bytes.
     for (size_t later = i + 1; later < relevant.size(); ++later) {
       ByteSet written;
       AddCovered(*relevant[later], written);
@@ -163,11 +198,15 @@ void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int
     for (const ByteRange& part : lost.Within(range.first, range.end)) {
       if (needed.Within(part.first, part.end).empty()) continue;
       const bool inside = leaf < static_cast<int64_t>(program_.leaves.size());
-      throw Error(ErrorKind::kTrace, (inside ? program_.Describe(leaf) : "the end of the program") +
-                                         " needs what " + program_.Describe(relevant[i]->leaf) +
-                                         " left in buffer " + std::to_string(buffer) + ", which " +
-                                         program_.trace->path() +
-                                         " does not hold; record with --payload all");
+      throw Error(ErrorKind::kTrace,
+                  (inside ? program_.Describe(leaf) : "the end of the program") + " needs what " +
+                      program_.Describe(relevant[i]->leaf) + " left in buffer " +
+                      std::to_string(buffer) + ", which " + program_.trace->path() +
+                      " does not hold; " +
+                      (relevant[i]->leaf >= 0 && program_.leaves[relevant[i]->leaf].execution != 0
+                           ? "take that call too: of what a graph holds, its "
+                             "last result is recorded"
+                           : "record with --payload all"));
     }
   }
 }
@@ -185,7 +224,7 @@ std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, in
   const std::vector<const Arrival*> relevant = Relevant(buffer, range, leaf);
   CheckKept(relevant, buffer, range, leaf, needed);
   std::vector<uint8_t> content(static_cast<size_t>(range.end - range.first), uint8_t{0});
-  // Bytes of the buffer from `first` on, as far as they lie in the range.
+  // Writes bytes of the buffer that begin at `first`, as far as they lie in the range.
   const auto lay = [&](const std::vector<uint8_t>& bytes, int64_t first) {
     const int64_t from = std::max(first, range.first);
     const int64_t until = std::min(first + static_cast<int64_t>(bytes.size()), range.end);
@@ -207,7 +246,7 @@ std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, in
     const Bytes replacement = Replacement(*arrival);
     const Bytes bytes = replacement != nullptr ? replacement : Load(*arrival);
     if (arrival->feed != nullptr) {
-      lay(*bytes, 0);
+      lay(*bytes, arrival->feed->first_byte);
       continue;
     }
     const storage::Layout& layout = *arrival->write->layout;
@@ -217,7 +256,7 @@ std::vector<uint8_t> RecordedContent::Before(int64_t buffer, ByteRange range, in
       lay(*bytes, layout.FirstByte());
       continue;
     }
-    // Between the elements lie other bytes, which stay.
+    // The bytes between the elements keep their content.
     std::vector<uint8_t> span(static_cast<size_t>(layout.EndByte() - layout.FirstByte()));
     const int64_t from = std::max(range.first, layout.FirstByte());
     const int64_t until = std::min(range.end, layout.EndByte());

@@ -17,14 +17,15 @@ using storage::Statement;
 using storage::Statistics;
 using storage::TraceCopy;
 
-// What a replay and the tools need to know of the recording.
+// The metadata that a replay and the tools need.
 constexpr char kKeptMeta[] =
     "key IN ('state', 'base_ns', 'acltape_version', 'levels', 'payload', 'torch_version', "
     "'torch_commit', 'torch_build_id', 'torch_threads', 'blas_threads', 'torch_processes', "
     "'acl_processes', 'exit_code', 'signal', "
     "'trimmed_calls')";
 
-// What is copied, with expressions in place of columns that tell too much.
+// The rows of a table that are copied. `replaced` has expressions for columns that would reveal too
+// much.
 struct TableRule {
   const char* table;
   const char* condition;
@@ -74,7 +75,7 @@ void CheckKeep(const std::set<std::string>& keep) {
   }
 }
 
-// Of a content that is elements of `dtype`; nothing where there is no number in it.
+// Measures a content with elements of `dtype`. Returns false if it holds no numbers.
 bool Measured(DType dtype, const std::vector<uint8_t>& content, Statistics& statistics) {
   const std::map<DType, DType> parts{{DType::kComplex32, DType::kFloat16},
                                      {DType::kComplex64, DType::kFloat32},
@@ -127,7 +128,7 @@ class Redactor {
   }
 
  private:
-  // The statistics of a content as `dtype`, measured once.
+  // Returns the statistics of a content with this element type. They are measured once.
   const Statistics* StatisticsOf(const storage::Snapshot& snapshot, DType dtype) {
     const auto [entry, fresh] = measured_.try_emplace({snapshot.digest, dtype});
     if (fresh && snapshot.has_payload) {
@@ -177,7 +178,7 @@ class Redactor {
   const RedactOptions& options_;
   TraceCopy copy_;
   RedactReport report_;
-  // By digest and type: whether there are any, and them.
+  // The statistics by digest and type; false: there are none.
   std::map<std::pair<std::string, DType>, std::pair<bool, Statistics>> measured_;
 };
 

@@ -1,11 +1,12 @@
-// A trace without what was computed: shapes, types, calls, times and statistics stay, values go.
+// Makes a copy of a trace without the values that the program computed. Shapes, types, calls, times
+// and statistics stay.
 //
-// Dropped: contents of tensors and their digests, what the program read back from tensors, the
-// command line, environment, names of host, processes and threads, paths, source locations, names
-// of scopes, addresses of handles, and what tools found (messages quote values). Kept: the numbers
-// that the program passed to operators, because a replay calls them with these, and of each content
-// range, mean, norm and counts of NaN and infinities. A redacted trace replays with
-// Data::kSynthesised.
+// Dropped: contents of tensors and their digests, values that the program read back from tensors,
+// the command line, environment, names of host, processes and threads, paths, source locations,
+// names of scopes, addresses of handles, and results of tools (their messages quote values). Kept:
+// the numbers that the program passed to operators, because a replay needs them; and the range,
+// mean, norm and counts of NaN and infinities of each content. A redacted trace can be replayed
+// with Data::kSynthesised.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +28,14 @@ struct RedactOptions {
 struct RedactReport {
   int64_t contents = 0;       // dropped, distinct
   int64_t content_bytes = 0;  // of those, before compression
-  int64_t snapshots = 0;      // rows that told of contents
-  int64_t statistics = 0;     // of those: that have statistics now
+  int64_t snapshots = 0;      // rows that had contents or digests
+  int64_t statistics = 0;     // of those, rows that have statistics now
   int64_t host_values = 0;    // results of host reads that were dropped
   int64_t bytes = 0;          // of the file
   int64_t bytes_before = 0;
 };
 
-// Throws Error kUsage for a word of `keep` that it does not know, and as storage::TraceCopy.
+// Throws Error kUsage for an unknown word in `keep`, and the errors of storage::TraceCopy.
 RedactReport Redact(const storage::Reader& reader, const RedactOptions& options);
 
 }  // namespace acltape::replayer

@@ -4,10 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "replayer/acl/acl_replay.h"
 #include "replayer/eager.h"
 #include "replayer/noise_floor.h"
-#include "replayer/replay_level.h"
 #include "replayer/session.h"
 #include "replayer/step_graph.h"
 #include "storage/results.h"
@@ -67,7 +65,7 @@ class Replayer {
   }
 
  private:
-  // Golden inputs are recorded results, of every leaf.
+  // Checks that the trace holds the results of all leaves, which golden inputs need.
   void CheckRecordedResults() {
     const analyzer::Program& program = session_.program();
     if (options_.data == Data::kSynthesised) {
@@ -89,7 +87,7 @@ class Replayer {
     }
   }
 
-  // One complete replay; starts over when the device refuses an operator.
+  // Makes one complete replay. It is called again from the start if the device refuses an operator.
   void RunOnce(Execution& execution) {
     const int64_t run_id = report_.run_id;
     report_ = ReplayReport();
@@ -97,11 +95,12 @@ class Replayer {
     report_.run_id = run_id;
     CountLeaves();
     const bool captured = options_.mode == Mode::kCaptured;
+    report_.has_reference = captured || options_.data == Data::kRecorded;
     std::optional<NoiseFloor> noise;
     if (options_.noise_runs > 0) LearnNoise(execution, noise.emplace(MakeNoiseFloor()));
     // Without recorded results a captured replay is compared with an eager one.
     Verifier::Digests reference;
-    if (captured && !session_.contents().has_recorded_results()) {
+    if (captured && LacksResults()) {
       ReplayReport ignored;
       Verifier collector(session_.device(), session_.program(), session_.contents(), options_,
                          ignored);
@@ -113,7 +112,8 @@ class Replayer {
     verifier.WriteTo(results_, report_.run_id);
     verifier.UseDigests(nullptr, &reference);
     if (noise) {
-      // A graph's calls read what others of the graph computed, whatever its inputs are.
+      // Inside a graph, calls read the results of other calls of the graph, whatever the inputs
+      // option says.
       noise->BeginJudged(captured || options_.inputs == Inputs::kCarried);
       verifier.UseNoise(nullptr, &*noise);
     }
@@ -125,13 +125,28 @@ class Replayer {
     if (noise) NoteFlaky(noise->flaky());
   }
 
+  // True if some results have no recorded reference. Some device work of an ACL program, such as a
+  // copy, is always recorded without its result.
+  bool LacksResults() {
+    const analyzer::Program& program = session_.program();
+    if (!session_.contents().has_recorded_results()) return true;
+    if (program.level == analyzer::Level::kAten) return false;
+    for (const analyzer::Leaf& leaf : program.leaves) {
+      if (leaf.kind != LeafKind::kKernel) continue;
+      for (const analyzer::TensorUse& use : program.uses[leaf.index].writes) {
+        if (analyzer::RecordedResult(leaf, use) == nullptr) return true;
+      }
+    }
+    return false;
+  }
+
   NoiseFloor MakeNoiseFloor() {
     return NoiseFloor(
         session_.program(), options_.inputs == Inputs::kCarried,
         [this](const std::string& digest) { return session_.contents().GetPayload(digest); });
   }
 
-  // Runs the reference, eagerly.
+  // Runs the reference eagerly to learn the noise.
   void LearnNoise(Execution& execution, NoiseFloor& noise) {
     ReplayReport ignored;
     Verifier observer(session_.device(), session_.program(), session_.contents(), options_,
@@ -231,8 +246,8 @@ class Replayer {
     if (plan != nullptr) NotePlan();
   }
 
-  // A capture that keeps a value which varies is a claim that later steps are wrong; the replay has
-  // tried it.
+  // Adds a note for each value that varies but is kept by the graph. The note claims that later
+  // steps are wrong; the replay has tested it.
   void NoteBakedArguments(const StepGraphPlan& plan) {
     for (const VaryingLeaf& leaf : plan.varying) {
       if (leaf.treatment != VaryingLeaf::Treatment::kBake) continue;
@@ -240,7 +255,7 @@ class Replayer {
       const auto call_of = [&](size_t match) {
         return session_.program().leaves[matches[match].leaves[leaf.at]].call.call_id;
       };
-      size_t shown = leaf.match_of[1];  // a value that the graph does not hold
+      size_t shown = leaf.match_of[1];  // a step with another value than that of the graph
       bool differs = false;
       for (size_t m = 0; m < matches.size() && !differs; ++m) {
         differs = leaf.value_of[m] != 0 && report_.differing_calls.count(call_of(m)) != 0;
@@ -257,7 +272,8 @@ class Replayer {
     }
   }
 
-  // The claim that a plan computes what the program computed, and the races that it has.
+  // Adds a note that claims that the plan gives the results of the program, and a note for each of
+  // its races.
   void NotePlan() {
     const bool equal = report_.differing == 0;
     nlohmann::json evidence{{"run_id", report_.run_id},
@@ -291,7 +307,7 @@ class Replayer {
       if (captured.count(step) != 0) continue;
       ++report_.capture.eager_steps;
       std::string reason = "step " + std::to_string(program.steps[s].step) + " ran eagerly";
-      // A first step has no step before it; the step after it tells what differs.
+      // The first step has no step before it, so the difference to the step after it is shown.
       auto difference = session_.classes().differences.find(step);
       if (difference == session_.classes().differences.end()) {
         difference = session_.classes().differences.find(step + 1);
@@ -361,38 +377,14 @@ class Replayer {
   storage::Results* results_;
   Session session_;
   ReplayReport report_;
-  int runs_before_ = 0;  // of the reference, for progress
+  // Reference runs that are done, for progress.
+  int runs_before_ = 0;
 };
 
 }  // namespace
 
-ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
-                    storage::Results* results) {
-  return ReplayLevel(trace, analyzer::ChooseLevel(trace), options, results);
-}
-
-ReplayReport ReplayLevel(const storage::Reader& trace, analyzer::Level level,
-                         const ReplayOptions& options, storage::Results* results) {
-  if (level == analyzer::Level::kAcl) {
-    if (options.repetitions > 1) {
-      throw Error(ErrorKind::kUsage, trace.path() +
-                                         " holds a program of the ACL level, which is replayed "
-                                         "once; leave out the repetitions");
-    }
-    if (options.noise_runs > 0) {
-      throw Error(ErrorKind::kUsage,
-                  trace.path() +
-                      " holds a program of the ACL level, whose noise is not measured; "
-                      "leave out the noise runs");
-    }
-    if (options.inputs == Inputs::kGolden) {
-      throw Error(ErrorKind::kUsage, trace.path() +
-                                         " holds a program of the ACL level, whose calls are "
-                                         "issued again as they were; golden inputs are for leaves "
-                                         "of PyTorch");
-    }
-    return ReplayAcl(trace, options, results);
-  }
+ReplayReport ReplayLeaves(const storage::Reader& trace, const ReplayOptions& options,
+                          storage::Results* results) {
   return Replayer(trace, options, results).Run();
 }
 

@@ -1,17 +1,17 @@
 // Replays a recorded program on an ACL device and proves it equal to the recording.
 //
-// The leaves of the trace are lowered to aclnn calls (analyzer/lowering), device memory is planned
-// once, inputs and recorded random values are uploaded where the program met them, and every output
-// is compared with the recorded one: bit for bit, or by a precision standard.
+// The leaves of the trace are lowered to aclnn calls (analyzer/lowering). Device memory is planned
+// once. Inputs and recorded random values are uploaded at the calls where the program got them.
+// Every output is compared with the recorded one, bit for bit or by a precision standard.
 //
-// Eager: each leaf is prepared and launched on its own, as an eager framework does. Captured: the
-// calls before the first step run eagerly; the regions of one template step are captured once on a
-// non-default stream, after a warm-up, and every step of the same class executes those graphs after
-// its changed inputs have been copied into the captured addresses. Steps that differ from the
-// template run eagerly and are listed.
+// In eager mode each leaf is prepared and launched separately, as an eager framework does. In
+// captured mode the calls before the first step run eagerly. Then the regions of one template step
+// are captured once, on a non-default stream, after a warm-up. Every step of the same class
+// executes these graphs, after its changed inputs have been copied to the captured addresses. Steps
+// that differ from the template run eagerly and are listed.
 //
-// A program recorded at the ACL level alone needs no lowering: its own calls are issued again, see
-// replayer/acl/acl_replay.h.
+// A program that was recorded only at the ACL level needs no lowering: its own calls are issued
+// again (replayer/acl/acl_replay.h).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@
 
 #include "analyzer/metrics/standard.h"
 #include "analyzer/plan/plan.h"
+#include "storage/error.h"
 #include "storage/reader.h"
 
 namespace acltape::storage {
@@ -34,33 +35,33 @@ namespace acltape::replayer {
 
 enum class Mode { kEager, kCaptured };
 
-// Which outputs are compared: those of every leaf, or only what outlives each step (values that
-// nothing in the step consumes, state that a later step reads, host reads).
+// The outputs that are compared: those of every leaf, or only those that outlive each step (values
+// that nothing in the step reads, state that a later step reads, and host reads).
 enum class Outputs { kLeaf, kStep };
 
-// Where inputs come from: the recording, or seeded synthetic values. Synthetic values prove eager
-// against captured only.
+// The source of inputs: the recording, or seeded synthetic values. With synthetic values only eager
+// and captured execution can be compared.
 enum class Data { kRecorded, kSynthesised };
 
-// What leaves read that earlier ones wrote: what those computed in this replay, or the results that
-// were recorded of them, so that no leaf (in a graph: no region) suffers from the errors of
-// another.
+// The values that leaves read from earlier leaves. Carried: the results of this replay. Golden: the
+// recorded results, so that no leaf (in a graph: no region) suffers from the errors of another.
 enum class Inputs { kCarried, kGolden };
 
-// Of a program recorded at the ACL level: its streams as recorded, or all work on one.
-enum class Streams { kRecorded, kFlat };
+// The way to replay a program of the ACL level: with its streams as recorded, with all work on one
+// stream, or leaf by leaf as a PyTorch program is replayed.
+enum class Streams { kRecorded, kFlat, kLeaves };
 
-// A plan that has been read and found to fit the trace.
+// A plan that was read and that fits the trace.
 struct ChosenPlan {
   analyzer::Plan plan;
   std::string path;                // for messages
-  int64_t plan_id = 0;             // row of the table `plan`, 0 when it has none
-  bool allow_races = false;        // whether it may have races
-  std::vector<std::string> races;  // those it has, a sentence each
+  int64_t plan_id = 0;             // row of the table `plan`; 0: none
+  bool allow_races = false;        // races are accepted
+  std::vector<std::string> races;  // its races, one sentence each
 };
 
-// Whether host arguments that vary between the steps of a class are updated in the captured graphs,
-// or keep the value of the template step.
+// kTasks: host arguments that vary between the steps of a class are updated in the captured graphs.
+// kNone: the graphs keep the values of the template step.
 enum class Updates { kTasks, kNone };
 
 struct ReplayOptions {
@@ -69,17 +70,19 @@ struct ReplayOptions {
   Outputs outputs = Outputs::kLeaf;
   Data data = Data::kRecorded;
   Inputs inputs = Inputs::kCarried;
-  // Of captured mode: what the graphs hold and on which streams; null: the longest regions, each on
-  // one stream.
+  // Only for captured mode: the plan of the graphs and their streams. Null: the longest regions,
+  // each on one stream.
   std::shared_ptr<const ChosenPlan> plan;
   Updates updates = Updates::kTasks;
-  int repetitions = 1;          // replays of the program, each compared
+  int repetitions = 1;  // replays of the program, each compared
+  // Only at the ACL level, as recorded: lint findings whose waits are added (acl/wait_edits.h).
+  std::vector<std::string> edits;
   std::string device_lib;       // a folder or file; empty: the soft device
   int64_t mismatch_limit = 20;  // mismatches kept in the report; all are counted
   bool keep_matches = false;    // a comparison row for each equal output too
-  // What may differ; null: nothing, bit for bit.
+  // The standard for differences that are accepted. Null: results must be equal bit for bit.
   std::shared_ptr<const analyzer::Standard> standard;
-  int noise_runs = 0;  // eager runs of the reference before the replay, to learn what is noise
+  int noise_runs = 0;  // eager reference runs before the replay, to learn the noise
   uint64_t seed = 1;   // of synthetic data
   // Called from the replaying thread with the number of leaves done and the total.
   std::function<void(int64_t done, int64_t total)> progress;
@@ -92,19 +95,21 @@ struct Mismatch {
   std::string name;                 // argument name, "out" for a sole return
   int64_t step = -1;                // -1: outside the steps
   std::string reference;            // "recorded" or "eager"
-  bool digest_only = false;         // no values were kept, only `metrics.elements` is known
+  bool digest_only = false;         // no values are known; only `metrics.elements` is set
   analyzer::TensorMetrics metrics;  // of the reference and the replayed result
-  std::string reason;               // why the standard refuses it
+  std::string reason;               // the reason why the standard refuses it
 };
 
-// An operator whose results differ between runs of the reference, see replayer/noise_floor.h.
+// An operator whose results differ between runs of the reference (replayer/noise_floor.h).
 struct FlakyOperator {
   std::string op;
-  int64_t call_id = 0;     // the first call with a result of its own that differed
-  int64_t calls = 0;       // calls with such a result
-  int64_t executions = 0;  // with the usual inputs, all calls and runs together
-  int64_t deviating = 0;   // of those: another result than the usual one
-  bool values = false;     // whether the spread below is known
+  int64_t call_id = 0;  // the first call that deviated by itself
+  int64_t calls = 0;    // calls that deviated by themselves
+  // Executions with the usual inputs, in all calls and runs.
+  int64_t executions = 0;
+  // The part of them that gave another result than the usual one.
+  int64_t deviating = 0;
+  bool values = false;  // the spread below is known
   double max_abs = 0;
   double max_rel = 0;
   int64_t max_ulp = 0;
@@ -114,7 +119,7 @@ struct FlakyOperator {
   }
 };
 
-// A claim about the program that the replay met, also written to the table `finding`.
+// A claim about the program that the replay found. It is also written to the table `finding`.
 struct Note {
   std::string rule;      // "LOWER-GELU", "CAPTURE-SHAPE", ...
   std::string severity;  // "info", "notice", "error"
@@ -125,7 +130,7 @@ struct Note {
   std::string evidence;  // JSON array; empty: the call and the number of calls
 };
 
-// A run of leaves that was captured as one graph, or that ran eagerly between graphs.
+// A run of leaves that was captured as one graph or ran eagerly between graphs.
 struct RegionReport {
   int64_t first_call = 0;  // of the template step
   int64_t last_call = 0;
@@ -144,31 +149,32 @@ struct CaptureReport {
   std::vector<std::string> eager_reasons;  // one sentence per step that ran eagerly
   std::vector<RegionReport> regions;
   int64_t moving_inputs = 0;    // inputs copied into captured addresses, per step
-  int64_t copies_per_step = 0;  // device copies those need
+  int64_t copies_per_step = 0;  // device copies for these inputs
   int64_t copy_bytes_per_step = 0;
   int64_t capture_ns = 0;      // warm-up not included
-  int64_t varying_leaves = 0;  // with host arguments that vary between the steps
-  int64_t updated_leaves = 0;  // of those: updated in the graphs
+  int64_t varying_leaves = 0;  // leaves with host arguments that vary
+  int64_t updated_leaves = 0;  // of these, leaves that are updated in the graphs
   int64_t updates = 0;         // task groups updated in the whole replay
 };
 
-// Of a program recorded at the ACL level: what became of its calls.
+// Counts of the calls of a program that was recorded at the ACL level.
 struct AclReport {
-  int64_t calls = 0;  // 0: not such a program
+  int64_t calls = 0;  // 0: the program is of another level
   int64_t issued = 0;
   int64_t memory_calls = 0;                // allocations and frees: memory is planned once
   int64_t without_effect = 0;              // getters, settings, queries that found work unfinished
-  int64_t failed = 0;                      // failed in the recording, and had no effect
-  int64_t task_errors = 0;                 // waits that told of failed work, as in the recording
-  int64_t abandoned = 0;                   // part of captures and updates that came to no good end
-  int64_t host_functions = 0;              // the program's own code, which a trace cannot hold
+  int64_t failed = 0;                      // calls that failed in the recording, without effect
+  int64_t task_errors = 0;                 // waits that reported failed work, as in the recording
+  int64_t abandoned = 0;                   // calls in captures and updates that failed
+  int64_t host_functions = 0;              // code of the program, which a trace cannot hold
   std::map<std::string, int64_t> unknown;  // calls that the replay does not know, by name
   int64_t operators = 0;
   int64_t streams = 0;
   int64_t events = 0;
-  int64_t models = 0;      // graphs that the program captured
-  int64_t executions = 0;  // of those
-  // Of a captured replay: graphs made of the program's eager work, and their executions.
+  int64_t models = 0;       // graphs that the program captured
+  int64_t executions = 0;   // of these graphs
+  int64_t waits_added = 0;  // by edits of findings
+  // Only for a captured replay: graphs made of the program's eager work, and their executions.
   int64_t graphs_made = 0;
   int64_t graphs_executed = 0;
 };
@@ -178,38 +184,48 @@ struct ReplayReport {
   int64_t run_id = 0;        // row of the table `run`, 0 when none was written
   int64_t leaves = 0;        // of the program
   int64_t kernels = 0;       // leaves run by device operators
-  int64_t device_calls = 0;  // aclnn invocations these became
-  int64_t views = 0;         // leaves that cost nothing: views
-  int64_t allocations = 0;   // ... allocations
+  int64_t device_calls = 0;  // aclnn calls that were made of them
+  int64_t views = 0;         // leaves that are views and cost nothing
+  int64_t allocations = 0;   // leaves that are allocations and cost nothing
   int64_t sources = 0;       // random leaves, replayed from their recorded outputs
   int64_t host_reads = 0;
   int64_t substituted = 0;  // leaves without a rule, replaced by their recorded outputs
   int64_t steps = 0;
   int64_t compared = 0;  // outputs compared
   int64_t equal = 0;
-  int64_t within = 0;  // other bits, which the standard accepts
-  int64_t noise = 0;   // other bits, as between runs of the reference
+  int64_t within = 0;  // other bits that the standard accepts
+  int64_t noise = 0;   // other bits that are noise of the reference
   int64_t differing = 0;
   int64_t not_comparable = 0;  // outputs without a recorded or eager reference
   int64_t device_bytes = 0;    // device memory planned
   std::vector<Mismatch> mismatches;
-  std::set<int64_t> differing_calls;  // calls of which an output was different
+  std::set<int64_t> differing_calls;  // calls with a different output
   std::vector<FlakyOperator> flaky;   // of the reference runs, most deviating first
   std::vector<Note> notes;
   CaptureReport capture;  // of a captured replay
   AclReport acl;
-  // Not empty: one sentence that says why the program cannot be captured; nothing ran captured.
+  // The reason why the program cannot be captured, in one sentence; nothing ran captured then. Else
+  // empty.
   std::string refusal;
-  std::string reproduce;  // the command that shows it again
+  std::string reproduce;  // the command that shows the difference again
 
-  // 0 when nothing compared was different and nothing was refused, else 1.
-  int ExitCode() const { return differing > 0 || !refusal.empty() ? 1 : 0; }
+  // False if there is no reference: inputs are synthetic and only eager execution was asked for.
+  bool has_reference = true;
+
+  // True if results should have been compared but none was, so that there is no verdict.
+  bool NothingCompared() const { return has_reference && refusal.empty() && compared == 0; }
+  // Returns 1 if a compared result differs or the program was refused, 125 if nothing was compared,
+  // else 0.
+  int ExitCode() const {
+    if (differing > 0 || !refusal.empty()) return 1;
+    return NothingCompared() ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
+  }
 };
 
-// Throws Error: kTrace when the trace lacks values that the replay needs (one sentence, with the
-// recording option that keeps them), kDevice when the device library or a device call fails.
-// `results` may be null; then nothing is written to the trace.
-ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
-                    storage::Results* results);
+// Throws Error kTrace if the trace lacks values that the replay needs (one sentence, with the
+// recording option that keeps them), kDevice if the device library or a device call fails. If
+// `results` is null, nothing is written to the trace.
+ReplayReport ReplayLeaves(const storage::Reader& trace, const ReplayOptions& options,
+                          storage::Results* results);
 
 }  // namespace acltape::replayer

@@ -54,15 +54,15 @@ ScalarValue Stored(aclDataType dtype, T value) {
   return scalar;
 }
 
-// The 16-bit number that is nearest to `value`, by binary search: their bits are in the order of
-// their values.
+// Returns the 16-bit number that is nearest to `value`. A binary search finds it, because the bits
+// of such numbers are in the order of their values.
 uint16_t HalfOf(double value, float (*widen)(uint16_t), uint16_t infinity) {
   if (value != value) return static_cast<uint16_t>(infinity | 0x40 | 0x200);
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(value);
   uint16_t low = 0;
   uint16_t high = infinity;
-  while (low < high) {  // the smallest that is not below
+  while (low < high) {  // search the smallest number that is not below
     const auto middle = static_cast<uint16_t>((low + high) / 2);
     if (static_cast<double>(widen(middle)) < magnitude) {
       low = static_cast<uint16_t>(middle + 1);

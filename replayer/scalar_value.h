@@ -1,4 +1,4 @@
-// An aclScalar as its bytes: element type and value.
+// The value of an aclScalar as its element type and bytes.
 #pragma once
 
 #include <array>
@@ -14,23 +14,25 @@ namespace acltape::replayer {
 
 struct ScalarValue {
   aclDataType dtype = ACL_INT64;
-  std::array<uint8_t, 16> bytes{};  // the first ones, as many as the type has
+  std::array<uint8_t, 16> bytes{};  // the first bytes hold the value
 };
 
-// The ACL element type; ACL_DT_UNDEFINED where there is none.
+// Returns the ACL element type, or ACL_DT_UNDEFINED if there is none.
 aclDataType AclType(storage::DType dtype);
-// The ACL format of a name ("NCHW"); ND for an empty one, UNDEFINED for an unknown one.
+// Returns the ACL format with this name, such as "NCHW". An empty name gives ND, an unknown one
+// UNDEFINED.
 aclFormat AclFormat(const std::string& name);
 
-// float16 and bfloat16 as float.
+// Convert float16 and bfloat16 to float.
 float HalfToFloat(uint16_t bits);
 float BfloatToFloat(uint16_t bits);
 
 ScalarValue ScalarOf(int64_t value);
 ScalarValue ScalarOf(double value);
 ScalarValue ScalarOf(bool value);
-// A recorded scalar: `integer` is the value, or of a real type the bits of the value as a double;
-// of a complex type the parts are `reals`. Undefined type where `dtype` is unknown.
+// Converts a recorded scalar. `integer` is the value. For a real type it holds the bits of the
+// value as a double. For a complex type `reals` holds both parts. The type is undefined if `dtype`
+// is unknown.
 ScalarValue RecordedScalar(storage::DType dtype, int64_t integer, const std::vector<double>& reals);
 
 }  // namespace acltape::replayer

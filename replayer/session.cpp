@@ -7,6 +7,7 @@
 
 #include "analyzer/roles.h"
 #include "analyzer/steps.h"
+#include "storage/process_choice.h"
 #include "storage/results.h"
 #include "storage/shell_word.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 using analyzer::StepDifference;
 
-// The rule of a refusal by what differs.
+// The rule of a refusal, by the aspect in which steps differ.
 struct AspectRule {
   std::string_view aspect;
   const char* rule;
@@ -47,7 +48,8 @@ Session::Session(const storage::Reader& trace, Data data, const std::string& dev
   device_ = std::make_unique<Device>(device_lib);
 }
 
-// Calls with one signature have equal scalars and layouts: one of them stands for all.
+// Asks the device about each operator once per signature. Calls with the same signature have equal
+// scalars and layouts, so that one of them is enough.
 void Session::ProbeOperators(Execution& execution) const {
   std::set<int64_t> probed;
   for (const analyzer::Leaf& leaf : program_.leaves) {
@@ -95,7 +97,8 @@ std::optional<Note> Session::CaptureRefusal() const {
     return note;
   }
   if (classes_.Largest().matches.size() >= 2) return std::nullopt;
-  // Steady steps show the reason best: the first pair whose calls are the same operators.
+  // Steady steps show the reason best, so the first pair of steps with the same operators is
+  // chosen.
   const StepDifference* chosen = nullptr;
   for (const auto& [step, difference] : classes_.differences) {
     const std::string rule = RuleOf(difference);
@@ -118,7 +121,7 @@ std::string SoftDeviceSettings() {
   std::string settings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    // The threads are those of the recording, here as there.
+    // The number of threads always comes from the recording, so the command need not set it.
     if (!text.starts_with("ACLTAPE_SOFT_") || text.starts_with("ACLTAPE_SOFT_THREADS=")) continue;
     const size_t equals = text.find('=');
     settings +=
@@ -129,8 +132,14 @@ std::string SoftDeviceSettings() {
 
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
                              const std::string& name) {
-  return SoftDeviceSettings() + "acltape " + name + " " + storage::ShellWord(trace.path()) + " " +
-         arguments;
+  std::string chosen;
+  for (const char* variable : {storage::kProcessVariable, analyzer::kLevelVariable}) {
+    const char* value = getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    chosen += std::string(variable) + "=" + storage::ShellWord(value) + " ";
+  }
+  return SoftDeviceSettings() + chosen + "acltape " + name + " " +
+         storage::ShellWord(trace.path()) + " " + arguments;
 }
 
 std::string StandardArgument(const ReplayOptions& options) {

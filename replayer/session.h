@@ -1,5 +1,5 @@
-// What replay and comparison share: the device, the program with its steps and classes, its values,
-// and its lowering, made again whenever the device turns an operator down.
+// The state that replay and comparison share: the device, the program with its steps and classes,
+// its values, and its lowering. The lowering is made again when the device refuses an operator.
 #pragma once
 
 #include <functional>
@@ -30,16 +30,18 @@ class Session {
   const LoweredProgram& lowered() const { return lowered_; }
   const analyzer::StepClasses& classes() const { return classes_; }
 
-  // Runs `body` with a lowering that the device accepts: operators that its first phase refuses
-  // have been substituted before. Should it refuse one only now, `body` runs again from the start.
+  // Runs `body` with a lowering that the device accepts: operators that the device refuses are
+  // substituted first. If the device refuses another operator inside `body`, `body` runs again from
+  // the start.
   void WithLowering(const std::function<void(Execution&)>& body);
 
-  // The class of the step that was planned, without a plan the largest. Throws Error kUsage when
-  // the trace has no such step.
+  // Returns the class of the step that the plan is for, or the largest class without a plan. Throws
+  // Error kUsage if the trace has no such step.
   const analyzer::StepTemplate& ClassFor(const analyzer::Plan* plan) const;
 
-  // Why no two steps can share graphs; nothing when some can. The note carries a rule:
-  // CAPTURE-STEPS (too few steps), CAPTURE-SHAPE, CAPTURE-VALUE, CAPTURE-OPS or CAPTURE-PLACE.
+  // Returns the reason why no two steps can share graphs; nothing if some can. The note carries a
+  // rule: CAPTURE-STEPS (too few steps), CAPTURE-SHAPE, CAPTURE-VALUE, CAPTURE-OPS or
+  // CAPTURE-PLACE.
   std::optional<Note> CaptureRefusal() const;
 
  private:
@@ -53,14 +55,15 @@ class Session {
   LoweredProgram lowered_;
 };
 
-// The settings of the soft device that are in the environment, "ACLTAPE_SOFT_ORDER=2 ", to stand
+// Returns the soft device's settings from the environment, such as "ACLTAPE_SOFT_ORDER=2 ", to put
 // before a command.
 std::string SoftDeviceSettings();
-// A run ended by a disagreement or a refusal says how to see it again, with the settings of the
-// soft device that are in the environment.
+// Returns the command that repeats a run that ended with a difference or a refusal. It includes the
+// soft device's settings from the environment.
 std::string ReproduceCommand(const storage::Reader& trace, const std::string& arguments,
                              const std::string& command = "replay");
-// " --standard NAME" for such a command, nothing where bits are compared (null, too).
+// Returns " --standard NAME" for such a command; empty if bits are compared or the standard is
+// null.
 std::string StandardArgument(const ReplayOptions& options);
 std::string StandardArgument(const analyzer::Standard* standard);
 

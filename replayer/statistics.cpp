@@ -12,7 +12,7 @@ Estimate MedianOf(std::vector<double> samples, double confidence) {
   if (n == 0) return estimate;
   std::sort(samples.begin(), samples.end());
   estimate.median = n % 2 == 1 ? samples[n / 2] : 0.5 * (samples[n / 2 - 1] + samples[n / 2]);
-  // The largest rank below which lies at most half of what the confidence leaves over.
+  // Find the largest rank with at most half of the remaining probability below it.
   const double tail = (1.0 - confidence) / 2.0;
   double cumulative = 0;
   int64_t rank = 0;  // 0-based rank of the lower limit

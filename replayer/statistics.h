@@ -7,9 +7,9 @@
 
 namespace acltape::replayer {
 
-// The interval lies between two order statistics whose ranks come from the binomial distribution
-// with p = 1/2 (Conover, Practical Nonparametric Statistics, section 3.2). With too few samples for
-// the wanted confidence it is the range of all of them.
+// Returns the median of samples. The interval lies between two order statistics, whose ranks come
+// from the binomial distribution with p = 1/2 (Conover, Practical Nonparametric Statistics, section
+// 3.2). If there are too few samples for the confidence, the interval is the range of all samples.
 Estimate MedianOf(std::vector<double> samples, double confidence);
 
 }  // namespace acltape::replayer

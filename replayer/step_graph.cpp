@@ -17,7 +17,7 @@ StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
       isolate_regions_(options.isolate_regions),
       streams_{execution.device().stream()},
       stream_of_(step_class.leaves.size(), 0),
-      graphs_(plan().regions.size(), nullptr),
+      graphs_(plan().regions.size()),
       region_tasks_(plan().regions.size(), 0),
       host_value_(execution.device(), Block::Kind::kPinned, kDeviceAlignment) {
   Device& device = execution.device();
@@ -81,9 +81,6 @@ StepGraph::~StepGraph() {
   const acl::Api& api = execution_.device().api();
   if (update_stream_ != nullptr) api.aclrtSynchronizeStream(update_stream_);
   api.aclrtSynchronizeStream(execution_.device().stream());
-  for (const aclmdlRI graph : graphs_) {
-    if (graph != nullptr) api.aclmdlRIDestroy(graph);
-  }
 }
 
 void StepGraph::SaveState() { RunCopies(planner_.plan().state); }
@@ -112,7 +109,7 @@ void StepGraph::Preload() {
   }
 }
 
-// Uploads to places one behind the other become one copy; the gaps between them are padding.
+// Uploads to places one behind the other become one copy.
 void StepGraph::RunUploads(const std::vector<StepUpload>& uploads, bool merge) {
   size_t first = 0;
   while (first < uploads.size()) {
@@ -125,9 +122,12 @@ void StepGraph::RunUploads(const std::vector<StepUpload>& uploads, bool merge) {
       continue;
     }
     size_t end = first + 1;
+    const auto next_place = [](const StepUpload& upload) {
+      const auto bytes = static_cast<int64_t>(upload.bytes);
+      return upload.address + (upload.padded ? AlignUp(bytes) : bytes);
+    };
     while (merge && end < uploads.size() && !uploads[end].strided &&
-           uploads[end].address ==
-               uploads[end - 1].address + AlignUp(static_cast<int64_t>(uploads[end - 1].bytes))) {
+           uploads[end].address == next_place(uploads[end - 1])) {
       ++end;
     }
     uint8_t* base = uploads[first].address;
@@ -161,7 +161,7 @@ void StepGraph::MoveAt(const StepMoves& moves, size_t at) {
   if (copies != moves.copies_at.end()) RunCopies(copies->second);
 }
 
-// The leaf with the values of the step, where they vary.
+// The leaf with the values of the step, if its arguments vary.
 const BoundLeaf& StepGraph::BoundFor(size_t match, size_t at) const {
   const auto found = variants_.find(at);
   if (found == variants_.end()) return bound_[at];
@@ -223,7 +223,7 @@ void StepGraph::IssueRegion(const IssuedRegion& region) {
   }
 }
 
-// On one stream in program order, where each leaf reserves the workspace that it will have.
+// Runs the step on one stream in program order, so that each leaf reserves its workspace.
 void StepGraph::WarmUp(size_t match) {
   const analyzer::StepMatch& values = plan().step_class->matches[match];
   for (size_t at = 0; at < bound_.size(); ++at) {
@@ -246,17 +246,8 @@ void StepGraph::Capture(size_t r) {
   }
   region_tasks_[r] = tasks;
   if (!region.captured || tasks == 0) return;
-  device.Check(device.api().aclmdlRICaptureBegin(device.stream(), mode_), "aclmdlRICaptureBegin");
-  aclmdlRI graph = nullptr;
-  try {
-    IssueRegion(region);
-  } catch (...) {
-    device.api().aclmdlRICaptureEnd(device.stream(), &graph);
-    if (graph != nullptr) device.api().aclmdlRIDestroy(graph);
-    throw;
-  }
-  device.Check(device.api().aclmdlRICaptureEnd(device.stream(), &graph), "aclmdlRICaptureEnd");
-  graphs_[r] = graph;
+  graphs_[r] = CaptureWork(
+      device, device.stream(), [&] { IssueRegion(region); }, mode_);
 }
 
 void StepGraph::WarmUpAndCapture(size_t match) {
@@ -273,8 +264,8 @@ void StepGraph::WarmUpAndCapture(size_t match) {
   capture_ns_ = NowNs() - begin;
 }
 
-// Launches again what holds another value than the step's, between the execution before and the
-// next one.
+// Launches each call again that holds another value than that of the step, between the execution
+// before and the next one.
 void StepGraph::UpdateArguments(size_t match) {
   const Device& device = execution_.device();
   const acl::Api& api = device.api();
@@ -311,9 +302,8 @@ void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
       continue;
     }
     MoveAt(moves, region.first);
-    if (graphs_[r] == nullptr) continue;
-    device.Check(device.api().aclmdlRIExecuteAsync(graphs_[r], device.stream()),
-                 "aclmdlRIExecuteAsync");
+    if (!graphs_[r]) continue;
+    graphs_[r].Execute(device.stream());
     if (!isolate_regions_) continue;
     if (verifier != nullptr) TakeResults(match, region.first, region.end, *verifier);
     PutRecordedResults(match, region);
@@ -340,7 +330,8 @@ void StepGraph::RunEagerly(size_t match, size_t at, Verifier* verifier, WaitCloc
   }
 }
 
-// In the order of issue: where buffers share memory the last one stays, as after the region itself.
+// Copies in the order of issue. Where buffers share memory the last one stays, as it does after the
+// region itself.
 void StepGraph::PutRecordedResults(size_t match, const IssuedRegion& region) {
   for (const IssuedLeaf& leaf : region.leaves) {
     if (!IsLaunched(leaf.at)) continue;
@@ -383,7 +374,7 @@ void StepGraph::TakeResults(size_t match, size_t first, size_t end, Verifier& ve
 
 int64_t StepGraph::graph_count() const {
   int64_t count = 0;
-  for (const aclmdlRI graph : graphs_) count += graph != nullptr ? 1 : 0;
+  for (const CapturedGraph& graph : graphs_) count += graph ? 1 : 0;
   return count;
 }
 
@@ -404,7 +395,7 @@ void StepGraph::Describe(CaptureReport& report) const {
     RegionReport row;
     row.first_call = program.leaves[bound_[region.first].leaf].call.call_id;
     row.last_call = program.leaves[bound_[region.end - 1].leaf].call.call_id;
-    row.captured = graphs_[r] != nullptr;
+    row.captured = static_cast<bool>(graphs_[r]);
     row.leaves = static_cast<int64_t>(region.end - region.first);
     row.tasks = region_tasks_[r];
     row.streams = region.streams;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "replayer/captured_graph.h"
 #include "replayer/eager.h"
 #include "replayer/step_graph_plan.h"
 
@@ -81,10 +82,10 @@ class StepGraph {
   std::vector<Block> temporaries_;     // by stream but the first
   std::vector<int> stream_of_;         // by place of the active leaf
   std::vector<BoundLeaf> bound_;       // the same
-  std::vector<aclmdlRI> graphs_;       // by region; null where nothing is captured
+  std::vector<CapturedGraph> graphs_;  // by region; empty where nothing is captured
   std::vector<int64_t> region_tasks_;  // by region
   std::deque<Event> events_;           // forks, joins and waits of a region; used again by the next
-  // Of a leaf with varying arguments.
+  // The forms of a leaf whose arguments vary.
   struct Variants {
     const VaryingLeaf* leaf = nullptr;
     std::vector<BoundLeaf> bound;  // by value

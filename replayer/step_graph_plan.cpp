@@ -29,6 +29,7 @@ StepGraphPlanner::StepGraphPlanner(Execution& execution, const HomeMemory& homes
   plan_.varying = layout_.varying;
   PlaceMemory();
   for (size_t m = 0; m < step_class.matches.size(); ++m) CollectMoves(m);
+  FindPadding();
   FindConstants();
   if (options.keep == Keep::kEverything) PlanShadows();
   for (const Operand& operand : step_class.operands) {
@@ -103,28 +104,33 @@ void StepGraphPlanner::CollectMoves(size_t m) {
 void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, size_t at, bool early,
                                    StepMoves& moves) {
   std::vector<StepUpload>& uploads = early ? moves.uploads : moves.uploads_at[at];
-  const auto add = [&](uint8_t* address, int64_t offset, int64_t bytes) {
+  // Adds the part of the feed that lies in the bytes [first, end) of the buffer. These are at
+  // `address`.
+  const auto add = [&](uint8_t* address, int64_t first, int64_t end) {
+    const int64_t from = std::max(first, feed.first_byte);
+    const int64_t until = std::min(end, feed.end_byte());
+    if (from >= until) return;
     StepUpload upload;
-    upload.address = address;
-    upload.bytes = static_cast<size_t>(std::min(bytes, feed.bytes - offset));
+    upload.address = address + (from - first);
+    upload.bytes = static_cast<size_t>(until - from);
     upload.feed = &feed;
-    upload.feed_offset = static_cast<size_t>(offset);
+    upload.feed_offset = static_cast<size_t>(from - feed.first_byte);
     upload.digest = feed.digest;
-    if (offset < feed.bytes) uploads.push_back(upload);
+    uploads.push_back(upload);
   };
   for (const auto& [from, to] : match.internal) {
     if (to == feed.buffer_id) {
-      add(plan_.internal.at(from), 0, feed.bytes);
+      add(plan_.internal.at(from), 0, feed.end_byte());
       return;
     }
   }
   const bool homed = layout_.with_home.count(feed.buffer_id) != 0;
-  if (homed) add(homes_.Find(feed.buffer_id), 0, feed.bytes);
+  if (homed) add(homes_.Find(feed.buffer_id), 0, feed.end_byte());
   for (size_t i = 0; i < class_.operands.size(); ++i) {
     const OperandPlace& place = match.operands[i];
     if (plan_.slots[i] == nullptr || place.buffer_id != feed.buffer_id) continue;
     if (!homed) {
-      add(plan_.slots[i], place.first_byte, class_.operands[i].bytes());
+      add(plan_.slots[i], place.first_byte, place.first_byte + class_.operands[i].bytes());
     } else if (!early) {
       moves.copies_at[at].push_back({plan_.slots[i],
                                      homes_.Find(place.buffer_id) + place.first_byte,
@@ -146,14 +152,49 @@ void StepGraphPlanner::CollectResults(const StepMatch& match, StepMoves& moves) 
       if (layout.ElementCount() == 0) continue;
       const storage::Snapshot* snapshot = analyzer::RecordedResult(program.leaves[leaf], own[w]);
       StepUpload upload;
-      upload.address = Place(writes[w].tensor.buffer_id, *writes[w].layout);
+      const bool early = IsEarly(program, match, own[w], at);
+      upload.address = UploadTarget(match, own[w].tensor.buffer_id, layout, early);
+      if (upload.address == nullptr) {
+        upload.address = Place(writes[w].tensor.buffer_id, *writes[w].layout);
+      }
       upload.bytes = static_cast<size_t>(layout.ElementCount() * storage::DTypeBytes(layout.dtype));
       upload.leaf = leaf;
       upload.write = static_cast<int>(w);
       upload.strided = snapshot != nullptr ? snapshot->packing != 0 : !layout.IsDense();
       if (snapshot != nullptr) upload.digest = snapshot->digest;
-      (IsEarly(program, match, own[w], at) ? moves.uploads : moves.uploads_at[at])
-          .push_back(upload);
+      (early ? moves.uploads : moves.uploads_at[at]).push_back(upload);
+    }
+  }
+}
+
+// Operands with a home are copied from there when the step begins, so an earlier upload goes to the
+// home of this step's own buffer. Returns null if it goes to the place that the step reads.
+uint8_t* StepGraphPlanner::UploadTarget(const StepMatch& match, int64_t buffer_id,
+                                        const storage::Layout& layout, bool early) const {
+  if (!early || layout_.with_home.count(buffer_id) == 0) return nullptr;
+  for (size_t i = 0; i < class_.operands.size(); ++i) {
+    if (plan_.slots[i] == nullptr || match.operands[i].buffer_id != buffer_id) continue;
+    return homes_.Find(buffer_id) + layout.byte_offset;
+  }
+  return nullptr;
+}
+
+// Blocks begin at aligned addresses, and nothing lies between the end of one and the next.
+void StepGraphPlanner::FindPadding() {
+  std::unordered_set<const uint8_t*> ends;
+  const analyzer::Program& program = execution_.program();
+  for (size_t i = 0; i < plan_.slots.size(); ++i) {
+    if (plan_.slots[i] != nullptr) ends.insert(plan_.slots[i] + class_.operands[i].bytes());
+  }
+  for (const auto& [buffer, address] : plan_.internal) {
+    ends.insert(address + program.buffers.at(buffer).bytes);
+  }
+  for (const int64_t buffer : layout_.with_home) {
+    ends.insert(homes_.Find(buffer) + program.buffers.at(buffer).bytes);
+  }
+  for (StepMoves& moves : plan_.moves) {
+    for (StepUpload& upload : moves.uploads) {
+      upload.padded = ends.count(upload.address + upload.bytes) != 0;
     }
   }
 }

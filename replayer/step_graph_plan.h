@@ -1,6 +1,6 @@
-// What serves a class of steps with one set of captured graphs: the fixed place of every buffer of
-// the template step, the regions with the streams of their leaves, and for each step the values to
-// upload, the operands to copy in and the results to copy out.
+// The plan by which one set of captured graphs serves a class of steps. It has the fixed place of
+// every buffer of the template step, the regions with the streams of their leaves, and for each
+// step the values to upload, the operands to copy in and the results to copy out.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@ struct StepUpload {
   int64_t leaf = -1;  // of the step at hand
   int write = 0;
   bool strided = false;  // a result that is not dense: uploaded alone
+  bool padded = false;   // behind its last byte lies padding, which an upload may overwrite
   std::string digest;
   Bytes content;  // loaded ahead, or null
 };
@@ -51,7 +52,8 @@ struct StepGraphPlan {
   std::vector<DeviceCopy> state;      // stable operands that the step writes: from home, to backup
   std::unordered_map<int64_t, uint8_t*> internal;  // template buffer to address
   std::vector<uint8_t*> slots;                     // by operand; null for stable ones
-  // By (place of the leaf, write): where a result is kept that the step overwrites later.
+  // The places where results are kept that the step overwrites later, by (place of the leaf,
+  // write).
   std::map<std::pair<size_t, int>, uint8_t*> shadows;
   int64_t device_bytes = 0;
 };
@@ -67,7 +69,7 @@ class StepGraphPlanner {
   StepGraphPlan& plan() { return plan_; }
   // Element 0 of a tensor of the template step.
   uint8_t* Place(int64_t buffer_id, const storage::Layout& layout) const;
-  // The same of a tensor of another step of the class.
+  // Element 0 of a tensor of another step of the class.
   uint8_t* Place(const analyzer::StepMatch& match, int64_t buffer_id,
                  const storage::Layout& layout) const;
 
@@ -77,6 +79,9 @@ class StepGraphPlanner {
   void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,
                    StepMoves& moves);
   void CollectResults(const analyzer::StepMatch& match, StepMoves& moves);
+  uint8_t* UploadTarget(const analyzer::StepMatch& match, int64_t buffer_id,
+                        const storage::Layout& layout, bool early) const;
+  void FindPadding();
   void CollectCopies(const analyzer::StepMatch& match, StepMoves& moves);
   void FindConstants();
   void PlanShadows();

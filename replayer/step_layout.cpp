@@ -16,7 +16,7 @@ using analyzer::Operand;
 using analyzer::StepMatch;
 using analyzer::StepRange;
 
-// Steps of a class by index in Program::steps.
+// Returns the steps of a class as indices in Program::steps.
 std::set<int64_t> StepsOf(const analyzer::StepTemplate& step_class) {
   std::set<int64_t> steps;
   for (const StepMatch& match : step_class.matches) steps.insert(match.step);
@@ -75,7 +75,7 @@ class LayoutMaker {
   Execution& execution_;
   const analyzer::StepTemplate& class_;
   const StepGraphOptions& options_;
-  std::vector<bool> cut_;  // by place of the leaf: a region must start there
+  std::vector<bool> cut_;  // by place: a region must begin here
   StepLayout layout_;
 };
 
@@ -85,7 +85,7 @@ void LayoutMaker::CutRegions() {
   for (size_t at = 0; at < class_.leaves.size(); ++at) {
     barriers[at] = execution_.lowered().IsSubstituted(class_.leaves[at])
                        ? "substituted by its recorded results"
-                       : analyzer::BarrierReason(program.leaves[class_.leaves[at]]);
+                       : analyzer::BarrierReason(program, program.leaves[class_.leaves[at]]);
   }
   for (const VaryingLeaf& leaf : layout_.varying) {
     if (leaf.treatment != VaryingLeaf::Treatment::kEager || !barriers[leaf.at].empty()) continue;
@@ -99,7 +99,7 @@ void LayoutMaker::CutRegions() {
   } else {
     layout_.regions = IssueByPlan(*options_.plan, PlacesOfPlan(), limits);
   }
-  // Whatever is outside of the graphs has the values of its step.
+  // Leaves outside of the graphs always use the values of their own step.
   for (const IssuedRegion& region : layout_.regions) {
     for (VaryingLeaf& leaf : layout_.varying) {
       if (region.captured || leaf.at < region.first || leaf.at >= region.end) continue;
@@ -108,7 +108,8 @@ void LayoutMaker::CutRegions() {
   }
 }
 
-// The plan names the calls of its own step, which is any of the class.
+// Returns the place of each call that the plan names. The plan names calls of its own step, which
+// may be any step of the class.
 std::unordered_map<int64_t, size_t> LayoutMaker::PlacesOfPlan() const {
   const analyzer::Program& program = execution_.program();
   std::unordered_map<int64_t, size_t> place_of;
@@ -121,8 +122,8 @@ std::unordered_map<int64_t, size_t> LayoutMaker::PlacesOfPlan() const {
   return place_of;
 }
 
-// A value that cannot be uploaded before the step, because the step uses the place before, cuts the
-// regions where it comes.
+// Finds values that cannot be uploaded before the step, because the step uses their memory earlier.
+// A region must begin where such a value comes in.
 void LayoutMaker::FindCuts() {
   const analyzer::Program& program = execution_.program();
   for (const StepMatch& match : class_.matches) {
@@ -145,7 +146,7 @@ void LayoutMaker::FindCuts() {
   }
 }
 
-// Whether a buffer of the template step must hold its results to the end of the step.
+// True if a buffer of the template step must keep its results to the end of the step.
 bool LayoutMaker::IsKept(int64_t buffer) const {
   if (options_.keep != Keep::kStepOutputs) return options_.keep == Keep::kEverything;
   const StepRange& range = execution_.program().steps[class_.step];
@@ -161,8 +162,9 @@ bool LayoutMaker::IsKept(int64_t buffer) const {
   return false;
 }
 
-// Slots of moving operands and buffers that sources fill come first, one behind the other, so that
-// neighbouring uploads become one copy; then the other internal buffers.
+// Places all memory. The slots of moving operands and the buffers that sources fill come first,
+// next to each other, so that neighbouring uploads become one copy. The other internal buffers
+// follow.
 void LayoutMaker::PlaceMemory() {
   const analyzer::Program& program = execution_.program();
   std::unordered_set<int64_t> from_sources;
@@ -233,7 +235,7 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
   for (const Operand& operand : step_class.operands) {
     if (!operand.moving) stable.insert(operand.buffer_id);
   }
-  // Buffers by the steps in which content is put into them from the recording.
+  // For each buffer, the steps in which content from the recording is put into it.
   std::map<int64_t, std::set<int64_t>> fed;
   for (const analyzer::Leaf& leaf : program.leaves) {
     for (const Feed& feed : contents.FeedsOf(leaf.index)) {
@@ -290,7 +292,7 @@ int64_t InternalBytes(const analyzer::Program& program, const analyzer::StepTemp
 
 bool IsEarly(const analyzer::Program& program, const StepMatch& match, const Feed& feed,
              size_t at) {
-  return IsUntouchedBefore(program, match, feed.buffer_id, 0, feed.bytes, at);
+  return IsUntouchedBefore(program, match, feed.buffer_id, feed.first_byte, feed.end_byte(), at);
 }
 
 bool IsEarly(const analyzer::Program& program, const StepMatch& match,

@@ -1,5 +1,5 @@
-// What one set of captured graphs for a class of steps looks like before it has memory: the regions
-// with the streams of their leaves, how varying arguments are treated, and the place of every
+// The layout of one set of captured graphs for a class of steps, before it has memory: the regions
+// with the streams of their leaves, the treatment of varying arguments, and the offset of every
 // buffer of the template step in one arena.
 #pragma once
 
@@ -16,54 +16,58 @@
 
 namespace acltape::replayer {
 
-// Buffers that must keep a home in a captured replay: those that leaves outside the class use, that
-// several steps use, and the stable operands of the class.
+// Returns the buffers that must keep a home in a captured replay: those that leaves outside the
+// class use, those that several steps use, and the stable operands of the class.
 std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
                                             const analyzer::StepTemplate& step_class,
                                             const Contents& contents);
 
-// What can still be looked at behind a step. Buffers share places where the graphs keep their lives
-// apart; those that must be kept do not, and results that the step overwrites get shadows.
+// The results that can still be read after a step. Buffers share memory if the graphs keep their
+// lives apart. A buffer that must be kept shares none, and a result that the step overwrites gets a
+// shadow.
 enum class Keep {
-  kNothing,      // but what other steps use
+  kNothing,      // except what other steps use
   kStepOutputs,  // also results that nothing in the step uses
   kEverything,
 };
 
 struct StepGraphOptions {
   Keep keep = Keep::kNothing;
-  // Null: the longest regions, each on one stream, captured in global mode.
+  // Null: the longest regions are captured, each on one stream and in global mode.
   const analyzer::Plan* plan = nullptr;
-  // Whether host arguments that vary are updated, where the plan (if any) asks for it.
+  // True if host arguments that vary are updated, where the plan (if there is one) asks for it.
   bool updates = true;
-  // Whether recorded results take the place of computed ones behind each region (Inputs::kGolden).
+  // True if recorded results replace the computed ones after each region (Inputs::kGolden).
   bool isolate_regions = false;
 };
 
 struct StepLayout {
   std::vector<IssuedRegion> regions;
   std::vector<VaryingLeaf> varying;
-  // Buffers of any step that keep a home by the rule of CapturedNeeds.
+  // Buffers of any step that CapturedNeeds gives a home.
   std::unordered_set<int64_t> with_home;
-  std::unordered_map<int64_t, int64_t> internal;  // template buffer to offset in the arena
-  std::vector<int64_t> slots;                     // by operand: offset; -1 for stable ones
-  std::unordered_set<int64_t> lives_on;  // template buffers that hold their content to the end
-  int64_t bytes = 0;                     // of the arena
+  std::unordered_map<int64_t, int64_t> internal;  // offset in the arena, by template buffer
+  std::vector<int64_t> slots;                     // offset by operand; -1 if it is stable
+  // Template buffers that keep their content to the end of the step.
+  std::unordered_set<int64_t> lives_on;
+  int64_t bytes = 0;  // of the arena
 };
 
-// Throws Error kUsage when the plan does not fit the step.
+// Throws Error kUsage if the plan does not fit the step.
 StepLayout LayOutStep(Execution& execution, const analyzer::StepTemplate& step_class,
                       const StepGraphOptions& options);
 
-// In which graphs of the plan are captured; without one the strictest.
+// Returns the mode in which the graphs of the plan are captured. Without a plan it is the strictest
+// mode.
 aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan);
 
-// Bytes that an internal buffer of the template needs in any step of the class, at least 1.
+// Returns the most bytes that an internal buffer of the template needs in any step of the class, at
+// least 1.
 int64_t InternalBytes(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
                       int64_t buffer);
 
-// Whether no leaf of the step before the place `at` touches what is brought there, so that it can
-// be uploaded before the step: the content of a feed, or a recorded result.
+// Returns true if a feed or a recorded result can be uploaded before the step. This holds if no
+// leaf before the place `at` touches its bytes.
 bool IsEarly(const analyzer::Program& program, const analyzer::StepMatch& match, const Feed& feed,
              size_t at);
 bool IsEarly(const analyzer::Program& program, const analyzer::StepMatch& match,

@@ -12,7 +12,7 @@ namespace {
 using storage::DType;
 using storage::Statistics;
 
-// Towards zero, so that a number between two others of the type stays between them.
+// Rounds towards zero, so that a number between two others of the type stays between them.
 uint16_t BfloatOf(double value) {
   const auto narrow = static_cast<float>(value);
   uint32_t bits;
@@ -35,8 +35,8 @@ uint16_t HalfOf(double value) {
   return static_cast<uint16_t>(sign | ((exponent + 14) << 10) | mantissa);
 }
 
-// Draws numbers with the mean and the range of the statistics: below the mean as often as the mean
-// asks for, evenly on both sides.
+// Draws numbers with the mean and the range of the statistics. A number lies below the mean with
+// the probability that gives this mean, and numbers are spread evenly on each side.
 class Numbers {
  public:
   Numbers(uint64_t seed, const Statistics* statistics) : random_(seed), statistics_(statistics) {}
@@ -47,7 +47,7 @@ class Numbers {
     const Statistics& s = *statistics_;
     if (index < s.nan_count) return std::numeric_limits<double>::quiet_NaN();
     if (index < s.nan_count + s.inf_count) return -std::numeric_limits<double>::infinity();
-    // The range is met, not only kept.
+    // The smallest and the largest number occur exactly.
     if (index == s.nan_count + s.inf_count) return s.min;
     if (index == count - 1) return s.max;
     if (s.max <= s.min) return s.min;
@@ -56,7 +56,7 @@ class Numbers {
     return uniform(random_) < below ? s.min + uniform(random_) * (mean - s.min)
                                     : mean + uniform(random_) * (s.max - mean);
   }
-  // A whole number of the range whose mean is that of the statistics.
+  // Draws a whole number in the range. The mean is that of the statistics.
   int64_t NextWhole(int64_t index, int64_t count) {
     std::uniform_real_distribution<double> uniform(0, 1);
     if (statistics_ == nullptr) return 0;

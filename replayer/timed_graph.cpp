@@ -10,11 +10,11 @@ namespace acltape::replayer {
 
 double Median(const std::vector<double>& samples) { return MedianOf(samples, 0.95).median; }
 
-SideStream::SideStream(const Device& device) : device_(device) {
+SecondStream::SecondStream(const Device& device) : device_(device) {
   device_.Check(device_.api().aclrtCreateStream(&stream_), "aclrtCreateStream");
 }
 
-SideStream::~SideStream() {
+SecondStream::~SecondStream() {
   device_.api().aclrtSynchronizeStream(stream_);
   device_.api().aclrtDestroyStream(stream_);
 }
@@ -42,18 +42,8 @@ void SyncEvents::Wait(size_t event, aclrtStream stream) const {
 }
 
 TimedGraph::TimedGraph(Device& device, const std::function<void()>& issue) : device_(device) {
-  const acl::Api& api = device_.api();
   const int64_t begin = NowNs();
-  device_.Check(api.aclmdlRICaptureBegin(device_.stream(), ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                "aclmdlRICaptureBegin");
-  try {
-    issue();
-  } catch (...) {
-    api.aclmdlRICaptureEnd(device_.stream(), &graph_);
-    Destroy();
-    throw;
-  }
-  device_.Check(api.aclmdlRICaptureEnd(device_.stream(), &graph_), "aclmdlRICaptureEnd");
+  graph_ = CaptureWork(device_, device_.stream(), issue);
   capture_ns_ = static_cast<double>(NowNs() - begin);
 }
 
@@ -63,8 +53,7 @@ double TimedGraph::DeviceTime(double* host_ns) const {
   device_.Synchronize();
   begin.Record();
   const int64_t issued = NowNs();
-  device_.Check(device_.api().aclmdlRIExecuteAsync(graph_, device_.stream()),
-                "aclmdlRIExecuteAsync");
+  graph_.Execute(device_.stream());
   if (host_ns != nullptr) *host_ns = static_cast<double>(NowNs() - issued);
   end.Record();
   device_.Synchronize();
@@ -79,10 +68,8 @@ double TimedGraph::MedianDeviceTime(int repetitions) const {
   return Median(samples);
 }
 
-void TimedGraph::Destroy() {
-  if (graph_ == nullptr) return;
-  device_.api().aclrtSynchronizeStream(device_.stream());
-  device_.api().aclmdlRIDestroy(graph_);
+TimedGraph::~TimedGraph() {
+  if (graph_) device_.api().aclrtSynchronizeStream(device_.stream());
 }
 
 SavedRanges::SavedRanges(Device& device, const std::vector<MemoryRange>& ranges) : device_(device) {

@@ -1,11 +1,12 @@
-// What a calibration measures with: graphs that are timed as a whole, events without time stamps, a
-// second stream, and memory that is put back between repetitions.
+// Tools with which a calibration measures: graphs that are timed as a whole, events without time
+// stamps, a second stream, and memory that is put back between repetitions.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "replayer/captured_graph.h"
 #include "replayer/device.h"
 #include "replayer/step_graph_plan.h"
 
@@ -13,12 +14,13 @@ namespace acltape::replayer {
 
 double Median(const std::vector<double>& samples);
 
-class SideStream {
+// A stream beside the session's own one.
+class SecondStream {
  public:
-  explicit SideStream(const Device& device);
-  ~SideStream();  // waits for it
-  SideStream(const SideStream&) = delete;
-  SideStream& operator=(const SideStream&) = delete;
+  explicit SecondStream(const Device& device);
+  ~SecondStream();  // waits for it
+  SecondStream(const SecondStream&) = delete;
+  SecondStream& operator=(const SecondStream&) = delete;
   aclrtStream get() const { return stream_; }
 
  private:
@@ -26,7 +28,7 @@ class SideStream {
   aclrtStream stream_ = nullptr;
 };
 
-// Events that order streams; no time stamps (rules EVT-03, EVT-22).
+// Events that order streams. They have no time stamps (rules EVT-03, EVT-22).
 class SyncEvents {
  public:
   SyncEvents(const Device& device, size_t count);
@@ -42,11 +44,11 @@ class SyncEvents {
   std::vector<aclrtEvent> events_;
 };
 
-// What `issue` puts on the device's stream, captured.
+// A graph of the work that `issue` puts on the device's stream.
 class TimedGraph {
  public:
   TimedGraph(Device& device, const std::function<void()>& issue);
-  ~TimedGraph() { Destroy(); }
+  ~TimedGraph();
   TimedGraph(const TimedGraph&) = delete;
   TimedGraph& operator=(const TimedGraph&) = delete;
 
@@ -56,10 +58,8 @@ class TimedGraph {
   double capture_ns() const { return capture_ns_; }
 
  private:
-  void Destroy();
-
   Device& device_;
-  aclmdlRI graph_ = nullptr;
+  CapturedGraph graph_;
   double capture_ns_ = 0;
 };
 

@@ -21,8 +21,8 @@ std::vector<std::string> OperatorsOf(const Lowering& lowering) {
   return names;
 }
 
-// Why an update cannot give the captured calls of the template's leaf the values of another step's;
-// empty when it can.
+// Returns the reason why an update cannot give the captured calls of a leaf the values of another
+// step; empty if it can.
 std::string RefusalOf(Execution& execution, const StepTemplate& step_class,
                       const VaryingLeaf& leaf) {
   const auto& lowerings = execution.lowered().lowerings;
@@ -34,7 +34,7 @@ std::string RefusalOf(Execution& execution, const StepTemplate& step_class,
   return execution.ProbeUpdate(leaf_of(leaf.match_of[0]));
 }
 
-// Whether the plan asks for an update of one of the arguments.
+// True if the plan asks for an update of one of the arguments.
 bool IsPlanned(const analyzer::Plan& plan, const Leaf& leaf, const std::vector<int>& arguments) {
   return std::any_of(plan.updates.begin(), plan.updates.end(), [&](const auto& update) {
     return update.call_id == leaf.call.call_id &&
@@ -74,7 +74,7 @@ std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution, const StepTempl
     }
     varying.back().arguments.push_back(argument.argument);
   }
-  // The plan's calls are those of its own step.
+  // Find the step that the plan names; its calls belong to that step.
   size_t planned = 0;
   for (size_t m = 0; plan != nullptr && m < step_class.matches.size(); ++m) {
     if (program.steps[step_class.matches[m].step].step == plan->step) planned = m;

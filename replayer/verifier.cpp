@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "replayer/memory_plan.h"
-#include "replayer/packing.h"
+#include "storage/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -19,7 +19,7 @@ using storage::Layout;
 
 constexpr size_t kStagingBytes = size_t{32} << 20;
 
-// What the host makes of an element that it reads: a double, a whole number or a truth value.
+// The value that the host gets when it reads an element: a double, a whole number or a truth value.
 struct HostValue {
   storage::DType dtype = storage::DType::kUndefined;
   std::array<uint8_t, 8> bytes{};
@@ -33,7 +33,7 @@ HostValue HostValueOf(storage::DType dtype, T value) {
   return host;
 }
 
-// All NaN are one here: the trace keeps no more of them.
+// All NaN count as equal, because the trace does not distinguish them.
 HostValue HostReal(double value) {
   return HostValueOf(storage::DType::kFloat64, std::isnan(value) ? std::nan("") : value);
 }
@@ -88,8 +88,8 @@ void Verifier::UseNoise(NoiseFloor* learn, NoiseFloor* ask) {
   ask_ = ask;
 }
 
-// A result outlives its step when later leaves outside the step use its bytes, or when nothing
-// inside the step uses them after it was written.
+// Returns true if a result outlives its step: later leaves outside the step use its bytes, or
+// nothing inside the step uses them after the write.
 bool Verifier::OutlivesStep(int64_t leaf, const TensorUse& use) const {
   const int64_t step = program_.leaves[leaf].step;
   bool used_inside = false;
@@ -99,7 +99,7 @@ bool Verifier::OutlivesStep(int64_t leaf, const TensorUse& use) const {
       continue;
     }
     if (program_.leaves[access.leaf].step != step) return !used_inside || !access.write;
-    if (access.write) return false;  // overwritten inside the step: a later write is the result
+    if (access.write) return false;  // the step overwrites it, and that later write is the result
     used_inside = true;
   }
   return !used_inside;
@@ -121,8 +121,17 @@ void Verifier::Take(int64_t leaf, int write, const uint8_t* address) {
 }
 
 void Verifier::TakeHostRead(int64_t leaf, const uint8_t* address) {
-  // Only reads of one element bring back that element; "equal" and the like compute on the host.
+  // Only a read of one element brings that element to the host. Others, such as "equal", compute on
+  // the host.
   const std::vector<TensorUse>& reads = program_.uses[leaf].reads;
+  if (program_.level == analyzer::Level::kAcl) {
+    Pending pending;
+    pending.leaf = leaf;
+    pending.write = -1;
+    pending.bytes = reads[0].layout->EndByte() - reads[0].layout->FirstByte();
+    Stage(pending, address);
+    return;
+  }
   if (reads.size() != 1 || reads[0].layout->ElementCount() != 1) {
     ++report_.not_comparable;
     return;
@@ -219,9 +228,37 @@ void Verifier::Check(const Pending& pending, const uint8_t* bytes) {
   Note(leaf, argument.position, argument.name, reference, outcome);
 }
 
+// Checks a copy to the host. The recording holds its bytes as the content of its destination.
+void Verifier::CheckCopyToHost(const Leaf& leaf, const uint8_t* bytes) {
+  const TensorUse& use = program_.uses[leaf.index].reads[0];
+  const int64_t count = use.layout->ElementCount();
+  const storage::Snapshot* recorded = nullptr;
+  for (const storage::Snapshot& snapshot : leaf.after) {
+    if (snapshot.position == 0 && snapshot.bytes == count) recorded = &snapshot;
+  }
+  if (recorded == nullptr || contents_.synthetic()) {
+    ++report_.not_comparable;
+    return;
+  }
+  std::vector<uint8_t> packed(static_cast<size_t>(count));
+  PackRowMajor(*use.layout, bytes, packed.data());
+  ComparisonOutcome outcome;
+  if (storage::DigestOf(packed.data(), count) != recorded->digest) {
+    const Bytes payload = recorded->has_payload ? contents_.GetPayload(recorded->digest) : nullptr;
+    outcome = payload != nullptr ? log_.Judge(leaf.Name(), use.layout->dtype, payload->data(),
+                                              packed.data(), count)
+                                 : ComparisonLog::OtherDigest(count);
+  }
+  Note(leaf, recorded->position, leaf.arguments[0].name, "recorded", outcome);
+}
+
 void Verifier::CheckHostRead(const Pending& pending, const uint8_t* bytes) {
-  if (learn_ != nullptr) return;  // deviates when what it reads does
+  if (learn_ != nullptr) return;  // it deviates only if its input does
   const Leaf& leaf = program_.leaves[pending.leaf];
+  if (program_.level == analyzer::Level::kAcl) {
+    CheckCopyToHost(leaf, bytes);
+    return;
+  }
   const storage::DType dtype = program_.uses[pending.leaf].reads[0].layout->dtype;
   for (const storage::Argument& argument : leaf.arguments) {
     if (argument.direction != storage::Direction::kOut) continue;
@@ -248,8 +285,8 @@ void Verifier::Defer(const Pending& pending, const std::string& digest,
       {pending.leaf, pending.write, digest, &argument, reference, std::move(outcome)});
 }
 
-// Whether a difference is noise depends on those of earlier leaves, and graphs give their results
-// in another order than eager leaves between them.
+// Judges the results that were deferred, in order of leaves. If a difference is noise depends on
+// earlier leaves, and graphs may give their results in another order than leaves.
 void Verifier::JudgeDeferred() {
   std::stable_sort(deferred_.begin(), deferred_.end(),
                    [](const Deferred& a, const Deferred& b) { return a.leaf < b.leaf; });

@@ -1,8 +1,8 @@
-// Compares what the device computed with a reference: the recorded results, or the results of an
+// Compares the results of the device with a reference: the recorded results, or the results of an
 // earlier eager run of the same replay.
 //
-// Results are copied to pinned memory in stream order and compared in batches, so that checking
-// every leaf does not wait for every leaf.
+// Results are copied to pinned memory in stream order and compared in batches, so that the host
+// need not wait for each leaf.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,29 @@ namespace acltape::replayer {
 
 class Verifier {
  public:
-  // Digests of results by leaf index and index in LeafUses::writes.
+  // Digests of results, by leaf index and index in LeafUses::writes.
   using Digests = std::map<std::pair<int64_t, int>, std::string>;
 
   Verifier(Device& device, const analyzer::Program& program, Contents& contents,
            const ReplayOptions& options, ReplayReport& report);
 
-  // Rows of the table comparison go to `results` under `run_id`.
+  // Writes rows of the table `comparison` to `results` under `run_id`.
   void WriteTo(storage::Results* results, int64_t run_id);
-  // Collect digests instead of comparing (`collect`), or compare leaves without a recorded result
-  // with these (`reference`). Both may be null.
+  // With `collect`, collects digests instead of comparing. With `reference`, compares leaves that
+  // have no recorded result with these digests. Both may be null.
   void UseDigests(Digests* collect, const Digests* reference);
 
-  // Learn what is noise from results instead of comparing them (`learn`), or ask for it of each
-  // that differs (`ask`). Both may be null.
+  // With `learn`, learns the noise from results instead of comparing them. With `ask`, asks for
+  // each result that differs if the difference is noise. Both may be null.
   void UseNoise(NoiseFloor* learn, NoiseFloor* ask);
 
-  // Whether the option `outputs` asks for this write of this leaf.
+  // True if the option `outputs` asks for this write of this leaf.
   bool Wants(int64_t leaf, int write) const;
-  // Takes the result at `address` (element 0 of the written tensor) as the stream finds it now.
+  // Copies the result at `address` (element 0 of the written tensor) to the host, in stream order.
   void Take(int64_t leaf, int write, const uint8_t* address);
-  // Takes the value that a host read brings back.
+  // Copies the value that a host read brings back.
   void TakeHostRead(int64_t leaf, const uint8_t* address);
-  // Waits for the stream and compares everything taken.
+  // Waits for the stream and compares all results taken so far.
   void Flush();
 
  private:
@@ -55,7 +55,8 @@ class Verifier {
   void Stage(Pending pending, const uint8_t* address);
   void Check(const Pending& pending, const uint8_t* bytes);
   void CheckHostRead(const Pending& pending, const uint8_t* bytes);
-  // Different, unless it is noise.
+  void CheckCopyToHost(const analyzer::Leaf& leaf, const uint8_t* bytes);
+  // A result that is different unless the difference is noise. It is judged later.
   struct Deferred {
     int64_t leaf = 0;
     int write = 0;
@@ -85,7 +86,7 @@ class Verifier {
   Block staging_;
   size_t staged_ = 0;
   std::vector<Pending> pending_;
-  std::vector<Deferred> deferred_;  // with a noise floor only
+  std::vector<Deferred> deferred_;  // used only with a noise floor
 };
 
 }  // namespace acltape::replayer

@@ -1,6 +1,6 @@
-// How the soft device's operator library (libopapi.so) hands a bound kernel to its streams
-// (libascendcl.so). These symbols are private to the soft device: no vendor library has them, and
-// nothing outside runtime/ uses them.
+// The soft device's operator library (libopapi.so) hands bound kernels to the streams of
+// libascendcl.so through these functions. They are private to the soft device: no vendor library
+// has them, and nothing outside runtime/ uses them.
 #pragma once
 
 #include <stdbool.h>
@@ -28,8 +28,9 @@ __attribute__((visibility("default"))) aclError SoftLaunchKernel(aclrtStream str
                                                                  SoftKernelRun run,
                                                                  SoftKernelDrop drop, void* bound);
 
-// As above, for a kernel whose arguments are plain bytes, of which the device keeps a private copy.
-// `run` gets a pointer to the copy, aligned to 64 bytes. Captured models can show and replace them.
+// Like SoftLaunchKernel, for a kernel whose arguments are plain bytes. The device keeps a private
+// copy of them, and `run` gets a pointer to the copy, aligned to 64 bytes. Captured models can show
+// and replace the bytes.
 __attribute__((visibility("default"))) aclError SoftLaunchKernelWithArgs(
     aclrtStream stream, const char* name, SoftKernelRun run, const void* args, size_t bytes);
 
@@ -43,8 +44,8 @@ typedef struct SoftOutput {
 // and last error set; 0 for none.
 __attribute__((visibility("default"))) aclError SoftInjectedFault(const char* call);
 
-// Whether a fault on purpose may flip bits in outputs of this operator (runtime/device/fault.h); if
-// so, its kernel calls SoftFlipBits at the end of every run.
+// True when a fault on purpose may flip bits in outputs of this operator (runtime/device/fault.h).
+// Its kernel then calls SoftFlipBits at the end of every run.
 __attribute__((visibility("default"))) bool SoftFlipsBits(const char* name);
 __attribute__((visibility("default"))) void SoftFlipBits(const char* name,
                                                          const SoftOutput* outputs, size_t count);

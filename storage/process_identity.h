@@ -1,4 +1,4 @@
-// Which process it was: a pid alone is reused, a pid with its start time is not (within one boot).
+// Tells processes apart. A pid alone is reused; a pid with its start time is not (within one boot).
 #pragma once
 
 #include <cstdint>

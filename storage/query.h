@@ -37,8 +37,8 @@ struct Table {
 // write; kTrace when the file is damaged. `limit` rows at most, 0: all.
 Table RunQuery(const Reader& reader, std::string_view sql, int64_t limit = 0);
 
-// The same row by row, for results that do not fit in memory. `on_columns` comes first, once;
-// `on_row` returns false to stop.
+// Gives the result row by row, for results that do not fit in memory. `on_columns` is called once,
+// before all rows; `on_row` returns false to stop.
 void RunQuery(const Reader& reader, std::string_view sql,
               const std::function<void(const std::vector<std::string>&)>& on_columns,
               const std::function<bool(std::vector<Cell>&)>& on_row);

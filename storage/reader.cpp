@@ -17,6 +17,7 @@
 #include "storage/database.h"
 #include "storage/json_text.h"
 #include "storage/payload.h"
+#include "storage/process_choice.h"
 #include "storage/process_identity.h"
 #include "storage/schema.h"
 
@@ -25,7 +26,8 @@ namespace {
 
 [[noreturn]] void Refuse(const std::string& sentence) { throw Error(ErrorKind::kTrace, sentence); }
 
-// What can be said without SQLite: no such file, a folder, not even the first line of a database.
+// Finds what SQLite need not be asked for: there is no such file, it is a folder, or it does not
+// begin like a database.
 const std::string& CheckFile(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) {
@@ -46,7 +48,8 @@ const std::string& CheckFile(const std::string& path) {
   return path;
 }
 
-// By this process as it is now, which may have given up rights.
+// True when this process may write the file with its present rights, some of which it may have
+// given up.
 bool Writable(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
 }
@@ -78,6 +81,7 @@ struct Reader::State_ {
         database(path, mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) {
     sqlite3_busy_timeout(database.handle(), 5000);
     CheckSchema();
+    process = ChosenProcess(database, path);
     const std::string folder =
         path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/') + 1);
     writable = mode == Mode::kReadWrite && sqlite3_db_readonly(database.handle(), "main") == 0 &&
@@ -93,7 +97,18 @@ struct Reader::State_ {
 
   std::string path;
   Database database;
+  // SQL conditions, true of all when no process was chosen.
+  std::string OfProcess() const {
+    return process == 0 ? "1" : fmt::format("process_id = {}", process);
+  }
+  std::string ThreadOfProcess(const char* column) const {
+    return process == 0
+               ? "1"
+               : fmt::format("{} IN (SELECT thread_id FROM thread WHERE {})", column, OfProcess());
+  }
+
   bool writable = false;
+  int64_t process = 0;
   int64_t base_ns = 0;
 
   bool have_ops = false;
@@ -130,7 +145,7 @@ void Reader::State_::CheckSchema() {
     database.Integer("SELECT max(call_id) FROM call_row");
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kTrace) throw;
-    // To a reader, everything that keeps it from reading makes the trace unusable.
+    // Whatever keeps a reader from reading makes the trace unusable.
     Refuse(error.what());
   }
 }
@@ -258,6 +273,8 @@ Reader::~Reader() = default;
 const std::string& Reader::path() const { return state_->path; }
 sqlite3* Reader::handle() const { return state_->database.handle(); }
 Database& Reader::database() const { return state_->database; }
+int64_t Reader::process() const { return state_->process; }
+
 bool Reader::writable() const { return state_->writable; }
 
 std::string Reader::Meta(const std::string& key, const std::string& otherwise) const {
@@ -325,13 +342,14 @@ void Reader::VisitCalls(bool leaves_only,
                         const std::function<void(const Call& call)>& visit) const {
   state_->LoadSignatures();
   Call call;
-  Statement rows(state_->database,
-                 fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
-                             "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
-                             "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
-                             "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
-                             "{} ORDER BY c.call_id",
-                             leaves_only ? "WHERE c.bits & 4" : ""));
+  Statement rows(
+      state_->database,
+      fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
+                  "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
+                  "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
+                  "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
+                  "WHERE {} AND {} ORDER BY c.call_id",
+                  leaves_only ? "c.bits & 4" : "1", state_->ThreadOfProcess("c.thread_id")));
   while (rows.Next()) {
     call.call_id = rows.Integer(0);
     call.signature_id = rows.Integer(1);
@@ -358,8 +376,10 @@ void Reader::VisitCalls(bool leaves_only,
 }
 
 int64_t Reader::CallCount(bool leaves_only) const {
-  return state_->database.Integer(leaves_only ? "SELECT count(*) FROM call_row WHERE bits & 4"
-                                              : "SELECT count(*) FROM call_row");
+  const std::string sql =
+      fmt::format("SELECT count(*) FROM call_row WHERE {} AND {}", leaves_only ? "bits & 4" : "1",
+                  state_->ThreadOfProcess("thread_id"));
+  return state_->database.Integer(sql.c_str());
 }
 
 const std::vector<Argument>& Reader::SignatureArguments(int64_t signature_id) const {
@@ -388,8 +408,9 @@ std::vector<Argument> Reader::Arguments(int64_t signature_id,
 std::vector<Handle> Reader::Streams() const {
   std::vector<Handle> streams;
   Statement rows(state_->database,
-                 "SELECT stream_id, process_id, handle, device, flags, create_call, destroy_call "
-                 "FROM stream ORDER BY stream_id");
+                 fmt::format("SELECT stream_id, process_id, handle, device, flags, create_call, "
+                             "destroy_call FROM stream WHERE {} ORDER BY stream_id",
+                             state_->OfProcess()));
   while (rows.Next()) {
     Handle& stream = streams.emplace_back();
     stream.id = rows.Integer(0);
@@ -406,8 +427,9 @@ std::vector<Handle> Reader::Streams() const {
 std::vector<Handle> Reader::Events() const {
   std::vector<Handle> events;
   Statement rows(state_->database,
-                 "SELECT event_id, process_id, handle, flags, create_call, destroy_call FROM event "
-                 "ORDER BY event_id");
+                 fmt::format("SELECT event_id, process_id, handle, flags, create_call, "
+                             "destroy_call FROM event WHERE {} ORDER BY event_id",
+                             state_->OfProcess()));
   while (rows.Next()) {
     Handle& event = events.emplace_back();
     event.id = rows.Integer(0);
@@ -423,8 +445,9 @@ std::vector<Handle> Reader::Events() const {
 std::vector<Handle> Reader::Models() const {
   std::vector<Handle> models;
   Statement rows(state_->database,
-                 "SELECT model_id, process_id, handle, mode, begin_call, end_call, destroy_call "
-                 "FROM model ORDER BY model_id");
+                 fmt::format("SELECT model_id, process_id, handle, mode, begin_call, end_call, "
+                             "destroy_call FROM model WHERE {} ORDER BY model_id",
+                             state_->OfProcess()));
   while (rows.Next()) {
     Handle& model = models.emplace_back();
     model.id = rows.Integer(0);
@@ -440,8 +463,19 @@ std::vector<Handle> Reader::Models() const {
 
 std::vector<Step> Reader::Steps() const {
   std::vector<Step> steps;
-  Statement rows(state_->database,
-                 "SELECT step, first_call, last_call, found_by FROM step ORDER BY step");
+  // The steps of one process are its own ranges, counted from 0: those of all lie between each
+  // other, and a range begins with whatever call came next.
+  Statement rows(
+      state_->database,
+      state_->process == 0
+          ? "SELECT step, first_call, last_call, found_by FROM step ORDER BY step"
+          : fmt::format(
+                "SELECT row_number() OVER (ORDER BY first_call) - 1, first_call, last_call, "
+                "found_by "
+                "FROM (SELECT DISTINCT r.first_call, r.last_call, t.found_by FROM scope_range r "
+                "JOIN scope s USING (scope_id) JOIN step t ON t.first_call = r.first_call AND "
+                "t.last_call = r.last_call AND t.found_by = 'range:' || s.name WHERE {})",
+                state_->ThreadOfProcess("r.thread_id")));
   while (rows.Next()) {
     steps.push_back({rows.Integer(0), rows.Integer(1), rows.Integer(2), std::string(rows.Text(3))});
   }

@@ -38,6 +38,9 @@ class Reader {
   sqlite3* handle() const;
   Database& database() const;
   bool writable() const;
+  // The process whose calls, steps, streams, events and models alone are read; 0: all. See
+  // storage/process_choice.h.
+  int64_t process() const;
 
   std::string Meta(const std::string& key, const std::string& otherwise = "") const;
   std::map<std::string, std::string> AllMeta() const;
@@ -50,8 +53,8 @@ class Reader {
 
   // Calls in order of call_id. `leaves_only` leaves out enclosing calls.
   std::vector<Call> Calls(bool leaves_only) const;
-  // The same one at a time, for traces that would fill the memory; `call` is valid during the
-  // visit.
+  // Visits the calls one at a time, for traces that would fill the memory. `call` is valid during
+  // the visit.
   void VisitCalls(bool leaves_only, const std::function<void(const Call& call)>& visit) const;
   int64_t CallCount(bool leaves_only) const;
   // The arguments that all calls of a signature share: tensors name the slot of the call's buffers,
@@ -61,7 +64,7 @@ class Reader {
   std::vector<Argument> Arguments(const Call& call) const;
   std::vector<Argument> Arguments(int64_t signature_id, std::span<const int64_t> buffers) const;
 
-  // In order of ids.
+  // These lists are in order of ids.
   std::vector<Handle> Streams() const;
   std::vector<Handle> Events() const;
   std::vector<Handle> Models() const;

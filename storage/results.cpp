@@ -4,6 +4,8 @@
 #include <time.h>
 
 #include "storage/database.h"
+#include "storage/payload.h"
+#include "storage/payload_rows.h"
 #include "storage/schema.h"
 
 namespace acltape::storage {
@@ -99,6 +101,10 @@ struct Results::State_ {
       "INSERT INTO snapshot SELECT ?, ?, 'after', ?, digest, bytes, packing, 0, min, max, mean, "
       "l2, nan_count, inf_count FROM snapshot WHERE call_id = ? AND position = ? AND moment = ? "
       "AND tensor_id = ? LIMIT 1"};
+  Statement add_value{database,
+                      "INSERT INTO snapshot(call_id, position, moment, tensor_id, digest, bytes, "
+                      "packing, changed) VALUES(?,?,'after',?,?,?,?,0)"};
+  PayloadRows payload_rows{database};
   Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
 };
 
@@ -289,6 +295,21 @@ void Results::AddSameValue(const Snapshot& kept, int64_t call_id, int position,
   add.Bind(5, static_cast<int64_t>(kept.position));
   add.Bind(6, std::string_view(kept.after ? "after" : "before"));
   add.Bind(7, kept.tensor.tensor_id());
+  state_->Run(add);
+}
+
+void Results::AddValue(int64_t call_id, int position, const TensorRef& tensor, bool dense,
+                       const std::vector<uint8_t>& packed) {
+  const std::string digest = DigestOf(packed.data(), packed.size());
+  state_->Begin();
+  state_->payload_rows.Add(digest, packed.data(), packed.size(), kQuickCompression);
+  Statement& add = state_->add_value;
+  add.Bind(1, call_id);
+  add.Bind(2, static_cast<int64_t>(position));
+  add.Bind(3, tensor.tensor_id());
+  add.Bind(4, std::string_view(digest));
+  add.Bind(5, static_cast<int64_t>(packed.size()));
+  add.Bind(6, static_cast<int64_t>(dense ? 0 : 1));
   state_->Run(add);
 }
 

@@ -1,5 +1,6 @@
-// What tools add to a trace: runs and their samples, comparisons, findings, plans, steps. Rows of
-// one object go into one transaction, committed by Commit, by the destructor, and every 20000 rows.
+// Adds results of tools to a trace: runs and their samples, comparisons, findings, plans, steps.
+// Rows of one object go into one transaction, committed by Commit, by the destructor, and every
+// 20000 rows.
 //
 //   Results results(reader);                 // reader opened with Mode::kReadWrite
 //   const int64_t run = results.AddRun({.mode = "captured", .device = "soft"});
@@ -132,6 +133,10 @@ class Results {
   void AddLedger(const LedgerEntry& entry);
   // A tensor has after a call, at a position of its, the value of `kept`, which is in the trace.
   void AddSameValue(const Snapshot& kept, int64_t call_id, int position, const TensorRef& tensor);
+  // A tensor has after a call, at a position of its, this packed content (Layout::IsDense says in
+  // which order).
+  void AddValue(int64_t call_id, int position, const TensorRef& tensor, bool dense,
+                const std::vector<uint8_t>& packed);
   void SetMeta(const std::string& key, const std::string& value);
 
   void Commit();

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "meaning/torch_operators.h"
 #include "storage/database.h"
 
 namespace acltape::storage {
 namespace {
 
-// What is recorded. Three tables grow with the program: call_row, buffer_row and, where values are
-// kept, snapshot; everything a call repeats is interned in the others. Columns that are rarely set
-// are in call_extra, because even a NULL costs a byte and a bind on the hot path.
+// Tables of what is recorded. Three of them grow with the program: call_row, buffer_row and, where
+// values are kept, snapshot. All that calls repeat is interned in the others. Columns that are
+// rarely set are in call_extra, because even a NULL costs a byte and a bind on the hot path.
 constexpr char kRecordedTables[] = R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE quirk(name TEXT PRIMARY KEY, description TEXT) WITHOUT ROWID;
@@ -54,7 +55,7 @@ CREATE TABLE model(model_id INTEGER PRIMARY KEY, process_id INTEGER, handle INTE
   begin_call INTEGER, end_call INTEGER, destroy_call INTEGER);
 )sql";
 
-// What tools add to a trace.
+// Tables that tools fill later.
 constexpr char kResultTables[] = R"sql(
 CREATE TABLE step(step INTEGER PRIMARY KEY, first_call INTEGER, last_call INTEGER, found_by TEXT);
 CREATE INDEX step_by_first_call ON step(first_call);
@@ -86,30 +87,11 @@ CREATE TABLE IF NOT EXISTS witness(witness_id INTEGER PRIMARY KEY, kind TEXT, op
   UNIQUE(kind, options, plan_id, call_id));
 )sql";
 
-// Operators that end a captured region when they are met inside it, by name and whatever the
-// overload. Codes are those of docs: 107027 a host read or wait on the capturing stream, 107030 a
-// synchronous copy in a capture.
+// Interface functions that end a captured region when they are met inside it. Codes are those of
+// docs: 107027 a host read or wait on the capturing stream, 107030 a synchronous copy in a capture.
 constexpr char kBarrierRules[] = R"sql(
 CREATE TABLE barrier_rule(op_name TEXT PRIMARY KEY, code INTEGER, reason TEXT) WITHOUT ROWID;
 INSERT INTO barrier_rule VALUES
- ('aten::_local_scalar_dense', 107027, 'host read: the program waits for a value of a tensor'),
- ('aten::is_nonzero', 107027, 'host read: the program waits for the truth of a tensor'),
- ('aten::equal', 107027, 'host read: the program waits for the result of a comparison'),
- ('aten::nonzero', 107027, 'data-dependent shape: as many rows as there are nonzero elements'),
- ('aten::nonzero_numpy', 107027, 'data-dependent shape: as many rows as there are nonzero elements'),
- ('aten::argwhere', 107027, 'data-dependent shape: as many rows as there are nonzero elements'),
- ('aten::masked_select', 107027, 'data-dependent shape: as many elements as the mask selects'),
- ('aten::_unique', 107027, 'data-dependent shape: as many elements as there are distinct values'),
- ('aten::_unique2', 107027, 'data-dependent shape: as many elements as there are distinct values'),
- ('aten::unique_dim', 107027, 'data-dependent shape: as many slices as there are distinct ones'),
- ('aten::unique_consecutive', 107027,
-  'data-dependent shape: as many elements as there are runs of equal values'),
- ('aten::unique_dim_consecutive', 107027,
-  'data-dependent shape: as many slices as there are runs of equal ones'),
- ('aten::bincount', 107027, 'data-dependent shape: as many bins as the largest value'),
- ('aten::repeat_interleave', 107027, 'data-dependent shape: the repeats are summed on the host'),
- ('aten::_coalesce', 107027, 'data-dependent shape: as many entries as there are distinct indices'),
- ('aten::segment_reduce', 107027, 'host read: lengths are read on the host'),
  ('aclrtSynchronizeStream', 107027, 'the host waits for the stream'),
  ('aclrtSynchronizeStreamWithTimeout', 107027, 'the host waits for the stream'),
  ('aclrtSynchronizeDevice', 107027, 'the host waits for the device'),
@@ -126,9 +108,30 @@ CREATE INDEX IF NOT EXISTS snapshot_by_call ON snapshot(call_id);
 CREATE INDEX IF NOT EXISTS scope_range_by_scope ON scope_range(scope_id);
 )sql";
 
-// From a leaf of PyTorch to what it launched on a device. Only a trace with both has places.
+// Leads from a leaf of PyTorch to the calls that it launched on a device. Only calls with a parent
+// have an entry.
 constexpr char kIndexOfParents[] =
     "CREATE INDEX IF NOT EXISTS call_by_parent ON call_row(parent_id) WHERE parent_id IS NOT NULL";
+
+// Adds the operators of PyTorch that end a captured region, from their table. Those with masks are
+// told by their arguments.
+void AddOperatorRules(Database& database) {
+  constexpr int64_t kStreamNotCaptured = 107027;
+  Statement add(database, "INSERT INTO barrier_rule VALUES(?,?,?)");
+  for (const meaning::TorchOperator& row : meaning::kTorchOperators) {
+    if (row.barrier == meaning::Barrier::kNone || row.barrier == meaning::Barrier::kMask) continue;
+    const std::string name =
+        row.overload.empty() ? std::string(row.name) : fmt::format("{}.{}", row.name, row.overload);
+    add.Bind(1, std::string_view(name));
+    if (row.barrier == meaning::Barrier::kExchange) {
+      add.BindNull(2);
+    } else {
+      add.Bind(2, kStreamNotCaptured);
+    }
+    add.Bind(3, row.reason);
+    add.Run();
+  }
+}
 
 }  // namespace
 
@@ -138,6 +141,7 @@ void CreateSchema(Database& database) {
   database.Execute(kResultTables);
   CreateWitnessTable(database);
   database.Execute(kBarrierRules);
+  AddOperatorRules(database);
   CreateViews(database);
   database.Execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId,
                                kSchemaVersion)

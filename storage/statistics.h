@@ -9,7 +9,7 @@
 
 namespace acltape::storage {
 
-// Of the finite elements, read as the type of the snapshot's tensor.
+// Statistics of the finite elements, read as the type of the snapshot's tensor.
 struct Statistics {
   DType dtype = DType::kUndefined;
   double min = 0;
@@ -26,7 +26,7 @@ inline SnapshotKey KeyOf(const Snapshot& snapshot) {
   return {snapshot.call_id, snapshot.position, snapshot.after, snapshot.tensor.tensor_id()};
 }
 
-// Of every snapshot that has them.
+// The statistics of every snapshot that has them.
 std::map<SnapshotKey, Statistics> LoadStatistics(const Reader& reader);
 
 }  // namespace acltape::storage

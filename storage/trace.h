@@ -1,4 +1,4 @@
-// What a trace holds, as plain values: the vocabulary that the reader gives out and the analyzer,
+// The rows of a trace as plain values: the words that the reader gives out and that the analyzer,
 // the replayer and the commands share. Column names in docs/schema.md are the same words.
 #pragma once
 
@@ -130,7 +130,7 @@ struct Call {
   bool leaf = false;
   std::vector<int64_t> buffers;  // buffer of each slot of the signature
   int64_t scope_id = 0;          // innermost user or module range, 0: none
-  // Of calls of the ACL interface:
+  // Set for calls of the ACL interface:
   int64_t stream_id = 0;   // the stream that the call names, 0: none
   int64_t model_id = 0;    // the capture that stored its task, 0: none
   int64_t prepare_ns = 0;  // first phase of an operator; 0: none, a repeated launch has none

@@ -10,12 +10,11 @@
 #include <cstring>
 
 #include "storage/payload.h"
+#include "storage/payload_rows.h"
 #include "storage/schema.h"
 
 namespace acltape::storage {
 namespace {
-
-constexpr int kCompressionLevel = 1;
 
 void RemoveFiles(const std::string& path) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
@@ -133,22 +132,7 @@ std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
   Statement known(*database_, "SELECT 1 FROM main.payload WHERE digest = ?");
   known.Bind(1, std::string_view(digest));
   if (known.Next()) return digest;
-  Statement add(*database_, "INSERT INTO main.payload VALUES(?,?,?,?,?)");
-  const char* at = static_cast<const char*>(data);
-  size_t left = bytes;
-  int64_t piece = 0;
-  do {
-    const size_t take = std::min(left, kPayloadPieceBytes);
-    const bool smaller = Compress(at, take, kCompressionLevel, packed_);
-    add.Bind(1, std::string_view(digest));
-    add.Bind(2, piece++);
-    add.Bind(3, static_cast<int64_t>(take));
-    add.Bind(4, std::string_view(smaller ? "zstd" : "raw"));
-    add.BindBlob(5, smaller ? packed_.data() : at, smaller ? packed_.size() : take);
-    add.Run();
-    at += take;
-    left -= take;
-  } while (left > 0);
+  PayloadRows(*database_, "main.payload").Add(digest, data, bytes, kQuickCompression);
   return digest;
 }
 

@@ -53,7 +53,6 @@ class TraceCopy {
   std::string path_;
   std::string partial_;
   std::unique_ptr<Database> database_;
-  std::vector<char> packed_;
 };
 
 // Tables of what was recorded, and of what tools found, in an order in which they can be copied.

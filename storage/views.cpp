@@ -5,6 +5,10 @@
 // (CROSS JOIN fixes that order), so that a range of call_id is a range of rows. Tables that only
 // add columns are joined by LEFT JOIN on their primary key, which SQLite leaves out when the
 // columns are not asked for. The step of a call is one look-up in the index of first calls.
+#include <string>
+#include <string_view>
+
+#include "meaning/torch_operators.h"
 #include "storage/database.h"
 #include "storage/schema.h"
 
@@ -114,6 +118,18 @@ FROM (SELECT call_id, thread_id, signature_id, begin_ns + duration_ns AS end_ns,
 WHERE g.next_call IS NOT NULL AND g.gap_ns > 0
 ORDER BY g.gap_ns DESC;
 
+-- Operators that end a captured region wherever they are met: those of barrier_rule, and those of
+-- extensions, of which nobody knows what they do.
+CREATE VIEW barrier_op AS
+SELECT o.op_id AS op_id, r.code AS code, r.reason AS reason
+FROM op o JOIN barrier_rule r
+  ON o.name GLOB r.op_name OR o.name || '.' || o.overload GLOB r.op_name
+UNION ALL
+SELECT o.op_id, NULL, 'unknown operator: what an extension does is not known'
+FROM op o
+WHERE o.dialect = 'aten' AND substr(o.name, 1, instr(o.name, '::') - 1) NOT IN (@known namespaces@)
+  AND NOT EXISTS (SELECT 1 FROM barrier_rule r WHERE o.name GLOB r.op_name);
+
 CREATE VIEW capture_breaks AS
 SELECT c.call_id AS call_id,
   (SELECT iif(t.last_call >= c.call_id, t.step, NULL) FROM step t
@@ -123,12 +139,12 @@ FROM call_row c CROSS JOIN (
   SELECT s.signature_id AS signature_id,
     o.name || iif(o.overload = '', '', '.' || o.overload) AS op, r.code AS code,
     r.reason AS reason
-  FROM barrier_rule r JOIN op o ON o.name = r.op_name JOIN signature s ON s.op_id = o.op_id
+  FROM barrier_op r JOIN op o ON o.op_id = r.op_id JOIN signature s ON s.op_id = o.op_id
   UNION ALL
   SELECT s.signature_id, o.name || iif(o.overload = '', '', '.' || o.overload), 107027,
-    'data-dependent shape: an index is a mask, whose nonzero elements are counted'
+    '@reason of masks@'
   FROM op o JOIN signature s ON s.op_id = o.op_id
-  WHERE o.name IN ('aten::index', 'aten::index_put', 'aten::index_put_', 'aten::_index_put_impl_')
+  WHERE o.name IN (@operators with masks@)
     AND EXISTS (SELECT 1 FROM signature_argument a, json_each(a.list) e, layout l
       WHERE a.signature_id = s.signature_id AND a.kind = 'tensor_list'
         AND l.layout_id = json_extract(e.value, '$[1]') AND l.dtype IN ('bool', 'uint8'))
@@ -221,8 +237,7 @@ SELECT t.step AS step, t.first_call AS first_call, t.last_call AS last_call,
   sum(iif(c.bits & 4, c.duration_ns, 0)) AS leaf_ns,
   count(DISTINCT iif(c.bits & 4, c.signature_id, NULL)) AS signatures,
   sum(iif(c.bits & 4 AND c.bits & 3 = 1, 1, 0)) AS backward_leaves,
-  sum(iif(c.bits & 4 AND s.op_id IN (SELECT o.op_id FROM op o JOIN barrier_rule r
-                                     ON r.op_name = o.name), 1, 0)) AS breaks
+  sum(iif(c.bits & 4 AND s.op_id IN (SELECT op_id FROM barrier_op), 1, 0)) AS breaks
 FROM step t
 LEFT JOIN call_row c ON c.call_id BETWEEN t.first_call AND t.last_call
 LEFT JOIN signature s ON s.signature_id = c.signature_id
@@ -230,11 +245,39 @@ GROUP BY t.step
 ORDER BY t.step;
 )sql";
 
+// "'aten::index','aten::index_put'"
+template <typename Rows, typename Name>
+std::string Quoted(const Rows& rows, const Name& name) {
+  std::string list;
+  for (const auto& row : rows) {
+    const std::string_view text = name(row);
+    if (text.empty()) continue;
+    if (!list.empty()) list += ',';
+    list.append("'").append(text).append("'");
+  }
+  return list;
+}
+
+// The views that name operators, with the names from their table.
+std::string WithOperators(std::string sql) {
+  const auto put = [&sql](std::string_view mark, const std::string& names) {
+    sql.replace(sql.find(mark), mark.size(), names);
+  };
+  put("@operators with masks@",
+      Quoted(meaning::kTorchOperators, [](const meaning::TorchOperator& row) {
+        return row.barrier == meaning::Barrier::kMask ? row.name : std::string_view();
+      }));
+  put("@reason of masks@", std::string(meaning::FindTorchOperator("aten::index", "")->reason));
+  put("@known namespaces@",
+      Quoted(meaning::kKnownNamespaces, [](std::string_view name) { return name; }));
+  return sql;
+}
+
 }  // namespace
 
 void CreateViews(Database& database) {
   database.Execute(kCallViews);
-  database.Execute(kAnalysisViews);
+  database.Execute(WithOperators(kAnalysisViews).c_str());
 }
 
 }  // namespace acltape::storage

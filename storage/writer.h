@@ -39,7 +39,8 @@ class Writer {
 
   void SetMeta(const std::string& key, const std::string& value);
   void AddQuirk(const std::string& name, const std::string& description);
-  void AddProcess(int64_t process_id, int64_t pid, const std::string& name);
+  void AddProcess(int64_t process_id, int64_t pid, const std::string& name,
+                  std::optional<int64_t> rank = std::nullopt);
   void AddThread(int64_t thread_id, int64_t process_id, int64_t tid, const std::string& name);
 
   int64_t InternOp(const Op& op);              // ignores op.op_id
@@ -52,7 +53,8 @@ class Writer {
   void AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_call, int64_t last_call,
                      int64_t begin_ns, int64_t end_ns);
 
-  // A place in the program's source, the innermost frame first. A later one of the id replaces it.
+  // A line of the program's source that a call came from. Frames of a stack are given innermost
+  // first; a later stack of the same id replaces the former one.
   struct Frame {
     std::string file;
     int64_t line;

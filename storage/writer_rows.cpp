@@ -47,13 +47,19 @@ void Writer::AddQuirk(const std::string& name, const std::string& description) {
   insert.Run();
 }
 
-void Writer::AddProcess(int64_t process_id, int64_t pid, const std::string& name) {
+void Writer::AddProcess(int64_t process_id, int64_t pid, const std::string& name,
+                        std::optional<int64_t> rank) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO process VALUES(?,?,NULL,?)");
+  Statement insert(s.database, "INSERT OR REPLACE INTO process VALUES(?,?,?,?)");
   insert.Bind(1, process_id);
   insert.Bind(2, pid);
-  insert.Bind(3, std::string_view(name));
+  if (rank.has_value()) {
+    insert.Bind(3, *rank);
+  } else {
+    insert.BindNull(3);
+  }
+  insert.Bind(4, std::string_view(name));
   insert.Run();
   s.Wrote();
 }
@@ -362,21 +368,7 @@ void Writer::AddPayload(const std::string& digest, const void* data, size_t byte
   State_& s = *state_;
   if (s.payloads.contains(digest)) return;
   s.Begin();
-  const char* at = static_cast<const char*>(data);
-  size_t left = bytes;
-  int64_t piece = 0;
-  do {
-    const size_t take = std::min(left, kPayloadPieceBytes);
-    const bool smaller = Compress(at, take, s.options.compression_level, s.packed);
-    s.add_payload.Bind(1, std::string_view(digest));
-    s.add_payload.Bind(2, piece++);
-    s.add_payload.Bind(3, static_cast<int64_t>(take));
-    s.add_payload.Bind(4, std::string_view(smaller ? "zstd" : "raw"));
-    s.add_payload.BindBlob(5, smaller ? s.packed.data() : at, smaller ? s.packed.size() : take);
-    s.add_payload.Run();
-    at += take;
-    left -= take;
-  } while (left > 0);
+  s.payload_rows.Add(digest, data, bytes, s.options.compression_level);
   s.payloads.insert(digest);
   s.payload_bytes += static_cast<int64_t>(bytes);
   s.pending_bytes += static_cast<int64_t>(bytes);

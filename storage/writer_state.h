@@ -1,4 +1,4 @@
-// What a Writer keeps. Private to writer.cpp (opening, transactions, closing) and writer_rows.cpp
+// The state of a Writer. Private to writer.cpp (opening, transactions, closing) and writer_rows.cpp
 // (one function per kind of row).
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "storage/database.h"
+#include "storage/payload_rows.h"
 #include "storage/row_batch.h"
 #include "storage/writer.h"
 
@@ -107,7 +108,6 @@ struct Writer::State_ {
   std::unordered_set<std::string> payloads;
   int64_t last_signature = 0;
   std::string json;  // reused for every buffers column
-  std::vector<char> packed;
 
   Statement begin{database, "BEGIN IMMEDIATE"};
   Statement commit{database, "COMMIT"};
@@ -119,7 +119,7 @@ struct Writer::State_ {
   Statement add_layout{database, "INSERT INTO layout VALUES(?,?,?,?,?,?,?)"};
   Statement add_signature{database, "INSERT INTO signature VALUES(?,?)"};
   Statement add_argument{database, "INSERT INTO signature_argument VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
-  Statement add_payload{database, "INSERT OR IGNORE INTO payload VALUES(?,?,?,?,?)"};
+  PayloadRows payload_rows{database};
   Statement add_snapshot{database, "INSERT INTO snapshot VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
   Statement add_ledger{database,
                        "INSERT INTO ledger VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(kind, subject) "

@@ -38,7 +38,8 @@ MEMORY = {
     "aclrtReduceAsync": {"dst": ("inout", "count", "count"), "src": ("in", "count", "count")},
 }
 
-# What happens besides the call itself (recorder/acl/calls.h): effect, then the parameters it needs.
+# A call may change memory or handles besides what it returns (recorder/acl/interface.h, Effect).
+# The first word is that effect; the parameters that it needs follow.
 EFFECTS = {
     "aclrtMalloc": ("kDeviceBirth", "devPtr", "size"),
     "aclrtMallocAlign32": ("kDeviceBirth", "devPtr", "size"),

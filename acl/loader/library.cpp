@@ -17,7 +17,8 @@ struct LibraryFile {
   const char* name;
   bool expected;  // report it when it is not there
 };
-// In order of dependence. Newer vendor releases split the operator library by domain.
+// A library comes behind those that it needs. Newer vendor releases split the operator library by
+// domain.
 constexpr LibraryFile kLibraryFiles[] = {
     {kRuntimeLibrary, true},
     {"libnnopbase.so", true},

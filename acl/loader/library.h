@@ -30,7 +30,7 @@ struct LibraryOptions {
   // A directory that holds libascendcl.so (itself or in lib64), or the file. Empty: the toolkit
   // variables if asked for below and set, else the soft device built with this program.
   std::string path;
-  // Whether an empty path means ASCEND_TOOLKIT_HOME, then ASCEND_HOME_PATH.
+  // True: an empty path means ASCEND_TOOLKIT_HOME or, where that is not set, ASCEND_HOME_PATH.
   bool use_toolkit_environment = false;
 };
 
@@ -69,7 +69,7 @@ class Library {
   // "soft device (…/sdk/lib64)" or "ACL library (…/lib64)", for reports.
   std::string description() const;
 
-  // Where the soft device lies by default: sdk/lib64 beside the folder of the running executable.
+  // The default folder of the soft device: sdk/lib64 beside the folder of the running executable.
   static std::filesystem::path SoftDeviceDirectory();
 
  private:

@@ -18,7 +18,7 @@ void AlignSegment(Matching& matching, const Segment& segment) {
   }
 }
 
-// Whether both sides still have free nodes that do something.
+// True if both sides still have unaligned nodes.
 bool HasRest(const Matching& matching) {
   std::array<bool, 2> rest = {false, false};
   for (int side = 0; side < 2; ++side) {
@@ -40,7 +40,7 @@ Alignment Align(const Flow& a, const Flow& b) {
   MatchUnique(matching, whole);
   alignment.segments = PairSegments(a, b, matching.partner[0]);
   for (const Segment& segment : alignment.segments) AlignSegment(matching, segment);
-  // Steps may have been cut in other places on the two sides.
+  // The two sides may have been cut into steps at different places.
   if (alignment.segments.size() > 1 && HasRest(matching)) AlignSegment(matching, whole);
   alignment.partner = std::move(matching.partner);
   alignment.groups = std::move(matching.groups);

@@ -1,20 +1,21 @@
-// Aligns the dataflow of two programs: which call of one does what which call of the other does.
+// Aligns the dataflow of two programs: finds for each call of one program the call of the other
+// that does the same.
 //
-// Neither names nor counts decide. A call is known by what it computes from (a Merkle hash of all
-// that lies before it, R. Merkle, "A Digital Signature Based on a Conventional Encryption
-// Function", 1987) and by what is computed from it (the same hash of what lies behind). The order
-// of the work, as in GumTree (J.-R. Falleri et al., "Fine-grained and Accurate Source Code
-// Differencing", 2014) from the most certain to the least:
+// Neither names nor counts decide. A call is known by what it computes from: a Merkle hash of all
+// that lies before it (R. Merkle, "A Digital Signature Based on a Conventional Encryption
+// Function", 1987). It is also known by what is computed from it: the same hash of all that lies
+// behind it. The stages go from the most certain to the least, as in GumTree (J.-R. Falleri et al.,
+// "Fine-grained and Accurate Source Code Differencing", 2014):
 //
-//   1. calls with equal hashes of everything before or behind them, then of shrinking
-//      neighbourhoods where they are unique on both sides (patience diff: B. Cohen, 2006); what is
-//      aligned gets a common identity, with which hashes behind a change become equal again
-//   2. between these anchors, in program order: Needleman and Wunsch, 1970, with scores from
-//      operators, shapes, arguments and aligned neighbours
-//   3. groups that compute one call's outputs from its inputs: fused and split calls
+//   1. Calls with equal hashes of everything before or behind them, then of shrinking
+//      neighbourhoods where they are unique on both sides (patience diff: B. Cohen, 2006). Aligned
+//      calls get a common identity, with which hashes behind a change become equal again.
+//   2. Calls between these anchors, in program order: Needleman and Wunsch, 1970, with scores from
+//      operators, shapes, arguments and aligned neighbours.
+//   3. Groups that compute one call's outputs from its inputs: fused and split calls.
 //
-// Time and memory grow about linearly with the number of calls; between two anchors the work is
-// bounded by a band.
+// Time and memory grow about linearly with the number of calls. Between two anchors a band bounds
+// the work.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@
 
 namespace acltape::analyzer {
 
-// Calls of both sides with the same inputs and outputs in the dataflow, as one: a fusion where A
-// has more of them than B, else a split. The last node of each side gives the outputs.
+// Calls of both sides that together have the same inputs and outputs in the dataflow. The group is
+// a fusion if A has more calls than B, else a split. The last node of each side gives the outputs.
 struct NodeGroup {
   std::array<std::vector<int32_t>, 2> nodes;
 };
@@ -37,8 +38,8 @@ struct Alignment {
   // By side and node: the node of the other side, or -1.
   std::array<std::vector<int32_t>, 2> partner;
   std::vector<NodeGroup> groups;
-  std::array<std::vector<int32_t>, 2> group_of;  // by side and node, -1: in none
-  // By side and external: that of the other side, or -1.
+  std::array<std::vector<int32_t>, 2> group_of;  // by side and node; -1: no group
+  // By side and external content: the external content of the other side, or -1.
   std::array<std::vector<int32_t>, 2> external_partner;
 };
 

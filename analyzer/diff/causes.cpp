@@ -9,15 +9,16 @@
 namespace acltape::analyzer {
 namespace {
 
-// How much more the relative error of a result may be than that of its inputs before the operator
-// is to blame (precision standards, msprobe's "yellow": output error > 10 x input error).
+// An operator is to blame if the relative error of its result is more than this many times that of
+// its inputs (precision standards, msprobe's "yellow": output error > 10 x input error).
 constexpr double kAmplification = 10;
 
-// What is known of a row's result once its own has been compared.
+// The state of a row's result after the comparison. Later rows inherit it.
 struct Taint {
-  bool different = false;  // it, or what it was computed from, differs
-  int64_t origin = -1;     // the row where that began, -1: unknown
-  int64_t suspect = -1;    // a change on the way here whose own result nobody recorded
+  bool different = false;  // it, or an input of it, differs
+  int64_t origin = -1;     // the row where the difference began; -1: unknown
+  // A changed call on the way to this row whose own result nobody recorded; -1: none.
+  int64_t suspect = -1;
   int depth = 0;
   double error = 0;
   storage::DType rounded = storage::DType::kUndefined;
@@ -48,8 +49,8 @@ class CauseFinder {
            values_.Comparable(nodes.last(0), nodes.last(1));
   }
 
-  // The picked rows, and before each the rows whose results it was computed from: the nearest that
-  // can be compared on every way.
+  // Marks the picked rows and the rows from which their results were computed. On every way it goes
+  // back to the nearest row that can be compared.
   void FindNeeded() {
     needed_.assign(rows_.rows.size(), false);
     for (size_t row = 0; row < rows_.rows.size(); ++row) needed_[row] = rows_.rows[row].picked;
@@ -68,7 +69,7 @@ class CauseFinder {
     }
   }
 
-  // What a row reads from outside of it, as pairs of inputs; null where a side has no counterpart.
+  // The inputs of a row from outside of it, in pairs. One is null if its side has no counterpart.
   Inputs InputsOf(size_t row) const {
     std::array<std::vector<const FlowInput*>, 2> outside;
     const RowNodes& nodes = rows_.nodes[row];
@@ -89,7 +90,7 @@ class CauseFinder {
       }
       return inputs;
     }
-    // In any order: each with one from an aligned source, else with nothing.
+    // Pairs inputs in any order. An input whose source is not aligned gets no partner.
     std::vector<bool> taken(outside[1].size());
     for (const FlowInput* a : outside[0]) {
       const FlowInput* found = nullptr;
@@ -126,14 +127,15 @@ class CauseFinder {
     into.rounded = CoarsestType(from.rounded, into.rounded);
   }
 
-  // A content from outside; remembered, since parameters are read often.
+  // Compares two contents from outside. The result is kept, because parameters are read often.
   const ValueDifference& External(int32_t a, int32_t b) {
     const auto [entry, created] = externals_.try_emplace({a, b});
     if (created) entry->second = values_.CompareExternals(a, b);
     return entry->second;
   }
 
-  // What comes in through a pair of inputs. `given`: the content from outside that differs.
+  // The state that comes in through a pair of inputs. Sets `given` to a content from outside that
+  // differs.
   Taint Incoming(const FlowInput* a, const FlowInput* b, const ValueDifference** given) {
     Taint taint;
     if (a == nullptr || b == nullptr) {
@@ -178,8 +180,8 @@ class CauseFinder {
     return node < 0 ? -1 : rows_.row_of[side][node];
   }
 
-  // The two read the results of calls that do not belong together: a call was inserted or deleted
-  // between them, or takes another place. What counts is whether the values agree.
+  // Handles two reads of calls that do not belong together: a call was inserted or deleted between
+  // them, or moved. Only the values decide.
   Taint Crossing(const FlowInput& a, const FlowInput& b) {
     Taint taint;
     for (int side = 0; side < 2; ++side) {
@@ -213,9 +215,10 @@ class CauseFinder {
     return taint;
   }
 
-  // The call to blame when two reads differ: on the side with calls that the other lacks, the
-  // first of them whose result departs from what the other side reads (then `difference` is that
-  // one's); where results are not known, the first that is no copy.
+  // Finds the call to blame when two reads differ. On the side with calls that the other lacks,
+  // this is the first call whose result differs from the value that the other side reads.
+  // `difference` then becomes that of this call. If results are not known, it is the first call
+  // that is not a copy.
   template <typename Departs>
   int64_t Culprit(const FlowInput& a, const FlowInput& b, const Departs& departs,
                   ValueDifference& difference) {
@@ -259,7 +262,7 @@ class CauseFinder {
     return largest;
   }
 
-  // A call without a counterpart turns out to change a value that others read.
+  // Records that a call without a counterpart changes a value that others read.
   void Blame(int64_t row, const ValueDifference& difference) {
     DiffRow& blamed = rows_.rows[row];
     if (blamed.cause == DiffCause::kStructural) return;
@@ -280,7 +283,7 @@ class CauseFinder {
     for (const auto& [a, b] : InputsOf(index)) Merge(inputs, Incoming(a, b, &given));
     Taint& taint = taints_[index];
     if (!both) {
-      // Nothing to compare: it passes on what it got.
+      // There is nothing to compare, so the row passes on the state of its inputs.
       taint = inputs;
       if (given != nullptr) taint.different = false;
       return;

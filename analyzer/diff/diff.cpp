@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/acl_leaves.h"
 #include "analyzer/diff/causes.h"
 #include "analyzer/steps.h"
 #include "storage/error.h"
@@ -13,13 +14,15 @@ namespace acltape::analyzer {
 namespace {
 
 constexpr std::string_view LevelName(Dialect dialect) {
-  return dialect == Dialect::kAcl ? "calls of the ACL interface" : "leaves of PyTorch's dispatcher";
+  return dialect == Dialect::kAten ? "leaves of PyTorch's dispatcher"
+                                   : "calls of the ACL interface";
 }
 
 void Pick(const DiffOptions& options, const Work& work, DiffRows& rows) {
   if (!options.pick) return;
   std::vector<int64_t> picked;
   for (const size_t call : options.pick(work)) picked.push_back(work.calls[call].call_id);
+  std::sort(picked.begin(), picked.end());
   for (DiffRow& row : rows.rows) {
     row.picked = row.a_calls.empty() ||
                  std::any_of(row.a_calls.begin(), row.a_calls.end(), [&](int64_t call) {
@@ -33,7 +36,7 @@ bool OwnCause(DiffCause cause) {
          cause == DiffCause::kInput;
 }
 
-// Without any value to judge by, a change of what is computed is a difference.
+// True if the row changes the computation. Without values to judge by, this counts as a difference.
 bool ChangesComputation(const DiffRow& row) {
   switch (row.relation) {
     case DiffRelation::kChanged:
@@ -134,9 +137,13 @@ std::string_view DiffCauseName(DiffCause cause) {
   return kNames[static_cast<size_t>(cause)];
 }
 
-DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options) {
-  Work left = LoadWork(a);
-  Work right = LoadWork(b);
+namespace {
+
+// ACL programs are compared by their device work, what graphs hold once for each execution. A
+// program whose work has no order is compared by its calls, and then both are.
+void LoadBoth(const storage::Reader& a, const storage::Reader& b, Work& left, Work& right) {
+  left = LoadWork(a);
+  right = LoadWork(b);
   if (left.dialect != right.dialect) {
     throw Error(ErrorKind::kTrace,
                 fmt::format("{} holds {} and {} holds {}: record both at one level", a.path(),
@@ -144,12 +151,31 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   }
   AssignSteps(left, nullptr);
   AssignSteps(right, nullptr);
-  const Flow left_flow = BuildFlow(left, a.Snapshots());
-  const Flow right_flow = BuildFlow(right, b.Snapshots());
+  if (left.dialect != Dialect::kAcl) return;
+  try {
+    Work left_leaves = WorkOfAclLeaves(left);
+    Work right_leaves = WorkOfAclLeaves(right);
+    left = std::move(left_leaves);
+    right = std::move(right_leaves);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kTrace) throw;
+  }
+}
+
+}  // namespace
+
+DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options) {
+  Work left;
+  Work right;
+  LoadBoth(a, b, left, right);
+  const RecordedValues left_values = ValuesOf(left);
+  const RecordedValues right_values = ValuesOf(right);
+  const Flow left_flow = BuildFlow(left, left_values.snapshots);
+  const Flow right_flow = BuildFlow(right, right_values.snapshots);
   const Alignment alignment = Align(left_flow, right_flow);
   DiffRows rows = MakeRows(left_flow, right_flow, alignment);
   Pick(options, left, rows);
-  ValueComparer values(left_flow, right_flow, options.standard);
+  ValueComparer values(left_flow, left_values, right_flow, right_values, options.standard);
   FindCauses(left_flow, right_flow, alignment, values, rows, options.progress);
 
   DiffReport report;
@@ -159,7 +185,7 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   Note(a, "A", report);
   Note(b, "B", report);
   Count(left_flow, right_flow, report);
-  // Values that the program itself brought to the host are always there; they say little.
+  // Every trace has the values that the program itself brought to the host. They alone say little.
   const bool judged = std::any_of(report.rows.begin(), report.rows.end(), [](const DiffRow& row) {
     return row.verdict != DiffVerdict::kNotComparable && row.output != kHostValue;
   });

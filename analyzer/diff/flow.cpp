@@ -48,8 +48,14 @@ class Builder {
 
   void TakeContents(size_t call) {
     const int64_t id = work_.calls[call].call_id;
+    const auto has_come = [&](const storage::Snapshot& snapshot) {
+      // Ids of an ACL program's leaves do not grow with their order.
+      return work_.dialect == Dialect::kAclLeaves
+                 ? work_.Find(snapshot.call_id) <= static_cast<int64_t>(call)
+                 : snapshot.call_id <= id;
+    };
     results_.clear();
-    for (; next_ < snapshots_.size() && snapshots_[next_].call_id <= id; ++next_) {
+    for (; next_ < snapshots_.size() && has_come(snapshots_[next_]); ++next_) {
       const storage::Snapshot& snapshot = snapshots_[next_];
       if (!snapshot.after) {
         contents_[snapshot.tensor.buffer_id] = {static_cast<int64_t>(call), &snapshot, -1};
@@ -83,7 +89,7 @@ class Builder {
     }
   }
 
-  // Which of the source's writes touches bytes of the read; null when none does.
+  // The write of the source that touches bytes of the read; null if there is none.
   const FormAccess* WriteOf(size_t source, const FlowInput& input, int32_t& output) const {
     const auto buffers = work_.buffers(source);
     const FormLabel& label = flow_.labels[work_.calls[source].form];
@@ -124,8 +130,9 @@ class Builder {
 
   int32_t ExternalOf(FlowInput& input, int32_t reader) {
     const storage::Layout& layout = *input.access->layout;
-    // Frameworks keep their own pool in one block of the ACL interface: parts of it are contents.
-    const bool parts = work_.dialect == Dialect::kAcl;
+    // A framework keeps its own pool in one block of the ACL interface, so parts of it are
+    // contents.
+    const bool parts = work_.dialect != Dialect::kAten;
     Content& content = contents_[input.buffer];
     int32_t* known = &content.external;
     if (parts) {
@@ -149,12 +156,14 @@ class Builder {
     return *known;
   }
 
-  // A copy with the memory order of what it read: each part of it is that part of the original.
+  // True if a copy has the memory order of its input. Each part of it is then that part of the
+  // input.
   static bool KeepsOrder(const storage::Layout& read, const storage::Layout& written) {
     return read.shape == written.shape && read.strides == written.strides;
   }
 
-  // In order of nodes, so that what a copy read is resolved before those that read the copy.
+  // Goes through nodes in order, so that the input of a copy is resolved before the readers of the
+  // copy.
   void Resolve() {
     for (FlowInput& input : flow_.inputs) {
       input.resolved = input.source;
@@ -211,7 +220,7 @@ class Builder {
   const Work& work_;
   const std::vector<storage::Snapshot>& snapshots_;
   size_t next_ = 0;
-  std::vector<const storage::Snapshot*> results_;  // of the call at hand
+  std::vector<const storage::Snapshot*> results_;  // results of the current call
   Flow flow_;
   std::vector<int32_t> node_of_;  // by call
   std::vector<const Hazard*> raw_;

@@ -17,7 +17,7 @@ using storage::Argument;
 using storage::Direction;
 using storage::ValueKind;
 
-// Operators that pass one tensor on unchanged but for rounding and memory order, by name without
+// Operators that pass one tensor on and change at most rounding and memory order. Names have no
 // in-place marks.
 constexpr std::string_view kCopies[] = {
     "aten::_to_copy",     "aten::clone",      "aten::contiguous", "aten::copy",
@@ -46,8 +46,8 @@ double NumberOf(const Argument& argument) {
   return static_cast<double>(argument.integer);
 }
 
-// The host arguments that say what the call computes, as text by name. Element types, devices and
-// memory formats are left out, so are handles and results.
+// The host arguments that define what the call computes, as text by name. Element types, devices,
+// memory formats, handles and results are left out.
 std::map<std::string, std::string> HostArguments(const WorkForm& form) {
   std::map<std::string, std::string> values;
   for (const Argument& argument : *form.arguments) {
@@ -69,7 +69,7 @@ std::map<std::string, std::string> HostArguments(const WorkForm& form) {
   return values;
 }
 
-// Strides of dimensions that have more than one element.
+// The strides of the dimensions that have more than one element.
 std::vector<int64_t> RealStrides(const storage::Layout& layout) {
   std::vector<int64_t> strides;
   for (size_t d = 0; d < layout.shape.size() && d < layout.strides.size(); ++d) {
@@ -125,7 +125,7 @@ FormLabel LabelForm(const Work& work, const WorkForm& form) {
   const bool listed =
       std::find(std::begin(kCopies), std::end(kCopies), label.base) != std::end(kCopies);
   const bool acl_copy =
-      work.dialect == Dialect::kAcl && form.function != nullptr &&
+      work.dialect != Dialect::kAten && form.function != nullptr &&
       (form.function->kind == AclCallKind::kCopy || form.function->kind == AclCallKind::kCopyAsync);
   label.copies =
       (listed || acl_copy) && label.reads.size() == 1 && label.writes.size() == 1 &&

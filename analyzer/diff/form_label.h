@@ -1,4 +1,4 @@
-// Labels of forms: what calls of one signature have in common for an alignment.
+// Labels of forms: the properties by which calls of one signature are aligned.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ std::string BaseOperator(const storage::Op& op);
 
 FormLabel LabelForm(const Work& work, const WorkForm& form);
 
-// In what two forms differ: "op aten::relu -> aten::gelu", "alpha 1 -> 2", "shape of self [4, 8] ->
-// [8, 4]". `structural` are those that mean another computation; `notes` are element types, memory
-// order, and in-place or overloaded forms of one operator.
+// The differences between two forms: "op aten::relu -> aten::gelu", "alpha 1 -> 2", "shape of self
+// [4, 8] -> [8, 4]". `structural` differences mean another computation. `notes` are element types,
+// memory order, and in-place or overloaded forms of one operator.
 struct FormDifference {
   std::vector<std::string> structural;
   std::vector<std::string> notes;

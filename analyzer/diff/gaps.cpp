@@ -1,4 +1,4 @@
-// The second stage of an alignment: what lies between anchors, in program order.
+// The second stage of an alignment: calls between anchors, in program order.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,7 +14,8 @@ using Nodes = std::vector<int32_t>;
 // (patience sorting).
 Nodes LongestChain(const Matching& matching, const Segment& segment) {
   const NodeRange& other = segment.nodes[1];
-  Nodes tails;  // nodes of A; of chains of length i + 1 the one that ends earliest in B
+  // For each length of a chain, the node of A that ends the chain with the earliest end in B.
+  Nodes tails;
   std::vector<int32_t> before(segment.nodes[0].size(), -1);
   const auto& partner = matching.partner[0];
   for (size_t node = segment.nodes[0].first; node < segment.nodes[0].end; ++node) {
@@ -40,8 +41,8 @@ Nodes LongestChain(const Matching& matching, const Segment& segment) {
   return chain;
 }
 
-// Needleman-Wunsch within a band around the diagonal; gaps cost nothing, a pair must fit. `near`
-// are hashes of the segment's nodes and their neighbours.
+// Aligns by Needleman-Wunsch within a band around the diagonal. Gaps cost nothing, but a pair must
+// fit. `near` are hashes of the segment's nodes with their neighbours.
 class Band {
  public:
   Band(Matching& matching, const Segment& segment, const RangeHashes& near, const Nodes& a,
@@ -75,7 +76,7 @@ class Band {
  private:
   enum class Move : uint8_t { kPair, kSkipA, kSkipB };
 
-  // The columns of row i, [First, End): they never move back from one row to the next.
+  // The columns of row i are [First, End). They never move back from one row to the next.
   size_t First(size_t i) const { return Center(i) > half_width_ ? Center(i) - half_width_ : 0; }
   size_t End(size_t i) const { return std::min(b_.size(), Center(i) + half_width_ + 1); }
   size_t Center(size_t i) const {
@@ -84,8 +85,8 @@ class Band {
 
   void Fill() {
     moves_.resize(a_.size());
-    // Best score of what is left from (row, column) on; columns outside of a row's band keep the
-    // value of the nearest inside.
+    // `here` and `below` hold the best score of the rest from (row, column) on. Columns outside of
+    // a row's band keep the value of the nearest column inside.
     std::vector<double> below(b_.size() + 1);
     std::vector<double> here(b_.size() + 1);
     for (size_t i = a_.size(); i-- > 0;) {

@@ -1,6 +1,6 @@
-// The third stage of an alignment: calls that others compute in fewer or more steps. A group is
-// found by its outside: what consumes its result on one side consumes the result of the other, and
-// both compute it from the same inputs.
+// The third stage of an alignment: calls that the other program computes in fewer or more steps. A
+// group is found by its surroundings. The consumers of its result on both sides are aligned, and
+// both sides compute the result from the same inputs.
 #include <algorithm>
 #include <set>
 
@@ -36,8 +36,8 @@ class GroupFinder {
            flow.work->forms[flow.nodes[node].form].kind == LeafKind::kKernel;
   }
 
-  // What a set of nodes reads from outside of it, constants of one element aside. False when a
-  // source has no counterpart.
+  // Collects the inputs of a set of nodes from outside of it, without constants of one element.
+  // Returns false when a source has no counterpart.
   bool OutsideOf(int side, const std::vector<int32_t>& nodes, Inputs& inputs,
                  std::vector<int32_t>& unknown) const {
     const Flow& flow = *matching_.flows[side];
@@ -60,7 +60,7 @@ class GroupFinder {
     return true;
   }
 
-  // The node of the other side whose result takes the place of `node`'s: by an aligned consumer.
+  // The node of the other side whose result replaces that of `node`, found by an aligned consumer.
   int32_t RootFor(int side, int32_t node) const {
     const Flow& flow = *matching_.flows[side];
     const Flow& other = *matching_.flows[1 - side];
@@ -72,8 +72,8 @@ class GroupFinder {
       const int32_t root = inputs[consumer.input].resolved.node;
       if (root >= 0 && Candidate(1 - side, root)) return root;
     }
-    // Its result is used by nothing that is aligned: its partner of another operator, or what ends
-    // the chain of free calls behind that.
+    // No aligned call uses the result. The root is then the partner of another operator, or the end
+    // of the chain of free calls behind that partner.
     int32_t root = matching_.partner[side][node];
     for (size_t steps = 0; root >= 0 && steps < kMostInGroup; ++steps) {
       const auto readers = other.ConsumersOf(root);
@@ -95,7 +95,7 @@ class GroupFinder {
     return readers;
   }
 
-  // Grows the smallest set on either side that explains `node`: 1 when it is a group now.
+  // Grows the smallest set on either side that explains `node`. Returns 1 when it made a group.
   size_t TryRoot(int side, int32_t node) {
     const int32_t root = RootFor(side, node);
     if (root < 0) return 0;
@@ -106,12 +106,12 @@ class GroupFinder {
     Inputs others;
     std::vector<int32_t> own_open;
     std::vector<int32_t> other_open;
-    // First the other side alone (one call against several), then both in turn.
+    // The other side grows alone first (one call against several), then both in turn.
     for (size_t round = 0; round < kMostInGroup; ++round) {
       const bool known = OutsideOf(side, sets[side], own, own_open);
       const bool other_known = OutsideOf(1 - side, sets[1 - side], others, other_open);
       if (!known || !other_known) return 0;
-      // Sources that are candidates themselves may have no identity: then the sets are not closed.
+      // A source that is itself a candidate may have no identity. Then the sets are not closed.
       const bool closed = Closed(side, own_open) && Closed(1 - side, other_open);
       if (closed && own == others) return Accept(sets);
       if (!other_open.empty()) {
@@ -147,10 +147,11 @@ class GroupFinder {
       matching_.Pair(a, b);
       return 1;
     }
-    // Several against several are a group only when they have no operator in common: else these are
-    // the same calls, with something changed between them.
+    // Several calls against several are a group only if they share no operator. If they share one,
+    // these are the same calls with a change between them.
     if (sets[0].size() > 1 && sets[1].size() > 1 && ShareOperator(sets)) return 0;
-    // A partner outside of the group would lose its own: only calls that are in it, or free.
+    // A partner outside of the group would lose its own partner. So all partners must be in the
+    // group.
     for (int s = 0; s < 2; ++s) {
       for (const int32_t node : sets[s]) {
         const int32_t other = matching_.partner[s][node];
@@ -160,7 +161,7 @@ class GroupFinder {
         }
       }
     }
-    // The result of a group is used by nobody else than through its last call.
+    // Only the last call of a group may have readers outside of the group.
     for (int s = 0; s < 2; ++s) {
       const int32_t root = sets[s][0];
       for (const int32_t node : sets[s]) {

@@ -11,13 +11,13 @@ struct Bucket {
   std::array<std::vector<int32_t>, 2> nodes;
 };
 
-// Pairs free nodes with one key: those that are alone on both sides, or (`equal_counts`) in order
-// where both sides have equally many. Key 0 never pairs.
+// Pairs free nodes with equal keys: those that are alone on both sides. With `equal_counts` it also
+// pairs nodes in order if both sides have equally many. Key 0 never pairs.
 template <typename KeyOf>
 size_t PairByKey(Matching& matching, const Segment& segment, bool equal_counts,
                  const KeyOf& key_of) {
   std::unordered_map<uint64_t, Bucket> buckets;
-  std::vector<uint64_t> order;  // of first appearance, so that the outcome is always the same
+  std::vector<uint64_t> order;  // order of first appearance, so that the outcome is deterministic
   for (int side = 0; side < 2; ++side) {
     for (size_t node = segment.nodes[side].first; node < segment.nodes[side].end; ++node) {
       if (!matching.Free(side, node)) continue;
@@ -43,7 +43,7 @@ enum class Look { kBoth, kUp, kDown };
 size_t PairByHash(Matching& matching, const Segment& segment, bool exact, int depth, Look look,
                   bool unique) {
   const RangeHashes hashes = HashRange(matching, segment, exact, depth);
-  // What lies behind a call says little when nothing does.
+  // The hash of a node's readers says little if there are none.
   const auto consumed = [&](int side, size_t node) {
     return !matching.flows[side]->ConsumersOf(node).empty();
   };

@@ -9,7 +9,7 @@
 namespace acltape::analyzer {
 namespace {
 
-// Sum over what reads a node of mix(value of the reader, which input), through copies.
+// Sums the values of all readers of a node.
 template <typename ValueOf>
 uint64_t SumOfConsumers(const Flow& flow, size_t node, const ValueOf& value_of) {
   uint64_t sum = 0;
@@ -122,7 +122,7 @@ RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exa
     const auto inside = [&](int64_t node) {
       return node >= static_cast<int64_t>(range.first) && node < static_cast<int64_t>(range.end);
     };
-    // `from`: the hashes of sources inside the range that have no identity.
+    // `from` has the hashes of sources inside the range that have no identity.
     const auto up_of = [&](size_t node, const std::vector<uint64_t>& from) {
       uint64_t hash = label_of(node);
       const auto key = [&](const FlowSource& source) -> uint64_t {
@@ -145,7 +145,8 @@ RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exa
       }
       return hash;
     };
-    // Sums of consumers, those behind the range by their operators. A copy's sum stands for it.
+    // Sums the hashes of readers. A reader behind the range counts by its operator, and a copy by
+    // its own sum.
     const auto sum_of = [&](size_t node, const std::vector<uint64_t>& from,
                             const std::vector<uint64_t>& sums) {
       return SumOfConsumers(flow, node, [&](const FlowConsumer& consumer) -> uint64_t {
@@ -226,7 +227,8 @@ Fit FitOf(const Matching& matching, int32_t a, int32_t b) {
     fit.score = 4 + (x.loose == y.loose ? 2 : 0) + (x.exact == y.exact ? 1 : 0) + place;
     return fit;
   }
-  // Another operator at the same place, whose result has the same shape.
+  // The operators differ, but both results have equally many elements at the same place of the
+  // dataflow.
   if (x.writes.empty() || y.writes.empty() ||
       x.writes[0].layout->ElementCount() != y.writes[0].layout->ElementCount()) {
     return fit;

@@ -1,5 +1,5 @@
-// What the stages of an alignment share: what is aligned so far, and the hashes that follow from
-// it. Identities are numbers that two aligned nodes or externals have in common.
+// The state that the stages of an alignment share: the nodes that are aligned so far, and hashes
+// that use them. An identity is a number that two aligned nodes or externals have in common.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ namespace acltape::analyzer {
 
 class Matching {
  public:
-  // Externals with one content on both sides have one identity from the start; others are alike
-  // when they have equally many elements and are parameters or not.
+  // External contents that are equal on both sides have one identity from the start. Others get
+  // equal keys if they have equally many elements and both or neither are parameters.
   Matching(const Flow& a, const Flow& b);
 
   std::array<const Flow*, 2> flows;
-  std::array<std::vector<int32_t>, 2> partner;    // by node, -1
+  std::array<std::vector<int32_t>, 2> partner;    // by node; -1: none
   std::array<std::vector<uint64_t>, 2> identity;  // by node, 0: none
   std::array<std::vector<int32_t>, 2> external_partner;
   std::vector<NodeGroup> groups;
@@ -28,16 +28,17 @@ class Matching {
   bool Free(int side, size_t node) const {
     return partner[side][node] < 0 && group_of[side][node] < 0;
   }
-  // Free, or aligned with a call of another operator, which a group may explain better.
+  // True if the node is free, or aligned with a call of another operator. A group may explain it
+  // better.
   bool Loose(int side, size_t node) const;
   void Pair(int32_t a, int32_t b);
   void Unpair(int32_t a);
   void AddGroup(NodeGroup group);
 
-  // Label of a node; sources of random numbers that gave the same on both sides have that in it.
+  // The label of a node. If sources of random numbers gave the same on both sides, the label
+  // includes that.
   uint64_t LabelOf(int side, size_t node, bool exact) const;
-  // What an input is to the alignment; 0 when its source has no identity (then `otherwise`, by
-  // node, or the label of the source stands in, when wanted).
+  // The identity of what an input reads, or 0 if its source has none.
   uint64_t SourceKey(int side, const FlowInput& input) const;
   uint64_t ExternalKey(int side, int32_t external) const { return external_key_[side][external]; }
 
@@ -46,27 +47,27 @@ class Matching {
   void PairExternals(int32_t a, int32_t b);
 
   std::array<std::vector<uint64_t>, 2> external_key_;
-  std::array<std::unordered_set<uint64_t>, 2> contents_;  // of sources
+  std::array<std::unordered_set<uint64_t>, 2> contents_;  // contents of sources
   uint64_t identities_ = 0;
 };
 
-// Hashes of the nodes of a range, by side; `depth` how far they look, or kWhole.
+// Hashes of the nodes of a range, by side. `depth` says how far they look; kWhole means everything.
 constexpr int kWhole = 1 << 20;
 struct RangeHashes {
-  std::array<std::vector<uint64_t>, 2> up;    // of what a node computes and from what
-  std::array<std::vector<uint64_t>, 2> down;  // and of what is computed from it
+  std::array<std::vector<uint64_t>, 2> up;    // of a node and what it is computed from
+  std::array<std::vector<uint64_t>, 2> down;  // of a node and what is computed from it
 };
 RangeHashes HashRange(const Matching& matching, const Segment& segment, bool exact, int depth);
 
-// The stages. Each returns the number of nodes that it aligned.
+// The stages. Each one returns the number of nodes that it aligned.
 size_t MatchByHashes(Matching& matching, const Segment& segment);
-// Only what is certain on the whole of two programs, before steps are paired.
+// Aligns only what is certain over two whole programs, before steps are paired.
 size_t MatchUnique(Matching& matching, const Segment& segment);
 size_t AlignGaps(Matching& matching, const Segment& segment);
 size_t FindGroups(Matching& matching, const Segment& segment);
 
-// How well two nodes fit: 0 not at all. `inputs` and `consumers` say whether all of those that
-// have an identity agree (and there is one).
+// Says how well two nodes fit. A score of 0 means not at all. `inputs` (or `consumers`) is true if
+// there are such neighbours with an identity and all of them agree.
 struct Fit {
   double score = 0;
   bool inputs = false;

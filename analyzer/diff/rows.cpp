@@ -25,7 +25,7 @@ class RowMaker {
       if (rows_.row_of[0][node] >= 0) continue;
       const int32_t group = alignment_.group_of[0][node];
       if (group >= 0) {
-        // A group stands where its last call of A does, behind all that it reads.
+        // A group gets its row at its last call of A, behind everything that it reads.
         const NodeGroup& members = alignment_.groups[group];
         if (members.nodes[0].back() != static_cast<int32_t>(node)) continue;
         InsertedBefore(next_b, members.nodes[1].front());
@@ -45,7 +45,7 @@ class RowMaker {
   }
 
  private:
-  // What only B has, up to a call of B.
+  // Adds the calls that only B has, up to a call of B.
   void InsertedBefore(size_t& next, int32_t end) {
     for (; next < static_cast<size_t>(std::max(end, 0)); ++next) {
       if (alignment_.partner[1][next] < 0 && alignment_.group_of[1][next] < 0) {

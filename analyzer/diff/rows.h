@@ -1,4 +1,4 @@
-// The rows of a diff, from an alignment: one for each pair, group, inserted and deleted call.
+// The rows of a diff, made from an alignment: one for each pair, group, inserted and deleted call.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace acltape::analyzer {
 
-// A row with its nodes; the last of each side gives the results.
+// A row with its nodes. The last node of each side gives the results.
 struct RowNodes {
   std::array<std::vector<int32_t>, 2> nodes;
   int32_t last(int side) const { return nodes[side].empty() ? -1 : nodes[side].back(); }

@@ -8,9 +8,10 @@
 namespace acltape::analyzer {
 namespace {
 
-struct Print {          // of a step
-  uint64_t form = 0;    // operators and shapes
-  uint64_t values = 0;  // contents from outside that it is the first to read; 0: none is known
+struct Print {        // the properties by which steps are compared
+  uint64_t form = 0;  // operators and shapes
+  // The contents from outside that the step is the first to read; 0 if none is known.
+  uint64_t values = 0;
 };
 
 NodeRange NodesOf(const Flow& flow, const WorkStep& step) {
@@ -31,10 +32,10 @@ Print PrintOf(const Flow& flow, NodeRange nodes) {
   return print;
 }
 
-// How many nodes of a step of A are aligned with nodes of a step of B.
+// The number of aligned nodes between a step of A and a step of B.
 using Anchors = std::map<std::pair<size_t, size_t>, uint32_t>;
 
-// By node, the step that it lies in, -1: none.
+// By node: the step in which it lies, or -1.
 std::vector<int32_t> StepOfNodes(const Flow& flow, const std::vector<NodeRange>& steps) {
   std::vector<int32_t> step_of(flow.size(), -1);
   for (size_t step = 0; step < steps.size(); ++step) {
@@ -45,7 +46,7 @@ std::vector<int32_t> StepOfNodes(const Flow& flow, const std::vector<NodeRange>&
   return step_of;
 }
 
-// Whether the segments keep what is already aligned together.
+// True if the segments keep aligned nodes together, with at most a tenth of exceptions.
 bool Consistent(const std::vector<Segment>& segments, const std::vector<int32_t>& partner) {
   size_t anchors = 0;
   size_t apart = 0;
@@ -60,8 +61,8 @@ bool Consistent(const std::vector<Segment>& segments, const std::vector<int32_t>
   return apart * 10 <= anchors;
 }
 
-// Pairs of indices, rising on both sides, with the greatest sum of scores (Needleman-Wunsch without
-// gap costs).
+// Finds pairs of indices, rising on both sides, with the greatest sum of scores (Needleman-Wunsch
+// without gap costs).
 std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
                                                  const std::vector<Print>& b,
                                                  const Anchors& anchors) {
@@ -79,7 +80,7 @@ std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
            (equally_many && i == j ? 2 : 0) + (known == anchors.end() ? 0 : 4 * known->second);
   };
   const size_t width = b.size() + 1;
-  std::vector<uint32_t> best((a.size() + 1) * width);  // of the rest from (i, j) on
+  std::vector<uint32_t> best((a.size() + 1) * width);  // score of the rest from (i, j) on
   for (size_t i = a.size(); i-- > 0;) {
     for (size_t j = b.size(); j-- > 0;) {
       const uint32_t paired = best[(i + 1) * width + j + 1] + score(i, j);
@@ -99,7 +100,7 @@ std::vector<std::pair<size_t, size_t>> PairSteps(const std::vector<Print>& a,
   return pairs;
 }
 
-// Where the first operators of one range stand in another; -1: nowhere.
+// Finds the place of one range's first operators in another range; -1: nowhere.
 int64_t FindOpening(const Flow& of, NodeRange opening, const Flow& in, NodeRange range) {
   constexpr size_t kLength = 6;
   if (opening.size() < kLength || range.size() < kLength) return -1;

@@ -1,4 +1,5 @@
-// Which stretches of two programs belong together: steps with steps, and what lies around them.
+// Finds the parts of two programs that belong together: steps with steps, and the calls around
+// them.
 #pragma once
 
 #include <array>
@@ -16,19 +17,21 @@ struct NodeRange {
   size_t size() const { return end - first; }
 };
 
-// A range of nodes of each side; one of them may be empty. -1: no step.
+// A range of nodes of each side. One of the two may be empty. A step of -1 means no step.
 struct Segment {
   std::array<NodeRange, 2> nodes;
   std::array<int64_t, 2> step = {-1, -1};
 };
 
-// In order of both sides, without gaps. Steps are paired by the nodes that are already aligned, by
-// operators, shapes and the contents that they are given, and by position where there are equally
-// many, such that the order is kept. `partner`: by node of A the node of B, or -1.
+// Pairs the segments, in order of both sides and without gaps. Steps are paired so that the order
+// is kept. The criteria are already aligned nodes, operators, shapes, and contents from outside. If
+// both sides have equally many steps, the position counts too. `partner` gives for each node of A
+// the node of B, or -1.
 //
-// One segment when a side has no steps, when the steps of the two begin at other places of the
-// iteration, or when more than a tenth of the aligned nodes would lie in segments that do not
-// belong together: steps that were found by their period may differ from one version to the next.
+// There is one segment for everything in three cases: a side has no steps; the steps of the two
+// begin at other places of the iteration; or more than a tenth of the aligned nodes would be in
+// segments that do not belong together. Steps that were found by their period may differ from one
+// version to the next.
 std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
                                   const std::vector<int32_t>& partner);
 

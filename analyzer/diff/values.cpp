@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "analyzer/acl_leaves.h"
 #include "analyzer/value_text.h"
 
 namespace acltape::analyzer {
@@ -15,12 +16,12 @@ using storage::DType;
 using storage::Layout;
 using storage::Snapshot;
 
-// What makes two recordings of one program comparable bit for bit.
+// Two recordings of one program are comparable bit for bit if these properties are equal.
 constexpr const char* kEnvironment[] = {"torch_version", "torch_threads", "blas_threads", "cpu",
                                         "device"};
 
-// Relative difference of recorded statistics from which msprobe calls an operator the first that
-// differs (precision standards, "msprobe first difference").
+// The relative difference of recorded statistics from which msprobe calls an operator the first
+// that differs (precision standards, "msprobe first difference").
 constexpr double kStatisticsThreshold = 0.5;
 
 bool IsRowMajor(const Layout& layout) {
@@ -32,14 +33,15 @@ bool IsRowMajor(const Layout& layout) {
   return true;
 }
 
-// Whether equal packed bytes mean equal tensors.
+// True if equal packed bytes mean equal tensors.
 bool SameOrder(const Layout& a, int a_packing, const Layout& b, int b_packing) {
   const bool a_rows = a_packing == 1 || IsRowMajor(a);
   const bool b_rows = b_packing == 1 || IsRowMajor(b);
   return (a_rows && b_rows) || (a.shape == b.shape && a.strides == b.strides);
 }
 
-// The elements of a layout in row-major order; `from` is where its first one stands in `packed`.
+// The elements of a layout in row-major order. `from` is the index of its first element in
+// `packed`.
 std::vector<uint8_t> ToRowMajor(const Layout& layout, const std::vector<uint8_t>& packed,
                                 int64_t from) {
   const int64_t size = storage::DTypeBytes(layout.dtype);
@@ -63,7 +65,7 @@ bool IsFloating(DType type) {
          type == DType::kFloat64;
 }
 
-int DigitsOf(DType type) {  // of the significand, in bits
+int DigitsOf(DType type) {  // bits of the significand
   switch (type) {
     case DType::kBfloat16:
       return 8;
@@ -76,7 +78,7 @@ int DigitsOf(DType type) {  // of the significand, in bits
   }
 }
 
-int Rank(DiffVerdict verdict) {  // how bad
+int Rank(DiffVerdict verdict) {  // a higher rank is worse
   constexpr int kRanks[] = {1, 2, 3, 0};
   return kRanks[static_cast<size_t>(verdict)];
 }
@@ -103,14 +105,38 @@ std::string_view DiffVerdictName(DiffVerdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
-ValueComparer::ValueComparer(const Flow& a, const Flow& b, const std::string& standard) {
+RecordedValues ValuesOf(const Work& work) {
+  RecordedValues values;
+  if (work.dialect != Dialect::kAclLeaves) {
+    values.snapshots = work.trace->Snapshots();
+    return values;
+  }
+  Program program = LoadAclLeaves(*work.trace);
+  for (Leaf& leaf : program.leaves) {
+    for (std::vector<Snapshot>* contents : {&leaf.before, &leaf.after}) {
+      for (Snapshot& snapshot : *contents) {
+        snapshot.call_id = leaf.call.call_id;
+        values.snapshots.push_back(std::move(snapshot));
+      }
+    }
+  }
+  values.own_payloads = std::move(program.own_payloads);
+  return values;
+}
+
+ValueComparer::ValueComparer(const Flow& a, const RecordedValues& a_values, const Flow& b,
+                             const RecordedValues& b_values, const std::string& standard) {
   const std::array<const Flow*, 2> flows = {&a, &b};
+  const std::array<const RecordedValues*, 2> values = {&a_values, &b_values};
   for (int side = 0; side < 2; ++side) {
     sides_[side].flow = flows[side];
     const storage::Reader& trace = *flows[side]->work->trace;
-    for (Snapshot& snapshot : trace.Snapshots()) {
-      (snapshot.after ? sides_[side].after : sides_[side].before).push_back(std::move(snapshot));
+    sides_[side].values = values[side];
+    for (const Snapshot& snapshot : values[side]->snapshots) {
+      (snapshot.after ? sides_[side].after : sides_[side].before).push_back(snapshot);
     }
+    std::stable_sort(sides_[side].after.begin(), sides_[side].after.end(),
+                     [](const Snapshot& x, const Snapshot& y) { return x.call_id < y.call_id; });
     sides_[side].statistics = std::make_unique<storage::Statement>(
         trace.database(),
         "SELECT min, max, mean, l2, nan_count, inf_count FROM snapshot WHERE call_id = ? AND "
@@ -124,6 +150,12 @@ ValueComparer::ValueComparer(const Flow& a, const Flow& b, const std::string& st
   bitwise_ = Standard::Load("bitwise");
   tolerant_ = Standard::Load("ascend");
   if (!standard.empty()) chosen_ = Standard::Load(standard);
+}
+
+std::vector<uint8_t> ValueComparer::Payload(int side, const std::string& digest) const {
+  const auto& own = sides_[side].values->own_payloads;
+  const auto found = own.find(digest);
+  return found != own.end() ? *found->second : sides_[side].flow->work->trace->Payload(digest);
 }
 
 std::string ValueComparer::Description() const {
@@ -257,11 +289,11 @@ ValueDifference ValueComparer::CompareExternals(int32_t a, int32_t b) {
     difference.error = 1;
     return difference;
   }
-  // Whole buffers, whose element type is that of the first reader.
+  // Compares whole buffers. The element type is that of the first reader.
   std::array<std::vector<uint8_t>, 2> bytes;
   std::array<DType, 2> types;
   for (int side = 0; side < 2; ++side) {
-    bytes[side] = sides_[side].flow->work->trace->Payload(contents[side].snapshot->digest);
+    bytes[side] = Payload(side, contents[side].snapshot->digest);
     types[side] = contents[side].layout->dtype;
   }
   const auto count = [&](int side) {
@@ -278,7 +310,7 @@ ValueDifference ValueComparer::CompareExternals(int32_t a, int32_t b) {
   difference.error = std::sqrt(metrics.nmse);
   difference.metrics = metrics;
   difference.reason = judgement.reason;
-  // Contents of another element type were rounded to it: what counts is whether it is more.
+  // Contents of another element type were rounded to it. Only a greater error is a difference.
   constexpr double kRounding = 4e-3;
   if (judgement.verdict == Judgement::Verdict::kEqual) {
     difference.verdict = DiffVerdict::kEqual;
@@ -295,7 +327,7 @@ ValueDifference ValueComparer::CompareExternals(int32_t a, int32_t b) {
 std::optional<ValueComparer::Statistics> ValueComparer::StatisticsOf(int side,
                                                                      const Content& content) {
   storage::Statement& statement = *sides_[side].statistics;
-  statement.Bind(1, content.call_id);
+  statement.Bind(1, RecordedCall(content.call_id));
   statement.Bind(2, int64_t{content.snapshot->position});
   statement.Bind(3, std::string_view(content.snapshot->after ? "after" : "before"));
   statement.Bind(4, std::string_view(content.snapshot->digest));
@@ -310,12 +342,11 @@ std::optional<ValueComparer::Statistics> ValueComparer::StatisticsOf(int side,
   return statistics;
 }
 
-// Empty when the bytes of a part do not follow from those of the whole.
+// The content in row-major order. Empty if the bytes of a part cannot be found in the whole.
 std::vector<uint8_t> ValueComparer::RowMajorContent(int side, const Content& content) const {
-  const storage::Reader& trace = *sides_[side].flow->work->trace;
   const Layout& whole = *content.layout;
   if (content.part == nullptr) {
-    std::vector<uint8_t> bytes = trace.Payload(content.snapshot->digest);
+    std::vector<uint8_t> bytes = Payload(side, content.snapshot->digest);
     if (content.snapshot->packing == 1 || IsRowMajor(whole)) return bytes;
     return ToRowMajor(whole, bytes, 0);
   }
@@ -326,7 +357,7 @@ std::vector<uint8_t> ValueComparer::RowMajorContent(int side, const Content& con
     return {};
   }
   const int64_t size = std::max<int64_t>(1, storage::DTypeBytes(whole.dtype));
-  return ToRowMajor(part, trace.Payload(content.snapshot->digest),
+  return ToRowMajor(part, Payload(side, content.snapshot->digest),
                     (part.FirstByte() - whole.FirstByte()) / size);
 }
 
@@ -426,7 +457,8 @@ ValueDifference ValueComparer::CompareStatistics(const std::array<Content, 2>& c
     return difference;
   }
   constexpr const char* kNames[] = {"min", "max", "mean", "l2"};
-  // Means near zero and the like: differences below a thousandth of the largest number are none.
+  // A mean near zero makes relative errors large. Differences below a thousandth of the largest
+  // number therefore count as none.
   const double scale = std::max({std::abs(a->values[0]), std::abs(a->values[1]),
                                  std::abs(b->values[0]), std::abs(b->values[1])});
   std::string worst;

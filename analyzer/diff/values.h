@@ -1,5 +1,5 @@
-// Recorded contents of two traces, compared: whole contents where both keep them, else digests and
-// recorded statistics.
+// Compares recorded contents of two traces: whole contents if both traces keep them, else digests
+// and recorded statistics.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/diff/flow.h"
@@ -19,48 +20,58 @@ namespace acltape::analyzer {
 enum class DiffVerdict : uint8_t { kEqual, kWithin, kDifferent, kNotComparable };
 std::string_view DiffVerdictName(DiffVerdict verdict);  // "equal", "not comparable" ...
 
-// Name of what a host read gave.
+// The name of the result of a host read.
 constexpr std::string_view kHostValue = "host value";
 
 struct ValueDifference {
   DiffVerdict verdict = DiffVerdict::kNotComparable;
   std::string reason;
-  // Relative error in the L2 norm, or of the statistics; 1 where there is no number for it.
+  // The relative error in the L2 norm, or that of the statistics; 1 if there is no number for it.
   double error = 0;
-  std::optional<TensorMetrics> metrics;  // when both contents were read
-  std::string name;                      // of the result: "out", "self"
-  // The coarser of two floating types that differ, or `rounded` of the question.
+  std::optional<TensorMetrics> metrics;  // if both contents were read
+  std::string name;                      // name of the result: "out", "self"
+  // The coarser of two floating types that differ, or the caller's `rounded`.
   storage::DType rounded = storage::DType::kUndefined;
 };
 
-// The floating type with fewer digits of the two; kUndefined counts as having all.
+// The floating type with fewer digits of the two. kUndefined counts as having all digits.
 storage::DType CoarsestType(storage::DType a, storage::DType b);
-// Relative error of rounding to a type.
+// The relative error of rounding to a type.
 double RoundingOf(storage::DType type);
+
+// The contents that a trace keeps of the calls of a work, in order of its calls.
+struct RecordedValues {
+  std::vector<storage::Snapshot> snapshots;
+  // Contents that were cut out of recorded ones, by digest.
+  std::unordered_map<std::string, std::shared_ptr<const std::vector<uint8_t>>> own_payloads;
+};
+RecordedValues ValuesOf(const Work& work);
 
 class ValueComparer {
  public:
-  // `standard`: a name or file; empty: bits where element type, framework, machine and device are
-  // the same, else thresholds by operator and element type. The flows must outlive it. Throws as
-  // Standard::Load.
-  ValueComparer(const Flow& a, const Flow& b, const std::string& standard);
+  // `standard` is a name or a file. If it is empty, bits are compared where element type,
+  // framework, machine and device are equal, else thresholds by operator and element type apply.
+  // The flows and values must outlive the comparer. Throws as Standard::Load does.
+  ValueComparer(const Flow& a, const RecordedValues& a_values, const Flow& b,
+                const RecordedValues& b_values, const std::string& standard);
 
-  // Standards in use, "bitwise; ascend between element types".
+  // The standards in use: "bitwise; ascend between element types".
   std::string Description() const;
   bool same_environment() const { return same_environment_; }
 
-  // Whether both traces have anything recorded of the results of these nodes.
+  // True if both traces recorded something about the results of these nodes.
   bool Comparable(int32_t a, int32_t b) const;
-  // The worst of all results of two nodes, in order of what they write; of host reads the values
-  // that they gave. `rounded`: the coarsest element type that what they compute from went through
-  // on one side only (kUndefined: none); bits are not asked for then.
+  // Compares all results of two nodes and returns the worst, in order of what they write. For host
+  // reads it compares the values that they gave. `rounded` is the coarsest element type that the
+  // inputs went through on one side only (kUndefined: none). With such a type bits need not be
+  // equal.
   ValueDifference Compare(int32_t a, int32_t b, storage::DType rounded);
-  // One result of each.
+  // Compares one result of each node.
   ValueDifference CompareOutput(int32_t a, int32_t a_output, int32_t b, int32_t b_output,
                                 storage::DType rounded);
-  // What two readers saw of results of two nodes, each its part.
+  // Compares the parts of two nodes' results that two readers saw.
   ValueDifference CompareReads(const FlowInput& a, const FlowInput& b, storage::DType rounded);
-  // Contents from outside.
+  // Compares two contents from outside.
   ValueDifference CompareExternals(int32_t a, int32_t b);
 
  private:
@@ -77,13 +88,16 @@ class ValueComparer {
     int64_t nan = 0;
     int64_t inf = 0;
   };
+  // One of the two traces, with its recorded contents.
   struct Side {
     const Flow* flow = nullptr;
+    const RecordedValues* values = nullptr;
     std::vector<storage::Snapshot> after;  // in order of call_id
     std::vector<storage::Snapshot> before;
     std::unique_ptr<storage::Statement> statistics;
   };
 
+  std::vector<uint8_t> Payload(int side, const std::string& digest) const;
   Content OutputOf(int side, int32_t node, int32_t output) const;
   std::optional<Statistics> StatisticsOf(int side, const Content& content);
   Content ReadOf(int side, const FlowInput& input) const;

@@ -9,7 +9,7 @@
 namespace acltape::analyzer {
 namespace {
 
-// Fill colours of streams, the origin first; further streams take them again.
+// Fill colours of streams, the origin first. Further streams use them again.
 constexpr std::string_view kStreamColours[] = {"#dce6f2", "#fde0c5", "#d5efd0", "#f6d1dd",
                                                "#e4d7f5", "#fff2b3", "#c9eef0", "#e2e2e2"};
 

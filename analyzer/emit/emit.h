@@ -1,8 +1,8 @@
-// A plan in the forms that others read.
+// Writes a plan in the forms that other programs read.
 //
 //   DotText       Graphviz: a cluster per region, a colour per stream, hazards as edges, waits
-//   dashed ResolvedJson  the plan with everything looked up in the trace: operators, results,
-//   recorded
+//                 dashed
+//   ResolvedJson  the plan with everything looked up in the trace: operators, results, recorded
 //                 times, streams, events, order of issue
 //   TorchairPass  a Python file with a pass over torchair's FX graphs that puts the planned kernels
 //                 on their streams (torchair_pass.py has the code that all plans share)

@@ -1,5 +1,5 @@
-// A plan resolved against its trace: each active call of the template step with what the plan says
-// about it. What all emitters start from.
+// A plan resolved against its trace: each active call of the template step with its part of the
+// plan. All emitters start from it.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ struct PlannedCall {
   int32_t region = 0;  // index in Plan::regions
   int32_t stream = 0;
   int32_t issue = 0;            // place in the region's order of issue
-  std::vector<PlanWait> waits;  // right before it
-  bool recorded = false;        // an event is recorded right behind it
+  std::vector<PlanWait> waits;  // waits right before the call
+  bool recorded = false;        // true if an event is recorded right behind it
 };
 
-// In order of call_id. Precondition: the plan is valid for the work (analyzer/plan/validate.h).
+// The calls in order of call_id. Precondition: the plan is valid for the work
+// (analyzer/plan/validate.h).
 std::vector<PlannedCall> ResolvePlan(const Plan& plan, const Work& work);
 
-// The first tensor that the call writes, else reads: "float32[2, 3]"; empty when there is none.
+// The first tensor that the call writes, or else reads: "float32[2, 3]". Empty when there is none.
 std::string ResultText(const Work& work, size_t call);
 
 }  // namespace acltape::analyzer

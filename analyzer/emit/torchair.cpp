@@ -11,7 +11,7 @@
 namespace acltape::analyzer {
 namespace {
 
-// "aten::add.Tensor" is "aten.add.Tensor" in FX, "aten::mm" is "aten.mm.default".
+// "aten::add.Tensor" is "aten.add.Tensor" in FX, and "aten::mm" is "aten.mm.default".
 std::string FxTarget(const storage::Op& op) {
   std::string target = op.name;
   const size_t colons = target.find("::");
@@ -23,7 +23,7 @@ std::string_view OperatorName(const storage::Op& op) {
   return std::string_view(op.name).substr(op.name.rfind(':') + 1);
 }
 
-// The operators of the step that only made views or room, and never launched a kernel.
+// The operators that in this step made only views or allocations and never launched a kernel.
 std::set<std::string_view> RecordedViews(const Plan& plan, const Work& work) {
   std::set<std::string_view> views;
   std::set<std::string_view> kernels;

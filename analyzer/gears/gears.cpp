@@ -12,8 +12,8 @@
 namespace acltape::analyzer {
 namespace {
 
-// Cost of segments: sizes (begin, end] padded to the size at `end` or run eagerly, by sums over the
-// sizes before each place.
+// The cost of a segment of sizes. A step is padded to the segment's last size or runs eagerly. Sums
+// over the sizes before each place make each answer fast.
 class SegmentCosts {
  public:
   SegmentCosts(const SizeHistogram& histogram, const GearCosts& costs)
@@ -25,7 +25,8 @@ class SegmentCosts {
       units_.push_back(units_.back() +
                        static_cast<double>(row.steps) * static_cast<double>(row.size));
     }
-    // Padding to a size pays from some smaller size on, and that size grows with it.
+    // Padding to a size pays from some smaller size on. That smaller size grows with the padded
+    // one.
     size_t from = 0;
     for (const SizeCount& gear : histogram) {
       while (costs.padding_ns * static_cast<double>(gear.size - histogram[from].size) >
@@ -36,7 +37,7 @@ class SegmentCosts {
     }
   }
 
-  // Sizes [begin, end), the gear is the last of them.
+  // The cost of the sizes [begin, end) with the last of them as gear.
   double Captured(size_t begin, size_t end) const {
     const size_t from = std::max(begin, padded_from_[end - 1]);
     const double padding =
@@ -56,10 +57,10 @@ class SegmentCosts {
   std::vector<size_t> padded_from_;
 };
 
-// best[e]: least cost of sizes [0, e) with a given number of gears, the last at e - 1.
+// best[e] is the least cost of sizes [0, e) with a given number of gears, the last one at e - 1.
 struct Layer {
   std::vector<double> best;
-  std::vector<uint32_t> begin;  // of the last segment
+  std::vector<uint32_t> begin;  // begin of the last segment
 };
 
 void FillLayer(const SegmentCosts& costs, const Layer& before, Layer& layer, size_t low,
@@ -180,7 +181,7 @@ std::vector<int64_t> ChooseGears(const SizeHistogram& histogram, const GearCosts
   double best = segments.Eager(0, count);
   size_t best_layer = 0;
   size_t best_end = 0;
-  // More gears never cost more: layers end when one brings nothing.
+  // More gears never cost more. The loop ends when one more brings nothing.
   for (size_t gears = 1; gears <= count && static_cast<int64_t>(gears) <= most; ++gears) {
     Layer& layer = layers.emplace_back();
     layer.best.assign(count + 1, infinity);
@@ -190,7 +191,7 @@ std::vector<int64_t> ChooseGears(const SizeHistogram& histogram, const GearCosts
     bool better = false;
     for (size_t end = gears; end <= count; ++end) {
       const double cost = layer.best[end] + segments.Eager(end, count);
-      // Sums of the same steps in another order differ by rounding alone.
+      // Sums of the same steps in another order may differ by rounding.
       if (cost >= best - 1e-9 * std::abs(best)) continue;
       best = cost;
       best_layer = gears;
@@ -235,7 +236,7 @@ std::vector<int64_t> Thinned(const std::vector<int64_t>& gears, int64_t most) {
   if (most < 2) return most < 1 ? std::vector<int64_t>() : std::vector<int64_t>{gears.back()};
   std::vector<int64_t> picked;
   for (int64_t i = 0; i < most; ++i) {
-    // Rounded to the nearest place; distances above one, so that no place is picked twice.
+    // Rounds to the nearest place. Places are more than one apart, so none is picked twice.
     picked.push_back(gears[(2 * i * (count - 1) + most - 1) / (2 * (most - 1))]);
   }
   return picked;

@@ -18,7 +18,7 @@ std::optional<Number> Parse(std::string_view text) {
   return number;
 }
 
-// CALL:ARGUMENT:DIMENSION, the argument as variations name it.
+// A dimension as CALL:ARGUMENT:DIMENSION. The argument has the name that variations use.
 struct WantedDimension {
   int64_t call_id = 0;
   std::string argument;
@@ -35,7 +35,7 @@ std::optional<WantedDimension> ParseDimension(const std::string& text) {
   return WantedDimension{*call, text.substr(first + 1, last - first - 1), *dimension};
 }
 
-// A dimension of a family: its sizes are factor * symbol + offset.
+// A dimension of a family. Its sizes are factor * symbol + offset.
 struct Found {
   const StepFamily* family = nullptr;
   Variation variation;

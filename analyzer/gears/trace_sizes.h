@@ -1,4 +1,4 @@
-// The sizes of a varying dimension over the steps of a trace, and what steps of these sizes took.
+// The sizes of a varying dimension over the steps of a trace, and the time of each step.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 namespace acltape::analyzer {
 
 struct TraceSizes {
-  std::string dimension;         // "s0: dimension 0 of self of call 12 aten::mm, and 40 more"
-  std::vector<SizedTime> times;  // a step each: from its first call's begin to its last call's end
-  size_t other_steps = 0;        // of other operators, or outside the family: not looked at
-  size_t places = 0;             // calls of a step that a graph would hold
+  std::string dimension;  // "s0: dimension 0 of self of call 12 aten::mm, and 40 more"
+  // One entry per step: the time from its first call's begin to its last call's end.
+  std::vector<SizedTime> times;
+  size_t other_steps = 0;  // steps of other operators or families; not used
+  size_t places = 0;       // calls of a step that a graph would hold
   SizeHistogram Histogram() const;
 };
 
-// `wanted` names a shape symbol ("s0") or a dimension as CALL:ARGUMENT:DIMENSION ("812:mat1:0", any
-// call of any step); empty takes the symbol with most values, in the family with most steps that
-// has one. The work needs its steps. Throws Error kUsage, one sentence, when there is no such
-// dimension, kTrace when the trace has no steps.
+// `wanted` names a shape symbol ("s0"), or a dimension as CALL:ARGUMENT:DIMENSION ("812:mat1:0",
+// any call of any step). If it is empty, the symbol with most values is used, in the family with
+// most steps that has one. The work needs its steps. Throws Error kUsage, one sentence, when there
+// is no such dimension, and kTrace when the trace has no steps.
 TraceSizes FindTraceSizes(const Work& work, const std::string& wanted);
 
 }  // namespace acltape::analyzer

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analyzer/graph/overlap.h"
+#include "analyzer/work/overlap.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -14,10 +14,10 @@ namespace {
 // A call and the bytes of a range that it uses.
 struct Use {
   uint32_t call = 0;
-  const storage::Layout* strided = nullptr;  // null: all of them
+  const storage::Layout* strided = nullptr;  // null: all bytes of the range
 };
 
-// The last writer of a range of bytes, strided writes since then, and who has read it since.
+// The last writer of a range of bytes, the strided writes since then, and the readers since then.
 struct Segment {
   int64_t end = 0;
   int64_t writer = -1;
@@ -50,7 +50,7 @@ class HazardFinder {
 
   using Segments = std::map<int64_t, Segment>;  // by first byte
 
-  // Makes `at` the first byte of a segment where it lies inside one.
+  // Splits a segment so that `at` is the first byte of one, if it lies inside of one.
   static void SplitAt(Segments& segments, int64_t at) {
     auto next = segments.lower_bound(at);
     if (next == segments.begin()) return;
@@ -77,15 +77,15 @@ class HazardFinder {
       return;
     }
     hazards_.push_back({source, target, kind, access.buffer, first, end});
-    // A call with many edges, such as an update of all parameters at once, has them looked up.
+    // A call with many edges, such as an update of all parameters at once, looks its edges up here.
     constexpr size_t kMostToSearch = 32;
     if (of_call_.empty() && hazards_.size() - first_of_call_ > kMostToSearch) {
       for (size_t i = first_of_call_; i < hazards_.size(); ++i) of_call_[KeyOf(hazards_[i])] = i;
     }
   }
 
-  // Whether two uses of a segment touch the same bytes. The range of a strided one may include a
-  // segment in which it has none.
+  // True if two uses of a segment touch the same bytes. The range of a strided use may include a
+  // segment in which it touches no byte.
   bool Share(const Use& a, const Use& b, int64_t first, int64_t end) {
     if (a.strided != nullptr && b.strided != nullptr) return overlaps_.Share(a.strided, b.strided);
     return Touches(a, first, end) && Touches(b, first, end);
@@ -118,7 +118,7 @@ class HazardFinder {
 
   void ReadSegment(const Use& use, const ByteAccess& access, int64_t first, Segment& segment) {
     if (!Touches(use, first, segment.end)) return;
-    bool covered = false;  // a strided write wrote all that is read
+    bool covered = false;  // a strided write wrote all the bytes that are read
     for (size_t i = segment.strided_writers.size(); i-- > 0 && !covered;) {
       const Use& writer = segment.strided_writers[i];
       if (!Share(use, writer, first, segment.end)) continue;
@@ -158,10 +158,11 @@ class HazardFinder {
     segments.emplace(access.first, Segment{access.end, call, {}, {}});
   }
 
-  // Edges to a write of all bytes of a segment.
+  // Adds the edges to a write of all bytes of a segment.
   void WriteSegment(uint32_t call, const ByteAccess& access, int64_t first,
                     const Segment& segment) {
-    bool ordered = false;  // behind the writer of all bytes, by one of the other edges
+    // True if another edge already orders the call behind the writer of all bytes.
+    bool ordered = false;
     const auto follow = [&](const std::vector<Use>& earlier, HazardKind kind) {
       for (const Use& other : earlier) {
         if (!Touches(other, first, segment.end)) continue;
@@ -199,12 +200,12 @@ class HazardFinder {
 
   void WriteStridedSegment(const Use& use, const ByteAccess& access, int64_t first,
                            Segment& segment) {
-    // The last write of the very same bytes is behind all uses of them before it.
+    // The last write of exactly the same bytes is already behind all earlier uses of them.
     int64_t same = -1;
     for (const Use& writer : segment.strided_writers) {
       if (SameBytes(use, writer)) same = std::max(same, static_cast<int64_t>(writer.call));
     }
-    bool ordered = same >= 0;  // behind the writer of all bytes, by one of the edges
+    bool ordered = same >= 0;  // already behind the writer of all bytes, by another edge
     const auto follow = [&](std::vector<Use>& earlier, HazardKind kind) {
       std::erase_if(earlier, [&](const Use& other) {
         if (other.call < same || !Share(use, other, first, segment.end)) return false;
@@ -225,7 +226,7 @@ class HazardFinder {
   const Work& work_;
   std::vector<Hazard> hazards_;
   size_t first_of_call_ = 0;
-  std::map<Key, size_t> of_call_;  // the edges of the call by place; empty while they are few
+  std::map<Key, size_t> of_call_;  // the call's edges by place; empty while there are few
   std::unordered_map<int64_t, Segments> buffers_;
   OverlapTable overlaps_;
 };

@@ -1,15 +1,16 @@
-// Which calls must stay in order because they touch the same bytes: the edges of the program graph.
+// Finds the calls that must stay in order because they touch the same bytes. They are the edges of
+// the program graph.
 //
 //   RAW  the target reads bytes that the source wrote last
 //   WAR  the target overwrites bytes that the source read since they were written
 //   WAW  the target overwrites bytes that the source wrote last and nobody has read since
 //
-// Edges that follow from others through the same bytes are left out, so that the number of edges
+// Edges that follow from others through the same bytes are left out. The number of edges therefore
 // stays near the number of accesses. A reused address is another buffer and gives no edge. Views
 // that interleave without sharing a byte, such as the columns of one matrix, do not conflict
-// (analyzer/graph/overlap.h); where more than 64 such uses of one range are open, the next write of
-// it is taken for a write of all its bytes, which adds edges and leaves none out. The workspace of
-// an ACL operator counts as written by it.
+// (analyzer/work/overlap.h). If more than 64 such uses of one range are open, the next write of the
+// range counts as a write of all its bytes. This can add edges, but it leaves none out. An ACL
+// operator counts as a writer of its workspace.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +30,12 @@ struct Hazard {
   uint32_t target = 0;
   HazardKind kind = HazardKind::kRaw;
   int64_t buffer = 0;
-  int64_t first_byte = 0;  // the bytes that both touch, as one range
+  int64_t first_byte = 0;  // the range of bytes that both touch
   int64_t end_byte = 0;
 };
 
-// The hazards among calls [first, end) of the work, in order of target; at most one of a kind and a
-// buffer between two calls.
+// Finds the hazards between calls [first, end) of the work, in order of target. Between two calls
+// there is at most one hazard of each kind and buffer.
 std::vector<Hazard> FindHazards(const Work& work, size_t first, size_t end);
 
 }  // namespace acltape::analyzer

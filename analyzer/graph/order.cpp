@@ -9,7 +9,7 @@ namespace {
 
 using K = AclCallKind;
 
-// Put on a stream by the host, which goes on.
+// True if the host puts the call on a stream and does not wait for it.
 bool IsStreamWork(const WorkForm& form) {
   switch (form.acl_kind()) {
     case K::kEventRecord:
@@ -32,7 +32,7 @@ class OrderFinder {
   std::vector<OrderEdge> Find(size_t first, size_t end) {
     for (size_t call = first; call < end; ++call) {
       at_ = static_cast<uint32_t>(call);
-      if (work_.dialect == Dialect::kAten) {
+      if (work_.dialect != Dialect::kAcl) {
         AddLeaf();
       } else if (work_.calls[call].status == 0) {
         AddAclCall();
@@ -90,20 +90,22 @@ class OrderFinder {
           if (last != last_of_stream_.end()) Add(last->second, OrderKind::kHost);
           break;
         }
-        default:  // a copy or fill for which the host waits is no work of a stream
+        // The host waits for this copy or fill, so it is not work of a stream.
+        default:
           AddHostWait(call);
       }
       last_wait_[call.thread] = at_;
     }
   }
 
-  // A query found work ended, or the call waits in any case.
+  // True if the call waits in any case, or if it is a query that found the work ended.
   static bool Ended(const WorkForm& form) {
     const bool query = form.acl_kind() == K::kStreamQuery || form.acl_kind() == K::kEventQuery;
     return !query || form.Integer(form.function->detail) == form.function->done;
   }
 
-  // From the thread's last wait to the first work that it puts on a stream behind it.
+  // Adds an edge from the thread's last wait to the first work that the thread puts on each stream
+  // after it.
   void AddHostWait(const WorkCall& call) {
     const auto wait = last_wait_.find(call.thread);
     if (wait == last_wait_.end()) return;

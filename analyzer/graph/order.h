@@ -1,15 +1,14 @@
-// The order that a program itself sets among its calls, beside the bytes that they touch
-// (analyzer/graph/hazards.h).
+// The order that a program itself sets between its calls. The order by bytes that calls touch is in
+// analyzer/graph/hazards.h.
 //
 //   stream  the target follows the source on its stream
 //   event   the target waits for the event that the source recorded
-//   host    the host waited in between: from the last work of what it waited for to the wait, and
-//   from
-//           the wait to the next work of each stream that the thread issues; in a program of
-//           PyTorch from a host read to the next call that does something
+//   host    the host waited in between. Edges lead from the last awaited work to the wait, and
+//           from the wait to the next work of each stream that the thread issues. In a PyTorch
+//           program an edge leads from a host read to the next active call.
 //
-// A captured call is ordered among the calls of its capture; the capture's place among other work
-// is that of its executions.
+// A captured call is ordered among the calls of its capture. Relative to other work, a capture is
+// ordered where its executions are.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +29,7 @@ struct OrderEdge {
   OrderKind kind = OrderKind::kStream;
 };
 
-// The edges among calls [first, end), in order of target.
+// Finds the edges between calls [first, end), in order of target.
 std::vector<OrderEdge> FindOrder(const Work& work, size_t first, size_t end);
 
 }  // namespace acltape::analyzer

@@ -19,13 +19,13 @@ using storage::Argument;
 using storage::Direction;
 using storage::ValueKind;
 
-constexpr uint32_t kNumberFlag = 16;  // of layouts, docs/schema.md
+constexpr uint32_t kNumberFlag = 16;  // of layouts, see docs/schema.md
 
 bool IsPlace(const WorkForm& form, Dialect dialect) {
   return dialect == Dialect::kAcl ? RepeatsWithTheStep(form.acl_kind()) : form.active();
 }
 
-// A value that a capture of the call would bake.
+// True if a capture of the call would bake the value of the argument.
 bool IsHostArgument(const WorkForm& form, const Argument& argument, int index) {
   if (argument.HoldsTensors() || argument.kind == ValueKind::kNone ||
       argument.direction == Direction::kOut || IsIncidental(argument)) {
@@ -33,7 +33,7 @@ bool IsHostArgument(const WorkForm& form, const Argument& argument, int index) {
   }
   const AclFunction* function = form.function;
   if (function == nullptr || function->kind == AclCallKind::kOperator) return true;
-  // What an interface call is about is a handle, but for memory.
+  // The object of an interface call is a handle, unless the call works on memory.
   if (index == function->stream || !IsDeviceWork(function->kind)) return false;
   return true;
 }
@@ -73,8 +73,8 @@ std::string TensorsText(const Argument& argument, const storage::Reader& trace) 
   return text;
 }
 
-// Whole numbers over the steps of a family as multiples of the first such numbers that differed:
-// v = factor * symbol + offset.
+// Expresses whole numbers over the steps of a family by the first such numbers that differed: v =
+// factor * symbol + offset.
 class Symbols {
  public:
   explicit Symbols(std::vector<ShapeSymbol>& symbols) : symbols_(symbols) {}
@@ -85,8 +85,8 @@ class Symbols {
     int64_t offset = 0;
   };
 
-  // The symbol that expresses the values; null when none does. Precondition: they are not all
-  // equal.
+  // Finds a symbol that expresses the values. Returns null if there is none. Precondition: the
+  // values are not all equal.
   const Expression* Find(const std::vector<int64_t>& values) {
     const int64_t unit = Unit(values);
     for (const size_t candidate : by_direction_[Direction(values, unit)]) {
@@ -94,7 +94,8 @@ class Symbols {
       const int64_t base = Unit(symbol.sizes);
       if (unit % base != 0) continue;
       const int64_t factor = unit / base;
-      // Two values are always related somehow: only an offset counts.
+      // Any two values fit any symbol with some factor. With fewer than three values only an offset
+      // counts.
       if (factor != 1 && symbol.values < 3) continue;
       const int64_t offset = values[0] - factor * symbol.sizes[0];
       const bool fits =
@@ -107,7 +108,7 @@ class Symbols {
     return nullptr;
   }
 
-  // As Find, with a new symbol where none fits.
+  // Finds a symbol that expresses the values, or adds a new one.
   Expression FindOrAdd(const std::vector<int64_t>& values) {
     if (const Expression* found = Find(values)) return *found;
     by_direction_[Direction(values, Unit(values))].push_back(symbols_.size());
@@ -117,8 +118,8 @@ class Symbols {
   }
 
  private:
-  // The greatest number that divides all differences to the first value, with the sign of the first
-  // difference.
+  // The greatest number that divides all differences to the first value. It has the sign of the
+  // first difference.
   static int64_t Unit(const std::vector<int64_t>& values) {
     int64_t unit = 0;
     int64_t sign = 0;
@@ -128,7 +129,8 @@ class Symbols {
     }
     return unit * sign;
   }
-  // Equal for values that are equal but for factor and offset.
+  // Hashes the values so that two lists which differ only by a factor and an offset have equal
+  // hashes.
   static uint64_t Direction(const std::vector<int64_t>& values, int64_t unit) {
     uint64_t hash = values.size();
     for (const int64_t value : values) {
@@ -171,8 +173,8 @@ class Comparison {
       if (versions_.size() > 1) ComparePlace();
       if (form.kind == LeafKind::kHostRead) NoteHostRead();
     }
-    // Sizes name dimensions that later places define, and values of the step before may have been
-    // read at a later place.
+    // These two need results of later places: sizes name dimensions that a later place may define,
+    // and a value of the step before may have been read at a later place.
     for (ArgumentVariation& row : result_.arguments) {
       if (row.kind != VariationKind::kVarying) continue;
       place_ = row.place;
@@ -186,7 +188,7 @@ class Comparison {
   const WorkForm& Form(size_t step) const { return work_.form(family_.Call(step, place_)); }
   size_t step_count() const { return family_.steps.size(); }
 
-  // The different argument lists at this place, and which of them each step has.
+  // Gathers the different argument lists at this place, and the list that each step has.
   void GatherVersions() {
     versions_.clear();
     version_of_step_.resize(step_count());
@@ -232,7 +234,7 @@ class Comparison {
 
   const Argument& At(size_t version) const { return (*versions_[version])[argument_]; }
 
-  // Numbers the texts of the versions; the row is added when they differ.
+  // Numbers the different texts of the versions. If there are several, adds a row and returns true.
   template <typename Text>
   bool AddVariation(VariationKind kind, Text&& text) {
     std::unordered_map<std::string, size_t> values;
@@ -313,11 +315,12 @@ class Comparison {
     return values;
   }
 
-  // The steps of the family whose numbers are looked at: all, those whose step before is of the
-  // family too, or the steps before those.
+  // Selects the steps of the family whose numbers count: all steps, those whose previous step is of
+  // the family too, or those previous steps.
   enum class Steps { kAll, kWithOneBefore, kBefore };
 
-  // A hash of the argument's numbers over the steps; none when it is no number or they are equal.
+  // Hashes the argument's numbers over the steps. Returns nothing if it is not a number or if all
+  // are equal.
   std::optional<uint64_t> NumbersHash(Steps steps) const {
     std::vector<double> numbers;
     for (size_t version = 0; version < versions_.size(); ++version) {
@@ -378,8 +381,8 @@ class Comparison {
     row.symbols = list ? "[" + text + "]" : text;
   }
 
-  // The inputs of the last step, which is past any first iteration that sets up state, and where
-  // they lie in the others.
+  // Finds the inputs of the last step and their places in the other steps. The last step is safe to
+  // use, because only first iterations set up state.
   void FindInputs() {
     struct Place {
       size_t place;
@@ -407,7 +410,7 @@ class Comparison {
           return;
         }
         if (!outside) {
-          input->second = SIZE_MAX;  // the step's own
+          input->second = SIZE_MAX;  // the step itself made it
           return;
         }
         uses.push_back({place, static_cast<size_t>(access.form - form.accesses.data())});
@@ -426,7 +429,7 @@ class Comparison {
     }
   }
 
-  // The buffers of a step that some call before it had, too.
+  // The buffers of a step that some earlier call also used.
   std::unordered_set<int64_t> BuffersFromBefore(const WorkStep& step) const {
     const size_t first = work_.calls[step.first].first_buffer;
     const size_t end =
@@ -449,7 +452,7 @@ class Comparison {
     for (size_t step = 0; step < step_count(); ++step) {
       const uint32_t call = family_.Call(step, place);
       const WorkForm& form = work_.form(call);
-      if (access >= form.accesses.size()) continue;  // its arguments alias in another way
+      if (access >= form.accesses.size()) continue;  // here its arguments alias in another way
       const FormAccess& use = form.accesses[access];
       if (use.argument != input.argument || use.element != input.element) continue;
       const int64_t buffer = work_.buffers(call)[use.slot];
@@ -479,9 +482,9 @@ class Comparison {
   int argument_ = 0;
   std::vector<const std::vector<Argument>*> versions_;
   std::vector<int32_t> version_of_step_;
-  // Hashes of the numbers that host reads gave, to their latest place.
+  // Hashes of the numbers that host reads gave, with the latest place of each.
   std::unordered_map<uint64_t, size_t> host_reads_;
-  std::unordered_map<uint64_t, size_t> carried_reads_;  // of the steps before
+  std::unordered_map<uint64_t, size_t> carried_reads_;  // from the step before
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using storage::Phase;
 
-// It writes into an argument: the schema says so, or the bytes do.
+// True if the call writes into an argument. The schema or the bytes tell.
 bool WritesInPlace(const WorkForm& form) {
   if (form.op->schema.find("!)") != std::string::npos ||
       form.op->schema.find("!]") != std::string::npos) {
@@ -76,7 +76,8 @@ class Builder {
     });
   }
 
-  // The value of a writer (-1: what was there) in the access' buffer.
+  // The value that a writer left in the access's buffer. A writer of -1 means the content from
+  // before the step.
   int32_t ValueOf(int32_t writer, const ByteAccess& access) {
     const auto [entry, created] =
         value_of_.try_emplace({writer, access.buffer}, static_cast<int32_t>(ranges_.size()));
@@ -113,7 +114,7 @@ class Builder {
     step_.links = links.size();
   }
 
-  // Reads of bytes that nobody has written since the step began.
+  // Adds reads of bytes that nobody has written since the step began.
   void AddOldValues() {
     std::unordered_map<int64_t, ByteSet> written;
     for (size_t call = first_; call < end_; ++call) {
@@ -145,7 +146,7 @@ class Builder {
         if (wanted.count(buffer) != 0) used_before.insert(buffer);
       }
     }
-    // Forward's writes of each buffer, in order.
+    // The writes of forward to each buffer, in order.
     std::unordered_map<int64_t, std::vector<std::pair<int32_t, ByteAccess>>> writes;
     for (size_t node = 0; node < step_.calls.size(); ++node) {
       work_.VisitAccesses(step_.calls[node], [&](const ByteAccess& access) {

@@ -25,7 +25,8 @@ bool FlowNetwork::FindLevels(size_t source, size_t sink) {
   return level_[sink] >= 0;
 }
 
-// One path along the levels; without recursion, as a path may be as long as the program.
+// Sends flow along one path through the levels. It is not recursive, because a path may be as long
+// as the program.
 int64_t FlowNetwork::Augment(size_t source, size_t sink) {
   std::vector<int64_t> path;
   size_t node = source;

@@ -15,17 +15,17 @@ class FlowNetwork {
 
   explicit FlowNetwork(size_t nodes) : first_(nodes, -1) {}
   void AddEdge(size_t from, size_t to, int64_t capacity);
-  // The greatest flow from source to sink, which is the capacity of the least cut; kInfinite or
-  // more when no cut of edges below kInfinite parts them.
+  // The greatest flow from source to sink, which equals the capacity of the least cut. The result
+  // is kInfinite or more if every cut contains an edge with a capacity of kInfinite.
   int64_t Maximise(size_t source, size_t sink);
-  // After Maximise: the nodes on the sink's side of the least cut nearest to the sink.
+  // After Maximise: true for the nodes on the sink's side of the least cut nearest to the sink.
   std::vector<bool> SinkSide(size_t sink) const;
 
  private:
   struct Edge {
     size_t to = 0;
     int64_t room = 0;
-    int64_t next = -1;  // of the same node; edges e and e ^ 1 are opposite
+    int64_t next = -1;  // next edge of the node; edges e and e ^ 1 are opposite
   };
   bool FindLevels(size_t source, size_t sink);
   int64_t Augment(size_t source, size_t sink);

@@ -5,15 +5,15 @@
 namespace acltape::analyzer {
 namespace {
 
-// From what is kept, what must be computed again for backward: the writers of the values that are
-// not, and so on for what these read.
+// Finds what backward must compute again: the writers of needed values that are not kept, and then
+// the writers of what those calls read.
 Partition Finish(const JointGraph& graph, const std::vector<bool>& keep) {
   Partition partition;
   std::vector<bool> needed(graph.values.size(), false);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     needed[v] = graph.values[v].read_by_backward;
   }
-  // A call reads what earlier calls wrote, so that one pass backwards meets all.
+  // A call reads only what earlier calls wrote, so one pass backwards finds all of them.
   std::vector<std::vector<int32_t>> written(graph.calls.size());
   for (size_t v = 0; v < graph.values.size(); ++v) {
     if (graph.values[v].writer >= 0) {
@@ -63,7 +63,7 @@ Partition MinCut(const JointGraph& graph) {
     }
   }
   network.Maximise(source, sink);
-  // Of equal cuts the one nearest to backward recomputes least.
+  // Among equal cuts, the one nearest to backward recomputes least.
   const std::vector<bool> backward = network.SinkSide(sink);
   std::vector<bool> keep(count);
   for (size_t v = 0; v < count; ++v) {

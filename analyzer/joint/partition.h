@@ -1,11 +1,14 @@
-// What a forward pass keeps for its backward pass: the joint graph of both, and two ways to cut it.
+// Chooses the values that a forward pass keeps for its backward pass, by one of two ways to cut the
+// joint graph of both.
 //
 //   default   every value that forward computes and backward reads is kept
-//   min-cut   the values of least bytes from which all that backward reads can be computed again; a
-//             minimum cut between what is there anyway and backward, with each value as an edge of
-//             its bytes (node splitting), as PyTorch's min-cut rematerialisation partitioner does
+//   min-cut   keeps the values of least bytes from which everything that backward reads can be
+//             computed again. It is a minimum cut between the values that are there anyway and
+//             backward. Each value is an edge with its bytes as capacity (node splitting), as in
+//             PyTorch's min-cut rematerialisation partitioner.
 //
-// The rest of what backward reads is recomputed before it is used, and costs the calls' time.
+// The other values that backward reads are recomputed before their use, which costs the time of the
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +18,8 @@ namespace acltape::analyzer {
 
 // Bytes that a call of forward wrote, or that were there before it.
 struct JointValue {
-  int64_t bytes = 0;    // that keeping it takes; 0 when the program keeps it in any case
+  // The bytes that it takes to keep the value; 0 if the program keeps it in any case.
+  int64_t bytes = 0;
   int32_t writer = -1;  // index in JointGraph::calls; -1: it was there before
   bool read_by_backward = false;
 };
@@ -28,11 +32,11 @@ struct JointCall {
 
 struct JointGraph {
   std::vector<JointValue> values;
-  std::vector<JointCall> calls;  // of forward, in order
+  std::vector<JointCall> calls;  // calls of forward, in order
 };
 
 struct Partition {
-  std::vector<int32_t> kept;        // values, in order, those of 0 bytes included
+  std::vector<int32_t> kept;        // values in order, including those of 0 bytes
   std::vector<int32_t> recomputed;  // calls, in order
   int64_t bytes = 0;
   double recompute_ns = 0;

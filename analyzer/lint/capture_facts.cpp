@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "analyzer/plan/budget.h"
+#include "analyzer/streams/budget.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -14,7 +14,7 @@ using Refers = WaitOfEvent::Refers;
 constexpr int64_t kExternalEvent = 0x20;
 constexpr int64_t kExternalFlag = 1;
 
-// The object that an event call is about, and of aclrtEventElapsedTime the second one.
+// The event of an event call. For aclrtEventElapsedTime this is the second event.
 int64_t EventOf(const WorkForm& form) { return form.Integer(form.function->object); }
 
 class Walk {
@@ -107,7 +107,7 @@ class Walk {
     if (handles_.IsOldEvent(event) && member != nullptr) return;  // refused (CAP-43)
     if (others_.count(call.stream_id) != 0) return;
     Record& record = records_[event];
-    if (member == nullptr && record.captured) return;  // waits still refer to the capture (CAP-53)
+    if (member == nullptr && record.captured) return;  // waits refer to the capture (CAP-53)
     record = {static_cast<int64_t>(i), member != nullptr};
     if (member == nullptr) return;
     AddTask(*member, i, 1);
@@ -155,7 +155,7 @@ class Walk {
   CaptureFacts facts_;
   std::unordered_map<int64_t, size_t> member_of_;  // by stream
   std::unordered_map<int64_t, Record> records_;    // by event
-  std::unordered_set<int64_t> others_;             // streams that began another capture meanwhile
+  std::unordered_set<int64_t> others_;             // streams that began another capture in between
 };
 
 }  // namespace

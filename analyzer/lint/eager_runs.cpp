@@ -12,7 +12,8 @@ bool IsLaunch(const Work& work, size_t call) {
   return work.form(call).acl_kind() == AclCallKind::kOperator && work.calls[call].status == 0;
 }
 
-// The same operator, from the same line where both lines are known.
+// True if both calls have the same operator and come from the same line, as far as the lines are
+// known.
 bool IsSame(const Work& work, const Places& places, uint32_t a, uint32_t b) {
   if (work.op(a).op_id != work.op(b).op_id) return false;
   const int32_t place_a = places.Of(a);
@@ -20,8 +21,8 @@ bool IsSame(const Work& work, const Places& places, uint32_t a, uint32_t b) {
   return place_a == 0 || place_b == 0 || place_a == place_b;
 }
 
-// For each length of a beginning of `run`: how long its longest proper beginning is that it also
-// ends with (Knuth, Morris and Pratt).
+// For each beginning of `run`, the length of its longest proper beginning that is also its end
+// (Knuth, Morris and Pratt).
 std::vector<size_t> Borders(const Work& work, const Places& places,
                             const std::vector<uint32_t>& run) {
   std::vector<size_t> borders(run.size() + 1, 0);
@@ -58,7 +59,7 @@ StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& 
       matched = borders[matched];
     if (IsSame(work, places, call, captured[matched])) ++matched;
     if (matched < captured.size()) continue;
-    // Runs do not overlap. Numbers that do not follow each other: no run is the one before another.
+    // Runs do not overlap. The numbers have gaps, so that no run counts as the one before another.
     matched = 0;
     runs.steps.push_back(2 * runs.steps.size());
     runs.calls.insert(runs.calls.end(), eager.end() - static_cast<std::ptrdiff_t>(captured.size()),

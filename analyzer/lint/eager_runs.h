@@ -1,6 +1,6 @@
-// Where the launches of a capture that the program made also ran eagerly: in a warm-up, or in steps
-// that the graph does not serve. What differs between these runs and the capture is what the graph
-// has baked.
+// Finds eager runs of the launches of a capture that the program made: in a warm-up, or in steps
+// that the graph does not serve. Values that differ between these runs and the capture are baked
+// into the graph.
 #pragma once
 
 #include "analyzer/graph/variation.h"
@@ -10,9 +10,9 @@
 
 namespace acltape::analyzer {
 
-// The launches of operators in the capture, and each eager run of the same operators in the same
-// order, from the same lines of the program where these are known. The capture is the first run; it
-// is the only one when the program never ran them eagerly.
+// Finds the launches of operators in the capture, and each eager run of the same operators in the
+// same order. They must come from the same lines of the program if these are known. The capture is
+// the first run. It is the only one if the program never ran the launches eagerly.
 StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& capture);
 
 }  // namespace acltape::analyzer

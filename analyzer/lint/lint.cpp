@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "analyzer/plan/budget.h"
+#include "analyzer/streams/budget.h"
 
 namespace acltape::analyzer {
 namespace {
 
-// Further occurrences in one stretch count as this one.
+// Occurrences in one stretch beyond this number are counted together.
 constexpr int64_t kMostOccurrences = 20;
 
 bool Applies(LintScope scope, Dialect dialect, bool of_stretch) {
@@ -121,7 +121,7 @@ void Found::Add(int64_t call, std::string message, const Options& options) {
   const Key key = {rule_, side(call), side(options.other), options.subject};
   const int64_t occurrence = options.merged ? 0 : std::min(occurrences_[key]++, kMostOccurrences);
   const auto [entry, created] = first_.try_emplace({key, occurrence}, findings_.size());
-  if (!created) {
+  if (!created && scene_->options.merge) {
     ++findings_[entry->second].count;
     return;
   }
@@ -148,13 +148,13 @@ void Found::CompareWithRecording(int64_t call, Finding& finding) const {
   if (finding.fails_at == FailsAt::kEnd) failing = stretch.end_call;
   if (failing < 0) return;
   const int32_t recorded = scene_->work.calls[failing].status;
-  if (predicted == 0 && recorded == 0) return;  // refused in other modes only
+  if (predicted == 0 && recorded == 0) return;  // the interface refuses it in other modes only
   finding.verdict = recorded == predicted ? "reproduced" : "refuted";
 }
 
 namespace {
 
-// Adds to each message which lines of the program its calls come from.
+// Adds to each message the lines of the program from which its calls come.
 void NamePlaces(const Work& work, const Places& places, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     std::string text;

@@ -1,5 +1,5 @@
-// Predicts from a trace what goes wrong when its work is captured: rows of a table of rules
-// (analyzer/lint/rule.h), each with a check over the calls in compact form (analyzer/work/work.h).
+// Predicts from a trace what goes wrong when its work is captured. Each rule is a row of a table
+// (analyzer/lint/rule.h) with a check over the calls in compact form (analyzer/work/work.h).
 //
 //   const Work work = LoadWork(reader);
 //   const LintReport report = Lint(work, {});
@@ -14,18 +14,18 @@
 
 namespace acltape::analyzer {
 
-// What the graph of a stretch takes of the device (rules CAP-04, LIM-01).
+// The device resources that the graph of a stretch takes (rules CAP-04, LIM-01).
 struct StretchBudget {
-  int64_t entries = 0;  // queue entries: tasks, a wait counted four times
-  int64_t streams = 0;  // stream numbers: entries of each captured stream in pieces of 2016
+  int64_t entries = 0;  // tasks; a wait counts four times
+  int64_t streams = 0;  // stream numbers, one for each 2016 entries of a stream
 };
 
 StretchBudget BudgetOf(const CaptureFacts& facts);
 
 struct LintReport {
   std::vector<Stretch> stretches;
-  std::vector<StretchBudget> budgets;  // by stretch; zeros of aten traces
-  std::vector<Finding> findings;       // in order of calls; those about the whole trace first
+  std::vector<StretchBudget> budgets;  // by stretch; zeros in aten traces
+  std::vector<Finding> findings;       // in order of calls; findings about the trace come first
 };
 
 // Throws Error kUsage when the options choose no call.

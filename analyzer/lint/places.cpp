@@ -1,19 +1,16 @@
 #include "analyzer/lint/places.h"
 
+#include "analyzer/call_line.h"
 #include "storage/query.h"
 
 namespace acltape::analyzer {
 
 namespace {
 
-// Leaves of a backward node have the place of the leaf whose gradient it computes.
+// A leaf of a backward node gets the place of the leaf whose gradient the node computes.
 void AddForwardPlaces(const Work& work, std::unordered_map<int64_t, int32_t>& place_of_leaf) {
   const storage::Reader& trace = *work.trace;
-  const bool known = !storage::RunQuery(trace,
-                                        "SELECT 1 FROM pragma_table_info('call_extra') "
-                                        "WHERE name = 'forward_call'")
-                          .rows.empty();
-  if (!known) return;  // an older trace
+  if (!HoldsForwardCalls(trace)) return;
   storage::RunQuery(
       trace,
       "SELECT c.call_id, x.forward_call FROM call_extra x CROSS JOIN call_row c "
@@ -30,11 +27,9 @@ void AddForwardPlaces(const Work& work, std::unordered_map<int64_t, int32_t>& pl
 }  // namespace
 
 Places::Places(const Work& work) {
-  const auto texts = storage::RunQuery(
-      *work.trace,
-      "SELECT stack_id, json_extract(frames, '$[0].file') || ':' || "
-      "json_extract(frames, '$[0].line') || ' (' || json_extract(frames, '$[0].function') || ')' "
-      "FROM stack WHERE json_extract(frames, '$[0].file') IS NOT NULL");
+  const auto texts =
+      storage::RunQuery(*work.trace, std::string("SELECT stack_id, ") + kLineOfFrames +
+                                         " FROM stack WHERE " + kHasLine);
   if (texts.rows.empty()) return;
   for (const auto& row : texts.rows) {
     texts_.emplace(static_cast<int32_t>(std::get<int64_t>(row.at(0))),

@@ -14,13 +14,13 @@ namespace {
 
 using K = AclCallKind;
 
-// With how many earlier captures one is compared at most: the latest.
+// A capture is compared with at most this many earlier captures, the latest ones.
 constexpr size_t kCompared = 16;
 
-// What one capture holds, comparable with others.
+// The content of one capture, in a form that can be compared with others.
 struct Captured {
   std::vector<int64_t> operators;  // op ids, in order
-  std::vector<int32_t> forms;      // of the same calls
+  std::vector<int32_t> forms;      // forms of the same calls
   std::vector<uint32_t> calls;     // indices in Work::calls
 };
 
@@ -39,7 +39,7 @@ Captured Gather(const Work& work, const Stretch& stretch) {
 // The difference between two captures of the same operators.
 class Difference {
  public:
-  // `work` has one step for each capture; `earlier` and `later` are such steps.
+  // `work` has one step for each capture. `earlier` and `later` are two of these steps.
   Difference(const Work& work, size_t earlier, const Captured& before, size_t later,
              const Captured& now)
       : work_(work) {
@@ -95,8 +95,8 @@ class Difference {
       text = "the same operators with equal arguments and addresses";
       return;
     }
-    // Compilers copy what a graph only reads to where the graph has it, and own what it only
-    // writes. What it updates makes them capture again.
+    // A compiler copies inputs to the place where the graph reads them, and it owns the memory that
+    // the graph only writes. Memory that the graph updates forces a new capture.
     const auto weight = [](const StepInput* input) { return input->written + 2 * input->read; };
     const StepInput& row = **std::max_element(
         moved.begin(), moved.end(),
@@ -113,9 +113,9 @@ class Difference {
   StepFamily family_;
 };
 
-// Sets why each capture was made.
+// Sets the reason of each capture.
 void Explain(const Work& work, const std::vector<Captured>& captured, CaptureList& list) {
-  // Variations are found between steps: here each capture is one.
+  // Variations are found between steps, so each capture becomes a step here.
   Work captures_as_steps = work;
   captures_as_steps.steps.clear();
   for (size_t i = 0; i < list.captures.size(); ++i) {
@@ -124,7 +124,7 @@ void Explain(const Work& work, const std::vector<Captured>& captured, CaptureLis
         {static_cast<int64_t>(i), stretch.first, stretch.end, "capture"});
   }
   std::map<std::vector<int64_t>, std::vector<size_t>> alike;  // captures by their operators
-  std::map<std::vector<int32_t>, size_t> latest_of_forms;     // equal but for where memory lies
+  std::map<std::vector<int32_t>, size_t> latest_of_forms;     // captures equal but for addresses
   for (size_t i = 0; i < list.captures.size(); ++i) {
     std::vector<size_t>& earlier = alike[captured[i].operators];
     const auto same_forms = latest_of_forms.find(captured[i].forms);
@@ -152,7 +152,7 @@ void Explain(const Work& work, const std::vector<Captured>& captured, CaptureLis
   list.operator_lists = alike.size();
 }
 
-// Counts executions, and what lives at a time.
+// Counts executions, and the graphs and streams that exist at one time.
 void Follow(const Work& work, CaptureList& list) {
   std::unordered_map<int64_t, CaptureRow*> by_model;
   for (CaptureRow& row : list.captures) by_model[row.stretch.model_id] = &row;

@@ -1,8 +1,8 @@
-// A lint rule: a row of a table and one check function.
+// A lint rule is a row of a table and one check function.
 //
-// To add one: write `void CheckX(const Scene&, Found&)` in the file of its family and give it a row
-// in rules.cpp. LINT-01 to LINT-30 are numbered as the failure modes of docs/lint_rules.md; numbers
-// from 31 on are further shapes of them.
+// To add a rule, write `void CheckX(const Scene&, Found&)` in the file of its family and give it a
+// row in rules.cpp. LINT-01 to LINT-30 are numbered as the failure modes of docs/lint_rules.md.
+// Numbers from 31 on are further forms of these failure modes.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,21 @@ struct Scene;
 
 enum class LintScope : uint8_t {
   kAclStretch,   // once for each stretch of an ACL trace
-  kAtenStretch,  // ... of an aten trace
-  kStretch,      // ... of any trace
+  kAtenStretch,  // once for each stretch of an aten trace
+  kStretch,      // once for each stretch of any trace
   kAclTrace,     // once for an ACL trace
   kTrace         // once
 };
 
 struct LintRule {
   std::string_view id;  // "LINT-02"
-  int mode = 0;         // the failure mode that it is a shape of
+  int mode = 0;         // number of its failure mode
   storage::Severity severity = storage::Severity::kError;
   std::string_view title;   // what goes wrong
   std::string_view source;  // rules of the interface
-  Codes codes{};            // what it gives by default; a check may say otherwise for a call
+  Codes codes{};            // the default codes; a check may give others for a call
   FailsAt fails_at = FailsAt::kCall;
-  std::string_view edit;  // what to do
+  std::string_view edit;  // what the user can do
   LintScope scope = LintScope::kAclStretch;
   void (*check)(const Scene& scene, Found& found) = nullptr;
 };
@@ -52,18 +52,19 @@ std::span<const LintRule> LintRules();
 
 struct LintOptions {
   StretchOptions stretch;
-  std::function<bool(const Stretch&)> wanted;  // which of the stretches; empty: all
-  int64_t stream_limit = 1984;  // streams of the device, hidden ones of captures included
+  std::function<bool(const Stretch&)> wanted;  // selects stretches; empty: all
+  bool merge = true;  // equal findings of several places become one; false: each is its own
+  int64_t stream_limit = 1984;  // streams of the device, with the hidden ones of captures
 };
 
-// The steps that one graph is to serve, where steps are what would be captured: the program has at
-// least two and made no capture itself; else empty.
+// The steps that one graph is to serve. It is filled if the program has at least two steps and made
+// no capture itself. Then the steps are what would be captured.
 struct StepFacts {
   std::vector<StepFamily> families;
   std::vector<Variation> variations;  // by family
 };
 
-// What a rule sees.
+// Everything that a rule can look at.
 struct Scene {
   const Work& work;
   const std::vector<Stretch>& stretches;
@@ -72,35 +73,35 @@ struct Scene {
   const StepFacts& steps;
   const Places& places;
   const LintOptions& options;
-  size_t stretch_index = 0;  // of scopes that are about one
+  size_t stretch_index = 0;  // the stretch, for scopes of one stretch
   const CaptureFacts* facts = nullptr;
 
   const Stretch& stretch() const { return stretches[stretch_index]; }
-  // The mode that the thread has exchanged to when it makes the call.
+  // The mode to which the thread has exchanged when it makes the call.
   CaptureMode ExchangedMode(int32_t thread, size_t call) const;
-  // The codes of an unsafe call: `code` where it is refused.
+  // The codes of an unsafe call: `code` in each mode that refuses it.
   Codes UnsafeCodes(size_t call, int32_t code) const;
-  // What the end of the capture gives when `code` is wrong with it: another thread ends it first of
-  // all (rule CAP-24).
+  // The codes of the end of a capture with which `code` is wrong. If another thread ends it, the
+  // interface reports that first (rule CAP-24).
   Codes EndCodes(int32_t code) const;
   bool EndsInAnotherThread() const;
 };
 
-// Collects findings. The same thing, from the same lines of the program where they are known, at
-// the same occurrence of each stretch (the first wait of every step, say) is one finding with a
-// count.
+// Collects findings. Occurrences of the same problem become one finding with a count. They are the
+// same if they have the same rule, operators and lines of the program (where known), and are at the
+// same position in each stretch, such as the first wait of every step.
 class Found {
  public:
   void Begin(const LintRule& rule, const Scene& scene);
-  // About a call, an index in Work::calls; -1: the trace as a whole. `other` is the other side of
-  // it, -1: none. Codes and edit are those of the rule unless given.
+  // Adds a finding about `call`, an index in Work::calls; -1 means the trace as a whole. `other` is
+  // the second call of the finding, or -1. Codes and edit are those of the rule unless given.
   struct Options {
     int64_t other = -1;
     const Codes* codes = nullptr;
     FailsAt fails_at = FailsAt::kNowhere;  // kNowhere: as the rule says
     std::vector<Edit> edits;
-    bool merged = false;  // all occurrences are one finding
-    std::string subject;  // tells findings apart that name the same calls
+    bool merged = false;  // true: all occurrences are one finding
+    std::string subject;  // separates findings that name the same calls
   };
   void Add(int64_t call, std::string message, const Options& options);
   void Add(int64_t call, std::string message) { Add(call, std::move(message), Options{}); }
@@ -108,23 +109,24 @@ class Found {
   std::vector<Finding> Take() { return std::move(findings_); }
 
  private:
+  // One of the two calls of a finding, by its operator and its line of the program.
   struct Side {
     int64_t op = 0;
-    int32_t place = 0;  // of the program
+    int32_t place = 0;  // its place in the program
     auto operator<=>(const Side&) const = default;
   };
   using Key = std::tuple<const LintRule*, Side, Side, std::string>;
   const LintRule* rule_ = nullptr;
   const Scene* scene_ = nullptr;
-  // What the recording says where the program captured the calls itself.
+  // Sets the verdict by comparing with the recording, if the program captured the calls itself.
   void CompareWithRecording(int64_t call, Finding& finding) const;
 
-  std::map<Key, int64_t> occurrences_;  // in this stretch
+  std::map<Key, int64_t> occurrences_;  // number of each in this stretch
   std::map<std::pair<Key, int64_t>, size_t> first_;
   std::vector<Finding> findings_;
 };
 
-// The checks, by family.
+// The checks, and the file of each.
 void CheckUnjoinedFork(const Scene& scene, Found& found);         // rules_order.cpp
 void CheckHostWait(const Scene& scene, Found& found);             // rules_host.cpp
 void CheckSynchronousCopy(const Scene& scene, Found& found);      // rules_host.cpp
@@ -147,6 +149,7 @@ void CheckGuards(const Scene& scene, Found& found);               // rules_steps
 void CheckBakedLength(const Scene& scene, Found& found);          // rules_steps.cpp
 void CheckRandomNumbers(const Scene& scene, Found& found);        // rules_steps.cpp
 void CheckHostReadLeaf(const Scene& scene, Found& found);         // rules_leaves.cpp
+void CheckReadAtStepEdge(const Scene& scene, Found& found);       // rules_leaves.cpp
 void CheckDeviceCopyLeaf(const Scene& scene, Found& found);       // rules_leaves.cpp
 void CheckEnvironment(const Scene& scene, Found& found);          // rules_trace.cpp
 void CheckOldEvent(const Scene& scene, Found& found);             // rules_order.cpp

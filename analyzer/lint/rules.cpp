@@ -128,6 +128,10 @@ constexpr LintRule kRules[] = {
      "copy before the capture, or without blocking from pinned memory",
      L::kAtenStretch,
      CheckDeviceCopyLeaf},
+    {"LINT-40", 2, S::kNotice, "the host reads a tensor at the end or the begin of a step",
+     "host round trip", kNothing, F::kNowhere,
+     "read it every few steps, or behind the launch of the next step", L::kAtenStretch,
+     CheckReadAtStepEdge},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Rules about what the host does while a capture is open: waits, synchronous and pageable copies,
-// questions about captured events, host functions.
+// Rules about the host while a capture is open: waits, synchronous and pageable copies, queries of
+// captured events, host functions.
 #include <unordered_map>
 
 #include "analyzer/lint/rule.h"
@@ -13,7 +13,7 @@ std::vector<Edit> Hoist(const Scene& scene, size_t call) {
   return {HoistEdit(scene.work.calls[call].call_id)};
 }
 
-// Refused on a capturing stream (rule CAP-62).
+// Calls that are refused on a capturing stream (rule CAP-62).
 struct HostWaitRow {
   K kind;
   std::string_view what;
@@ -43,9 +43,7 @@ bool IsSynchronous(K kind) {
   return kind == K::kCopy || kind == K::kCopy2d || kind == K::kFill || kind == K::kFill32;
 }
 
-std::string OnStream(int64_t stream) { return "stream " + std::to_string(stream); }
-
-// Of a capture that the program made, or of one that is only looked at.
+// Says that a stream is capturing, or would be if the program made no capture itself.
 std::string IsCapturing(const Stretch& stretch) {
   return stretch.recorded() ? " is capturing" : " would be capturing";
 }
@@ -82,7 +80,7 @@ void CheckSynchronousCopy(const Scene& scene, Found& found) {
     if (!IsSynchronous(form.acl_kind()) || IsEmptyCopy(form)) continue;
     constexpr int32_t kUnsafe = 107030;
     const Codes codes = scene.UnsafeCodes(i, kUnsafe);
-    if (codes == Codes{}) continue;  // the thread has exchanged its mode for it
+    if (codes == Codes{}) continue;  // the thread has exchanged its mode for this call
     Found::Options options;
     options.codes = &codes;
     options.edits = Hoist(scene, i);

@@ -1,5 +1,5 @@
-// Rules about memory that a graph refers to: allocations while it is captured, memory freed while
-// it is still executed.
+// Rules about memory to which a graph refers: allocations during the capture, and memory that is
+// freed while the graph is still executed.
 #include <algorithm>
 #include <unordered_set>
 
@@ -35,7 +35,7 @@ void CheckAllocation(const Scene& scene, Found& found) {
 void CheckFreedAddress(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   const Stretch& stretch = scene.stretch();
-  // Executions of the graph; of a stretch that was not captured, each would follow its end.
+  // Executions of the graph. If the program did not capture the stretch, one follows its end.
   std::vector<size_t> executions;
   for (size_t i = stretch.end; stretch.recorded() && i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
@@ -50,7 +50,7 @@ void CheckFreedAddress(const Scene& scene, Found& found) {
       const int64_t free = scene.handles.FreeOf(access.buffer);
       if (free < 0) return;
       const auto freed = static_cast<size_t>(free);
-      int64_t used = -1;  // a moment at which the graph runs without the memory
+      int64_t used = -1;  // a time at which the graph runs without the memory
       if (!stretch.recorded() && freed < stretch.end) used = static_cast<int64_t>(stretch.end) - 1;
       const auto later = std::upper_bound(executions.begin(), executions.end(), freed);
       if (later != executions.end()) used = static_cast<int64_t>(*later);
@@ -70,8 +70,8 @@ void CheckFreedAddress(const Scene& scene, Found& found) {
   }
 }
 
-// Results of a step that are still read when the graph has run again (its counterpart overwrites
-// them): the steps of a family are executions of one graph.
+// Finds results of a step that are read after the graph has run again and overwritten them. The
+// steps of a family count as executions of one graph.
 void CheckLateRead(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   if (scene.steps.families.empty()) return;
@@ -84,14 +84,15 @@ void CheckLateRead(const Scene& scene, Found& found) {
       executions.emplace_back(first, first + static_cast<std::ptrdiff_t>(family.places));
     }
     for (const LateRead& late : FindLateReads(work, lives, executions)) {
-      // Memory that the program itself writes again is read as it is.
+      // If the program itself writes the memory again, the reader gets what it gets without a
+      // graph.
       bool rewritten = false;
       work.VisitAccesses(late.overwrite, [&](const ByteAccess& access) {
         rewritten = rewritten || (access.write && access.buffer == late.buffer);
       });
       if (rewritten) continue;
       const AclFunction* function = work.form(late.writer).function;
-      if (function != nullptr && function->kind != K::kOperator) continue;  // uploads of the host
+      if (function != nullptr && function->kind != K::kOperator) continue;  // an upload of the host
       Found::Options options;
       options.other = late.reader;
       options.merged = true;
@@ -107,7 +108,7 @@ void CheckLateRead(const Scene& scene, Found& found) {
 void CheckSharedPool(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   for (const SharedBytes& shared : FindSharedBytes(work)) {
-    if (shared.first_execution < 0) continue;  // executed as captured
+    if (shared.first_execution < 0) continue;  // executed in the order of capture
     Found::Options options;
     options.other = shared.first_execution;
     found.Add(shared.second_execution,

@@ -11,8 +11,6 @@ namespace {
 using K = AclCallKind;
 using Refers = WaitOfEvent::Refers;
 
-std::string OnStream(int64_t stream) { return "stream " + std::to_string(stream); }
-
 int64_t CallId(const Scene& scene, int64_t call) {
   return call < 0 ? 0 : scene.work.calls[call].call_id;
 }
@@ -30,8 +28,8 @@ std::unordered_set<int64_t> JoinedStreams(const CaptureFacts& facts) {
   return joined;
 }
 
-// Forks the stream of `call` before it and joins it behind its last task; the host no longer waits
-// for it.
+// Edits that fork the stream of `call` before it and join the stream behind its last task. Host
+// waits for the stream are moved out of the capture.
 std::vector<Edit> TakeIntoCapture(const Scene& scene, size_t call) {
   const Stretch& stretch = scene.stretch();
   const Work& work = scene.work;
@@ -54,7 +52,7 @@ std::vector<Edit> TakeIntoCapture(const Scene& scene, size_t call) {
 
 void CheckUnjoinedFork(const Scene& scene, Found& found) {
   const std::unordered_set<int64_t> joined = JoinedStreams(*scene.facts);
-  bool waits = false;  // some stream that is not joined has a waiter
+  bool waits = false;  // a stream that is not joined has a waiter
   bool told = false;
   const Codes codes = scene.EndCodes(107025);
   const auto tell = [&](const CaptureMember& member) {
@@ -78,7 +76,7 @@ void CheckUnjoinedFork(const Scene& scene, Found& found) {
     }
   }
   if (told || !waits) return;
-  // Streams that wait for each other and never for the origin.
+  // Some streams wait for each other and none of them for the origin.
   for (const CaptureMember& member : scene.facts->members) {
     if (joined.count(member.stream) != 0) continue;
     tell(member);
@@ -92,7 +90,7 @@ void CheckOutsideEvent(const Scene& scene, Found& found) {
     if (!scene.facts->IsCapturing(scene.stretch(), wait.call)) continue;
     const int64_t event =
         scene.work.form(wait.call).Integer(scene.work.form(wait.call).function->object);
-    if (scene.handles.IsOldEvent(event)) continue;  // LINT-31
+    if (scene.handles.IsOldEvent(event)) continue;  // LINT-31 reports it
     Found::Options options;
     options.other = wait.record;
     options.edits = {HoistEdit(CallId(scene, static_cast<int64_t>(wait.call)))};
@@ -103,10 +101,10 @@ void CheckOutsideEvent(const Scene& scene, Found& found) {
   }
 }
 
-// Captures that are open at the same time, with their streams and events.
+// Finds streams and events that captures share which are open at the same time.
 void CheckSharedEvent(const Scene& scene, Found& found) {
   const Work& work = scene.work;
-  std::unordered_map<int64_t, int64_t> capture_of_stream;  // by stream: the call that began it
+  std::unordered_map<int64_t, int64_t> capture_of_stream;  // call that began it, by stream
   struct Owner {
     int64_t capture = 0;
     int64_t record = 0;
@@ -227,7 +225,7 @@ void CheckWrongEndThread(const Scene& scene, Found& found) {
 
 void CheckTaskGroup(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
-  int64_t open = -1;  // the begin of the open group
+  int64_t open = -1;  // call that begins the open group
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const K kind = scene.work.form(i).acl_kind();
     if (!IsStreamTask(kind) || !scene.facts->IsCapturing(stretch, i)) continue;
@@ -249,12 +247,12 @@ void CheckTaskGroup(const Scene& scene, Found& found) {
                              : " is no launch, but lies in the task group of ") +
                   scene.work.Describe(open),
               options);
-    open = -1;  // what follows is thrown away (CAP-60)
+    open = -1;  // later entries are discarded (CAP-60)
   }
 }
 
-// Work on a stream outside of the capture that touches bytes which captured work touches: the graph
-// does not repeat it.
+// Finds work on a stream outside of the capture that touches bytes of captured work. The graph does
+// not repeat such work.
 void CheckUncapturedWork(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
   struct Use {
@@ -267,7 +265,7 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
           !scene.facts->IsCapturing(stretch, i);
   }
   if (!any) return;
-  std::unordered_map<int64_t, Use> captured;  // by buffer: the first captured use, or a write
+  std::unordered_map<int64_t, Use> captured;  // by buffer: the first captured use or write
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     if (!scene.facts->IsCapturing(stretch, i)) continue;
     scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
@@ -277,14 +275,14 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
       }
     });
   }
-  std::unordered_set<int64_t> told;  // streams
+  std::unordered_set<int64_t> told;  // streams already reported
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkCall& call = scene.work.calls[i];
     const K kind = scene.work.form(i).acl_kind();
     if (call.stream_id == 0 || !IsStreamTask(kind) || scene.facts->IsCapturing(stretch, i)) {
       continue;
     }
-    if (call.model_id != 0 && call.model_id != stretch.model_id) continue;  // another capture's
+    if (call.model_id != 0 && call.model_id != stretch.model_id) continue;  // of another capture
     Use shared;
     scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
       const auto use = captured.find(access.buffer);

@@ -31,10 +31,12 @@ void Tell(const Scene& scene, const RaceChecker& checker, const std::string& whe
     const auto second = static_cast<size_t>(race.second);
     Found::Options options;
     options.other = race.first;
-    // Steps of a program that are no stretches repeat a race: one finding for its two lines.
+    // Without stretches, each step repeats a race. Such races become one finding for their two
+    // lines.
     options.merged = scene.places.Of(first) != 0 && scene.places.Of(second) != 0;
     size_t record_after = first;
-    // Another wait of the same call may order this race as well: the latest of its stream.
+    // Another proposed wait of the same call may order this race as well. The latest of its stream
+    // is used.
     const auto [begin, end] = waits.equal_range(race.second);
     for (auto wait = begin; wait != end; ++wait) {
       const auto at = static_cast<size_t>(wait->second);
@@ -62,7 +64,7 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   RaceChecker checker;
   std::vector<ByteAccess> accesses;
-  size_t wait = 0;  // next of facts.waits
+  size_t wait = 0;  // next in facts.waits
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = work.form(i);
     const int64_t stream = work.calls[i].stream_id;
@@ -83,7 +85,8 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
   Tell(scene, checker, " in the graph", found);
 }
 
-// The program as it ran, outside of captures: the order of streams, events and host waits.
+// Checks the program as it ran, outside of captures, with the order of streams, events and host
+// waits.
 void CheckEagerRace(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   int64_t only = 0;
@@ -137,14 +140,14 @@ void CheckEagerRace(const Scene& scene, Found& found) {
   Tell(scene, checker, " as the program ran", found);
 }
 
-// An execution of a graph is read by nothing but its tasks: it is modelled as a read of one byte
-// that stands for the graph, a task update as a write of it. A graph that waits for an external
-// event before its group may be launched before the update that releases it (rule UPD-06).
+// Finds task updates that race with an execution of their graph. One byte stands for the graph: an
+// execution reads it and a task update writes it. A graph that waits for an external event before
+// its group may be launched before the update that releases it (rule UPD-06).
 void CheckUpdateRace(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   std::unordered_map<int64_t, int64_t> model_of_group;  // by recorded handle
   std::unordered_set<int64_t> waits_outside;            // graphs with an external wait
-  std::unordered_map<int64_t, int64_t> latest;          // execution of a graph
+  std::unordered_map<int64_t, int64_t> latest;          // latest execution, by graph
   RaceChecker checker;
   bool any = false;
   const auto use = [&](size_t call, int64_t model, bool write) {
@@ -191,7 +194,7 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
         if (ended) checker.SynchronizeEvent(object);
         break;
       case K::kExecute: {
-        // One that waits for its update counts once the next one is launched.
+        // An execution that waits for its update counts when the next one is launched.
         const auto before = latest.find(object);
         if (waits_outside.count(object) == 0) {
           use(i, object, /*write=*/false);
@@ -214,7 +217,7 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
   }
   if (!any) return;
   for (const Race& race : checker.races()) {
-    if (race.kind != HazardKind::kWar) continue;  // the execution came first
+    if (race.kind != HazardKind::kWar) continue;  // only if the execution came first
     Found::Options options;
     options.other = race.first;
     found.Add(race.second,

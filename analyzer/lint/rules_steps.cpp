@@ -1,6 +1,6 @@
-// Rules about what differs between the steps of a program that one graph is to serve: lazy
-// initialisation, scalars and lengths that a capture bakes, inputs that move, shapes; and random
-// numbers, whose state a capture bakes too.
+// Rules about differences between the steps that one graph is to serve: lazy initialisation,
+// scalars and lengths that a capture bakes, inputs that move, and shapes. There is also a rule
+// about random numbers, whose state a capture bakes.
 #include <algorithm>
 #include <unordered_map>
 
@@ -28,8 +28,8 @@ bool IsRandom(const Work& work, size_t call) {
                      [&](std::string_view name) { return work.op(call).name.starts_with(name); });
 }
 
-// Kernels: what a graph holds with its arguments.
-bool IsLaunch(const Work& work, size_t call) {
+// True for kernels. A graph holds them with their arguments.
+bool IsOperator(const Work& work, size_t call) {
   if (work.dialect == Dialect::kAcl) return work.form(call).acl_kind() == K::kOperator;
   return work.form(call).kind == LeafKind::kKernel;
 }
@@ -47,17 +47,18 @@ void VisitVariations(const Scene& scene, Visit&& visit) {
   }
 }
 
-// A host argument of a launch that a graph bakes: a list (lengths, block tables), or any other.
+// True if a graph bakes this host argument of a launch. `lists` selects lists (lengths, block
+// tables) or all other values.
 bool IsBaked(const Work& work, const ArgumentVariation& argument, bool lists) {
   if (argument.kind == VariationKind::kLayout) return false;
-  if (!IsLaunch(work, argument.first_call)) return false;
+  if (!IsOperator(work, argument.first_call)) return false;
   const ValueKind kind = (*work.form(argument.first_call).arguments)[argument.argument].kind;
   const bool is_list = kind == ValueKind::kIntList || kind == ValueKind::kRealList ||
                        kind == ValueKind::kBoolList || kind == ValueKind::kScalarList;
   return is_list == lists;
 }
 
-// Calls of a capture that lie in task groups: the program can update them.
+// Marks the calls of a capture that lie in task groups. The program can update these.
 std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
   std::vector<uint8_t> inside(capture.end - capture.first);
   bool open = false;
@@ -70,7 +71,8 @@ std::vector<uint8_t> InTaskGroups(const Work& work, const Stretch& capture) {
   return inside;
 }
 
-// What captures of the program have baked: the same calls ran eagerly with other values.
+// Reports values that captures of the program have baked although the same calls ran eagerly with
+// others.
 void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
   const Work& work = scene.work;
   for (const Stretch& capture : scene.stretches) {
@@ -80,7 +82,7 @@ void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
     const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
     for (const ArgumentVariation& argument : FindVaryingArguments(work, runs)) {
       const size_t call = runs.Call(0, argument.place);
-      if (!IsBaked(work, argument, lists) || IsRandom(work, call)) continue;  // LINT-25
+      if (!IsBaked(work, argument, lists) || IsRandom(work, call)) continue;  // see LINT-25
       if (updatable[call - capture.first] != 0) continue;
       Found::Options options;
       options.other = argument.second_call;
@@ -97,7 +99,7 @@ void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
   }
 }
 
-// Host arguments that vary between steps.
+// Reports host arguments that vary between steps.
 void TellBaked(const Scene& scene, bool lists, Found& found) {
   TellBakedInCaptures(scene, lists, found);
   const Work& work = scene.work;
@@ -121,7 +123,7 @@ void TellBaked(const Scene& scene, bool lists, Found& found) {
 
 void CheckLazyInitialisation(const Scene& scene, Found& found) {
   const Work& work = scene.work;
-  constexpr size_t kMostWarmUps = 2;  // steps that only may hold an operator
+  constexpr size_t kMostWarmUps = 2;  // at most so many steps may hold an operator that others lack
   if (scene.steps.families.empty() || work.steps.size() < kMostWarmUps + 2) return;
   struct Seen {
     size_t last_step = 0;
@@ -162,8 +164,9 @@ void CheckMovedInput(const Scene& scene, Found& found) {
   VisitVariations(scene, [&](const StepFamily& family, const Variation& variation) {
     for (const StepInput& input : variation.inputs) {
       if (!input.moves || input.number) continue;
-      // At the ACL level memory belongs to an allocator's large blocks, which are there before each
-      // step: what a step writes there first is a temporary of its own, wherever it lies.
+      // At the ACL level memory belongs to large blocks of an allocator, which exist before each
+      // step. Bytes that a step writes first are therefore a temporary of its own, wherever they
+      // lie.
       if (!input.read && work.dialect == Dialect::kAcl) continue;
       const size_t call = family.Call(0, input.place);
       Found::Options options;

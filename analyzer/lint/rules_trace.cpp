@@ -1,4 +1,4 @@
-// Rules about a trace as a whole: the streams that its graphs take, its environment.
+// Rules about a trace as a whole: the streams that its graphs take, and its environment.
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -9,7 +9,7 @@ namespace {
 
 using K = AclCallKind;
 
-// A variable with a value that captures do not go with.
+// An environment variable with a value under which captures do not work.
 struct EnvironmentRow {
   const char* name;
   const char* value;
@@ -23,10 +23,10 @@ constexpr EnvironmentRow kEnvironment[] = {
 }  // namespace
 
 void CheckBudget(const Scene& scene, Found& found) {
-  // Streams of the program and of its graphs as they come and go, in order of calls.
+  // Counts the streams of the program and of its graphs, as they are created and destroyed.
   const Work& work = scene.work;
-  std::unordered_map<int64_t, int64_t> streams_of;  // of a living graph
-  int64_t living = 1;                               // the default stream
+  std::unordered_map<int64_t, int64_t> streams_of;  // streams of each living graph
+  int64_t living = 1;                               // begins with the default stream
   size_t next = 0;
   int64_t graphs = 0;
   for (size_t i = 0; i < work.size(); ++i) {

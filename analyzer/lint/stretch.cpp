@@ -9,7 +9,8 @@ namespace {
 
 using K = AclCallKind;
 
-// What a capture can hold beside operators: stretches grow over it at both ends.
+// True if a capture can hold the call beside operators. Stretches grow over such calls at both
+// ends.
 bool CanBeHeld(const Work& work, size_t call) {
   const K kind = work.form(call).acl_kind();
   if (kind == K::kNoEffect) return true;
@@ -22,7 +23,7 @@ bool IsCore(const Work& work, size_t call) {
   return form.active() && form.kind != LeafKind::kHostRead;
 }
 
-// Cuts [first, end) to its work; empty where there is none.
+// Shrinks [first, end) to its work. It becomes empty if there is no work.
 void CutToWork(const Work& work, Stretch& stretch) {
   const size_t low = stretch.first;
   const size_t high = stretch.end;
@@ -119,7 +120,8 @@ bool IsPageableCopy(const Work& work, size_t call) {
   if (arguments.size() <= kind_at) return false;
   const bool empty = plane ? form.Integer(4) == 0 || form.Integer(5) == 0 : form.Integer(3) == 0;
   if (empty) return false;  // rule CPY-03
-  // Memory that the program allocated or pinned through ACL is a tensor, other memory a number.
+  // Memory that the program allocated or pinned through ACL is recorded as a tensor, other memory
+  // as a number.
   const auto is_number = [&](size_t position) {
     return arguments[position].tensors.empty() && arguments[position].integer != 0;
   };
@@ -154,6 +156,8 @@ std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& optio
     Stretch stretch;
     stretch.first = first;
     stretch.end = end;
+    stretch.step_first = first;
+    stretch.step_end = end;
     stretch.step = step;
     if (cut) CutToWork(work, stretch);
     if (stretch.first == stretch.end) return;

@@ -1,5 +1,5 @@
-// What the operators of fused attention take and PyTorch's do not have: statistics whose last dim
-// holds each value 8 times, and masks of the sizes of all scores.
+// Operands that operators of fused attention need and PyTorch's do not have: statistics whose last
+// dimension holds each value 8 times, and masks with an element for each score.
 #include <cmath>
 
 #include "analyzer/lowering/values.h"
@@ -17,13 +17,14 @@ std::vector<int64_t> StatisticShape(const LoweredTensor& rows) {
   return shape;
 }
 
-// statistic(rows, 'name'): a temporary for a value per row; the same one wherever a rule names it.
+// statistic(rows, 'name'): a temporary with a value per row. A rule that names it again gets the
+// same one.
 LoweredValue StatisticFunction(Binder& binder, Values& operands) {
   const LoweredTensor& rows = TensorOf(operands[0], "statistic");
   return Tensor(binder.Shared(operands[1].text, rows.layout.dtype, StatisticShape(rows)));
 }
 
-// repeated(rows): the values, each 8 times.
+// repeated(rows): each value 8 times.
 LoweredValue RepeatedFunction(Binder& binder, Values& operands) {
   LoweredTensor rows = TensorOf(operands[0], "repeated");
   const LoweredTensor copy = binder.Temporary(rows.layout.dtype, StatisticShape(rows));
@@ -41,7 +42,7 @@ LoweredValue RepeatedOnesFunction(Binder& binder, Values& operands) {
   return Tensor(ones);
 }
 
-// Of query and key [batch, heads, positions, width].
+// The shape of the scores of query and key [batch, heads, positions, width].
 std::vector<int64_t> ScoreShape(const LoweredTensor& query, const LoweredTensor& key) {
   const std::vector<int64_t>& q = query.layout.shape;
   const std::vector<int64_t>& k = key.layout.shape;
@@ -49,7 +50,7 @@ std::vector<int64_t> ScoreShape(const LoweredTensor& query, const LoweredTensor&
   return {q[0], q[1], q[2], k[2]};
 }
 
-// likescores(x, query, key): uninitialised memory of x's element type, an element per score.
+// likescores(x, query, key): uninitialised memory of x's element type, with an element per score.
 LoweredValue LikeScoresFunction(Binder& binder, Values& operands) {
   const DType dtype = TensorOf(operands[0], "likescores").layout.dtype;
   return Tensor(binder.Temporary(
@@ -63,7 +64,7 @@ LoweredValue PerScoreFunction(Binder& binder, Values& operands) {
   return spread;
 }
 
-// causal(query, key): true where a key lies behind its query, counted from the first of both.
+// causal(query, key): true where a key lies behind its query. Both are counted from their first.
 LoweredValue CausalFunction(Binder& binder, Values& operands) {
   const std::vector<int64_t> scores =
       ScoreShape(TensorOf(operands[0], "causal"), TensorOf(operands[1], "causal"));
@@ -73,7 +74,7 @@ LoweredValue CausalFunction(Binder& binder, Values& operands) {
   return Tensor(mask);
 }
 
-// scorecount(query, key): how many scores there are, as a list.
+// scorecount(query, key): the number of scores, as a list.
 LoweredValue ScoreCountFunction(Binder&, Values& operands) {
   int64_t count = 1;
   for (const int64_t size :
@@ -83,14 +84,14 @@ LoweredValue ScoreCountFunction(Binder&, Values& operands) {
   return IntList({count});
 }
 
-// dropbits(query, key): memory for a bit per score, in the pieces of 128 that the operator writes;
-// the same one wherever a rule asks for it.
+// dropbits(query, key): memory for a bit per score, in the units of 128 bits that the operator
+// writes. A rule that asks again gets the same memory.
 LoweredValue DropBitsFunction(Binder& binder, Values& operands) {
   const int64_t count = ScoreCountFunction(binder, operands).integers[0];
   return Tensor(binder.Shared("dropbits", DType::kUint8, {(count + 127) / 128 * 16}));
 }
 
-// dropped(keep): the probability that a weight is dropped, as the adapter has it: in float32.
+// dropped(keep): the probability that a weight is dropped, in float32 as the adapter computes it.
 LoweredValue DroppedFunction(Binder&, Values& operands) {
   LoweredValue result;
   result.kind = storage::ValueKind::kReal;

@@ -40,7 +40,7 @@ LoweredValue DtypeFunction(Binder&, Values& operands) {
   return result;
 }
 
-// list(a, b ...): integers as a list; a list stays, none gives the empty list.
+// list(a, b ...): integers as a list. A list stays a list, and none gives the empty list.
 LoweredValue ListFunction(Binder&, Values& operands) {
   std::vector<int64_t> list;
   for (const LoweredValue& operand : operands) {
@@ -76,7 +76,7 @@ LoweredValue ShapeFunction(Binder&, Values& operands) {
   return IntList(TensorOf(operands[0], "shape").layout.shape);
 }
 
-// pick(x, key, value, key, value ...): the value behind the key that x equals.
+// pick(x, key, value, key, value ...): the value after the key that equals x.
 LoweredValue PickFunction(Binder&, Values& operands) {
   const std::string text = TextOf(operands[0]);
   for (size_t i = 1; i + 1 < operands.size(); i += 2) {
@@ -86,8 +86,8 @@ LoweredValue PickFunction(Binder&, Values& operands) {
 }
 
 // num(x, y): operand x of an arithmetic operation with y. PyTorch treats a Python number as a
-// tensor without dimensions that does not take part in type promotion; the recorded type of the
-// result shows that. Where plain promotion would compute in another type, x is cast first.
+// tensor without dimensions that does not take part in type promotion. The recorded type of the
+// result shows this. If plain promotion would compute in another type, x is cast first.
 LoweredValue NumFunction(Binder& binder, Values& operands) {
   const LoweredTensor x = TensorOf(operands[0], "num");
   const LoweredTensor y = TensorOf(operands[1], "num");
@@ -107,7 +107,7 @@ LoweredValue NumFunction(Binder& binder, Values& operands) {
   return Tensor(cast);
 }
 
-// flat(tensor): its elements in row-major order as one dimension, copied if need be.
+// flat(tensor): its elements in row-major order as one dimension, copied if necessary.
 LoweredValue FlatFunction(Binder& binder, Values& operands) {
   LoweredTensor x = TensorOf(operands[0], "flat");
   if (!IsContiguous(x.layout)) {
@@ -128,7 +128,7 @@ LoweredValue OnesFunction(Binder& binder, Values& operands) {
   return Tensor(ones);
 }
 
-// zeros(tensor, n).
+// zeros(tensor, n): n zeros of the tensor's element type.
 LoweredValue ZerosFunction(Binder& binder, Values& operands) {
   const LoweredTensor zeros =
       binder.Temporary(TensorOf(operands[0], "zeros").layout.dtype, {IntOf(operands[1], "zeros")});
@@ -142,8 +142,8 @@ LoweredValue TempFunction(Binder& binder, Values& operands) {
   return Tensor(binder.Temporary(layout.dtype, layout.shape));
 }
 
-// scratch(tensor, 'name'): uninitialised memory of its type and shape; the same one wherever a rule
-// names it.
+// scratch(tensor, 'name'): uninitialised memory of its type and shape. A rule that names it again
+// gets the same memory.
 LoweredValue ScratchFunction(Binder& binder, Values& operands) {
   const Layout& layout = TensorOf(operands[0], "scratch").layout;
   return Tensor(binder.Shared(operands[1].text, layout.dtype, layout.shape));
@@ -159,7 +159,7 @@ LoweredValue IndicesFunction(Binder& binder, Values& operands) {
   return list;
 }
 
-// tensors(a, b ...): a tensor list of those that there are.
+// tensors(a, b ...): a tensor list of those operands that are present.
 LoweredValue TensorsFunction(Binder&, Values& operands) {
   LoweredValue list;
   list.kind = ValueKind::kTensorList;
@@ -190,7 +190,7 @@ LoweredValue SelectFunction(Binder&, Values& operands) {
   return Tensor(x);
 }
 
-// slice(tensor, dim, start, end, step): the view, with bounds clamped as Python does.
+// slice(tensor, dim, start, end, step): the view, with bounds clamped as in Python.
 LoweredValue SliceFunction(Binder&, Values& operands) {
   LoweredTensor x = TensorOf(operands[0], "slice");
   const int64_t rank = static_cast<int64_t>(x.layout.shape.size());
@@ -210,7 +210,8 @@ LoweredValue SliceFunction(Binder&, Values& operands) {
   return Tensor(x);
 }
 
-// split(tensor, dim, n): the view in which dim is two, the second one of n elements.
+// split(tensor, dim, n): the view in which dim becomes two dimensions, the second one with n
+// elements.
 LoweredValue SplitFunction(Binder&, Values& operands) {
   LoweredTensor x = TensorOf(operands[0], "split");
   Layout& layout = x.layout;
@@ -225,7 +226,7 @@ LoweredValue SplitFunction(Binder&, Values& operands) {
   return Tensor(x);
 }
 
-// behind(dim, tensor): the dimension behind it, both counted from the front.
+// behind(dim, tensor): the dimension behind dim. Both are counted from the front.
 LoweredValue BehindFunction(Binder&, Values& operands) {
   const size_t rank = TensorOf(operands[1], "behind").layout.shape.size();
   return Int(Wrapped(IntOf(operands[0], "behind"), rank) + 1);
@@ -254,8 +255,8 @@ constexpr BindFunction kFunctions[] = {
     {"slice", 5, SliceFunction},     {"split", 3, SplitFunction},
 };
 
-// or(a, b): a unless it is none or an empty list. Not a row of the table, because b must not be
-// evaluated (and bring in its calls) when a is there.
+// or(a, b): a unless it is none or an empty list, else b. It is not a row of the table, because b
+// must not be evaluated (and add its calls) when a is there.
 constexpr std::string_view kOr = "or";
 
 const BindFunction* FindFunction(std::string_view name) {
@@ -312,7 +313,7 @@ bool IsEmptyList(const LoweredValue& value) {
   }
 }
 
-// The element of a list; none of an empty one. A value that is no list is the same for all.
+// The element of a list; none for an empty list. A value that is not a list is the same for all.
 LoweredValue ElementOf(const LoweredValue& list, size_t index, std::string_view name) {
   if (IsEmptyList(list)) return {};
   const auto pick = [&](const auto& elements) {
@@ -361,7 +362,7 @@ LoweredValue Binder::Named(std::string_view name) const {
       lowered.present = true;
       lowered.buffer_id = tensor.buffer_id;
       lowered.layout = program_.LayoutOf(tensor);
-      // A tensor without storage (an empty result, for example) still is one for the operator.
+      // A tensor without storage (an empty result, for example) is still a tensor for the operator.
       if (tensor.buffer_id == 0 && lowered.layout.ElementCount() != 0) {
         throw CannotBind(std::string(name) + " has no storage");
       }

@@ -12,34 +12,34 @@
 
 namespace acltape::analyzer {
 
-// The conditions of rules that are for each element of a list, and for leaves that ran on a device.
+// The conditions of rules for each element of a list, and of rules for leaves that ran on a device.
 constexpr std::string_view kEach = "each";
 constexpr std::string_view kDevice = "device";
 
-// Whether `when` of a rule row has this condition.
+// True if `when` of a rule row has this condition.
 bool Asks(std::string_view when, std::string_view condition);
 
-// The rule does not fit these arguments; the text says why.
+// The rule does not fit these arguments. The text says why.
 class CannotBind : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Binds the patterns of one leaf; collects invocations and temporaries.
+// Binds the patterns of one leaf, and collects invocations and temporaries.
 class Binder {
  public:
   Binder(const Program& program, const Leaf& leaf) : program_(program), leaf_(leaf) {}
 
-  // Appends the call, after the calls that its operands needed.
+  // Appends the call, after the calls that its operands need.
   void Bind(const CallPattern& pattern, Lowering* lowering);
 
-  // Whether the conditions of a rule row hold (grammar in rules.h).
+  // True if the conditions of a rule row hold (grammar in rules.h).
   bool Holds(std::string_view when) const;
 
-  // For the condition "each": the number of tensors in self, and from now on names of lists stand
-  // for their element of this index.
+  // The number of tensors in self, for the condition "each".
   size_t ElementCount() const;
-  // What calls of the rule share is shared within an element.
+  // From now on, names of lists mean their element of this index. Memory that the rule's calls
+  // share is shared within this element only.
   void TakeElement(size_t index) {
     element_ = index;
     shared_.clear();
@@ -52,9 +52,9 @@ class Binder {
   LoweredTensor Result() const;
   // A contiguous tensor in fresh memory that lives as long as the calls of this leaf.
   LoweredTensor Temporary(storage::DType dtype, std::vector<int64_t> shape);
-  // The same, but calls of one rule that give the same name get the same memory.
+  // A temporary as above, but calls of one rule that give the same name get the same memory.
   LoweredTensor Shared(const std::string& name, storage::DType dtype, std::vector<int64_t> shape);
-  // Puts a call before the one being bound.
+  // Puts a call before the one that is being bound.
   void Before(Invocation invocation);
 
  private:
@@ -67,7 +67,7 @@ class Binder {
   std::map<std::string, LoweredTensor> shared_;
 };
 
-// Whether bind.cpp has a function of this name; for the tests of the tables.
+// True if the rules' language has a function of this name. For the tests of the tables.
 bool IsBindFunction(std::string_view name);
 
 }  // namespace acltape::analyzer

@@ -9,7 +9,7 @@ namespace {
 using storage::DType;
 using storage::ValueKind;
 
-// pairsequal(x, values): for each element of x, whether it equals each of `values` (last dim).
+// pairsequal(x, values): for each element of x, true where it equals each of `values` (last dim).
 LoweredValue PairsEqualFunction(Binder& binder, Values& operands) {
   LoweredTensor x = TensorOf(operands[0], "pairsequal");
   const LoweredTensor& values = TensorOf(operands[1], "pairsequal");
@@ -28,7 +28,8 @@ LoweredValue RankFunction(Binder&, Values& operands) {
   return Int(static_cast<int64_t>(TensorOf(operands[0], "rank").layout.shape.size()));
 }
 
-// leftout(x, dim): whether all elements along dim, which stays as one element, are minus infinity.
+// leftout(x, dim): true where all elements along dim are minus infinity. dim stays, with one
+// element.
 LoweredValue LeftOutFunction(Binder& binder, Values& operands) {
   const LoweredTensor& x = TensorOf(operands[0], "leftout");
   std::vector<int64_t> shape = x.layout.shape;
@@ -56,8 +57,8 @@ LoweredValue Int64Function(Binder& binder, Values& operands) {
   return Tensor(cast);
 }
 
-// selected(out, x, mask): memory for as many elements as a selection from x by mask can have at
-// most; the same wherever a rule asks for it.
+// selected(out, x, mask): memory for the most elements that a selection from x by mask can have. A
+// rule that asks again gets the same memory.
 LoweredValue SelectedFunction(Binder& binder, Values& operands) {
   const DType dtype = TensorOf(operands[0], "selected").layout.dtype;
   const std::vector<int64_t>& x = TensorOf(operands[1], "selected").layout.shape;

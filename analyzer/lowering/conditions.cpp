@@ -9,13 +9,13 @@ using storage::ValueKind;
 
 namespace {
 
-// The shortest text that gives the number back: "1" of 1.0.
+// The shortest text that gives the number again: "1" for 1.0.
 std::string TextOfReal(double real) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof(text), real).ptr};
 }
 
-// The element type of a tensor, or of a list's first one.
+// The element type of a tensor, or of the first tensor of a list.
 std::string TypeOf(const LoweredValue& value) {
   return value.tensors.empty() ? "none" : std::string(DTypeName(value.tensors[0].layout.dtype));
 }

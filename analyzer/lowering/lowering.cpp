@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/lowering/bind.h"
 #include "analyzer/lowering/pattern.h"
 #include "analyzer/lowering/rules.h"
@@ -16,7 +17,7 @@ struct CompiledRule {
 
 using RuleMap = std::unordered_map<std::string_view, std::vector<CompiledRule>>;
 
-// Parsed once, at first use; the tests parse every row.
+// The rules are parsed once, at first use. The tests parse every row.
 const RuleMap& CompiledRules() {
   static const RuleMap rules = [] {
     RuleMap map;
@@ -34,8 +35,8 @@ std::string PlainName(const Leaf& leaf) {
   return name.rfind(kNamespace, 0) == 0 ? name.substr(kNamespace.size()) : name;
 }
 
-// The rules of an operator. A form with an out= argument and no rule of its own takes those of the
-// form that returns its result: "out" names either.
+// The rules of an operator. A form with an out= argument and without a rule of its own takes the
+// rules of the form that returns its result. "out" names the result in both.
 const std::vector<CompiledRule>* RulesOf(std::string_view name) {
   const RuleMap& all = CompiledRules();
   auto rules = all.find(name);
@@ -78,6 +79,7 @@ const std::vector<DivergenceRule>& DivergenceRules() {
 }
 
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why) {
+  if (program.level == Level::kAcl) return LowerAclLeaf(program, leaf, why);
   const std::string name = PlainName(leaf);
   const std::vector<CompiledRule>* rules = RulesOf(name);
   if (rules == nullptr) {

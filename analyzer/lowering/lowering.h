@@ -1,8 +1,8 @@
 // Rewrites one aten leaf as aclnn calls, by rules in tables (rules.h).
 //
-// A lowering keeps the recorded semantics: the operator whose definition is the recorded one, on
-// the recorded layouts. Where torch_npu would choose an operator that computes something else, the
-// faithful operator is taken and a LoweringNote says what a user would meet on the device.
+// A lowering keeps the recorded meaning: it uses the operator with the recorded definition, on the
+// recorded layouts. torch_npu may choose an operator that computes something else. The lowering
+// then takes the faithful operator, and a LoweringNote says what a user would get on the device.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct LoweredTensor {
   storage::Layout layout;
 };
 
-// One argument of an aclnn call, in the table's order; the caller converts it to the C type that
-// the operator declares. Members as in storage::Argument. Rules give numbers for scalars; calls
+// One argument of an aclnn call, in the table's order. The caller converts it to the C type that
+// the operator declares. Members are as in storage::Argument. Rules give numbers for scalars. Calls
 // recorded from the ACL interface have scalars with their element type (kScalar, kScalarList).
 struct LoweredValue {
   storage::ValueKind kind = storage::ValueKind::kNone;
@@ -40,7 +40,7 @@ struct Invocation {
   std::vector<LoweredValue> arguments;
 };
 
-// A device whose operator differs from the recorded one in meaning.
+// Says that the device's operator differs in meaning from the recorded one.
 struct LoweringNote {
   std::string rule;  // "LOWER-GELU"
   std::string message;
@@ -52,8 +52,8 @@ struct Lowering {
   std::optional<LoweringNote> note;
 };
 
-// Nothing when no rule matches or a rule cannot express these arguments; `why` then says so.
-// Precondition: leaf.kind is kKernel.
+// Lowers a leaf. The result is empty when no rule matches or a rule cannot express these arguments;
+// `why` then says so. Precondition: leaf.kind is kKernel.
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why);
 
 }  // namespace acltape::analyzer

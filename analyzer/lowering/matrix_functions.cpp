@@ -1,8 +1,9 @@
-// Factors of the products that the gradients of a matrix product are.
+// The gradients of a matrix product are products themselves. These functions give their factors.
 //
-// A vector stands for a matrix with one row in front and with one column behind, and its gradient
-// has that dimension too. Where one factor is a single matrix and the other one is a batch, the
-// gradient of the single one is a sum over the batch: the product of all rows laid side by side.
+// A vector counts as a matrix with one row if it is the left operand, and with one column if it is
+// the right one. Its gradient has that dimension too. If one operand is a single matrix and the
+// other one is a batch, the gradient of the single one is a sum over the batch: the product of all
+// rows laid side by side.
 #include <optional>
 
 #include "analyzer/lowering/values.h"
@@ -14,7 +15,7 @@ using storage::Layout;
 
 size_t Rank(const LoweredTensor& x) { return x.layout.shape.size(); }
 
-// A dimension of one element before the dimension `at`.
+// Adds a dimension of one element before the dimension `at`.
 LoweredTensor Unsqueezed(LoweredTensor x, size_t at) {
   Layout& layout = x.layout;
   const int64_t stride =
@@ -35,12 +36,13 @@ LoweredTensor Transposed(LoweredTensor x) {
   return x;
 }
 
-// Both have matrices in their last two dimensions.
+// True if x is one matrix and the other operand a batch. Both have matrices in their last two
+// dimensions.
 bool IsOneForABatch(const LoweredTensor& x, const LoweredTensor& other) {
   return Rank(x) == 2 && Rank(other) > 2;
 }
 
-// What dimensions [first, end) are as one; nothing where their strides do not allow it.
+// Dimensions [first, end) merged into one. Empty if their strides do not allow it.
 struct OneDimension {
   int64_t size = 1;
   int64_t stride = 1;
@@ -59,7 +61,7 @@ std::optional<OneDimension> AsOne(const Layout& layout, size_t first, size_t end
   return one;
 }
 
-// Dimensions [first, end) as one: a view where that is possible, else a view of a copy.
+// Merges dimensions [first, end) into one: a view if possible, else a view of a copy.
 LoweredTensor Merged(Binder& binder, LoweredTensor x, size_t first, size_t end) {
   std::optional<OneDimension> one = AsOne(x.layout, first, end);
   if (!one) {
@@ -77,12 +79,12 @@ LoweredTensor Merged(Binder& binder, LoweredTensor x, size_t first, size_t end) 
   return x;
 }
 
-// All rows of a batch of matrices below one another.
+// All rows of a batch of matrices, one below the other.
 LoweredTensor Rows(Binder& binder, const LoweredTensor& x) {
   return Merged(binder, x, 0, Rank(x) - 1);
 }
 
-// The matrices of a batch side by side.
+// The matrices of a batch, side by side.
 LoweredTensor SideBySide(Binder& binder, LoweredTensor x) {
   Layout& layout = x.layout;
   const auto rows_first = [](std::vector<int64_t>& dims) {
@@ -93,7 +95,7 @@ LoweredTensor SideBySide(Binder& binder, LoweredTensor x) {
   return Merged(binder, x, 1, Rank(x));
 }
 
-// The operands of a matrix product and the gradient of its result, vectors as matrices.
+// The operands of a matrix product and the gradient of its result. Vectors are matrices here.
 struct Product {
   LoweredTensor gradient, self, other;
 
@@ -116,7 +118,7 @@ LoweredValue SelfGradLeftFunction(Binder& binder, Values& operands) {
   return Tensor(sums ? SideBySide(binder, product.gradient) : product.gradient);
 }
 
-// selfgradright(grad, self, other): the right one.
+// selfgradright(grad, self, other): the right factor of the gradient of self.
 LoweredValue SelfGradRightFunction(Binder& binder, Values& operands) {
   const Product product("selfgradright", operands);
   const LoweredTensor other = Transposed(product.other);
@@ -130,19 +132,19 @@ LoweredValue OtherGradLeftFunction(Binder& binder, Values& operands) {
   return Tensor(Transposed(sums ? Rows(binder, product.self) : product.self));
 }
 
-// othergradright(grad, self, other): the right one.
+// othergradright(grad, self, other): the right factor of the gradient of other.
 LoweredValue OtherGradRightFunction(Binder& binder, Values& operands) {
   const Product product("othergradright", operands);
   const bool sums = IsOneForABatch(product.other, product.self);
   return Tensor(sums ? Rows(binder, product.gradient) : product.gradient);
 }
 
-// row(x): a vector as a matrix with one row; anything else as it is.
+// row(x): a vector as a matrix with one row. Anything else is unchanged.
 LoweredValue RowFunction(Binder&, Values& operands) {
   return Tensor(AsRow(TensorOf(operands[0], "row")));
 }
 
-// column(x): a vector as a matrix with one column; anything else as it is.
+// column(x): a vector as a matrix with one column. Anything else is unchanged.
 LoweredValue ColumnFunction(Binder&, Values& operands) {
   return Tensor(AsColumn(TensorOf(operands[0], "column")));
 }

@@ -22,7 +22,7 @@ struct CallPattern {
   std::vector<Expression> arguments;
 };
 
-// Throws std::invalid_argument that quotes the pattern and the place where it stops to make sense.
+// Throws std::invalid_argument that quotes the pattern and the place of the error.
 std::vector<CallPattern> ParsePattern(std::string_view text);
 
 }  // namespace acltape::analyzer

@@ -65,8 +65,8 @@ DType ResultType(const storage::Layout& a, const storage::Layout& b) {
   const storage::Layout& strong = dims_a ? a : b;
   const storage::Layout& weak = dims_a ? b : a;
   if (Category(weak.dtype) > Category(strong.dtype)) {
-    // torch.result_type promotes the weak type alone, then meets the strong one of a lower
-    // category.
+    // torch.result_type promotes the weak type alone, then combines it with the strong type of a
+    // lower category.
     return PromoteTypes(weak.dtype, strong.dtype);
   }
   return strong.dtype;

@@ -5,11 +5,11 @@
 
 namespace acltape::analyzer {
 
-// The common type of two element types, as torch.promote_types.
+// The common type of two element types, as in torch.promote_types.
 storage::DType PromoteTypes(storage::DType a, storage::DType b);
 
-// The common type of two tensors, as torch.result_type: an operand with dimensions wins over one
-// without unless the latter is of a higher category (bool < integer < floating < complex).
+// The common type of two tensors, as in torch.result_type. An operand with dimensions wins over one
+// without, unless the latter is of a higher category (bool < integer < floating < complex).
 storage::DType ResultType(const storage::Layout& a, const storage::Layout& b);
 
 bool IsFloating(storage::DType dtype);

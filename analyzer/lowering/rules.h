@@ -16,17 +16,17 @@
 // tables in bind.cpp (dtype, list, or, num, flat, ...), attention_functions.cpp,
 // composed_functions.cpp and matrix_functions.cpp.
 //
-// `when` restricts a row to calls of a shape; of several conditions, "+dim,dim!=1", all hold. Rows
-// of one operator are tried in order:
+// `when` restricts a row to some calls. If there are several conditions, as in "+dim,dim!=1", all
+// must hold. Rows of one operator are tried in order:
 //   ""            always
 //   "+dim"        argument dim is present (not none)
 //   "-dim"        it is absent
 //   "dim=1"       it has this value; "dim!=1" it has another
 //   "dtype self=out"   both tensors have one element type
 //   "type self=float16"   the tensor, or the first one of the list, has this element type
-//   "rank self=3"      the tensor has so many dimensions
+//   "rank self=3"      the tensor has this number of dimensions
 //   "each"        self is a list of tensors: the calls are made for each of its elements, and names
-//                 that stand for lists stand for their elements; an empty list has none
+//                 of lists mean their elements; an empty list has none
 //   "device"      the leaf ran on a device, through an adapter whose choice of operator is followed
 #pragma once
 
@@ -36,7 +36,7 @@
 namespace acltape::analyzer {
 
 struct LoweringRule {
-  std::string_view aten;  // "add.Tensor", without the namespace aten; "npu::rms" of another one
+  std::string_view aten;  // "add.Tensor" for namespace aten; "npu::rms" for another one
   std::string_view when;
   std::string_view calls;
 };

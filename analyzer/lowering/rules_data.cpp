@@ -102,7 +102,7 @@ const std::vector<LoweringRule>& DataRules() {
        "aclnnReduceSum(split(grad, dim, repeats), list(behind(dim, out)), false, dtype(out), out)"},
       {"flip", "", "aclnnFlip(self, dims, out)"},
       {"roll", "", "aclnnRoll(self, shifts, dims, out)"},
-      // Forward results of these share storage; only the gradients compute something.
+      // Forward results of these share storage, so only the gradients compute something.
       {"select_backward", "",
        "aclnnInplaceZero(out); aclnnInplaceCopy(select(out, dim, index), "
        "grad_output)"},

@@ -65,8 +65,8 @@ const std::vector<LoweringRule>& ListRules() {
       {"_fused_adamw_", "-grad_scale",
        "aclnnFusedAdamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, none, "
        "found_inf, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize)"},
-      // The adapter takes plain Adam back to the CPU. Without decay it is what AdamW is; with decay
-      // the gradient has it.
+      // The adapter runs plain Adam on the CPU. Without decay it equals AdamW. With decay the decay
+      // is added to the gradient.
       {"_fused_adam_", "-grad_scale,weight_decay=0",
        "aclnnFusedAdamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, none, "
        "found_inf, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize)"},

@@ -45,6 +45,8 @@ const std::vector<LoweringRule>& MathRules() {
        "aclnnRemainderTensorTensor(num(self, other), num(other, self), out)"},
       {"remainder.Scalar", "", "aclnnRemainderTensorScalar(self, other, out)"},
       {"remainder.Scalar_Tensor", "", "aclnnRemainderScalarTensor(self, other, out)"},
+      {"remainder_.Tensor", "", "aclnnInplaceRemainderTensorTensor(self, num(other, self))"},
+      {"remainder_.Scalar", "", "aclnnInplaceRemainderTensorScalar(self, other)"},
       {"fmod.Tensor", "", "aclnnFmodTensor(num(self, other), num(other, self), out)"},
       {"fmod.Scalar", "", "aclnnFmodScalar(self, other, out)"},
       {"maximum", "", "aclnnMaximum(num(self, other), num(other, self), out)"},
@@ -153,6 +155,31 @@ const std::vector<LoweringRule>& MathRules() {
       {"bitwise_or_.Tensor", "", "aclnnInplaceBitwiseOrTensor(self, other)"},
       {"bitwise_xor.Tensor", "", "aclnnBitwiseXorTensor(self, other, out)"},
       {"bitwise_xor.Scalar", "", "aclnnBitwiseXorScalar(self, other, out)"},
+      {"bitwise_xor_.Tensor", "", "aclnnInplaceBitwiseXorTensor(self, other)"},
+      {"bitwise_left_shift.Tensor", "", "aclnnLeftShift(self, other, out)"},
+      {"bitwise_left_shift.Tensor_Scalar", "", "aclnnLeftShifts(self, other, out)"},
+      {"bitwise_left_shift.Scalar_Tensor", "",
+       "aclnnInplaceFillScalar(scratch(other, 'shifted'), self); "
+       "aclnnLeftShift(scratch(other, 'shifted'), other, out)"},
+      {"__lshift__.Tensor", "", "aclnnLeftShift(self, other, out)"},
+      {"__lshift__.Scalar", "", "aclnnLeftShifts(self, other, out)"},
+      {"__ilshift__.Tensor", "", "aclnnLeftShift(self, other, self)"},
+      {"__ilshift__.Scalar", "", "aclnnLeftShifts(self, other, self)"},
+      {"bitwise_right_shift.Tensor", "", "aclnnRightShift(self, other, out)"},
+      {"bitwise_right_shift.Tensor_Scalar", "",
+       "aclnnInplaceFillScalar(scratch(self, 'bits'), other); "
+       "aclnnRightShift(self, scratch(self, 'bits'), out)"},
+      {"bitwise_right_shift.Scalar_Tensor", "",
+       "aclnnInplaceFillScalar(scratch(other, 'shifted'), self); "
+       "aclnnRightShift(scratch(other, 'shifted'), other, out)"},
+      {"__rshift__.Tensor", "", "aclnnRightShift(self, other, out)"},
+      {"__rshift__.Scalar", "",
+       "aclnnInplaceFillScalar(scratch(self, 'bits'), other); "
+       "aclnnRightShift(self, scratch(self, 'bits'), out)"},
+      {"__irshift__.Tensor", "", "aclnnRightShift(self, other, self)"},
+      {"__irshift__.Scalar", "",
+       "aclnnInplaceFillScalar(scratch(self, 'bits'), other); "
+       "aclnnRightShift(self, scratch(self, 'bits'), self)"},
       {"isin.Tensor_Tensor", "invert=false",
        "aclnnAny(pairsequal(elements, flat(test_elements)), list(rank(elements)), false, out)"},
       {"isin.Tensor_Tensor", "invert=true",
@@ -210,7 +237,7 @@ const std::vector<LoweringRule>& MathRules() {
       {"addmm", "", "aclnnAddmm(self, mat1, mat2, beta, alpha, out, 0)"},
       {"addmm_", "", "aclnnInplaceAddmm(self, mat1, mat2, beta, alpha, 0)"},
       {"bmm", "", "aclnnBatchMatMul(self, mat2, out, 0)"},
-      // A leaf only where the device has a kernel of its own for it.
+      // This is a leaf only if the device has its own kernel for it.
       {"matmul", "", "aclnnMatmul(self, other, out, 0)"},
       {"matmul_backward", "+out0,+out1",
        "aclnnMatmul(othergradleft(grad, self, other), othergradright(grad, self, other), "
@@ -230,7 +257,8 @@ const std::vector<LoweringRule>& MathRules() {
       {"addmv", "", "aclnnAddmv(self, mat, vec, alpha, beta, out, 0)"},
       {"dot", "", "aclnnDot(self, tensor, out)"},
       {"outer", "", "aclnnGer(self, vec2, out)"},
-      // Groups of rows, each with a matrix of its own; or groups of the inner dimension.
+      // Groups of rows, each with its own matrix (rank 3), or groups of the inner dimension (rank
+      // 2).
       {"_grouped_mm", "rank mat2=3",
        "aclnnGroupedMatmulV4(tensors(self), tensors(mat2), none, none, none, none, none, none, "
        "int64(offs), none, none, none, 3, 0, 0, 0, tensors(out), none, none)"},

@@ -119,7 +119,7 @@ const std::vector<LoweringRule>& LayerRules() {
       {"_softmax_backward_data", "", "aclnnSoftmaxBackward(grad_output, output, dim, out)"},
       {"_log_softmax", "half_to_float=false", "aclnnLogSoftmax(self, dim, out)"},
       {"_log_softmax_backward_data", "", "aclnnLogSoftmaxBackward(grad_output, output, dim, out)"},
-      // A row that is left out altogether gives zeros.
+      // A row in which all elements are left out gives zeros.
       {"_safe_softmax", "-dtype",
        "aclnnSoftmax(self, dim, out); aclnnInplaceMaskedFillScalar(out, leftout(self, dim), 0)"},
 
@@ -163,8 +163,8 @@ const std::vector<LoweringRule>& LayerRules() {
        "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
        "size(query, 1), 'BNSD', 0, 0, 0, out0, out1, out2, none)"},
 
-      // The adapter's own operators, with the calls that it makes: sequences of one length, nothing
-      // dropped. It keeps the operator's statistics, so none is derived.
+      // The adapter's own operators, with the calls that it makes: sequences of equal length, and
+      // nothing dropped. The adapter keeps the operator's statistics, so none is derived.
       {"npu::npu_fusion_attention_v3", "keep_prob=1,-actual_seq_qlen,-sink",
        "aclnnFlashAttentionScore(query, key, value, pse, none, padding_mask, atten_mask, "
        "list(prefix), "
@@ -175,7 +175,7 @@ const std::vector<LoweringRule>& LayerRules() {
        "softmax_max, softmax_sum, softmax_in, attention_in, list(prefix), scale_value, keep_prob, "
        "pre_tockens, next_tockens, head_num, input_layout, inner_precise, sparse_mode, out0, out1, "
        "out2, out3)"},
-      // What was dropped is drawn again, from the state that the forward operator gave.
+      // The dropped elements are drawn again, from the state that the forward operator gave.
       {"npu::npu_fusion_attention_grad_v3", "input_layout=BNSD,-actual_seq_qlen,-sink",
        "aclnnDropoutGenMaskV2Tensor(scorecount(query, key), dropped(keep_prob), seed, offset, 0, "
        "dtype(query), dropbits(query, key)); "
@@ -220,8 +220,7 @@ const std::vector<LoweringRule>& LayerRules() {
       {"embedding_dense_backward", "",
        "aclnnEmbeddingDenseBackward(grad_output, indices, num_weights, padding_idx, "
        "scale_grad_by_freq, out)"},
-      // The recorded mask holds bools, not the packed bits of aclnnDropoutDoMask that the adapter
-      // has.
+      // The recorded mask holds bools. The adapter has packed bits of aclnnDropoutDoMask instead.
       {"native_dropout_backward", "device",
        "aclnnDropoutDoMask(grad_output, mask, drop(scale), out)"},
       {"native_dropout_backward", "",

@@ -1,4 +1,4 @@
-// Operands of lowered calls: making them, and reading those that a rule's function was given.
+// Makes operands of lowered calls, and reads the operands of a function in a rule.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ inline int64_t Wrapped(int64_t dim, size_t rank) {
   return dim < 0 ? dim + static_cast<int64_t>(std::max<size_t>(rank, 1)) : dim;
 }
 
-// The value as conditions and keys of rules have it: "none", "true", "1", "0.5"; "?" of a tensor.
+// The value as conditions and keys of rules write it: "none", "true", "1", "0.5"; "?" for a tensor.
 std::string TextOf(const LoweredValue& value);
 
 // One function of the rules' language.

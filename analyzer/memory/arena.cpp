@@ -15,7 +15,8 @@ int64_t RoundUp(int64_t bytes, int64_t alignment) {
 
 class Holes {
  public:
-  // The best hole for a block, which it leaves; grows the arena where none is large enough.
+  // Takes the best hole for a block and returns its offset. Grows the arena if no hole is large
+  // enough.
   int64_t Take(int64_t bytes) {
     auto best = holes_.end();
     for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
@@ -54,14 +55,14 @@ class Holes {
   int64_t end() const { return end_; }
 
  private:
-  // Where the free bytes at the end of the arena begin.
+  // The offset at which the free bytes at the end of the arena begin.
   int64_t LastHole() const {
     if (holes_.empty()) return end_;
     const auto last = std::prev(holes_.end());
     return last->first + last->second == end_ ? last->first : end_;
   }
 
-  std::map<int64_t, int64_t> holes_;  // offset to size, with a block between each two
+  std::map<int64_t, int64_t> holes_;  // offset to size; blocks lie between holes
   int64_t end_ = 0;
 };
 
@@ -92,7 +93,7 @@ int64_t PeakBytes(const std::vector<ArenaBlock>& blocks, int64_t alignment) {
     changes.emplace_back(block.first, RoundUp(block.bytes, alignment));
     changes.emplace_back(block.last + 1, -RoundUp(block.bytes, alignment));
   }
-  std::sort(changes.begin(), changes.end());  // of one moment, ends come first
+  std::sort(changes.begin(), changes.end());  // at one moment, ends come first
   int64_t alive = 0;
   int64_t peak = 0;
   for (const auto& [moment, bytes] : changes) peak = std::max(peak, alive += bytes);

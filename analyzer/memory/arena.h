@@ -1,6 +1,7 @@
-// Places blocks with known lives in one arena, in the order in which a program asks for them: best
-// fit, as a caching allocator does (the smallest hole that is large enough, the lowest of equals).
-// The replayer, which knows all lives before it starts, packs tighter (replayer/memory_plan.h).
+// An arena is one block of memory that is planned as a whole. Places blocks with known lives in it,
+// in the order in which a program asks for them. It uses best fit as a caching allocator does: the
+// smallest hole that is large enough, and the lowest of equal holes. The replayer knows all lives
+// before it starts and packs tighter (replayer/memory_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ struct ArenaBlock {
 };
 
 // Sets the offsets. Sizes are rounded up to a multiple of `alignment`. Returns the size of the
-// arena in bytes. Near-linear as long as holes are few.
+// arena in bytes. The time is near-linear as long as there are few holes.
 int64_t PlaceBlocks(std::vector<ArenaBlock>& blocks, int64_t alignment);
 
-// The greatest number of bytes that are in use at one moment: no arena is smaller.
+// The greatest number of bytes in use at one moment. No arena can be smaller.
 int64_t PeakBytes(const std::vector<ArenaBlock>& blocks, int64_t alignment);
 
 }  // namespace acltape::analyzer

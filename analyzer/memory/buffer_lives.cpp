@@ -14,7 +14,7 @@ BufferLives::BufferLives(const Work& work) {
       BufferLife& life = lives_[access.buffer];
       life.bytes = std::max(life.bytes, access.end);
       if (life.first_access != UINT32_MAX) {
-        // A call that reads and writes it, with the write among its first arguments.
+        // The call reads and writes the buffer, and the write is among its first arguments.
         if (life.first_access == at && !access.write) life.made_by_write = false;
         return;
       }

@@ -1,4 +1,4 @@
-// From where to where each buffer of a program lives, by the calls that use it.
+// The begin and end of each buffer's life in a program, by the calls that use it.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ struct BufferLife {
   uint32_t first_access =
       UINT32_MAX;              // index in Work::calls of the first call that reads or writes
   bool made_by_write = false;  // that call writes it without having read it
-  uint32_t last_use = 0;       // the last call that names it, views included
+  uint32_t last_use = 0;       // the last call that names it, including views
   int64_t bytes = 0;           // up to the last byte that a call reads or writes
 };
 
 class BufferLives {
  public:
   explicit BufferLives(const Work& work);
-  // Null for a buffer that no call reads or writes.
+  // Returns null for a buffer that no call reads or writes.
   const BufferLife* Find(int64_t buffer) const;
 
  private:

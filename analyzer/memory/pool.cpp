@@ -53,7 +53,7 @@ PoolSet PlanPools(const Work& work, const BufferLives& lives,
         common.last = last_use;
         continue;
       }
-      // Executions before this one must not touch it either.
+      // Executions before this one must not touch the block either.
       common.first = 0;
       common.last = end;
       set.kept_bytes += block.bytes;
@@ -63,7 +63,7 @@ PoolSet PlanPools(const Work& work, const BufferLives& lives,
     for (size_t i = 0; i < own.size(); ++i) graph.blocks[i].offset = own[i].offset;
     set.separate_bytes += graph.pool_bytes;
   }
-  // Best fit in order may, rarely, need more for all together than for each alone.
+  // Best fit in order may, in rare cases, need more for all graphs together than for each alone.
   set.shared_bytes = std::min(PlaceBlocks(shared, alignment), set.separate_bytes);
   return set;
 }

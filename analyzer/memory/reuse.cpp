@@ -5,12 +5,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/graph/overlap.h"
+#include "analyzer/work/overlap.h"
 
 namespace acltape::analyzer {
 namespace {
 
-// What captured calls do to one buffer.
+// The bytes of one buffer that captured calls use.
 struct CapturedUse {
   int64_t first = 0;
   int64_t end = 0;
@@ -25,8 +25,8 @@ struct Execution {
   int64_t stream = 0;
 };
 
-// The first two executions that are not as the captures were: the later graph first, the earlier
-// one twice in a row with the later one behind, or both on different streams.
+// Finds the first two executions that are not in the order of the captures: the later graph runs
+// first, the earlier one runs twice before the later one, or both run on different streams.
 void CheckExecutions(const std::vector<Execution>& first, const std::vector<Execution>& second,
                      SharedBytes& row) {
   for (size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
@@ -48,7 +48,7 @@ std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
     size_t execution = 0;
     size_t place = 0;
   };
-  std::unordered_map<int64_t, Result> results;  // buffers that executions made and that live on
+  std::unordered_map<int64_t, Result> results;  // by buffer: results that live on
   for (size_t e = 0; e + 1 < executions.size(); ++e) {
     const std::vector<uint32_t>& calls = executions[e];
     for (size_t place = 0; place < calls.size(); ++place) {
@@ -109,7 +109,7 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
   for (auto& [buffer, of_buffer] : uses) {
     std::sort(of_buffer.begin(), of_buffer.end(),
               [](const CapturedUse& a, const CapturedUse& b) { return a.first < b.first; });
-    std::vector<const CapturedUse*> open;  // that reach behind the current first byte
+    std::vector<const CapturedUse*> open;  // uses that reach behind the current first byte
     for (const CapturedUse& use : of_buffer) {
       std::erase_if(open, [&](const CapturedUse* other) { return other->end <= use.first; });
       for (const CapturedUse* other : open) {

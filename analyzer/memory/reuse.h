@@ -1,5 +1,5 @@
-// Bytes of a captured graph's memory that something else still needs: results that the next
-// execution overwrites, and bytes that two graphs have in common.
+// Finds bytes of a captured graph's memory that are still needed when they change: results that the
+// next execution overwrites, and bytes that two graphs have in common.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,27 @@
 
 namespace acltape::analyzer {
 
-// A call reads what a graph made although the graph has been executed again: in the trace it was
-// another buffer, a replay would find the later result at its address.
+// A call reads what a graph made although the graph has been executed again. In the trace it was
+// another buffer. In a replay the address would hold the later result.
 struct LateRead {
-  size_t execution = 0;  // that made the bytes, index in `executions`
+  size_t execution = 0;  // index in `executions` of the one that made the bytes
   int64_t buffer = 0;
-  uint32_t writer = 0;     // indices in Work::calls: the call that wrote it,
-  uint32_t reader = 0;     // the first that reads it too late,
-  uint32_t overwrite = 0;  // and the writer's counterpart in the execution before that
+  uint32_t writer = 0;     // index in Work::calls of the call that wrote it
+  uint32_t reader = 0;     // index of the first call that reads it too late
+  uint32_t overwrite = 0;  // index of the writer's counterpart in the execution before that
 };
 
-// `executions`: the calls of one graph in each step that it serves, in order, ascending, equally
-// many. What the next execution itself reads is an input that is copied before it starts, and no
-// late read; what a later execution or eager work reads is. A buffer
-// that is written again is the program's own memory, not the graph's. At most one row per buffer.
+// `executions` has the calls of one graph for each step that it serves, in order, ascending and
+// equally many. A read by the next execution itself is not a late read, because this input is
+// copied before the execution starts. A read by a later execution or by eager work is a late read.
+// A buffer that is written again is memory of the program and not of the graph. There is at most
+// one row per buffer.
 std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
                                     std::span<const std::vector<uint32_t>> executions);
 
-// Bytes that two captured graphs of an ACL program use and at least one of them writes. They work
-// as captured only when executed one after the other in the order of their captures.
+// Bytes that two captured graphs of an ACL program use and that at least one of them writes. The
+// graphs work as captured only if they are executed one after the other in the order of their
+// captures.
 struct SharedBytes {
   int64_t first_model = 0;  // captured earlier
   int64_t second_model = 0;
@@ -38,13 +40,14 @@ struct SharedBytes {
   int64_t end_byte = 0;
   uint32_t first_call = 0;  // indices in Work::calls of the captured calls that use them
   uint32_t second_call = 0;
-  // The program did not execute the two in turns in the order of their captures, or put them on
-  // different streams: indices of an execution of each; both -1: it did as captured.
+  // Indices of an execution of each graph, if the program did not execute the two in turns in the
+  // order of their captures, or put them on different streams. Both are -1 if it executed them as
+  // captured.
   int64_t first_execution = -1;
   int64_t second_execution = -1;
 };
 
-// One row per pair of graphs: the first bytes that they share.
+// Finds one row per pair of graphs: the first bytes that they share.
 std::vector<SharedBytes> FindSharedBytes(const Work& work);
 
 }  // namespace acltape::analyzer

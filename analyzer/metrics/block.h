@@ -1,11 +1,11 @@
-// What Measure does with one block of elements, in the form that compilers vectorise.
+// The steps of Measure for one block of elements, in a form that compilers vectorise.
 //
 // block_kernels.inc is compiled once for each instruction set of a processor family
-// (block_baseline.cpp, block_v3.cpp, block_v4.cpp), into a table of functions each; BlockKernels
-// picks the best that the machine has. All tables give the same results bit for bit: sums run in
-// the same eight lanes and products are never fused with additions. Files compiled for one
-// instruction set must include nothing with inline functions, whose code the linker might give to
-// all others.
+// (block_baseline.cpp, block_v3.cpp, block_v4.cpp). Each compilation makes one table of functions,
+// and BestKernels picks the best table that the machine can run. All tables give the same results
+// bit for bit: sums run in the same eight lanes, and products are never fused with additions. A
+// file that is compiled for one instruction set must not include headers with inline functions,
+// because the linker might give their code to all other files.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,11 @@
 namespace acltape::analyzer::block {
 
 constexpr size_t kElements = 512;  // of a block; a multiple of the lanes
-constexpr size_t kWidths = 35;     // of ULP distances: bits of 2 d - 1, the last for all above
+// The number of width classes of ULP distances. A distance d is in the class of the bit width of
+// (2d-1). The last class holds everything above.
+constexpr size_t kWidths = 35;
 
-// Element types as the kernels see them; parts of complex numbers are elements.
+// Element types as the kernels see them. Each part of a complex number is an element.
 enum Type : int {
   kBool,
   kUint8,
@@ -40,6 +42,7 @@ struct Bits {
   uint64_t unlike = 0;    // bits that differ in some pair
 };
 
+// Statistics of one of the two tensors that are compared.
 struct Side {
   double sum = 0;  // of the finite elements, as all but the counts
   double square = 0;
@@ -49,7 +52,7 @@ struct Side {
   int64_t nan = 0;
 };
 
-// Of the pairs that are finite on both sides, but for the counts.
+// Statistics of the pairs that are finite on both sides. The counts are of all pairs.
 struct Sums {
   Side a;
   Side b;
@@ -64,7 +67,8 @@ struct Sums {
   double max_either = 0;     // of the smaller of absolute and relative error
   double max_rel_large = 0;  // where |a| is at least the small value
   double max_abs_small = 0;  // where it is below
-  int64_t within[3] = {};    // comparable pairs with a relative error of at most 1e-2, 1e-3, 1e-4
+  // Comparable pairs with a relative error of at most 1e-2, 1e-3 and 1e-4.
+  int64_t within[3] = {};
   int64_t nan_mismatches = 0;
   int64_t inf_mismatches = 0;
 };
@@ -74,29 +78,31 @@ struct Distances {
   double sum = 0;
 };
 
-// A block is kElements elements: n of the tensor, behind them zeros.
+// The functions of one instruction set. A block has kElements elements: n of the tensor, then
+// zeros.
 struct Kernels {
   const char* instruction_set;
-  // The first n elements as doubles, exactly but for 64-bit integers, which are rounded. Reads no
-  // further.
+  // Loads the first n elements as doubles, and reads no further. The values are exact, but 64-bit
+  // integers are rounded.
   void (*load[kTypes])(const uint8_t* elements, size_t n, double* values);
-  // By log2 of the element's bytes.
+  // Compares bit patterns. The index is log2 of the element's bytes.
   Bits (*compare_bits[4])(const uint8_t* a, const uint8_t* b);
-  // As numbers; two NaN are equal.
+  // Counts the pairs that differ as numbers. Two NaN are equal.
   int64_t (*count_unequal)(const double* a, const double* b);
-  // ULP distances of elements of one floating type, 0 where one side is not finite; adds to counts
-  // by width. By type, from kBfloat16.
+  // Measures ULP distances of elements of one floating type. A distance is 0 if one side is not
+  // finite. Adds to counts by width. The index is the type, from kBfloat16.
   Distances (*distances[kFloatingTypes])(const uint8_t* a, const uint8_t* b, size_t n,
                                          uint32_t* counts);
-  // The same of two types, rounded to the coarser, and the bits in which those differ.
+  // Measures ULP distances of elements of two types, rounded to the coarser one. `unlike` gets the
+  // bits in which the rounded values differ.
   Distances (*rounded_distances[kFloatingTypes][kFloatingTypes])(const uint8_t* a, const uint8_t* b,
                                                                  size_t n, uint32_t* counts,
                                                                  uint64_t* unlike);
-  // Into sums that are all 0.
+  // Adds to sums that are all 0.
   void (*sum[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double small_value, Sums* sums);
-  // The same where both sides have the same bits.
+  // Adds as `sum` does, for two sides with the same bits.
   void (*sum_equal[kTypes])(const uint8_t* a, size_t n, Sums* sums);
-  // The first pair of finite numbers with this |a - b|, or -1.
+  // Finds the first pair of finite numbers with this |a - b|, or returns -1.
   int64_t (*find_error[kTypes])(const uint8_t* a, const uint8_t* b, size_t n, double error);
 };
 

@@ -9,11 +9,11 @@ namespace acltape::analyzer {
 struct ElementType {
   storage::DType dtype;
   block::Type type;
-  int parts = 1;        // of a complex number 2
-  storage::DType part;  // its type
+  int parts = 1;        // 2 for a complex number
+  storage::DType part;  // type of one part
 };
 
-// Null for what is no type of elements.
+// Returns null if the type has no elements that can be measured.
 const ElementType* FindElementType(storage::DType dtype);
 
 inline bool IsFloating(block::Type type) { return type >= block::kBfloat16; }

@@ -1,4 +1,4 @@
-// Measure with a chosen table of kernels, so that tests can hold them against each other.
+// Measures with a chosen table of kernels, so that tests can compare the tables with each other.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace acltape::analyzer {
 
-// What this machine can run, the best last.
+// The tables that this machine can run, the best one last.
 std::vector<const block::Kernels*> UsableKernels();
 
-// As Measure.
+// Measures as Measure does, with the given kernels.
 TensorMetrics MeasureWith(const block::Kernels& kernels, storage::DType a_type, const uint8_t* a,
                           storage::DType b_type, const uint8_t* b, int64_t elements,
                           const MeasureOptions& options = {});

@@ -33,10 +33,10 @@ SideStatistics StatisticsOf(const block::Side& side, int64_t elements) {
   return statistics;
 }
 
-// Squares of doubles as small or as large as these leave the range of double.
+// True if the squares fit. Squares of smaller or greater doubles leave the range of double.
 bool SquaresFit(double most) { return most == 0 || (most > 1e-140 && most < 1e140); }
 
-// The sums of squares and products again, in a type with a greater exponent.
+// Computes the sums of squares and products again, in a type with a greater range of exponents.
 void SumWide(const TensorPair& pair, int64_t elements, TensorMetrics& metrics) {
   long double aa = 0, bb = 0, ab = 0, dd = 0, norm_a = 0, norm_b = 0;
   const block::Kernels& kernels = block::kBaselineKernels;
@@ -69,7 +69,7 @@ void SetDirection(const block::Sums& sums, TensorMetrics& metrics) {
   if (sums.square_a == 0 || sums.square_b == 0) {
     metrics.cosine = sums.square_a == sums.square_b ? 1 : 0;
   } else if (sums.square_error == 0) {
-    metrics.cosine = 1;  // whatever the roots are rounded to
+    metrics.cosine = 1;  // independent of the rounding of the roots
   } else {
     metrics.cosine = sums.product / (std::sqrt(sums.square_a) * std::sqrt(sums.square_b));
   }
@@ -89,7 +89,7 @@ std::vector<const block::Kernels*> UsableKernels() {
 
 double TensorMetrics::ShareAboveUlp(int64_t limit) const {
   if (comparable() == 0) return 0;
-  // Bucket k > 0 reaches to 2^(k-1).
+  // Bucket k > 0 reaches up to 2^(k-1).
   const size_t bucket =
       limit <= 0 ? 0 : 1 + static_cast<size_t>(std::bit_width(static_cast<uint64_t>(limit) - 1));
   int64_t above = 0;
@@ -150,7 +150,7 @@ TensorMetrics MeasureWith(const block::Kernels& kernels, DType a_type, const uin
   metrics.small_value = pair.small_value;
   metrics.max_rel_large = sums.max_rel_large;
   metrics.max_abs_small = sums.max_abs_small;
-  // Bits of the type that both sides have, or that they were rounded to.
+  // These are bits of the type that both sides have, or of the type to which they were rounded.
   const bool bits = pair.same() || pair.ulp_type >= 0;
   const int width = 8 * static_cast<int>(std::min(pair.a_bytes, pair.b_bytes));
   metrics.agreeing_bits = bits ? std::countl_zero(all.unlike) - (64 - width) : -1;

@@ -9,7 +9,7 @@ namespace acltape::analyzer {
 
 std::string MetricsJson(const TensorMetrics& metrics) {
   using nlohmann::json;
-  // JSON has no infinities.
+  // JSON has no infinities or NaN, so they become strings.
   const auto number = [](double value) -> json {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

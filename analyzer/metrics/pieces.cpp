@@ -26,7 +26,7 @@ class BlockMeasure {
   BlockMeasure(const block::Kernels& kernels, const TensorPair& pair)
       : kernels_(kernels), pair_(pair) {}
 
-  // Elements [from, end).
+  // Measures the elements [from, end).
   PieceMetrics Run(int64_t from, int64_t end) {
     PieceMetrics piece;
     std::memset(counts_, 0, sizeof counts_);
@@ -35,7 +35,7 @@ class BlockMeasure {
     }
     for (size_t k = 0; k < block::kWidths; ++k) piece.widths[k] += counts_[k];
     if (pair_.ulp_type >= 0) {
-      // Distances of pairs that cannot be compared were counted as 0.
+      // The kernels counted pairs that cannot be compared as distance 0.
       piece.widths[0] -= piece.sums.nan_mismatches + piece.sums.inf_mismatches;
     }
     return piece;
@@ -56,7 +56,7 @@ class BlockMeasure {
     }
   }
 
-  // With zeros behind, which are the number 0 in every type.
+  // Copies the elements and adds zeros. Zero bytes are the number 0 in every type.
   static const uint8_t* Padded(const uint8_t* elements, size_t bytes, uint8_t* room) {
     std::memcpy(room, elements, bytes);
     std::memset(room + bytes, 0, kBlockBytes - bytes);
@@ -86,7 +86,7 @@ class BlockMeasure {
     piece.AddSums(sums);
   }
 
-  // As numbers.
+  // Compares elements of different types as numbers.
   void AddTwoTypes(int64_t at, size_t n, const uint8_t* a, const uint8_t* b, PieceMetrics& piece) {
     kernels_.load[pair_.a_type](a, block::kElements, values_a_);
     kernels_.load[pair_.b_type](b, block::kElements, values_b_);
@@ -139,7 +139,8 @@ class BlockMeasure {
   uint32_t counts_[block::kWidths];
 };
 
-// Elements of a piece; pieces are given to threads. Small enough for the counts of a bucket.
+// The number of elements of a piece, which one thread takes at once. It is small enough for the
+// counts of a bucket.
 constexpr int64_t kPiece = int64_t{1} << 16;
 
 }  // namespace
@@ -192,7 +193,7 @@ PieceMetrics MeasurePieces(const block::Kernels& kernels, const TensorPair& pair
   };
   int64_t wanted = threads;
   if (threads <= 0) {
-    constexpr int64_t kPiecesPerThread = 4;  // what a thread costs is then little
+    constexpr int64_t kPiecesPerThread = 4;  // so that the cost of a thread is small
     wanted = std::min<int64_t>(std::thread::hardware_concurrency(), pieces / kPiecesPerThread);
   }
   wanted = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(pieces, 1));

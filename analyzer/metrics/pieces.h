@@ -1,5 +1,5 @@
-// The pass over both contents, in pieces that threads take: what the kernels of block.h say about
-// each block, added up in the order of elements.
+// The pass over both contents. Threads take pieces of them. The results of the kernels (block.h)
+// for each block are added in the order of elements.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace acltape::analyzer {
 
-// What there is to measure.
+// The two contents that are measured.
 struct TensorPair {
   block::Type a_type;
   block::Type b_type;
@@ -18,16 +18,17 @@ struct TensorPair {
   size_t a_bytes;  // of an element
   size_t b_bytes;
   double small_value;
-  int ulp_type = -1;  // block::Type in whose units distances are; -1: none
+  // The block::Type in whose units distances are measured; -1 if there is none.
+  int ulp_type = -1;
   bool same() const { return a_type == b_type; }
 };
 
-// Of a range of blocks. Sums are added in order of elements, so that they do not depend on who
-// took which range.
+// The result for a range of elements. Sums are added in the order of elements, so that they do not
+// depend on which thread took which range.
 struct PieceMetrics {
   block::Sums sums;
   int64_t differing = 0;
-  int64_t first = -1;  // element that differs
+  int64_t first = -1;  // index of the first element that differs
   int64_t max_abs_index = -1;
   uint64_t unlike = 0;  // bits that differ in some pair
   uint64_t max_ulp = 0;
@@ -35,12 +36,13 @@ struct PieceMetrics {
   int64_t widths[block::kWidths] = {};  // ULP distances by width
 
   PieceMetrics();
-  // Of the elements behind these.
+  // Adds the result of the elements that follow these.
   void Add(const PieceMetrics& next);
   void AddSums(const block::Sums& next);
 };
 
-// All `elements` of the pair. threads: 0 for as many as the machine has and the size deserves.
+// Measures all `elements` of the pair. With threads = 0 the machine and the size decide their
+// number.
 PieceMetrics MeasurePieces(const block::Kernels& kernels, const TensorPair& pair, int64_t elements,
                            int threads);
 

@@ -20,7 +20,7 @@ using Verdict = Judgement::Verdict;
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// How far a statistic moved, relative to the reference.
+// The relative change of a statistic against the reference.
 double Change(double a, double b) {
   if (a == b) return 0;
   return a == 0 ? 1 : std::fabs(a - b) / std::fabs(a);
@@ -30,7 +30,7 @@ double Decibels(double ratio) {
   return ratio <= 0 ? std::numeric_limits<double>::infinity() : -10 * std::log10(ratio);
 }
 
-// Mean square error by the square of the greatest magnitude of the reference.
+// The mean square error divided by the square of the reference's greatest magnitude.
 double PeakError(const TensorMetrics& metrics) {
   const double peak = std::max(std::fabs(metrics.a.min), std::fabs(metrics.a.max));
   if (metrics.rmse == 0) return 0;
@@ -41,7 +41,8 @@ double PeakError(const TensorMetrics& metrics) {
 struct MetricRow {
   const char* name;
   const char* about;
-  double (*value)(const TensorMetrics& metrics);  // NaN: not defined, which no rule accepts
+  // NaN means that the metric is not defined. No rule accepts NaN.
+  double (*value)(const TensorMetrics& metrics);
 };
 
 const MetricRow kMetrics[] = {
@@ -94,7 +95,7 @@ std::string RuleText(const Standard::Rule& rule, double value) {
   return fmt::format("{} {:.4g} {} {:.4g}", rule.metric, value, relation, rule.threshold);
 }
 
-// How much of what a rule allows is used; above 1: fails.
+// The used share of what a rule allows. Above 1 the rule fails.
 double Used(const Standard::Rule& rule, double value) {
   if (std::isnan(value)) return std::numeric_limits<double>::infinity();
   if (!rule.at_least) {
@@ -102,7 +103,7 @@ double Used(const Standard::Rule& rule, double value) {
     return std::numeric_limits<double>::infinity();
   }
   if (value < rule.threshold) return std::numeric_limits<double>::infinity();
-  // Shares and cosines are at most 1; of other metrics more is better.
+  // Shares and cosines are at most 1. Other metrics have no upper limit.
   if (rule.threshold < 1) return (1 - value) / (1 - rule.threshold);
   return rule.threshold / value;
 }
@@ -221,10 +222,11 @@ Judgement Standard::Judge(std::string_view op, DType dtype, const TensorMetrics&
             fmt::format("{} of {} elements have other bits, and {} has no rule for them{}",
                         metrics.differing, metrics.elements, name_, place)};
   }
-  // A group uses what its rule that is furthest from failing uses.
+  // A group holds if one of its rules holds. It uses the share of the rule that is furthest from
+  // failing.
   struct Group {
     double used = std::numeric_limits<double>::infinity();
-    std::string text;  // of a group that holds: that rule; else all its rules
+    std::string text;  // the rule with that share if the group holds, else all its rules
     std::string all;
   };
   std::vector<std::pair<std::string, Group>> groups;

@@ -1,7 +1,8 @@
-// Precision standards: when is a difference too much? Data, not code: standards.json has a version,
-// operator classes, small values and named standards, whose rules are rows of operator class,
-// element type, metric, threshold and source. A file of a user has the same form; what it leaves
-// out of operator classes and small values is taken from the built-in file.
+// A precision standard says when a difference is too much. Standards are data and not code.
+// standards.json has a version, operator classes, small values and named standards. The rules of a
+// standard are rows of operator class, element type, metric, threshold and source. A user's file
+// has the same form. If it leaves out operator classes or small values, those of the built-in file
+// are used.
 //
 //   {"version": 1,
 //    "op_classes": [{"class": "matmul", "ops": ["mm", "addmm", "*matmul*"]}],
@@ -12,10 +13,11 @@
 //       "source": "fails only together with the other rules of its group"}]}]}
 //
 // Names of operators are matched without namespace, "aclnn", "Inplace", overload, underscores and
-// capitals; the first class that has the name counts, "other" when none has. Complex types are
-// judged as the type of their parts; integers and booleans are the type "integer". Of the rows for
-// an operator class and element type, else the class and "*", else "*" and the type, else "*" and
-// "*", the first set that is not empty judges. Where none does, bits must be equal.
+// capitals. The first class that has the name counts; it is "other" if none has. Complex types are
+// judged as the type of their parts. Integers and booleans have the type "integer". These sets of
+// rows are looked up in order, and the first one that is not empty judges: operator class and
+// element type; the class and "*"; "*" and the type; "*" and "*". If all are empty, bits must be
+// equal.
 #pragma once
 
 #include <map>
@@ -33,7 +35,8 @@ namespace acltape::analyzer {
 struct Judgement {
   enum class Verdict { kEqual, kWithin, kDifferent };
   Verdict verdict = Verdict::kEqual;
-  // Of kDifferent, and of kWithin what came nearest: "max_rel 0.0031 > 0.001 (float16, matmul)".
+  // For kDifferent, the metric that failed. For kWithin, the metric that came nearest to failing.
+  // Example: "max_rel 0.0031 > 0.001 (float16, matmul)".
   std::string reason;
 };
 
@@ -42,42 +45,45 @@ std::string_view VerdictName(Judgement::Verdict verdict);
 
 class Standard {
  public:
-  // Bitwise.
+  // The standard "bitwise".
   Standard() = default;
-  // "bitwise", the name of a built-in standard, or the path of a file in the same form with one
-  // standard ("FILE:NAME" picks one of several). Throws Error kUsage: what is wrong, where, and
-  // which names there are.
+  // Loads "bitwise", a built-in standard by its name, or a file in the same form with one standard
+  // ("FILE:NAME" picks one of several). Throws Error kUsage, which says what is wrong, where, and
+  // which names exist.
   static Standard Load(const std::string& name_or_path);
-  // Names of the built-in ones with a sentence each, "bitwise" first.
+  // The names of the built-in standards with a sentence each, "bitwise" first.
   static std::vector<std::pair<std::string, std::string>> BuiltIn();
 
   struct Rule {
-    std::string op_class;  // "*": every class without rows of its own
-    std::string dtype;     // "*": every type without rows of its own
+    std::string op_class;  // "*": every class without own rows
+    std::string dtype;     // "*": every type without own rows
     std::string metric;
-    bool at_least = false;  // the metric must be at least the threshold, else at most
+    bool at_least = false;  // else at most
     double threshold = 0;
     std::string source;
-    std::string group;  // rules of one group must fail together for the group to fail; "": alone
+    // Rules of one group must all fail for the group to fail. A rule with an empty group stands
+    // alone.
+    std::string group;
   };
 
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
-  const std::string& given() const { return given_; }  // what Load was asked for
+  const std::string& given() const { return given_; }  // the argument of Load
   bool bitwise() const { return bitwise_; }
-  // Of the text that it was read from; empty for bitwise.
+  // The digest of the text from which it was read; empty for "bitwise".
   const std::string& digest() const { return digest_; }
   const std::vector<Rule>& rules() const { return rules_; }
 
-  // "matmul", "elementwise", ..., "other".
+  // The class of an operator: "matmul", "elementwise", ..., "other".
   std::string OpClass(std::string_view op) const;
-  // What |a| must be for its relative error to count; MeasureOptions::small_value.
+  // The least |a| for which the relative error counts (MeasureOptions::small_value).
   double SmallValue(storage::DType dtype) const;
 
-  // `op` is a full name ("aten::mm" or "aclnnMm"); `dtype` the coarser element type of the two.
-  // Numbers that are NaN or infinite on one side only are different by every standard.
+  // Judges by these metrics. `op` is a full name ("aten::mm" or "aclnnMm"). `dtype` is the coarser
+  // of the two element types. If a number is NaN or infinite on one side only, every standard finds
+  // a difference.
   Judgement Judge(std::string_view op, storage::DType dtype, const TensorMetrics& metrics) const;
-  // Measures with the small value of this standard and judges; `metrics` may be null.
+  // Measures with the small value of this standard and judges. `metrics` may be null.
   Judgement Compare(std::string_view op, storage::DType a_type, const uint8_t* a,
                     storage::DType b_type, const uint8_t* b, int64_t elements,
                     TensorMetrics* metrics) const;
@@ -90,12 +96,12 @@ class Standard {
   std::string digest_;
   bool bitwise_ = true;
   std::vector<Rule> rules_;
-  // Class and patterns, in the order of the file.
+  // Classes and their patterns, in the order of the file.
   std::shared_ptr<const std::vector<std::pair<std::string, std::vector<std::string>>>> classes_;
-  std::map<std::string, double> small_values_;  // by name of the type, "*": others
+  std::map<std::string, double> small_values_;  // by name of the type; "*" is for others
 };
 
-// The metrics that rules can name, a sentence each.
+// The metrics that rules can name, with a sentence each.
 std::vector<std::pair<std::string, std::string>> MetricNames();
 
 }  // namespace acltape::analyzer

@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int kVersion = 1;
-constexpr const char* kTypes = "float16, bfloat16, float32, float64, integer, *";
+constexpr const char* kKnownDtypes = "float16, bfloat16, float32, float64, integer, *";
 
 bool KnownType(const std::string& type) {
   static const std::set<std::string> types{"float16", "bfloat16", "float32",
@@ -55,7 +55,7 @@ class StandardsFile {
     for (Standard& standard : standards_) standard.digest_ = digest;
   }
 
-  // What a file leaves out comes from another.
+  // Takes the parts that this file leaves out from another one.
   void Complete(const StandardsFile& from) {
     if (classes_ == nullptr) classes_ = from.classes_;
     if (small_values_.empty()) small_values_ = from.small_values_;
@@ -176,7 +176,7 @@ class StandardsFile {
     rule.op_class = Text(object, place, "op_class");
     rule.dtype = Text(object, place, "dtype");
     if (!KnownType(rule.dtype)) {
-      Complain(place, fmt::format("has the dtype \"{}\"; known are {}", rule.dtype, kTypes));
+      Complain(place, fmt::format("has the dtype \"{}\"; known are {}", rule.dtype, kKnownDtypes));
     }
     rule.metric = Text(object, place, "metric");
     if (!MetricValue(rule.metric, TensorMetrics()).has_value()) {

@@ -1,4 +1,4 @@
-// Reading precision standards from a file, and saying what is wrong with one.
+// Reads precision standards from a file and reports what is wrong with one.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace acltape::analyzer {
 
-// A built-in standard or one of a file, as Standard::Load but without "bitwise".
+// Loads a built-in standard or one of a file, as Standard::Load does, but not "bitwise".
 Standard LoadStandard(const std::string& name_or_path);
 std::vector<std::pair<std::string, std::string>> BuiltInStandards();
 
-// The value of a metric by its name in a rule; nothing for a name that is no metric, NaN where the
-// metric is not defined for the element type.
+// The value of a metric by its name in a rule. Empty if the name is not a metric. NaN if the metric
+// is not defined for the element type.
 std::optional<double> MetricValue(const std::string& name, const TensorMetrics& metrics);
 
 }  // namespace acltape::analyzer

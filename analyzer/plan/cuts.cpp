@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analyzer/plan/budget.h"
+#include "analyzer/streams/budget.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -23,7 +23,7 @@ class GrowingRegion {
     saving_ns_ += call.host_ns - call.update_ns - call.capture_ns / problem_.expected_replays;
     entries_ += call.entries;
     for (const int32_t input : call.inputs) {
-      // Marks of other regions are of other first calls.
+      // A mark of another region has another first call.
       if (last_reader_[input] == first_ + 1) continue;
       last_reader_[input] = first_ + 1;
       saving_ns_ -= problem_.input_ns[input];
@@ -42,12 +42,13 @@ class GrowingRegion {
   int64_t entries_ = 0;
 };
 
-// The way to a boundary that saves most among those that use no more of the limits.
+// One way to a boundary. A label is kept if no other one saves as much with as few graphs and
+// stream numbers.
 struct Label {
   double saving_ns = 0;
   int64_t captures = 0;
   int64_t numbers = 0;
-  int32_t from = -1;  // label before, -1: none
+  int32_t from = -1;  // index of the label before; -1: none
   size_t first = 0;   // of the captured region that ends here
   size_t end = 0;     // first == end: the last stretch is eager
 };
@@ -61,7 +62,7 @@ class Cutter {
         limited_(limited),
         last_reader_(problem.input_ns.size(), 0) {}
 
-  // Captured regions [first, end) in order.
+  // Returns the captured regions [first, end) in order.
   std::vector<std::pair<size_t, size_t>> Best(double* saving_ns) {
     FindBoundaries();
     at_.assign(end_ - first_ + 1, {});
@@ -95,7 +96,7 @@ class Cutter {
 
  private:
   bool Hard(size_t at) const { return !problem_.calls[at].barrier.empty(); }
-  // Extending a region by the call may cost more than it saves.
+  // True if extending a region by the call may cost more than it saves.
   bool Soft(size_t at) const {
     const CutCall& call = problem_.calls[at];
     double worth = call.host_ns - call.update_ns - call.capture_ns / problem_.expected_replays;
@@ -103,8 +104,8 @@ class Cutter {
     return worth < 0;
   }
 
-  // A region that could be extended by a call worth having, or merged with its neighbour, is not
-  // better for beginning or ending there.
+  // Marks the places at which a region can usefully begin or end. A region that can grow by a call
+  // that saves time, or merge with its neighbour, gains nothing from a border there.
   void FindBoundaries() {
     const size_t count = end_ - first_;
     const bool everywhere = limited_ && count <= kMostExactCalls;
@@ -158,7 +159,7 @@ class Cutter {
     }
   }
 
-  // Keeps the label unless another at the boundary is at least as good in everything.
+  // Keeps the label unless another label at the boundary is at least as good in every respect.
   void Offer(size_t at, const Label& label) {
     std::vector<int32_t>& here = at_[at - first_];
     const auto beats = [](const Label& a, const Label& b) {
@@ -188,7 +189,7 @@ int64_t NumbersOf(const CutProblem& problem, size_t first, size_t end) {
   return problem.streams - 1 + StreamLoad{entries, 0, 0}.numbers();
 }
 
-// Why a captured region ends before the call at `end`.
+// Says why a captured region ends before the call at `end`.
 std::string EndReason(const CutProblem& problem, size_t end) {
   if (end == problem.calls.size()) return "the step ends";
   const CutCall& next = problem.calls[end];
@@ -197,7 +198,7 @@ std::string EndReason(const CutProblem& problem, size_t end) {
   return "ends where going on costs more than it saves";
 }
 
-// Why calls without a hard barrier are not captured.
+// Says why calls without a hard barrier are not captured.
 std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
   const std::vector<CutCall>& calls = problem.calls;
   size_t from = first;
@@ -228,7 +229,7 @@ std::string EagerReason(const CutProblem& problem, size_t first, size_t end) {
   return "launching and capturing a graph costs more than it saves";
 }
 
-// Fills the gaps between captured regions with eager ones, each of one reason.
+// Fills the gaps between captured regions with eager regions. Each eager region has one reason.
 Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, size_t>>& captured,
                  const std::vector<bool>* marked, const std::string& why) {
   Cuts cuts;
@@ -264,8 +265,8 @@ Cuts WithReasons(const CutProblem& problem, const std::vector<std::pair<size_t, 
   return cuts;
 }
 
-// What the stretch around an eager region would save more if the region could be captured for
-// nothing. Stretches between hard barriers do not influence each other.
+// The additional saving around an eager region if that region could be captured for nothing. Only
+// calls up to the next hard barriers count, because cuts beyond one do not matter.
 double GainWithout(const CutProblem& problem, const CutRegion& region) {
   size_t first = region.first;
   size_t end = region.end;

@@ -10,7 +10,7 @@
 namespace acltape::analyzer {
 namespace {
 
-// Place of a call among `calls`; -1 when it is none of them.
+// The place of a call among `calls`, or -1 if it is not one of them.
 int32_t NodeOf(std::span<const size_t> calls, size_t call) {
   const auto found = std::lower_bound(calls.begin(), calls.end(), call);
   return found == calls.end() || *found != call ? -1 : static_cast<int32_t>(found - calls.begin());
@@ -25,6 +25,14 @@ int32_t NodeOf(const Work& work, std::span<const size_t> calls, int64_t call_id)
 
 std::vector<size_t> ActiveCalls(const Work& work, int64_t first_call, int64_t last_call) {
   std::vector<size_t> calls;
+  if (work.dialect == Dialect::kAclLeaves) {
+    int64_t latest = 0;
+    for (size_t call = 0; call < work.size(); ++call) {
+      latest = std::max(latest, work.issued_by[call]);
+      if (latest >= first_call && latest <= last_call) calls.push_back(call);
+    }
+    return calls;
+  }
   auto at = std::lower_bound(work.calls.begin(), work.calls.end(), first_call,
                              [](const WorkCall& call, int64_t id) { return call.call_id < id; });
   for (; at != work.calls.end() && at->call_id <= last_call; ++at) {

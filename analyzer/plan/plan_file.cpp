@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Appends "key": [ rows, one a line ].
+// Appends "key": [rows], with one row on each line.
 void AppendRows(std::string& text, const std::string& indent, std::string_view key,
                 const std::vector<Json>& rows, bool last) {
   text += fmt::format("{}\"{}\": [", indent, key);
@@ -24,13 +24,13 @@ void AppendRows(std::string& text, const std::string& indent, std::string_view k
   text += (rows.empty() ? "]" : "\n" + indent + "]") + (last ? "\n" : ",\n");
 }
 
-// The members of an object without its braces: the head of a region.
+// The members of an object without its braces, for the head of a region.
 std::string Members(const Json& object) {
   const std::string text = object.dump();
   return text.substr(1, text.size() - 2);
 }
 
-// Takes keys from one object of the file; what is left over in the end is unknown.
+// Reads the keys of one object of the file. A key that nobody has taken in the end is unknown.
 class Row {
  public:
   Row(const Json& object, std::string name) : object_(object), name_(std::move(name)) {
@@ -84,7 +84,7 @@ class Row {
   }
   bool Has(const char* key) const { return object_.contains(key); }
 
-  // Every key must have been taken.
+  // Throws PlanError if a key was not taken.
   void Close() const {
     for (const auto& [key, value] : object_.items()) {
       if (taken_.count(key) == 0) {

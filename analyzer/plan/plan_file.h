@@ -14,15 +14,16 @@ namespace acltape::analyzer {
 
 std::string PlanText(const Plan& plan);
 
-// Form only (PLAN-01 to PLAN-05); throws PlanError.
+// Checks only the form (PLAN-01 to PLAN-05); throws PlanError.
 Plan ParsePlan(std::string_view text);
 
 // Throws Error kDevice when the file cannot be written.
 void WritePlan(const Plan& plan, const std::string& path);
 
-// Reads a plan and validates it against the trace (validate.h). Throws Error kUsage, one sentence
-// that names the file, when it cannot be read; PlanError when it breaks a rule. With `allow_races`
-// a race (PLAN-20, PLAN-22) is no error but a sentence in `warnings`, which may be null without it.
+// Reads a plan and validates it against the trace (validate.h). If the file cannot be read, throws
+// Error kUsage, one sentence that names the file. If the plan breaks a rule, throws PlanError. With
+// `allow_races` a race (PLAN-20, PLAN-22) is not an error but a sentence in `warnings`. Without it
+// `warnings` may be null.
 Plan ReadPlan(const std::string& path, const Work& work, bool allow_races = false,
               std::vector<std::string>* warnings = nullptr);
 

@@ -1,4 +1,4 @@
-// What makes a plan unusable: a table of rules, and the error that names the row of the plan that
+// The rules that a usable plan keeps, as a table, and the error that names the row of the plan that
 // breaks one. docs/plan_format.md has the same table.
 #pragma once
 
@@ -50,14 +50,14 @@ struct PlanRuleRow {
 const PlanRuleRow& RowOf(PlanRule rule);
 std::span<const PlanRuleRow> PlanRules();  // in order of PlanRule
 
-// Kind kUsage. Its text is one sentence that begins with the row and ends with the rule:
-// "region 1, wait 0 (record after call 7, wait before call 7): a call cannot wait for itself
-// (PLAN-17)".
+// A plan breaks a rule. The kind is kUsage. The text is one sentence that begins with the row and
+// ends with the rule: "region 1, wait 0 (record after call 7, wait before call 7): a call cannot
+// wait for itself (PLAN-17)".
 class PlanError : public Error {
  public:
   PlanError(PlanRule rule, const std::string& row, const std::string& sentence)
       : PlanError(rule, row, sentence, "") {}
-  // The same error with the name of the file in front.
+  // This error with the name of the file in front.
   PlanError In(const std::string& file) const { return {rule_, row_, sentence_, file + ": "}; }
 
   PlanRule rule() const { return rule_; }

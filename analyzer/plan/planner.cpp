@@ -16,7 +16,7 @@
 namespace acltape::analyzer {
 namespace {
 
-// What to change so that a region of this reason could be captured, by the beginning of the reason.
+// Says what to change so that a region could be captured, by the beginning of its reason.
 struct Edit {
   std::string_view reason;
   std::string_view edit;
@@ -46,8 +46,8 @@ std::string_view EditFor(std::string_view reason) {
 // Matrix products this many places around a softmax belong to its attention.
 constexpr size_t kAttentionReach = 12;
 
-// Attention as a serving framework splits it off: operators named so, and what lies between the
-// matrix products around a softmax.
+// Marks the attention calls that a serving framework would split off: operators with that name, and
+// all calls between the matrix products around a softmax.
 std::vector<bool> MarkAttention(const Work& work, const std::vector<size_t>& calls) {
   std::vector<bool> marks(calls.size(), false);
   const auto is_product = [&](size_t at) {
@@ -81,7 +81,7 @@ class Planner {
     Cuts cuts = CutBest(problem);
     FillRegions(cuts);
     if (NumbersTaken() > problem.most_stream_numbers) {
-      // Waits and forks filled a queue that the calls alone did not.
+      // Waits and forks filled a queue that the calls alone did not fill.
       streams_ = 1;
       FillRegions(cuts);
     }
@@ -97,13 +97,6 @@ class Planner {
 
  private:
   void ChooseStep() {
-    if (work_.dialect != Dialect::kAten) {
-      throw Error(ErrorKind::kTrace,
-                  work_.trace->path() +
-                      " was recorded at the ACL level and plans are for programs recorded at the "
-                      "aten level; `acltape lint` says what its capture would meet and `acltape "
-                      "replay --mode captured` captures it");
-    }
     if (work_.steps.empty()) {
       throw Error(ErrorKind::kTrace,
                   work_.trace->path() +
@@ -160,7 +153,7 @@ class Planner {
     return found == costs_.by_signature.end() ? CallCost() : found->second;
   }
 
-  // How many device tasks each call is, and why it is none.
+  // Finds the number of device tasks of each call, or the reason why it has none.
   void FindTasks() {
     barrier_.resize(calls_.size());
     tasks_.assign(calls_.size(), 0);
@@ -190,7 +183,7 @@ class Planner {
     }
   }
 
-  // Moving inputs by the places that read them.
+  // Lists, for each place, the moving inputs that it reads.
   void FindInputs() {
     std::map<int64_t, std::vector<std::pair<ByteAccess, int32_t>>> moving;  // by buffer
     for (const StepInput& input : variation_.inputs) {
@@ -230,7 +223,7 @@ class Planner {
       call.entries = tasks_[at];
       call.inputs = inputs_of_[at];
       if (varying_.count(at) != 0) {
-        // Launched again, between the begin and the end of its update.
+        // The call is launched again, between the begin and the end of its update.
         call.update_ns = call.host_ns + costs_.record_host_ns + costs_.wait_host_ns;
       }
     }
@@ -296,7 +289,7 @@ class Planner {
       const size_t call = figures.calls[i];
       DagNode& node = dag.nodes.emplace_back();
       node.tasks = tasks[i];
-      if (tasks[i] == 0) continue;  // its values go up before the region
+      if (tasks[i] == 0) continue;  // its values are uploaded before the region
       node.duration_ns = CostOf(call).device_ns;
       node.resource = ResourceOf(work_.op(call).FullName());
     }
@@ -345,7 +338,7 @@ class Planner {
     return false;
   }
 
-  // Each moving input that a graph reads, named by its first use in the step.
+  // Lists each moving input that a graph reads. It is named by its first use in the step.
   void FillCopies() {
     std::set<int32_t> read;
     for (const RegionFigures& region : planned_.regions) {
@@ -357,7 +350,7 @@ class Planner {
     for (const int32_t index : read) {
       const StepInput& input = *inputs_[index];
       const size_t call = calls_[input.place];
-      bool needed = false;  // what is only written has nothing to be there before
+      bool needed = false;  // an input that is only written needs no copy
       work_.VisitAccesses(call, [&](const ByteAccess& access) {
         needed = needed || (!access.write && access.form->argument == input.argument &&
                             access.form->element == input.element);
@@ -441,7 +434,7 @@ class Planner {
   void PlanMemory() {
     planned_.graph_bytes = 0;
     std::vector<std::vector<uint32_t>> graphs;
-    std::vector<bool> several;  // streams
+    std::vector<bool> several;  // true for graphs with several streams
     for (const RegionFigures& region : planned_.regions) {
       if (!region.cut.captured) continue;
       graphs.emplace_back(region.calls.begin(), region.calls.end());
@@ -467,10 +460,10 @@ class Planner {
   std::vector<size_t> calls_;                  // active calls of the template step
   Variation variation_;                        // over the steps of its class
   std::map<size_t, int64_t> shapes_of_place_;  // dimensions that vary over the family, by place
-  std::vector<std::string> barrier_;           // by place, as what follows
+  std::vector<std::string> barrier_;           // by place, as all below
   std::vector<int32_t> tasks_;
   std::map<size_t, std::vector<const ArgumentVariation*>> varying_;
-  std::vector<const StepInput*> inputs_;  // that move
+  std::vector<const StepInput*> inputs_;  // only those that move
   std::vector<std::vector<int32_t>> inputs_of_;
   PlannedStep planned_;
 };

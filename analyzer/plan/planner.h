@@ -1,5 +1,5 @@
-// Makes a plan for a trace: picks the template step, cuts it into regions, puts each captured
-// region on streams, lists what must be copied and updated, predicts, and says how good it is.
+// Makes a plan for a trace. It picks the template step, cuts it into regions, puts each captured
+// region on streams, lists what must be copied and updated, and predicts the gain.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "analyzer/memory/pool.h"
-#include "analyzer/plan/budget.h"
 #include "analyzer/plan/cuts.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/plan/template_step.h"
 #include "analyzer/prediction/prediction.h"
+#include "analyzer/streams/budget.h"
 #include "analyzer/streams/plan_streams.h"
 #include "analyzer/work/work.h"
 
@@ -21,41 +21,42 @@ namespace acltape::analyzer {
 
 struct PlanOptions {
   int32_t streams = 4;  // of a region, at most; 0: as many as can run at the same time
-  bool spread = false;  // over several streams even where they are predicted not to pay
+  bool spread = false;  // several streams even if predicted not to pay
   std::string capture_mode = "relaxed";
   std::string soc = "Ascend910B1";
   size_t minimum_region = 2;  // calls
-  // Stream numbers for all graphs together; 0: the usable ones of the SoC.
+  // Stream numbers for all graphs together. 0 means all usable stream numbers of the SoC.
   int64_t budget_streams = 0;
-  // Device memory for all graphs together; 0: no limit. Streams are given up for it first, then
-  // the graphs that save least.
+  // Device memory for all graphs together. 0 means no limit. To keep to it, the planner first gives
+  // up streams, then the graphs that save least.
   int64_t budget_bytes = 0;
   int64_t most_captures = std::numeric_limits<int64_t>::max();
   double expected_replays = 1000;
   const DeviceCosts* costs = nullptr;  // null: those of the recording
 };
 
-// What a region adds to the plan.
+// The contribution of one region to the plan.
 struct RegionFigures {
   CutRegion cut;
   std::vector<size_t> calls;      // indices in Work::calls
-  double host_ns = 0;             // eager, to issue its calls
+  double host_ns = 0;             // time to issue its calls eagerly
   std::string_view edit;          // of eager regions: what would make it capturable
   StreamCertificate certificate;  // of captured regions
   GraphLoad load;
-  // What must hold, or be made to hold, for its graph to serve another step.
+  // The conditions under which its graph can serve another step. Some are checked, others are made
+  // to hold by copies and updates.
   int64_t copied_inputs = 0;
   int64_t updated_arguments = 0;
-  int64_t guarded_addresses = 0;  // inputs that it uses where they lie
+  int64_t guarded_addresses = 0;  // inputs that are used where they lie
   int64_t guarded_shapes = 0;     // dimensions of its tensors that vary between steps
 };
 
-// Cuts by one policy, for comparison.
+// The result of one policy for cuts, for comparison.
 struct PolicyFigures {
   std::string name;
   int64_t graphs = 0;
   size_t calls = 0;      // captured
-  double saving_ns = 0;  // of the problem that cuts.h solves
+  double saving_ns = 0;  // as the problem in cuts.h defines it
 };
 
 struct PlannedStep {
@@ -64,15 +65,15 @@ struct PlannedStep {
   std::vector<PolicyFigures> policies;  // this plan first
   std::vector<GuardOutcome> guards;
   Prediction prediction;
-  // Device memory that the graphs keep. A graph on several streams shares no place between its
-  // buffers; `pools` are those of one stream.
+  // Device memory that the graphs keep. A graph on several streams shares no memory between its
+  // buffers. `pools` are those of the graphs on one stream.
   int64_t graph_bytes = 0;
   PoolSet pools;
   bool measured = false;   // the costs come from a calibration
   size_t steps = 0;        // of the trace
   size_t families = 0;     // of equal operators
   size_t classes = 0;      // of equal shapes too
-  size_t class_steps = 0;  // that the plan serves
+  size_t class_steps = 0;  // steps that the plan serves
   size_t varying_arguments = 0;
   size_t calls = 0;    // active calls of the step
   double host_ns = 0;  // to issue them
@@ -80,8 +81,8 @@ struct PlannedStep {
   double captured_host_ns() const;
 };
 
-// The work must have steps (AssignSteps). Throws Error kTrace, one sentence, when the trace is no
-// program of the aten level or has no steps; kUsage when the SoC is unknown.
+// The work must be one of leaves (LoadLeaves in analyzer/steps.h) with steps. Throws Error kTrace,
+// one sentence, when it has no steps, and kUsage when the SoC is unknown.
 PlannedStep MakePlan(const Work& work, const PlanOptions& options);
 
 }  // namespace acltape::analyzer

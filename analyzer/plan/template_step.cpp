@@ -15,13 +15,14 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
-// What two forms must share for one captured call to serve both, values and places aside.
+// Two forms with equal texts can be served by one captured call. Values and addresses are left
+// aside.
 std::string ShapeText(const Work& work, const WorkForm& form) {
   std::string text = std::to_string(form.op->op_id);
   for (const storage::Argument& argument : *form.arguments) {
     text += '|';
     if (argument.tensors.empty()) {
-      // A value may come as another type (2 for 2.0), which a launch takes alike.
+      // A value may come as another type (2 for 2.0). A launch treats both alike.
       text += argument.kind == storage::ValueKind::kNone ? "-" : "v";
     }
     for (const storage::TensorRef& tensor : argument.tensors) {
@@ -95,6 +96,7 @@ const ShapeClass& LargestClass(const std::vector<ShapeClass>& classes) {
 Program ProgramOf(const Work& work, const std::vector<size_t>& calls) {
   Program program;
   program.trace = work.trace;
+  if (work.dialect == Dialect::kAclLeaves) program.level = Level::kAcl;
   for (const size_t at : calls) {
     const WorkForm& form = work.form(at);
     Leaf leaf;
@@ -119,7 +121,7 @@ Program ProgramOf(const Work& work, const std::vector<size_t>& calls) {
 }
 
 std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<ShapeClass>& classes) {
-  // What each step shows to a guard.
+  // The properties of a step by which a guard tells it from others.
   struct Face {
     size_t family = SIZE_MAX;
     size_t shape = SIZE_MAX;

@@ -8,9 +8,9 @@
 
 #include "analyzer/byte_set.h"
 #include "analyzer/graph/hazards.h"
-#include "analyzer/plan/budget.h"
 #include "analyzer/plan/plan_dag.h"
 #include "analyzer/regions.h"
+#include "analyzer/streams/budget.h"
 #include "analyzer/streams/race_checker.h"
 
 namespace acltape::analyzer {
@@ -27,7 +27,7 @@ std::string NameOfWait(const PlanRegion& region, size_t wait) {
                      region.region, wait, row.record_after, row.wait_before);
 }
 
-// Whether node `to` comes behind `from` by stream order and waits.
+// True if node `to` comes behind `from` by the order of streams and waits.
 bool Reaches(const StreamAssignment& assignment, int32_t from, int32_t to) {
   std::vector<int32_t> next(assignment.stream_of.size(), -1);  // on the same stream
   std::map<int32_t, int32_t> last;
@@ -92,11 +92,6 @@ class Validator {
   }
 
   void CheckTrace() const {
-    if (work_.dialect != Dialect::kAten) {
-      Fail(PlanRule::kOtherTrace, "plan",
-           "plans are for programs recorded at the aten level; for this trace use `acltape replay "
-           "--mode captured`");
-    }
     const int64_t calls = work_.trace->CallCount(/*leaves_only=*/false);
     if (plan_.trace_calls != calls) {
       Fail(PlanRule::kOtherTrace, "plan",
@@ -106,7 +101,7 @@ class Validator {
     const std::vector<storage::Step> steps = work_.trace->Steps();
     const auto found = std::find_if(steps.begin(), steps.end(),
                                     [&](const storage::Step& s) { return s.step == plan_.step; });
-    if (steps.empty()) return;  // the steps were found without being kept
+    if (steps.empty()) return;  // nobody stored the steps in the trace
     if (found == steps.end()) {
       Fail(PlanRule::kOtherTrace, "plan", "the trace has no step {}; plan this trace again",
            plan_.step);
@@ -118,15 +113,14 @@ class Validator {
     }
   }
 
-  // Places [first, second) in calls_ of a region's calls.
+  // The places [first, second) in calls_ of a region's calls. They must be work of the step.
   std::pair<size_t, size_t> RangeOf(const PlanRegion& region) const {
     const auto at = [&](int64_t call_id) {
-      return std::lower_bound(calls_.begin(), calls_.end(), call_id, [&](size_t call, int64_t id) {
-        return work_.calls[call].call_id < id;
-      });
+      const auto call = static_cast<size_t>(work_.Find(call_id));
+      return static_cast<size_t>(std::lower_bound(calls_.begin(), calls_.end(), call) -
+                                 calls_.begin());
     };
-    return {static_cast<size_t>(at(region.first_call) - calls_.begin()),
-            static_cast<size_t>(at(region.last_call + 1) - calls_.begin())};
+    return {at(region.first_call), at(region.last_call) + 1};
   }
 
   std::span<const size_t> CallsOf(size_t region) const {
@@ -134,7 +128,7 @@ class Validator {
     return std::span(calls_).subspan(first, end - first);
   }
 
-  // A call id of the row must be work of the step.
+  // Fails unless the call id is work of the step.
   void CheckCall(const std::string& row, int64_t call_id) const {
     const int64_t call = work_.Find(call_id);
     if (call < 0) {
@@ -269,8 +263,8 @@ class Validator {
     CheckRaces(region, calls, assignment, issued);
   }
 
-  // A wait takes the last record that was issued before it: that must be the one that its row
-  // names.
+  // A wait takes the last record that was issued before it. That record must be the one that its
+  // row names.
   static void CheckEventOrder(const PlanRegion& region, const StreamAssignment& assignment,
                               const std::vector<size_t>& issued) {
     std::map<std::pair<int32_t, size_t>, size_t> rows;  // by event and place of its record
@@ -335,7 +329,7 @@ class Validator {
     }
   }
 
-  // `first` and `second` record or wait for the event without an order between them.
+  // Reports that `first` and `second` record or wait for the event without an order between them.
   void ReportEventReuse(const PlanRegion& region, int64_t event, int64_t first, int64_t second) {
     size_t row = 0;
     for (size_t i = 0; i < region.waits.size(); ++i) {
@@ -351,7 +345,7 @@ class Validator {
                        event, second, first));
   }
 
-  // An error, or a warning where races are allowed.
+  // Throws an error, or adds a warning if races are allowed.
   void Report(PlanRule rule, const std::string& row, const std::string& sentence) {
     const PlanError error(rule, row, sentence);
     if (!allow_races_) throw error;
@@ -387,7 +381,7 @@ class Validator {
     }
   }
 
-  // The argument of a row: "self", or "tensors[2]" for an element of a list.
+  // The argument that a row names: "self", or "tensors[2]" for an element of a list.
   struct Named {
     const storage::Argument* argument = nullptr;
     int32_t position = -1;
@@ -421,7 +415,7 @@ class Validator {
       const Named named = FindArgument(row, copy.call_id, copy.argument);
       const auto call = static_cast<size_t>(work_.Find(copy.call_id));
       bool read = false;
-      bool made_inside = false;  // every byte of it
+      bool made_inside = false;  // another call of the step wrote every byte of it
       work_.VisitAccesses(call, [&](const ByteAccess& access) {
         if (named.argument == nullptr || access.form->argument != named.position) return;
         if (named.element >= 0 && access.form->element != named.element) return;

@@ -1,4 +1,4 @@
-// Holds a plan against the trace that it was made for.
+// Checks a plan against the trace for which it was made.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace acltape::analyzer {
 
-// Checks PLAN-06 to PLAN-29, in this order; throws PlanError for the first row that breaks one.
-// With `allow_races` a plan whose streams race (PLAN-20, PLAN-22) passes, for showing what the race
-// does; the sentences come back.
+// Checks PLAN-06 to PLAN-29, in this order. Throws PlanError for the first row that breaks a rule.
+// With `allow_races` a plan whose streams race (PLAN-20, PLAN-22) passes, so that a user can see
+// the effect of the race. The function then returns the sentences.
 std::vector<std::string> ValidatePlan(const Plan& plan, const Work& work, bool allow_races = false);
 
 }  // namespace acltape::analyzer

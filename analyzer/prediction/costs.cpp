@@ -41,7 +41,7 @@ double Median(std::vector<double>& values) {
   return *middle;
 }
 
-// Samples of host and device time by signature.
+// Samples of host and device time of one signature.
 struct Samples {
   std::vector<double> host_ns;
   std::vector<double> device_ns;
@@ -58,7 +58,8 @@ void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
 
 DeviceCosts RecordedCosts(const Work& work, size_t first, size_t end) {
   SamplesBySignature samples;
-  // The host's time runs until the next active call begins; across steps it is not the call's.
+  // The host's time lasts until the next active call begins. Across steps this time is not the
+  // call's.
   size_t open = end;
   for (size_t call = first; call < end; ++call) {
     if (!work.form(call).active()) continue;

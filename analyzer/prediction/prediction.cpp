@@ -85,7 +85,7 @@ class Predictor {
   const DeviceCosts& costs_;
 };
 
-// Why a captured step gains nothing.
+// Says why a captured step gains nothing.
 std::string ReasonToStayEager(const Prediction& prediction,
                               std::span<const PredictedRegion> regions,
                               const StepCopies& eager_copies, const StepCopies& captured_copies,
@@ -121,7 +121,7 @@ StepTimes RunQueue(std::span<const QueueTask> tasks, int64_t queue_depth, double
   StepTimes times;
   double host = 0;
   double stream = 0;
-  std::deque<double> ends;  // of the last `queue_depth` tasks
+  std::deque<double> ends;  // ends of the last `queue_depth` tasks
   for (const QueueTask& task : tasks) {
     if (static_cast<int64_t>(ends.size()) >= queue_depth) {
       times.wait_ns += std::max(0.0, ends.front() - host);

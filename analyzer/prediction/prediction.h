@@ -1,11 +1,11 @@
-// How long a step takes, eager and captured, before anything is captured: a model of a host that
-// issues and streams that execute.
+// Predicts how long a step takes, eager and captured, before anything is captured. The model has a
+// host that issues calls and streams that execute them.
 //
-// The host issues calls one after the other, each at its host cost. A stream executes what was
-// issued to it, first in first out, each not before it was issued. The host waits where it reads a
-// result and where it is more than the queue's depth ahead. A captured region is one call of the
-// host that occupies its stream for the makespan of the graph; inputs are copied before the first
-// one.
+// The host issues calls one after the other, each at its host cost. A stream executes its calls
+// first in, first out, each one not before it was issued. The host waits where it reads a result,
+// and where it is further ahead than the queue's depth. A captured region is one call of the host
+// that occupies its stream for the makespan of the graph. Inputs are copied before the first
+// region.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct PredictedCall {
   bool host_read = false;  // the host waits for its value
 };
 
-// Calls [first, end) of the step; every call is in one region.
+// Calls [first, end) of the step. Every call is in one region.
 struct PredictedRegion {
   size_t first = 0;
   size_t end = 0;
   bool captured = false;
-  double makespan_ns = 0;  // on its streams, synchronisation included; 0: on one stream
+  double makespan_ns = 0;  // on its streams, with synchronisation; 0: on one stream
   int32_t updates = 0;     // calls that are issued again before each execution
 };
 
@@ -40,11 +40,12 @@ struct StepCopies {
 
 // Nanoseconds of one step.
 struct StepTimes {
-  double host_ns = 0;     // the host issues
-  double wait_ns = 0;     // the host waits, inside the step
-  double device_ns = 0;   // streams execute
-  double latency_ns = 0;  // from the first issue until the host knows that the last task has ended
-  // Issuing takes longer than executing: the device waits for the host.
+  double host_ns = 0;    // the host issues
+  double wait_ns = 0;    // the host waits, inside the step
+  double device_ns = 0;  // streams execute
+  // From the first issue until the host knows that the last task has ended.
+  double latency_ns = 0;
+  // True if issuing takes longer than executing: the device then waits for the host.
   bool host_bound() const { return host_ns > device_ns; }
 };
 
@@ -53,25 +54,25 @@ struct Prediction {
   StepTimes captured_one_stream;
   StepTimes captured;
   double capture_cost_ns = 0;  // of all graphs, once
-  // Steps after which the capture has paid for itself in latency; -1: never.
+  // The number of steps after which the capture has paid for itself in latency; -1: never.
   double break_even_steps = -1;
   bool stay_eager = false;
-  std::string reason;  // of "stay eager": a sentence
+  std::string reason;  // a sentence if stay_eager is set
 };
 
-// `noise` is the share of the eager latency below which a gain is none.
+// A gain below the share `noise` of the eager latency counts as none.
 Prediction PredictStep(std::span<const PredictedCall> calls,
                        std::span<const PredictedRegion> regions, const StepCopies& eager_copies,
                        const StepCopies& captured_copies, const DeviceCosts& costs,
                        double noise = 0.02);
 
-// What the host issues, in order, for the queue model itself.
+// One piece of work that the host issues, in order, for the queue model itself.
 struct QueueTask {
   double host_ns = 0;    // to issue it
   double device_ns = 0;  // on the stream
   bool host_read = false;
 };
-// One stream. `queue_depth` tasks may be issued and not ended.
+// Runs the queue model on one stream. At most `queue_depth` tasks may be issued and not ended.
 StepTimes RunQueue(std::span<const QueueTask> tasks, int64_t queue_depth, double host_read_ns);
 
 }  // namespace acltape::analyzer

@@ -4,7 +4,7 @@ namespace acltape::analyzer {
 namespace {
 
 struct Row {
-  std::string_view pattern;  // a name, or with a final * the beginning of one
+  std::string_view pattern;  // a name, or the begin of a name if it ends with *
   Resource resource;
 };
 

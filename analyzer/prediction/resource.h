@@ -1,4 +1,4 @@
-// Which part of the device an operator keeps busy: a table of operator names.
+// The part of the device that an operator keeps busy, from a table of operator names.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace acltape::analyzer {
 
-// `op` is a name with or without its overload: "aten::addmm.out", "aclnnMm", "aclrtMemcpyAsync".
-// Operators that no row names are vector work.
+// `op` is a name with or without its overload: "aten::addmm.out", "aclnnMm", "aclrtMemcpyAsync". An
+// operator that no row names is vector work.
 Resource ResourceOf(std::string_view op);
 
 }  // namespace acltape::analyzer

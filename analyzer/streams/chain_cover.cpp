@@ -15,8 +15,8 @@ BitMatrix CoverMatrix(const PartialOrder& order) {
   return covers;
 }
 
-// Streams are the chains of a matching, numbered by their first nodes.
-StreamAssignment FromChains(const Dag& dag, const Matching& matching) {
+// Makes each chain of a matching one stream. Streams are numbered by their first nodes.
+StreamAssignment FromChains(const Dag& dag, const ChainMatching& matching) {
   StreamAssignment assignment;
   assignment.streams = 0;
   assignment.stream_of.assign(dag.nodes.size(), -1);
@@ -40,9 +40,10 @@ StreamAssignment CoverByChains(const Dag& dag, const PartialOrder& order) {
 
 NimbleAssignment AssignLikeNimble(const Dag& dag, const PartialOrder& order) {
   const size_t nodes = dag.nodes.size();
-  Matching chains = MaximumMatching(CoverMatrix(order), Matching(nodes));
-  // Second phase: chain i before chain j where the end of i reaches the begin of j. Written as
-  // pairs of end and begin, which the first phase has left free.
+  ChainMatching chains = MaximumMatching(CoverMatrix(order), ChainMatching(nodes));
+  // Second phase: chain i can come before chain j if the end of i is ordered before the begin of j.
+  // A row of `gaps` is the end of a chain and a column is the begin of one. The first phase left
+  // both free.
   BitMatrix gaps(nodes);
   for (size_t end = 0; end < nodes; ++end) {
     if (chains.next[end] >= 0) continue;
@@ -51,7 +52,7 @@ NimbleAssignment AssignLikeNimble(const Dag& dag, const PartialOrder& order) {
       return true;
     });
   }
-  const Matching glue = MaximumMatching(gaps, Matching(nodes));
+  const ChainMatching glue = MaximumMatching(gaps, ChainMatching(nodes));
   for (size_t end = 0; end < nodes; ++end) {
     if (glue.next[end] >= 0) chains.Pair(static_cast<int32_t>(end), glue.next[end]);
   }

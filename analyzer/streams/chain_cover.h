@@ -1,4 +1,4 @@
-// As many streams as nodes can run at the same time, and as few waits as that allows.
+// Assigns as many streams as there are nodes that can run at the same time, with the fewest waits.
 #pragma once
 
 #include "analyzer/streams/dag.h"
@@ -6,19 +6,19 @@
 
 namespace acltape::analyzer {
 
-// Streams are the chains of a minimum chain cover of the closure: their number is the width
-// (Dilworth 1950). They order nothing that the edges do not, so that the waits are the edges of the
-// transitive reduction that are no step of a chain; among the minimum covers one is taken that has
-// the most such edges as steps, which makes the waits fewest. Nodes are issued by number.
+// The streams are the chains of a minimum chain cover of the closure, so that their number is the
+// width (Dilworth 1950). Chains order nothing that the edges do not. The waits are therefore those
+// edges of the transitive reduction that no chain contains. Of all minimum covers, this one
+// contains the most such edges, so that the waits are the fewest. Nodes are issued by number.
 StreamAssignment CoverByChains(const Dag& dag, const PartialOrder& order);
 
-// What Nimble (Kwon et al., NeurIPS 2020) does with the Dag, to compare with.
+// The assignment that Nimble (Kwon et al., NeurIPS 2020) makes for the Dag, for comparison.
 struct NimbleAssignment {
-  // Its streams: maximum matching on the transitive reduction, then chains that never overlap are
-  // glued by a second matching. Its waits are the fewest for these streams.
+  // Its streams come from a maximum matching on the transitive reduction. A second matching then
+  // glues chains that never overlap. Its waits are the fewest for these streams.
   StreamAssignment assignment;
-  // What its runtime issues: a wait for every original parent on another stream, a record behind
-  // every node.
+  // The calls that its runtime issues: a wait for every original parent on another stream, and a
+  // record behind every node.
   int32_t runtime_waits = 0;
   int32_t runtime_records = 0;
 };

@@ -1,4 +1,4 @@
-// What a stream planner sees of a region: nodes with durations and the edges that order them.
+// A region as a stream planner sees it: nodes with durations, and the edges that order them.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace acltape::analyzer {
 
-// What a node keeps busy on the device; two nodes of one class do not gain from two streams.
+// The part of the device that a node keeps busy. Two nodes of one class do not gain from two
+// streams.
 enum class Resource : uint8_t { kCube, kVector, kCopy, kCommunication };
 std::string_view ResourceName(Resource resource);  // "cube", "vector", "copy", "communication"
 
@@ -23,29 +24,31 @@ struct DagEdge {
   bool operator==(const DagEdge&) const = default;
 };
 
-// Nodes are numbered in an order in which one stream could run them: from < to for every edge.
+// Nodes are numbered in an order in which one stream could run them: every edge has from < to.
 struct Dag {
   std::vector<DagNode> nodes;
   std::vector<DagEdge> edges;  // each pair at most once
 };
 
-// A wait of one stream for another inside a captured region: the event is recorded right behind
-// `record_after` on its stream and waited for right before `wait_before` on its own.
+// A wait of one stream for another one inside a captured region. The event is recorded right behind
+// `record_after`, on its stream. It is waited for right before `wait_before`, on that stream.
 struct StreamWait {
   int32_t record_after = 0;
   int32_t wait_before = 0;
-  int32_t event = 0;  // an event is used again once its last waiter is ordered before
+  // An event is used again for a later record only if all its waiters are ordered before that
+  // record.
+  int32_t event = 0;
   bool operator==(const StreamWait&) const = default;
 };
 
-// Nodes on streams. Stream 0 is the origin of the capture; the others are forked from it before
-// their first node and joined to it behind their last one.
+// An assignment of nodes to streams. Stream 0 is the origin of the capture. Each other stream is
+// forked from it before its first node and joined to it behind its last one.
 struct StreamAssignment {
   int32_t streams = 1;
   std::vector<int32_t> stream_of;  // by node
   std::vector<int32_t> order;      // nodes in the order in which the host issues them
-  std::vector<StreamWait> waits;   // between nodes; forks and joins are not in it
-  int32_t events = 0;              // that `waits` use
+  std::vector<StreamWait> waits;   // between nodes, without forks and joins
+  int32_t events = 0;              // number of events that `waits` use
 };
 
 }  // namespace acltape::analyzer

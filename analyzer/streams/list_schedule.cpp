@@ -21,7 +21,7 @@ std::vector<Nodes> ParentsOf(const Dag& dag) {
   return parents;
 }
 
-// All nodes; those with the lesser key first, equal ones by number.
+// Lists all nodes, the one with the lowest key first. Nodes with equal keys are ordered by number.
 Nodes SortedBy(const std::vector<double>& key) {
   Nodes nodes(key.size());
   std::iota(nodes.begin(), nodes.end(), 0);
@@ -30,7 +30,7 @@ Nodes SortedBy(const std::vector<double>& key) {
   return nodes;
 }
 
-// Starts when nothing but the edges holds a node up.
+// The start of each node if nothing but the edges holds it up.
 std::vector<double> EarliestStarts(const Dag& dag) {
   std::vector<double> start_ns(dag.nodes.size(), 0);
   const std::vector<Nodes> parents = ParentsOf(dag);
@@ -42,7 +42,7 @@ std::vector<double> EarliestStarts(const Dag& dag) {
   return start_ns;
 }
 
-// Streams numbered in order of their first nodes, none without a node.
+// Numbers the streams in the order of their first nodes and drops streams without nodes.
 void Renumber(StreamAssignment& assignment) {
   std::map<int32_t, int32_t> number;
   for (const int32_t node : assignment.order) {
@@ -136,7 +136,7 @@ StreamAssignment MergeStreams(const Dag& dag, StreamAssignment assignment, int32
   for (size_t a = 0; a < count; ++a) {
     for (size_t b = 0; b < a; ++b) losses[a][b] = loss_ns(a, b);
   }
-  std::vector<size_t> left(count);  // streams that are left, ascending
+  std::vector<size_t> left(count);  // remaining streams, ascending
   std::iota(left.begin(), left.end(), 0);
   while (left.size() > static_cast<size_t>(streams)) {
     double least = std::numeric_limits<double>::infinity();
@@ -196,7 +196,8 @@ class Improvement {
   }
 
  private:
-  // Tries the nodes of the critical path, last first; whether one was accepted.
+  // Tries to move the nodes of the critical path, the last one first. Returns true if it accepted a
+  // move.
   bool Step() {
     for (int32_t node = schedule_.last; node >= 0; node = schedule_.awaited[node]) {
       for (int32_t stream = 0; stream < best_.streams; ++stream) {
@@ -210,7 +211,7 @@ class Improvement {
     return false;
   }
 
-  // The node that `stream` runs when `node` starts.
+  // The node that runs on `stream` when `node` starts.
   std::optional<int32_t> RunsBeside(int32_t node, int32_t stream) const {
     for (const int32_t other : best_.order) {
       if (best_.stream_of[other] == stream && schedule_.end_ns[other] > schedule_.start_ns[node]) {
@@ -238,7 +239,7 @@ class Improvement {
 
   const Dag& dag_;
   StreamAssignment best_;
-  std::vector<int32_t> nodes_;  // number, by stream
+  std::vector<int32_t> nodes_;  // number of nodes, by stream
   Schedule schedule_;
   int trials_;
   double noise_;
@@ -260,7 +261,7 @@ StreamAssignment MergeWaits(const Dag& dag, StreamAssignment assignment, const S
   for (size_t i = 0; i < assignment.order.size(); ++i) {
     rank[assignment.order[i]] = static_cast<int32_t>(i);
   }
-  Dag ordered = dag;  // with what the merged waits order besides
+  Dag ordered = dag;  // and the order that the merged waits add
   for (;;) {
     const Schedule schedule = Simulate(dag, assignment, costs);
     std::map<std::pair<int32_t, int32_t>, std::vector<StreamWait>> waits_between;

@@ -8,10 +8,10 @@ namespace {
 
 class HopcroftKarp {
  public:
-  HopcroftKarp(const BitMatrix& edges, Matching start)
+  HopcroftKarp(const BitMatrix& edges, ChainMatching start)
       : edges_(edges), matching_(std::move(start)), layer_(edges.size()) {}
 
-  Matching Run() {
+  ChainMatching Run() {
     while (FindLayers()) {
       for (size_t left = 0; left < edges_.size(); ++left) {
         if (matching_.next[left] < 0 && Augment(static_cast<int32_t>(left))) ++matching_.size;
@@ -21,7 +21,8 @@ class HopcroftKarp {
   }
 
  private:
-  // Distances of left nodes from the free ones along alternating paths; whether one ends free.
+  // Sets the distance of each left node from the free left nodes along alternating paths. Returns
+  // true if a path reaches a free right node.
   bool FindLayers() {
     std::fill(layer_.begin(), layer_.end(), -1);
     std::vector<int32_t> open;
@@ -52,7 +53,7 @@ class HopcroftKarp {
 
   bool Augment(int32_t left) {
     const int32_t layer = layer_[left];
-    layer_[left] = -1;  // not again in this phase
+    layer_[left] = -1;  // visited once per phase
     bool augmented = false;
     edges_.VisitRow(left, [&](size_t right) {
       const int32_t partner = matching_.previous[right];
@@ -65,23 +66,23 @@ class HopcroftKarp {
   }
 
   const BitMatrix& edges_;
-  Matching matching_;
+  ChainMatching matching_;
   std::vector<int32_t> layer_;  // by left node, -1: none
 };
 
-// A pair costs 0 when it is preferred, else 1. With potentials the cost of a pair,
-// Cost + left - right, is never negative, and 0 for matched pairs; `sink_` is the potential behind
-// the free right nodes.
+// Finds a maximum matching with the most preferred pairs. A pair costs 0 when it is preferred, else
+// 1. The reduced cost of a pair, Cost + left - right with the potentials, is never negative, and it
+// is 0 for matched pairs. `sink_` is the potential behind the free right nodes.
 class PreferringMatcher {
  public:
   PreferringMatcher(const BitMatrix& edges, const BitMatrix& preferred)
       : edges_(edges),
         preferred_(preferred),
-        matching_(MaximumMatching(preferred, Matching(edges.size()))),
+        matching_(MaximumMatching(preferred, ChainMatching(edges.size()))),
         left_(edges.size(), 0),
         right_(edges.size(), 0) {}
 
-  Matching Run() {
+  ChainMatching Run() {
     while (RaisePotentials()) {
       for (bool grown = true; grown;) {
         grown = false;
@@ -104,8 +105,9 @@ class PreferringMatcher {
     return (preferred_.Get(left, right) ? 0 : 1) + left_[left] - right_[right];
   }
 
-  // Dijkstra from all free left nodes, by buckets, as far as the nearest free right node; then the
-  // shortest paths cost 0. False when no free right node can be reached.
+  // Runs Dijkstra's algorithm with buckets from all free left nodes to the nearest free right node.
+  // Afterwards the shortest paths have reduced cost 0. Returns false when no free right node can be
+  // reached.
   bool RaisePotentials() {
     const size_t nodes = edges_.size();
     std::vector<int32_t> left_far(nodes, kFar);
@@ -165,7 +167,7 @@ class PreferringMatcher {
 
   const BitMatrix& edges_;
   const BitMatrix& preferred_;
-  Matching matching_;
+  ChainMatching matching_;
   std::vector<int32_t> left_;
   std::vector<int32_t> right_;
   int32_t sink_ = 0;
@@ -174,11 +176,11 @@ class PreferringMatcher {
 
 }  // namespace
 
-Matching MaximumMatching(const BitMatrix& edges, Matching start) {
+ChainMatching MaximumMatching(const BitMatrix& edges, ChainMatching start) {
   return HopcroftKarp(edges, std::move(start)).Run();
 }
 
-Matching MaximumMatchingPreferring(const BitMatrix& edges, const BitMatrix& preferred) {
+ChainMatching MaximumMatchingPreferring(const BitMatrix& edges, const BitMatrix& preferred) {
   return PreferringMatcher(edges, preferred).Run();
 }
 

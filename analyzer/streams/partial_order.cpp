@@ -11,7 +11,8 @@ PartialOrder::PartialOrder(const Dag& dag) : before_(dag.nodes.size()) {
   std::vector<std::vector<int32_t>> successors(nodes);
   for (const DagEdge& edge : dag.edges) successors[edge.from].push_back(edge.to);
   for (size_t node = nodes; node-- > 0;) {
-    // Ascending: a path to a successor goes through a lesser one, which is already there.
+    // Successors are visited in ascending order. A longer path to a successor goes through a lesser
+    // one, whose row has already been added.
     std::sort(successors[node].begin(), successors[node].end());
     for (const int32_t next : successors[node]) {
       if (before_.Get(node, next)) continue;
@@ -27,9 +28,9 @@ PartialOrder::PartialOrder(const Dag& dag) : before_(dag.nodes.size()) {
 
 std::vector<int32_t> MaximumAntichain(const PartialOrder& order) {
   const size_t nodes = order.size();
-  const Matching matching = MaximumMatching(order.closure(), Matching(nodes));
-  // Reachable by alternating paths from free left nodes: left nodes outside the cover, right
-  // inside.
+  const ChainMatching matching = MaximumMatching(order.closure(), ChainMatching(nodes));
+  // By König's theorem the cover consists of the left nodes that no alternating path from a free
+  // left node reaches, and of the right nodes that one reaches.
   std::vector<char> left(nodes, 0);
   std::vector<char> right(nodes, 0);
   std::vector<int32_t> open;

@@ -1,4 +1,4 @@
-// Who comes before whom in a Dag, and the fewest edges that say so.
+// The order that the edges of a Dag imply, and the fewest edges that imply the same order.
 #pragma once
 
 #include <bit>
@@ -22,11 +22,12 @@ class BitMatrix {
   void Set(size_t row, size_t column) {
     bits_[row * words_ + column / 64] |= uint64_t{1} << (column % 64);
   }
-  // Adds the bits of one row to another.
+  // Sets in row `to` every bit that row `from` has.
   void AddRow(size_t to, size_t from) {
     for (size_t w = 0; w < words_; ++w) bits_[to * words_ + w] |= bits_[from * words_ + w];
   }
-  // Visits the columns of the row's bits, ascending, as long as `visit` returns true.
+  // Calls `visit` with each column whose bit is set in the row, ascending, until `visit` returns
+  // false.
   template <typename Visit>
   void VisitRow(size_t row, Visit&& visit) const {
     const uint64_t* words = Row(row);
@@ -43,17 +44,17 @@ class BitMatrix {
   std::vector<uint64_t> bits_;
 };
 
-// The order that the edges of a Dag imply. Takes n * n / 8 bytes and edges * n / 64 operations.
+// The order that the edges of a Dag imply. It takes n * n / 8 bytes and edges * n / 64 operations.
 class PartialOrder {
  public:
   explicit PartialOrder(const Dag& dag);
 
   size_t size() const { return before_.size(); }
   bool Before(size_t a, size_t b) const { return before_.Get(a, b); }
-  // Row a has the nodes that a is before: the transitive closure.
+  // The transitive closure: row a has a bit for each node that a is before.
   const BitMatrix& closure() const { return before_; }
-  // The transitive reduction (minimum equivalent graph): edges that no other path implies. Any set
-  // of edges with this closure holds all of them.
+  // The transitive reduction (minimum equivalent graph): the edges that no other path implies.
+  // Every set of edges with this closure contains all of them.
   const std::vector<DagEdge>& covers() const { return covers_; }
 
  private:
@@ -61,9 +62,10 @@ class PartialOrder {
   std::vector<DagEdge> covers_;  // by `from`, then `to`
 };
 
-// The most nodes of which none is before another: what could run at the same time, and by
-// Dilworth's theorem the least number of streams that keeps it possible. Ascending. Fulkerson 1956,
-// by a maximum matching on the closure (matching.h) and the vertex cover of König's theorem.
+// The largest set of nodes of which none is before another, ascending. These nodes could all run at
+// the same time. By Dilworth's theorem their number is the least number of streams that allows it.
+// Fulkerson 1956, by a maximum matching on the closure (matching.h) and the vertex cover of König's
+// theorem.
 std::vector<int32_t> MaximumAntichain(const PartialOrder& order);
 
 }  // namespace acltape::analyzer

@@ -15,9 +15,10 @@
 namespace acltape::analyzer {
 namespace {
 
-// Of a region too large for its width to be known, when the user sets no limit.
+// The most streams of a region that is too large for its width to be known, if the user sets no
+// limit.
 constexpr int32_t kStreamsOfLargeRegions = 8;
-// List schedules are made for each number of streams up to here, then for twice as many each time.
+// List schedules are made for each number of streams up to this one. Beyond it the number doubles.
 constexpr int32_t kEachCountUpTo = 8;
 // Merging chains is quadratic in their number.
 constexpr int32_t kMostMergedChains = 512;
@@ -44,7 +45,7 @@ struct Candidate {
 class Planner {
  public:
   Planner(const Dag& dag, const StreamOptions& options) : dag_(dag), options_(options) {
-    // Without durations the shape alone decides.
+    // Without durations only the shape of the Dag decides.
     if (TotalWork(dag_) <= 0) {
       for (DagNode& node : dag_.nodes) node.duration_ns = 1000;
     }
@@ -93,7 +94,8 @@ class Planner {
     return std::clamp(40000 / (static_cast<int>(dag_.nodes.size()) + 1), 20, 200);
   }
 
-  // The best of each number of streams, improved; more streams only for a gain.
+  // Returns the best improved assignment over all numbers of streams. More streams must bring a
+  // gain.
   Candidate BestOfSeveral() const {
     std::optional<StreamAssignment> chains;
     if (order_) chains = CoverByChains(dag_, *order_);
@@ -111,12 +113,12 @@ class Planner {
       if (streams == most_) break;
     }
     if (best) return *std::move(best);
-    // Every list schedule ended on one stream.
+    // No list schedule used more than one stream.
     if (chains) return Rate(MergeStreams(dag_, *std::move(chains), most_, options_.costs));
     return Rate(OneStream(dag_.nodes.size()));
   }
 
-  // None when no way of assigning uses more than one stream.
+  // Returns nothing if no candidate uses more than one stream.
   std::optional<Candidate> BestOf(int32_t streams,
                                   const std::optional<StreamAssignment>& chains) const {
     std::optional<Candidate> best;
@@ -134,7 +136,7 @@ class Planner {
     return best;
   }
 
-  // Why streams cannot help, whatever they cost; empty when they might.
+  // Says why streams cannot help at any cost. The text is empty if they might help.
   std::string ReasonAgainstSeveral() const {
     if (dag_.nodes.empty()) return "One stream, because there is nothing to run.";
     if (options_.streams == 1) return "One stream, as asked for.";
@@ -205,7 +207,7 @@ class Planner {
     return certificate;
   }
 
-  // A buffer for each edge, which `from` writes and `to` reads.
+  // Each edge is a buffer of its own, which `from` writes and `to` reads.
   int32_t CountRaces(const StreamAssignment& assignment) const {
     std::vector<std::vector<ByteAccess>> accesses(dag_.nodes.size());
     for (size_t e = 0; e < dag_.edges.size(); ++e) {
@@ -220,7 +222,7 @@ class Planner {
   const StreamOptions& options_;
   std::optional<PartialOrder> order_;
   std::optional<int32_t> width_;
-  int32_t most_ = 1;  // streams that are of use
+  int32_t most_ = 1;  // most streams that are useful
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ uint32_t At(const std::vector<uint32_t>& clock, uint32_t stream) {
   return stream < clock.size() ? clock[stream] : 0;
 }
 
-// Whether anything was added.
+// Takes the later time of each stream. Returns true if the clock changed.
 bool Join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
   if (clock.size() < other.size()) clock.resize(other.size());
   bool changed = false;
@@ -27,7 +27,8 @@ bool Join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
 
 using Pieces = std::vector<std::pair<int64_t, int64_t>>;
 
-// The ranges of bytes that a view touches, in order; none when they are too many to list.
+// The ranges of bytes that a view touches, in order. The result is empty if they are too many to
+// list.
 Pieces PiecesOf(const storage::Layout& layout) {
   std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size; innermost first
   for (size_t d = 0; d < layout.shape.size(); ++d) {
@@ -59,7 +60,7 @@ Pieces PiecesOf(const storage::Layout& layout) {
   return pieces;
 }
 
-// Whether two uses of [first, end) share a byte of it. A null layout touches all of it.
+// True if two uses of [first, end) share a byte of it. A null layout touches every byte.
 bool ShareByte(const storage::Layout* a, const storage::Layout* b, int64_t first, int64_t end) {
   if (a == nullptr && b == nullptr) return true;
   const Pieces whole = {{first, end}};
@@ -158,8 +159,9 @@ void RaceChecker::Work(int64_t operation, int64_t stream, std::span<const ByteAc
   if (index == 0) ++host_version_;
 }
 
-// Reports what conflicts with `use` and lets it take the place of the uses that it makes
-// superfluous: whoever races with one of those races with `use` as well.
+// Reports the uses that conflict with `use`, and lets `use` replace the uses that it makes
+// superfluous. A use is superfluous if every later operation that races with it also races with
+// `use`.
 void RaceChecker::CheckSegment(const Clock& clock, const Use& use, const ByteAccess& access,
                                int64_t first, Segment& segment) {
   const int64_t end = segment.end;
@@ -193,7 +195,8 @@ void RaceChecker::AddRace(const Use& before, const Use& use, int64_t buffer, int
 }
 
 void RaceChecker::OrderBehindConflicts(Stream& stream, int64_t operation) {
-  // The last of each stream stands for those before it.
+  // Later operations of a stream are ordered behind earlier ones, so the last of each stream is
+  // enough.
   std::sort(conflicts_.begin(), conflicts_.end(), [](const Use& a, const Use& b) {
     return a.stream != b.stream ? a.stream < b.stream : a.at > b.at;
   });

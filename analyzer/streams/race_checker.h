@@ -1,5 +1,6 @@
-// Finds work of different streams that touches the same bytes without an order between the two:
-// vector clocks over what the host issues, and per range of bytes who wrote and read it last.
+// Finds work of different streams that touches the same bytes without an order between the two. It
+// keeps vector clocks of what the host issues, and for each range of bytes its last writers and
+// readers.
 //
 //   RaceChecker checker;
 //   checker.Work(7, /*stream=*/1, accesses);  // in the order in which the host issues
@@ -8,14 +9,15 @@
 //   checker.Work(8, 2, more);
 //   checker.races();  // empty: every conflict is ordered
 //
-// It certifies what a planner made and judges what a program recorded, so it knows accesses and
-// synchronisation only: no dependency that someone else found goes in. Two reads never race.
-// Strided views of one range that share no byte do not race (a view of more than 65,536 separate
-// pieces counts as its whole range).
+// It checks what a planner made or what a program recorded. It therefore knows accesses and
+// synchronisation only, and it takes no dependencies from anyone else. Two reads never race.
+// Strided views of one range that share no byte do not race. A view of more than 65,536 separate
+// pieces counts as its whole range.
 //
-// Every reported pair is a race of the program as issued. A race is reported once: what its missing
-// wait would order is taken as ordered from there on, so that adding all `missing_waits` leaves
-// none. Vector clocks and last accesses: Flanagan and Freund, FastTrack, PLDI 2009.
+// Every reported pair is a race of the program as issued. A race is reported once: from there on,
+// the checker acts as if the missing wait existed. A program with all `missing_waits` added
+// therefore has no race. Vector clocks and last accesses: Flanagan and Freund, FastTrack, PLDI
+// 2009.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,8 @@
 
 namespace acltape::analyzer {
 
-// Two operations without an order, by the ids that they were given; `first` was issued first. RAW:
-// `second` reads what `first` writes.
+// Two operations without an order, by the ids that they were given. `first` was issued first. In a
+// race of kind RAW, `second` reads what `first` writes.
 struct Race {
   int64_t first = 0;
   int64_t second = 0;
@@ -42,53 +44,57 @@ struct Race {
   bool operator==(const Race&) const = default;
 };
 
-// The edit that orders a race, or several: an event recorded right behind one operation on its
-// stream, waited for right before the other on its own.
+// A change of the program that orders one or several races: record an event right behind one
+// operation, on its stream, and wait for it right before the other one, on that one's stream.
 struct MissingWait {
   int64_t record_after = 0;
   int64_t wait_before = 0;
   bool operator==(const MissingWait&) const = default;
 };
 
-// Issue order is that of one host thread. Streams, events and operations are named by any integers;
-// an event that was recorded again is the later record for the waits that follow.
+// The issue order is that of one host thread. Any integers can name streams, events and operations.
+// If an event is recorded again, later waits are for the later record.
 class RaceChecker {
  public:
-  // What the host itself does between its calls (a synchronous copy): ordered behind what the host
-  // has waited for, and before all that it issues later.
+  // The stream of work that the host itself does between its calls, such as a synchronous copy. It
+  // is ordered behind everything that the host has waited for, and before everything that it issues
+  // later.
   static constexpr int64_t kHost = INT64_MIN;
 
-  // A kernel or copy on a stream. A graph's execution is the work of its calls, one after the
-  // other, on the stream that executes it; order inside the graph is judged by a checker of its
-  // own.
+  // Adds a kernel or a copy on a stream. The execution of a graph counts as the work of its calls,
+  // one after the other, on the stream that executes it. Another checker judges the order inside
+  // the graph.
   void Work(int64_t operation, int64_t stream, std::span<const ByteAccess> accesses);
 
   void Record(int64_t stream, int64_t event);
   // A wait for an event that was never recorded orders nothing.
   void Wait(int64_t stream, int64_t event);
 
-  // The host waits: what it issues from here on is ordered behind.
+  // The host waits. Everything that it issues later is ordered behind.
   void SynchronizeStream(int64_t stream);
   void SynchronizeEvent(int64_t event);
   void SynchronizeDevice();
 
-  // In order of `second`; at most one of a kind and a buffer between two operations.
+  // Races in order of `second`. There is at most one race of each kind and buffer between two
+  // operations.
   const std::vector<Race>& races() const { return races_; }
-  // Per operation the fewest that order its races.
+  // For each operation, the fewest waits that order its races.
   const std::vector<MissingWait>& missing_waits() const { return missing_waits_; }
 
  private:
-  // By stream: how many operations of it are ordered before. Shorter than the number of streams: 0.
+  // By stream: how many of its operations are ordered before. A stream beyond the end of the vector
+  // has 0.
   using Clock = std::vector<uint32_t>;
   struct Stream {
     Clock clock;
     uint32_t issued = 0;
-    uint64_t seen_host = 0;  // host_version_ that is in the clock
+    uint64_t seen_host = 0;  // the host_version_ that the clock contains
     bool changed = true;     // the clock has changed since the last entry of history
-    // The clocks of its operations: from that operation on, but for its own component.
+    // The clocks of its operations. Each entry holds from its operation on, except for the stream's
+    // own component.
     std::vector<std::pair<uint32_t, Clock>> history;
   };
-  // The last use of bytes by an operation that no later use makes superfluous.
+  // The last use of bytes by an operation, kept until a later use makes it superfluous.
   struct Use {
     uint32_t stream = 0;
     uint32_t at = 0;  // place among the operations of its stream, from 1
@@ -103,7 +109,7 @@ class RaceChecker {
   using Segments = std::map<int64_t, Segment>;  // by first byte
 
   uint32_t StreamOf(int64_t stream);
-  Stream& Touch(uint32_t stream);  // with all that the host has waited for
+  Stream& Touch(uint32_t stream);  // with the order of all that the host has waited for
   void AddToHost(const Clock& clock);
   Clock ClockOf(uint32_t stream, uint32_t at) const;
   void CheckSegment(const Clock& clock, const Use& use, const ByteAccess& access, int64_t first,
@@ -124,9 +130,9 @@ class RaceChecker {
   std::vector<MissingWait> missing_waits_;
 };
 
-// The races of a captured region on the streams of `assignment`; operations are node numbers.
+// The races of a captured region on the streams of `assignment`. Operations are node numbers.
 // `accesses` gives the byte ranges of each node. An event that is recorded again while one of its
-// waiters may still wait is a WAR race in buffer -1 - event.
+// waiters may still wait is reported as a WAR race in buffer -1 - event.
 RaceChecker CheckAssignment(const StreamAssignment& assignment,
                             std::span<const std::vector<ByteAccess>> accesses);
 

@@ -99,9 +99,9 @@ class Simulation {
   const StreamAssignment& assignment_;
   const StreamCosts& costs_;
   std::vector<std::vector<int32_t>> waiters_;
-  std::vector<int32_t> waits_;    // number of its waits
+  std::vector<int32_t> waits_;    // number of waits, by node
   std::vector<int32_t> missing_;  // what a node still has to await
-  std::vector<int32_t> next_;     // on its stream
+  std::vector<int32_t> next_;     // next node on its stream
   std::vector<double> ready_ns_;
   int32_t rank_ = 0;
   std::priority_queue<std::tuple<double, int32_t, int32_t>,

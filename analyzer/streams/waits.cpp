@@ -54,7 +54,7 @@ class WaitPlacer {
     }
   }
 
-  // In order of issue of the recording nodes.
+  // Assigns events in the order in which the recording nodes are issued.
   void AssignEvents() {
     std::vector<std::vector<size_t>> waits_of(place_.size());  // by recording node
     for (size_t w = 0; w < assignment_.waits.size(); ++w) {

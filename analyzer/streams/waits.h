@@ -1,5 +1,5 @@
-// Where streams have to wait for each other so that every edge of a Dag holds: the fewest places,
-// and the fewest records and events for them.
+// Finds where streams have to wait for each other so that every edge of a Dag holds, with the
+// fewest waits, records and events.
 #pragma once
 
 #include "analyzer/streams/dag.h"
@@ -8,13 +8,13 @@ namespace acltape::analyzer {
 
 // Sets `waits` and `events` of an assignment whose `streams`, `stream_of` and `order` are set.
 //
-// The waits are the transitive reduction of the Dag's edges and the streams' own order, less that
-// order. No smaller set keeps every edge without ordering more nodes than the edges and the streams
-// do. A node that several wait for records one event; an event is used again behind a node that all
-// its waiters are ordered before. Vector clocks in order of issue: (nodes + edges) * streams
-// operations.
+// The waits are the transitive reduction of the Dag's edges and the streams' own order, without
+// that order. No smaller set keeps every edge without ordering further nodes. If several nodes wait
+// for one node, it records one event for all of them. An event is used again behind a node that all
+// its waiters are ordered before. Vector clocks are computed in order of issue, with (nodes +
+// edges) * streams operations.
 //
-// Precondition: `order` holds each node once and `from` before `to` of every edge.
+// Precondition: `order` holds each node once, and `from` comes before `to` for every edge.
 void PlaceWaits(const Dag& dag, StreamAssignment& assignment);
 
 // The number of nodes that record an event.

@@ -1,19 +1,21 @@
 #include "analyzer/work/work.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "analyzer/acl_program.h"
-#include "analyzer/graph/overlap.h"
 #include "analyzer/level.h"
+#include "analyzer/work/overlap.h"
 #include "storage/error.h"
+#include "storage/process_choice.h"
 
 namespace acltape::analyzer {
 namespace {
 
 using storage::Argument;
 
-// Which slots hold the same buffer: by slot, the first slot with its buffer, plus one; 0 for none.
+// For each slot, the first slot with the same buffer, plus one; 0 if the slot has no buffer.
 void FindEqualSlots(const std::vector<int64_t>& buffers, std::vector<int64_t>& first_equal) {
   first_equal.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
@@ -51,7 +53,7 @@ class Loader {
     work_.dialect = level_ == Level::kAcl ? Dialect::kAcl : Dialect::kAten;
     const bool acl = work_.dialect == Dialect::kAcl;
     work_.calls.reserve(static_cast<size_t>(trace_.CallCount(!acl)));
-    std::vector<int64_t> enclosing;  // ACL calls, ascending: what they call in turn is part of them
+    std::vector<int64_t> enclosing;  // ACL calls, ascending; their nested calls are part of them
     trace_.VisitCalls(/*leaves_only=*/!acl, [&](const storage::Call& call) {
       const storage::Op& op = trace_.GetOp(call.op_id);
       if (acl) {
@@ -87,6 +89,9 @@ class Loader {
       throw Error(ErrorKind::kTrace,
                   trace_.path() + " holds no operator call and no call of the ACL interface");
     }
+    std::set<int64_t> threads;
+    for (const WorkCall& call : work_.calls) threads.insert(call.thread);
+    storage::RequireOneProcess(trace_, threads);
     SetRecordedSteps();
     return std::move(work_);
   }
@@ -125,7 +130,7 @@ class Loader {
       if (call.status != 0 || !IsDeviceWork(form.function->kind)) return;
       form.kind = LeafKind::kKernel;
       for (const Argument& argument : *form.arguments) {
-        // What an operator reads of its workspace it wrote itself.
+        // An operator reads from its workspace only what it wrote itself.
         const bool workspace = IsIncidental(argument);
         for (size_t i = 0; i < argument.tensors.size(); ++i) {
           const ArgumentUse use{static_cast<int>(&argument - form.arguments->data()),
@@ -177,6 +182,10 @@ int64_t WorkForm::Integer(int position) const {
 }
 
 int64_t Work::Find(int64_t call_id) const {
+  if (dialect == Dialect::kAclLeaves) {
+    const auto place = place_of_id.find(call_id);
+    return place == place_of_id.end() ? -1 : static_cast<int64_t>(place->second);
+  }
   const auto found =
       std::lower_bound(calls.begin(), calls.end(), call_id,
                        [](const WorkCall& call, int64_t id) { return call.call_id < id; });

@@ -1,6 +1,6 @@
 // The work of a trace in compact form: what the program's leaves (aten) or its calls of the C
-// interface (ACL) do, at some 80 bytes a call, so that a trace of a million calls can be analysed
-// in memory. Everything that calls of one form share (operator, scalars, layouts, which tensors are
+// interface (ACL) do. It takes some 80 bytes per call, so that a trace of a million calls fits in
+// memory. Everything that calls of one form share (operator, scalars, layouts, tensors that are
 // read and written) is kept once.
 //
 //   const Work work = LoadWork(reader);
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/acl_calls.h"
@@ -22,36 +23,43 @@
 
 namespace acltape::analyzer {
 
-enum class Dialect : uint8_t { kAten, kAcl };
+// The kind of a work's entries.
+enum class Dialect : uint8_t {
+  kAten,  // leaves of PyTorch's dispatcher, one after the other
+  kAcl,   // calls of the C interface, ordered by streams, events and host waits
+  // Device work of an ACL program, one after the other (analyzer/acl_leaves.h).
+  kAclLeaves
+};
 
-// A tensor of a form: which slot of the call's buffers it lies in, and how it is used.
+// A tensor of a form: the slot of the call's buffers in which it lies, and its use.
 struct FormAccess {
   int32_t slot = 0;
   int32_t argument = 0;  // index in WorkForm::arguments
   int32_t element = 0;   // index in a tensor list
-  bool write = false;    // else it is read
-  bool strided = false;  // bytes between the first and the last are not its own
+  bool write = false;    // false: it is read
+  bool strided = false;  // true: some bytes between the first and the last are not its own
   int64_t first_byte = 0;
   int64_t end_byte = 0;
   const storage::Layout* layout = nullptr;  // owned by the reader
 };
 
-// What calls share that have one signature and the same equalities among their buffers.
+// A form is everything that calls share that have one signature and the same equalities among their
+// buffers.
 struct WorkForm {
   int64_t signature_id = 0;
   const storage::Op* op = nullptr;  // owned by the reader
-  // Of ACL calls: kKernel for operators, copies, fills and value writes; kView for all others.
+  // For ACL calls this is kKernel for operators, copies, fills and value writes, and kView for all
+  // others.
   LeafKind kind = LeafKind::kView;
-  const AclFunction* function = nullptr;  // of ACL calls
-  // Tensors name a slot plus one in place of a buffer. Owned by the reader.
+  const AclFunction* function = nullptr;  // only for ACL calls
+  // Tensors have a slot plus one in place of a buffer. Owned by the reader.
   const std::vector<storage::Argument>* arguments = nullptr;
   std::vector<FormAccess> accesses;
 
   AclCallKind acl_kind() const { return function ? function->kind : AclCallKind::kUnknown; }
-  // The integer at a position of the C declaration (an event, a model, flags); 0 where there is
-  // none.
+  // The integer at a position of the C declaration (an event, a model, flags); 0 if there is none.
   int64_t Integer(int position) const;
-  // It reads or writes bytes: a kernel, a source or a host read.
+  // True if it reads or writes bytes: a kernel, a source or a host read.
   bool active() const { return kind >= LeafKind::kSource; }
 };
 
@@ -64,11 +72,11 @@ struct WorkCall {
   int64_t model_id = 0;   // the capture that stored its task, 0: none
   int32_t form = 0;
   int32_t thread = 0;
-  int32_t step = -1;  // as numbered in the trace, -1: outside
+  int32_t step = -1;  // as numbered in the trace; -1: outside of steps
   int32_t status = 0;
   int32_t scope = 0;
   storage::Phase phase = storage::Phase::kForward;
-  uint32_t first_buffer = 0;  // in the list of all buffers
+  uint32_t first_buffer = 0;  // index in Work::all_buffers
 };
 
 // One iteration of the workload: calls [first, end) of the work.
@@ -92,9 +100,9 @@ class Work {
  public:
   const storage::Reader* trace = nullptr;
   Dialect dialect = Dialect::kAten;
-  std::vector<WorkCall> calls;  // in order of call_id
+  std::vector<WorkCall> calls;  // in order of call_id; for kAclLeaves in an order of execution
   std::vector<WorkForm> forms;
-  std::vector<WorkStep> steps;  // that the trace names; else none until AssignSteps
+  std::vector<WorkStep> steps;  // those that the trace names; else empty until AssignSteps
 
   size_t size() const { return calls.size(); }
   const WorkForm& form(size_t call) const { return forms[calls[call].form]; }
@@ -105,8 +113,8 @@ class Work {
     const size_t end = call + 1 < calls.size() ? calls[call + 1].first_buffer : all_buffers.size();
     return {all_buffers.data() + first, end - first};
   }
-  // Visits the byte ranges that the call reads and writes; none of a call that failed, none without
-  // bytes.
+  // Visits the byte ranges that the call reads and writes. A call that failed has none, and empty
+  // ranges are left out.
   template <typename Visit>
   void VisitAccesses(size_t call, Visit&& visit) const {
     const std::span<const int64_t> slots = buffers(call);
@@ -117,16 +125,20 @@ class Work {
       visit(ByteAccess{buffer, access.first_byte, access.end_byte, access.write, &access});
     }
   }
-  // Index of a call; -1 when it is no work of this program.
+  // The index of a call; -1 when it is not work of this program.
   int64_t Find(int64_t call_id) const;
   // "call 812 aten::cat" for messages.
   std::string Describe(size_t call) const;
 
   std::vector<int64_t> all_buffers;
+  // Only for kAclLeaves: by entry, the id of the call that put it on its stream; and the entries by
+  // their ids, which do not ascend.
+  std::vector<int64_t> issued_by;
+  std::unordered_map<int64_t, size_t> place_of_id;
 };
 
-// The leaves of an aten trace, or the outermost ACL calls of a trace without any. The reader must
-// outlive it. Throws Error kTrace, one sentence, when there is neither.
+// Loads the leaves of an aten trace, or the outermost ACL calls of a trace without leaves. The
+// reader must outlive the work. Throws Error kTrace, one sentence, when the trace has neither.
 Work LoadWork(const storage::Reader& trace);
 
 }  // namespace acltape::analyzer

@@ -39,7 +39,7 @@ LockUse LockUseOf(const CallInfo& info) {
   return waits ? LockUse::kTake : LockUse::kIfHeld;
 }
 
-// How much memory an argument stands for.
+// The size of the memory that an argument stands for.
 uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
   switch (rule.role) {
     case Role::kRange:
@@ -200,8 +200,8 @@ CopyEnds EndsOf(const CallInfo& info, const uint64_t* values) {
   return ends;
 }
 
-// What a copy has read that nothing explains. After the call: only a call that succeeds says that
-// so many bytes are there to be read.
+// Keeps the bytes that a copy has read and that no recorded call wrote. Called after the copy,
+// because only a call that succeeds shows that so many bytes are there to be read.
 void KeepSource(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
                 const CopyEnds& ends, uint64_t stream) {
   const int source = info.at[1];
@@ -221,7 +221,7 @@ void KeepSource(Thread& thread, const CallInfo& info, const uint64_t* values, co
   }
 }
 
-// What a copy has written to host memory.
+// Keeps the bytes that a copy has written to host memory.
 void KeepDestination(Thread& thread, const CallInfo& info, const uint64_t* values,
                      const OpenCall& open, const CopyEnds& ends, uint64_t stream) {
   const int destination = info.at[0];
@@ -327,7 +327,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
   }
 }
 
-// Whether a call ends a handle, and of which kind.
+// True when a call ends a handle; `*kind` is then the kind of the handle.
 bool EndsHandle(Effect effect, HandleKind* kind) {
   switch (effect) {
     case Effect::kStreamEnd:

@@ -10,13 +10,15 @@
 
 namespace acltape::acl_agent {
 
-// Whether the code of the frame, of that file name, is generated. With the interpreter's lock held.
+// True when the code of the frame, which says that it is in this file, was generated. The caller
+// holds the interpreter's lock.
 bool IsGenerated(const Interpreter& py, Object* frame, const char* file);
 
-// Where the lines of the frame's code come from, a line of text each: the generated line, the file,
-// the line in it and the function, with tabs between them. Origins whose file has a part in
-// `passed_over` (a part a line) are not given: the next frame outside is. Null: not known. The
-// caller frees it. With the interpreter's lock held, which may be given away for a moment.
+// Tells where the lines of the frame's code come from. The text has a line for each: the generated
+// line, the file, the line in that file and the function, with tabs between them. Files whose path
+// contains a line of `passed_over` are skipped; the next frame outside of them is given. Null when
+// nothing is known. The caller frees the text. The caller holds the interpreter's lock, which may
+// be given away for a moment.
 char* OriginsOf(const Interpreter& py, Object* frame, const char* passed_over);
 
 }  // namespace acltape::acl_agent

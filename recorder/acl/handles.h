@@ -14,11 +14,12 @@ struct Thread;
 uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle, bool add = true);
 // The id of the default stream of the thread's current device.
 uint64_t DefaultStreamId(Thread& thread);
-// From now on the handle is another object, created by the open call.
+// Says that the open call created an object with this handle. A former object of the handle is
+// gone.
 uint64_t AddHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags);
-// The handle is another name of the default stream.
+// Says that the handle is another name of the default stream.
 uint64_t AddDefaultStream(Thread& thread, uint64_t handle);
-// The capture that made the model has ended.
+// Says that the capture which made the model has ended.
 void EndCapture(Thread& thread, uint64_t model_id);
 // Takes a handle out before its object is destroyed, as its address may be given out again at once.
 // Returns its id, 0 when it was not known.
@@ -42,7 +43,7 @@ void EndUpdate(uint64_t stream);
 // The model that launches on `stream` change, 0: none.
 uint64_t UpdatedModel(uint64_t stream);
 
-// The same as CaptureOf, but the model's handle.
+// Like CaptureOf, but gives the handle of the model.
 uint64_t ModelHandleOf(Thread& thread, uint64_t stream);
 
 void ForgetHandleLocks();

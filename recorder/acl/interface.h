@@ -11,7 +11,7 @@
 
 namespace acltape::acl_agent {
 
-// What an argument is recorded as.
+// The form in which an argument is recorded.
 enum class Role : uint8_t {
   kInt,           // the value
   kAddress,       // memory to the end of its block, or an address
@@ -41,7 +41,7 @@ struct ArgumentRule {
   int8_t sizes[3];
 };
 
-// What a call does besides.
+// The effect of a call on memory, handles or streams, which its arguments alone do not show.
 enum class Effect : uint8_t {
   kNone,
   kDeviceBirth,   // memory: where its address is written, its size

@@ -28,7 +28,7 @@ struct Interpreter {
   const char* (*text)(Object*);
   void (*clear_error)();
   void (*release)(Object*);
-  // For generated code alone, see generated_code.h.
+  // These are used for generated code alone, see generated_code.h.
   Object* (*builtins)();  // borrowed
   Object* (*new_dict)();
   Object* (*item)(Object*, const char*);  // borrowed
@@ -38,7 +38,8 @@ struct Interpreter {
   bool complete;
 };
 
-// Looked for once, at the first call: no program loads an interpreter behind it.
+// Looks for the interpreter once, at the first call. No program loads an interpreter later than
+// that.
 const Interpreter& TheInterpreter();
 
 void ForgetInterpreterLock();

@@ -25,7 +25,7 @@ class Mutex {
     }
   }
   void Release() { held_.store(0, std::memory_order_release); }
-  // In a forked child: the thread of the parent that held it is not there.
+  // Frees the lock in a forked child, where the parent's thread that held it does not exist.
   void Forget() { Release(); }
 
  private:

@@ -29,9 +29,10 @@ void PutBlock(const Block& block);
 // Records the end of a taken block.
 void RecordDeath(Thread& thread, const Block& block);
 
-// Bytes [begin, end) of a buffer were written by a recorded call, or have been kept.
+// Marks bytes [begin, end) of a buffer as known: a recorded call wrote them, or they have been
+// kept.
 void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
-// Whether all of them were; empty ranges are.
+// True when every byte of [begin, end) is marked as known. An empty range is known.
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
 
 void ForgetMemoryLocks();

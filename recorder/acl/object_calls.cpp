@@ -237,7 +237,7 @@ aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
 
 namespace acltape::acl_agent {
 
-// In the order of ObjectCall.
+// The rows are in the order of ObjectCall.
 const ObjectFunction kObjectFunctions[] = {
     {"aclCreateTensor", reinterpret_cast<void*>(&::aclCreateTensor)},
     {"aclInitTensor", reinterpret_cast<void*>(&::aclInitTensor)},

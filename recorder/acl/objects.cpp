@@ -22,7 +22,7 @@ struct ElementType {
   DType dtype;
   uint8_t bytes;
 };
-// By aclDataType.
+// The index is an aclDataType.
 constexpr ElementType kElementTypes[] = {
     {DType::kFloat32, 4},   {DType::kFloat16, 2},   {DType::kInt8, 1},         // 0, 1, 2
     {DType::kInt32, 4},     {DType::kUint8, 1},     {DType::kUndefined, 0},    // 3, 4, 5

@@ -11,8 +11,8 @@ namespace acltape::acl_agent {
 
 struct Thread;
 
-// Where a tensor of the call being encoded stands in its bytes, so that a moved address can be
-// written over it.
+// The position of a tensor in the bytes of the call being encoded. It is kept so that a moved
+// address can be written over the old one.
 struct TensorPlace {
   const void* object = nullptr;  // tensor or list
   int64_t element = -1;          // position in a list
@@ -38,16 +38,16 @@ struct TensorPlaces {
 // Encodes one argument of an operator into the thread's bytes, and adds its tensors to `places`.
 void EncodeArgument(Thread& thread, acl::ArgKind kind, const acl::ArgValue& value, int32_t position,
                     bool read, bool written, TensorPlaces& places);
-// A uint8 tensor over bytes of a buffer.
+// Encodes bytes of a buffer as a uint8 tensor.
 void EncodeBufferBytes(Thread& thread, uint64_t buffer_id, uint64_t offset, uint64_t bytes);
-// The same by address, as far as the block goes; false, and nothing is encoded, when it is in no
-// block.
+// Like EncodeBufferBytes, by address. Bytes beyond the end of the block are left out. Gives false,
+// and encodes nothing, when the address is in no block.
 bool EncodeMemory(Thread& thread, uint64_t address, uint64_t bytes);
 // Writes a tensor's new place after its data address became `address`.
 void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint64_t* slots,
                uint32_t* slot_count);
 
-// What the wrappers of the objects' functions tell. Null objects are no objects.
+// Called by the wrappers of the functions that make and free objects. A null object is ignored.
 void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,
                 const int64_t* strides, int64_t offset, aclFormat format, void* data);
 void KeepScalar(const aclScalar* object, const void* value, aclDataType type);

@@ -16,13 +16,12 @@
 
 namespace acltape::acl_agent {
 
-// What a first phase was given, until its launch. The launch may come in another thread: a
+// The arguments of a first phase, kept until the launch. The launch may come in another thread: a
 // framework with a task queue calls the first phase where the program is and launches from the
-// queue's own thread. What belongs to an operator is found by its executor, therefore, never by the
-// thread that was last seen; and the call of the program that caused it is the one that was open at
-// the first phase. The executor's address may be used again once it was launched or destroyed:
-// before the library is told of either, the entry is taken out of the map, so that no first phase
-// in between can meet it.
+// queue's own thread. So the entry is found by its executor, never by the thread that was last
+// seen. The call of the program that caused it is the one that was open at the first phase. The
+// executor's address may be used again once it was launched or destroyed. So the entry is taken out
+// of the map before the library is told of either, and no first phase in between can meet it.
 struct Prepared {
   aclOpExecutor* executor;
   uint32_t op;
@@ -56,8 +55,8 @@ bool IsRandom(std::string_view op) {
   return false;
 }
 
-// Whether the operator's results belong to a leaf whose values are random: from the first random
-// operator on, those of all of the leaf's operators do.
+// True when the operator's results belong to a leaf whose values are random. From the leaf's first
+// random operator on, the results of all its operators do.
 bool BelongsToRandomLeaf(Thread& thread, const acl::OperatorInfo& info) {
   agent::Tape* tape = thread.tape;
   if (tape->open_call == 0 || !WantsInputs(thread)) return false;

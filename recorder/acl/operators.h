@@ -1,5 +1,5 @@
-// Both phases of an operator. The record of a call is made at its launch, from what the first phase
-// was given; see docs/schema.md, "Calls of the ACL level".
+// Records the two phases of an operator as one call. The record is made at the launch, from the
+// arguments of the first phase; see docs/schema.md, "Calls of the ACL level".
 #pragma once
 
 #include "acl/invoke/arg_value.h"
@@ -12,7 +12,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
 aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
                    uint64_t workspace_size, aclOpExecutor* executor, aclrtStream stream);
 
-// For objects.cpp: what the program says of an executor between its phases.
+// Called by objects.cpp when the program changes an executor between its phases.
 void MakeRepeatable(aclOpExecutor* executor);
 void DropExecutor(aclOpExecutor* executor);
 // An address of the executor's tensor is another from now on. `element` is the position in `tensor`

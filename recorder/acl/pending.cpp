@@ -131,7 +131,7 @@ bool TellOldest(Thread& thread, bool wait) {
     if (!copy->refused) Tell(thread, copy);
     Release(copy);
   } else {
-    // Its memory may still be written: it is given up.
+    // The copy may still write to its memory, so the memory is never used again.
     Lose(thread, "a copy behind a call did not end");
     g_tail += copy->taken;
     free(copy);

@@ -57,7 +57,7 @@ class PointerMap {
     return true;
   }
 
-  // In a forked child: locks that another thread of the parent held are free again.
+  // Frees all locks in a forked child, where the parent's threads that held them do not exist.
   void ForgetLocks() {
     for (Shard& shard : shards_) shard.mutex.Forget();
   }

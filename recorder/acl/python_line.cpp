@@ -32,7 +32,7 @@ struct Line {
   uint32_t place_id;
 };
 
-// Where a line of generated code comes from; see generated_code.h.
+// The line from which a line of generated code was made; see generated_code.h.
 struct Origin {
   int32_t line;  // of the generated code
   int32_t number;
@@ -188,7 +188,7 @@ void AskForOrigins(const Interpreter& py, Object* frame, Code& code, LockUse use
   KeepOrigins(code, text);
 }
 
-// With the interpreter's lock held.
+// The caller holds the interpreter's lock.
 uint32_t InnermostLine(Thread& thread, const Interpreter& py, ThreadState* state, LockUse use) {
   constexpr int kMaxDepth = 256;
   Object* frame = py.frame_of(state);

@@ -89,7 +89,8 @@ void* FindByName(const char* name) {
   return search.found;
 }
 
-// What dlsym found under this name: the wrapper instead, where there is one.
+// Gives the wrapper of this name in place of the function that dlsym found, where there is a
+// wrapper.
 void* Wrapped(const char* name, void* found) {
   if (found == nullptr) return nullptr;
   const uint32_t function = FunctionOf(name);

@@ -28,8 +28,8 @@ void EncodeBytes(uint64_t offset, uint64_t bytes, Content* content);
 void EncodePlane(uint64_t offset, uint64_t pitch, uint64_t width, uint64_t height,
                  Content* content);
 
-// Whether the encoded tensor's elements cover its range without gaps; else `*packed_bytes` is what
-// they have when packed row by row.
+// True when the encoded tensor's elements cover its range without gaps. Else `*packed_bytes` is
+// their size when they are packed row by row.
 bool CoversItsRange(const Content& content, uint64_t* packed_bytes);
 // Packs the elements row-major. `range` begins at the first element.
 void PackRows(const Content& content, const std::byte* range, std::byte* out);

@@ -1,5 +1,5 @@
-// What the ACL level keeps per recorded thread: its tape, the bytes of the call being encoded, and
-// the indices under which this thread's ring knows functions.
+// State of the ACL level for each recorded thread: its tape, the bytes of the call being encoded,
+// and the indices under which this thread's ring knows functions.
 #pragma once
 
 #include <cstddef>

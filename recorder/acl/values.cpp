@@ -77,7 +77,7 @@ PointerMap<CapturedRanges> g_captured;
 
 const void* KeyOf(uint64_t model_id) { return reinterpret_cast<const void*>(model_id << 4); }
 
-// Whether the block is still the one that the range was seen in.
+// True when the block at this address is still the one in which the range was seen.
 bool StillThere(const CapturedRange& range) {
   Block block;
   return FindBlock(range.base + range.first, &block) && block.buffer_id == range.buffer_id;
@@ -254,7 +254,7 @@ void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t
   for (uint32_t i = 0; i < captured.count; ++i) {
     CapturedRange& range = captured.ranges[i];
     if (range.buffer_id != buffer_id) continue;
-    // What the graph itself wrote before is no input of it.
+    // Bytes that the graph itself wrote before are no input of the graph.
     if (use == CapturedUse::kDeviceRead && range.use == CapturedUse::kWrite &&
         range.first <= first && end <= range.end) {
       return;

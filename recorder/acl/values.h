@@ -19,27 +19,29 @@ bool WantsInputs(const Thread& thread);   // inputs, all
 bool WantsOutputs(const Thread& thread);  // digest, all
 bool WantsAnything(const Thread& thread);
 
-// The bytes of host memory that a copy reads (before the call) or has written (after it).
+// Keeps the bytes of host memory that a copy reads (before the call) or has written (after it).
 void KeepHost(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
               uint64_t bytes);
-// Rows of `width` bytes, `pitch` apart, as one content.
+// Keeps rows of `width` bytes, `pitch` apart, as one content.
 void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
                    uint64_t pitch, uint64_t width, uint64_t height);
-// Device bytes [first, end) of a buffer that are read and that no recorded call wrote.
+// Keeps those of the device bytes [first, end) of a buffer that are read and that no recorded call
+// wrote.
 void KeepUnknown(Thread& thread, uint64_t call_id, uint64_t stream, uint64_t buffer_id,
                  uint64_t base, uint64_t first, uint64_t end);
-// Policies digest and all. What the call on `stream` has written: a copy of [first, end) of the
-// buffer at `base` follows it. `encoding` is the tensor at `signature`, tag included; without one
-// the range is told as bytes.
+// Under the policies digest and all, keeps what the call on `stream` has written: a copy of [first,
+// end) of the buffer at `base` follows the call. `encoding` is the tensor as the call's signature
+// has it, tag included; without one the range is told as bytes.
 void KeepWritten(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
                  uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
                  const std::byte* encoding, uint32_t encoding_bytes);
-// The same under every policy.
+// Like KeepWritten, but under every policy, because a replay cannot compute random values again.
 void KeepRandom(Thread& thread, uint64_t call_id, uint64_t stream, int32_t position,
                 uint64_t buffer_id, uint64_t base, uint64_t first, uint64_t end,
                 const std::byte* encoding, uint32_t encoding_bytes);
 
-// What the calls of a capture read and write, for its executions.
+// A use of memory by the calls of a capture. They are noted because each execution of the graph
+// uses the same memory.
 enum class CapturedUse : uint8_t { kHostRead, kDeviceRead, kWrite };
 void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
                   uint64_t end, CapturedUse use);
@@ -47,7 +49,7 @@ void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id, ui
 void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream);
 void ForgetModel(uint64_t model_id);
 
-// Tells the copies that have been done; all of them, waiting for each, when `all`.
+// Sends the contents of copies that have been done. With `all` it waits for every copy first.
 void TellFinished(Thread& thread, bool all);
 
 void ForgetValueLocks();

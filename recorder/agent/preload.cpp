@@ -1,4 +1,4 @@
-// What makes the agent effective in an unmodified program: it is preloaded, attaches to the arena,
+// Makes the agent effective in an unmodified program: it is preloaded, attaches to the arena,
 // notices when libtorch appears and then loads the torch plug-in.
 //
 // Note [dlopen and its caller]. dlopen searches the RUNPATH of the object that calls it, so a
@@ -96,7 +96,7 @@ void* StartThread(void* opaque) {
   return start.routine(start.argument);
 }
 
-// Whether the object that holds `address` has a search path of its own.
+// True when the object that holds `address` has a search path of its own.
 bool HasRunPath(void* address) {
   Dl_info info;
   link_map* map = nullptr;

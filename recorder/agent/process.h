@@ -1,4 +1,4 @@
-// What the agent keeps per process. Private to the agent library.
+// State of the agent for the whole process. Private to the agent library.
 #pragma once
 
 #include "recorder/agent/tape.h"

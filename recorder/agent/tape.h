@@ -23,8 +23,9 @@ class Tape;
 // The arena of this process, or nullptr when it is not being recorded.
 ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
 
-// What this thread has: nullptr before its first use, kNoTape when it is not recorded. Static TLS:
-// the agent is always loaded at program start. Only the agent writes it.
+// The tape of this thread: nullptr before its first use, kNoTape when the thread is not recorded.
+// It is in static TLS, which is possible because the agent is always loaded at program start. Only
+// the agent writes it.
 inline Tape* const kNoTape = reinterpret_cast<Tape*>(1);
 ACLTAPE_AGENT_API extern __thread Tape* t_tape __attribute__((tls_model("initial-exec")));
 

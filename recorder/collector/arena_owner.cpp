@@ -107,7 +107,7 @@ wire::Slot& ArenaOwner::slot(uint32_t index) {
 std::string ArenaOwner::path() const { return fmt::format("/proc/{}/fd/{}", getpid(), fd_); }
 
 void ArenaOwner::ReleasePages(uint32_t slot) {
-  // Where the system cannot do it the pages stay, and are used again by the next thread.
+  // A system that cannot do this keeps the pages, and the next thread uses them again.
   static_cast<void>(fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                               static_cast<off_t>(wire::RingOffset(*header_, slot)),
                               static_cast<off_t>(header_->ring_bytes)));

@@ -74,7 +74,7 @@ double HalfValue(uint16_t bits) {
                        : sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-// By aclFormat.
+// The name of an aclFormat.
 std::string FormatName(int32_t format) {
   struct Format {
     int32_t code;

@@ -1,4 +1,5 @@
-// What was taken from the rings and is not written to the trace yet, in the order of arrival.
+// Records that were taken from the rings and are not written to the trace yet, in the order of
+// arrival.
 //
 // Emptying a ring is cheap, writing rows is not: about a microsecond a call, on a processor that
 // the program may want. So records wait here while the program uses every processor.
@@ -15,7 +16,7 @@
 
 namespace acltape::collector {
 
-// What a thread's slot counted until its end.
+// The final counts of a thread's slot.
 struct SlotEnd {
   uint32_t pid = 0;
   uint64_t completed_calls = 0;
@@ -40,6 +41,7 @@ class Backlog {
   bool empty() const { return pieces_.empty(); }
 
  private:
+  // Records of one ring from one look at it, or the end of its log.
   struct Piece {
     std::shared_ptr<RingLog> log;
     std::vector<std::byte> records;

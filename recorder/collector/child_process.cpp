@@ -25,7 +25,7 @@ std::atomic<unsigned> g_pending{0};
 struct sigaction g_before[std::size(kSignals)];
 
 void OnSignal(int number, siginfo_t* info, void*) {
-  // What the terminal sends, it sends to the whole group: the program has it already.
+  // A terminal sends its signals to the whole process group, so the program has this one already.
   if (info != nullptr && info->si_code == SI_KERNEL) return;
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] == number) g_pending.fetch_or(1u << i);

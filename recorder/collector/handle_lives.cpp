@@ -5,7 +5,7 @@
 namespace acltape::collector {
 namespace {
 
-// By aclmdlRICaptureMode.
+// The index is an aclmdlRICaptureMode.
 constexpr const char* kModes[] = {"global", "thread_local", "relaxed"};
 
 }  // namespace

@@ -98,7 +98,7 @@ bool IsSaid(std::string_view part, std::string_view direction) {
 }
 
 // "Scalar alpha=1" -> "alpha"; empty when there is a type only.
-std::string_view NameOf(std::string_view part) {
+std::string_view ArgumentName(std::string_view part) {
   int depth = 0;
   size_t space = std::string_view::npos;
   size_t end = part.size();
@@ -145,7 +145,7 @@ OpSchema ParseOpSchema(std::string_view op_name, std::string_view schema) {
       continue;
     }
     if (part == "...") continue;
-    const std::string_view name = NameOf(part);
+    const std::string_view name = ArgumentName(part);
     result.values.push_back({position, std::string(name),
                              DirectionOf(op_name, part, name, keyword_only, position == 0)});
     ++position;

@@ -22,12 +22,13 @@ struct SchemaArgument {
 };
 
 struct OpSchema {
-  // In the order of the signature bytes: the arguments, then those returns that do not alias a
-  // written argument. Positions count left-out returns too.
+  // The order is that of the signature bytes: the arguments, then those returns that do not alias a
+  // written argument. Positions count the other returns too.
   std::vector<SchemaArgument> values;
 };
 
-// Never fails: what cannot be read gives no values, and the caller names them arg0, arg1, ...
+// Never fails. A schema that cannot be read gives no values; the caller then names the arguments
+// arg0, arg1, ...
 OpSchema ParseOpSchema(std::string_view op_name, std::string_view schema);
 
 }  // namespace acltape::collector

@@ -207,9 +207,9 @@ class Recording {
     Tick(now);
     Write(now + 10 * kMillisecond);
   }
-  // Then rings are left alone, and a program that fills them waits.
+  // While the backlog is full the rings are left alone, and a program that fills them waits.
   bool BacklogIsFull() const { return backlog_.bytes() > options_.backlog_bytes; }
-  // What the rings gave at the last look need not be written at once.
+  // True while the backlog is small enough that its records need not be written at once.
   bool BacklogCanWait() const { return backlog_.bytes() <= options_.backlog_bytes / 4; }
   void Fail(const Error& error);
   void Close(RecordSummary& summary);
@@ -314,7 +314,8 @@ void Recording::DrainRest() {
   const int64_t deadline = Now() + options_.outlive_ms * kMillisecond;
   for (;;) {
     while (BacklogIsFull()) WriteAndTick();
-    // What is gone before the round is drained to its end by the round.
+    // The living are looked for first. So the records of a thread that is gone by now are all in
+    // its ring, and the round below drains that ring to its end.
     drain_.CheckLiving();
     const size_t drained = Round();
     if (drain_.LivingSlots() == 0) break;

@@ -34,18 +34,19 @@ struct RecordOptions {
   // name begins so. Empty: no steps.
   std::string steps_from;
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
-  // What may wait in memory to be written: a quarter of it while the program records, all of it
-  // while the program uses every processor.
+  // The bytes of records that may wait in memory: a quarter of this while a processor is idle, all
+  // of it while the program uses every processor.
   uint64_t backlog_bytes = uint64_t{256} << 20;
   uint32_t slots = 64;            // threads recorded at the same time
   bool composites = true;         // enclosing calls, ranges and phases
   bool modules = false;           // ranges of torch.nn modules
   std::string agent_library;      // preloaded; empty: none
   std::string acl_agent_library;  // preloaded too when the ACL level is recorded
-  // Where the agent finds the plug-in of a libtorch (kit/place.h); empty: nowhere.
+  // The folders in which the agent looks for kits (kit/place.h). Empty: no plug-in is loaded.
   std::string torch_kits;
   std::vector<std::string> environment;  // "NAME=value", added to the program's
-  // How long processes that outlive the program are waited for before recording ends.
+  // Recording goes on for so long after the program has ended, while processes that it started
+  // live.
   int64_t outlive_ms = 2000;
   std::function<void(const Progress&)> progress;  // called about ten times a second
 };
@@ -54,8 +55,8 @@ struct RecordSummary {
   int exit_code = 0;  // of the program, when it exited by itself
   int signal = 0;     // that killed it, else 0
   std::string state;  // of the trace: "complete" or "partial"
-  // Not empty when the recording failed although the program ran on: one sentence. Exit code 4
-  // unless the program's own is not 0.
+  // One sentence when the recording failed although the program ran on, else empty. `record` then
+  // ends with exit code 4, unless the program's own is not 0.
   std::string failure;
   int64_t calls = 0;
   int64_t leaves = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "recorder/collector/argument_decoder.h"
+#include "recorder/wire/rank_variables.h"
 #include "storage/payload.h"
 
 namespace acltape::collector {
@@ -295,7 +296,7 @@ bool RingLog::TakeScopeBegin(RecordBytes record) {
                                                user ? "user" : "module", std::string(name));
   scope.first_call = static_cast<int64_t>(begin.next_call_id);
   scope.begin_ns = last_ns_;
-  // Of nested ranges of the name the outermost is the step.
+  // Where ranges of the step's name lie inside each other, the outermost is the step.
   if (user && !in_step_ && trace_.IsStepName(name)) {
     scope.step_name = name;
     in_step_ = true;
@@ -413,7 +414,11 @@ bool RingLog::TakeMeta(RecordBytes record) {
   std::span<const std::byte> rest;
   std::string_view texts[2];
   if (!SplitRecord(record, &fixed, &rest) || !SplitTexts(rest, texts, 2)) return false;
-  trace_.AddMeta(std::string(texts[0]), std::string(texts[1]));
+  if (texts[0] == wire::kRankKey) {
+    trace_.SetRank(thread_id_, std::string(texts[1]));
+  } else {
+    trace_.AddMeta(std::string(texts[0]), std::string(texts[1]));
+  }
   return true;
 }
 

@@ -36,8 +36,8 @@ class SlotDrain {
   // Ends every log that is left, claimed or not. Nothing is drained after this.
   void FinishAll();
 
-  // From now on everything that arrives is thrown away, so that no program ever waits: the trace
-  // cannot be written any more. Round goes on emptying rings.
+  // Throws away everything that arrives from now on, because the trace cannot be written any more.
+  // Round goes on emptying rings, so that no program waits.
   void Discard();
 
  private:

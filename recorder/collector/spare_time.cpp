@@ -26,8 +26,8 @@ int64_t SpareTime::Left(int64_t now_ns, bool can_wait) {
     const std::optional<int64_t> idle = IdleNs();
     budget_ns_ = kPeriodNs;
     if (idle && idle_ns_) {
-      // Of its own share the collector keeps half, so that it gives way within a few periods: a
-      // processor that is never idle may be the program's.
+      // The collector keeps half of the time that it used itself. So it gives way within a few
+      // periods when no processor is idle, because the time may then be the program's.
       const int64_t spare = *idle - *idle_ns_ + (used - used_ns_) / 2;
       budget_ns_ = std::max(kLeastNs, spare * kPeriodNs / (now_ns - begin_ns_));
     }

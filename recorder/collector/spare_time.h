@@ -1,10 +1,10 @@
-// How much processor time the collector may use without taking it from the recorded program.
+// Tells the processor time that the collector may use without taking it from the recorded program.
 //
-// Looked at ten times a second: what all processors were idle, plus half of what the collector
-// itself used, is what it may use in the next tenth. With a processor to spare that is two thirds
-// of it; beside a program that keeps every processor busy it is next to nothing. As little is used
-// for what can wait: processors share their clock and their cache, so work on an idle one slows the
-// program too.
+// It is worked out ten times a second. In the next tenth of a second the collector may use the time
+// for which all processors together were idle, plus half of the time that it used itself. With a
+// processor to spare that comes to two thirds of the processor; beside a program that keeps every
+// processor busy it is next to nothing. Work that can wait is kept this low because processors
+// share their clock and their cache: work on an idle one slows the program too.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class SpareTime {
  public:
   explicit SpareTime(int64_t now_ns);
 
-  // To be called often. What is left of the present tenth of a second, in ns.
+  // Gives the time in ns that the collector may still use in the present tenth of a second. It has
+  // to be called often.
   int64_t Left(int64_t now_ns, bool can_wait);
 
  private:

@@ -4,14 +4,19 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
+#include <map>
+#include <optional>
 
+#include "recorder/wire/rank_variables.h"
 #include "storage/payload.h"
 
 namespace acltape::collector {
 namespace {
 
-// By code on the wire. Calls of the first two are operators, which a replay executes.
+// The index is the dialect's code on the wire. Calls of the first two are operators, which a replay
+// executes.
 struct Dialect {
   std::string_view name;
   bool is_operator;
@@ -32,6 +37,32 @@ std::string ProcessName(uint32_t pid) {
   return name;
 }
 
+std::optional<int64_t> ParseRank(std::string_view text) {
+  int64_t rank = -1;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || rank < 0) return {};
+  return rank;
+}
+
+// Reads the rank from the environment that the process was started with. A process that sets it
+// later tells it itself.
+std::optional<int64_t> RankOf(uint32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/environ", pid));
+  std::map<std::string, std::string> environment;
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    const size_t equals = variable.find('=');
+    if (equals != std::string::npos) {
+      environment.emplace(variable.substr(0, equals), variable.substr(equals + 1));
+    }
+  }
+  for (const char* name : wire::kRankVariables) {
+    const auto found = environment.find(name);
+    if (found == environment.end()) continue;
+    if (const std::optional<int64_t> rank = ParseRank(found->second)) return rank;
+  }
+  return {};
+}
+
 }  // namespace
 
 TraceBuilder::TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from)
@@ -44,11 +75,17 @@ TraceBuilder::TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::stri
 int64_t TraceBuilder::AddThread(uint32_t pid, uint32_t tid) {
   const auto [process, fresh] =
       processes_.try_emplace(pid, static_cast<int64_t>(processes_.size()) + 1);
-  if (fresh) writer_.AddProcess(process->second, pid, ProcessName(pid));
-  threads_.push_back({process->second, tid});
+  if (fresh) writer_.AddProcess(process->second, pid, ProcessName(pid), RankOf(pid));
+  threads_.push_back({process->second, pid, tid});
   const auto thread_id = static_cast<int64_t>(threads_.size());
   writer_.AddThread(thread_id, process->second, tid, "");
   return thread_id;
+}
+
+void TraceBuilder::SetRank(int64_t thread_id, const std::string& rank) {
+  const Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
+  const std::optional<int64_t> number = ParseRank(rank);
+  if (number) writer_.AddProcess(thread.process_id, thread.pid, ProcessName(thread.pid), number);
 }
 
 void TraceBuilder::NameThread(int64_t thread_id, const std::string& name) {

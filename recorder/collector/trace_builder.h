@@ -1,5 +1,5 @@
-// What all rings of a recording share: the trace being written, interned signatures, buffer lives,
-// steps, promised payloads, and the count of everything that went wrong.
+// State that all rings of a recording share: the trace being written, interned signatures, buffer
+// lives, steps, promised payloads, and the count of everything that went wrong.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,8 @@ class TraceBuilder {
   // Registers a thread (and its process) at its first record.
   int64_t AddThread(uint32_t pid, uint32_t tid);
   void NameThread(int64_t thread_id, const std::string& name);
+  // The rank of the thread's process, a number.
+  void SetRank(int64_t thread_id, const std::string& rank);
 
   KnownOp AddOp(uint32_t dialect, std::string_view name, std::string_view overload,
                 std::string_view schema);
@@ -112,6 +114,7 @@ class TraceBuilder {
   std::unordered_map<uint32_t, int64_t> processes_;
   struct Thread {
     int64_t process_id;
+    uint32_t pid;
     uint32_t tid;
   };
   std::vector<Thread> threads_;

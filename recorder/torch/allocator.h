@@ -13,7 +13,7 @@
 
 namespace acltape::torch_plugin {
 
-// What is known of a buffer's content.
+// The recorder's knowledge of a buffer's content, as bits.
 enum BufferState : uint32_t {
   kContentKnown = 1,  // written by recorded calls, or kept as a snapshot
   kHasDigest = 2,     // `digest` is that of the content at `verified_call`
@@ -45,8 +45,8 @@ void FreeSpareBlocks(agent::Tape* tape);
 // Installs the allocator; false when the framework's allocator does not allow it.
 bool InstallAllocator();
 
-// For storages that are not from the allocator above, those of a device among them; see
-// foreign.cpp.
+// Gives a buffer to a storage whose memory is not from this allocator, such as memory of NumPy or
+// of a device; see foreign.cpp.
 BufferHeader* AdoptForeign(const c10::StorageImpl* storage);
 
 // Frees a block of the allocator, given its data.

@@ -18,15 +18,16 @@ namespace {
 
 using wire::ArgumentTag;
 
-// What TensorImpl gives only through functions that ask for exceptions each time, or that lie in
-// another library. Encoding a tensor would be twice as long with them.
+// Reads members of TensorImpl that are public only through functions which test for special tensors
+// each time, or which lie in another library. With those functions encoding a tensor would take
+// twice as long.
 struct InsideTensor : at::TensorImpl {
   // Sizes, strides and offset are the object's own.
   static bool IsPlain(const at::TensorImpl& tensor) {
     return !(tensor.*(&InsideTensor::matches_policy))(SizesStridesPolicy::CustomStrides);
   }
   // Only the object's own code knows the sizes: symbolic shapes, nested tensors, Python subclasses.
-  // To ask it could guard on a shape that is being traced, run Python, or throw.
+  // Asking that code could guard on a shape that is being traced, run Python, or throw.
   static bool HidesSizes(const at::TensorImpl& tensor) {
     return (tensor.*(&InsideTensor::matches_policy))(SizesStridesPolicy::CustomSizes);
   }
@@ -110,7 +111,7 @@ uint8_t UnusualFlagsOf(const at::TensorImpl* impl) {
   return flags;
 }
 
-// Those that do not depend on the kind of tensor.
+// The flags that do not depend on the kind of tensor.
 __attribute__((always_inline)) inline uint8_t OrdinaryFlagsOf(const at::TensorImpl* impl) {
   uint8_t flags = impl->is_wrapped_number() ? wire::kTensorWrapped : 0;
   // A leaf of the autograd graph, by the fields: asking the tensor takes a lock when it is a view.

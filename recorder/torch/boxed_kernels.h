@@ -5,10 +5,10 @@
 
 namespace acltape::torch_plugin {
 
-// At kLeafKey; see leaf.cpp.
+// The kernel at kLeafKey; see leaf.cpp.
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack);
-// At kCompositeKey; see frames.cpp.
+// The kernel at kCompositeKey; see frames.cpp.
 void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack);
 

@@ -34,7 +34,7 @@ Table& ForeignTable() {
   return *table;
 }
 
-// As in wire::BufferBirthRecord.
+// The number of a device in wire::BufferBirthRecord.
 uint8_t DeviceOf(const c10::Device& device) {
   if (device.is_cpu()) return 0;
   return static_cast<uint8_t>(1 + (device.has_index() ? device.index() : 0));

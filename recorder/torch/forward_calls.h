@@ -1,4 +1,4 @@
-// Which leaf a backward node computes the gradient of.
+// Finds the leaf whose gradient a backward node computes.
 //
 // The autograd engine numbers the nodes that a thread makes, upwards. A node is made just before
 // its operator's leaf runs, so a leaf that finds a new number is the node's. When the node runs in

@@ -31,7 +31,7 @@ template <typename Op, size_t Hot, typename R, typename... A>
 struct HotLeaf<Op, Hot, R(A...)> {
   static_assert(Hot < kMaxHotOps);
 
-  // What the dispatcher calls. It gives the kernel's object first, and there is none.
+  // The dispatcher calls this. Its first argument is the kernel's object, and there is none.
   static R Call(void*, c10::DispatchKeySet keys, A... arguments) {
     const c10::DispatchKeySet below = BelowKey(keys, kLeafKey);
     ThreadState* state = EnterLeaf(Hot);

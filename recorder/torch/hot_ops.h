@@ -26,8 +26,8 @@ struct HotOps {
 
 // All of them, by name with overload and without namespace; all are in "aten". Generated.
 HotOps ListHotOps();
-// Those that are recorded so: all, or none when the variable ACLTAPE_BOXED is set, which tells
-// whether an oddity in a trace is theirs.
+// The operators that are recorded unboxed: all of the list, or none when the variable ACLTAPE_BOXED
+// is set. Setting it shows whether an oddity in a trace comes from these kernels.
 const HotOps& ChosenHotOps();
 
 // The handle of the hot operator of this index. It is found when a kernel for it is registered and

@@ -1,4 +1,4 @@
-// Which libtorch the process has: a replay must compute with the same one.
+// Tells which libtorch the process has. A replay must compute with the same one.
 #pragma once
 
 #include "recorder/agent/tape.h"

@@ -8,8 +8,10 @@
 #include <ATen/Parallel.h>
 #include <ATen/SequenceNumber.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -21,6 +23,7 @@
 #include "recorder/torch/modules.h"
 #include "recorder/torch/python_keys.h"
 #include "recorder/torch/values.h"
+#include "recorder/wire/rank_variables.h"
 
 namespace acltape::torch_plugin {
 
@@ -30,6 +33,20 @@ namespace {
 int BlasThreads() {
   const auto count = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
   return count == nullptr ? 0 : count();
+}
+
+// The rank of this process, once it is known: a launcher has put it into the environment, or the
+// program does so before its first collective.
+void TellRank(ThreadState& state) {
+  static std::atomic<pid_t> told_by{0};  // a forked child tells its own
+  if (told_by.load(std::memory_order_relaxed) == getpid()) return;
+  for (const char* name : wire::kRankVariables) {
+    const char* rank = std::getenv(name);
+    if (rank == nullptr) continue;
+    told_by.store(getpid(), std::memory_order_relaxed);
+    state.tape->WriteMeta(wire::kRankKey, rank);
+    return;
+  }
 }
 
 // Now and then: the thread counts, which decide the order of additions, so that a replay must know
@@ -42,6 +59,7 @@ __attribute__((cold, noinline)) void LookAround(ThreadState& state) {
     static std::once_flag once;
     std::call_once(once, FollowModules);
   }
+  TellRank(state);
   const int threads = at::get_num_threads();
   if (threads == state.reported_threads) return;
   state.reported_threads = threads;

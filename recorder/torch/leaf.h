@@ -20,7 +20,7 @@ void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row);
 void BeginLeaf(ThreadState& state);
 // The returns are encoded: writes the record.
 void EndLeaf(ThreadState& state);
-// Something threw. The kernel: the leaf is recorded as failed.
+// Something threw. When it was the kernel, the leaf is recorded as failed.
 void AbandonLeaf(ThreadState& state);
 
 // An entered leaf until its end. It holds nothing else: what is known of the leaf is in the

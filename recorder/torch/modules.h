@@ -8,7 +8,7 @@ void FollowModules();
 
 }  // namespace acltape::torch_plugin
 
-// What the hooks call, through ctypes.
+// The hooks call these through ctypes.
 extern "C" {
 void acltape_torch_module_begin(const char* name);
 void acltape_torch_module_end();

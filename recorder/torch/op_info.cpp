@@ -7,17 +7,14 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "meaning/torch_operators.h"
 #include "recorder/torch/torch_version.h"
 
 namespace acltape::torch_plugin {
 
 namespace {
 
-// Operators whose result is memory without content.
-constexpr std::string_view kAllocations[] = {
-    "aten::empty",     "aten::empty_strided", "aten::empty_like",
-    "aten::new_empty", "aten::resize_",       "aten::new_empty_strided",
-    "aten::set_",      "aten::resize_as_",    "aten::empty_quantized"};
+using meaning::Effect;
 
 // Views that their schema does not mark as aliases.
 constexpr std::string_view kUnmarkedViews[] = {"aten::_unsafe_view", "aten::lift",
@@ -28,20 +25,6 @@ constexpr std::string_view kOverwriting[] = {
     "aten::zero_",      "aten::fill_",       "aten::copy_",      "aten::normal_",
     "aten::uniform_",   "aten::random_",     "aten::bernoulli_", "aten::exponential_",
     "aten::geometric_", "aten::log_normal_", "aten::cauchy_"};
-
-// Random operators of libtorch 1.13 that its tag `nondeterministic_seeded` leaves out.
-constexpr std::string_view kUntaggedRandom[] = {"aten::randn",           "aten::rand",
-                                                "aten::randint",         "aten::randperm",
-                                                "aten::normal_",         "aten::uniform_",
-                                                "aten::random_",         "aten::bernoulli_",
-                                                "aten::exponential_",    "aten::geometric_",
-                                                "aten::log_normal_",     "aten::cauchy_",
-                                                "aten::multinomial",     "aten::normal",
-                                                "aten::bernoulli",       "aten::poisson",
-                                                "aten::binomial",        "aten::native_dropout",
-                                                "aten::randn_like",      "aten::rand_like",
-                                                "aten::randint_like",    "aten::_standard_gamma",
-                                                "aten::rrelu_with_noise"};
 
 // Arguments that are written although the schema does not say so, when another argument is true.
 struct UnmarkedWrite {
@@ -124,9 +107,14 @@ OpInfo* Build(const c10::OperatorHandle& op) {
     shares |= result.alias_info() != nullptr && !result.alias_info()->isWrite();
   }
   info->view = (shares && !info->writes) || Contains(kUnmarkedViews, info->name);
-  info->allocation = Contains(kAllocations, info->name);
-  info->random =
-      Contains(kUntaggedRandom, info->name) || op.hasTag(at::Tag::nondeterministic_seeded);
+  const meaning::TorchOperator* row = meaning::FindTorchOperator(info->name, info->overload);
+  const Effect effect = row == nullptr ? Effect::kByArguments : row->effect;
+  info->allocation = effect == Effect::kAllocation || effect == Effect::kRebinds;
+  // The tag leaves some of libtorch 1.13 out.
+  info->random = effect == Effect::kRandom || op.hasTag(at::Tag::nondeterministic_seeded);
+  info->marked = meaning::IsKnownNamespace(info->name) || shares;
+  info->exchange =
+      effect == Effect::kExchange || (!info->marked && !info->writes && schema.returns().empty());
   // Entering and leaving a user's range is an operator too, in torch 2.x one with a kernel of its
   // own; it computes nothing, and what it brings about comes to the callbacks of frames.cpp.
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||

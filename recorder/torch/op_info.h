@@ -1,4 +1,4 @@
-// What the plug-in knows of an operator from its schema, computed once per operator and process.
+// Facts about an operator that the plug-in reads from its schema, once per operator and process.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ class OperatorHandle;
 
 namespace acltape::torch_plugin {
 
-// How a number in an argument is to be understood.
+// The meaning of a number in an argument.
 enum class NumberMeaning : uint8_t { kPlain, kDtype, kLayout, kMemoryFormat };
 
 struct ArgumentInfo {
@@ -32,8 +32,11 @@ struct OpInfo {
   bool view = false;              // moves no data: returns share storage with an argument
   bool allocation = false;        // returns memory without content
   bool random = false;            // its outputs depend on a generator
-  bool writes = false;            // some argument is written
-  int tensor_slots = 0;           // tensor arguments and returns, lists not counted
+  // It may write whatever it is given, now or later (meaning::Effect::kExchange).
+  bool exchange = false;
+  bool marked = false;   // a return that shares an argument's storage is a view, as its schema says
+  bool writes = false;   // some argument is written
+  int tensor_slots = 0;  // tensor arguments and returns, lists not counted
 };
 
 // The description of `op`; lives for ever.

@@ -1,4 +1,4 @@
-// What the plug-in registers with the dispatcher. It is taken back when one part of it fails, so
+// Registrations of the plug-in with the dispatcher. All are taken back when one of them fails, so
 // that a libtorch that does not fit leaves the program as it was.
 #pragma once
 

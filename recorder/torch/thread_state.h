@@ -1,4 +1,4 @@
-// What the plug-in keeps per thread.
+// State of the plug-in for each thread.
 #pragma once
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -66,7 +66,7 @@ struct ThreadState {
     return (reinterpret_cast<uintptr_t>(key) >> 4) * 0x9E3779B97F4A7C15ull >> 32;
   }
   const OpRow& Row(const c10::OperatorHandle& op);
-  // The same for an operator that the dispatcher does not know, by its description.
+  // Finds the row of an operator that the dispatcher does not know, by its description.
   const OpRow& Row(const OpInfo* info, uint32_t dialect) {
     for (size_t at = HashOf(info);; ++at) {
       OpRow& row = op_rows[at & (op_rows.size() - 1)];
@@ -75,7 +75,7 @@ struct ThreadState {
     }
   }
   const OpRow& Announce(const OpInfo* info, const void* key, uint32_t dialect);
-  // The same for a hot operator, by its index.
+  // Gives the index of a hot operator's row.
   uint32_t HotRow(size_t hot) {
     const uint32_t row = hot_rows[hot];
     return __builtin_expect(row != 0, 1) ? row - 1 : AnnounceHot(hot);
@@ -95,7 +95,7 @@ struct ThreadState {
   }
   wire::Phase LookUpPhase();
 
-  // What every leaf touches comes first.
+  // Members that every leaf touches come first, so that they share cache lines.
   agent::Tape* const tape;
   c10::impl::PODLocalDispatchKeySet* const keys;  // the thread's own
   bool in_leaf = false;

@@ -139,8 +139,9 @@ void LeafValues::BeforeCall(uint64_t call_id) {
   argument_slots_ = state_.slots.size();
   if (info_->random) state_.tape->random_call = call_id;
   const bool keep_inputs = state_.tape->arena->payload >= wire::PayloadPolicy::kInputs &&
-                           !info_->view && !info_->allocation;
+                           !info_->view && !info_->allocation && !info_->exchange;
   for (const auto& [tensor, position] : state_.tensors) {
+    if (info_->exchange) exchanged_.push_back(*tensor);
     const ArgumentInfo& argument = info_->arguments[position];
     const bool written =
         argument.written ||
@@ -278,7 +279,18 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
                [&](std::byte* out) { EncodeTensor(tensor, 0, out); });
 }
 
+void LeafValues::Forget(const at::Tensor& tensor) {
+  BufferHeader* header = HeaderOfTensor(tensor);
+  if (header == nullptr || header->device != 0) return;
+  header->state.store(0, std::memory_order_relaxed);
+}
+
 void LeafValues::AfterCall() {
+  if (info_->exchange) {
+    for (const at::Tensor& tensor : exchanged_) Forget(tensor);
+    for (const auto& [tensor, position] : state_.tensors) Forget(*tensor);
+    return;
+  }
   const bool all = state_.tape->arena->payload == wire::PayloadPolicy::kAll;
   const auto produced = [&](const at::Tensor& tensor, int position) {
     BufferHeader* header = HeaderOfTensor(tensor);
@@ -304,7 +316,11 @@ void LeafValues::AfterCall() {
     // A return that shares an argument's buffer is a view, whatever the schema says.
     const uint64_t* begin = state_.slots.begin();
     const uint64_t* end = begin + argument_slots_;
-    if (std::find(begin, end, header->buffer_id) == end) produced(*tensor, position);
+    if (std::find(begin, end, header->buffer_id) == end) {
+      produced(*tensor, position);
+    } else if (!info_->marked) {
+      Forget(*tensor);  // an operator of an extension that may have written it
+    }
   }
 }
 

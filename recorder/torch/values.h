@@ -12,7 +12,7 @@ class LeafValues {
  public:
   explicit LeafValues(ThreadState& state) : state_(state) {}
 
-  // For each leaf, first of all.
+  // Called first, for each leaf.
   void Start(const OpInfo& info);
 
   // Policies inputs and all: keeps buffers whose content no recorded call made, and looks for
@@ -22,8 +22,11 @@ class LeafValues {
   // Outputs on a device are left to the ACL level: Note [Values on a device].
   // The state's tensors are those of the returns.
   void AfterCall();
-  // Last of all, whatever came of the leaf: lets go of the tensors.
-  void Finish() { written_.clear(); }
+  // Called last, also for a leaf that failed: lets go of the tensors.
+  void Finish() {
+    written_.clear();
+    exchanged_.clear();
+  }
 
  private:
   void KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument);
@@ -32,11 +35,16 @@ class LeafValues {
   void KeepBuffer(BufferHeader* header, const void* data, bool changed);
   void KeepOutput(const at::Tensor& tensor, int position);
 
+  // Marks the content of the tensor's memory as unknown, so that its next reader has it as an
+  // input.
+  static void Forget(const at::Tensor& tensor);
+
   ThreadState& state_;
   const OpInfo* info_ = nullptr;
   uint64_t call_id_ = 0;
   size_t argument_slots_ = 0;  // the state's first slots, those of the arguments
   std::vector<std::pair<at::Tensor, int>> written_;  // arguments that the call writes
+  std::vector<at::Tensor> exchanged_;                // arguments that it may write, now or later
 };
 
 }  // namespace acltape::torch_plugin

@@ -49,7 +49,7 @@ struct ArenaHeader {
   uint32_t version;
   uint32_t slot_count;
   uint64_t ring_bytes;  // a power of two, a multiple of the page
-  // What to record; fixed before the program starts.
+  // These say what is recorded. They are fixed before the program starts.
   uint32_t levels;  // LevelBits
   PayloadPolicy payload;
   uint32_t record_composites;  // 1: enclosing calls, scopes and phases too

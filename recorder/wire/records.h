@@ -120,9 +120,9 @@ struct AclCallRecord {
 };
 static_assert(sizeof(AclCallRecord) == 80);
 
-// A line of the program's source. Followed by two NUL-terminated strings: file and function. Ids
-// come from the counter of handles, so that they hold in every ring; a call may be read before its
-// line is.
+// A line of the program's source (a "place"). Two NUL-terminated strings follow: file and function.
+// Ids come from the counter of handles, so that they hold in every ring. The collector may read a
+// call before it reads the call's line.
 struct PlaceRecord {
   RecordHeader header;
   uint32_t place_id;

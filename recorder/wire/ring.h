@@ -45,14 +45,16 @@ inline std::byte* MapRing(int fd, const ArenaHeader& header, uint32_t slot) {
   return base;
 }
 
-// The same in a process that has the arena's first page mapped and holds no descriptor of it. Note
-// [No descriptor is kept]: a program may close any descriptor, its own or not, and use the number
-// again: daemons and launchers close all from 3 on. A ring mapped from a remembered number would
-// then be a range of the program's own file. A mapping cannot be taken away like that; it also
-// survives chroot and a change of user, where the arena's path does not. From a shared mapping the
-// kernel makes another one of the same pages where the old size is 0, and it may reach further than
-// the old one (mremap(2)). So the arena is mapped up to the end of the ring, for address space only
-// and for a moment, and the ring's part is moved to its two places.
+// Maps a ring in a process that has the arena's first page mapped and holds no descriptor of it.
+//
+// Note [No descriptor is kept]. A program may close any descriptor, its own or not, and use the
+// number again: daemons and launchers close all from 3 on. A ring mapped from a remembered number
+// would then be a range of the program's own file. A mapping cannot be taken away like that. It
+// also survives chroot and a change of user, where the arena's path does not.
+//
+// mremap(2) makes another mapping of the same pages from a shared mapping when the old size is 0,
+// and the new one may reach further than the old one. So the arena is mapped up to the end of the
+// ring, for address space only and for a moment, and the ring's part is moved to its two places.
 inline std::byte* MapRing(ArenaHeader& header, uint32_t slot) {
   const size_t bytes = header.ring_bytes;
   const size_t offset = RingOffset(header, slot);
@@ -96,7 +98,8 @@ class RingProducer {
     cached_tail_ = slot_->tail.load(std::memory_order_acquire);
     return ReserveKnown(bytes);
   }
-  // The same of what was free when Reserve last looked; nullptr says nothing about the ring.
+  // Like Reserve, but knows only of the room that was free when Reserve last looked. nullptr
+  // therefore does not mean that the ring is full.
   std::byte* ReserveKnown(size_t bytes) {
     if (__builtin_expect(head_ + bytes - cached_tail_ > capacity_, 0)) return nullptr;
     return base_ + (head_ & (capacity_ - 1));

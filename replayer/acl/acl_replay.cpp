@@ -1,6 +1,7 @@
 #include "replayer/acl/acl_replay.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "replayer/acl/flat_walk.h"
 #include "replayer/acl/graph_sink.h"
@@ -58,7 +59,13 @@ class AclReplayer {
     if (options_.streams == Streams::kFlat) {
       FlatWalk(session_, *sink).Run();
     } else {
-      RecordedWalk(session_, *sink).Run();
+      std::optional<WaitEdits> edits;
+      if (!options_.edits.empty()) {
+        AddedWaits waits = FindAddedWaits(trace_, options_.edits);
+        report_.acl.waits_added = waits.count;
+        edits.emplace(session_, std::move(waits));
+      }
+      RecordedWalk(session_, *sink, edits ? &*edits : nullptr).Run();
     }
     if (graphs != nullptr) graphs->Describe(report_.capture, report_.acl);
   }
@@ -96,6 +103,7 @@ class AclReplayer {
     std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
     if (options_.streams == Streams::kFlat) arguments += " --streams flat";
     if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
+    for (const std::string& edit : options_.edits) arguments += " --edit " + edit;
     arguments += StandardArgument(options_);
     if (!options_.device_lib.empty()) {
       arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
@@ -143,15 +151,16 @@ class AclReplayer {
           "the program's own functions in stream order are not in the trace and were left out: "
           "device work that reads what they write, or that they hold back, may differ");
     }
+    if (report_.acl.waits_added > 0 && report_.differing > 0) {
+      Add("ACL-EDITED", "notice", report_.mismatches.empty() ? 0 : report_.mismatches[0].call_id,
+          report_.differing,
+          "the recording was made without the added waits: results that raced then differ from "
+          "these; replay --streams leaves shows those of an order without races");
+    }
     if (program.devices > 1) {
       Add("ACL-DEVICES", "notice", 0, program.devices,
           "the program used " + std::to_string(program.devices) +
               " devices; the replay runs all of it on one");
-    }
-    if (program.processes > 1) {
-      Add("ACL-PROCESSES", "notice", 0, program.processes,
-          "the trace holds " + std::to_string(program.processes) +
-              " processes; the replay runs all of them in one");
     }
   }
 
@@ -163,8 +172,6 @@ class AclReplayer {
 };
 
 }  // namespace
-
-bool IsAclTrace(const storage::Reader& trace) { return analyzer::IsAclProgram(trace); }
 
 ReplayReport ReplayAcl(const storage::Reader& trace, const ReplayOptions& options,
                        storage::Results* results) {

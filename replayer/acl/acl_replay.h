@@ -1,8 +1,9 @@
-// Replays an ACL program call by call. See replayer/replay.h for what a replay proves.
+// Replays an ACL program call by call. replayer/replay.h says what a replay proves.
 //
-// Recorded streams: the program's streams, events, waits, captures and executions are issued as
-// recorded. Flat: all device work goes to one stream in an order that the program's own events
-// allow; its graphs are issued task by task where they ran.
+// With recorded streams, the program's streams, events, waits, captures and executions are issued
+// as recorded. With flat streams, all device work goes to one stream, in an order that the
+// program's own events allow. The tasks of a graph are then issued one by one where the graph was
+// executed.
 #pragma once
 
 #include "replayer/replay.h"
@@ -10,10 +11,7 @@
 
 namespace acltape::replayer {
 
-// Whether a trace holds a program at the ACL level and none at the level of PyTorch.
-bool IsAclTrace(const storage::Reader& trace);
-
-// Throws Error as replayer::Replay does.
+// Throws the errors of ReplayLeaves.
 ReplayReport ReplayAcl(const storage::Reader& trace, const ReplayOptions& options,
                        storage::Results* results);
 

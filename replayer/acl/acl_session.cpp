@@ -53,7 +53,7 @@ bool AclSession::CheckWait(int code, const char* call) {
 
 bool AclSession::SynchronizeAll() {
   bool good = false;
-  // Work that waits for something which never came would hold the host for ever.
+  // Without a limit the host would wait for ever, if some work waits for an event that never comes.
   constexpr int kTimeoutMs = 60000;
   if (program.waits_for_later_work && device.api().aclrtSynchronizeDeviceWithTimeout != nullptr) {
     good = CheckWait(device.api().aclrtSynchronizeDeviceWithTimeout(kTimeoutMs),

@@ -1,8 +1,9 @@
-// What every way to replay an ACL program shares: the device, the program, its memory, handles and
-// contents, and the comparison with the recording.
+// The state that every way to replay an ACL program shares: the device, the program, its memory,
+// handles and contents, and the comparison with the recording.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -15,17 +16,20 @@
 #include "replayer/acl/known_bytes.h"
 #include "replayer/acl/rooms.h"
 #include "replayer/acl/task.h"
+#include "replayer/captured_graph.h"
 #include "replayer/replay.h"
 
 namespace acltape::replayer {
 
-// Workspace of streams. Never freed while the replay lasts: queued work and graphs keep addresses.
+// Gives workspace to operators. No block is freed while the replay lasts, because queued work and
+// graphs keep its address.
 class StreamWorkspaces {
  public:
   explicit StreamWorkspaces(Device& device) : device_(device) {}
-  // Of the eager calls of a stream, which run one after the other.
+  // Returns the workspace that all eager calls of a stream share. They can share it because they
+  // run one after the other.
   void* Of(int64_t stream, uint64_t bytes);
-  // Of one call of a graph.
+  // Returns workspace that only one call of a graph uses.
   void* Own(uint64_t bytes);
 
  private:
@@ -53,17 +57,19 @@ class AclSession {
   AclVerifier verifier;
   StreamWorkspaces workspaces;
   InFlight in_flight;
-  bool compare = true;        // false: results are not looked at (timing)
-  int64_t open_captures = 0;  // of the program: the host must not wait for the device
+  bool compare = true;  // false: only times are measured
+  // Captures of the program that are open, by the id of their stream. Meanwhile the host must not
+  // wait for the device.
+  std::map<int64_t, Capture> captures;
 
-  // Throws unless `code`, the result of a wait, is 0 or tells of failed work as a wait of the
-  // recording did. Returns whether it is 0.
+  // Checks the result of a wait. Returns true if `code` is 0. Returns false if the wait reports
+  // failed work and a wait of the recording reported the same code. Throws otherwise.
   bool CheckWait(int code, const char* call);
-  // Waits for all streams and checks what they brought.
-  bool SynchronizeAll();  // false: work had failed, as in the recording
-  // Whether the host may wait where the program did not.
-  bool MayWait() const { return !program.waits_for_later_work && open_captures == 0; }
-  // Takes a result in the order of the stream.
+  // Waits for all streams and checks the results that were copied to the host.
+  bool SynchronizeAll();  // false: work failed, as in the recording
+  // True if the host may wait at a point where the program did not wait.
+  bool MayWait() const { return !program.waits_for_later_work && captures.empty(); }
+  // Takes a result (see Take) in the order of the stream.
   void Download(int64_t stream, aclrtStream handle, const Take& take);
 };
 

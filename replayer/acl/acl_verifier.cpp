@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "replayer/packing.h"
+#include "storage/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -25,7 +25,8 @@ bool IsCopy(AclCallKind kind) {
   return kind == AclCallKind::kCopy || kind == AclCallKind::kCopyAsync || IsPlaneCopy(kind);
 }
 
-// The parts of the take's range that are in `set`, relative to the range.
+// Sets the known parts of a take to the parts of its range that are in `set`. The parts are
+// relative to the start of the range.
 void Restrict(Take& take, const ByteSet& set, int64_t first) {
   const auto end = first + static_cast<int64_t>(take.bytes);
   take.complete = set.Covers(first, end);
@@ -47,7 +48,8 @@ Take AclVerifier::WholeRange(const AclCall& call, const Snapshot& snapshot) cons
   return take;
 }
 
-// Of a copy with rows, the host side may have been kept with or without the gaps between them.
+// Describes the rows of a two-dimensional copy. The recording may hold its host side with or
+// without the gaps between the rows. Returns false if the rows do not fit into the recorded bytes.
 bool AclVerifier::SetRows(Take& take) const {
   const AclCall& call = *take.call;
   take.width = static_cast<size_t>(call.Integer(4));
@@ -64,7 +66,7 @@ bool AclVerifier::SetRows(Take& take) const {
   return static_cast<size_t>(take.known.back().end) <= take.bytes;
 }
 
-// Failed work leaves whatever was there.
+// Failed work leaves old bytes behind, so the results of a suspect call are not compared.
 bool AclVerifier::LeftOut(const AclCall& call) {
   if (!call.suspect) return false;
   for (size_t i = 0; i < call.after.size(); ++i) log_.NoteNotComparable();
@@ -80,7 +82,7 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
     if (snapshot.bytes == 0) continue;
     const AclUse* from = copy ? call.Use(2) : nullptr;
     if (copy && from != nullptr && snapshot.position == 0) {
-      // What a copy brings is compared at its source: the host side may be no buffer.
+      // The result of a copy is compared at its source, because the host side may not be a buffer.
       Take take;
       take.call = &call;
       take.snapshot = &snapshot;
@@ -98,7 +100,7 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
     Take take = WholeRange(call, snapshot);
     const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
     if (snapshot.packing != 0) {
-      take.complete = true;  // elements apart from each other, each written by the call
+      take.complete = true;  // the recording holds only elements, and the call writes all
     } else {
       Restrict(take, known.Of(snapshot.tensor.buffer_id), layout.FirstByte());
     }
@@ -115,8 +117,9 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& execution, KnownBytes& kno
     if (snapshot.bytes == 0 || snapshot.tensor.buffer_id == 0) continue;
     Take take = WholeRange(execution, snapshot);
     const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
-    // Other streams may be at work in the same buffer: what counts is what the graph wrote. Without
-    // the values there is only the digest of all of it.
+    // Other streams may write into the same buffer meanwhile, so only the bytes that the graph
+    // wrote count. Without recorded values there is only a digest, which is over all of the
+    // content.
     const int64_t buffer = snapshot.tensor.buffer_id;
     ByteSet mask;
     if (snapshot.has_payload || snapshot.digest.empty()) {
@@ -172,7 +175,7 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
     log_.Note(output, ComparisonLog::OtherDigest(snapshot.bytes));
     return;
   }
-  // A copy may have been kept without a layout: then bytes are compared.
+  // A copy may have been recorded without a layout. Its bytes are compared then.
   const int64_t element = storage::DTypeBytes(layout.dtype);
   const bool typed = element > 0 && layout.ElementCount() * element == snapshot.bytes;
   log_.Note(output,
@@ -180,7 +183,8 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
                        actual, typed ? layout.ElementCount() : snapshot.bytes));
 }
 
-// What is not known counts as zero.
+// Compares a result that the recording has no digest of with the result of another replay. Bytes
+// that are not known count as zero, in both replays.
 void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, ComparedOutput output) {
   const Snapshot& snapshot = *take.snapshot;
   std::vector<uint8_t> content(take.bytes, 0);
@@ -211,7 +215,7 @@ void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, Compare
                                             : ComparisonLog::OtherDigest(snapshot.bytes));
 }
 
-// Only parts are known: all else is taken for equal.
+// Compares a result of which only parts are known. All other bytes are taken as equal.
 void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const ComparedOutput& output) {
   const Snapshot& snapshot = *take.snapshot;
   const Bytes payload = snapshot.has_payload ? get_payload_(snapshot.digest) : nullptr;

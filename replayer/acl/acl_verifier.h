@@ -1,5 +1,5 @@
-// Compares what an ACL program computed in a replay with what the recording kept: outputs of
-// operators, what copies brought to the host, buffers after executions of graphs.
+// Compares the results of an ACL program in a replay with those in the recording: outputs of
+// operators, bytes that copies brought to the host, and buffers after the execution of a graph.
 #pragma once
 
 #include <functional>
@@ -26,21 +26,23 @@ class AclVerifier {
 
   ComparisonLog& log() { return log_; }
 
-  // Of results that the recording has no digest of: collect digests, or compare with those of
-  // another replay. By call, position and tensor.
+  // For results without a digest in the recording: fills `collect`, or compares with `reference`,
+  // which another replay has filled. Either may be null. The key is call, position and tensor.
   using Digests = std::map<std::tuple<int64_t, int, int64_t>, std::string>;
   void UseDigests(Digests* collect, const Digests* reference) {
     collect_ = collect;
     reference_ = reference;
   }
 
-  // What to take right after a call. `known` already has what the call writes.
+  // Returns the contents to take right after a call. `known` must already contain the bytes that
+  // the call writes.
   std::vector<Take> TakesOf(const analyzer::AclCall& call, KnownBytes& known);
-  // What to take after an execution of a graph that writes `written` of each buffer.
+  // Returns the contents to take after the execution of a graph. `written` is the bytes of each
+  // buffer that the graph writes.
   std::vector<Take> TakesOf(const analyzer::AclCall& execution, KnownBytes& known,
                             KnownBytes& written);
 
-  // `bytes` is the content that was at the take's address.
+  // Compares one taken content. `bytes` is the content that was at the take's address.
   void Check(const Take& take, const uint8_t* bytes);
 
  private:

@@ -15,7 +15,9 @@ void AclWalk::Run() {
     } else if (call.fate == AclFate::kAbandoned) {
       ++counts.abandoned;
     } else {
+      if (edits_ != nullptr) edits_->Before(call.call.call_id, sink_);
       Issue(call);
+      if (edits_ != nullptr) edits_->Behind(call.call.call_id, sink_);
     }
     if (session_.options.progress) session_.options.progress(call.index + 1, total);
   }
@@ -68,7 +70,8 @@ void AclWalk::Issue(const AclCall& call) {
   ++session_.report.acl.issued;
 }
 
-// Queries that said "ended" let the program rely on it, as a wait does.
+// A query that reported "ended" counts as a wait, because the program may rely on it in the same
+// way.
 void AclWalk::WaitOnHost(const AclCall& call) {
   AclReport& counts = session_.report.acl;
   const int64_t object = call.Integer(call.function->object);
@@ -106,7 +109,7 @@ void AclWalk::WaitOnHost(const AclCall& call) {
   ++counts.issued;
 }
 
-// Copies and fills that the host waits for; they do not wait for streams (rule CPY-04).
+// Runs copies and fills for which the host waits. They do not wait for streams (rule CPY-04).
 void AclWalk::SyncWork(const AclCall& call) {
   sink_.Flush();
   for (const AclTask& task : BindWithTakes(call)) {
@@ -139,7 +142,7 @@ void AclWalk::SyncWork(const AclCall& call) {
   }
 }
 
-// Contents that no recorded call wrote.
+// Supplies contents that no recorded call wrote.
 void AclWalk::Feed(const AclCall& call) {
   for (const storage::Snapshot& snapshot : call.before) {
     if (snapshot.position >= 0 || snapshot.tensor.buffer_id == 0) continue;
@@ -150,7 +153,8 @@ void AclWalk::Feed(const AclCall& call) {
     if (session_.rooms.Of(snapshot.tensor.buffer_id).host) {
       FeedHost(call, snapshot.tensor.buffer_id, first, bytes);
     } else {
-      // Else it is read for the first time: no earlier work can be in the way.
+      // If the buffer is read for the first time, no earlier work can still use it, and no wait is
+      // needed.
       if (snapshot.changed || !session_.known.Of(snapshot.tensor.buffer_id).empty()) {
         sink_.Flush();
         if (session_.MayWait()) session_.SynchronizeAll();

@@ -1,5 +1,6 @@
-// The walk over the calls of an ACL program that both ways of treating streams share: what is
-// issued, what is skipped and counted, contents that the recording gives, copies of the host.
+// The walk over the calls of an ACL program. Both ways of treating streams share it: it decides
+// which calls are issued and which are only counted, and it supplies contents from the recording
+// and the copies that the host makes.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,16 @@
 #include <string>
 
 #include "replayer/acl/acl_session.h"
+#include "replayer/acl/wait_edits.h"
 #include "replayer/acl/work_sink.h"
 
 namespace acltape::replayer {
 
 class AclWalk {
  public:
-  AclWalk(AclSession& session, WorkSink& sink) : session_(session), sink_(sink) {}
+  // `edits` may be null.
+  AclWalk(AclSession& session, WorkSink& sink, WaitEdits* edits = nullptr)
+      : session_(session), sink_(sink), edits_(edits) {}
   virtual ~AclWalk() = default;
 
   void Run();
@@ -22,30 +26,35 @@ class AclWalk {
  protected:
   using Call = analyzer::AclCall;
 
-  // Stream work that runs by itself: operators, copies, fills, value writes.
+  // Issues stream work outside of captures: operators, copies, fills, value writes.
   virtual void Work(const Call& call) = 0;
-  // The same inside a capture of the program.
+  // Handles stream work inside a capture of the program.
   virtual void StoredWork(const Call& call) = 0;
-  // The launches of a task update.
+  // Handles the launches of a task update.
   virtual void UpdatedWork(const Call& call) = 0;
-  // Streams, events, graphs, waits of streams.
+  // Handles calls about streams, events, graphs, and waits between streams.
   virtual void Control(const Call& call) = 0;
-  // The host waits until the stream (or all, for 0) or the event is done.
+  // Makes the host wait for a stream (0: for all streams), or for an event.
   virtual void WaitForStream(const Call& call, int64_t stream) = 0;
   virtual void WaitForEvent(const Call& call, int64_t event) = 0;
-  // Content that pinned host memory must have for a call, from byte `first` of the buffer on.
+  // Puts content into pinned host memory, from byte `first` of the buffer on, before `call` needs
+  // it.
   virtual void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) = 0;
   virtual void Finish() {}
 
-  // The tasks of a call with what to take after them. Marks what it writes as known.
+  // Makes the tasks of a call, with the contents to take after them. Adds the bytes that the call
+  // writes to the known bytes.
   std::vector<AclTask> BindWithTakes(const Call& call);
-  // Marks what the graph of an execution writes, and says what to take after it.
+  // Adds the bytes that the graph of an execution writes to the known bytes. Returns the contents
+  // to take after it.
   std::vector<Take> TakesAfterExecution(const Call& call);
 
   AclSession& session_;
   WorkSink& sink_;
 
  private:
+  WaitEdits* edits_;
+
   void Issue(const Call& call);
   void WaitOnHost(const Call& call);
   void Feed(const Call& call);

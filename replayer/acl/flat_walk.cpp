@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 
+#include "analyzer/acl_order.h"
+
 namespace acltape::replayer {
 
 using analyzer::AclCall;
@@ -11,9 +13,7 @@ using analyzer::AclCallKind;
 
 namespace {
 
-constexpr int64_t kFlatStream = -1;  // no id of the recording
-constexpr int64_t kExternalEvent = 0x20;
-constexpr int64_t kExternalFlag = 1;
+constexpr int64_t kFlatStream = -1;  // not a stream id of the recording
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void FlatWalk::Submit(AclTask task) {
   sink_.Submit(kFlatStream, std::move(task));
 }
 
-// Values that value waits look at.
+// Notes the values that a task writes, because a value wait may look at them.
 void FlatWalk::Observe(const AclTask& task) {
   if (task.work == AclTask::Work::kValueWrite) values_[task.to] = task.value;
   const bool fill = task.work == AclTask::Work::kFill || task.work == AclTask::Work::kFill32;
@@ -54,24 +54,14 @@ void FlatWalk::Observe(const AclTask& task) {
   }
 }
 
-// Rule STR-21. Memory that nothing wrote is zero.
+// Returns true if a value wait is satisfied (rule STR-21). Memory that nothing wrote is zero.
 bool FlatWalk::ValueReached(const AclCall& call) const {
   const analyzer::AclUse* at = call.Use(0);
   if (at == nullptr) return true;
   const auto found =
       values_.find(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()));
   const uint64_t memory = found == values_.end() ? 0 : found->second;
-  const auto value = static_cast<uint64_t>(call.Integer(1));
-  switch (call.Integer(2)) {
-    case 0:
-      return static_cast<int64_t>(memory - value) >= 0;
-    case 1:
-      return memory == value;
-    case 2:
-      return (memory & value) != 0;
-    default:
-      return ~(memory | value) != 0;
-  }
+  return analyzer::IsValueReached(call, memory);
 }
 
 void FlatWalk::Work(const AclCall& call) {
@@ -84,10 +74,11 @@ void FlatWalk::UpdatedWork(const AclCall& call) { updates_[call.stream()].push_b
 
 void FlatWalk::Event(const AclCall& call, bool stored, int64_t stream) {
   const int64_t event = call.Integer(call.function->object);
-  const bool flagged = call.Integer(call.function->detail) == kExternalFlag;
+  const bool flagged = call.Integer(call.function->detail) == analyzer::kExternalWait;
   const auto row = session_.program.events.find(event);
-  const bool external = row != session_.program.events.end() && row->second.flags == kExternalEvent;
-  if (stored && !flagged && !external) return;  // inside a graph, issued in an allowed order
+  const bool external =
+      row != session_.program.events.end() && row->second.flags == analyzer::kExternalEvent;
+  if (stored && !flagged && !external) return;  // tasks of a graph are issued in an allowed order
   switch (call.kind()) {
     case AclCallKind::kEventRecord: {
       const int64_t ticket = ++tickets_;
@@ -155,7 +146,7 @@ void FlatWalk::Control(const AclCall& call) {
       }
       return;
     default:
-      return;  // handles of streams, events and graphs: there is one stream and no graph
+      return;  // handles need no work: there is one stream and no graph
   }
 }
 
@@ -205,7 +196,8 @@ void FlatWalk::Execute(const AclCall& call) {
                        }});
 }
 
-// A captured copy from pinned memory brings what that memory held when the graph was executed.
+// Submits a stored task. A captured copy from pinned memory copies the content that the memory had
+// when the graph was executed.
 void FlatWalk::SubmitStored(const AclCall& call, const HostContents& contents) {
   session_.known.AddWrites(call);
   for (AclTask& task : session_.binder.BindStored(call)) {

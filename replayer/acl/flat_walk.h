@@ -1,9 +1,10 @@
 // Issues all device work on one stream.
 //
 // The host keeps a queue for each stream of the program. Work leaves the head of its queue as soon
-// as what it waits for has left: for most programs at once, in recorded order; where a graph waits
-// for an event that the program records only later (rule UPD-06), when that record has come. So
-// events need not be issued at all.
+// as the work that it waits for has left. In most programs this happens at once, in recorded order.
+// If a graph waits for an event that the program records only later (rule UPD-06), its work leaves
+// when that record has come. The order of leaving respects all events, so events are not issued at
+// all.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class FlatWalk final : public AclWalk {
 
  private:
   struct Entry {
-    std::function<bool()> ready;  // none: always
+    std::function<bool()> ready;  // empty: always ready
     std::function<void()> leave;
   };
   using HostContents = std::map<int64_t, Bytes>;  // by buffer
@@ -49,13 +50,15 @@ class FlatWalk final : public AclWalk {
   [[noreturn]] void Stuck(const Call& call, const std::string& what) const;
 
   std::map<int64_t, std::deque<Entry>> queues_;
-  // Each record is a ticket; a wait binds to the newest one (rule EVT-05).
+  // Each record of an event gets a ticket. A wait belongs to the newest ticket of its event (rule
+  // EVT-05).
   std::map<int64_t, int64_t> newest_;  // by event
   std::set<int64_t> left_;             // tickets whose record has left its queue
   int64_t tickets_ = 0;
-  std::set<int64_t> set_events_;                         // external events, live
-  std::map<int64_t, int64_t> notifies_;                  // by recorded address
-  std::map<const uint8_t*, uint64_t> values_;            // what value writes and fills left
+  std::set<int64_t> set_events_;         // external events, live
+  std::map<int64_t, int64_t> notifies_;  // by recorded address
+  // Values in memory that value waits look at, as value writes and fills left them.
+  std::map<const uint8_t*, uint64_t> values_;
   std::map<int64_t, std::vector<int64_t>> updates_;      // open, by stream
   std::map<int64_t, std::vector<int64_t>> group_calls_;  // by group, once updated
   HostContents host_contents_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "replayer/captured_graph.h"
 #include "replayer/eager.h"
 #include "replayer/memory_plan.h"
 
@@ -36,17 +37,17 @@ size_t PinnedBytes(const AclTask& task) {
 }  // namespace
 
 struct GraphSink::Graph {
-  std::vector<Item> items;             // as at the first time; keeps what the key names alive
+  std::vector<Item> items;             // of the first run; keeps the calls in the key alive
   std::vector<int64_t> streams;        // the origin first
-  std::vector<int64_t> waits_outside;  // events recorded before the run
+  std::vector<int64_t> waits_outside;  // events that were recorded before the run
   std::vector<std::pair<int64_t, const Item*>> events_after;  // last record or reset of each event
   Block pinned;
   std::vector<uint8_t*> host;                // by item: source of an upload, target of a download
   std::vector<std::vector<uint8_t*>> takes;  // by item
   std::vector<aclrtEvent> events;
-  std::vector<aclrtEvent> before, after;  // order around the graph, by stream behind the origin
-  aclmdlRI model = nullptr;
-  int64_t epoch = -1;  // of the origin when it was executed last
+  std::vector<aclrtEvent> before, after;  // by stream, without the origin
+  CapturedGraph model;
+  int64_t epoch = -1;  // of the origin stream at the latest execution
 };
 
 GraphSink::GraphSink(AclSession& session) : session_(session) {}
@@ -55,7 +56,7 @@ GraphSink::~GraphSink() {
   const acl::Api& api = session_.device.api();
   api.aclrtSynchronizeDevice();
   for (const auto& [key, graph] : graphs_) {
-    if (graph->model != nullptr) api.aclmdlRIDestroy(graph->model);
+    graph->model.Reset();
     for (const aclrtEvent event : graph->events) api.aclrtDestroyEvent(event);
   }
 }
@@ -63,7 +64,7 @@ GraphSink::~GraphSink() {
 void GraphSink::Submit(int64_t stream, AclTask task) {
   const bool host =
       std::any_of(task.takes.begin(), task.takes.end(), [](const Take& take) { return take.host; });
-  if (host) {  // no copy inside a graph reads host memory into host memory
+  if (host) {  // a graph cannot copy from host memory to host memory
     Flush();
     EagerSink(session_).Submit(stream, std::move(task));
     return;
@@ -130,15 +131,15 @@ void GraphSink::Flush() {
     const bool busy = graph != nullptr && !session_.MayWait() &&
                       graph->epoch == session_.in_flight.Epoch(graph->streams.front());
     if (graph == nullptr) graph = Make();
-    if (busy || graph->model == nullptr) {
-      IssueEagerly();  // busy: its pinned memory is in use, and waiting could last for ever
+    if (busy || !graph->model) {
+      IssueEagerly();  // if busy: pinned memory is in use, and waiting might not end
     } else {
       Execute(*graph);
     }
     if (graphs_.size() > kGraphLimit && session_.MayWait()) {
       session_.SynchronizeAll();
       for (const auto& [unused, old] : graphs_) {
-        if (old->model != nullptr) session_.device.api().aclmdlRIDestroy(old->model);
+        old->model.Reset();
         for (const aclrtEvent event : old->events) session_.device.api().aclrtDestroyEvent(event);
       }
       graphs_.clear();
@@ -208,7 +209,7 @@ std::unique_ptr<GraphSink::Graph> GraphSink::Make() {
     graph->after.push_back(NewEvent(*graph));
   }
   PlanPinned(*graph);
-  // What a graph leaves undone when one of its tasks fails is not what single tasks leave.
+  // When a task fails, a graph skips other work than separate tasks do. Such work stays eager.
   if (session_.MayWait() && !WarmUp(*graph)) return graph;
   const int64_t begin = NowNs();
   Capture(*graph);
@@ -258,8 +259,8 @@ void GraphSink::FillUploads(Graph& graph, const std::vector<Item>& items) const 
   }
 }
 
-// Runs the work once without a capture, then puts back what it changed. False: it failed, as in the
-// recording.
+// Runs the work once without a capture and then restores the memory that it changed. Returns false
+// if the work failed, as it did in the recording.
 bool GraphSink::WarmUp(Graph& graph) {
   session_.SynchronizeAll();
   struct Saved {
@@ -290,7 +291,7 @@ bool GraphSink::WarmUp(Graph& graph) {
       session_.device.Copy(back ? range.at : next, back ? next : range.at, range.bytes);
       next += Aligned(range.bytes);
     }
-    session_.device.Synchronize();  // a stream of its own, without the program's failures
+    session_.device.Synchronize();  // this stream has none of the program's failures
   };
   copy(/*back=*/false);
   FillUploads(graph, graph.items);
@@ -308,21 +309,8 @@ bool GraphSink::WarmUp(Graph& graph) {
 }
 
 void GraphSink::Capture(Graph& graph) {
-  const acl::Api& api = session_.device.api();
-  if (api.aclmdlRICaptureBegin == nullptr) {
-    throw Error(ErrorKind::kDevice,
-                "the device library lacks aclmdlRICaptureBegin; use a newer one, or --mode eager");
-  }
-  aclrtStream origin = session_.handles.Stream(graph.streams.front());
-  session_.device.Check(api.aclmdlRICaptureBegin(origin, ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                        "aclmdlRICaptureBegin");
-  try {
-    CaptureItems(graph);
-  } catch (...) {
-    api.aclmdlRICaptureEnd(origin, &graph.model);
-    throw;
-  }
-  session_.device.Check(api.aclmdlRICaptureEnd(origin, &graph.model), "aclmdlRICaptureEnd");
+  graph.model = CaptureWork(session_.device, session_.handles.Stream(graph.streams.front()),
+                            [&] { CaptureItems(graph); });
 }
 
 void GraphSink::CaptureItems(Graph& graph) {
@@ -338,7 +326,7 @@ void GraphSink::CaptureItems(Graph& graph) {
           "aclrtStreamWaitEvent");
     }
   }
-  std::map<int64_t, aclrtEvent> inside;  // the program's event to the one of its newest record
+  std::map<int64_t, aclrtEvent> inside;  // by event of the program: the event of its newest record
   for (size_t i = 0; i < graph.items.size(); ++i) {
     const Item& item = graph.items[i];
     if (item.kind == Item::Kind::kTask) {
@@ -375,7 +363,7 @@ void GraphSink::Execute(Graph& graph) {
   const int64_t origin = graph.streams.front();
   aclrtStream stream = session_.handles.Stream(origin);
   if (graph.epoch == session_.in_flight.Epoch(origin)) {
-    // The pinned memory is about to be filled again.
+    // The latest execution may still use the pinned memory, which is filled again next.
     session_.CheckWait(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
     session_.in_flight.Synced(origin);
   }
@@ -385,7 +373,7 @@ void GraphSink::Execute(Graph& graph) {
   for (size_t s = 1; s < graph.streams.size(); ++s) {
     Order(graph.before[s - 1], graph.streams[s], origin);
   }
-  session_.device.Check(api.aclmdlRIExecuteAsync(graph.model, stream), "aclmdlRIExecuteAsync");
+  graph.model.Execute(stream);
   ++executed_;
   for (size_t s = 1; s < graph.streams.size(); ++s) {
     Order(graph.after[s - 1], origin, graph.streams[s]);

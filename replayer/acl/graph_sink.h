@@ -1,13 +1,14 @@
-// Makes graphs of an ACL program's stream work: each run of it between two moments at which the
-// host matters is captured, with its streams in parallel, and executed. Equal runs (same work at
-// the same addresses) execute one graph; what differs between them are bytes that copies bring,
-// which lie in pinned memory that is filled again before each execution.
+// Turns the stream work of an ACL program into graphs. The work is cut into runs at the moments at
+// which the host takes part, for example when it waits. Each run is captured with its streams in
+// parallel, and executed. Runs with the same work at the same addresses execute one graph. They can
+// differ only in the bytes that copies bring from the host. Those bytes lie in pinned memory, which
+// is filled again before each execution.
 //
 //   origin   --fork--+--- work ---+--join-->      the stream of the first task
 //   others      wait +--- work ---+ record
 //
-// Around the graph the other streams are joined to the origin in the same way, so that it starts
-// after their earlier work and their later work starts after it.
+// Before and after the graph, the other streams are ordered with the origin in the same way. So the
+// graph starts after their earlier work, and their later work starts after the graph.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class GraphSink final : public WorkSink {
   void Reset(int64_t stream, int64_t event) override { Add(stream, Item::Kind::kReset, event); }
   void Flush() override;
 
-  // Fills the rows and figures of the report.
+  // Fills the part of the report that is about graphs.
   void Describe(CaptureReport& report, AclReport& counts) const;
   int64_t capture_ns() const { return capture_ns_; }
 
@@ -61,7 +62,7 @@ class GraphSink final : public WorkSink {
 
   AclSession& session_;
   std::vector<Item> items_;
-  size_t pinned_bytes_ = 0;  // that items_ will need
+  size_t pinned_bytes_ = 0;  // needed by items_
   std::map<std::string, std::unique_ptr<Graph>> graphs_;
   std::vector<RegionReport> regions_;
   int64_t made_ = 0;

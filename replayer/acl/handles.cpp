@@ -7,7 +7,8 @@ using analyzer::AclCallKind;
 
 namespace {
 
-// Fast launch and fast sync; the other bits make streams that run nothing by themselves.
+// The flags for fast launch and fast sync. The other flags make streams that do not run work by
+// themselves.
 constexpr uint32_t kPlainStreamFlags = 0x3;
 
 }  // namespace
@@ -15,7 +16,7 @@ constexpr uint32_t kPlainStreamFlags = 0x3;
 Handles::~Handles() {
   const acl::Api& api = device_.api();
   for (const auto& [id, stream] : streams_) api.aclrtSynchronizeStream(stream);
-  for (const auto& [id, model] : models) api.aclmdlRIDestroy(model);
+  models.clear();
   for (const auto& [id, event] : events_) api.aclrtDestroyEvent(event);
   for (const auto& [id, notify] : notifies_) api.aclrtDestroyNotify(notify);
   for (const auto& [id, stream] : streams_) api.aclrtDestroyStream(stream);
@@ -92,7 +93,10 @@ void Handles::Destroy(const AclCall& call) {
       drop(notifies_, id, api.aclrtDestroyNotify, "aclrtDestroyNotify");
       return;
     default:
-      drop(models, id, api.aclmdlRIDestroy, "aclmdlRIDestroy");
+      if (const auto found = models.find(id); found != models.end()) {
+        found->second.Destroy();
+        models.erase(found);
+      }
       return;
   }
 }

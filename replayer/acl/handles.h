@@ -1,4 +1,5 @@
-// The streams, events, notifies, graphs and task groups of a replay, by the ids of the recording.
+// The streams, events, notifies, graphs and task groups of a replay, found by their ids in the
+// recording.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/acl_program.h"
+#include "replayer/captured_graph.h"
 #include "replayer/device.h"
 
 namespace acltape::replayer {
@@ -18,15 +20,15 @@ class Handles {
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
 
-  // Created at the first use when no recorded call did. Default streams become streams of their
-  // own: they are ordinary streams (rule STR-03).
+  // Returns the stream or event of the replay. It is created at the first use if no recorded call
+  // created it. Default streams become separate, ordinary streams (rule STR-03).
   aclrtStream Stream(int64_t id);
   aclrtEvent Event(int64_t id);
-  // Makes the object as the recorded call did.
+  // Creates or destroys an object as the recorded call did.
   void Create(const analyzer::AclCall& call);
   void Destroy(const analyzer::AclCall& call);
 
-  std::unordered_map<int64_t, aclmdlRI> models;
+  std::unordered_map<int64_t, CapturedGraph> models;
   std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by index in AclProgram::groups
   const std::unordered_map<int64_t, aclrtStream>& streams() const { return streams_; }
   aclrtNotify Notify(int64_t handle) const;
@@ -39,12 +41,12 @@ class Handles {
   std::unordered_map<int64_t, aclrtNotify> notifies_;  // by recorded address, as it is now
 };
 
-// Destroys a stream without waiting for its work.
+// True if the call destroys a stream without waiting for its work.
 inline bool IsForced(const analyzer::AclCall& call) {
   return call.op->name == "aclrtDestroyStreamForce";
 }
 
-// Throws Error kDevice when the library lacks the function that `call` needs.
+// Returns `function`. Throws Error kDevice if it is null, that is, if the library lacks it.
 template <typename Function>
 Function Needed(Function function, const analyzer::AclProgram& program,
                 const analyzer::AclCall& call) {

@@ -1,8 +1,9 @@
-// Pinned host memory that queued work of a stream still uses, and the comparisons that wait for it.
+// Pinned host memory that queued work of a stream still uses, and comparisons that wait for that
+// work.
 //
-// The host waits for a stream only where the program did: elsewhere device work may wait for
-// something that the host has yet to issue. A piece is free again once its stream has been seen
-// idle.
+// The host waits for a stream only where the program waited. At other points device work may depend
+// on calls that the host has not issued yet, and a wait would not end. A piece of memory is free
+// again once the host has seen its stream idle.
 #pragma once
 
 #include <deque>
@@ -19,20 +20,22 @@ namespace acltape::replayer {
 class InFlight {
  public:
   using Check = std::function<void(const Take& take, const uint8_t* bytes)>;
-  // `relief` is called when much memory is in use; it may wait for streams and tell so.
+  // `relief` is called when much memory is in use. It may wait for streams; it then calls Synced or
+  // SyncedAll.
   InFlight(Device& device, Check check, std::function<void()> relief)
       : device_(device), check_(std::move(check)), relief_(std::move(relief)) {}
 
-  // Memory of the stream's work issued from now until Synced.
+  // Returns memory for work that is issued on the stream now. It is valid until Synced.
   uint8_t* Piece(int64_t stream, size_t bytes);
-  // Copies the take's range in the order of the stream; it is checked when that has ended.
+  // Copies the take's range to the host in the order of the stream. The comparison is made once the
+  // copy has ended.
   void Download(int64_t stream, aclrtStream handle, const Take& take);
-  // The content will be at `bytes` once the stream has got there.
+  // Compares a take later. Its content is at `bytes` once the stream has reached it.
   void CheckLater(int64_t stream, const Take& take, const uint8_t* bytes);
 
   void Synced(int64_t stream);
   void SyncedAll();
-  // Grows whenever the stream has been seen idle.
+  // Returns a number that grows each time the stream has been seen idle.
   int64_t Epoch(int64_t stream) const {
     const auto found = epochs_.find(stream);
     return all_epoch_ + (found == epochs_.end() ? 0 : found->second);
@@ -46,7 +49,7 @@ class InFlight {
   };
   struct Item {
     int64_t stream = 0;
-    Chunk* chunk = nullptr;  // null: memory of somebody else
+    Chunk* chunk = nullptr;  // null: the memory is not of a chunk
     bool taken = false;
     Take take;
     const uint8_t* bytes = nullptr;
@@ -65,7 +68,7 @@ class InFlight {
   int64_t all_epoch_ = 0;
 };
 
-// Issues the copy that a take needs: device to `pinned`.
+// Issues the copy of a take from the device to `pinned`.
 void IssueTake(const Device& device, aclrtStream stream, const Take& take, uint8_t* pinned);
 
 }  // namespace acltape::replayer

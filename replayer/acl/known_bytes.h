@@ -1,6 +1,6 @@
-// Which bytes of each buffer hold values that a replay computes too: written by issued work, or
-// given by the recording. The rest of a program's memory is whatever it was before; such bytes are
-// left out of comparisons.
+// The bytes of each buffer whose values a replay reproduces: issued work wrote them, or the
+// recording gave them. All other memory of a program holds whatever it held before. It is left out
+// of comparisons.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ namespace acltape::replayer {
 class KnownBytes {
  public:
   void Add(int64_t buffer_id, int64_t first, int64_t end) { sets_[buffer_id].Add(first, end); }
-  // What a call of the program writes. A copy makes known what is known at its source.
+  // Adds the bytes that a call of the program writes. A copy makes only those bytes known that are
+  // known at its source.
   void AddWrites(const analyzer::AclCall& call);
-  // The same, whatever is known at the sources of copies.
+  // Adds all bytes that a call writes, also those that are not known at the source of a copy.
   void AddAllWrites(const analyzer::AclCall& call);
   const analyzer::ByteSet& Of(int64_t buffer_id) { return sets_[buffer_id]; }
 

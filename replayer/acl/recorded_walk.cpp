@@ -7,13 +7,6 @@ namespace acltape::replayer {
 using analyzer::AclCall;
 using analyzer::AclCallKind;
 
-namespace {
-
-constexpr int64_t kExternalEvent = 0x20;
-constexpr uint32_t kExternalFlag = 1;
-
-}  // namespace
-
 void RecordedWalk::Work(const AclCall& call) {
   for (AclTask& task : BindWithTakes(call)) sink_.Submit(call.stream(), std::move(task));
 }
@@ -44,9 +37,9 @@ void RecordedWalk::UpdatedWork(const AclCall& call) {
 }
 
 bool RecordedWalk::IsExternal(const AclCall& call) const {
-  if (call.Integer(call.function->detail) == kExternalFlag) return true;
+  if (call.Integer(call.function->detail) == analyzer::kExternalWait) return true;
   const auto event = session_.program.events.find(call.Integer(call.function->object));
-  return event != session_.program.events.end() && event->second.flags == kExternalEvent;
+  return event != session_.program.events.end() && event->second.flags == analyzer::kExternalEvent;
 }
 
 void RecordedWalk::Event(const AclCall& call) {
@@ -63,14 +56,14 @@ void RecordedWalk::Event(const AclCall& call) {
   const acl::Api& api = session_.device.api();
   aclrtEvent handle = session_.handles.Event(event);
   aclrtStream on = session_.handles.Stream(stream);
-  const bool flagged = call.Integer(call.function->detail) == kExternalFlag;
+  const bool flagged = call.Integer(call.function->detail) == analyzer::kExternalWait;
   if (call.kind() == AclCallKind::kEventRecord && flagged) {
-    session_.device.Check(
-        Needed(api.aclrtRecordEventWithFlag, session_.program, call)(handle, on, kExternalFlag),
-        "aclrtRecordEventWithFlag");
+    session_.device.Check(Needed(api.aclrtRecordEventWithFlag, session_.program, call)(
+                              handle, on, analyzer::kExternalWait),
+                          "aclrtRecordEventWithFlag");
   } else if (call.kind() == AclCallKind::kEventWait && flagged) {
     session_.device.Check(Needed(api.aclrtStreamWaitEventWithFlag, session_.program, call)(
-                              on, handle, 0, kExternalFlag),
+                              on, handle, 0, analyzer::kExternalWait),
                           "aclrtStreamWaitEventWithFlag");
   } else if (call.kind() == AclCallKind::kEventRecord) {
     session_.device.Check(api.aclrtRecordEvent(handle, on), "aclrtRecordEvent");
@@ -145,18 +138,14 @@ void RecordedWalk::Graph(const AclCall& call) {
   switch (call.kind()) {
     case AclCallKind::kCaptureBegin:
       // One thread issues what several did; the mode decides only what is allowed meanwhile.
-      session_.device.Check(Needed(api.aclmdlRICaptureBegin, session_.program, call)(
-                                stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                            "aclmdlRICaptureBegin");
-      ++session_.open_captures;
+      session_.captures.try_emplace(call.stream(), session_.device, stream).first->second.Begin();
       return;
-    case AclCallKind::kCaptureEnd:
-      --session_.open_captures;
-      session_.device.Check(
-          Needed(api.aclmdlRICaptureEnd, session_.program, call)(
-              stream, &session_.handles.models[call.Integer(call.function->object)]),
-          "aclmdlRICaptureEnd");
+    case AclCallKind::kCaptureEnd: {
+      auto capture = session_.captures.extract(call.stream());
+      session_.handles.models[call.Integer(call.function->object)] =
+          capture.empty() ? Capture(session_.device, stream).End() : capture.mapped().End();
       return;
+    }
     case AclCallKind::kGroupBegin:
       session_.device.Check(Needed(api.aclmdlRICaptureTaskGrpBegin, session_.program, call)(stream),
                             "aclmdlRICaptureTaskGrpBegin");
@@ -190,8 +179,7 @@ void RecordedWalk::Execute(const AclCall& call) {
                                        " executes a graph whose capture the trace does not hold");
   }
   aclrtStream stream = session_.handles.Stream(call.stream());
-  session_.device.Check(session_.device.api().aclmdlRIExecuteAsync(handle->second, stream),
-                        "aclmdlRIExecuteAsync");
+  handle->second.Execute(stream);
   running_[model] = call.stream();
   ++session_.report.acl.executions;
   for (const Take& take : TakesAfterExecution(call)) {
@@ -203,7 +191,8 @@ void RecordedWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first,
                             const Bytes& bytes) {
   uint8_t* room = session_.rooms.Address(buffer, first);
   if (std::memcmp(room, bytes->data(), bytes->size()) == 0) return;
-  // The program wrote this memory when it knew that the execution before had read it.
+  // When the program wrote this memory, it knew that the previous execution had finished reading
+  // it.
   sink_.Flush();
   const auto running = running_.find(call.Integer(call.function->object));
   if (running != running_.end()) WaitForStream(call, running->second);

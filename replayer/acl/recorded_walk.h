@@ -1,4 +1,4 @@
-// Re-issues streams, events, captures and executions as recorded.
+// A walk that issues streams, events, captures and executions as the program did.
 #pragma once
 
 #include <map>
@@ -27,7 +27,8 @@ class RecordedWalk final : public AclWalk {
   void Execute(const Call& call);
   bool IsExternal(const Call& call) const;
 
-  // Streams on which the program's graphs run and may still read pinned memory.
+  // The stream on which each graph of the program runs. The graph may still read pinned memory
+  // there.
   std::map<int64_t, int64_t> running_;  // model to stream
 };
 

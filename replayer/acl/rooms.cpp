@@ -16,7 +16,7 @@ using analyzer::AclProgram;
 // Devices may read a little behind a buffer (rule MEM-02).
 constexpr int64_t kPadding = 32;
 
-// A moment at which the host has seen a stream's work up to call `covers` end.
+// The host saw at call `at` that a stream's work up to call `covers` had ended.
 struct Seen {
   int64_t covers = 0;
   int64_t at = 0;

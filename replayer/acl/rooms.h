@@ -1,9 +1,9 @@
-// Where the buffers of an ACL program lie in a replay: device memory and pinned host memory,
-// planned once.
+// Gives each buffer of an ACL program a room: memory in an arena on the device or in pinned host
+// memory. The arenas are planned once, before the replay.
 //
-// Two buffers share memory only when the host has waited, between the last use of one and the
-// first use of the other, for every stream that used the first: with several streams the order of
-// the calls alone proves nothing.
+// Two buffers share memory only if the host waits between the last use of one and the first use of
+// the other, for every stream that used the first. With several streams the order of the calls
+// alone proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,17 @@ namespace acltape::replayer {
 
 class Rooms {
  public:
-  // All memory is zero at first.
+  // All memory is zero at the start.
   Rooms(Device& device, const analyzer::AclProgram& program);
 
+  // The place of one buffer: an address in an arena.
   struct Room {
     uint8_t* data = nullptr;
     int64_t bytes = 0;
     bool host = false;
   };
-  // Throws Error kTrace when the program's device work never names the buffer.
+  // Returns the room of a buffer. Throws Error kTrace if no device work of the program names the
+  // buffer.
   const Room& Of(int64_t buffer_id) const;
   uint8_t* Address(int64_t buffer_id, int64_t offset) const { return Of(buffer_id).data + offset; }
 
@@ -36,8 +38,8 @@ class Rooms {
   std::unordered_map<int64_t, Room> rooms_;
 };
 
-// The index of the first call at which the host knows that all work with the buffer has ended; the
-// number of calls where it never does. By buffer id.
+// Returns, by buffer id, the index of the first call at which the host knows that all work with the
+// buffer has ended. If the host never knows, it is the number of calls.
 std::unordered_map<int64_t, int64_t> EndsOfUse(const analyzer::AclProgram& program);
 
 }  // namespace acltape::replayer

@@ -18,7 +18,7 @@ aclrtMemcpyKind CopyKind(Work work) {
   }
 }
 
-// The addresses of a copy, host sides filled in.
+// The addresses of a copy, after the host sides have replaced the task's own.
 struct Ends {
   uint8_t* to;
   const uint8_t* from;

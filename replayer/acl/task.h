@@ -1,5 +1,5 @@
-// One piece of device work of an ACL program with its arguments bound to addresses: what eager
-// execution issues and what a capture stores.
+// One piece of device work of an ACL program, with its arguments bound to addresses. Eager
+// execution issues tasks; a capture stores them.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,19 @@
 
 namespace acltape::replayer {
 
-// A content to be compared with a recorded one, where the device has it right after a task.
+// A content that is read from the device right after a task, to compare it with the recorded
+// content.
 struct Take {
   const analyzer::AclCall* call = nullptr;
   const storage::Snapshot* snapshot = nullptr;
   const uint8_t* address = nullptr;
   size_t bytes = 0;
-  // The parts to compare, relative to `address`; the rest is not known.
+  // The parts to compare, relative to `address`. The other bytes are not known.
   std::vector<analyzer::ByteRange> known;
-  bool complete = false;  // `known` is all of it
+  bool complete = false;  // `known` covers the whole content
   bool host = false;      // `address` is pinned host memory
-  // Of copies in two dimensions: the device side; the host side is `bytes` long.
+  // Only for two-dimensional copies: `from_pitch` is that of the device; `bytes` and `to_pitch` are
+  // those of the host side. `rows` is 0 for other takes.
   size_t rows = 0, width = 0, to_pitch = 0, from_pitch = 0;
 };
 
@@ -40,59 +42,58 @@ struct AclTask {
     kFill,
     kFill32,
     kValueWrite,
-    kNothing  // only something to take
+    kNothing  // there is only a content to take
   };
   const analyzer::AclCall* call = nullptr;
   Work work = Work::kOperator;
   std::shared_ptr<const BoundCall> bound;  // kOperator
-  uint8_t* workspace = nullptr;            // the program's own, with its size
+  uint8_t* workspace = nullptr;            // of the program; null: it has none
   uint64_t workspace_bytes = 0;
-  uint8_t* to = nullptr;          // device; of a download host memory, or null: nobody looks at it
-  const uint8_t* from = nullptr;  // device; of an upload pinned memory, or null: see `content`
-  size_t bytes = 0;               // of the range; of the source range where it has two dimensions
-  Bytes content;                  // of an upload: recorded bytes, from `content_at` on
+  // Device memory. For a download, host memory, or null if nothing looks at the result.
+  uint8_t* to = nullptr;
+  // Device memory. For an upload, pinned memory, or null if `content` is uploaded.
+  const uint8_t* from = nullptr;
+  // Length of the range. For two-dimensional copies, length of the source range.
+  size_t bytes = 0;
+  Bytes content;  // of an upload: recorded bytes from `content_at` on
   size_t content_at = 0;
-  // Two dimensions: rows of `width` bytes. Rows are 0 for plain copies.
+  // Two-dimensional copies have `rows` of `width` bytes. `rows` is 0 for plain copies.
   size_t rows = 0, width = 0, to_pitch = 0, from_pitch = 0;
-  uint64_t value = 0;  // of fills and value writes
+  uint64_t value = 0;  // for fills and value writes
   uint32_t flag = 0;
   std::vector<Take> takes;
 
-  // Bytes of host memory that a download fills.
+  // Number of bytes of host memory that a download needs.
   size_t HostBytes() const { return rows == 0 ? bytes : (rows - 1) * to_pitch + width; }
 };
 
-// Issues a task on a stream, to run or to be captured. `from` and `to` stand for the host sides of
-// uploads and downloads; pinned.
+// The host ends of an upload (`from`) and a download (`to`). They replace the task's own and must
+// be pinned memory; null keeps the task's own.
 struct HostSides {
   const uint8_t* from = nullptr;
   uint8_t* to = nullptr;
 };
 void IssueTask(const Device& device, aclrtStream stream, const AclTask& task, const HostSides& host,
                const BoundCall::Reserve& reserve);
-// The same at once, without a stream.
+// Runs a copy or a fill at once, without a stream. The host waits for it.
 void RunTaskNow(const Device& device, const AclTask& task, const HostSides& host);
 
-// A recorded call of an operator as an invocation of it: its arguments without workspace and
-// executor.
-analyzer::Invocation InvocationOf(const storage::Reader& trace, const storage::Op& op,
-                                  const std::vector<storage::Argument>& arguments);
-
-// Makes tasks of calls.
+// Makes tasks from calls.
 class TaskBinder {
  public:
   TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms);
 
-  // The tasks of an operator, copy, fill or value write: one, or none where the device has nothing
-  // to do, or the uploads that stand for an operator that the device refuses.
+  // Returns the tasks of an operator, copy, fill or value write. This is one task, or none if the
+  // device has nothing to do. An operator that the device refuses becomes uploads of its recorded
+  // results.
   std::vector<AclTask> Bind(const analyzer::AclCall& call);
-  // A captured call of a graph, whose copies from the host read pinned memory.
+  // Returns the tasks of a captured call of a graph. Copies from the host read pinned memory.
   std::vector<AclTask> BindStored(const analyzer::AclCall& call);
 
-  // Asks the device for every operator whether it can run it. Those refused get their recorded
-  // results; Error kTrace where these are not there.
+  // Asks the device for every operator if it can run it. A refused operator is replaced by its
+  // recorded results. Throws Error kTrace if the trace lacks them.
   void Probe();
-  // Reasons by name of the operator, with the calls concerned.
+  // The reason of a refusal, with the calls concerned. The map is by name of the operator.
   struct Refusal {
     std::string reason;
     int64_t first_call = 0;
@@ -100,7 +101,7 @@ class TaskBinder {
   };
   const std::map<std::string, Refusal>& refusals() const { return refusals_; }
 
-  // The recorded bytes; null when the trace does not hold them.
+  // Returns the recorded bytes, or null if the trace does not hold them.
   Bytes Payload(const std::string& digest);
 
  private:

@@ -1,9 +1,10 @@
 #include <algorithm>
 
+#include "analyzer/lowering/acl_leaf.h"
 #include "replayer/acl/task.h"
 #include "replayer/memory_plan.h"
-#include "replayer/packing.h"
 #include "storage/error.h"
+#include "storage/packing.h"
 
 namespace acltape::replayer {
 
@@ -11,55 +12,8 @@ using analyzer::AclCall;
 using analyzer::AclCallKind;
 using analyzer::AclUse;
 using analyzer::LoweredTensor;
-using analyzer::LoweredValue;
 using storage::Argument;
-using storage::ValueKind;
 using Work = AclTask::Work;
-
-namespace {
-
-LoweredTensor TensorOf(const storage::Reader& trace, const storage::TensorRef& tensor) {
-  LoweredTensor lowered;
-  lowered.present = tensor.defined();
-  lowered.buffer_id = tensor.buffer_id;
-  if (lowered.present) lowered.layout = trace.GetLayout(tensor.layout_id);
-  return lowered;
-}
-
-LoweredValue ValueOf(const storage::Reader& trace, const Argument& argument) {
-  LoweredValue value;
-  value.kind = argument.kind;
-  value.integer = argument.integer;
-  value.real = argument.real;
-  value.text = argument.text;
-  value.integers = argument.integers;
-  value.reals = argument.reals;
-  for (const storage::TensorRef& tensor : argument.tensors) {
-    value.tensors.push_back(TensorOf(trace, tensor));
-  }
-  if (value.kind == ValueKind::kTensor && (value.tensors.empty() || !value.tensors[0].present)) {
-    value.kind = ValueKind::kNone;
-    value.tensors.clear();
-  }
-  return value;
-}
-
-// Arguments behind those of the operator's declaration.
-bool IsAppended(const Argument& argument) {
-  return argument.name == "workspace" || argument.name == "executor";
-}
-
-}  // namespace
-
-analyzer::Invocation InvocationOf(const storage::Reader& trace, const storage::Op& op,
-                                  const std::vector<Argument>& arguments) {
-  analyzer::Invocation invocation;
-  invocation.op = op.name;
-  for (const Argument& argument : arguments) {
-    if (!IsAppended(argument)) invocation.arguments.push_back(ValueOf(trace, argument));
-  }
-  return invocation;
-}
 
 TaskBinder::TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms)
     : device_(device),
@@ -86,7 +40,8 @@ uint8_t* TaskBinder::AddressOf(const AclUse& use) const {
   return rooms_.Address(use.tensor.buffer_id, use.layout->FirstByte());
 }
 
-// `anywhere`: for asking the device only, all tensors at one address.
+// Binds an operator. With `anywhere` all tensors get one address; this is enough to ask the device
+// if it can run the operator.
 std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool anywhere) {
   std::string key = std::to_string(call.form);
   for (const std::vector<AclUse>* uses : {&call.reads, &call.writes}) {
@@ -97,7 +52,8 @@ std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool any
   }
   const auto found = bound_.find(key);
   if (!anywhere && found != bound_.end()) return found->second;
-  const analyzer::Invocation invocation = InvocationOf(*program_.trace, *call.op, call.arguments);
+  const analyzer::Invocation invocation =
+      analyzer::InvocationOf(*program_.trace, *call.op, call.arguments);
   const auto address = [&](const LoweredTensor& tensor) -> uint8_t* {
     if (anywhere || tensor.layout.ElementCount() == 0) return nothing_.data();
     if (tensor.buffer_id == 0) {
@@ -129,7 +85,7 @@ void TaskBinder::Probe() {
       }
     }
     if (!form->second) continue;
-    Substitute(call);  // throws where the trace cannot stand in
+    Substitute(call);  // throws if the trace lacks its results
     ++refusals_[call.op->name].calls;
   }
 }
@@ -150,7 +106,7 @@ AclTask TaskBinder::BindOperator(const AclCall& call) {
   return task;
 }
 
-// Recorded results in place of an operator that the device cannot run.
+// Returns uploads of recorded results, in place of an operator that the device cannot run.
 std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
   std::vector<AclTask> tasks;
   for (const AclUse& use : call.writes) {
@@ -213,7 +169,7 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   if (task.bytes == 0 || (plane && task.width == 0)) return {};
   if (to != nullptr) task.to = AddressOf(*to);
   if (from != nullptr) task.from = AddressOf(*from);
-  if (to_host && from_host) return {};  // nothing of the device's
+  if (to_host && from_host) return {};  // the device does nothing
   task.work = to_host ? Work::kDownload : from_host ? Work::kUpload : Work::kCopy;
   if (task.work == Work::kUpload && !stored) {
     const storage::Snapshot* source = call.Before(2);
@@ -224,7 +180,7 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
                                          "not hold; record with --payload inputs or --payload all");
     }
     if (plane && task.content->size() == task.width * task.rows) {
-      task.from_pitch = task.width;  // kept without the gaps between rows
+      task.from_pitch = task.width;  // the recording holds no gaps between rows
       task.bytes = task.content->size();
     }
     if (task.content->size() < task.bytes) {

@@ -1,5 +1,5 @@
-// Where the stream work of an ACL program goes: straight to the device (eager), or into graphs that
-// the replay makes of it (captured).
+// Takes the stream work of an ACL program. It issues the work to the device at once (eager), or
+// makes graphs of it (captured).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class WorkSink {
   virtual void Record(int64_t stream, int64_t event) = 0;
   virtual void Wait(int64_t stream, int64_t event) = 0;
   virtual void Reset(int64_t stream, int64_t event) = 0;
-  // Issues what has been kept back.
+  // Issues all work that has been submitted but not issued yet.
   virtual void Flush() = 0;
 };
 

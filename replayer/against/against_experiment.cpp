@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "replayer/against/convert.h"
+#include "replayer/script/round_outcome.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -18,7 +19,7 @@ using analyzer::DiffRelation;
 using analyzer::DiffRow;
 using analyzer::TensorUse;
 
-constexpr double kAmplification = 10;  // as diffs have it
+constexpr double kAmplification = 10;  // the same factor as in a diff
 
 bool SameBits(const CallResults& a, const CallResults& b) {
   for (size_t w = 0; w < a.size(); ++w) {
@@ -34,12 +35,13 @@ std::optional<bool> Reproduces(const CallResults& here, const CallResults& recor
   return SameBits(here, recorded);
 }
 
-// Unlike in what was recorded: form, element type, or result.
+// True if the two sides of a row were recorded with different forms, element types or results.
 bool Unlike(const DiffRow& row) {
   return row.relation != DiffRelation::kSame || !row.notes.empty() || row.cause != DiffCause::kNone;
 }
 
-// The coarsest rounding of a floating type that one side's call has and the other's has not.
+// Returns the coarsest rounding of the result types in which two calls differ; 0 if they have equal
+// types.
 double RoundingBetween(const analyzer::Program& a, int64_t a_leaf, const analyzer::Program& b,
                        int64_t b_leaf) {
   const std::vector<TensorUse>& a_writes = a.uses[a_leaf].writes;
@@ -229,6 +231,7 @@ std::string AgainstExperiment::Compare(const Exchange::Values& values) const {
 }
 
 Outcome AgainstExperiment::Try(const ElementSet& altered) {
+  if (outputs_.empty()) return NothingCompared();
   if (reference_.empty()) reference_ = exchange_.Run({}, nullptr);
   std::vector<bool> rows(exchange_.row_count(), false);
   for (const size_t element : altered) {

@@ -1,13 +1,15 @@
-// Two recorded programs as an experiment of a bisection: A is right, elements are the calls whose
-// form in B is another one, and altered ones take B's form (exchange.h).
+// Compares two recorded programs as an experiment of a bisection. Program A counts as right. An
+// element is a call of A whose form differs in program B. An altered element is executed in the
+// form that B has (exchange.h).
 //
-// Calls of one form on both sides that differ in what they read from are one element when the same
-// calls without a counterpart stand before them: an inserted call is an element with all who use
-// it.
+// A call can also have the same form on both sides and differ only in the calls that it reads from,
+// for example because B inserts a cast before it. All calls that differ by the same unpaired calls
+// are one element, so that an inserted call and all its readers are altered together.
 //
-// A set is bad when a result of the step is not what it is with nothing altered: other bits, or,
-// where calls of the step have other element types in B, an error beyond ten times the rounding of
-// the coarsest of them and beyond the standard "ascend".
+// A set of altered elements is bad if a result of the step differs from the result with nothing
+// altered. Normally the bits must be equal. If B has other element types in the step, a result is
+// bad only if its error exceeds ten times the rounding of the coarsest of these types and the
+// standard "ascend" rejects it too.
 #pragma once
 
 #include <functional>
@@ -16,37 +18,41 @@
 
 #include "analyzer/metrics/standard.h"
 #include "replayer/against/exchange.h"
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 
 namespace acltape::replayer {
 
-// What one pair of calls, or group of calls, does on recorded values on this device.
+// The results of one pair of calls, or group of calls, that were executed on recorded values on
+// this device.
 struct PairFacts {
-  size_t row = 0;  // of the diff
+  size_t row = 0;  // index in the diff
   bool element = false;
-  // Whether each side gives the bits that were recorded of it; nothing without such a record.
+  // True if the side reproduces its recorded bits; nothing if no result was recorded.
   std::optional<bool> a_reproduces;
   std::optional<bool> b_reproduces;
-  // B's form on A's recorded values against A's form on them; nothing when it is not exchangeable.
+  // True if B's form gives the same result as A's form, both on A's recorded values. Nothing if the
+  // row cannot be exchanged.
   std::optional<bool> same_result;
-  double error = 0;     // relative, L2, of the worst result
-  std::string why_not;  // not exchangeable
-  bool random = false;  // the result is B's random numbers, as recorded
-  // Calls without a counterpart that the row reads from in A, and needs besides in B.
+  double error = 0;     // relative L2 error of the worst result
+  std::string why_not;  // the reason why it cannot be exchanged; else empty
+  bool random = false;  // the result in B is recorded random numbers
+  // Calls without a counterpart in the other program. In A: calls that the row reads from. In B:
+  // calls that the row needs in addition.
   std::vector<int64_t> only_a;
   std::vector<int64_t> only_b;
 };
 
 class AgainstExperiment final : public Experiment {
  public:
-  // `may_alter` picks by call of A; null: all. `command` with the calls of A in the place of the
-  // last argument makes an experiment again.
+  // `may_alter` selects the calls of A that may be altered; null selects all. `command` makes an
+  // experiment again when the calls of A are appended to it.
   AgainstExperiment(Exchange& exchange, const std::function<bool(int64_t call)>& may_alter,
                     std::string command);
 
-  // Of every pair that is not identical in form, wiring and record, in order.
+  // The facts of every pair that differs in form, element type or recorded result, in order.
   const std::vector<PairFacts>& facts() const { return facts_; }
-  // The call of A that gives the results of an element; of several the first.
+  // Returns the call of A that gives the results of an element. If there are several, returns the
+  // first.
   int64_t CallOf(size_t element) const;
   bool rounds() const { return rounding_ > 0; }
 
@@ -59,15 +65,16 @@ class AgainstExperiment final : public Experiment {
   PairFacts FactsOf(size_t row);
   void AddElement(size_t fact);
   bool SameForm(const PairFacts& facts) const;
-  // The worst difference of a result; nothing when none is one.
+  // Returns a JSON object that describes the first result that differs; empty if none does.
   std::string Compare(const Exchange::Values& values) const;
 
   Exchange& exchange_;
   const std::string command_;
   std::vector<PairFacts> facts_;
-  std::vector<std::vector<size_t>> elements_;  // in facts_
+  std::vector<std::vector<size_t>> elements_;  // indices in facts_
   std::vector<ResultPlace> outputs_;
-  double rounding_ = 0;  // of the coarsest element type of a call that has another one in B
+  // Rounding of the coarsest element type among calls whose element type differs in B.
+  double rounding_ = 0;
   analyzer::Standard tolerant_;
   Exchange::Values reference_;
 };

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "replayer/memory_plan.h"
-#include "replayer/packing.h"
+#include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
@@ -22,7 +22,7 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
   Device& device = execution_.device();
   const analyzer::Program& program = execution_.program();
   const analyzer::LeafUses& uses = program.uses[leaf];
-  // First, because what is asked for may be computed by another call here.
+  // The inputs come first, because `input` may run another call in the same memory.
   std::vector<std::vector<uint8_t>> contents;
   for (const TensorUse& read : uses.reads) {
     contents.push_back(read.layout->ElementCount() == 0 ? std::vector<uint8_t>() : input(read));
@@ -73,7 +73,7 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
     const storage::Layout& layout = *uses.writes[w].layout;
     std::vector<uint8_t> content(layout.ElementCount() * storage::DTypeBytes(layout.dtype));
     if (content.empty()) {
-      // Nothing was brought.
+      // The result has no elements.
     } else if (layout.IsDense()) {
       content.assign(brought[w], brought[w] + content.size());
     } else {

@@ -1,5 +1,5 @@
-// One recorded call at a time on the device, with contents that are given for each run: what a call
-// computes from values that it was not recorded with.
+// Executes one recorded call at a time on the device, with contents that are given for each run. So
+// a call can be executed on values that it was not recorded with.
 #pragma once
 
 #include <functional>
@@ -9,18 +9,18 @@
 
 namespace acltape::replayer {
 
-// Results of a call in order of LeafUses::writes; in order of address where the layout is dense,
-// row-major where not.
+// The results of a call, in the order of LeafUses::writes. The elements are in order of address if
+// the layout is dense, else in row-major order.
 using CallResults = std::vector<Bytes>;
 
 class CallRunner {
  public:
   explicit CallRunner(Execution& execution) : execution_(execution) {}
 
-  // Bytes [FirstByte, EndByte) of the buffer that a call reads.
+  // Returns bytes [FirstByte, EndByte) of the buffer that a call reads.
   using Input = std::function<std::vector<uint8_t>(const analyzer::TensorUse& read)>;
-  // Runs a kernel leaf that is not substituted; `input` may run others. Throws LeafRefused when the
-  // device cannot run it.
+  // Runs a kernel leaf that is not substituted. `input` may itself run other leaves here. Throws
+  // LeafRefused if the device cannot run the leaf.
   CallResults Run(int64_t leaf, const Input& input);
 
  private:

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "analyzer/metrics/metrics.h"
-#include "replayer/packing.h"
+#include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 using storage::DType;
 using storage::Layout;
 
-// IEEE binary formats of 16 bits: the mantissa has that many bits, the least exponent is that.
+// Rounds to an IEEE binary format of 16 bits with `mantissa` bits of mantissa. `least_exponent` is
+// its smallest exponent.
 uint16_t Rounded(double value, int mantissa, int least_exponent) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const auto infinity = static_cast<uint16_t>(0x7fff >> mantissa << mantissa);

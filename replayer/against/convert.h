@@ -1,4 +1,4 @@
-// Contents of one tensor brought into the memory order and element type of another.
+// Converts the content of one tensor to the memory order and element type of another tensor.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace acltape::replayer {
 
-// Why contents of one layout cannot take the place of the other's; empty when they can: shapes have
-// to agree, and element types that differ have to be numbers without an imaginary part.
+// Returns the reason why a content of layout `from` cannot be converted to layout `to`; empty if it
+// can. The shapes must be equal. Different element types must both be real numbers.
 std::string WhyNotConvertible(const storage::Layout& from, const storage::Layout& to);
 
-// Contents here are in order of address where the layout is dense, row-major where not. Numbers are
+// Contents are in order of address if the layout is dense, else in row-major order. Numbers are
 // rounded to the nearest, ties to even, as a cast does.
 Bytes Convert(const storage::Layout& from, const Bytes& content, const storage::Layout& to);
 
-// The elements in row-major order.
+// Returns the elements in row-major order.
 std::vector<uint8_t> RowMajorOf(const storage::Layout& layout, const std::vector<uint8_t>& content);
 
 }  // namespace acltape::replayer

@@ -76,7 +76,7 @@ CallResults Exchange::RecordedOf(Side& side, int64_t leaf) {
     Bytes bytes = side.execution.contents().GetResult(call, write);
     if (bytes != nullptr && snapshot != nullptr &&
         (snapshot->packing == 0) != write.layout->IsDense()) {
-      bytes = nullptr;  // of another layout
+      bytes = nullptr;  // the recorded layout does not fit
     }
     results.push_back(std::move(bytes));
   }

@@ -1,13 +1,15 @@
-// A step of one recorded program executed with some of its calls in the form that another program
-// gave them.
+// Executes a step of recorded program A with some of its calls in the form that program B gave
+// them.
 //
-// The rows of a diff say which calls belong together. Each call is executed on its own, on what the
-// calls before it gave in this execution; values outside of the step are recorded ones of A. Where
-// a row takes the form of B, its calls of B are executed (operator, host arguments, and contents
-// that B's program brought), on the results of A's dataflow: what B reads from a call with a
-// counterpart is the counterpart's result, rounded to B's element type where that differs. What
-// only B has is executed as part of the row that uses it, casts and copies among it. The result
-// takes the place of A's.
+// The rows of a diff pair the calls of A with those of B. Each call is executed separately, on the
+// results that the calls before it gave in this execution. Values from outside the step are the
+// recorded values of A.
+//
+// If a row takes the form of B, its calls of B are executed instead: B's operator, B's host
+// arguments, and contents that B's program brought. They read A's dataflow. If B reads from a call
+// that has a counterpart in A, it gets the counterpart's result, rounded to B's element type if the
+// types differ. Calls that only B has, such as casts and copies, are executed as part of the row
+// that uses them. The result replaces the result of A.
 #pragma once
 
 #include <cstdint>
@@ -24,50 +26,54 @@
 
 namespace acltape::replayer {
 
-// A row cannot take B's form; the text says why.
+// A row cannot take B's form. The text says why.
 class NotExchangeable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A result of A in the step: its leaf and index in LeafUses::writes.
+// A result of A in the step, as its leaf and its index in LeafUses::writes.
 using ResultPlace = std::pair<int64_t, size_t>;
 
 class Exchange {
  public:
-  // `a_step`: a number of A's trace, -1 for calls outside of steps. Everything must outlive it.
+  // `a_step` is a step number of A's trace, or -1 for calls outside of steps. All arguments must
+  // outlive the object.
   Exchange(Execution& a, Execution& b, const analyzer::DiffReport& diff, int64_t a_step);
 
-  // Rows of the step that have calls of both and compute something, in order.
+  // Rows of the step that have calls of both programs and write a result, in order.
   const std::vector<size_t>& rows() const { return rows_; }
   size_t row_count() const { return diff_.rows.size(); }
   const analyzer::DiffRow& row(size_t index) const { return diff_.rows[index]; }
   const analyzer::Program& program(int side) const { return sides_[side].program(); }
   std::string OperatorOf(int side, int64_t call) const;
-  // The call of a side that gives a row's results.
+  // Returns the leaf of one program (0: A, 1: B) that gives a row's results.
   int64_t LastLeaf(int side, size_t row) const;
 
-  // Both forms on recorded values. Throws Error kTrace when the trace does not hold them.
+  // Executes a row in the form of one program, on the recorded values of that program. Throws Error
+  // kTrace if the trace does not hold them.
   CallResults OnRecorded(int side, size_t row);
-  // B's form on what A recorded, laid out as A's results. Throws NotExchangeable.
+  // Executes a row in B's form on A's recorded values. The results are laid out as A's. Throws
+  // NotExchangeable.
   CallResults ExchangedOnRecorded(size_t row);
-  // What was recorded of the results, null where nothing was.
+  // Returns the recorded results; null for each that was not recorded.
   CallResults Recorded(int side, size_t row);
-  // Leaves that a side's form of the row executed last was found to need and that the other side
-  // has no counterpart of, copies aside: what is read straight from in A, all that had to be
-  // executed besides in B.
+  // Leaves that the latest executed row used and that have no counterpart in the other program;
+  // copies are left out. For A they are the leaves that the row reads directly. For B they are all
+  // leaves that had to be executed in addition.
   const std::set<int64_t>& unpaired(int side) const { return unpaired_[side]; }
 
-  // Executes the step with these rows in B's form; by row of the diff, empty: none.
+  // Executes the step. `altered` marks the rows of the diff that take B's form; empty marks none.
   using Values = std::unordered_map<int64_t, CallResults>;  // by leaf of A
-  // `reuse` may hold the values of another execution up to its first altered row.
+  // `reuse` may hold the values of another execution. They are used up to the first altered row.
   const Values& Run(const std::vector<bool>& altered, const Values* reuse);
 
-  // What a step is judged by: results that nothing in the step reads or that outlive it, and what
-  // the host reads.
+  // Returns the results by which a step is judged: those that the host reads, that calls after the
+  // step read, or that nothing in the step reads.
   std::vector<ResultPlace> Outputs() const;
 
  private:
+  // One of the two recorded programs, with its execution.
   struct Side {
     Side(Execution& chosen, const analyzer::DiffReport& diff, int index, int64_t step);
     const analyzer::Program& program() const { return execution.program(); }
@@ -95,11 +101,11 @@ class Exchange {
   const analyzer::DiffReport& diff_;
   Side sides_[2];
   std::vector<size_t> rows_;
-  bool golden_ = false;     // A's values are the recorded ones
-  bool plain_b_ = false;    // so are B's
-  size_t current_row_ = 0;  // that takes B's form
-  Values values_;           // of A, in this execution
-  Values of_b_;             // of the row under way
+  bool golden_ = false;     // values of A are the recorded ones
+  bool plain_b_ = false;    // values of B are the recorded ones
+  size_t current_row_ = 0;  // the row that takes B's form now
+  Values values_;           // results of A's leaves in this execution
+  Values of_b_;             // results of B's leaves for the current row
   std::set<int64_t> unpaired_[2];
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "replayer/bisect/element_text.h"
 
@@ -13,6 +14,15 @@ using Ending = SearchResult::Verdict;
 
 std::string Rate(const Outcome& outcome) {
   return fmt::format("{} of {} executions", outcome.bad_executions, outcome.executions);
+}
+
+// Returns the reason why an experiment could not be judged, such as "; nothing was compared". Empty
+// if the evidence does not say.
+std::string ReasonOf(const Outcome& outcome) {
+  if (outcome.evidence.empty()) return "";
+  const nlohmann::json evidence = nlohmann::json::parse(outcome.evidence);
+  const auto found = evidence.find("error");
+  return found == evidence.end() ? "" : "; " + found->get<std::string>();
 }
 
 std::string FoundSentence(const BisectionReport& report) {
@@ -51,7 +61,7 @@ std::string FoundSentence(const BisectionReport& report) {
 int BisectionReport::ExitCode() const {
   switch (search.verdict) {
     case Ending::kNothing:
-      return 0;
+      return elements == 0 && equal_beforehand.empty() ? 125 : 0;
     case Ending::kFound:
       return 1;
     default:
@@ -62,8 +72,10 @@ int BisectionReport::ExitCode() const {
 std::string BisectionReport::Verdict() const {
   switch (search.verdict) {
     case Ending::kNothing:
-      return elements == 0 ? "nothing to bisect: there is nothing to alter"
-                           : "nothing found: with everything altered the results are the same";
+      if (elements != 0) return "nothing found: with everything altered the results are the same";
+      if (!equal_beforehand.empty()) return equal_beforehand;
+      return "nothing was compared: there is nothing to alter; name other calls, another plan or "
+             "another --what";
     case Ending::kFound:
       if (found.empty()) {
         return fmt::format("different with everything altered, in {}", Rate(search.altered));
@@ -79,10 +91,12 @@ std::string BisectionReport::Verdict() const {
       if (!bad_reference.empty()) return bad_reference;
       return fmt::format("the good side is not good: with nothing altered the results differ in {}",
                          Rate(search.reference));
-    case Ending::kCannotJudge:
-      return fmt::format(
-          "cannot judge: the program with {} altered gave no verdict",
-          search.reference.verdict == Outcome::Verdict::kCannotJudge ? "nothing" : "everything");
+    case Ending::kCannotJudge: {
+      const bool reference = search.reference.verdict == Outcome::Verdict::kCannotJudge;
+      return fmt::format("cannot judge: the program with {} altered gave no verdict",
+                         reference ? "nothing" : "everything") +
+             ReasonOf(reference ? search.reference : search.altered);
+    }
     case Ending::kOutOfTime:
       return "out of time before both ends were judged";
   }

@@ -1,4 +1,5 @@
-// A whole bisection: search, classification, what to run to see it again.
+// A whole bisection: it searches causes, classifies them, and gives the commands that show them
+// again.
 #pragma once
 
 #include <cstdint>
@@ -14,45 +15,52 @@ namespace acltape::replayer {
 struct BisectionOptions {
   SearchOptions search;
   TrialOptions trials;
-  bool only_judge = false;  // both ends, no search: what `git bisect run` asks
+  bool only_judge = false;  // judge both ends without a search, as `git bisect run` needs
 };
 
 struct FoundCause {
   Cause cause;
-  std::vector<std::string> descriptions;  // of its elements
+  std::vector<std::string> descriptions;  // one for each element
   std::optional<Classification> classification;
-  std::vector<std::string> evidence;  // sentences: which bytes, which wait, which value
-  std::string command;                // that shows it again
-  std::string narrowed;               // a sentence: which part of its elements is enough
-  std::string narrowed_command;       // that shows it with that part alone
-  int64_t first_call = 0;             // of calls of a step: the first of them
-  std::string experiment;             // MixedStepJson of a step that shows it
+  std::vector<std::string> evidence;  // sentences that name bytes, waits or values
+  std::string command;                // shows the difference again
+  std::string narrowed;               // a sentence: this part of the elements is enough
+  std::string narrowed_command;       // shows it with that part alone
+  // The first call of the cause; 0 if the elements are not calls of a step.
+  int64_t first_call = 0;
+  std::string experiment;  // MixedStepJson of a step that shows the difference
 };
 
 struct BisectionReport {
   SearchResult search;
   std::vector<FoundCause> found;
-  std::vector<std::string> flaky;  // sentences: which calls differ from themselves, how often
+  std::vector<std::string> flaky;  // sentences: these calls differ from run to run
   size_t elements = 0;
   int64_t experiments = 0;   // of the search
   int64_t from_journal = 0;  // of those
   int64_t counter_experiments = 0;
   int64_t narrowing_experiments = 0;
-  int64_t bound = 0;              // of a cause of one element; experiments until the first guess
+  // Most experiments for a cause of one element, see BoundForOne.
+  int64_t bound = 0;
   std::string reference_command;  // with nothing altered
   std::string altered_command;    // with everything altered
-  // Where elements are not calls: what the verdict says instead of "differs on its own", such as
-  // "the step is right on one stream and differs with", and in place of a reference that is bad.
+  // Texts of the verdict if the elements are not calls. `differs_with` replaces "differs on its
+  // own", for example "the step is right on one stream and differs with". `bad_reference` replaces
+  // the sentence about a bad reference.
   std::string differs_with;
   std::string bad_reference;
+  // The verdict if both sides were compared before the search and nothing was left to alter. Empty
+  // if they were not compared.
+  std::string equal_beforehand;
 
-  // 0 nothing to find, 1 found, 125 otherwise.
+  // Returns 0 if nothing was found, 1 if a cause was found, and 125 otherwise, also if nothing was
+  // compared.
   int ExitCode() const;
-  // One sentence: what came of it.
+  // Returns the result of the bisection in one sentence.
   std::string Verdict() const;
 };
 
-// `journal` may be null; `experiment_with` may be empty: then nothing is classified.
+// `journal` may be null. If `experiment_with` is empty, no cause is classified.
 BisectionReport Bisect(Experiment& experiment, const BisectionOptions& options, Journal* journal,
                        const ExperimentWith& experiment_with);
 

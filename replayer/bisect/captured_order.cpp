@@ -8,7 +8,8 @@ CapturedOrder::CapturedOrder(const Script& script) {
   const auto streams = static_cast<size_t>(script.streams);
   std::vector<Clock> clocks;
   std::map<int, Clock> events;
-  int graph = -1;  // in which the operation is; -1: in none
+  // Graph that is being captured; -1: none.
+  int graph = -1;
   for (const Operation& operation : script.operations) {
     if (const auto* begin = std::get_if<BeginCapture>(&operation)) {
       graph = begin->graph;
@@ -33,7 +34,7 @@ CapturedOrder::CapturedOrder(const Script& script) {
         call.graph = graph;
         call.before_first = clock;
       }
-      if (call.graph != graph) continue;  // captured again
+      if (call.graph != graph) continue;  // the call was captured before
       call.stream = launch->stream;
       call.number = ++clock[launch->stream];
     }

@@ -1,5 +1,5 @@
-// Which captured calls of a script run before which: the order that streams, events and graphs give
-// by themselves, whatever the calls touch.
+// The order of captured calls in a script. Only streams, events and graphs count here, not the
+// bytes that the calls touch.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@ class CapturedOrder {
  public:
   explicit CapturedOrder(const Script& script);
 
-  // Whether every launch of call `a` ends before any launch of call `b` begins, in the first graph
-  // that holds both. Calls of different graphs are ordered by the host, which executes them one
-  // after the other. Call ids are those of the launches.
+  // True if every launch of call `a` ends before any launch of call `b` begins, in the first graph
+  // that holds both. Calls of different graphs are ordered by the host, which executes the graphs
+  // one after the other. The call ids are those of the launches.
   bool Before(int64_t a, int64_t b) const;
 
  private:
-  // By stream: launches on it that are done for certain (vector clocks; Fidge 1988, Mattern 1989).
+  // By stream: the number of launches on it that are certainly done (vector clocks; Fidge 1988,
+  // Mattern 1989).
   using Clock = std::vector<int64_t>;
   struct Calls {
     int graph = 0;
     int stream = 0;      // of the last launch
     int64_t number = 0;  // of the last launch on its stream, from 1
-    Clock before_first;  // done when the first launch begins
+    Clock before_first;  // launches that are done when the first launch begins
   };
-  std::map<int64_t, Calls> calls_;  // as the first capture has them
+  std::map<int64_t, Calls> calls_;  // from the first capture of each call
 };
 
 }  // namespace acltape::replayer

@@ -9,7 +9,8 @@
 namespace acltape::replayer {
 namespace {
 
-// `planned` is the invocation with the buffers of the program.
+// Returns the bytes that a launch touches. `planned` is the same invocation with the buffers of the
+// program.
 std::vector<Touch> TouchesOf(const Launch& launch, const analyzer::Invocation& planned) {
   std::vector<Touch> touches;
   const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);

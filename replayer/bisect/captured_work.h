@@ -1,5 +1,5 @@
-// What the captures of a script do to its memory: the launches, fills and copies with the bytes
-// that they touch, and the events between them, in order of issue.
+// The work in the captures of a script, in order of issue: launches, fills and copies with the
+// bytes that they touch, and the events between them.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,32 @@ namespace acltape::replayer {
 // Bytes that a call touches inside a capture.
 struct Touch {
   bool write = false;
-  bool result = true;  // or operand; else of a workspace, or filled and copied for the call
+  // True for a result or an operand of the call. False for its workspace, and for fills and copies.
+  bool result = true;
   int block = 0;
   int64_t first = 0;
   int64_t end = 0;
-  const storage::Layout* layout = nullptr;  // of the script; null: every byte in between
-  int64_t buffer = 0;                       // of the program, of a result or what reads one
+  const storage::Layout* layout = nullptr;  // in the script; null: every byte from first to end
+  // Buffer of the program, for a result or an operand.
+  int64_t buffer = 0;
 };
 
-// Work of a captured call: a launch, or what is filled or copied for it.
+// Work of a captured call: a launch, or a fill or copy that belongs to it.
 struct Work {
   size_t place = 0;
   int stream = 0;
   std::vector<Touch> touches;
 };
 
-// What the captures of a script hold, in order of issue.
+// One operation in the captures of a script.
 struct CapturedOperation {
   enum class Kind { kBegin, kWork, kRecord, kWait } kind = Kind::kBegin;
   int event = 0;
-  Work work;  // of kRecord and kWait: its stream alone
+  // For kRecord and kWait only the stream is set.
+  Work work;
 };
 
-// The script must outlive what is returned.
+// Returns the operations of all captures, in order of issue. The script must outlive them.
 std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const Script& script);
 
 }  // namespace acltape::replayer

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/graph/overlap.h"
 #include "analyzer/value_text.h"
+#include "analyzer/work/overlap.h"
 #include "replayer/bisect/captured_order.h"
 #include "replayer/bisect/captured_work.h"
 
@@ -21,7 +21,7 @@ using analyzer::TensorUse;
 // --- ordering
 
 struct Conflict {
-  const char* kind;  // "reads what ... writes"
+  const char* kind;  // such as "reads what the first writes"
   int64_t buffer;
   int64_t first_byte;
   int64_t end_byte;
@@ -45,7 +45,8 @@ std::optional<Conflict> Between(const std::vector<TensorUse>& first,
   return std::nullopt;
 }
 
-// Why the later of two calls must wait for the earlier one.
+// Returns the reason why the later of two calls must wait for the earlier one; nothing if it need
+// not.
 std::optional<Conflict> ConflictOf(const Program& program, int64_t earlier, int64_t later) {
   const LeafUses& a = program.uses[earlier];
   const LeafUses& b = program.uses[later];
@@ -56,7 +57,7 @@ std::optional<Conflict> ConflictOf(const Program& program, int64_t earlier, int6
   return Between(a.writes, b.writes, "overwrites what the first writes");
 }
 
-// The pairs whose bytes ask for an order that the graph does not have.
+// Adds a sentence for each pair of calls that needs an order which the graph does not have.
 void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_t> captured,
                   std::vector<std::string>& sentences) {
   const CapturedOrder order(script);
@@ -73,8 +74,8 @@ void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_
 
 // --- aliasing
 
-// Whether a call of the step behind place `behind` reads what the call at `place` writes; then
-// memory of that result must not be used again before it.
+// True if a call after the place `behind` reads a result of the call at `place`. The memory of that
+// result must then not be reused before this reader.
 bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
   const Program& program = step.session().program();
   const std::vector<int64_t>& leaves = step.step_class().leaves;
@@ -123,7 +124,7 @@ std::string PlaceText(const analyzer::OperandPlace& place) {
   return fmt::format("buffer {} from byte {}", place.buffer_id, place.first_byte);
 }
 
-// Inputs of a call that lie elsewhere in another step.
+// Names the inputs of a call that lie elsewhere in another step.
 void ExplainInputs(const MixedStep& step, const MixedStepOptions& options, size_t at,
                    std::vector<std::string>& sentences) {
   const Program& program = step.session().program();

@@ -1,5 +1,5 @@
-// What a class of cause means for the calls that were found: which wait is missing between them,
-// whose bytes are overwritten, which argument is not the step's.
+// Explains a class of cause for the calls that were found. The sentences name the wait that is
+// missing, the bytes that are overwritten, or the argument that is stale.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,16 @@
 
 namespace acltape::replayer {
 
-// Sentences for people, the most telling first; with a remedy where one can be named. `captured`
-// are the found places; `script` is the step with exactly these captured.
+// Returns sentences for people, the most helpful first. A sentence names a remedy if there is one.
+// `captured` holds the places of the found calls. `script` is the step with exactly these calls
+// captured.
 std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOptions& options,
                                       const Script& script, const std::vector<size_t>& captured,
                                       const Classification& classification);
 
-// Why the call at the place `later` must wait for the one at `earlier`, with the wait to add to the
-// plan; nothing when what they read and write in the program asks for no order.
+// Returns the reason why the call at the place `later` must wait for the call at `earlier`, and the
+// wait to add to the plan. Returns nothing if the bytes that they read and write do not require an
+// order.
 std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier, size_t later);
 
 }  // namespace acltape::replayer

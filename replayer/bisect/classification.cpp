@@ -14,17 +14,18 @@ constexpr std::pair<CauseClass, std::string_view> kClassNames[] = {
     {CauseClass::kUnknown, "unknown"},
 };
 
-// What a row asks of one counter-experiment.
+// The effect of one counter-experiment that a row requires.
 enum class Asks { kAnything, kCured, kStays };
 constexpr Asks kAny = Asks::kAnything;
 constexpr Asks kCured = Asks::kCured;
 constexpr Asks kStays = Asks::kStays;
 
-// The first row whose effects hold decides. Capturing again gives a graph the step's own values and
-// places, so it cures what the more particular remedies cure, and comes behind them.
+// The first row whose effects all match decides. A new capture gives a graph the values and places
+// of the executed step. So it also cures whatever the more specific remedies cure, and its row
+// comes after theirs.
 struct DecisionRow {
-  // In the order of CounterExperiments: one stream, own memory, own workspace, fresh inputs, step
-  // arguments, recapture.
+  // The effects are in the order of CounterExperiments: one stream, own memory, own workspace,
+  // fresh inputs, step arguments, recapture.
   Asks effects[6];
   CauseClass cause;
   const char* detail;
@@ -67,7 +68,7 @@ constexpr DecisionRow kDecisions[] = {
      "nothing that surrounds the calls matters: captured they give other bits"},
 };
 
-// What the effect of a remedy says.
+// The conclusions from the effect of a remedy.
 struct Meaning {
   bool Remedies::*remedy;
   const char* if_cured;

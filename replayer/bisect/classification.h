@@ -1,6 +1,6 @@
-// Why does a set of calls fail when it is captured? Asked of the program itself: it is executed
-// again with one thing changed at a time, and which of the changes cure it says what class of cause
-// it is. The changes and what follows from them are tables (classification.cpp).
+// Finds out why a set of calls fails when it is captured. The program is executed again with one
+// thing changed at a time. The changes that cure it tell the class of the cause. classification.cpp
+// has tables with the changes and the conclusions.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 namespace acltape::replayer {
 
 enum class CauseClass {
-  kNumeric,        // the calls give other bits, whatever their surroundings
+  kNumeric,        // the captured calls give other bits in any surroundings
   kOrdering,       // a call runs before one that it depends on
-  kAddress,        // a graph uses the place that something had at the capture
-  kStaleArgument,  // a graph keeps a value of the capture that is not the step's
-  kAliasing,       // memory is used again while its content is still needed
-  kNoise,          // the program differs from itself
-  kInteraction,    // none of the calls gives other results from equal inputs, together they do
+  kAddress,        // a graph uses an old address, from its capture
+  kStaleArgument,  // a graph keeps a value from its capture
+  kAliasing,       // memory is reused while its content is still needed
+  kNoise,          // the program differs from run to run
+  kInteraction,    // no call differs on equal inputs, but together they do
   kFailure,        // a call fails
-  kUnknown,        // none of the rows of the decision table holds
+  kUnknown,        // no row of the decision table matches
 };
 
-// "numeric", "ordering", "address", "stale argument", "aliasing", "noise",
-// "interaction", "failure", "unknown".
+// Returns "numeric", "ordering", "address", "stale argument", "aliasing", "noise", "interaction",
+// "failure" or "unknown".
 std::string_view CauseClassName(CauseClass cause);
 
-// One thing that is changed.
+// An experiment in which one thing is changed.
 struct CounterExperiment {
-  const Remedy* remedy;  // its name is in the journal, too
-  const char* if_cured;  // what a cure shows, as a sentence
-  const char* if_not;    // what it rules out when the difference stays
+  const Remedy* remedy;  // its name also marks the experiment in the journal
+  const char* if_cured;  // the conclusion if the difference goes away, as a sentence
+  const char* if_not;    // the conclusion if the difference stays
 };
-// One for each remedy, in their order.
+// Returns one experiment for each remedy, in the order of the remedies.
 const std::vector<CounterExperiment>& CounterExperiments();
 
 enum class Effect {
@@ -56,21 +56,22 @@ struct CounterResult {
 struct Classification {
   CauseClass cause = CauseClass::kUnknown;
   std::string detail;  // "host argument", "input", "workspace", "memory", ...; may be empty
-  std::string reason;  // a sentence: what decided
+  std::string reason;  // a sentence: the evidence for this class
   bool varies = false;
   std::vector<CounterResult> results;  // every counter-experiment
 };
 
-// Makes the experiment with one remedy applied; asked for each counter-experiment.
+// Makes the experiment with one remedy applied. It is called for each counter-experiment.
 using ExperimentWith = std::function<std::unique_ptr<Experiment>(const Remedies&)>;
 
-// `altered` fails without a remedy, as `trials` has seen. Experiments go to the journal and are
-// taken from it. Does not throw BudgetSpent: what could not be made is marked.
+// Finds the class of a cause. `altered` must fail without a remedy, as `trials` has seen.
+// Experiments are written to the journal, and taken from it if it holds them. Does not throw
+// BudgetSpent; experiments that were not made are marked.
 Classification Classify(const ElementSet& altered, const Trials& trials,
                         const ExperimentWith& experiment_with, const TrialOptions& options,
                         Journal* journal);
 
-// The class that these effects speak for, in the order of CounterExperiments.
+// Returns the class that these effects indicate. `results` is in the order of CounterExperiments.
 Classification Decide(std::vector<CounterResult> results, bool varies);
 
 }  // namespace acltape::replayer

@@ -6,7 +6,7 @@
 namespace acltape::replayer {
 namespace {
 
-// Probability of at least `failures` in `executions` at a rate of failure.
+// Returns the probability of at least `failures` in `executions` at this rate of failure.
 double TailAt(double rate, int64_t failures, int64_t executions) {
   double tail = 0;
   for (int64_t k = failures; k <= executions; ++k) {

@@ -1,18 +1,20 @@
-// How often must something that fails only now and then be run before "it did not fail" means
-// something?
+// Statistics of rare failures: the number of executions without a failure after which a program may
+// count as right.
 #pragma once
 
 #include <cstdint>
 
 namespace acltape::replayer {
 
-// The least rate of failure that `failures` in `executions` leave possible: lower end of the exact
-// (Clopper and Pearson, Biometrika 1934) one-sided interval of confidence 1 - `doubt`. 0 without a
-// failure. Preconditions: 0 <= failures <= executions, 0 < doubt < 1.
+// Returns the lowest rate of failure that is consistent with `failures` in `executions`. It is the
+// lower end of the exact one-sided interval (Clopper and Pearson, Biometrika 1934) with confidence
+// 1 - `doubt`. It is 0 if there was no failure. Preconditions: 0 <= failures <= executions, 0 <
+// doubt < 1.
 double LeastRate(int64_t failures, int64_t executions, double doubt);
 
-// Executions without a failure after which a rate of at least `rate` has stayed hidden with a
-// probability of at most `error`. INT64_MAX for a rate of 0.
+// Returns the number of executions that must pass without a failure. After them, a program that
+// fails at `rate` or more often has gone unnoticed with a probability of at most `error`. INT64_MAX
+// for a rate of 0.
 int64_t ExecutionsToTrust(double rate, double error);
 
 }  // namespace acltape::replayer

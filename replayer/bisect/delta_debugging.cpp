@@ -11,7 +11,8 @@ struct Piece {
   size_t end = 0;
 };
 
-// Near equal pieces; none is empty while there are at most set.size() of them.
+// Splits a set into pieces of nearly equal size. No piece is empty if `pieces` is at most
+// set.size().
 std::vector<Piece> Split(const ElementSet& set, size_t pieces) {
   std::vector<Piece> result;
   for (size_t i = 0; i < pieces; ++i) {
@@ -45,7 +46,8 @@ ElementSet MinimizeByDeltaDebugging(ElementSet set,
       pieces = 2;
       continue;
     }
-    // With two pieces the complements are the pieces themselves.
+    // With two pieces, each piece is the complement of the other, so the complements need not be
+    // asked.
     const auto superfluous_part =
         pieces == 2 ? parts.end() : std::find_if(parts.begin(), parts.end(), [&](Piece piece) {
           return fails(Outside(set, piece));

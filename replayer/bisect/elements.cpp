@@ -131,7 +131,7 @@ ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_cla
   ElementSet places;
   for (size_t place = 0; place < step_class.leaves.size(); ++place) {
     const analyzer::Leaf& leaf = program.leaves[step_class.leaves[place]];
-    if (analyzer::BarrierReason(leaf).empty()) places.push_back(place);
+    if (analyzer::BarrierReason(program, leaf).empty()) places.push_back(place);
   }
   return places;
 }

@@ -1,4 +1,4 @@
-// What is bisected: groups of calls of one step. A group is altered as a whole.
+// The elements of a bisection: groups of calls of one step. A group is altered as a whole.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "analyzer/plan/plan.h"
 #include "analyzer/program.h"
 #include "analyzer/step_template.h"
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 
 namespace acltape::replayer {
 
@@ -19,52 +19,53 @@ struct CallGroup {
   ElementSet members;       // indices in the list of capturable places
 };
 
-// `capturable` are places in the step class, in order.
+// In the functions below, `capturable` holds places in the step class, in order.
 //
-// Each for itself.
+// Returns a group for each call.
 std::vector<CallGroup> GroupsOfCalls(const analyzer::Program& program,
                                      const analyzer::StepTemplate& step_class,
                                      const ElementSet& capturable);
 
-// The captured regions of the plan; without one, runs of capturable places.
+// Returns a group for each captured region of the plan. Without a plan, a group is a run of
+// neighbouring capturable places.
 std::vector<CallGroup> GroupsOfRegions(const analyzer::Program& program,
                                        const analyzer::StepTemplate& step_class,
                                        const ElementSet& capturable, const analyzer::Plan* plan);
 
-// Calls whose host arguments vary between the steps and are updated in the graph: all of them, or
-// those that the plan names.
+// Returns a group for each call whose host arguments vary between the steps and are updated in the
+// graph. With a plan, only the calls that it names for an update.
 std::vector<CallGroup> GroupsOfUpdates(const analyzer::Program& program,
                                        const analyzer::StepTemplate& step_class,
                                        const ElementSet& capturable, const analyzer::Plan* plan);
 
-// What is altered one by one.
+// The kind of element that is altered one by one.
 enum class Elements {
   kCalls,
   kRegions,
-  kUpdates,  // all other calls are captured throughout
-  kStreams,  // side streams of the plan; all calls are captured throughout (plan_elements.h)
-  kBuffers,  // memory that is used again; likewise
+  kUpdates,  // all other calls are always captured
+  kStreams,  // side streams of the plan; all calls are captured (plan_elements.h)
+  kBuffers,  // memory that is used again; all calls are captured
 };
-// "calls", "regions", "updates", "streams", "buffers".
+// Returns "calls", "regions", "updates", "streams" or "buffers".
 std::string_view ElementsName(Elements elements);
-// Whether the elements are liberties of a plan and no calls.
+// True if the elements are liberties of a plan (plan_elements.h) and not calls.
 bool AreLiberties(Elements elements);
 
 struct Groups {
   std::vector<CallGroup> groups;
-  ElementSet always;  // altered throughout
+  ElementSet always;  // altered in every experiment
 };
-// Throws Error kUsage when the elements are no groups of calls.
+// Throws Error kUsage if the elements are liberties.
 Groups GroupsOf(Elements elements, const analyzer::Program& program,
                 const analyzer::StepTemplate& step_class, const ElementSet& capturable,
                 const analyzer::Plan* plan);
 
-// Places of a class at which no barrier keeps a leaf out of a graph.
+// Returns the places of the calls that a graph can hold.
 ElementSet CapturablePlaces(const analyzer::Program& program,
                             const analyzer::StepTemplate& step_class);
 
-// An experiment over groups of another one's elements. `always` are altered in every experiment,
-// also when no group is.
+// An experiment whose elements are groups of another experiment's elements. The elements in
+// `always` are altered in every experiment, also if no group is.
 class GroupedExperiment final : public Experiment {
  public:
   GroupedExperiment(std::shared_ptr<Experiment> base, std::vector<CallGroup> groups,
@@ -80,7 +81,8 @@ class GroupedExperiment final : public Experiment {
     return base_->Command(Members(altered));
   }
 
-  // All elements of the other experiment that a set of groups alters.
+  // Returns the elements of the other experiment that a set of groups alters, with those in
+  // `always`.
   ElementSet Members(const ElementSet& altered) const;
 
  private:

@@ -1,13 +1,13 @@
-// The journal of a bisection: every experiment with its outcome, on disk before the next begins, so
-// that a bisection that was killed goes on where it stopped.
+// The journal of a bisection. Every experiment is written to disk with its outcome before the next
+// one begins. So a bisection that was killed continues where it stopped.
 //
-// A file of JSON lines. The first names what is bisected:
+// It is a file of JSON lines. The first line names the subject of the bisection:
 //   {"acltape_journal": 1, "subject": {...}}
-// each other one is an experiment, written and fsynced when its outcome is known:
+// Each other line is an experiment. It is written and fsynced when the outcome is known:
 //   {"experiment": "search", "altered": "0-41,57", "verdict": "bad", "executions": 5,
 //    "bad_executions": 5, "fingerprint": "...", "evidence": {...}, "seconds": 0.12}
-// "experiment" is "search" or the name of a counter-experiment. A last line without its line end
-// was torn by a crash and is dropped.
+// "experiment" is "search" or the name of a counter-experiment. If the last line has no line end, a
+// crash has torn it, and it is dropped.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,30 @@
 #include <string>
 #include <vector>
 
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 
 namespace acltape::replayer {
 
 class Journal {
  public:
-  // Opens the journal or begins one. `subject` is a JSON object; everything that the outcomes
-  // depend on belongs into it. With `restart` an existing journal is emptied. Throws Error kUsage
-  // when the journal is of another subject or in use by another process, kTrace when a line cannot
-  // be read, kDevice when the file cannot be read or written.
+  // Opens a journal or creates one. `subject` is a JSON object with everything that the outcomes
+  // depend on. With `restart` an existing journal is emptied. Throws Error kUsage if the journal
+  // has another subject or another process uses it, kTrace if a line cannot be parsed, kDevice if
+  // the file cannot be read or written.
   Journal(std::string path, const std::string& subject, bool restart);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // The outcome of the earliest experiment of this kind that an earlier run wrote down and that was
-  // not asked for yet.
+  // Returns an outcome that an earlier run wrote for this kind of experiment and this set. Each
+  // outcome is returned once, the earliest first. Nothing if there are no more.
   std::optional<Outcome> Take(const std::string& experiment, const ElementSet& altered);
-  // Throws Error kDevice when the line cannot be written.
+  // Writes one line. Throws Error kDevice if that fails.
   void Append(const std::string& experiment, const ElementSet& altered, const Outcome& outcome,
               double seconds);
 
   const std::string& path() const { return path_; }
-  // Experiments that earlier runs left.
+  // Number of experiments that earlier runs left in the journal.
   int64_t found() const { return found_; }
 
  private:

@@ -15,7 +15,7 @@
 namespace acltape::replayer {
 namespace {
 
-// What the two kinds of elements differ in.
+// The properties in which the two kinds of elements differ.
 struct Liberty {
   std::shared_ptr<const Alterations> alterations;
   std::vector<CallGroup> groups;
@@ -23,8 +23,8 @@ struct Liberty {
   std::function<std::vector<size_t>(const CallGroup&)> places;
   const SideStreamCalls* streams = nullptr;  // of `alterations`
   const char* differs_with = "";
-  const char* without = "";      // how the step runs with nothing altered
-  const char* not_causing = "";  // when that differs already
+  const char* without = "";      // how the step runs with nothing altered, as text
+  const char* not_causing = "";  // what cannot be the cause if that differs already
 };
 
 Liberty SideStreams(const MixedStep& step) {
@@ -86,13 +86,13 @@ void KeepAlterable(const MixedStep& step, const StepBisectionOptions& options, L
                           ElementsName(options.elements)));
 }
 
-// Finds the calls on a side stream that make it fail: the smallest run of them whose begin and end
-// cannot be left out.
+// Finds the calls that must stay on a side stream for the step to fail. They are the smallest run
+// of calls that cannot be shortened at its start or end.
 class Narrowing {
  public:
   Narrowing(Trials& trials, ElementSet rest) : trials_(trials), rest_(std::move(rest)) {}
 
-  // `members` fail together with the rest.
+  // Returns the run. `members` must fail together with the rest.
   ElementSet Run(const ElementSet& members) {
     size_t begin = 0;
     size_t end = members.size();
@@ -120,7 +120,8 @@ class Narrowing {
   const ElementSet rest_;
 };
 
-// The calls that have to be on the side streams of a cause; all of them when the time is over.
+// Returns the calls that must be on the side streams of a cause. If time runs out, the set is
+// larger than needed.
 ElementSet NarrowStreams(const MixedStep& step, StepExperiment& experiment, const Liberty& liberty,
                          const StepBisectionOptions& options, Journal* journal,
                          BisectionReport& report, FoundCause& found) {
@@ -139,8 +140,8 @@ ElementSet NarrowStreams(const MixedStep& step, StepExperiment& experiment, cons
       const ElementSet rest = Without(kept, members);
       kept = UnionOf(rest, Narrowing(trials, rest).Run(members));
     }
-  } catch (const BudgetSpent&) {
-    return kept;  // a part that fails as well
+  } catch (const BudgetSpent&) {  // NOLINT(bugprone-empty-catch)
+    // The set that was reached by then fails as well.
   }
   report.narrowing_experiments += trials.experiments();
   if (kept.size() == before) return kept;

@@ -1,5 +1,6 @@
-// Liberties that a plan takes, as elements of a bisection: side streams, and memory that is used
-// again. Every call of the plan stays captured throughout; what is not altered lacks the liberty.
+// The liberties that a plan takes, as elements of a bisection: side streams, and memory that is
+// used again. All calls of the plan stay captured. An element that is not altered does not get its
+// liberty.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace acltape::replayer {
 
-// Calls that the plan puts on side streams, in order of region, stream and issue. Altered: on that
-// stream; else on the main stream of the region.
+// The calls that the plan puts on side streams, in order of region, stream and issue. An altered
+// call runs on its side stream, any other on the main stream of its region.
 class SideStreamCalls final : public Alterations {
  public:
   // The mixed step must outlive it.
@@ -23,7 +24,7 @@ class SideStreamCalls final : public Alterations {
   void Apply(const ElementSet& altered, MixedStepOptions& options) const override;
   std::string Arguments(const ElementSet& altered) const override;
 
-  // Whole streams: "stream 2 of region 0, 12 calls from call 812 to call 901".
+  // Each whole side stream as a group: "stream 2 of region 0, 12 calls from call 812 to call 901".
   const std::vector<CallGroup>& streams() const { return streams_; }
   size_t PlaceOf(size_t element) const { return places_.at(element); }
 
@@ -35,15 +36,16 @@ class SideStreamCalls final : public Alterations {
   std::vector<CallGroup> streams_;
 };
 
-// Memory that captured calls use a second time (script/memory_reuse.h). Altered: as planned; else
-// with memory of its own.
+// Memory that captured calls use a second time (script/memory_reuse.h). An altered element uses the
+// memory as planned. Any other gets memory of its own.
 class ReusedMemory final : public Alterations {
  public:
-  // `options` are those of the suspected way. The mixed step must outlive it.
+  // `options` describe the suspected step. The mixed step must outlive the object.
   ReusedMemory(const MixedStep& step, const MixedStepOptions& options);
 
   size_t size() const override { return reuses_.size(); }
-  // "buffer 41 of call 815 aten::mm, where buffer 37 of call 812 aten::add lies"
+  // Returns a text such as "buffer 41 of call 815 aten::mm, where buffer 37 of call 812 aten::add
+  // lies".
   std::string Describe(size_t element) const override;
   void Apply(const ElementSet& altered, MixedStepOptions& options) const override;
   std::string Arguments(const ElementSet& altered) const override;

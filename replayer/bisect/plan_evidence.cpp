@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "analyzer/graph/overlap.h"
 #include "analyzer/streams/race_checker.h"
+#include "analyzer/work/overlap.h"
 #include "replayer/bisect/captured_work.h"
 #include "replayer/bisect/cause_evidence.h"
 
@@ -33,7 +33,7 @@ bool Share(const Touch& a, const Touch& b) {
          analyzer::ShareBytes(PatternOf(a), PatternOf(b));
 }
 
-// The races of one capture; operations of the checker are indices in `captured`.
+// Adds the races of one capture. The race checker knows operations by their index in `captured`.
 void FindRaces(const std::vector<CapturedOperation>& captured, size_t begin, size_t end,
                std::vector<ScriptRace>& races) {
   using Kind = CapturedOperation::Kind;
@@ -114,7 +114,7 @@ std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& scrip
       if (own && !suspect) return;
       if (own) {
         suspect->producer = place;
-        const bool by_itself = suspect->overwriter == place;  // a fault that was planted
+        const bool by_itself = suspect->overwriter == place;  // a planted fault
         if (!by_itself && told.insert({place, suspect->overwriter, reader}).second) {
           overwrites.push_back(*suspect);
         }

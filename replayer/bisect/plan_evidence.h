@@ -1,6 +1,6 @@
-// What goes wrong inside the graphs of a script: work of two streams that touches the same bytes
-// without an order, and results that are overwritten before their last reader. Both are judged by
-// the operations alone, whatever planned or planted them.
+// Finds errors inside the graphs of a script: work of two streams that touches the same bytes
+// without an order, and results that are overwritten before their last reader. Only the operations
+// of the script count, so that planned and planted errors are treated alike.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace acltape::replayer {
 
-// Two captured calls without an order; `first` is issued first. Places in the step.
+// Two captured calls that touch the same bytes without an order. Calls are places in the step;
+// `first` is issued first.
 struct ScriptRace {
   size_t first = 0;
   size_t second = 0;
@@ -22,24 +23,25 @@ struct ScriptRace {
   int64_t first_byte = 0;
   int64_t end_byte = 0;
 };
-// Of each capture, in order of issue; at most one of two calls and a kind.
+// Returns the races of each capture, in order of issue. There is at most one for the same two calls
+// and the same kind of hazard.
 std::vector<ScriptRace> FindScriptRaces(const MixedStep& step, const Script& script);
 
-// `reader` reads bytes on which `overwriter` has put something else since `producer` wrote them.
+// `reader` reads bytes that `producer` wrote and `overwriter` has overwritten since.
 struct Overwrite {
   size_t producer = 0;
   size_t overwriter = 0;
   size_t reader = 0;
-  bool by_result = false;  // else by a workspace
+  bool by_result = false;  // false: by a workspace
   int block = 0;
   int64_t first_byte = 0;
   int64_t end_byte = 0;
 };
-// In the order of issue; at most one of the same three calls.
+// Returns overwrites in the order of issue; at most one of the same three calls.
 std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& script);
 
-// Sentences for people, the most telling first, at most a handful; `script` is the step with the
-// liberties that were found and no others.
+// Returns a few sentences for people, the most helpful first. `script` is the step with exactly the
+// liberties that were found.
 std::vector<std::string> ExplainLiberties(const MixedStep& step, const Script& script,
                                           const Classification& classification);
 

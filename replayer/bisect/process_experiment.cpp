@@ -44,7 +44,7 @@ std::vector<std::string> EnvironmentWith(const std::string& calls) {
   return environment;
 }
 
-// In a process group of its own, so that all of it can be ended.
+// Starts the command in its own process group, so that all its processes can be ended.
 pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
   const std::vector<std::string> environment = EnvironmentWith(calls);
   const std::vector<char*> pointers = storage::PointersTo(environment);
@@ -67,7 +67,7 @@ pid_t Start(const std::string& command, const std::string& calls, bool quiet) {
   return child;
 }
 
-// The wait status; nothing when the time is over and the command was ended.
+// Returns the wait status, or nothing if time ran out and the command was ended.
 std::optional<int> Await(pid_t child, const std::optional<std::chrono::milliseconds>& limit) {
   const auto end = std::chrono::steady_clock::now() + limit.value_or(std::chrono::milliseconds(0));
   auto pause = std::chrono::microseconds(200);
@@ -157,7 +157,7 @@ std::string ProcessExperiment::Command(const ElementSet& altered) const {
   const std::string list = storage::ShellWord(CallList(altered, ','));
   std::string command = std::string(kVariable) + "=" + list + " sh -c ";
   if (file_.empty()) return command + storage::ShellWord(options_.command);
-  const std::string file = file_ + ".txt";  // of its own: the other one goes with this process
+  const std::string file = file_ + ".txt";  // not file_, which this process removes
   return "echo " + list + " | tr , '\\n' > " + storage::ShellWord(file) + "; " + command +
          storage::ShellWord(Replaced(options_.command, file));
 }

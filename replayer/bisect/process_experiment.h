@@ -1,5 +1,5 @@
-// An experiment that another program makes: a command is told which elements are altered and
-// answers with its exit code, as for `git bisect run`.
+// An experiment that another program makes. A command is told which elements are altered. It
+// answers with its exit code, as for `git bisect run`:
 //
 //   0          good
 //   1 to 124   bad
@@ -13,21 +13,22 @@
 #include <string>
 #include <vector>
 
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 
 namespace acltape::replayer {
 
 struct ProcessExperimentOptions {
-  // Run by /bin/sh. "{calls}" stands for the path of a file that names the altered calls, one to a
-  // line; the variable ACLTAPE_CALLS has them with commas in between. It is left out when they do
-  // not fit into an environment, of which one variable may take 128 KiB.
+  // The command for /bin/sh. "{calls}" in it is replaced by the path of a file that names the
+  // altered calls, one per line. The variable ACLTAPE_CALLS holds the same calls, separated by
+  // commas. The variable is left out if it would exceed 128 KiB, the limit for one environment
+  // variable.
   std::string command;
-  // By element: its calls.
+  // The calls of each element.
   std::vector<std::vector<int64_t>> calls;
   std::vector<std::string> descriptions;
-  // A command that runs longer is ended, and its experiment cannot be judged.
+  // A command that runs longer is ended, and its experiment counts as impossible to judge.
   std::optional<std::chrono::milliseconds> time_limit;
-  bool quiet = true;  // its output goes nowhere, else to stderr
+  bool quiet = true;  // true: its output is discarded; false: it goes to stderr
 };
 
 class ProcessExperiment final : public Experiment {
@@ -47,7 +48,8 @@ class ProcessExperiment final : public Experiment {
   std::string CallList(const ElementSet& altered, char between) const;
 
   const ProcessExperimentOptions options_;
-  std::string file_;  // of the altered calls; empty: the command asks for none
+  // Path of the file with the altered calls; empty if the command does not use it.
+  std::string file_;
 };
 
 }  // namespace acltape::replayer

@@ -12,13 +12,13 @@ namespace {
 
 using Answer = Trials::Answer;
 
-// The search for one cause among `active`, elements in order of which all together fail.
+// Searches one cause among `active`. These elements are in order, and all of them together fail.
 class CauseSearch {
  public:
   CauseSearch(Trials& trials, ElementSet active, SearchResult& result)
       : trials_(trials), active_(std::move(active)), result_(result) {}
 
-  // The cause as far as it is known is in cause() also when BudgetSpent is thrown.
+  // If BudgetSpent is thrown, cause() holds the cause as far as it is known.
   void Run(SearchMethod method) {
     cause_.elements = active_;
     if (method == SearchMethod::kDeltaDebugging) {
@@ -43,8 +43,9 @@ class CauseSearch {
     return {active_.begin(), active_.begin() + static_cast<std::ptrdiff_t>(length)};
   }
 
-  // The smallest length in (low, high] at which prefix and `found` fail, given that they do at
-  // `high` and do not at `low`. None when what lies between cannot be judged.
+  // Returns the smallest length in (low, high] at which the prefix fails together with `found`.
+  // Precondition: it fails at `high` and not at `low`. Returns nothing if no length in between can
+  // be judged.
   std::optional<size_t> SmallestPrefix(size_t low, size_t high, const ElementSet& found) {
     while (high - low > 1) {
       trials_.SetExpected(CeilLog2(high - low) + 1);
@@ -65,7 +66,8 @@ class CauseSearch {
     return high;
   }
 
-  // A length between both that can be judged: the middle, or one near it.
+  // Returns a length between `low` and `high` that can be judged, as near to the middle as
+  // possible.
   std::optional<size_t> Probe(size_t low, size_t high, const ElementSet& found) {
     const size_t middle = low + (high - low) / 2;
     for (size_t distance = 0; distance < high - low; distance = distance * 2 + 1) {
@@ -77,7 +79,7 @@ class CauseSearch {
     return std::nullopt;
   }
 
-  // False when something could not be judged.
+  // Returns false if something could not be judged or outcomes contradict each other.
   bool FindByPrefixes() {
     ElementSet found;
     for (size_t end = active_.size();;) {
@@ -93,13 +95,13 @@ class CauseSearch {
         cause_.elements = found;
         return true;
       }
-      // Nothing is left that could be its partner: outcomes contradict each other.
+      // No element is left that could be a partner, so the outcomes contradict each other.
       if (answer == Answer::kCannotJudge || *length == 1) return false;
       end = *length - 1;
     }
   }
 
-  // Whether no set with one element less fails; keeps the smaller one if one does.
+  // Returns true if no set with one element less fails. If one fails, keeps that set.
   bool VerifyMinimal() {
     if (cause_.elements.size() < 2) return true;
     for (const size_t element : cause_.elements) {
@@ -163,7 +165,7 @@ class Search {
     return false;
   }
 
-  // The reference fails: always, or now and then?
+  // The reference fails. Finds out if it always fails or only sometimes.
   bool JudgeReference() {
     const Outcome reference = trials_.Sample({}, options_.executions_of_flaky, INT64_MAX);
     const bool flaky = reference.verdict == Outcome::Verdict::kUnstable ||
@@ -182,8 +184,8 @@ class Search {
     return ReferenceHolds();
   }
 
-  // A program that fails now and then may do so with nothing altered, too. The reference is asked
-  // again, as often as clean sets now have to be.
+  // A program that fails only sometimes may also fail with nothing altered. So the reference is
+  // executed again, as often as a clean set must be.
   bool ReferenceHolds() {
     if (!trials_.varies()) return true;
     return trials_.Ask({}) == Answer::kFails ? JudgeReference() : true;
@@ -230,8 +232,9 @@ int64_t BoundForOne(size_t elements) { return CeilLog2(elements) + 3; }
 
 int64_t BoundFor(size_t elements, size_t k) {
   const auto parts = static_cast<int64_t>(k);
-  // Both ends; per element a search and the question whether that is all; and that nothing can be
-  // left out, of which the last question was asked before.
+  // The sum counts both ends, then a search and one more question for each element. With several
+  // elements it also counts the questions that verify that no element can be left out; the last of
+  // these was already asked.
   return 2 + parts * (CeilLog2(elements) + 1) + (parts > 1 ? parts : 0);
 }
 

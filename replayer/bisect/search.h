@@ -1,20 +1,21 @@
 // Finds the smallest sets of elements whose alteration makes a program fail.
 //
-// First both ends are looked at: with nothing altered the program must be good, with everything
-// altered it must fail. Then binary search finds the smallest prefix that fails; its last element
-// is the first guess. If it fails alone, it is the cause: at most ceil(log2 n) + 3 experiments for
-// a cause of one element, which is BoundForOne. If not, it needs partners, which are found in the
-// same way, each being the end of the smallest prefix that fails together with those found before
-// (the dichotomic search for minimal unsatisfiable cores of Hemery, Lecoutre, Sais and Boussemart,
-// ECAI 2006): at most BoundFor(n, k) for a cause of k elements.
+// First both ends are judged: with nothing altered the program must be good, and with everything
+// altered it must fail. Then a binary search finds the smallest prefix that fails; its last element
+// is the first guess. If that element fails alone, it is the cause. This takes at most ceil(log2 n)
+// + 3 experiments for a cause of one element (BoundForOne). If it does not fail alone, it needs
+// partners. They are found in the same way: each is the end of the smallest prefix that fails
+// together with those found before (the dichotomic search for minimal unsatisfiable cores of
+// Hemery, Lecoutre, Sais and Boussemart, ECAI 2006). This takes at most BoundFor(n, k) experiments
+// for a cause of k elements.
 //
-// Neither step is right when failure is not monotonic, that is when a set does not fail although a
-// part of it does, and prefixes may be impossible to judge. So every answer is verified: it fails,
-// and no set with one element less does. What contradicts that, or could not be judged, is reduced
-// by delta debugging (delta_debugging.h) from the smallest set that is known to fail.
+// Both steps assume that failure is monotonic: a set fails if a part of it fails. This may not
+// hold, and some prefixes may be impossible to judge. So every answer is verified: the set must
+// fail, and no set with one element less may fail. If an answer does not pass, or could not be
+// judged, delta debugging (delta_debugging.h) reduces the smallest set that is known to fail.
 //
-// Elements whose failure varies from run to run: trials.h. A program that already fails with
-// nothing altered is not searched: either it always differs, or the reference is flaky.
+// trials.h handles failures that vary from run to run. If a program already fails with nothing
+// altered, nothing is searched: either it always differs, or the reference is flaky.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +27,29 @@
 namespace acltape::replayer {
 
 enum class SearchMethod {
-  kPrefixes,        // binary search over prefixes, verified; delta debugging where that fails
-  kDeltaDebugging,  // delta debugging of everything
+  kPrefixes,        // binary search over prefixes, then delta debugging if needed
+  kDeltaDebugging,  // delta debugging of all elements
 };
 
 struct SearchOptions {
   SearchMethod method = SearchMethod::kPrefixes;
-  int causes = 1;  // independent ones to look for, each without the elements of those before
-  int64_t executions_of_flaky = 50;  // of a reference that fails, to know its rate
+  // Number of independent causes to look for. Each is searched without the elements of the causes
+  // before it.
+  int causes = 1;
+  // Executions of a reference that fails, to measure how often it does.
+  int64_t executions_of_flaky = 50;
 };
 
-// A set that fails, while no set with one element less does.
+// A set of elements that fails, while no set with one element less fails.
 struct Cause {
   ElementSet elements;
-  size_t first_guess = 0;      // the end of the smallest failing prefix
-  bool minimal = false;        // false: the budget ended before that was verified
-  bool monotonic = true;       // false: delta debugging was needed
-  Outcome outcome;             // with exactly these elements altered
-  int64_t experiments = 0;     // up to the verified cause, those before it included
-  int64_t to_first_guess = 0;  // of those: until the guess was verified or refuted on its own
+  size_t first_guess = 0;   // the end of the smallest failing prefix
+  bool minimal = false;     // false: time ran out before it was verified
+  bool monotonic = true;    // false: delta debugging was needed
+  Outcome outcome;          // with exactly these elements altered
+  int64_t experiments = 0;  // until the cause was verified, with those of earlier causes
+  // The part of them until the first guess was tried alone.
+  int64_t to_first_guess = 0;
 };
 
 struct SearchResult {
@@ -53,30 +58,34 @@ struct SearchResult {
     kFound,             // at least one cause
     kFlakyReference,    // with nothing altered it is good in one run and bad in another
     kReferenceDiffers,  // with nothing altered it is always bad
-    kCannotJudge,       // one of both ends cannot be judged
+    kCannotJudge,       // one of the ends cannot be judged
     kOutOfTime,         // before a cause was found
   };
   Verdict verdict = Verdict::kNothing;
   std::vector<Cause> causes;
-  bool complete = true;  // false: the budget ended the search; what is below holds
+  bool complete = true;  // false: time ran out; the suspects are the result so far
   Outcome reference;     // with nothing altered
   Outcome altered;       // with everything altered
-  // The cause lies in elements [0, suspects_end), its last element at or behind suspects_first.
+  // The cause lies in elements [0, suspects_end). Its last element is suspects_first or a later
+  // one.
   size_t suspects_first = 0;
   size_t suspects_end = 0;
-  bool varies = false;     // outcomes did; then:
-  double rate = 1;         // at which the altered program failed
-  int64_t executions = 1;  // after which a set without failure counted as clean
-  double error = 0;        // that any clean answer of the search is wrong, at most
+  // True if outcomes varied between executions of one set. The next three members then matter.
+  bool varies = false;
+  double rate = 1;         // rate of failure of the altered program
+  int64_t executions = 1;  // executions without a failure after which a set was clean
+  // Upper bound of the probability that any clean answer of the search is wrong.
+  double error = 0;
 };
 
 SearchResult FindCauses(Trials& trials, size_t elements, const SearchOptions& options);
-// Looks at both ends only. kFound is without causes then.
+// Judges both ends without a search. The verdict kFound then comes without causes.
 SearchResult JudgeEnds(Trials& trials, size_t elements, const SearchOptions& options);
 
-// ceil(log2 n), 0 for n < 2.
+// Returns ceil(log2 n), and 0 for n < 2.
 int64_t CeilLog2(size_t n);
-// Most experiments for a cause of one element, and of k, when failure is monotonic.
+// Return the most experiments that a cause of one element, or of k elements, can take if failure is
+// monotonic.
 int64_t BoundForOne(size_t elements);
 int64_t BoundFor(size_t elements, size_t k);
 

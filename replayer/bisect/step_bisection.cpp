@@ -14,7 +14,7 @@
 namespace acltape::replayer {
 namespace {
 
-// Groups whose calls may all be altered.
+// Returns the groups of which all calls may be altered.
 Groups AlterableGroups(const MixedStep& step, const StepBisectionOptions& options) {
   Groups groups = GroupsOf(options.elements, step.session().program(), step.step_class(),
                            step.capturable(), step.plan());

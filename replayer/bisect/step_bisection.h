@@ -1,5 +1,5 @@
-// Bisects a captured step against its eager execution, in this process: its calls, or the liberties
-// of its plan (plan_bisection.h).
+// Bisects a captured step against its eager execution, in this process. The elements are its calls,
+// or the liberties of its plan (plan_bisection.h).
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ struct StepBisectionOptions {
   StepExperiment::Options experiment;
   BisectionOptions bisection;
   Elements elements = Elements::kCalls;
-  std::string bisect_command;  // "acltape bisect t.db ...": all but --what
-  // Whether a call may be altered; empty: all may.
+  std::string bisect_command;  // the command without --what
+  // True if the call may be altered; empty: all calls may.
   std::function<bool(int64_t call_id)> may_alter;
 };
 
-// `step` is of the plan in the options. `journal` may be null. Throws Error kUsage when nothing is
-// left to alter, and what building and running scripts throws.
+// `step` must have the plan that the options have. `journal` may be null. Throws Error kUsage if
+// nothing is left to alter, and what building and running scripts throws.
 BisectionReport BisectStep(const MixedStep& step, const StepBisectionOptions& options,
                            Journal* journal);
 

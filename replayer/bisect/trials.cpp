@@ -12,10 +12,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kDoubtOfRate = 0.05;
-// A rate is measured until so many failures are seen, or so many executions made.
+// A rate is measured until this many failures are seen or this many executions are made.
 constexpr int64_t kFailuresForRate = 10;
 constexpr int64_t kExecutionsForRate = 200;
-// Least number of questions among which the error is shared out.
+// The allowed error is shared among at least this many questions.
 constexpr int64_t kLeastShares = 8;
 
 bool Fails(const Outcome& outcome) {
@@ -23,7 +23,7 @@ bool Fails(const Outcome& outcome) {
          outcome.verdict == Outcome::Verdict::kUnstable;
 }
 
-// Both outcomes of one set as one.
+// Combines two outcomes of one set.
 Outcome Together(const Outcome& a, const Outcome& b, bool& varies) {
   Outcome both = Fails(a) || !Fails(b) ? a : b;
   both.executions = a.executions + b.executions;
@@ -91,7 +91,7 @@ void Trials::MeasureRate(const ElementSet& altered) {
   if (known.bad_executions == 0) return;
   measured_ = true;
   rate_ = static_cast<double>(known.bad_executions) / static_cast<double>(known.executions);
-  // Half: a smaller set may fail less often.
+  // The rate is halved because a smaller set may fail less often.
   const double least = LeastRate(known.bad_executions, known.executions, kDoubtOfRate) / 2;
   const auto shares = static_cast<double>(std::max(kLeastShares, expected_));
   needed_ = std::clamp<int64_t>(ExecutionsToTrust(least, options_.error_bound / shares), 1,

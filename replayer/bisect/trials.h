@@ -1,11 +1,12 @@
-// Answers "does it fail with these elements altered?" once and for all: asks the journal before the
-// device, repeats experiments whose outcome varies until the answer can be trusted, and keeps time.
+// Answers the question if a program fails with these elements altered. It asks the journal before
+// the device, repeats experiments whose outcome varies until the answer can be trusted, and keeps
+// track of time.
 //
-// As long as outcomes repeat, one experiment answers. Once one has varied, the rate at which it
-// fails is measured first; a set then counts as clean only after so many executions without a
-// failure that one which fails at least at half the least rate that the measurement leaves possible
-// (95 % confidence) would have shown, but for the stated error, which is shared out among the
-// questions of a search.
+// While all outcomes repeat, one experiment is enough for an answer. Once an outcome varies, the
+// rate of failure is measured. Its lowest plausible value (95 % confidence) is halved, because a
+// smaller set may fail less often. A set then counts as clean only after so many executions without
+// a failure that a program which fails at this rate would have shown it, except with the allowed
+// probability of error. That probability is shared among the questions of a search.
 #pragma once
 
 #include <chrono>
@@ -15,21 +16,22 @@
 #include <optional>
 #include <string>
 
-#include "replayer/bisect/experiment.h"
 #include "replayer/bisect/journal.h"
+#include "replayer/script/experiment.h"
 
 namespace acltape::replayer {
 
 struct TrialOptions {
-  double error_bound = 1e-3;       // that any answer of a search in which outcomes vary is wrong
-  int executions = 1;              // least of a trial, whatever it shows
-  int64_t most_executions = 2000;  // of one trial; past it the answer is given all the same
+  // Allowed probability that any answer of a search is wrong, if outcomes vary.
+  double error_bound = 1e-3;
+  int executions = 1;              // least executions of a set
+  int64_t most_executions = 2000;  // most executions of a set; then it counts as clean
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  // Called before each experiment: made so far, and expected in all.
+  // Called before each experiment with the number made so far and the number expected in all.
   std::function<void(int64_t made, int64_t expected)> progress;
 };
 
-// The time budget is spent.
+// Thrown when the time budget is spent.
 struct BudgetSpent {};
 
 class Trials {
@@ -42,26 +44,28 @@ class Trials {
 
   // Throws BudgetSpent, and what the experiment throws.
   Answer Ask(const ElementSet& altered);
-  // What is known of a set, all its experiments together; executions is 0 when it was never asked.
+  // Returns the outcome of all experiments of a set together. `executions` is 0 if there were none.
   Outcome Known(const ElementSet& altered) const;
-  // Runs the set until `executions` are reached or `failures` seen. For rates.
+  // Runs the set until `executions` are made or `failures` are seen, to measure a rate.
   Outcome Sample(const ElementSet& altered, int64_t executions, int64_t failures);
-  // Measures the rate at which a set that fails now and then fails; answers depend on it from here
-  // on.
+  // Measures the rate of failure of a set that fails only sometimes. Later answers depend on this
+  // rate.
   void MeasureRate(const ElementSet& altered);
 
-  // Some set has failed in one execution and not in another, or failed in different ways.
+  // True if some set has failed in one execution and not in another, or has failed in different
+  // ways.
   bool varies() const { return varies_; }
-  // Executions that a set needs to count as clean.
+  // Number of executions without a failure that a set needs to count as clean.
   int64_t executions_needed() const { return needed_; }
-  double rate() const { return rate_; }              // of failure as measured; 1 unless it varies
-  double error_of_answer() const { return error_; }  // that holds; 0 while outcomes do not vary
+  double rate() const { return rate_; }  // of failure, as measured; 1 if outcomes do not vary
+  double error_of_answer() const { return error_; }  // reached; 0 while outcomes do not vary
 
-  int64_t sets() const { return static_cast<int64_t>(known_.size()); }  // different ones asked
-  int64_t experiments() const { return experiments_; }                  // in all, repeats included
+  int64_t sets() const { return static_cast<int64_t>(known_.size()); }  // different sets
+  int64_t experiments() const { return experiments_; }                  // with repetitions
   int64_t from_journal() const { return from_journal_; }                // of those
 
-  // Questions that the search will still ask, at most: for progress and for sharing the error.
+  // Most questions that the search will still ask. They are used for progress and for sharing the
+  // error.
   void SetExpected(int64_t questions) { expected_ = questions; }
 
  private:

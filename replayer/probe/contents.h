@@ -1,4 +1,4 @@
-// What memory holds before a stretch of an ACL program, as far as the trace knows.
+// The contents of memory before a stretch of an ACL program, as far as the trace knows them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace acltape::replayer {
 
-// By buffer, as long as its room. Recorded: bytes that a recorded copy or fill brought, results and
-// contents that the trace keeps. All else is seeded: floats from 0 to 1.
+// Returns bytes by buffer, as many as its room has. They are those that a recorded copy or fill
+// brought, and results and contents that the trace keeps. All others are seeded: floats from 0 to
+// 1.
 std::map<int64_t, std::vector<uint8_t>> ContentsBefore(const analyzer::Work& work,
                                                        const analyzer::Stretch& stretch,
                                                        const std::vector<ProbeObjects::Room>& rooms,

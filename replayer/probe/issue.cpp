@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "analyzer/lowering/acl_leaf.h"
 #include "replayer/acl/task.h"
 #include "replayer/bound_call.h"
 
@@ -85,7 +86,8 @@ std::optional<int32_t> Issuer::Issue(size_t index, bool pin) {
 std::optional<int32_t> Issuer::Operator(const Call& call) {
   const storage::Reader& trace = *work_.trace;
   try {
-    const BoundCall bound(device_, InvocationOf(trace, work_.op(call.index), call.arguments),
+    const BoundCall bound(device_,
+                          analyzer::InvocationOf(trace, work_.op(call.index), call.arguments),
                           [&](const analyzer::LoweredTensor& tensor) {
                             return objects_.AddressOf(tensor.buffer_id, tensor.layout.FirstByte());
                           });
@@ -254,15 +256,11 @@ std::optional<int32_t> Issuer::EventTime(const Call& call) {
 }
 
 std::optional<int32_t> Issuer::CaptureBegin(const Call& call) {
-  return device_.api().aclmdlRICaptureBegin(call.stream,
-                                            static_cast<aclmdlRICaptureMode>(call.Integer(1)));
+  return objects_.BeginCapture(call.stream, static_cast<aclmdlRICaptureMode>(call.Integer(1)));
 }
 
 std::optional<int32_t> Issuer::CaptureEnd(const Call& call) {
-  aclmdlRI model = nullptr;
-  const int32_t code = device_.api().aclmdlRICaptureEnd(call.stream, &model);
-  if (code == 0) objects_.captured.push_back(model);
-  return code;
+  return objects_.EndCapture(call.stream);
 }
 
 std::optional<int32_t> Issuer::GroupBegin(const Call& call) {

@@ -16,15 +16,15 @@ class Issuer {
   Issuer(Device& device, const analyzer::Work& work, ProbeObjects& objects)
       : device_(device), work_(work), objects_(objects) {}
 
-  // The code of the call, made in this thread; none where the probe does not know the call or the
-  // device cannot run the operator. `pin`: host memory of a copy is pinned.
+  // Makes the call in this thread and returns its code. Returns nothing if the probe does not know
+  // the call or the device cannot run the operator. With `pin` the host memory of a copy is pinned.
   std::optional<int32_t> Issue(size_t call, bool pin);
 
  private:
   struct Row;
   static const Row kRows[];
   using Arguments = std::vector<storage::Argument>;
-  // What a call is made of.
+  // The parts of a recorded call that issuing needs.
   struct Call {
     size_t index = 0;
     const analyzer::WorkForm* form = nullptr;

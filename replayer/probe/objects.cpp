@@ -22,8 +22,9 @@ ProbeObjects::ProbeObjects(Device& device, const Work& work, const Stretch& stre
 ProbeObjects::~ProbeObjects() {
   const acl::Api& api = device_.api();
   api.aclrtSynchronizeDevice();
-  for (aclmdlRI model : captured) api.aclmdlRIDestroy(model);
-  for (const auto& [id, model] : models_) api.aclmdlRIDestroy(model);
+  captures_.clear();
+  captured.clear();
+  models_.clear();
   for (const auto& [id, event] : events_) {
     if (destroyed_events.count(id) == 0) api.aclrtDestroyEvent(event);
   }
@@ -97,13 +98,25 @@ aclrtEvent ProbeObjects::Event(int64_t id) {
 }
 
 aclmdlRI ProbeObjects::Model(int64_t id) {
-  aclmdlRI& model = models_[id];
-  if (model != nullptr) return model;
-  const acl::Api& api = device_.api();
-  device_.Check(api.aclmdlRICaptureBegin(device_.stream(), ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                "aclmdlRICaptureBegin");
-  device_.Check(api.aclmdlRICaptureEnd(device_.stream(), &model), "aclmdlRICaptureEnd");
-  return model;
+  CapturedGraph& model = models_[id];
+  if (!model) model = CaptureWork(device_, device_.stream(), [] {});
+  return model.handle();
+}
+
+int32_t ProbeObjects::BeginCapture(aclrtStream stream, aclmdlRICaptureMode mode) {
+  Capture capture(device_, stream);
+  const int32_t code = capture.TryBegin(mode);
+  if (code == 0) captures_.emplace(stream, std::move(capture));
+  return code;
+}
+
+int32_t ProbeObjects::EndCapture(aclrtStream stream) {
+  auto open = captures_.extract(stream);
+  CapturedGraph graph;
+  const int32_t code =
+      open.empty() ? Capture(device_, stream).TryEnd(graph) : open.mapped().TryEnd(graph);
+  if (code == 0) captured.push_back(std::move(graph));
+  return code;
 }
 
 Block& ProbeObjects::Buffer(int64_t id) {

@@ -12,6 +12,7 @@
 
 #include "analyzer/lint/stretch.h"
 #include "analyzer/work/work.h"
+#include "replayer/captured_graph.h"
 #include "replayer/device.h"
 
 namespace acltape::replayer {
@@ -32,8 +33,8 @@ class ProbeObjects {
   aclrtEvent NewEvent();
   // An empty graph in place of one that the program had captured.
   aclmdlRI Model(int64_t id);
-  // Where an argument of a call lies: a range of a buffer, or host memory of `bytes` bytes that is
-  // not pinned, unless `pin`.
+  // The address of an argument of a call: a range of a buffer, or host memory of `bytes` bytes.
+  // That memory is pinned only with `pin`.
   uint8_t* Address(const storage::Argument& argument, size_t bytes, bool pin);
   uint8_t* AddressOf(int64_t buffer, int64_t offset) { return Buffer(buffer).data() + offset; }
   void* Workspace(uint64_t bytes);
@@ -44,12 +45,15 @@ class ProbeObjects {
     size_t bytes = 0;
     bool host = false;
   };
-  // Those that have been used, in order of ids.
+  // The buffers that have been used, in order of ids.
   std::vector<Room> Rooms() const;
-  // Streams that were made, the device's own and the default one counted.
+  // Number of streams that were made, with the device's own and the default one.
   int64_t stream_count() const;
 
-  std::vector<aclmdlRI> captured;                    // destroyed with the others
+  // Return codes of the interface. The graph of a capture that ends well is added to `captured`.
+  int32_t BeginCapture(aclrtStream stream, aclmdlRICaptureMode mode);
+  int32_t EndCapture(aclrtStream stream);
+  std::vector<CapturedGraph> captured;
   std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by the recorded handle
   std::set<int64_t> destroyed_streams, destroyed_events;
 
@@ -65,7 +69,8 @@ class ProbeObjects {
   std::set<int64_t> default_streams_;
   std::map<int64_t, aclrtEvent> events_;
   std::vector<aclrtEvent> added_events_;
-  std::map<int64_t, aclmdlRI> models_;
+  std::map<int64_t, CapturedGraph> models_;
+  std::map<aclrtStream, Capture> captures_;     // that are open
   std::unordered_map<int64_t, int64_t> bytes_;  // that the stretch reaches of a buffer
   std::map<int64_t, Block> buffers_;
   std::deque<std::vector<uint8_t>> pageable_;

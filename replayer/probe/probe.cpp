@@ -45,7 +45,7 @@ class Prober {
     return std::move(report_);
   }
 
-  // Captures as long as it goes.
+  // Captures until the device refuses.
   BudgetProbe RunBudget(int64_t most) {
     BudgetProbe budget;
     budget.streams = objects_.stream_count();
@@ -66,7 +66,8 @@ class Prober {
   }
 
  private:
-  // What was there when the capture began: streams, events as recorded before, exchanged modes.
+  // Makes what was there when the capture began: streams, events that had been recorded, exchanged
+  // modes.
   void Prepare() {
     const analyzer::Handles handles(work_);
     objects_.Stream(stretch_.stream);
@@ -129,8 +130,8 @@ class Prober {
 
   bool Begin() {
     ThreadOf(stretch_.thread).Take([&] {
-      report_.begin_code = device_.api().aclmdlRICaptureBegin(
-          objects_.Stream(stretch_.stream), static_cast<aclmdlRICaptureMode>(options_.mode));
+      report_.begin_code = objects_.BeginCapture(objects_.Stream(stretch_.stream),
+                                                 static_cast<aclmdlRICaptureMode>(options_.mode));
       if (report_.begin_code != 0) report_.end_message = Message();
     });
     if (report_.begin_code != 0) return false;
@@ -143,13 +144,8 @@ class Prober {
     const int32_t thread =
         stretch_.end_call >= 0 ? work_.calls[stretch_.end_call].thread : stretch_.thread;
     ThreadOf(thread).Take([&] {
-      aclmdlRI model = nullptr;
-      report_.end_code = device_.api().aclmdlRICaptureEnd(objects_.Stream(stretch_.stream), &model);
-      if (report_.end_code != 0) {
-        report_.end_message = Message();
-      } else {
-        objects_.captured.push_back(model);
-      }
+      report_.end_code = objects_.EndCapture(objects_.Stream(stretch_.stream));
+      if (report_.end_code != 0) report_.end_message = Message();
     });
   }
 
@@ -223,8 +219,7 @@ class Prober {
                             room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE),
             "aclrtMemcpy");
       }
-      device_.Check(api.aclmdlRIExecuteAsync(objects_.captured.back(), device_.stream()),
-                    "aclmdlRIExecuteAsync");
+      objects_.captured.back().Execute(device_.stream());
       device_.Check(api.aclrtSynchronizeStream(device_.stream()), "aclrtSynchronizeStream");
       ++report_.executed;
       bool differs = false;

@@ -23,8 +23,8 @@ struct ProbeOptions {
   std::string device_lib;  // a folder or file; empty: the soft device
   analyzer::CaptureMode mode = analyzer::CaptureMode::kGlobal;
   std::vector<analyzer::Edit> edits;  // made to the calls before they are issued
-  // How often the graph is executed, each time from the same memory: recorded contents where the
-  // trace has them, else seeded numbers. 0: it is only captured.
+  // Number of executions of the graph, each from the same memory: recorded contents where the trace
+  // has them, else seeded numbers. With 0 it is only captured.
   int executions = 0;
   uint64_t seed = 1;
 };
@@ -43,7 +43,7 @@ struct ProbeReport {
   std::vector<ProbedCall> refused;  // calls with another code than 0, in order
   int64_t issued = 0;
   std::vector<int64_t> left_out;  // calls that the probe does not know or the device cannot run
-  // Of the executions: how many left other bytes than the first, and the first such buffer.
+  // The executions that left other bytes than the first one, and the first buffer with such bytes.
   int64_t executed = 0;
   int64_t differing = 0;
   int64_t differing_buffer = 0;

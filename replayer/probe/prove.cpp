@@ -23,7 +23,7 @@ bool IsExhaustion(int32_t code) { return code == 207005 || code == 207008; }
 
 enum class Answer { kUnknown, kAsPredicted, kOtherwise };
 
-// What a probe in one mode says of a finding.
+// The answer of a probe in one mode about a finding.
 Answer Judge(const Finding& finding, CaptureMode mode, const ProbeReport& probe) {
   const int32_t predicted = finding.code(mode);
   const auto compare = [&](int32_t code) {
@@ -89,7 +89,7 @@ class Trial {
     }
   }
 
-  // As many graphs of the stretch as were predicted to fit, and not one more.
+  // The prediction holds if as many graphs of the stretch fit as predicted, and not one more.
   Answer JudgeBudget(size_t index) {
     ProbeOptions probe;
     probe.device_lib = options_.device_lib;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "replayer/acl/acl_replay.h"
+#include "analyzer/acl_program.h"
 #include "replayer/prove/witness.h"
 #include "replayer/script/stream_orders.h"
 #include "replayer/session.h"
@@ -14,7 +14,8 @@
 namespace acltape::replayer {
 namespace {
 
-// The calls of each graph: as the plan has them, else runs of calls that can be captured.
+// Returns the calls of each graph of the plan. Without a plan, a graph is a run of calls that can
+// be captured.
 std::vector<std::vector<size_t>> GraphsOf(const MixedStep& mixed, const analyzer::Plan* plan) {
   std::vector<std::vector<size_t>> graphs;
   const std::vector<size_t>& capturable = mixed.capturable();
@@ -67,7 +68,7 @@ class Prover {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Starts over when the device refuses an operator.
+  // Makes all trials. It is called again from the start if the device refuses an operator.
   void MakeAll(Execution& execution) {
     report_ = ProofReport();
     report_.device = session_.device().description();
@@ -123,7 +124,7 @@ class Prover {
       try {
         outcome = runner.Run(trial, options_.repetitions);
       } catch (const Error& error) {
-        // A fault on purpose need not have a place in every trial.
+        // Not every trial has a place for a planted fault.
         if (options_.faults.empty() || error.kind() != ErrorKind::kUsage) throw;
         LeaveOut(trial, error.what());
         return;
@@ -156,7 +157,7 @@ class Prover {
                                        : " --device-lib " + storage::ShellWord(options_.device_lib);
   }
 
-  // What makes the trials of a kind up to this one.
+  // Returns the arguments that repeat the trials of this kind up to this one.
   std::string TrialArguments(const Trial& trial) const {
     std::string arguments = "--only " + std::string(RowOf(trial.kind).name);
     if (options_.plan) arguments += " --plan " + storage::ShellWord(options_.plan->path);
@@ -217,7 +218,8 @@ class Prover {
     results_->AddFinding(finding);
   }
 
-  // The claim that it fails, and what was tried against it.
+  // Adds a finding with the claim that trials of this kind fail, and the trials that tested the
+  // claim.
   void AddTally(const KindTally& tally) {
     if (tally.trials == 0) return;
     const TrialKindRow& kind = RowOf(tally.kind);
@@ -230,7 +232,9 @@ class Prover {
                                                {"failures", tally.failures},
                                                {"seed", options_.seed}}})
                            .dump();
-    finding.verdict = tally.failures == 0 ? "refuted" : "reproduced";
+    finding.verdict = tally.failures > 0    ? "reproduced"
+                      : tally.compared == 0 ? "predicted"
+                                            : "refuted";
     results_->AddFinding(finding);
   }
 
@@ -253,13 +257,6 @@ int64_t ProofReport::trials() const {
 
 ProofReport ProvePlan(const storage::Reader& trace, const ProofOptions& options,
                       storage::Results* results) {
-  if (IsAclTrace(trace)) {
-    throw Error(ErrorKind::kUsage,
-                trace.path() +
-                    " holds calls of the ACL interface; plans, and what is proved of "
-                    "them, are for programs recorded at the aten level, and acltape lint "
-                    "--prove is for these");
-  }
   return Prover(trace, options, results).Run();
 }
 

@@ -1,9 +1,9 @@
-// The proof harness: does a plan, or a plain capture of the longest regions, hold when its step is
-// captured and executed in all the ways in which it may be in use?
+// The proof harness. It tests if a plan, or a plain capture of the longest regions, holds in all
+// the ways in which a captured step may be used.
 //
-// Trials of every kind (trial.h) are made on the device and compared with the same steps run with
-// nothing captured. A failed trial becomes a witness, which can be run again by its number, and a
-// finding; a kind without a failure becomes a finding that says what was tried.
+// Trials of every kind (trial.h) are made on the device and compared with the same steps executed
+// with nothing captured. A failed trial becomes a finding, and a witness that can be run again by
+// its number. A kind without failures becomes a finding that says how much was tried.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 
 namespace acltape::replayer {
 
-// What trials of one kind came to.
+// The results of the trials of one kind.
 struct KindTally {
   TrialKind kind = TrialKind::kPlain;
   int64_t trials = 0;    // made
-  int64_t left_out = 0;  // trials that were not made
+  int64_t left_out = 0;  // trials not made
   int64_t compared = 0;  // outputs
   int64_t failures = 0;  // trials
-  std::string note;      // why there is none, or why some were left out
+  std::string note;      // the reason if some or all were left out
 };
 
-// A failed trial with the way to see it again.
+// A failed trial, with the command that runs it again.
 struct ProofFailure {
   TrialFailure failure;
-  int64_t witness_id = 0;  // 0: none was kept
+  int64_t witness_id = 0;  // 0: no witness was stored
   std::string command;
 };
 
@@ -38,7 +38,7 @@ struct ProofReport {
   std::string device;
   int64_t step = 0;    // template step, as numbered in the trace
   int64_t steps = 0;   // of its class
-  int64_t graphs = 0;  // that a step executes
+  int64_t graphs = 0;  // graphs that a step executes
   std::vector<KindTally> kinds;
   std::vector<ProofFailure> failures;
   std::vector<FlakyOutput> flaky;
@@ -48,7 +48,7 @@ struct ProofReport {
   int ExitCode() const { return failures.empty() ? 0 : 1; }
 };
 
-// A trial as it came out in another process.
+// The result of a trial in another process.
 struct RemoteTrial {
   int64_t compared = 0;
   std::optional<TrialFailure> failure;
@@ -58,25 +58,26 @@ struct ProofOptions {
   std::shared_ptr<const ChosenPlan> plan;     // null: the longest regions, each on one stream
   std::vector<TrialKind> kinds;               // empty: all
   int trials = 4;                             // of a kind
-  int64_t kept_bytes = Contents::kKeptBytes;  // of recorded values, in memory between uses
+  int64_t kept_bytes = Contents::kKeptBytes;  // of recorded values in memory
   uint64_t seed = 1;
-  double budget_s = 0;  // no trial begins later; 0: no limit
+  double budget_s = 0;  // seconds after which no trial begins; 0: no limit
   std::string standard = "bitwise";
   std::string device_lib;
-  int repetitions = 3;     // of a trial that has failed
-  int reference_runs = 2;  // of each step before its first trial
-  // Put into every trial on purpose, to see that it is caught.
+  int repetitions = 3;     // of each trial that failed
+  int reference_runs = 2;  // of each step, before its first trial
+  // Faults that are planted in every trial, to test that they are found.
   std::vector<PlantedFault> faults;
-  // Makes a trial that needs a process in one in which the device opens as it asks. Empty: it is
-  // made here, as ACLTAPE_SOFT_JITTER and ACLTAPE_SOFT_ORDER ask or as it comes.
+  // Makes a trial in a new process, in which the device opens with the settings of the trial. It is
+  // called for trials that need a process (Trial::NeedsProcess). If it is empty, such a trial is
+  // made here, with whatever ACLTAPE_SOFT_JITTER and ACLTAPE_SOFT_ORDER this process has.
   std::function<RemoteTrial(const Trial& trial)> elsewhere;
-  // After each trial: how many have been made, of how many.
+  // Called after each trial with the number made so far and the total.
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-// Throws Error kUsage when the trace is not of the aten level or has no two steps alike, kTrace
-// when it lacks contents, kDevice when the device fails outside of a trial. `results` may be null;
-// then nothing is written.
+// Throws Error kUsage if the trace is not of the aten level or has no two equal steps, kTrace if it
+// lacks contents, kDevice if the device fails outside of a trial. If `results` is null, nothing is
+// written.
 ProofReport ProvePlan(const storage::Reader& trace, const ProofOptions& options,
                       storage::Results* results);
 

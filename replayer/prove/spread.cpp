@@ -14,7 +14,7 @@ namespace {
 
 using analyzer::LeafKind;
 
-// A NaN is further off than any number.
+// Returns how wrong an output is. A NaN counts as worse than any number.
 double Severity(const WrongOutput& output) {
   if (!output.has_values) return -1;
   return std::isnan(output.max_rel) || output.max_ulp < 0 ? HUGE_VAL : output.max_rel;
@@ -30,7 +30,7 @@ class Spreading {
     for (const analyzer::Hazard& hazard : analyzer::FindHazards(work, 0, work.size())) {
       if (hazard.kind != analyzer::HazardKind::kRaw) continue;
       auto& sources = sources_[hazard.target];
-      // Two buffers between the same calls are one edge here.
+      // Two calls that share several buffers have only one edge.
       if (std::find(sources.begin(), sources.end(), hazard.source) != sources.end()) continue;
       sources.push_back(hazard.source);
       readers_[hazard.source].push_back(hazard.target);
@@ -49,7 +49,8 @@ class Spreading {
   }
 
  private:
-  using Calls = std::map<size_t, WrongOutput>;  // by index in the work: the worst output
+  // The worst output of each call, by index in the work.
+  using Calls = std::map<size_t, WrongOutput>;
 
   Calls ByCall(const std::vector<WrongOutput>& outputs) const {
     Calls calls;
@@ -62,8 +63,8 @@ class Spreading {
     return calls;
   }
 
-  // Steps of one class have the same active calls one after the other, so that a graph holds the
-  // calls at the same places of each.
+  // Numbers the active calls of each step. Steps of one class have the same active calls in the
+  // same order, so a graph holds the calls with the same numbers in each step.
   void FindPlaces() {
     place_.assign(work_.size(), -1);
     for (const analyzer::WorkStep& step : work_.steps) {
@@ -119,7 +120,7 @@ class Spreading {
     return error;
   }
 
-  // From all own errors at once.
+  // Measures the distances from all own errors at once.
   void MeasureHops() {
     std::map<size_t, int64_t> hops;
     std::deque<size_t> open;
@@ -153,7 +154,7 @@ class Spreading {
     }
   }
 
-  // Bands 0, 1, 2, ... 8, then 9 to 16, 17 to 32 and so on.
+  // The bands are 0, 1, 2 up to 8, then 9 to 16, 17 to 32 and so on.
   static constexpr int64_t kSingleHops = 8;
   static int64_t BandOf(int64_t hops) {
     if (hops <= kSingleHops) return hops;
@@ -186,10 +187,10 @@ class Spreading {
   const Calls carried_;
   const Calls golden_;
   const std::vector<GraphRange>& graphs_;
-  std::vector<std::vector<uint32_t>> readers_;       // by call: who reads what it wrote
-  std::vector<std::vector<uint32_t>> sources_;       // by call: who wrote what it reads
+  std::vector<std::vector<uint32_t>> readers_;       // by call: the calls that read its results
+  std::vector<std::vector<uint32_t>> sources_;       // by call: the calls whose results it reads
   std::vector<int64_t> place_;                       // by call: number in its step; -1: in none
-  std::vector<std::pair<int64_t, int64_t>> ranges_;  // of places: the graphs
+  std::vector<std::pair<int64_t, int64_t>> ranges_;  // by graph: first and last place
   SpreadReport report_;
 };
 

@@ -28,9 +28,9 @@ constexpr TrialKindRow kKinds[] = {
 };
 
 constexpr int64_t kChurnBytes = int64_t{64} << 20;
-constexpr size_t kLongRun = 8;  // executions in which a race gets its chances
+constexpr size_t kLongRun = 8;  // number of executions, so that a race has chances to show
 
-// Draws steps, and writes one kind of trial each.
+// Draws the steps of a trial and sets its options.
 class TrialMaker {
  public:
   TrialMaker(const TrialGround& ground, uint64_t seed)
@@ -79,7 +79,7 @@ class TrialMaker {
   size_t Any() { return random_() % ground_.matches; }
   size_t AnyBut(size_t match) { return (match + 1 + random_() % last_) % ground_.matches; }
 
-  // No step twice in a row: each must bring its own values.
+  // Draws steps so that no step comes twice in a row, because each must bring its own values.
   std::vector<size_t> Draw(size_t count) {
     std::vector<size_t> matches{Any()};
     while (matches.size() < count) matches.push_back(AnyBut(matches.back()));
@@ -185,8 +185,9 @@ std::vector<Trial> MakeTrials(const TrialGround& ground, const std::vector<Trial
       Trial trial;
       trial.kind = kind;
       trial.number = number;
-      // A trial draws from a seed of its own, so that it is the same whichever others are asked
-      // for; one that needs a process from one that makes it the first of that process.
+      // Each trial has its own seed, so that it does not depend on which other trials are asked
+      // for. A trial that needs a process gets a seed with which it is the first trial of that
+      // process.
       trial.seed = seed + static_cast<uint64_t>(number);
       if (kind == TrialKind::kJitter) trial.jitter = trial.seed;
       if (kind == TrialKind::kAhead) trial.ahead = ground.streams;

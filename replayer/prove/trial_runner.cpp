@@ -9,10 +9,11 @@
 namespace acltape::replayer {
 namespace {
 
-// Contents that a run keeps to say how they differ. With a standard other than bitwise each has to
-// be judged; without one the first few are enough.
+// Number of contents that a run keeps, to describe how they differ. With a standard other than
+// bitwise all contents are kept, because each must be judged.
 constexpr size_t kFewContents = 8;
-// Runs of a reference after which a trial whose runs disagree is believed against it.
+// A trial whose runs disagree with each other is believed only after this many runs of the
+// reference.
 constexpr int kDoubtfulReferenceRuns = 20;
 
 }  // namespace
@@ -43,7 +44,7 @@ TrialOutcome TrialRunner::Run(const Trial& trial, int repetitions) {
     failure.failed_runs += again.failed() ? 1 : 0;
     alike = alike && again.failed() && again.fingerprint == first.fingerprint;
   }
-  // What comes out differently each time may do so in eager runs too.
+  // If the runs of the trial disagree with each other, eager runs may disagree too.
   if (!alike && first.error.empty()) {
     for (const size_t match : trial.step.run_matches) {
       ReferenceOf(match, kDoubtfulReferenceRuns);
@@ -71,7 +72,7 @@ TrialRunner::OneRun TrialRunner::RunOnce(const Trial& trial) {
     suspect.key = {seen.leaf, seen.write};
     const Reference& reference = references_.at(suspect.match);
     const auto expected = reference.digests.find(suspect.key);
-    if (expected == reference.digests.end()) return;  // nothing to hold it against
+    if (expected == reference.digests.end()) return;  // the reference lacks this output
     ++run.compared;
     const std::string digest = storage::DigestOf(packed.data(), packed.size());
     if (expected->second.count(digest) != 0) return;

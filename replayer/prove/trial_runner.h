@@ -1,5 +1,5 @@
-// Makes trials on a device and compares what they compute with the reference: the same steps with
-// nothing captured, on the same device.
+// Makes trials on a device. It compares their results with a reference: the same steps on the same
+// device with nothing captured.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,20 @@ struct TrialDifference {
   std::string how;     // "3 of 64 elements, first [7]: eager 0.5, captured nan"
 };
 
-// A trial that failed, all runs of it together.
+// A trial that failed. It summarises all runs of the trial.
 struct TrialFailure {
   Trial trial;
   int runs = 0;
   int failed_runs = 0;
   int code = 0;           // ACL error code that ended the first failed run; 0: none
-  std::string error;      // its message; empty: the run gave other results
-  int64_t differing = 0;  // outputs, in the first run that failed
-  TrialDifference first;  // of those; nothing in it when the run ended with an error
-  std::string message;    // one sentence
+  std::string error;      // its message; empty: results differ
+  int64_t differing = 0;  // outputs that differ in the first failed run
+  // The first of these outputs. Not set if the run ended with an error.
+  TrialDifference first;
+  std::string message;  // one sentence
 
-  // "different", "unstable" when only some runs failed, "error": the column `verdict` of witness.
+  // Returns the column `verdict` of the table witness: "different", "unstable" if only some runs
+  // failed, or "error".
   std::string Verdict() const;
 };
 
@@ -49,28 +51,29 @@ struct TrialOutcome {
   std::optional<TrialFailure> failure;
 };
 
-// An output on which runs of the reference disagree, so that nothing can be held against it.
+// An output that differs between runs of the reference. It cannot be compared with anything.
 struct FlakyOutput {
   int64_t call_id = 0;
   std::string op;
   std::string output;
   int64_t step = 0;  // as numbered in the trace
   int runs = 0;      // of the reference
-  int other = 0;     // of those, that gave another content than the most frequent one
+  // Runs that gave another content than the most frequent one.
+  int other = 0;
 };
 
 class TrialRunner {
  public:
-  // `reference_runs`: of each step before its first trial, at least 2. All references must outlive
-  // the runner.
+  // `reference_runs` is the number of reference runs of each step before its first trial, at least
+  // 2. All references must outlive the runner.
   TrialRunner(Session& session, const MixedStep& mixed, const analyzer::Standard& standard,
               int reference_runs);
 
-  // Runs the trial; once it has failed, `repetitions` times more. Throws Error kUsage and kTrace as
-  // MixedStep::Build does.
+  // Runs the trial. If it fails, runs it `repetitions` more times. Throws Error kUsage and kTrace
+  // as MixedStep::Build does.
   TrialOutcome Run(const Trial& trial, int repetitions);
 
-  // On which the references that were needed so far disagree, in order of call.
+  // Returns the outputs on which the references made so far disagree, in order of call.
   std::vector<FlakyOutput> Flaky() const;
 
  private:
@@ -78,11 +81,11 @@ class TrialRunner {
   struct Content {
     storage::DType dtype = storage::DType::kFloat32;
     std::string digest;
-    bool kept = false;  // in OneRun::values; else there were too many
+    bool kept = false;  // OneRun::values holds it; false: there were too many
   };
   struct Reference {
     int runs = 0;
-    std::map<OutputKey, std::map<std::string, int>> digests;  // with the runs that gave them
+    std::map<OutputKey, std::map<std::string, int>> digests;  // digest to number of runs
   };
   // An output of a run with another digest than the reference's.
   struct Suspect {
@@ -97,8 +100,8 @@ class TrialRunner {
     std::string error;
     std::shared_ptr<ValueStore> values = std::make_shared<ValueStore>();
     std::vector<Suspect> suspects;             // in order of execution, then as observed
-    std::vector<TrialDifference> differences;  // those of them that count
-    std::string fingerprint;                   // of the suspects: equal for equal contents
+    std::vector<TrialDifference> differences;  // those suspects that really differ
+    std::string fingerprint;                   // equal if the suspects have equal contents
     bool failed() const { return !error.empty() || !differences.empty(); }
   };
 

@@ -53,7 +53,7 @@ std::vector<StoredWitness> ReadWitnesses(const storage::Reader& trace, int64_t w
   std::vector<StoredWitness> witnesses;
   const storage::Table known = storage::RunQuery(
       trace, "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'witness'");
-  if (known.rows.empty()) return witnesses;  // of an earlier version of the schema
+  if (known.rows.empty()) return witnesses;  // the trace has an earlier schema
   std::string sql =
       "SELECT witness_id, kind, witness.options, witness.plan_id, call_id, position, message, "
       "verdict, command, plan.name FROM witness LEFT JOIN plan ON plan.plan_id = witness.plan_id";
@@ -127,6 +127,9 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
   if (run.outcome.failure) {
     run.verdict = run.outcome.failure->Verdict();
     run.message = run.outcome.failure->message;
+  } else if (run.outcome.compared == 0) {
+    run.verdict = "not compared";
+    run.message = "the step leaves no result that the trial could look at";
   } else {
     run.verdict = "equal";
     run.message = std::to_string(run.outcome.compared) + " outputs equal those of eager runs";

@@ -31,7 +31,7 @@ BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk) {
   BuiltReproducer built;
   const char* chosen = std::getenv("CXX");
   const std::string compiler = chosen != nullptr && *chosen != '\0' ? chosen : "c++";
-  // The line of the head comment with its two variables filled in.
+  // Fill in the two variables of the build line.
   std::string line = kBuildLine;
   line.replace(0, 3, compiler);
   const std::string variable = "$SDK";

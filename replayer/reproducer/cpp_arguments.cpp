@@ -21,7 +21,7 @@ using storage::ValueKind;
 struct TypeName {
   aclDataType type;
   const char* name;
-  const char* cpp;  // the C++ type of a scalar; null: by its bits
+  const char* cpp;  // the C++ type of a scalar; null: its bits are written
 };
 constexpr TypeName kTypeNames[] = {
     {ACL_FLOAT, "ACL_FLOAT", "float"},
@@ -104,7 +104,7 @@ std::string ScalarText(const char* make, const ScalarValue& scalar) {
   }
   for (const TypeName& row : kTypeNames) {
     if (row.type != scalar.dtype || row.cpp == nullptr) continue;
-    // Little endian: the low bytes are the value.
+    // On a little endian machine the low bytes are the value.
     return fmt::format("a.{}<{}>({}, static_cast<{}>({}))", make, row.cpp, type, row.cpp,
                        IntegerText(Stored<int64_t>(scalar)));
   }

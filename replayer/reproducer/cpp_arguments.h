@@ -1,4 +1,4 @@
-// The arguments of an operator call as C++ expressions.
+// Writes the arguments of an operator call as C++ expressions.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,17 @@
 
 namespace acltape::replayer {
 
-// The address of element 0, as an expression.
+// Returns the address of element 0 as a C++ expression.
 using AddressText = std::function<std::string(const analyzer::LoweredTensor&)>;
 
-// One expression per argument, in the operator's order, over an object `a` of the preamble's class
-// Arguments. Throws Error kUsage when the operator cannot take an argument.
+// Returns one expression per argument, in the operator's order. The expressions use an object `a`
+// of the preamble's class Arguments. Throws Error kUsage if the operator cannot take an argument.
 std::vector<std::string> ArgumentTexts(const acl::OperatorInfo& info,
                                        const analyzer::Invocation& invocation,
                                        const AddressText& address);
 
-// "ACL_FLOAT", "{2, 3}", "1.5" (nan and infinities as macros of <cmath>), "\"text\"".
+// Return texts such as "ACL_FLOAT", "{2, 3}", "1.5" (nan and infinities as macros of <cmath>) and
+// "\"text\"".
 std::string DTypeText(storage::DType dtype);
 std::string SizesText(const std::vector<int64_t>& sizes);
 std::string RealText(double value, const char* suffix = "");

@@ -14,7 +14,7 @@
 namespace acltape::replayer {
 namespace {
 
-// "workspace 1" as "workspace_1"; unique among `taken`.
+// Turns a name into a C++ identifier that is not in `taken`: "workspace 1" becomes "workspace_1".
 std::string Identifier(const std::string& name, std::set<std::string>& taken) {
   std::string word;
   for (const char c : name) word += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

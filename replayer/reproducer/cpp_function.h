@@ -1,4 +1,4 @@
-// One script as the body of a C++ function over the preamble's classes.
+// Writes one script as the body of a C++ function that uses the preamble's classes.
 #pragma once
 
 #include <cstdio>
@@ -13,12 +13,12 @@
 
 namespace acltape::replayer {
 
-// Contents of all scripts of a program, each stored once.
+// The contents of all scripts of a program. Equal contents are stored once.
 class CppContents {
  public:
-  // Appends to `file`. Throws Error kDevice when it cannot be written.
+  // Creates `file` and writes the contents to it. Throws Error kDevice if it cannot be written.
   explicit CppContents(const std::string& file);
-  // The index in the table kContents of content `number` of a script.
+  // Returns the index in the table kContents of content `number` of a script.
   int IndexOf(const Script& script, int number);
   std::string TableText() const;
   void Finish();
@@ -42,13 +42,13 @@ class CppContents {
 
 class CppFunction {
  public:
-  // `describe_call` gives the comment above a launch and the names of results.
+  // `describe_call` returns the comment above a launch and the names of results.
   CppFunction(const Script& script, CppContents& contents,
               const std::function<std::string(int64_t)>& describe_call,
               std::set<std::string>& headers);
 
-  // "static Results NAME() { ... }". Adds the headers that it needs. Throws Error kUsage when an
-  // operation cannot be expressed.
+  // Returns the function "static Results NAME() { ... }". Adds the headers that it needs. Throws
+  // Error kUsage if an operation cannot be expressed.
   std::string Text(const std::string& name, const std::string& comment);
 
  private:
@@ -56,7 +56,7 @@ class CppFunction {
   void NameBlocks();
   void Line(const std::string& text);
 
-  // One per kind of operation.
+  // One function for each kind of operation.
   void Print(const UploadTo& own);
   void Print(const UploadStrided& own);
   void Print(const CopyBytes& own);

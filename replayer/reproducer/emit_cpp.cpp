@@ -21,7 +21,7 @@ constexpr char kIncludes[] =
     "#include <memory>\n#include <string>\n#include <utility>\n#include <vector>\n\n"
     "#include \"acl/acl.h\"\n#include \"aclnn/acl_meta.h\"\n";
 
-// Text that stays inside its comment line.
+// Replaces the characters that would end a comment line.
 std::string OneLine(std::string text) {
   for (char& c : text) {
     if (c == '\n' || c == '\r' || c == '\\') c = ' ';
@@ -52,7 +52,7 @@ std::string HeadComment(const ReproducerScripts& scripts, const EmitOptions& opt
           std::string(kBuildLine) + "\n";
   text +=
       "// Run:\n//   ./repro          compares the suspect with the reference: 0 equal, 1 "
-      "different\n";
+      "different,\n//                    125 nothing was compared\n";
   text += scripts.clean ? "//   ./repro --clean  the suspect without its fault\n"
                         : "//   ./repro --clean  the reference against itself\n";
   return text + "\n";

@@ -1,12 +1,13 @@
-// Prints scripts as one small C++ program over the ACL interface, which shows by itself what they
-// show: it runs a reference and a suspect on the same contents and compares what they leave.
+// Prints scripts as one small C++ program over the ACL interface. The program shows their
+// difference without acltape: it runs a reference and a suspect on the same contents and compares
+// their results.
 //
 //   repro.cpp   the program; its first comment says how to build and run it
 //   repro.bin   the contents, raw, at the offsets that the program has in a table
 //
-// The program needs the ACL headers and libraries and nothing else. It ends with 0 when reference
-// and suspect agree bit for bit, with 1 when they do not, after naming the first difference, and
-// with 2 when a call of the interface fails.
+// The program needs only the ACL headers and libraries. It ends with 0 if reference and suspect
+// agree bit for bit, with 1 if they do not (it names the first difference), with 2 if a call of the
+// interface fails, and with 125 if nothing was compared.
 #pragma once
 
 #include <functional>
@@ -19,31 +20,33 @@
 namespace acltape::replayer {
 
 struct ReproducerScripts {
-  Script reference;             // trusted: nothing captured
-  Script suspect;               // captured or altered
-  std::optional<Script> clean;  // the suspect without its fault; without one, the reference again
+  Script reference;  // trusted: nothing is captured
+  Script suspect;    // captured or altered
+  // The suspect without its fault. Without it, --clean runs the reference again.
+  std::optional<Script> clean;
 };
 
 struct EmitOptions {
-  std::string title;               // one line: what the program shows
+  std::string title;               // one line that says what the program shows
   std::vector<std::string> notes;  // lines below it
-  // "call 812 aten::mm"; without it "call 812".
+  // Returns a text such as "call 812 aten::mm". If it is empty, the text is "call 812".
   std::function<std::string(int64_t call_id)> describe_call;
-  int runs = 1;  // executions of the suspect, up to the first difference; --runs N overrides it
+  // Most executions of the suspect; it stops at the first difference. --runs N overrides this.
+  int runs = 1;
   bool overwrite = false;
 };
 
 constexpr char kReproducerSource[] = "repro.cpp";
 constexpr char kReproducerContents[] = "repro.bin";
 
-// What a shell runs in the folder of the program. $SDK is the toolkit: include/ and lib64/.
+// The command that builds the program in its folder. $SDK is the toolkit with include/ and lib64/.
 constexpr char kBuildLine[] =
     "c++ -std=c++17 repro.cpp -I$SDK/include -L$SDK/lib64 -Wl,-rpath,$SDK/lib64 -lascendcl "
     "-lopapi -lnnopbase -o repro";
 
-// Makes the folder, whose parent must exist. Throws Error kUsage when it holds a reproducer already
-// and may not be overwritten, or when a script has an operation or an operator that a program
-// cannot express; kDevice when it cannot be written.
+// Creates the folder, whose parent must exist. Throws Error kUsage if it already holds a reproducer
+// that must not be overwritten, or if a program cannot express an operation or an operator of a
+// script. Throws kDevice if the folder cannot be written.
 void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
              const std::string& folder);
 

@@ -20,7 +20,7 @@ class Reads {
   explicit Reads(const Script& script) {
     for (const Operation& operation : script.operations) {
       if (const auto* launch = std::get_if<Launch>(&operation)) {
-        // Results count as read: an operator may keep what lies between their elements.
+        // Results count as read, because an operator may keep the bytes between their elements.
         for (const LoweredValue& value : launch->invocation.arguments) {
           for (const LoweredTensor& tensor : value.tensors) {
             if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
@@ -53,7 +53,8 @@ class Reads {
 }  // namespace
 
 void PruneScript(Script& script) {
-  // A copy that goes takes its reading with it, until nothing more does.
+  // A copy that is dropped does not read its source any more. So repeat this until nothing more is
+  // dropped.
   for (size_t before = 0; before != script.operations.size();) {
     before = script.operations.size();
     const Reads reads(script);

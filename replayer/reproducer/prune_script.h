@@ -1,11 +1,11 @@
-// Leaves out of a script what its results do not depend on.
+// Removes the parts of a script on which its results do not depend.
 #pragma once
 
 #include "replayer/script/script.h"
 
 namespace acltape::replayer {
 
-// Drops uploads and copies to bytes that no operation ever reads, whatever the order: the values of
+// Drops uploads and copies to bytes that no operation reads, in whatever order: they are values of
 // calls that are not executed. Launches, fills, events and captures stay.
 void PruneScript(Script& script);
 

@@ -11,7 +11,7 @@
 
 #include "replayer/reproducer/emit_cpp.h"
 #include "replayer/reproducer/prune_script.h"
-#include "replayer/trim.h"
+#include "replayer/reproducer/trim.h"
 #include "storage/shell_word.h"
 
 namespace acltape::replayer {
@@ -33,7 +33,7 @@ MixedStepOptions ReferenceOf(const MixedStep& step, const MixedStepOptions& susp
   return reference;
 }
 
-// Disabling tasks is another way to the same calls; a program captures only those.
+// A program cannot disable tasks. It captures only the calls that the suspect has enabled.
 MixedStepOptions PrintableSuspect(const MixedStepOptions& suspect) {
   MixedStepOptions printable = suspect;
   printable.disable_tasks = false;
@@ -48,7 +48,8 @@ std::vector<size_t> ExecutedPlaces(const MixedStep& step, const MixedStepOptions
   return places;
 }
 
-// The calls of these places in the template, the capture's and the executed steps.
+// Returns the calls at these places in the template step, the step of the capture and the executed
+// steps.
 std::vector<int64_t> TracedCalls(const Session& session, const MixedStep& step,
                                  const MixedStepOptions& suspect,
                                  const std::vector<size_t>& places) {
@@ -99,7 +100,7 @@ std::string ReadmeText(const ReproducerOptions& options, const ReproducerResult&
   for (const std::string& note : options.notes) text += note + "\n";
   if (!options.notes.empty()) text += "\n";
   text += "```sh\n" + result.built.build +
-          "\n./repro            # 0 equal, 1 different\n"
+          "\n./repro            # 0 equal, 1 different, 125 nothing compared\n"
           "./repro --clean    # without the fault\n```\n\n";
   if (result.built.compiled) {
     text += fmt::format(
@@ -167,7 +168,7 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   emit.runs = options.runs;
   emit.overwrite = options.overwrite;
   EmitCpp(scripts, emit, options.folder);
-  // One of an earlier program would not belong to this one.
+  // A trace of an earlier reproducer would not belong to this program.
   if (options.overwrite) std::filesystem::remove(options.folder + "/trace.db");
 
   const std::filesystem::path sdk = session.device().library().directory().parent_path();

@@ -10,7 +10,7 @@ std::string CapturedCalls::Describe(size_t element) const {
 void CapturedCalls::Apply(const ElementSet& altered, MixedStepOptions& options) const {
   options.captured.assign(step_.places(), false);
   for (const size_t element : altered) options.captured[step_.capturable().at(element)] = true;
-  // Tasks can be disabled from some call on; other sets are captured anew.
+  // Tasks can be disabled only from some call to the end. Other sets are captured separately.
   const bool prefix = !altered.empty() && altered.back() + 1 == altered.size();
   options.disable_tasks = options.disable_tasks && prefix;
 }

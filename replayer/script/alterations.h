@@ -1,10 +1,10 @@
-// What of a step an experiment alters, one element at a time: what the elements are, and how a set
-// of them becomes options of a mixed step.
+// The parts of a step that an experiment alters one at a time: the elements, and the options of a
+// mixed step that belong to a set of elements.
 #pragma once
 
 #include <string>
 
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 #include "replayer/script/mixed_step.h"
 
 namespace acltape::replayer {
@@ -14,15 +14,16 @@ class Alterations {
   virtual ~Alterations() = default;
   virtual size_t size() const = 0;
   virtual std::string Describe(size_t element) const = 0;
-  // Alters these elements and no others; `options` are those of the suspected way.
+  // Sets the options so that exactly these elements are altered. `options` describe the suspected
+  // step.
   virtual void Apply(const ElementSet& altered, MixedStepOptions& options) const = 0;
-  // The same as arguments of `acltape experiment`: "--captured 812,815".
+  // Returns the arguments of `acltape experiment` for these elements, such as "--captured 812,815".
   virtual std::string Arguments(const ElementSet& altered) const = 0;
-  // Whether the step with nothing altered is the eager one, which everything is compared with.
+  // True if the step with nothing altered is the eager step, with which everything is compared.
   virtual bool NothingIsEager() const { return false; }
 };
 
-// Capturable calls: altered ones run in graphs, others eagerly.
+// The elements are capturable calls. Altered calls run in graphs, the others eagerly.
 class CapturedCalls final : public Alterations {
  public:
   // The mixed step must outlive it.

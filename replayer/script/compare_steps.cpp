@@ -13,7 +13,7 @@ namespace {
 using Digests = JudgedRun::Digests;
 using ByMatch = std::map<size_t, Digests>;
 
-// How often the reference is executed, to see whether it agrees with itself.
+// Number of executions of the reference, to see if its results vary.
 constexpr int kReferenceRounds = 2;
 
 std::vector<size_t> Repeat(const std::vector<size_t>& matches, int rounds) {
@@ -57,7 +57,7 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
     if (progress) progress(done, total);
   };
   OutputJudge judge(standard);
-  // The values of the first execution of a step are those that all others are held against.
+  // The first execution of each step is the reference for all others.
   ByMatch reference;
   const auto reference_of = [&](const Script& script) {
     return [&](int observation, int number) -> std::string& {
@@ -94,10 +94,11 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
   }
   const bool varies = std::any_of(results.begin(), results.end(),
                                   [](const auto& own) { return own.second.size() > 1; });
-  comparison.verdict = comparison.reference_different > 0 ? StepComparison::Verdict::kFlaky
-                       : varies                           ? StepComparison::Verdict::kUnstable
-                       : comparison.different > 0         ? StepComparison::Verdict::kDifferent
-                                                          : StepComparison::Verdict::kEqual;
+  comparison.verdict = comparison.outputs == 0              ? StepComparison::Verdict::kNothing
+                       : comparison.reference_different > 0 ? StepComparison::Verdict::kFlaky
+                       : varies                             ? StepComparison::Verdict::kUnstable
+                       : comparison.different > 0           ? StepComparison::Verdict::kDifferent
+                                                            : StepComparison::Verdict::kEqual;
   if (run.first().observation < 0) return comparison;
 
   const Observation& observation = script.observations[run.first().observation];
@@ -112,7 +113,7 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
   first.metrics = run.first().difference.metrics;
   first.reason = run.first().difference.reason;
   if (judge.bitwise()) {
-    // The reference once more, for the values of this one output.
+    // Execute the reference again to get the values of this output.
     const int wanted = run.first().output - observation.first;
     reference_options.run_matches = {observation.match};
     const Script again = step.Build(reference_options);
@@ -128,7 +129,8 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
 }
 
 std::string_view VerdictName(StepComparison::Verdict verdict) {
-  constexpr std::string_view kNames[] = {"equal", "different", "unstable", "flaky reference"};
+  constexpr std::string_view kNames[] = {"equal", "different", "unstable", "flaky reference",
+                                         "nothing compared"};
   return kNames[static_cast<size_t>(verdict)];
 }
 

@@ -1,5 +1,5 @@
-// What planted faults (planted_fault.h) change in the script of a step: found once, applied where
-// the captured calls are written.
+// The changes that planted faults (planted_fault.h) make in the script of a step. They are found
+// once, and applied when the captured calls are written.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 
 namespace acltape::replayer {
 
-// At one captured call.
+// The changes at one captured call.
 struct CallEffects {
-  // Objects (step_places.h) that the call reads at a private block instead, which holds what the
-  // capture saw.
+  // An object (step_places.h) that the call reads from a private block instead. The block holds the
+  // content that the capture saw.
   struct Private {
     int object = 0;
     std::vector<int> blocks;  // by capture
-    bool refreshed = false;   // in every execution, right before the call
+    bool refreshed = false;   // copied again in every execution, before the call
   };
   std::vector<Private> reads;
-  std::vector<FillBytes> before;  // right before the launch
-  std::vector<FillBytes> after;   // right behind it
+  std::vector<FillBytes> before;  // issued right before the launch
+  std::vector<FillBytes> after;   // issued right after the launch
   std::optional<Spot> workspace;
-  std::optional<size_t> not_waited_for;  // place of the call that it does not wait for
-  bool other_scalar = false;             // holds another value of a host argument
+  std::optional<size_t> not_waited_for;  // place of a call
+  bool other_scalar = false;             // it gets another value of a host argument
   bool not_updated = false;              // its task group keeps what was captured
 };
 
 using FaultEffects = std::map<size_t, CallEffects>;  // by place
 
-// Where a lowered leaf has a number that it computes with: (invocation, argument); nothing when it
-// has none.
+// Finds a number that a lowered leaf computes with. Returns its invocation and argument; nothing if
+// the leaf has none.
 std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering& lowering);
-// Changes that number to one that gives another result.
+// Changes this number so that the result changes.
 void ChangeScalar(analyzer::LoweredValue& value);
 
 }  // namespace acltape::replayer

@@ -77,7 +77,7 @@ int64_t FaultSites::LastUse(int object) const {
   return last;
 }
 
-// The call that wrote last, in program order, what `read` reads.
+// Returns the last call, in program order, that wrote what `read` reads.
 std::optional<size_t> FaultSites::Producer(size_t place, const Touch& read) const {
   for (size_t at = place; at-- > 0;) {
     for (const Touch& write : calls_[at].writes) {
@@ -89,7 +89,7 @@ std::optional<size_t> FaultSites::Producer(size_t place, const Touch& read) cons
   return std::nullopt;
 }
 
-// Whether the recorded results of a place are others in the executed step than in the captured one.
+// True if the recorded results of a place differ between the executed step and the captured step.
 bool FaultSites::ResultDiffers(size_t place) const {
   const analyzer::Program& program = session_.program();
   const int64_t a = class_.matches[capture_match_].leaves[place];
@@ -111,7 +111,7 @@ bool FaultSites::OperandDiffers(int operand) const {
     const analyzer::OperandPlace& place = class_.matches[match].operands[operand];
     const int64_t begin = session_.program().steps[class_.matches[match].step].first_leaf;
     const int64_t end = place.first_byte + class_.operands[operand].bytes();
-    // What comes in for its first use belongs to it.
+    // A value that comes in for the first use of an operand belongs to the operand.
     int64_t first_use = begin;
     for (const analyzer::Access& access : session_.program().buffers.at(place.buffer_id).accesses) {
       if (access.leaf < begin || access.end_byte <= place.first_byte || end <= access.first_byte) {
@@ -134,7 +134,8 @@ std::optional<int> FaultSites::InputThatChanges(size_t place) const {
     const bool changes = producer       ? ResultDiffers(*producer)
                          : operand >= 0 ? OperandDiffers(operand)
                                         : false;
-    // A wrong index would be another fault: it may lead outside of a tensor.
+    // Integers are left out, because a wrong index is a different fault: it may lead outside of a
+    // tensor.
     if (!changes || !read.floating) continue;
     if (!producer && class_.operands[operand].moving) return read.object;
     if (!other) other = read.object;
@@ -167,7 +168,8 @@ std::optional<int> FaultSites::ResultToOverwrite(size_t place, size_t other, boo
   }
   if (!read_later) return std::nullopt;
   if (!by_output) return result;
-  // The output has to fit there, and to be used up by the time that the memory is used again.
+  // The output must fit into that memory. Its last use must not be later than that of the
+  // overwritten result.
   const std::optional<int> own = NewResult(place);
   if (!own || LastUse(*own) > LastUse(*result)) return std::nullopt;
   if (places_.objects()[*own].bytes > AlignUp(places_.objects()[*result].bytes)) {

@@ -1,5 +1,6 @@
-// Where in a captured step faults can be planted (planted_fault.h), from what its calls read and
-// write, where their results lie and how the recorded values differ between steps.
+// Finds the calls of a captured step at which faults can be planted (planted_fault.h). It uses what
+// the calls read and write, where their results lie, and how the recorded values differ between
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,27 @@
 
 namespace acltape::replayer {
 
-// Faults of a kind that can be planted in the step, one for each call at which that is possible,
-// the other call named where there is one. A fault changes values; whether that reaches an output
-// that is looked at, only an execution tells (step_experiment.h: IsVisible).
+// Returns the faults of a kind that can be planted in the step: one for each possible call, with
+// the other call named if there is one. A fault changes values. Only an execution tells if the
+// change reaches an output.
 std::vector<PlantedFault> PossibleFaults(const MixedStep& step, FaultKind kind);
 
 class FaultSites {
  public:
-  // Faults are to show in executions of step `run_match` with graphs captured at `capture_match`.
+  // Faults must show when step `run_match` is executed with graphs that were captured at
+  // `capture_match`.
   FaultSites(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
              const StepLayout& layout, StepPlaces& places, RecordedContent& state,
              size_t capture_match, size_t run_match);
 
-  // A fault at a place, with `other_call` chosen; nothing when it cannot be planted there.
+  // Returns a fault at a place, with `other_call` chosen. Nothing if it cannot be planted there.
   std::optional<PlantedFault> At(FaultKind kind, size_t place) const;
-  // The input of a call that stale inputs and moved addresses are about: an object.
+  // Returns an input of a call, as an object, whose value differs between the two steps. A moving
+  // operand is preferred. Stale inputs and moved addresses use it.
   std::optional<int> InputThatChanges(size_t place) const;
-  // The result of `other` that a call at `place` can be made to overwrite: an object.
+  // Returns the result of `other`, as an object, that a call at `place` can overwrite too early.
   std::optional<int> ResultToOverwrite(size_t place, size_t other, bool by_output) const;
-  // The object of the first result of a place that the step makes anew there; nothing when it has
-  // none.
+  // Returns the object of the first result of a place, if the step creates it there. Else nothing.
   std::optional<int> NewResult(size_t place) const;
 
  private:
@@ -41,7 +43,7 @@ class FaultSites {
     int64_t first = 0;
     int64_t end = 0;
     bool floating = false;
-    bool whole = false;  // every byte in between
+    bool whole = false;  // the call touches every byte
   };
   struct Call {
     bool capturable = false;
@@ -69,7 +71,7 @@ class FaultSites {
   const size_t run_match_;
   std::vector<Call> calls_;                      // by place
   std::map<int, std::vector<size_t>> users_;     // by object: places
-  mutable std::map<int, bool> operand_differs_;  // as far as asked for
+  mutable std::map<int, bool> operand_differs_;  // filled when asked for
 };
 
 }  // namespace acltape::replayer

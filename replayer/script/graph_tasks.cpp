@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "replayer/captured_graph.h"
+
 namespace acltape::replayer {
 namespace {
 
@@ -16,10 +18,10 @@ std::vector<aclrtStream> StreamsOf(const Device& device, aclmdlRI graph) {
   return streams;
 }
 
-// By type, in order of capture over all streams (rule ENUM-07).
+// The tasks of a graph by type, in order of capture over all streams (rule ENUM-07).
 struct TaskList {
   std::vector<aclmdlRITask> kernels;
-  bool has_default = false;  // copies and the like
+  bool has_default = false;  // the graph has copies or similar tasks
 };
 
 TaskList ListTasks(const Device& device, aclmdlRI graph) {
@@ -63,20 +65,8 @@ GraphTaskRecorder::GraphTaskRecorder(Device& device) : device_(device) {
 }
 
 void GraphTaskRecorder::Add(int64_t call_id, const std::function<void()>& launch) {
-  const acl::Api& api = device_.api();
-  device_.Check(api.aclmdlRICaptureBegin(device_.stream(), ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
-                "aclmdlRICaptureBegin");
-  aclmdlRI graph = nullptr;
-  try {
-    launch();
-  } catch (...) {
-    api.aclmdlRICaptureEnd(device_.stream(), &graph);
-    if (graph != nullptr) api.aclmdlRIDestroy(graph);
-    throw;
-  }
-  device_.Check(api.aclmdlRICaptureEnd(device_.stream(), &graph), "aclmdlRICaptureEnd");
-  const TaskList tasks = ListTasks(device_, graph);
-  api.aclmdlRIDestroy(graph);
+  const TaskList tasks =
+      ListTasks(device_, CaptureWork(device_, device_.stream(), launch).handle());
   if (tasks.has_default) {
     throw Error(ErrorKind::kDevice, "call " + std::to_string(call_id) +
                                         " has a task that cannot be disabled in a graph; leave out "

@@ -15,9 +15,9 @@ IssuedRegion MovedToMainStream(const IssuedRegion& region,
   IssuedRegion moved = region;
   moved.streams = 1;
   moved.events = 0;
-  std::map<int, size_t> recorded;      // by event of the plan: the leaf behind which it was last
+  std::map<int, size_t> recorded;      // by event of the plan: the leaf that recorded it last
   std::map<int, size_t> last_planned;  // by stream of the plan
-  std::map<size_t, int> event_of;      // by leaf that others wait for
+  std::map<size_t, int> event_of;      // by leaf: the event that others wait for
   for (size_t i = 0; i < region.leaves.size(); ++i) {
     const IssuedLeaf& planned = region.leaves[i];
     const int stream = stays(planned.at) ? planned.stream : 0;

@@ -1,6 +1,6 @@
-// Memory that a captured step uses a second time: buffers that lie where an earlier one lay, and
-// calls that share a workspace with an earlier call of their stream. Each can be given memory of
-// its own, which changes nothing else.
+// Memory that a captured step uses a second time. This is a buffer that lies where an earlier
+// buffer lay, or a workspace that a call shares with an earlier call of its stream. Each user can
+// instead get memory of its own, which changes nothing else.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct MemoryReuse {
   What what = What::kBuffer;
   int64_t id = 0;    // of the buffer, or of the call
   size_t place = 0;  // of the call that uses the memory again
-  // What used the memory before, the last where there are several: again a buffer or a call.
+  // The previous user of the memory, again a buffer or a call. If there are several, it is the
+  // last.
   What over = What::kBuffer;
   int64_t over_id = 0;
   size_t over_place = 0;  // of the call that used it first
 };
 
-// Reuses that stay as planned, by id.
+// The reuses that stay as planned, by id.
 struct KeptReuses {
   std::set<int64_t> buffers;
   std::set<int64_t> workspaces;
@@ -38,11 +39,12 @@ struct KeptReuses {
   }
 };
 
-// "41", "workspace:812".
+// Returns the name of a reuse, such as "41" or "workspace:812".
 std::string ReuseText(const MemoryReuse& reuse);
-// Sets of reuses as text: "all", "none", or words with commas: "41,workspace:812".
+// Writes a set of reuses as text: "all", "none", or names with commas, such as "41,workspace:812".
 std::string KeptReusesText(const std::vector<MemoryReuse>& reuses, const KeptReuses& kept);
-// Throws Error kUsage, naming the word and those that there are, when it names none of `reuses`.
+// Parses such a text. Throws Error kUsage, with the word and the names that exist, if it names none
+// of `reuses`.
 KeptReuses ParseKeptReuses(const std::vector<MemoryReuse>& reuses, const std::string& text);
 
 }  // namespace acltape::replayer

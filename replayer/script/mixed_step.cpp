@@ -11,7 +11,7 @@ using analyzer::LeafKind;
 
 namespace {
 
-// The state that a step of the class finds has to be in the trace.
+// Checks that the trace holds the state that each step of the class finds.
 void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
                 RecordedContent& state) {
   for (const analyzer::StepMatch& match : step_class.matches) {

@@ -52,7 +52,7 @@ JudgedRun::JudgedRun(Device& device, const analyzer::Program& program, const Scr
       expected = judge.Keep(packed);
       return;
     }
-    // Of bits only the first difference is asked for.
+    // If bits are compared, only the first difference is needed.
     if (judge.bitwise() && first_.observation >= 0) return;
     if (storage::DigestOf(packed.data(), packed.size()) == expected) return;
     std::optional<OutputDifference> difference = OutputDifference{};

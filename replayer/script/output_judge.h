@@ -1,8 +1,9 @@
-// Whether an output is as the reference: its bits, or by a precision standard its values.
+// Judges if an output equals the reference: by its bits, or by its values with a precision
+// standard.
 //
-// With bits alone digests are enough. A standard needs the reference's values, which are kept
-// (value_store.h). Each output is judged by the rules for its operator and element type, as
-// `replay --standard` does.
+// To compare bits, digests are enough. A standard needs the values of the reference, which are kept
+// (value_store.h). Each output is judged by the rules for its operator and element type, as `replay
+// --standard` does.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@
 
 namespace acltape::replayer {
 
-// How an output differs from the reference, more than it may.
+// A difference between an output and the reference that is too great.
 struct OutputDifference {
   analyzer::TensorMetrics metrics;  // a: the reference
   std::string reason;               // "max_rel 0.0031 > 0.001 (float16, matmul)"
@@ -25,19 +26,21 @@ struct OutputDifference {
 
 class OutputJudge {
  public:
-  // Null: bitwise.
+  // `standard` is null to compare bits.
   explicit OutputJudge(std::shared_ptr<const analyzer::Standard> standard,
                        int64_t memory_limit = ValueStore::kMemoryLimit);
 
   bool bitwise() const { return standard_ == nullptr; }
-  // Null when bitwise.
+  // Returns null if bits are compared.
   const analyzer::Standard* standard() const { return standard_.get(); }
 
-  // An output of the reference. Returns its digest; its values are kept unless bits are compared.
+  // Adds an output of the reference and returns its digest. Its values are kept unless bits are
+  // compared.
   std::string Keep(const std::vector<uint8_t>& packed);
 
-  // Not when bitwise. Of an output of the operator `op` with another digest than the reference's,
-  // which was kept; nothing when the standard lets it pass.
+  // Judges an output of the operator `op` whose digest differs from `reference`, which must have
+  // been kept. Returns nothing if the standard accepts the output. Must not be called if bits are
+  // compared.
   std::optional<OutputDifference> Judge(const std::string& op, const storage::Layout& layout,
                                         const std::string& reference,
                                         const std::vector<uint8_t>& packed) const;
@@ -47,37 +50,38 @@ class OutputJudge {
   ValueStore values_;
 };
 
-// What stands for a result in place of its digest when the standard refuses it.
+// Takes the place of a result's digest if the standard refuses the result.
 inline constexpr const char* kBeyond = "beyond the standard";
 
-// A run of a script whose outputs are held against a reference.
+// A run of a script whose outputs are compared with a reference.
 class JudgedRun {
  public:
-  // Of one observation, by output.
+  // The digests of one observation, by output.
   using Digests = std::vector<std::string>;
-  // Where the digest of the reference is for output `number` of an observation. It is empty where
-  // the output itself is the reference, and gets its digest then.
+  // Returns the reference's digest for output `number` of an observation. If it is empty, this
+  // output becomes the reference, and its digest is stored there.
   using Reference = std::function<std::string&(int observation, int number)>;
 
   struct First {
-    int observation = -1;  // -1: all are as the reference
+    int observation = -1;  // -1: all equal the reference
     int output = 0;        // in Script::outputs
     std::vector<uint8_t> packed;
-    OutputDifference difference;  // nothing in it when bitwise
+    OutputDifference difference;  // not set if bits are compared
   };
 
-  // A null `reference`: digests alone are wanted. `progress`, which may be null, is called for each
-  // output. Throws as RunScript and ValueStore do.
+  // If `reference` is null, only digests are collected. `progress` is called for each output; it
+  // may be null. Throws as RunScript and ValueStore do.
   JudgedRun(Device& device, const analyzer::Program& program, const Script& script,
             OutputJudge& judge, const Reference& reference,
             const std::function<void(int observation)>& progress = nullptr);
 
-  // What tells results apart, by observation: digests; with a standard the reference's digest for
-  // what the standard lets pass, and kBeyond for what it refuses. So results that vary within the
-  // standard are the same, and what a fault makes wrong is, in whatever bits.
+  // Returns a text for each output, by observation, that tells results apart. Normally it is the
+  // digest. With a standard it is the reference's digest if the standard accepts the output, else
+  // kBeyond. So results that vary within the standard count as equal, and all results that the
+  // standard refuses count as equal to each other.
   const std::vector<Digests>& observed() const { return observed_; }
   const First& first() const { return first_; }
-  int64_t within() const { return within_; }  // outputs with other bits that the standard lets pass
+  int64_t within() const { return within_; }  // outputs with other bits that are accepted
 
  private:
   std::vector<Digests> observed_;
@@ -85,7 +89,7 @@ class JudgedRun {
   int64_t within_ = 0;
 };
 
-// The digest at a place, for JudgedRun::Reference.
+// Returns the digest at a place, for JudgedRun::Reference.
 std::string& DigestAt(JudgedRun::Digests& digests, int number);
 
 }  // namespace acltape::replayer

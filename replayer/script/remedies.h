@@ -1,5 +1,5 @@
-// What is changed in a captured step to see whether a difference goes away, under names that
-// commands, counter-experiments and stored experiments share.
+// The changes to a captured step that are tried to make a difference go away. Commands,
+// counter-experiments and stored experiments use the same names for them.
 #pragma once
 
 #include <span>
@@ -9,28 +9,29 @@
 namespace acltape::replayer {
 
 struct Remedies {
-  bool one_stream = false;      // all captured calls in program order on one stream
-  bool own_memory = false;      // no two buffers of the step share memory
-  bool own_workspace = false;   // every captured call has workspace and temporaries of its own
-  bool fresh_inputs = false;    // every input is copied to its captured address before an execution
-  bool step_arguments = false;  // graphs hold the host arguments of the step that is executed
-  bool recapture = false;       // captured at the step that is executed
+  bool one_stream = false;     // all captured calls in program order on one stream
+  bool own_memory = false;     // no two buffers of the step share memory
+  bool own_workspace = false;  // no two captured calls share workspace or temporaries
+  // Every input is copied to its captured address before an execution.
+  bool fresh_inputs = false;
+  bool step_arguments = false;  // graphs hold the host arguments of the executed step
+  bool recapture = false;       // the capture sees the executed step
   bool operator==(const Remedies&) const = default;
 };
 
 struct Remedy {
   std::string_view name;  // "one stream"
   bool Remedies::*member;
-  std::string_view changes;  // a phrase: what is different then
+  std::string_view changes;  // a phrase that says what is changed
 
-  // The name as one word: "one-stream" of options, "one_stream" of JSON.
+  // Returns the name as one word: "one-stream" for options, "one_stream" for JSON.
   std::string Word(char between) const;
 };
 
-// In the order in which counter-experiments are made.
+// Returns the remedies in the order in which counter-experiments are made.
 std::span<const Remedy> AllRemedies();
 
-// Null when none has this word.
+// Returns null if no remedy has this word.
 const Remedy* FindRemedy(std::string_view word, char between);
 
 }  // namespace acltape::replayer

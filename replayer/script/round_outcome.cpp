@@ -22,6 +22,18 @@ Outcome OutcomeOfRounds(const std::string& expected, const std::vector<std::stri
   return outcome;
 }
 
+Outcome NothingCompared() {
+  Outcome outcome;
+  outcome.verdict = Outcome::Verdict::kCannotJudge;
+  outcome.executions = 1;
+  outcome.evidence =
+      nlohmann::json{{"error",
+                      "nothing was compared: no result of the executed calls is used after the "
+                      "step or read by the host; record a program whose steps leave a result"}}
+          .dump();
+  return outcome;
+}
+
 void AddMetrics(const analyzer::TensorMetrics& compared, nlohmann::json& evidence) {
   evidence.update({{"elements", compared.elements},
                    {"differing", compared.differing},

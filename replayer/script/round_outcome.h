@@ -1,4 +1,4 @@
-// What the rounds of an experiment on a step come to, and how a difference is written down.
+// The outcome of the rounds of an experiment on a step, and the text of a difference.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,15 +6,19 @@
 #include <vector>
 
 #include "analyzer/metrics/metrics.h"
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 
 namespace acltape::replayer {
 
-// Each round as one digest (DigestOfSteps), and the one that it should have. Counts the rounds that
-// differ; bad when all do alike, unstable when not all are alike.
+// `rounds` holds one digest for each round (DigestOfSteps), and `expected` is the right one. Counts
+// the rounds that differ. The outcome is bad if a round differs and all rounds are equal, unstable
+// if a round differs and not all are equal.
 Outcome OutcomeOfRounds(const std::string& expected, const std::vector<std::string>& rounds);
 
-// The metrics that evidence holds; a is what was expected.
+// Returns the outcome of an experiment without results to compare: it cannot be judged.
+Outcome NothingCompared();
+
+// Adds metrics to evidence; side a is the expected result.
 void AddMetrics(const analyzer::TensorMetrics& compared, nlohmann::json& evidence);
 
 }  // namespace acltape::replayer

@@ -6,16 +6,17 @@
 #include <optional>
 #include <random>
 
+#include "replayer/captured_graph.h"
 #include "replayer/execution.h"
 #include "replayer/memory_plan.h"
-#include "replayer/packing.h"
 #include "replayer/script/graph_tasks.h"
+#include "storage/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
 namespace {
 
-// Contents larger than this go up in pieces, so that pinned memory stays small.
+// Larger contents are uploaded in pieces of this size, so that pinned memory stays small.
 constexpr int64_t kPieceBytes = int64_t{8} << 20;
 
 class Runner {
@@ -26,23 +27,19 @@ class Runner {
         script_(script),
         sink_(sink),
         uploader_(device),
-        graphs_(script.graphs, nullptr),
+        graphs_(script.graphs),
         groups_(script.groups, nullptr),
         tasks_(script.graphs),
         observed_(script.observations.size()) {}
 
-  ~Runner() {
-    Drain();
-    for (const aclmdlRI graph : graphs_) {
-      if (graph != nullptr) api_.aclmdlRIDestroy(graph);
-    }
-  }
+  ~Runner() { Drain(); }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
   std::vector<Observed> Run() {
     MakeBlocks();
-    for (int stream = 1; stream < script_.streams; ++stream) Stream(stream);  // not in a capture
+    // Streams are created here, because they must not be created in a capture.
+    for (int stream = 1; stream < script_.streams; ++stream) Stream(stream);
     for (int event = 0; event < script_.events; ++event) events_.emplace_back(device_);
     try {
       for (const Operation& operation : script_.operations) {
@@ -50,7 +47,7 @@ class Runner {
       }
       Drain();
     } catch (...) {
-      AbandonCapture();
+      capture_.reset();
       Drain();
       throw;
     }
@@ -88,7 +85,7 @@ class Runner {
     }
   }
 
-  // Bytes between the elements of a strided view belong to other tensors and must stay.
+  // The bytes between the elements of a strided view belong to other tensors and must not change.
   void Do(const UploadStrided& upload) {
     Bytes holder;
     const std::vector<uint8_t>& content = Content(upload.content, holder);
@@ -140,18 +137,15 @@ class Runner {
 
   void Do(const BeginCapture& begin) {
     if (WantsTasks(begin.graph)) CountTasks(begin.graph);
-    device_.Check(
-        api_.aclmdlRICaptureBegin(device_.stream(), static_cast<aclmdlRICaptureMode>(begin.mode)),
-        "aclmdlRICaptureBegin");
-    capturing_ = true;
+    capture_.emplace(device_, device_.stream());
+    capture_->Begin(static_cast<aclmdlRICaptureMode>(begin.mode));
   }
 
   void Do(const EndCapture& end) {
-    capturing_ = false;
-    device_.Check(api_.aclmdlRICaptureEnd(device_.stream(), &graphs_[end.graph]),
-                  "aclmdlRICaptureEnd");
+    graphs_[end.graph] = capture_->End();
+    capture_.reset();
     if (!recorder_) return;
-    tasks_[end.graph] = recorder_->TasksOf(graphs_[end.graph]);
+    tasks_[end.graph] = recorder_->TasksOf(graphs_[end.graph].handle());
     recorder_.reset();
   }
 
@@ -170,7 +164,7 @@ class Runner {
     }
   }
 
-  // Whether a later operation disables calls of the graph.
+  // True if a later operation disables calls of the graph.
   bool WantsTasks(int graph) const {
     return std::any_of(script_.operations.begin(), script_.operations.end(), [&](const auto& own) {
       const auto* disable = std::get_if<DisableCalls>(&own);
@@ -178,10 +172,7 @@ class Runner {
     });
   }
 
-  void Do(const ExecuteGraph& execute) {
-    device_.Check(api_.aclmdlRIExecuteAsync(graphs_[execute.graph], Stream(execute.stream)),
-                  "aclmdlRIExecuteAsync");
-  }
+  void Do(const ExecuteGraph& execute) { graphs_[execute.graph].Execute(Stream(execute.stream)); }
 
   void Do(const BeginGroup& begin) {
     device_.Check(api_.aclmdlRICaptureTaskGrpBegin(Stream(begin.stream)),
@@ -201,10 +192,10 @@ class Runner {
   }
 
   void Do(const DisableCalls& disable) {
-    DisableTasks(device_, graphs_[disable.graph], tasks_[disable.graph], disable.calls);
+    DisableTasks(device_, graphs_[disable.graph].handle(), tasks_[disable.graph], disable.calls);
   }
 
-  // Pieces of many sizes come and go, filled with what no program computes.
+  // Allocates and frees pieces of many sizes, filled with bytes that no program computes.
   void Do(const ChurnMemory& churn) {
     std::mt19937_64 random(churn.seed);
     std::deque<Block> pieces;
@@ -246,15 +237,7 @@ class Runner {
     }
   }
 
-  void AbandonCapture() {
-    if (!capturing_) return;
-    capturing_ = false;
-    aclmdlRI graph = nullptr;
-    api_.aclmdlRICaptureEnd(device_.stream(), &graph);
-    if (graph != nullptr) api_.aclmdlRIDestroy(graph);
-  }
-
-  // Waits for everything, whatever came of it.
+  // Waits for all streams and ignores errors.
   void Drain() {
     api_.aclrtSynchronizeStream(device_.stream());
     for (int stream = 1; stream < script_.streams; ++stream) {
@@ -269,11 +252,12 @@ class Runner {
   Uploader uploader_;
   std::vector<Block> blocks_;
   std::deque<Event> events_;
-  std::vector<aclmdlRI> graphs_;
+  std::vector<CapturedGraph> graphs_;
   std::vector<aclrtTaskGrp> groups_;
-  std::optional<GraphTaskRecorder> recorder_;  // of the capture that is open
-  std::vector<CallTasks> tasks_;               // by graph; of those that calls are disabled in
-  bool capturing_ = false;
+  std::optional<GraphTaskRecorder> recorder_;  // for the open capture
+  // By graph. Only for graphs in which calls are disabled.
+  std::vector<CallTasks> tasks_;
+  std::optional<Capture> capture_;  // that is open
   Block staging_;
   std::vector<uint8_t> packed_;
   std::vector<Observed> observed_;

@@ -1,11 +1,11 @@
-// A script: one experiment on a device, written down. Memory, values and operations in the order of
-// issue, in terms of the ACL interface alone and without addresses, so that the same script can be
-// run in this process (run_script.h) and printed as a C++ program that shows what it showed here
+// A script: one experiment on a device, written down as memory, values and operations in the order
+// of issue. It uses only terms of the ACL interface and no addresses. So the same script can be run
+// in this process (run_script.h) and be printed as a C++ program that shows the same result
 // (emit_cpp.h).
 //
-// Memory is named by block and offset. Tensors of a launch are analyzer::LoweredTensor whose
-// buffer_id is the number of a block and whose layout.byte_offset leads to element 0 from the
-// block's begin.
+// Memory is named by block and offset. A tensor of a launch is an analyzer::LoweredTensor: its
+// buffer_id is the number of a block, and its layout.byte_offset is the offset of element 0 in the
+// block.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace acltape::replayer {
 
-// A byte of device memory of the script.
+// One byte of the script's device memory, named by block and offset.
 struct Spot {
   int block = 0;
   int64_t offset = 0;
@@ -33,15 +33,15 @@ struct ScriptBlock {
   int fill = 0;  // every byte has this value before the first operation
 };
 
-// Bytes that the host brings. Loaded when an operation needs them, so that a script of a large
-// trace stays small; `load` may be called more than once and gives the same bytes each time.
+// Bytes that the host uploads. They are loaded when an operation needs them, so that a script stays
+// small. `load` may be called several times and returns the same bytes each time.
 struct ScriptContent {
   std::string name;  // "call 812 self": for emitted code
   int64_t bytes = 0;
   std::function<Bytes()> load;
 };
 
-// What is looked at: a tensor of a call, where the script leaves it.
+// An output that is compared: a tensor of a call, at the place where the script leaves it.
 struct ScriptOutput {
   int64_t call_id = 0;  // in the step that is executed
   int64_t leaf = 0;     // its index in the program
@@ -50,16 +50,16 @@ struct ScriptOutput {
   storage::Layout layout;
 };
 
-// Operations. `stream` 0 is the device's own, others are side streams; events, graphs and groups
-// are numbered from 0 and made when first used.
+// The operations follow. Stream 0 is the device's own; others are side streams. Events, graphs and
+// groups are numbered from 0 and created at the first use.
 struct UploadTo {
   Spot to;
   int content = 0;
   int64_t content_offset = 0;
   int64_t bytes = 0;
 };
-// A recorded result of a strided tensor: elements in row-major order to their places, the bytes
-// between them kept.
+// Uploads elements in row-major order to a strided tensor. The bytes between the elements keep
+// their content.
 struct UploadStrided {
   Spot to;  // element 0
   storage::Layout layout;
@@ -70,17 +70,17 @@ struct CopyBytes {
   Spot from;
   int64_t bytes = 0;
   int stream = 0;
-  int64_t call_id = 0;  // in a capture: of the launch right behind or before it
+  int64_t call_id = 0;  // in a capture: the call that it belongs to
 };
 struct FillBytes {
   Spot to;
   int value = 0;
   int64_t bytes = 0;
   int stream = 0;
-  int64_t call_id = 0;  // as of CopyBytes
+  int64_t call_id = 0;  // as in CopyBytes
 };
 struct Launch {
-  int64_t call_id = 0;  // that it is lowered from
+  int64_t call_id = 0;  // the call that it was lowered from
   analyzer::Invocation invocation;
   int workspace = 0;  // block that the operator may use as workspace
   int64_t workspace_offset = 0;
@@ -94,7 +94,7 @@ struct WaitEvent {
   int event = 0;
   int stream = 0;
 };
-// Begins on stream 0 what EndCapture makes the graph of this number.
+// Begins a capture on stream 0. EndCapture turns it into the graph with this number.
 struct BeginCapture {
   int graph = 0;
   int mode = 0;  // aclmdlRICaptureMode
@@ -106,7 +106,8 @@ struct ExecuteGraph {
   int graph = 0;
   int stream = 0;
 };
-// Around launches of a capture: task groups, whose arguments can be updated.
+// BeginGroup and EndGroup enclose launches in a capture: a task group, whose arguments can be
+// updated.
 struct BeginGroup {
   int group = 0;
   int stream = 0;
@@ -115,7 +116,8 @@ struct EndGroup {
   int group = 0;
   int stream = 0;
 };
-// Around launches that replace those of the group (rules UPD-01 to UPD-07).
+// BeginUpdate and EndUpdate enclose launches that replace those of the group (rules UPD-01 to
+// UPD-07).
 struct BeginUpdate {
   int group = 0;
   int stream = 0;
@@ -124,19 +126,19 @@ struct EndUpdate {
   int group = 0;
   int stream = 0;
 };
-// Leaves the tasks of these calls out of the graph from now on (aclmdlRITaskDisable).
+// Disables the tasks of these calls in the graph from now on (aclmdlRITaskDisable).
 struct DisableCalls {
   int graph = 0;
   std::vector<int64_t> calls;
 };
-// Allocates and frees device memory, `bytes` in pieces: an allocator at work between replays.
+// Allocates and frees `bytes` of device memory in pieces, as an allocator would between replays.
 struct ChurnMemory {
   int64_t bytes = 0;
   uint64_t seed = 0;
 };
 // Waits for every stream.
 struct SynchronizeAll {};
-// Takes what the outputs [first, end) hold as observation number `observation` of the script.
+// Takes the contents of the outputs [first, end) as observation `observation` of the script.
 struct Observe {
   int observation = 0;
   int first = 0;
@@ -148,9 +150,9 @@ using Operation =
                  BeginCapture, EndCapture, ExecuteGraph, BeginGroup, EndGroup, BeginUpdate,
                  EndUpdate, DisableCalls, ChurnMemory, SynchronizeAll, Observe>;
 
-// One execution of the step that is looked at.
+// One execution of the step whose outputs are taken.
 struct Observation {
-  size_t match = 0;  // of the step class
+  size_t match = 0;  // index of the step in its class
   int64_t step = 0;  // as numbered in the trace
   int first = 0;     // its outputs in Script::outputs
   int end = 0;

@@ -1,5 +1,5 @@
-// Executions of a step as digests of its outputs: which of them is the usual one, and which outputs
-// differ from themselves.
+// Executions of a step as digests of its outputs. The functions find the usual execution, and the
+// outputs that vary.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,14 @@
 
 namespace acltape::replayer {
 
-// Of one step: a digest per output.
+// The digests of one step, one for each output.
 using StepDigests = std::vector<std::string>;
 
-// One digest of `count` steps from `first` on.
+// Returns one digest over `count` steps, beginning with step `first`.
 std::string DigestOfSteps(const std::vector<StepDigests>& steps, size_t first, size_t count);
 
-// Of every `stride`-th from `first` on; among equals the first.
+// Returns the most frequent of the elements first, first + stride, first + 2 * stride and so on. If
+// several are equally frequent, returns the first of them.
 template <typename T>
 T MostFrequent(const std::vector<T>& all, size_t first, size_t stride) {
   std::map<T, int> times;
@@ -29,11 +30,11 @@ T MostFrequent(const std::vector<T>& all, size_t first, size_t stride) {
 
 struct UnsteadyOutput {
   int output = 0;
-  int different = 0;   // executions that are not as most are
-  int executions = 0;  // in which no output before it was different
+  int different = 0;   // executions that differ from the usual one
+  int executions = 0;  // executions in which no earlier output differed
 };
-// `rounds` executed one step with equal inputs; outputs are in program order. A round counts up to
-// its first output that is different: what comes behind it had other inputs.
+// `rounds` are executions of one step with equal inputs; outputs are in program order. A round
+// counts only up to its first output that differs, because later calls had other inputs.
 std::vector<UnsteadyOutput> FindUnsteadyOutputs(const std::vector<StepDigests>& rounds);
 
 }  // namespace acltape::replayer

@@ -63,7 +63,7 @@ void StepExperiment::Recall(const ElementSet& altered, const Outcome& outcome) {
   if (outcome.evidence.empty()) return;
   const json evidence = json::parse(outcome.evidence);
   if (altered.size() == size()) failure_ = evidence.value("code", 0);
-  // A journal has digests alone; where values are asked for the reference is executed again.
+  // A journal holds only digests. If values are needed, the reference is executed again.
   if (!altered.empty() || !reference_->empty() || !judge_->bitwise()) return;
   if (const auto found = evidence.find("reference"); found != evidence.end()) {
     *reference_ = found->get<Reference>();
@@ -96,7 +96,8 @@ void StepExperiment::EnsureReference() {
   *reference_ = std::move(reference);
 }
 
-// For a process that goes on from the journal, which has no room for values.
+// Adds the reference to the outcome, for a process that continues from the journal. A journal has
+// no room for values, so this is done only if bits are compared.
 Outcome StepExperiment::WithReference(Outcome outcome) const {
   if (!judge_->bitwise()) return outcome;
   json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
@@ -111,7 +112,7 @@ bool StepExperiment::EagerVaries(const Outcome& outcome) {
 
 Outcome StepExperiment::Try(const ElementSet& altered) {
   if (altered.empty()) {
-    // All executions of the eager step, to see whether it differs from itself.
+    // Make all executions of the eager step, to see if its results vary.
     if (!judge_->bitwise()) EnsureReference();
     const Script script = step_.Build(EagerOptions());
     const JudgedRun run = RunAgainstReference(script);
@@ -122,6 +123,7 @@ Outcome StepExperiment::Try(const ElementSet& altered) {
       }
     }
     Outcome outcome = Judge(script, run);
+    if (outcome.verdict == Outcome::Verdict::kCannotJudge) return outcome;
     if (outcome.verdict != Outcome::Verdict::kGood) {
       json evidence = outcome.evidence.empty() ? json::object() : json::parse(outcome.evidence);
       evidence["eager_varies"] = true;
@@ -142,8 +144,8 @@ Outcome StepExperiment::Try(const ElementSet& altered) {
   return altered.empty() ? WithReference(std::move(outcome)) : outcome;
 }
 
-// A failure is the difference that is looked for only when it comes with everything altered, too;
-// another one may come from leaving calls out. With nothing altered it is one in any case.
+// A failed call is a bad outcome only if the same failure occurs with everything altered, because
+// leaving calls out may cause other failures. With nothing altered it is always bad.
 Outcome StepExperiment::OutcomeOfFailure(const ElementSet& altered, const CallFailed& failure) {
   if (altered.size() == size()) failure_ = failure.code();
   Outcome outcome;
@@ -164,7 +166,7 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
   options.watch = Watch::kEveryResult;
   options.run_matches.assign(static_cast<size_t>(rounds), options_.step.run_matches.front());
   const Script script = step_.Build(options);
-  // With a standard the first round says what the others should be.
+  // With a standard, the first round is the reference for the others.
   Digests first;
   JudgedRun::Reference reference;
   if (!judge_->bitwise()) {
@@ -182,6 +184,7 @@ std::vector<StepExperiment::FlakyCall> StepExperiment::FindFlakyCalls(int rounds
 }
 
 Outcome StepExperiment::Judge(const Script& script, const JudgedRun& run) const {
+  if (script.outputs.empty()) return NothingCompared();
   const std::vector<Digests>& observed = run.observed();
   const size_t steps = reference_->size();
   std::vector<std::string> rounds;
@@ -209,7 +212,8 @@ std::string StepExperiment::Evidence(const Script& script, const JudgedRun::Firs
     evidence["reason"] = first.difference.reason;
     return evidence.dump();
   }
-  // The reference is kept as digests; where it gave what was recorded, the trace has the values.
+  // Only digests of the reference are kept. If the reference equals a recorded result, the trace
+  // holds its values.
   const std::string& digest = ReferenceOf(first.observation, first.output - observation.first);
   const Bytes expected = step_.session().contents().GetPayload(digest);
   if (expected != nullptr && expected->size() == first.packed.size()) {

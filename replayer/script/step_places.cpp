@@ -64,7 +64,8 @@ StepPlaces::Where StepPlaces::Find(size_t match, int64_t buffer, const storage::
               "buffer " + std::to_string(buffer) + " has no place in the captured step");
 }
 
-std::vector<StepPlaces::Part> StepPlaces::Parts(size_t match, int64_t buffer, int64_t bytes) {
+std::vector<StepPlaces::Part> StepPlaces::Parts(size_t match, int64_t buffer, int64_t first,
+                                                int64_t end) {
   std::vector<Part> parts;
   const auto& objects = ObjectsOf(match);
   const auto found = objects.find(buffer);
@@ -72,8 +73,10 @@ std::vector<StepPlaces::Part> StepPlaces::Parts(size_t match, int64_t buffer, in
   for (const int object : found->second) {
     Part part;
     part.object = object;
-    part.first = FirstByte(match, object);
-    part.bytes = std::min(objects_[object].bytes, bytes - part.first);
+    const int64_t begin = FirstByte(match, object);
+    part.first = std::max(begin, first);
+    part.offset = part.first - begin;
+    part.bytes = std::min(begin + objects_[object].bytes, end) - part.first;
     if (part.bytes > 0) parts.push_back(part);
   }
   return parts;

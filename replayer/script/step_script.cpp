@@ -56,8 +56,9 @@ const VaryingLeaf* StepScript::VaryingAt(size_t at) const {
   return nullptr;
 }
 
-// What depends on the step that is executed is captured for each of them, and before any is
-// executed: executions of different steps then follow each other as they otherwise do.
+// Chooses the captures. If a capture depends on the executed step, each executed step gets its own.
+// All captures are made before the first execution, so that executions follow each other as they do
+// otherwise.
 void StepScript::ChooseCaptures() {
   const Remedies& remedies = options_.remedies;
   const bool every_step = remedies.recapture || remedies.step_arguments;
@@ -80,7 +81,7 @@ void StepScript::ChooseSides() {
     const bool executed = options_.executed.empty() || options_.executed[at];
     golden_[at] = !executed || execution_.lowered().IsSubstituted(leaf);
     if (!golden_[at]) continue;
-    // What is put in its place has to be there; else the script would fail in the middle.
+    // The recorded results must exist. Otherwise the script would fail in the middle.
     for (const size_t match : options_.run_matches) {
       for (const analyzer::TensorUse& use : program_.uses[LeafAt(match, at)].writes) {
         if (use.layout->ElementCount() == 0 || session_.contents().synthetic()) continue;
@@ -118,7 +119,8 @@ void StepScript::CutRuns() {
   int events = 0;
   for (Run& run : runs_) {
     run.fork_event = run.issue.events;
-    // A fork, a join of each side stream; a planted fault adds a stream and events of its own.
+    // Count a fork, and a join for each side stream. A planted fault adds a stream and its own
+    // events.
     int extra_streams = 0;
     for (const IssuedLeaf& leaf : run.issue.leaves) {
       const auto effects = effects_.find(leaf.at);
@@ -148,11 +150,12 @@ void StepScript::CutRegion(const IssuedRegion& region) {
   if (region.captured && options_.disable_tasks) {
     CutForDisabling(region, planned);
   } else if (!any) {
-    // Program order: with nothing captured the step is the eager one, whatever the plan says.
+    // Use program order, because with nothing captured the step must be the eager one, whatever the
+    // plan says.
     for (size_t at = region.first; at < region.end; ++at) planned.pieces.push_back({-1, at});
   } else {
-    size_t first = 0;  // of the run that is open, in the order of issue
-    size_t end = 0;    // behind its last captured call; equal: none is open
+    size_t first = 0;  // first call of the open run, in order of issue
+    size_t end = 0;    // after its last captured call; equal to first: none is open
     const auto close = [&] {
       if (first == end) return;
       planned.pieces.push_back({static_cast<int>(runs_.size()), 0});
@@ -177,7 +180,7 @@ void StepScript::CutRegion(const IssuedRegion& region) {
   regions_.push_back(std::move(planned));
 }
 
-// The whole region is captured; calls behind the captured ones are left out of it and run eagerly.
+// Captures the whole region. The calls after the captured ones are disabled in it and run eagerly.
 void StepScript::CutForDisabling(const IssuedRegion& region, PlannedRegion& planned) {
   Run run;
   run.issue = region;
@@ -236,7 +239,7 @@ Script StepScript::Build() {
   Prepare();
   last_piece_.assign(places_.objects().size(), -1);
 
-  // Only what is captured has to be warmed up.
+  // A warm-up is needed only if something is captured.
   for (capture_ = 0; !runs_.empty() && capture_ < captures_.size(); ++capture_) {
     EmitStep(captures_[capture_].seen, Mode::kWarmUp);
     Emit(SynchronizeAll{});

@@ -1,9 +1,9 @@
-// Writes the script of a mixed step (mixed_step.h): decides on which side each call runs, cuts the
-// regions into runs of captured calls, and follows where the latest bytes of every buffer lie, so
-// that a value is copied to the other side right before it is used there.
+// Writes the script of a mixed step (mixed_step.h). It decides on which side each call runs and
+// cuts the regions into runs of captured calls. It tracks where the latest bytes of every buffer
+// lie, so that a value is copied to the other side right before it is used there.
 //
-// Runs keep the plan's order of issue. That order, not the program's, is the one that its memory
-// was shared by, so that what a plan keeps apart stays apart however its regions are cut.
+// Runs keep the plan's order of issue, not the order of the program. The plan shared memory by its
+// order of issue, so no buffer is overwritten too early, however its regions are cut.
 #pragma once
 
 #include <cstdint>
@@ -26,37 +26,37 @@ class FaultSites;
 
 class StepScript {
  public:
-  // `workspace_bytes`: by leaf, as far as known; what is asked for is added.
+  // `workspace_bytes` holds the known sizes by leaf. Sizes that are asked for are added to it.
   StepScript(Session& session, Execution& execution, const analyzer::StepTemplate& step_class,
              std::shared_ptr<RecordedContent> state, std::map<int64_t, uint64_t>& workspace_bytes,
              const MixedStepOptions& options);
   Script Build();
-  // Instead of Build.
+  // Returns the reuses of memory. Must be called instead of Build, not in addition.
   std::vector<MemoryReuse> Reuses();
 
  private:
-  // Calls that run behind each other in one graph.
+  // A run: calls that run one after the other in one graph.
   struct Run {
     IssuedRegion issue;
-    std::vector<bool> left_out;  // by leaf of `issue`: its tasks are disabled
-    int fork_event = 0;          // forks and joins use events from here on
+    std::vector<bool> left_out;  // by leaf of `issue`: true if its tasks are disabled
+    int fork_event = 0;          // first number of the events for forks and joins
   };
   struct Piece {
-    int run = -1;   // else one call that runs eagerly
-    size_t at = 0;  // its place
+    int run = -1;   // -1: the piece is one call that runs eagerly
+    size_t at = 0;  // place of that call
   };
   struct PlannedRegion {
     size_t first = 0;
     bool captured = false;
     std::vector<Piece> pieces;
   };
-  // Graphs and groups of one capture.
+  // The graphs and groups of one capture.
   struct Capture {
-    size_t seen = 0;               // step whose values it saw
-    size_t arguments = 0;          // step whose host arguments the graphs hold
+    size_t seen = 0;               // the step whose values it saw
+    size_t arguments = 0;          // the step whose host arguments the graphs hold
     std::vector<int> graphs;       // by run
     std::map<size_t, int> groups;  // by place
-    std::map<size_t, int> held;    // number of the value that the graph holds
+    std::map<size_t, int> held;    // by place: number of the value that the graph holds
   };
   enum class Mode { kWarmUp, kExecute };
 
@@ -117,7 +117,7 @@ class StepScript {
   std::vector<size_t> WaitedFor(const Run& run, size_t index) const;
   void EmitUpdates(size_t match);
   void DisableLeftOut();
-  // `faulty`: as planted faults have it.
+  // If `faulty` is true, planted faults take effect.
   void LaunchAt(size_t match, size_t at, Side side, int stream, bool faulty);
   void KeepResults(size_t match, size_t at, Side side, int stream);
   void Address(size_t match, Side side, const std::vector<Spot>& temporaries,
@@ -142,45 +142,46 @@ class StepScript {
   FaultEffects effects_;
   Script script_;
 
-  // By place.
+  // By place of the call.
   std::vector<bool> captured_;
-  std::vector<bool> golden_;    // results come from the recording
-  std::vector<int> stream_of_;  // of the plan
+  std::vector<bool> golden_;    // the results come from the recording
+  std::vector<int> stream_of_;  // stream in the plan
 
   std::vector<PlannedRegion> regions_;
   std::vector<Run> runs_;
-  int streams_ = 1;        // that graphs use
+  int streams_ = 1;        // streams that graphs use
   int update_stream_ = 0;  // 0: nothing is updated
   int executed_event_ = 0;
   int updated_event_ = 0;
   bool has_executed_ = false;
 
-  // Blocks.
+  // Numbers of blocks in the script.
   int nothing_ = 0;
   int home_ = 0;
   int graph_ = 0;
   int kept_ = 0;
   int eager_workspace_ = 0;
   int eager_temporaries_ = 0;
+  // The blocks with the workspace and the temporaries of captured calls.
   struct Room {
     int workspace = 0;
     int temporaries = 0;
   };
   std::vector<Room> rooms_;                         // of captured calls
   std::vector<int> room_of_;                        // by place, -1 for eager ones
-  std::map<std::pair<size_t, int>, Spot> shadows_;  // by (place, write): results overwritten later
+  std::map<std::pair<size_t, int>, Spot> shadows_;  // by place and write
   std::vector<MemoryReuse> reuses_;
 
   std::vector<Capture> captures_;
-  std::map<size_t, size_t> capture_of_;  // by step that is executed
+  std::map<size_t, size_t> capture_of_;  // by executed step
 
-  // While a step is written.
-  size_t capture_ = 0;                // of captures_
+  // The state while a step is written.
+  size_t capture_ = 0;                // index in captures_
   std::vector<Residence> residence_;  // by object
-  bool relocated_ = false;            // operands that move lie at their other home
-  // What an operand's home holds: (buffer, first byte, version).
+  bool relocated_ = false;            // moving operands lie at their other home
+  // The content of each operand's home, as buffer, first byte and version.
   std::map<std::pair<int, bool>, std::tuple<int64_t, int64_t, int64_t>> uploaded_;
-  std::vector<int64_t> last_piece_;  // by object: the last piece of the step that uses it
+  std::vector<int64_t> last_piece_;  // last piece of the step that uses an object, by object
 };
 
 }  // namespace acltape::replayer

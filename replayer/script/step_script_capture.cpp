@@ -1,4 +1,4 @@
-// The captures of a mixed step, and the updates of what they hold.
+// Writes the captures of a mixed step, and the updates of the arguments that the graphs hold.
 #include <algorithm>
 
 #include "replayer/memory_plan.h"
@@ -65,7 +65,7 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
   }
 }
 
-// Right behind a call, before anything else can follow.
+// Copies results to their shadows right after a call, before another call can overwrite them.
 void StepScript::KeepResults(size_t m, size_t at, Side side, int stream) {
   const std::vector<TensorUse>& writes = program_.uses[LeafAt(m, at)].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
@@ -89,7 +89,8 @@ void StepScript::EmitCapture() {
   }
 }
 
-// Side streams are forked at the begin and joined behind the last call, as in a replay.
+// Writes the calls of one graph. Side streams are forked at the start and joined after the last
+// call, as in a replay.
 void StepScript::EmitRegion(const Run& run) {
   Capture& capture = captures_[capture_];
   const size_t m = capture.arguments;
@@ -100,8 +101,8 @@ void StepScript::EmitRegion(const Run& run) {
   }
   const int fork = run.fork_event;
   int next_event = fork + streams;
-  int aside = run.issue.streams;  // of the next call that is planted on a stream of its own
-  std::map<size_t, std::vector<int>> extra_records;  // by call, events behind it
+  int aside = run.issue.streams;                     // stream of the next call with a missing wait
+  std::map<size_t, std::vector<int>> extra_records;  // by call: events after it
   std::map<size_t, std::vector<int>> extra_waits;
   for (size_t i = 0; streams > aside && i < run.issue.leaves.size(); ++i) {
     const auto effects = effects_.find(run.issue.leaves[i].at);
@@ -155,7 +156,7 @@ void StepScript::EmitRegion(const Run& run) {
       if (grouped) Emit(EndGroup{capture.groups[leaf.at], stream});
       if (effects != nullptr) emit_fills(effects->after);
       KeepResults(m, leaf.at, Side::kGraph, stream);
-      if (stream != leaf.stream) {  // what follows on its own stream still follows it
+      if (stream != leaf.stream) {  // later calls of its own stream still wait for it
         Emit(RecordEvent{next_event, stream});
         Emit(WaitEvent{next_event++, leaf.stream});
       }
@@ -182,8 +183,8 @@ void StepScript::DisableLeftOut() {
   }
 }
 
-// Launches again what holds another value than the step's, between the execution before and the
-// next one.
+// Updates the calls whose graph holds another value than that of this step. The updates run between
+// the previous execution and the next one.
 void StepScript::EmitUpdates(size_t m) {
   Capture& capture = captures_[capture_];
   bool any = false;
@@ -204,16 +205,17 @@ void StepScript::EmitUpdates(size_t m) {
   Emit(WaitEvent{updated_event_, 0});
 }
 
-// A call that does not wait for one that it should wait for runs behind everything that it ran
-// behind, but for that one and what follows from it: the last such calls, one of a stream.
+// Returns the calls for which a call with a missing wait still waits. These are all calls that were
+// ordered before it, except the one that it should wait for and the calls that follow from that
+// one. Only the last such call of each stream is returned.
 std::vector<size_t> StepScript::WaitedFor(const Run& run, size_t index) const {
   const size_t other_place = *effects_.at(run.issue.leaves[index].at).not_waited_for;
   const auto streams = static_cast<size_t>(run.issue.streams);
-  // By call of the run: how many calls of each stream are ordered before it.
+  // By call of the run: the number of calls of each stream that are ordered before it.
   std::vector<std::vector<size_t>> before;
   std::vector<std::vector<size_t>> clocks(streams, std::vector<size_t>(streams, 0));
   std::map<int, std::vector<size_t>> recorded;
-  std::vector<std::vector<size_t>> on_stream(streams);  // calls by stream, as indices
+  std::vector<std::vector<size_t>> on_stream(streams);  // indices of calls, by stream
   size_t other = run.issue.leaves.size();
   for (size_t i = 0; i <= index; ++i) {
     const IssuedLeaf& leaf = run.issue.leaves[i];

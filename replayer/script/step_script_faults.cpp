@@ -1,5 +1,6 @@
-// Puts planted faults into the script of a step.
+// Applies planted faults to the script of a step.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "acl/invoke/operator_table.h"
@@ -15,7 +16,7 @@ using Treatment = VaryingLeaf::Treatment;
 
 namespace {
 
-// A finite number of every floating type when all bytes have this value.
+// In every floating type, a number whose bytes all have this value is finite.
 constexpr int kScribbledByte = 0x3F;
 
 Error CannotPlant(const PlantedFault& fault, const std::string& why) {
@@ -43,7 +44,7 @@ const char* WhyNot(FaultKind kind) {
 
 namespace {
 
-// Whether a normalisation keeps no running statistics, for which alone its momentum counts.
+// True if a normalisation keeps no running statistics. Its momentum has no effect then.
 bool IsInference(const acl::OperatorInfo& info, const analyzer::Invocation& invocation) {
   for (size_t a = 0; a < std::min<size_t>(info.arg_count, invocation.arguments.size()); ++a) {
     if (info.args[a].name == "training") return invocation.arguments[a].integer == 0;
@@ -53,11 +54,23 @@ bool IsInference(const acl::OperatorInfo& info, const analyzer::Invocation& invo
 
 }  // namespace
 
+// True for whole numbers. A scalar of the ACL interface names its type in `text`.
+bool IsWhole(const analyzer::LoweredValue& value) {
+  return value.kind == ValueKind::kInt ||
+         (value.kind == ValueKind::kScalar &&
+          (value.text.starts_with("int") || value.text.starts_with("uint")));
+}
+bool IsReal(const analyzer::LoweredValue& value) {
+  return value.kind == ValueKind::kReal ||
+         (value.kind == ValueKind::kScalar &&
+          (value.text.starts_with("float") || value.text.starts_with("bfloat")));
+}
+
 std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering& lowering) {
   for (size_t i = 0; i < lowering.invocations.size(); ++i) {
     const analyzer::Invocation& invocation = lowering.invocations[i];
     const acl::OperatorInfo* info = acl::FindOperator(invocation.op);
-    // Numbers of these decide on shapes.
+    // The numbers of these operators determine shapes.
     const bool shapes = invocation.op == "aclnnArange" || invocation.op == "aclnnRange" ||
                         invocation.op == "aclnnLinspace";
     if (info == nullptr || shapes) continue;
@@ -69,8 +82,7 @@ std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lower
           kind != acl::ArgKind::kDouble) {
         continue;
       }
-      if (value.kind == ValueKind::kInt ||
-          (value.kind == ValueKind::kReal && std::isfinite(value.real))) {
+      if (IsWhole(value) || (IsReal(value) && std::isfinite(value.real))) {
         return std::make_pair(i, a);
       }
     }
@@ -79,15 +91,18 @@ std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lower
 }
 
 void ChangeScalar(analyzer::LoweredValue& value) {
-  constexpr double kSmall = 1e-3;  // such as an epsilon, whose double would hardly show
-  if (value.kind == ValueKind::kInt) {
+  constexpr double kSmall = 1e-3;  // for example an epsilon: doubled, it would hardly matter
+  if (IsWhole(value)) {
     ++value.integer;
-  } else {
-    value.real = std::fabs(value.real) < kSmall ? value.real + 0.25 : value.real * 2;
+    return;
   }
+  value.real = std::fabs(value.real) < kSmall ? value.real + 0.25 : value.real * 2;
+  // A recorded scalar of the ACL interface also holds the bits of its number.
+  if (value.kind == ValueKind::kScalar) value.integer = std::bit_cast<int64_t>(value.real);
 }
 
-// Where things lie is changed first: other faults happen at places.
+// Plants the faults of one group. Faults in memory come first, because the other faults need the
+// final places of objects.
 void StepScript::PlantFaults(FaultsOf which) {
   if (options_.faults.empty()) return;
   const size_t run_match = options_.run_matches.empty() ? 0 : options_.run_matches[0];
@@ -121,7 +136,7 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
     if (!chosen) throw CannotPlant(fault, WhyNot(fault.kind));
     if (chosen->other_call != 0) other = PlaceOf(fault, chosen->other_call);
   }
-  if (!captured_[at]) return;  // it takes effect in a graph alone
+  if (!captured_[at]) return;  // a fault has an effect only in a graph
   CallEffects& effects = effects_[at];
   switch (fault.kind) {
     case FaultKind::kWrongBits:
@@ -165,8 +180,9 @@ void StepScript::Plant(const PlantedFault& fault, const FaultSites& sites) {
   }
 }
 
-// Calls that share a stream wait for each other. Where streams are taken away one by one, a fault
-// belongs to the stream of one of its calls.
+// True if the two calls of a fault may run at the same time. Calls on one stream wait for each
+// other. If calls are moved away from side streams, a fault belongs to the side stream of one of
+// its calls.
 bool StepScript::MayRunAtOnce(const PlantedFault& fault, size_t at, size_t other) const {
   if (options_.remedies.one_stream) return false;
   if (options_.on_planned_stream.empty()) return true;
@@ -202,8 +218,8 @@ void StepScript::PlantInMemory(const PlantedFault& fault, size_t at, size_t othe
   }
 }
 
-// A byte of the first element of the first result: the highest, which is the exponent of a number,
-// or the lowest.
+// Returns a fill that spoils one byte of the first element of the first result. It is the highest
+// byte, which holds the exponent of a number, or for kLowBits the lowest.
 FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
   const std::vector<TensorUse>& writes = program_.uses[class_.leaves[at]].writes;
   for (size_t w = 0; w < writes.size(); ++w) {
@@ -211,7 +227,7 @@ FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
     if (layout.ElementCount() == 0) continue;
     const int64_t place =
         fault.kind == FaultKind::kLowBits ? 0 : storage::DTypeBytes(layout.dtype) - 1;
-    // What the executed steps have there.
+    // The values that this byte has in the executed steps.
     std::vector<int> taken;
     for (const size_t m : options_.run_matches) {
       const int64_t leaf = LeafAt(m, at);
@@ -219,7 +235,7 @@ FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
           session_.contents().GetResult(program_.leaves[leaf], program_.uses[leaf].writes[w]);
       if (result != nullptr) taken.push_back((*result)[static_cast<size_t>(place)]);
     }
-    std::vector<int> candidates{0x42, 0x43, 0x41};  // exponents of 32 and its like
+    std::vector<int> candidates{0x42, 0x43, 0x41};  // exponents of numbers near 32
     if (fault.kind == FaultKind::kLowBits) {
       candidates.clear();
       const int near = taken.empty() ? 0 : taken.front();

@@ -1,4 +1,4 @@
-// The memory of a mixed step: blocks, what buffers and workspaces share, and what they do not.
+// Plans the memory of a mixed step: its blocks, and the memory that buffers and workspaces share.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace acltape::replayer {
 
 namespace {
 
-constexpr int kNaNByte = 0xFF;  // of a floating number whose bytes all have this value
+constexpr int kNaNByte = 0xFF;  // a floating number with only such bytes is NaN
 
 }  // namespace
 
@@ -39,8 +39,8 @@ bool StepScript::Keeps(const MemoryReuse& reuse) const {
   return !options_.kept_reuses || options_.kept_reuses->Contains(reuse);
 }
 
-// Buffers in the graphs' memory, by the captured call that uses them first: of two that share bytes
-// the later one is the reuse.
+// Finds reused memory of buffers. Buffers in the graphs' memory are in the order of the first
+// captured call that uses them. Of two buffers that share bytes, the later one is the reuse.
 void StepScript::FindReusedBuffers() {
   struct Used {
     int object = 0;
@@ -110,7 +110,8 @@ void StepScript::MakeBlocks() {
   if (options_.watch == Watch::kEveryResult) PlaceShadows();
 }
 
-// The calls of one stream run one after the other and share workspace and temporaries.
+// Gives each captured call a room: workspace and temporaries. The calls of one stream share a room,
+// because they run one after the other.
 void StepScript::MakeRoomForCapturedCalls() {
   const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
   struct Shared {
@@ -125,7 +126,7 @@ void StepScript::MakeRoomForCapturedCalls() {
     rooms_.push_back(room);
     return static_cast<int>(rooms_.size()) - 1;
   };
-  // Those that lie on a result on purpose are known already.
+  // Workspaces that a planted fault puts on a result are already in the list.
   const size_t planted = reuses_.size();
   for (const Run& run : runs_) {
     for (const IssuedLeaf& leaf : run.issue.leaves) {
@@ -164,7 +165,7 @@ void StepScript::MakeRoomForCapturedCalls() {
   }
 }
 
-// Results that the step overwrites later are kept beside.
+// Makes shadows: copies of the results that the step overwrites later.
 void StepScript::PlaceShadows() {
   int64_t bytes = 0;
   for (size_t at = 0; at < class_.leaves.size(); ++at) {

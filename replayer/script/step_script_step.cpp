@@ -1,4 +1,4 @@
-// One pass over the step: what is uploaded, copied, run eagerly and executed, in order.
+// Writes one pass over the step: uploads, copies, eager calls and executions of graphs, in order.
 #include <algorithm>
 #include <limits>
 
@@ -31,7 +31,8 @@ int StepScript::AddContent(const std::string& name, int64_t bytes, std::function
   return static_cast<int>(script_.contents.size()) - 1;
 }
 
-// The operands as the step found them, and what it brings along that can be there from the begin.
+// Uploads the operands as the step found them, and the values that come in during the step if they
+// can be uploaded at its start.
 void StepScript::UploadState(size_t m) {
   const StepMatch& match = class_.matches[m];
   const StepRange& range = program_.steps[match.step];
@@ -42,7 +43,7 @@ void StepScript::UploadState(size_t m) {
     const int64_t first = place.first_byte;
     const int64_t end = first + class_.operands[i].bytes();
     residence_[object].Set(0, end - first, kHome);
-    // What comes in for the first use belongs to it.
+    // A value that comes in for the first use of an operand belongs to the operand.
     int64_t first_use = range.end_leaf;
     for (const analyzer::Access& access : program_.buffers.at(place.buffer_id).accesses) {
       if (access.leaf < range.first_leaf || access.end_byte <= first || end <= access.first_byte) {
@@ -87,18 +88,21 @@ void StepScript::UploadState(size_t m) {
 }
 
 void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
-  for (const StepPlaces::Part& part : places_.Parts(m, feed.buffer_id, feed.bytes)) {
+  for (const StepPlaces::Part& part :
+       places_.Parts(m, feed.buffer_id, feed.first_byte, feed.end_byte())) {
     if (internal_only && places_.objects()[part.object].operand >= 0) continue;
     const int content = AddContent(
         program_.Describe(feed.leaf) + " buffer " + std::to_string(feed.buffer_id), feed.bytes,
         [&session = session_, &feed] { return session.contents().Get(feed); });
-    Emit(UploadTo{SpotOf(Side::kHome, part.object, part.offset), content, part.first, part.bytes});
+    Emit(UploadTo{SpotOf(Side::kHome, part.object, part.offset), content,
+                  part.first - feed.first_byte, part.bytes});
     residence_[part.object].Set(part.offset, part.offset + part.bytes, kHome);
     uploaded_.erase({part.object, relocated_});
   }
 }
 
-// What comes right before a place, because the step used its memory before.
+// Uploads the values that come in right before a place. They could not come earlier, because the
+// step used their memory.
 void StepScript::UploadLate(size_t m, size_t at) {
   const StepMatch& match = class_.matches[m];
   const int64_t behind = at == 0 ? program_.steps[match.step].first_leaf : match.leaves[at - 1] + 1;
@@ -118,7 +122,7 @@ void StepScript::UploadLate(size_t m, size_t at) {
   }
 }
 
-// The recorded results of a place at their homes.
+// Uploads the recorded results of a place to their homes.
 void StepScript::UploadResults(size_t m, size_t at) {
   const int64_t leaf = LeafAt(m, at);
   BringFor(m, at, Side::kHome);
@@ -149,7 +153,7 @@ void StepScript::UploadResults(size_t m, size_t at) {
   NoteWrites(m, at, Side::kHome);
 }
 
-// Copies to a side what only the other one has of these bytes.
+// Copies to a side those of these bytes that only the other side has.
 void StepScript::BringTo(Side side, int object, int64_t first, int64_t end) {
   if (places_.objects()[object].graph < 0) return;
   const auto mask = static_cast<uint8_t>(side);
@@ -162,7 +166,8 @@ void StepScript::BringTo(Side side, int object, int64_t first, int64_t end) {
   }
 }
 
-// What a place reads, and the bytes that it leaves between those it writes.
+// Brings the bytes that a place reads to a side. Also brings the bytes between the elements that it
+// writes, because these bytes stay.
 void StepScript::BringFor(size_t m, size_t at, Side side) {
   const analyzer::LeafUses& uses = program_.uses[LeafAt(m, at)];
   const auto bring = [&](const TensorUse& use) {
@@ -197,7 +202,7 @@ void StepScript::RunEagerly(size_t m, size_t at) {
     NoteWrites(m, at, Side::kHome);
     KeepResults(m, at, Side::kHome, 0);
   } else if (program_.leaves[LeafAt(m, at)].kind == LeafKind::kHostRead) {
-    BringFor(m, at, Side::kHome);  // what the program sees is looked at, see ObserveStep
+    BringFor(m, at, Side::kHome);  // ObserveStep compares the value that the host reads
   }
 }
 
@@ -230,7 +235,7 @@ void StepScript::ExecuteRun(size_t m, int number, Mode mode) {
   });
 }
 
-// Graph memory that holds nothing which is still needed reads as NaN.
+// Fills all graph memory that holds no needed value with NaN.
 void StepScript::PoisonGaps(int piece) {
   std::vector<std::pair<int64_t, int64_t>> live;
   for (size_t object = 0; object < residence_.size(); ++object) {
@@ -305,7 +310,7 @@ void StepScript::EmitStep(size_t m, Mode mode) {
   UploadLate(m, class_.leaves.size());
 }
 
-// Whether the program itself looks at all of a result in this step.
+// True if the host reads the whole result in this step.
 bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
   const StepRange& range = program_.steps[class_.matches[m].step];
   const TensorUse& use = program_.uses[LeafAt(m, at)].writes[write];
@@ -318,7 +323,8 @@ bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
   });
 }
 
-// `overwritten`: the step writes over the result later, so that it is looked at where it is kept.
+// True if a result is compared. Sets `overwritten` if the step overwrites the result later; then
+// the shadow of the result is compared.
 bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) const {
   const StepRange& range = program_.steps[class_.matches[m].step];
   const int64_t leaf = LeafAt(m, at);
@@ -364,7 +370,7 @@ void StepScript::ObserveStep(size_t m) {
         const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, *use.layout);
         const int64_t end = where.offset + use.layout->EndByte() - use.layout->FirstByte();
         const auto ranges = residence_[where.object].Of(where.offset, end);
-        // The graph may use the place again once the host has read it.
+        // Once the host has read the result, the graph may reuse its memory.
         const bool at_home =
             ranges.size() == 1 && (ranges[0].sides & kHome) != 0 && IsReadByHost(m, at, write);
         const bool in_graph = !at_home && ranges.size() == 1 && (ranges[0].sides & kGraph) != 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kOrder = "ACLTAPE_SOFT_ORDER";
 constexpr const char* kJitter = "ACLTAPE_SOFT_JITTER";
 
-// 0 when it is not set, or no number.
+// Returns 0 if the variable is not set or holds no number.
 long NumberIn(const char* variable) {
   const char* text = std::getenv(variable);
   return text == nullptr ? 0 : std::strtol(text, nullptr, 10);

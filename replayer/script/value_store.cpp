@@ -33,7 +33,7 @@ void ValueStore::OpenFile() {
   std::string name = Folder() + "/acltape-values-XXXXXX";
   file_ = mkstemp(name.data());
   if (file_ < 0) Fail("written to");
-  unlink(name.c_str());  // the file goes with the process
+  unlink(name.c_str());  // the system removes the file when the process ends
 }
 
 void ValueStore::Keep(const std::string& digest, const std::vector<uint8_t>& bytes) {

@@ -1,5 +1,6 @@
-// Contents of outputs by digest, each once: in memory up to a limit, beyond it in a temporary file
-// without a name, so that a step with large outputs can be judged by their values.
+// Stores contents of outputs by digest, each only once. They are in memory up to a limit, and
+// beyond it in a temporary file without a name. So the values of a step with large outputs can be
+// compared.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace acltape::replayer {
 
 class ValueStore {
  public:
-  static constexpr int64_t kMemoryLimit = int64_t{512} << 20;  // as of recorded contents
+  static constexpr int64_t kMemoryLimit = int64_t{512} << 20;  // the same as for recorded contents
 
   explicit ValueStore(int64_t memory_limit = kMemoryLimit) : memory_limit_(memory_limit) {}
   ~ValueStore();
@@ -22,7 +23,7 @@ class ValueStore {
 
   // Throws Error kDevice when the temporary file (in $TMPDIR, else /tmp) cannot be written.
   void Keep(const std::string& digest, const std::vector<uint8_t>& bytes);
-  // Null for what was not kept. Throws Error kDevice when the file cannot be read.
+  // Returns null if the content was not kept. Throws Error kDevice if the file cannot be read.
   Bytes Get(const std::string& digest) const;
 
   int64_t bytes_in_memory() const { return in_memory_; }
@@ -30,7 +31,7 @@ class ValueStore {
 
  private:
   struct Place {
-    Bytes bytes;  // null: in the file
+    Bytes bytes;  // null: they are in the file
     int64_t offset = 0;
     int64_t size = 0;
   };

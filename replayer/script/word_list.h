@@ -1,4 +1,4 @@
-// Lists of words with commas in between, as options take them.
+// Lists of words that are separated by commas, as options accept them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace acltape::replayer {
 
-// "0:1,812" has two words; empty ones count.
+// Splits a text at its commas: "0:1,812" has two words. Empty words count.
 inline std::vector<std::string> WordsOf(const std::string& text) {
   std::vector<std::string> words;
   for (size_t begin = 0; begin <= text.size();) {
@@ -21,7 +21,7 @@ inline std::vector<std::string> WordsOf(const std::string& text) {
   return words;
 }
 
-// A whole number of at least 0; nothing when the word is none.
+// Parses a whole number of at least 0. Returns nothing if the word is not such a number.
 inline std::optional<int64_t> NumberOf(const std::string& word) {
   int64_t number = 0;
   const char* end = word.data() + word.size();

@@ -1,4 +1,4 @@
-// Which content each byte of a block is: a map from ranges of bytes to versions.
+// Tells the content of each byte of a block, as a map from ranges of bytes to versions.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 
 namespace acltape::replayer {
 
-// Two places with equal versions have equal bytes. `id` 0: never written, all 0.
+// Two bytes with equal versions and equal positions in the content are equal. Version 0: never
+// written, so all bytes are 0.
 struct ByteVersion {
   int64_t id = 0;
-  int64_t delta = 0;  // byte of the block + delta: byte of the content
+  int64_t delta = 0;  // position in the block + delta = position in the content
   bool operator==(const ByteVersion&) const = default;
 };
 
@@ -23,12 +24,12 @@ class ByteVersions {
   };
 
   void Set(int64_t first, int64_t end, ByteVersion version);
-  // In order, without gaps, neighbours different.
+  // Returns ranges in order and without gaps. Neighbours have different versions.
   std::vector<Range> Of(int64_t first, int64_t end) const;
 
  private:
   void Split(int64_t at);
-  std::map<int64_t, ByteVersion> from_{{0, {}}};  // begin of a range to its version
+  std::map<int64_t, ByteVersion> from_{{0, {}}};  // version, by begin of a range
 };
 
 }  // namespace acltape::replayer

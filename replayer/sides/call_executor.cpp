@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-#include "replayer/packing.h"
+#include "storage/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
 namespace {
 
-// Contents larger than this go up in pieces, so that pinned memory stays small.
+// Larger contents are uploaded in pieces of this size, so that pinned memory stays small.
 constexpr int64_t kPieceBytes = int64_t{8} << 20;
 
 [[noreturn]] void Refuse(const std::string& what, const std::string& why) {
   throw Error(ErrorKind::kUsage, what + " " + why);
 }
 
-// One past the last byte of a tensor behind its element 0.
+// Returns the number of bytes from element 0 of a tensor to its end.
 int64_t BytesBehindZero(const storage::Layout& layout) {
   const int64_t element = storage::DTypeBytes(layout.dtype);
   if (element <= 0 || layout.shape.size() != layout.strides.size()) {

@@ -1,4 +1,4 @@
-// Carries out the commands of a side on a device of this process.
+// Carries out the commands of a side on a device that this process has opened.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@ namespace acltape::replayer {
 
 class CallExecutor {
  public:
-  // `library` as for Device; throws what that throws.
+  // `library` is as for Device, and the same errors are thrown.
   explicit CallExecutor(const std::string& library);
 
   std::string Description() const { return device_.description(); }
-  // Throws CallFailed when there is not that much memory.
+  // Allocates the blocks. Throws CallFailed if there is not enough memory.
   void Prepare(const std::vector<int64_t>& block_bytes);
-  // Throws Error kUsage for memory that no block has, else kDevice: for an operator that the device
-  // turns down, naming the call, and when a call of the interface fails.
+  // Carries out commands in order. Throws Error kUsage for memory outside of the blocks. Throws
+  // Error kDevice if the device refuses an operator, naming the call, and if a call of the
+  // interface fails.
   std::vector<SideResult> Perform(const std::vector<SideCommand>& commands);
 
  private:
   uint8_t* At(const Spot& spot, int64_t bytes, const char* what) const;
-  // The span of a tensor; throws when it leaves its block.
+  // Returns the address of element 0 of a tensor. Throws if the tensor is not inside its block.
   uint8_t* ElementZero(int block, const storage::Layout& layout) const;
   const uint8_t* Download(const uint8_t* from, int64_t bytes);
   void Do(const PutBytes& put, std::vector<SideResult>& results);

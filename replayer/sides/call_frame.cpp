@@ -1,4 +1,4 @@
-// Frames of the call protocol on a socket.
+// Sends and receives frames of the call protocol on a socket.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ bool SendAll(int socket, const char* at, size_t bytes) {
   return true;
 }
 
-// Bytes received: fewer at the end of the stream.
+// Returns the number of bytes received. It is smaller than `bytes` at the end of the stream.
 size_t ReceiveAll(int socket, char* at, size_t bytes) {
   size_t done = 0;
   while (done < bytes) {

@@ -14,7 +14,7 @@ constexpr uint32_t kVersion = 1;
 using Encoder = MessageEncoder;
 using Decoder = MessageDecoder;
 
-// Members of a value as in LoweredValue.
+// Writes the members of a value in the order of LoweredValue.
 void Encode(const LoweredValue& value, Encoder& out) {
   out.Number(static_cast<uint8_t>(value.kind));
   out.Number<uint64_t>(value.tensors.size());
@@ -114,7 +114,7 @@ SideCommand DecodeDigest(Decoder& in) {
   return take;
 }
 
-// In the order of SideCommand.
+// The decoders, in the order of SideCommand.
 using DecodeCommand = SideCommand (*)(Decoder&);
 constexpr DecodeCommand kCommands[] = {DecodePut, DecodeTake, DecodeMove, DecodeCall, DecodeDigest};
 static_assert(std::size(kCommands) == std::variant_size_v<SideCommand>);

@@ -1,6 +1,6 @@
-// What an experiment and the process of one of its sides say to each other over a stream socket.
+// The protocol between an experiment and the process of one of its sides, over a stream socket.
 //
-// The experiment asks, the process answers, one at a time. A message is a frame:
+// The experiment sends one request at a time, and the process answers it. A message is a frame:
 //
 //   u32 magic 0x534C4341 ("ACLS")   u32 kind   u64 bytes of the body   body
 //
@@ -15,11 +15,11 @@
 //   results   list of results: text digest, bytes
 //   failed    text: why
 //
-// Numbers have the machine's byte order; a text, some bytes and a list begin with a u64 length. A
-// command is a u8 (its index in SideCommand) and its members in order; a tensor is written as
-// LoweredTensor. Both ends are one executable, so there is one version. Nothing is believed: a
-// length that goes beyond the message, a number that is no enumerator or bytes left over end the
-// conversation with an Error that says which.
+// Numbers have the machine's byte order. A text, a sequence of bytes and a list begin with a u64
+// length. A command is a u8 (its index in SideCommand) followed by its members in order; a tensor
+// is written as a LoweredTensor. Both ends are the same executable, so there is only one version.
+// All input is checked: a length that exceeds the message, a number that is not an enumerator, or
+// bytes left over end the conversation with an Error that names the problem.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +46,14 @@ struct CallFrame {
   std::string body;
 };
 
-// Of a frame's body.
+// The largest size of a frame's body.
 constexpr uint64_t kMostFrameBytes = uint64_t{1} << 30;
 
-// False when the other end is gone; never raises SIGPIPE. Throws Error kDevice for other failures
-// and for a body that is too long.
+// Returns false if the other end is gone; never raises SIGPIPE. Throws Error kDevice for other
+// failures and for a body that is too long.
 bool SendFrame(int socket, CallMessage kind, std::string_view body);
-// False at the end of the stream. Throws Error kDevice when it ends inside a frame, and for a frame
-// that is none.
+// Returns false at the end of the stream. Throws Error kDevice if the stream ends inside a frame or
+// the frame is not valid.
 bool ReceiveFrame(int socket, CallFrame& frame);
 
 std::string EncodeOpen(const std::string& library);
@@ -62,7 +62,7 @@ std::string EncodePrepare(const std::vector<int64_t>& block_bytes);
 std::string EncodePerform(const std::vector<SideCommand>& commands);
 std::string EncodeResults(const std::vector<SideResult>& results);
 
-// Throw Error kDevice, one sentence, for a body that is none.
+// These throw Error kDevice, with one sentence, for an invalid body.
 std::string DecodeOpen(std::string_view body);  // the library
 std::string DecodeText(std::string_view body);
 std::vector<int64_t> DecodePrepare(std::string_view body);

@@ -14,7 +14,7 @@ CallExecutor& Opened(const std::unique_ptr<CallExecutor>& executor) {
   throw Error(ErrorKind::kUsage, "the side was not opened");
 }
 
-// Answers one request.
+// Answers one request. Returns false if the other end is gone.
 bool Answer(int socket, const CallFrame& request, std::unique_ptr<CallExecutor>& executor) {
   switch (request.kind) {
     case CallMessage::kOpen:

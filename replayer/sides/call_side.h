@@ -1,9 +1,9 @@
-// One side of an experiment with two sides: something that executes calls of a step on a device of
-// its own, in memory of its own.
+// One side of an experiment that compares two parties, good and bad. A side executes calls of a
+// step on its own device, in its own memory.
 //
-// Memory is named by block and offset, as in scripts (replayer/script/script.h), and the blocks of
-// both sides correspond. A side does what it is told and knows nothing of the other one; what
-// crosses between them is taken from one and put to the other by sided_run.h.
+// Memory is named by block and offset, as in scripts (replayer/script/script.h). The blocks of both
+// sides correspond. A side carries out commands and knows nothing about the other side. sided_run.h
+// takes contents from one side and puts them to the other.
 #pragma once
 
 #include <cstdint>
@@ -19,48 +19,49 @@
 
 namespace acltape::replayer {
 
-// Bytes [first, first + bytes) of a content to a place.
+// Puts bytes [first, first + bytes) of a content into the memory of the side.
 struct PutBytes {
   Spot to;
   Bytes content;
   int64_t first = 0;
   int64_t bytes = 0;
 };
-// Gives the bytes of a place.
+// Returns bytes from the memory of the side.
 struct TakeBytes {
   Spot from;
   int64_t bytes = 0;
 };
-// Copies inside the memory of the side.
+// Copies bytes inside the memory of the side.
 struct MoveBytes {
   Spot to;
   Spot from;
   int64_t bytes = 0;
 };
-// Tensors are named as in a Launch of a script; the workspace is the side's own.
+// Calls an operator. Tensors are named as in the operation Launch of a script. The workspace
+// belongs to the side.
 struct CallOperator {
   int64_t call_id = 0;  // for messages
   analyzer::Invocation invocation;
 };
-// Gives the digest of a tensor's elements, packed in row-major order.
+// Returns the digest of a tensor's elements, packed in row-major order.
 struct TakeDigest {
   Spot at;  // element 0
   storage::Layout layout;
 };
 using SideCommand = std::variant<PutBytes, TakeBytes, MoveBytes, CallOperator, TakeDigest>;
 
-// Of one TakeBytes or TakeDigest.
+// The result of one TakeBytes or TakeDigest.
 struct SideResult {
   std::vector<uint8_t> bytes;
   std::string digest;
 };
 
-// Names of sides.
+// The names of the sides.
 constexpr char kGoodSide[] = "good";
 constexpr char kBadSide[] = "bad";
 
-// A side failed at what it was told: a call of its interface, an operator that it does not have,
-// or all of its process. What it held is lost; Prepare begins anew.
+// A side failed to carry out a command: a call of its interface failed, it lacks an operator, or
+// its process ended. The contents of its memory are lost. Prepare starts again.
 class SideFailed : public Error {
  public:
   SideFailed(const std::string& side, const std::string& why)
@@ -74,12 +75,13 @@ class SideFailed : public Error {
 class CallSide {
  public:
   virtual ~CallSide() = default;
-  // For people: its library and device.
+  // Returns the library and the device, for people.
   virtual std::string Description() = 0;
-  // Gives it blocks of so many bytes, all 0, in place of those that it had. Throws SideFailed.
+  // Gives the side blocks of these sizes, filled with 0, in place of its old ones. Throws
+  // SideFailed.
   virtual void Prepare(const std::vector<int64_t>& block_bytes) = 0;
-  // Carries commands out in order and waits for them. A result for each that gives one, in order.
-  // Throws SideFailed.
+  // Carries out commands in order and waits for them. Returns the results in order, one for each
+  // command that has a result. Throws SideFailed.
   virtual std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) = 0;
 };
 

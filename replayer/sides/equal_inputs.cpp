@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "replayer/script/round_outcome.h"
+
 namespace acltape::replayer {
 
 using nlohmann::json;
@@ -45,6 +47,7 @@ Outcome EqualInputs::Try(const ElementSet& altered) {
   try {
     const Results good = RunCall(place, SidedRun::kGood, /*contents=*/true);
     const Results bad = RunCall(place, SidedRun::kBad, /*contents=*/true);
+    if (good.digests.empty()) return NothingCompared();
     bool stable = true;
     outcome.executions = 1;
     outcome.bad_executions = good.digests != bad.digests ? 1 : 0;

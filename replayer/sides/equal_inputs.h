@@ -1,9 +1,9 @@
-// Executes exactly one call on both sides with the same inputs: is it the call that differs, or
-// only what becomes of it?
+// Executes one call on both sides with the same inputs. This tells if the call's own results
+// differ, or only the results of later calls.
 //
-// All other calls run on the good side, so that the call has the good side's inputs on both. What
-// is compared is its own results, right behind it. An element is bad when the call gives other
-// results on the bad side in every execution, unstable when a side does not agree with itself.
+// All other calls run on the good side, so that the call has the same inputs on both sides. Only
+// its own results are compared, right after it. An element is bad if the call gives other results
+// on the bad side, and unstable if a side does not agree with itself.
 #pragma once
 
 #include <array>
@@ -17,19 +17,21 @@ namespace acltape::replayer {
 
 class EqualInputs final : public Experiment {
  public:
-  // `places` as for SidesExperiment. The mixed step and the sides must outlive it.
+  // `places` is as for SidesExperiment. The mixed step and the sides must outlive the object.
   EqualInputs(const MixedStep& step, std::array<CallSide*, 2> sides,
               const EagerStepOptions& options);
 
   size_t size() const override { return options_.places.size(); }
   std::string Describe(size_t element) const override;
-  // Of one element. Evidence: {"sentence": how they differ}, or {"error": why a side failed}.
+  // `altered` must hold one element. The evidence is {"sentence": ...} if results differ, or
+  // {"error": ...} if a side failed.
   Outcome Try(const ElementSet& altered) override;
   std::string Command(const ElementSet& altered) const override {
     return CommandFor(step_, options_, altered);
   }
 
-  // Every result of one step, executed so often on the good side alone.
+  // Executes a step `rounds` times on the good side alone and returns the digests of all its
+  // results.
   std::vector<StepDigests> GoodRounds(int rounds);
   const Script& script() const { return run_.script(); }
 
@@ -37,7 +39,7 @@ class EqualInputs final : public Experiment {
   // The results of the call at a place, by output.
   struct Results {
     std::map<int, std::string> digests;
-    std::map<int, std::vector<uint8_t>> contents;  // of the first execution
+    std::map<int, std::vector<uint8_t>> contents;  // contents in the first execution
   };
   Results RunCall(size_t place, int side, bool contents);
 

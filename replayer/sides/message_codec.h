@@ -1,5 +1,6 @@
-// The parts of a message of the call protocol (call_protocol.h): numbers, texts, lists, places and
-// tensors. Reading believes no length; what is wrong is an Error of kind kDevice.
+// Writes and reads the parts of a message of the call protocol (call_protocol.h): numbers, texts,
+// lists, places and tensors. A reader checks every length. Invalid input is an Error of kind
+// kDevice.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,7 @@ class MessageDecoder {
   }
   std::string_view Raw() { return Bytes(Number<uint64_t>()); }
   std::string Text() { return std::string(Raw()); }
-  // Of a list whose elements take at least so many bytes each.
+  // Reads the length of a list whose elements take at least `least_bytes` each.
   size_t Count(size_t least_bytes) {
     const auto count = Number<uint64_t>();
     if (count > rest_.size() / least_bytes) Fail("has a list that goes beyond its end");

@@ -19,7 +19,7 @@ namespace acltape::replayer {
 namespace {
 
 constexpr int kSocketOfChild = 3;
-// A device may take its time to close.
+// Time that the process gets to close its device.
 constexpr auto kTimeToEnd = std::chrono::seconds(5);
 
 [[noreturn]] void FailToStart(const std::string& name, const char* what) {
@@ -35,7 +35,8 @@ void SetTimeLimit(int socket, std::chrono::milliseconds limit) {
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-// "calls 812 to 830", "call 812"; without a call "what crosses over".
+// Returns a text for messages, such as "it executes calls 812 to 830", or "it gives its results" if
+// no command is a call.
 std::string CallsOf(const std::vector<SideCommand>& commands) {
   int64_t first = 0;
   int64_t last = 0;
@@ -61,7 +62,7 @@ ProcessSide::~ProcessSide() {
 template <typename Decode>
 auto ProcessSide::Ask(CallMessage request, const std::string& body, CallMessage answer,
                       const std::string& doing, const Decode& decode) {
-  std::string why;  // that it told
+  std::string why;  // the reason that the process gave
   try {
     CallFrame frame;
     if (!SendFrame(socket_, request, body) || !ReceiveFrame(socket_, frame)) {
@@ -74,7 +75,7 @@ auto ProcessSide::Ask(CallMessage request, const std::string& body, CallMessage 
     why = DecodeText(frame.body);
   } catch (const SideFailed&) {
     throw;
-  } catch (const Error& failure) {  // an answer that is none, or none in time
+  } catch (const Error& failure) {  // an invalid answer, or no answer in time
     End(/*give_time=*/false);
     throw SideFailed(options_.name, "failed while " + doing + ": " + failure.what());
   }

@@ -1,8 +1,8 @@
-// A side in a process of its own, because two ACL libraries define the same symbols and want the
-// same device, and because an environment belongs to a process.
+// A side in a process of its own. This is needed because two ACL libraries define the same symbols
+// and use the same device, and because an environment belongs to a process.
 //
-// The process is started when it is first needed, and again after it has died or failed: what fails
-// on a device may leave it unusable.
+// The process is started at its first use, and again after it has died or failed, because a failure
+// may leave its device unusable.
 #pragma once
 
 #include <sys/types.h>
@@ -19,14 +19,16 @@ namespace acltape::replayer {
 
 struct ProcessSideOptions {
   std::string name;                      // kGoodSide or kBadSide
-  std::string library;                   // as for Device
-  std::vector<std::string> environment;  // all of it, "NAME=VALUE"
-  // Started with the words below and "--socket", "N" behind them; it then calls ServeCalls(N).
+  std::string library;                   // the same as for Device
+  std::vector<std::string> environment;  // all variables, as "NAME=VALUE"
+  // The program that is started. It gets the words below and then "--socket", "N", and must call
+  // ServeCalls(N).
   std::string executable = "/proc/self/exe";
   std::vector<std::string> words{"acltape", "serve-calls"};
-  // A process that takes longer for an answer is ended.
+  // A process is ended if an answer takes longer than this.
   std::optional<std::chrono::milliseconds> time_limit;
-  bool quiet = true;  // what its libraries print to stdout goes nowhere, else to stderr
+  // True: the output of its libraries to stdout is discarded. False: it goes to stderr.
+  bool quiet = true;
 };
 
 class ProcessSide final : public CallSide {
@@ -36,7 +38,7 @@ class ProcessSide final : public CallSide {
   ProcessSide(const ProcessSide&) = delete;
   ProcessSide& operator=(const ProcessSide&) = delete;
 
-  // Starts the process. Throws SideFailed when it cannot open its library.
+  // Starts the process if it does not run. Throws SideFailed if it cannot open its library.
   std::string Description() override;
   void Prepare(const std::vector<int64_t>& block_bytes) override;
   std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) override;
@@ -45,11 +47,11 @@ class ProcessSide final : public CallSide {
 
  private:
   void Start();
-  // Asks, and reads the answer with `decode`.
+  // Sends a request and reads the answer with `decode`.
   template <typename Decode>
   auto Ask(CallMessage request, const std::string& body, CallMessage answer,
            const std::string& doing, const Decode& decode);
-  // Ends the process; a sentence's rest that says how it ended.
+  // Ends the process. Returns the end of a sentence that says how it ended.
   std::string End(bool give_time);
 
   const ProcessSideOptions options_;

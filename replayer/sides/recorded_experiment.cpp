@@ -5,7 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "replayer/packing.h"
+#include "replayer/script/round_outcome.h"
+#include "storage/packing.h"
 #include "storage/payload.h"
 
 namespace acltape::replayer {
@@ -31,7 +32,7 @@ Script RecordedExperiment::ScriptFor(const ElementSet& altered) const {
   return step_.Build(options);
 }
 
-// Of a call with recorded inputs.
+// Describes the difference of a call that had recorded inputs.
 std::string RecordedExperiment::Sentence(const Script& script, const FirstDifference& difference) {
   const ScriptOutput& output = script.outputs[difference.output];
   return fmt::format(
@@ -40,7 +41,8 @@ std::string RecordedExperiment::Sentence(const Script& script, const FirstDiffer
       DescribeDifference(output.layout, RecordedRowMajor(output), difference.packed));
 }
 
-// What the trace holds is in the order of addresses for a dense tensor.
+// Returns a recorded result in row-major order. The trace holds dense tensors in the order of
+// addresses.
 std::vector<uint8_t> RecordedExperiment::RecordedRowMajor(const ScriptOutput& output) const {
   Session& session = step_.session();
   const analyzer::Leaf& leaf = session.program().leaves[output.leaf];
@@ -82,6 +84,8 @@ Outcome RecordedExperiment::Try(const ElementSet& altered) {
   outcome.executions = options_.executions;
   if (altered.empty()) return outcome;
   const Script script = ScriptFor(altered);
+  // Some calls alone may have no results, but all of them together must have some.
+  if (script.outputs.empty() && altered.size() == size()) return NothingCompared();
   const Round reference = RecordedRound(script);
   FirstDifference difference;
   int round = 0;

@@ -1,9 +1,9 @@
-// The recording as the good side: are the results of these calls the recorded ones when they are
-// executed, while all others give their recorded results?
+// An experiment with the recording as the good side. It asks if calls give their recorded results
+// when they are executed, while all other calls give their recorded results.
 //
-// Calls that are executed get recorded inputs unless an executed call wrote them. Every result of
-// an executed call is compared: one that only a call reads which is not executed would not be seen
-// otherwise.
+// Executed calls get recorded inputs, unless another executed call wrote them. Every result of an
+// executed call is compared. Otherwise an error would be missed if only calls that are not executed
+// read the result.
 #pragma once
 
 #include <array>
@@ -18,12 +18,13 @@ namespace acltape::replayer {
 
 class RecordedExperiment final : public Experiment {
  public:
-  // Executes on `bad`, on the device of the session when it is null. Both must outlive it.
+  // Executes on `bad`, or on the device of the session if `bad` is null. Both must outlive the
+  // object.
   RecordedExperiment(const MixedStep& step, CallSide* bad, EagerStepOptions options);
 
   size_t size() const override { return options_.places.size(); }
   std::string Describe(size_t element) const override;
-  // With nothing altered nothing is executed. Throws Error kTrace when the trace lacks a result.
+  // With nothing altered, nothing is executed. Throws Error kTrace if the trace lacks a result.
   Outcome Try(const ElementSet& altered) override;
   std::string Command(const ElementSet& altered) const override {
     return CommandFor(step_, options_, altered);

@@ -17,7 +17,8 @@ bool Has(const std::vector<std::string>& environment, std::string_view name) {
                      [&](const std::string& one) { return NameOf(one) == name; });
 }
 
-// A variable that a recording sets, unless it is set or the side sets one that says the same.
+// A variable that gets its value from the recording. It is not set if the environment already has
+// it, or if the side sets `unless`, which has the same meaning.
 struct RecordedVariable {
   const char* name;
   const char* meta;

@@ -1,5 +1,5 @@
-// The environment of a side's process: this one's, as it was when the program began, with what the
-// side sets for itself.
+// The environment of a side's process: the environment of this process at its start, with the
+// settings of the side.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace acltape::replayer {
 
-// "NAME=VALUE" of this process. Taken before the first Session, which sets the threads of the
-// recording (AdoptRecordedThreads) for this process.
+// Returns the variables of this process as "NAME=VALUE". Must be called before the first Session,
+// because a Session sets the recorded number of threads in this process (AdoptRecordedThreads).
 std::vector<std::string> CurrentEnvironment();
 
-// `settings` ("NAME=VALUE") replace what `environment` has of these names. The threads are those of
-// the recording where neither says otherwise; a side that sets OMP_NUM_THREADS gets that many.
+// Returns the environment of a side. `settings` ("NAME=VALUE") replace variables of the same names
+// in `environment`. If neither sets the number of threads, it is that of the recording. A side that
+// sets OMP_NUM_THREADS gets that number.
 std::vector<std::string> EnvironmentOfSide(std::vector<std::string> environment,
                                            const std::vector<std::string>& settings,
                                            const storage::Reader& trace);
 
-// Throws Error kUsage, naming the option, for what is not NAME=VALUE.
+// Throws Error kUsage, naming the option, if the setting is not NAME=VALUE.
 void CheckSetting(const std::string& option, const std::string& setting);
 
 }  // namespace acltape::replayer

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "acl/invoke/operator_table.h"
-#include "replayer/packing.h"
+#include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
 
-// Bytes that one request carries, either way; more become several requests.
+// Most bytes that one request carries in either direction. Larger contents need several requests.
 constexpr int64_t kRequestBytes = int64_t{64} << 20;
 
 int64_t PackedBytes(const storage::Layout& layout) {
@@ -49,7 +49,7 @@ std::vector<Observed> SidedRun::Run(const Watcher& watcher) {
     }
     for (const int side : {kGood, kBad}) Flush(side);
   } catch (...) {
-    // What was held back was not done.
+    // Commands that were not sent yet are lost, so both sides must be prepared again.
     for (Held& held : held_) held.prepared = false;
     throw;
   }
@@ -61,14 +61,14 @@ void SidedRun::Do(const T&) {
   throw Error(ErrorKind::kUsage, "a step on two sides cannot hold what belongs to a capture.");
 }
 
-// Content number n is version n + 1.
+// Content number n of the script has version n + 1.
 void SidedRun::Do(const UploadTo& upload) {
   truth_[upload.to.block].Set(
       upload.to.offset, upload.to.offset + upload.bytes,
       {int64_t{upload.content} + 1, upload.content_offset - upload.to.offset});
 }
 
-// Bytes between the elements of a strided view belong to other tensors and must stay.
+// The bytes between the elements of a strided view belong to other tensors and must not change.
 void SidedRun::Do(const UploadStrided& upload) {
   const int64_t first = upload.to.offset;
   const int64_t end = first + upload.layout.EndByte() - upload.layout.FirstByte();
@@ -149,7 +149,8 @@ bool SidedRun::IsHeldHere(const ByteVersion& version) const {
          kept_.count(version.id) != 0;
 }
 
-// Precondition: the version is a result.
+// Returns the side that holds a version. Precondition: the version is the result of a launch or a
+// copy.
 int SidedRun::HolderOf(int block, const ByteVersions::Range& range) const {
   for (const int side : {kGood, kBad}) {
     const auto has = held_[side].blocks[block].Of(range.first, range.end);
@@ -160,7 +161,7 @@ int SidedRun::HolderOf(int block, const ByteVersions::Range& range) const {
                                       script_.blocks[block].name + ".");
 }
 
-// Precondition: the version is held here.
+// Returns the command that puts a version. Precondition: this process holds the version.
 PutBytes SidedRun::Source(int block, const ByteVersions::Range& range) {
   const int64_t bytes = range.end - range.first;
   PutBytes put{{block, range.first}, nullptr, range.first + range.version.delta, bytes};

@@ -1,11 +1,12 @@
-// Executes a script that captures nothing on two sides: each launch on the one it is given to.
+// Executes a script without captures on two sides. Each launch runs on the side that it is given
+// to.
 //
-// The script is walked in program order. For every byte of its memory is known which content it
-// should have, and which one each side has; right before a launch the side gets what the launch
-// reads and it lacks: from the contents of the script, or from the other side, by way of this
-// process. So a side gets only what its calls need, keeps what does not change from run to run, and
-// is idle when no call is given to it. Commands are held back until a result is needed, so that
-// consecutive calls of one side are one request.
+// The script is executed in program order. The run knows the right content of every byte of its
+// memory, and the content that each side has. Right before a launch, the side gets the inputs that
+// it lacks, from the contents of the script or, through this process, from the other side. So a
+// side gets only the inputs of its calls, keeps contents that do not change between runs, and is
+// idle if no call is given to it. Commands are collected until a result is needed, so that
+// consecutive calls of one side become one request.
 #pragma once
 
 #include <array>
@@ -27,33 +28,34 @@ class SidedRun {
   static constexpr int kGood = 0;
   static constexpr int kBad = 1;
 
-  // Sides by number; they must outlive it. The script holds what an eager step consists of:
-  // uploads, copies, launches and observations. What a launch reads and writes, the operator table
-  // says.
+  // `sides` are by number and must outlive the object. The script must hold only the operations of
+  // an eager step: uploads, copies, launches and observations. The operator table tells the tensors
+  // that a launch reads and writes.
   SidedRun(Script script, std::array<CallSide*, 2> sides);
 
   struct Watcher {
-    // The side that a call runs on.
+    // Returns the side that a call runs on.
     std::function<int(int64_t call_id)> side_of;
-    // Whether the content behind a digest is wanted; empty: never. `take` then gets it, packed.
+    // Returns true if the content with this digest is wanted; `take` then gets it, packed. Empty:
+    // no content is wanted.
     std::function<bool(int observation, int output, const std::string& digest)> wants;
     OutputSink take;
   };
-  // What one execution of the script gave. Throws SideFailed; the next run begins with sides that
-  // hold nothing.
+  // Executes the script once and returns its observations. Throws SideFailed. The next run then
+  // begins with empty sides.
   std::vector<Observed> Run(const Watcher& watcher);
 
   const Script& script() const { return script_; }
-  // Bytes that went to the sides and came from them, in all runs.
+  // The number of bytes that were sent to the sides, and that came from them, in all runs.
   int64_t bytes_put() const { return bytes_put_; }
   int64_t bytes_taken() const { return bytes_taken_; }
 
  private:
   struct Held {
     bool prepared = false;
-    std::vector<ByteVersions> blocks;  // what each block holds
+    std::vector<ByteVersions> blocks;  // the content of each block
     std::vector<SideCommand> pending;
-    std::vector<std::function<void(SideResult&&)>> wanted;  // of the pending commands
+    std::vector<std::function<void(SideResult&&)>> wanted;  // takes the results of pending commands
     int64_t pending_bytes = 0;
   };
 
@@ -67,13 +69,13 @@ class SidedRun {
   template <typename T>
   void Do(const T&);
 
-  // The side gets these bytes unless it has them.
+  // Sends these bytes to a side unless it has them.
   void Bring(int side, int block, int64_t first, int64_t end);
-  // Whether this process has the content; else a side wrote it.
+  // True if this process has the content. Otherwise a side wrote it.
   bool IsHeldHere(const ByteVersion& version) const;
   PutBytes Source(int block, const ByteVersions::Range& range);
   int HolderOf(int block, const ByteVersions::Range& range) const;
-  // What these bytes should be now, from wherever it is.
+  // Returns the right content of these bytes, from wherever it is.
   std::vector<uint8_t> Fetch(int block, int64_t first, int64_t end);
   void NoteWritten(int side, int block, int64_t first, int64_t end);
   ByteVersion Keep(Bytes content, int64_t first_byte);
@@ -85,7 +87,7 @@ class SidedRun {
   const std::array<CallSide*, 2> sides_;
   std::array<Held, 2> held_;
   std::vector<ByteVersions> truth_;  // by block
-  std::map<int64_t, Bytes> kept_;    // contents that this process put together, by id
+  std::map<int64_t, Bytes> kept_;    // contents that this process composed, by id
   int64_t last_id_ = 0;
   const Watcher* watcher_ = nullptr;
   int current_ = kGood;  // the side of the latest launch

@@ -15,24 +15,24 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kEqualInputs[] = "equal inputs";  // in the journal
+constexpr char kEqualInputs[] = "equal inputs";  // the name in the journal
 constexpr int kRoundsOfFlaky = 50;
 
-// What was seen of the calls of a cause, and what follows.
+// The facts about the calls of a cause. A table below draws the conclusions.
 struct Seen {
   bool fails = false;    // the cause is a failure of the bad side
   bool varies = false;   // results of equal executions differ
-  bool numeric = false;  // some call gives other results from equal inputs
-  bool whole = true;     // every call could be asked
+  bool numeric = false;  // some call differs from equal inputs
+  bool whole = true;     // every call could be tested
 };
 struct DecisionRow {
   bool Seen::*holds;
   bool value;
   CauseClass cause;
   const char* reason;
-  const char* of_recorded;  // the same with the recording as the good side
+  const char* of_recorded;  // the reason if the recording is the good side
 };
-// The first row that holds decides.
+// The first row that matches decides.
 constexpr DecisionRow kDecisions[] = {
     {&Seen::fails, true, CauseClass::kFailure, "the bad side cannot execute it",
      "it cannot be executed"},
@@ -71,7 +71,8 @@ std::vector<CallGroup> AlterableGroups(const MixedStep& step,
                           step.CallAt(0), step.CallAt(step.places() - 1)));
 }
 
-// Asks each call of a cause: `alone` is good for a call that gives the same from equal inputs.
+// Tests each call of a cause and classifies the cause. `alone` is an experiment that is good if the
+// call gives the same results from equal inputs.
 void Classify(const ElementSet& members, BisectionReport& report, Experiment& alone, bool recorded,
               const TrialOptions& options, Journal* journal, FoundCause& found) {
   Seen seen;
@@ -141,7 +142,7 @@ BisectionReport BisectSides(const MixedStep& step, std::array<CallSide*, 2> side
   GroupedExperiment grouped(std::make_shared<SidesExperiment>(step, sides, options.experiment),
                             groups);
   BisectionReport report = Bisect(grouped, options.bisection, journal, {});
-  std::unique_ptr<EqualInputs> equal_inputs;  // made when it is needed
+  std::unique_ptr<EqualInputs> equal_inputs;  // made at the first use
   const auto alone = [&]() -> EqualInputs& {
     if (equal_inputs == nullptr) {
       equal_inputs = std::make_unique<EqualInputs>(step, sides, options.experiment);

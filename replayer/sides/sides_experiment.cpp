@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "replayer/script/round_outcome.h"
+
 namespace acltape::replayer {
 
 using nlohmann::json;
@@ -95,6 +97,7 @@ Round SidesExperiment::RunOnce(const ElementSet& altered, int round, FirstDiffer
 }
 
 Outcome SidesExperiment::Try(const ElementSet& altered) {
+  if (run_.script().outputs.empty()) return NothingCompared();
   if (!altered.empty() && reference_.empty()) reference_ = RunOnce({}, 0, nullptr);
   FirstDifference difference;
   std::vector<Round> rounds;

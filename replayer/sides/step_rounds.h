@@ -1,43 +1,44 @@
-// Rounds of an experiment on a step, each of all the steps that it executes, held against a
-// reference.
+// Rounds of an experiment on a step. A round executes all steps of the experiment once, and is
+// compared with a reference.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "replayer/bisect/experiment.h"
+#include "replayer/script/experiment.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/run_script.h"
 #include "replayer/script/step_digests.h"
 
 namespace acltape::replayer {
 
-// By observation of the script.
+// The digests of one round, by observation of the script.
 using Round = std::vector<StepDigests>;
 Round RoundOf(std::vector<Observed> observed);
 
-// The first output that is not as the reference.
+// The first output that differs from the reference.
 struct FirstDifference {
   int round = -1;
   int observation = 0;
   int output = 0;               // in Script::outputs
-  std::vector<uint8_t> packed;  // what it holds
+  std::vector<uint8_t> packed;  // its content
 };
 
-// Counts the rounds that differ; bad when all do alike, unstable when not all are alike.
+// Counts the rounds that differ. The outcome is bad if a round differs and all rounds are equal,
+// unstable if a round differs and not all are equal.
 Outcome JudgeRounds(const Round& reference, const std::vector<Round>& rounds);
 
-// The digest that an output should have.
+// Returns the digest that an output should have.
 const std::string& DigestIn(const Round& reference, const Script& script, int observation,
                             int output);
 
-// A JSON object: which output of which call differs, and, when the trace holds the value that the
-// reference has, how.
+// Returns a JSON object that names the output that differs and its call. If the trace holds the
+// reference's value, it also says how the output differs.
 nlohmann::json DifferenceJson(const MixedStep& step, const Script& script, const Round& reference,
                               const FirstDifference& difference);
 
-// "3 of 96 elements differ, the first [5]: 1.25 and 1.5, at most 4 ULP"
+// Returns a text such as "3 of 96 elements differ, the first [5]: 1.25 and 1.5, at most 4 ULP".
 std::string DescribeDifference(const storage::Layout& layout, const std::vector<uint8_t>& good,
                                const std::vector<uint8_t>& bad);
 

@@ -20,8 +20,8 @@ bool Overlap(const char* to, const char* from, size_t bytes) {
 
 }  // namespace
 
-// At most `count` characters; -1 when they did not all fit, with what fits in the destination, or
-// nothing where even the shortened text is too long for it.
+// Writes at most `count` characters. Gives -1 when the text is longer. The destination then holds
+// the part that fits, or nothing when even `count` characters are too many for it.
 ACLTAPE_COMPAT int vsnprintf_s(char* to, size_t room, size_t count, const char* format,
                                va_list args) {
   if (to == nullptr || format == nullptr || room == 0 || room > kMostString) return -1;

@@ -117,7 +117,8 @@ aclError StoreControl(Stream& stream, const char* name, std::unique_ptr<Control>
   return ACL_SUCCESS;
 }
 
-// Both parts are there, in whatever order they came.
+// Completes the model when both its end task and the end of its build are there. They may come in
+// any order.
 void CompleteBuild(Model& model) {
   if (!model.end_task || !model.build_ended) return;
   model.LayOut();

@@ -12,7 +12,7 @@
 
 namespace acltape::device {
 
-// Where a label stands; tasks refer to it before it is set (LBL-03).
+// The place of a label in a stream. Tasks refer to it before it is set (LBL-03).
 struct LabelPlace {
   const Model* model = nullptr;  // null: not set yet
   uint32_t member = 0;
@@ -43,7 +43,7 @@ aclError SwitchLabel(const uint32_t* index, std::vector<std::shared_ptr<LabelPla
 
 aclError ActivateStream(Stream& activated, Stream& stream);
 
-// What a switch compares in device memory.
+// The comparison of two values in device memory by which a switch decides.
 struct Comparison {
   const void* left;
   const void* right;

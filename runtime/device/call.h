@@ -1,4 +1,4 @@
-// What the exported functions have in common: checks that many of them make, each with its message.
+// Checks that many exported functions make, each with its message.
 #pragma once
 
 #include "runtime/device/capture/capture.h"

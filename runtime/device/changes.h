@@ -11,7 +11,7 @@
 
 namespace acltape::device {
 
-// What a changed kernel task has beside its function and arguments.
+// Attributes that a change gives to a kernel task beside its function and arguments.
 struct KernelAttributes {
   uint32_t blocks = 1;
   std::vector<aclrtLaunchKernelAttr> attributes;

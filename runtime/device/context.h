@@ -34,7 +34,7 @@ class Context {
   Stream& default_stream() const { return *default_stream_; }
   HostService& host_service() { return host_service_; }
 
-  // Null and a reason on failure.
+  // On failure gives the code and leaves `*stream` as it was.
   aclError CreateStream(uint32_t priority, uint32_t flags, Stream** stream);
   // Removes the stream; queued tasks run first, or are dropped.
   void DestroyStream(Stream* stream, bool run_queued);
@@ -53,7 +53,7 @@ class Context {
   bool stops_on_failure() const { return stop_on_failure_.load(std::memory_order_acquire); }
   void StopOnFailure() { stop_on_failure_.store(true, std::memory_order_release); }
   void NoteTaskFailure(aclError code, const std::string& text);
-  // What stopped the context, in words.
+  // The message of the failure that stopped the context.
   std::string FirstFailure() const;
 
   // Guards the sets below and the objects' membership in them. Taken after the capture lock.
@@ -90,7 +90,7 @@ void SetCurrentContext(Context* context);
 // Finds the stream of an interface call: null means the default stream (GEN-04), another context's
 // stream is refused (GEN-05), a bad handle recognised (GEN-09).
 aclError FindStream(aclrtStream handle, const char* call, Stream** stream);
-// As above, without the check of the context.
+// Finds the stream like FindStream, but accepts a stream of another context.
 aclError FindAnyStream(aclrtStream handle, const char* call, Stream** stream);
 
 }  // namespace acltape::device

@@ -14,7 +14,8 @@ class Control {
   // this moved it.
   virtual aclError Act(GraphRun& run, uint32_t lane) = 0;
 
-  // Of conditional tasks: the sub-graph to run now, null for none. `rounds`: how many have run.
+  // A conditional task answers with the sub-graph to run now, or null for none. `rounds` says how
+  // many have run.
   virtual Model* Choose(uint32_t /*rounds*/) { return nullptr; }
   virtual bool conditional() const { return false; }
   // Sub-graphs that live and die with the task.

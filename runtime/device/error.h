@@ -1,5 +1,5 @@
-// How calls fail: a code (exact, see the rules), remembered for aclrtGetLastError (ERR-02), and one
-// sentence for aclGetRecentErrMsg (ERR-01).
+// A call that fails gives a code (exact, see the rules), which aclrtGetLastError remembers
+// (ERR-02), and one sentence for aclGetRecentErrMsg (ERR-01).
 #pragma once
 
 #include <string>
@@ -22,12 +22,12 @@ void SetMessage(const char* text);
 // thread without a message of its own gets the newest failure of a task that no synchronisation has
 // reported yet, once: frameworks ask in another thread than the one that meets the failure.
 const char* TakeMessage();
-// As TakeMessage, without the failures of tasks.
+// Like TakeMessage, but never gives the failure of a task.
 const char* TakeOwnMessage();
 void NoteFailedTask(const char* text);
 void FailedTaskIsReported();
 
-// Whether messages of all threads go to one place from now on (INIT-04, error message mode).
+// True: from now on all threads share one message (INIT-04, error message mode).
 void ShareMessagesInProcess(bool shared);
 
 // "107027 (stream is capturing)"; just the number when the code is not in the table.

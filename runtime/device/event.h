@@ -57,7 +57,7 @@ struct WaitCount : Shared<WaitCount> {
   std::atomic<uint32_t> outstanding{0};
 };
 
-// What host calls see of an old event: its newest record, until the reset has run (EVT-08).
+// The state of an old event for host calls: its newest record, until the reset has run (EVT-08).
 struct HostView : Shared<HostView> {
   std::mutex mutex;
   EventPoint* point = nullptr;
@@ -80,7 +80,7 @@ class Event {
   Event(Context& context, IpcCell* cell);
   ~Event();
 
-  // On streams that are not capturing. All take the event in the order of the calls.
+  // The streams must not be capturing. All three take effect in the order of the calls.
   aclError Record(Stream& stream);
   aclError Wait(Stream& stream, int64_t timeout_ns);  // 0: for ever
   aclError Reset(Stream& stream);

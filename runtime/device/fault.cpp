@@ -95,7 +95,7 @@ bool SetEffect(Fault& fault) {
   return true;
 }
 
-// What may follow the target: key=value, but for #N.
+// A word that may follow the target. All are key=value, except #N.
 struct Word {
   const char* key;
   bool (*parse)(Fault& fault, const std::string& value);
@@ -168,7 +168,7 @@ bool IsFunction(const std::string& function) {
   return found;
 }
 
-// What is wrong with the fault as a whole; empty when nothing is.
+// Says why the words of a fault do not go together; empty when they do.
 std::string Contradiction(const Fault& fault) {
   if (fault.effect == Effect::kNone) return "it has no effect";
   if ((fault.nth != 0) + (fault.every != 0) + (fault.probability >= 0) > 1) {
@@ -346,7 +346,8 @@ void DelayTask(uint32_t stream, uint64_t position) {
     if (!fault.of_stream || (fault.stream >= 0 && fault.stream != stream) || !Fires(fault)) {
       continue;
     }
-    // By the place in the stream, so that the interleaving of streams does not change the draw.
+    // The draw depends on the place in the stream, so that the interleaving of streams does not
+    // change it.
     Sleep(Lateness(fault, (uint64_t{stream} << 40) + position));
   }
 }

@@ -44,7 +44,8 @@ Task WithFaults(Task&& task);
 // Waits as long as the faults for the stream say.
 void DelayTask(uint32_t stream, uint64_t position);
 
-// Whether bits of this operator's outputs may be flipped, and doing it after a run.
+// FlipsBits tells whether a fault may flip bits in outputs of this operator. FlipBits does it,
+// after a run.
 bool FlipsBits(const char* name);
 void FlipBits(const char* name, const SoftOutput* outputs, size_t count);
 

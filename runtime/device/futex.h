@@ -38,7 +38,7 @@ inline void FutexWakeAll(std::atomic<uint32_t>& word) {
           nullptr, 0);
 }
 
-// How long a thread spins before it sleeps: about what waking it would cost.
+// A thread spins for so long before it sleeps. Waking it would cost about as much.
 inline constexpr int64_t kSpinNs = 20000;
 
 // Spins until `done()` or kSpinNs have passed; true when done.

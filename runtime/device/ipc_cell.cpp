@@ -24,7 +24,7 @@ struct Payload {
 
 Payload& PayloadOf(void* argument) { return *static_cast<Payload*>(argument); }
 
-aclError RunRecord(void* argument) {
+aclError RunCellRecord(void* argument) {
   Payload& record = PayloadOf(argument);
   // Streams may reach records out of the order in which they were submitted.
   uint64_t reached = record.numbers->reached.load();
@@ -39,7 +39,7 @@ bool Ready(void* argument) {
   return wait.numbers->reached.load(std::memory_order_acquire) >= wait.number;
 }
 
-aclError RunWait(void* argument) {
+aclError RunCellWait(void* argument) {
   int64_t timeout = PayloadOf(argument).timeout_ns;
   // Nobody signals across processes, so this looks again and again.
   return PollUntil(Ready, argument, timeout == 0 ? 0 : NowNs() + timeout)
@@ -47,12 +47,12 @@ aclError RunWait(void* argument) {
              : ACL_ERROR_RT_WAIT_TIMEOUT;
 }
 
-void DropRecord(void* argument) {
-  RunRecord(argument);  // one that was dropped must still let its waiters pass
+void DropCellRecord(void* argument) {
+  RunCellRecord(argument);  // one that was dropped must still let its waiters pass
   PayloadOf(argument).cell->Release();
 }
 
-void DropWait(void* argument) { PayloadOf(argument).cell->Release(); }
+void DropCellWait(void* argument) { PayloadOf(argument).cell->Release(); }
 
 IpcCell::Numbers* Map(int file) {
   void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -106,16 +106,16 @@ void IpcCell::Export(aclrtIpcEventHandle* handle) const {
 Task IpcCell::RecordTask() {
   Retain();
   Payload payload{this, numbers_, numbers_->recorded.fetch_add(1) + 1, 0};
-  Task task = MakeTask(TaskKind::kEventRecord, "EVENT_RECORD", payload, RunRecord);
-  task.drop = DropRecord;
+  Task task = MakeTask(TaskKind::kEventRecord, "EVENT_RECORD", payload, RunCellRecord);
+  task.drop = DropCellRecord;
   return task;
 }
 
 Task IpcCell::WaitTask(int64_t timeout_ns) {
   Retain();
   Payload payload{this, numbers_, numbers_->recorded.load(), timeout_ns};
-  Task task = MakeTask(TaskKind::kEventWait, "EVENT_WAIT", payload, RunWait);
-  task.drop = DropWait;
+  Task task = MakeTask(TaskKind::kEventWait, "EVENT_WAIT", payload, RunCellWait);
+  task.drop = DropCellWait;
   task.ready = Ready;
   return task;
 }

@@ -1,5 +1,5 @@
-// What processes share of an event between them (EVT-23): the numbers of its records, in memory
-// that every process maps which has opened the event.
+// Memory by which processes share an event (EVT-23). It holds the numbers of the event's records,
+// and every process that has opened the event maps it.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class IpcCell : public Shared<IpcCell> {
   // Tasks that record the event, and wait for the record that is the newest now.
   Task RecordTask();
   Task WaitTask(int64_t timeout_ns);
-  // Whether the newest record was reached; also before the first one.
+  // True when the newest record was reached, and also before the first record.
   bool Reached() const;
   // The host's wait for the newest record; false when `deadline_ns` (0: none) passed.
   bool Wait(int64_t deadline_ns);

@@ -41,7 +41,7 @@ class Model {
     kFault,     // ENUM-10
   };
 
-  // What a captured event task refers to (ENUM-08).
+  // The event that a captured event task refers to (ENUM-08).
   struct EventUse {
     HandleRef event{};
     uint32_t flags = 0;  // of the event's creation
@@ -162,7 +162,7 @@ class Model {
   void Abort();
   // One pass over the tasks, in this thread.
   aclError RunOnce(Runner& runner, const Interleaving& interleaving);
-  // Of the replay that runs now.
+  // The launch whose replay runs now.
   const Launch* current_launch() const { return current_launch_; }
 
   // From READY or UPDATING, while not running, to UPDATING; false leaves the state (ENUM-09).
@@ -187,6 +187,8 @@ class Model {
   State state() const { return state_.load(std::memory_order_acquire); }
 
  private:
+  // One entry of the flat list that a launch walks: a task bound to its argument. (A step of a
+  // program is something else.)
   struct Step {
     aclError (*run)(void*);
     void* argument;

@@ -1,5 +1,6 @@
 #include "runtime/device/notify.h"
 
+#include "runtime/device/call.h"
 #include "runtime/device/futex.h"
 
 namespace acltape::device {
@@ -88,8 +89,6 @@ Task NotifyTask(const char* name, uint32_t number, const NotifyPayload& payload,
   task.object_id = number;
   return task;
 }
-
-constexpr int64_t kSecond = 1000000000;
 
 }  // namespace
 

@@ -8,7 +8,8 @@
 
 namespace acltape::device {
 
-// What tasks share with the notify object: it may be destroyed while they are queued.
+// The state of a notify. Tasks share it with the object, which may be destroyed while they are
+// queued.
 struct NotifyWord : Shared<NotifyWord> {
   std::atomic<uint32_t> value{0};
 };

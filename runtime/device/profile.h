@@ -40,7 +40,7 @@ struct Profile {
   bool poison = false;       // new and freed memory reads as NaN
   uint32_t order = 0;  // of the streams of graphs: launches that are unlike (replay.h); 0: none
 
-  // Where the rules leave a choice.
+  // Choices that the rules leave open.
   bool finalize_counts = false;                               // INIT-07
   bool synchronize_whole_device = false;                      // DEV-10
   aclError no_stream_code = ACL_ERROR_RT_NO_STREAM_RESOURCE;  // STR-06

@@ -18,10 +18,10 @@ class Queues {
  public:
   explicit Queues(uint32_t count) : count_(count), free_(count) {}
 
-  // For a launched model: gets it its queues, waiting in steps of 1 ms while other models run.
-  // 207005 when the device does not have so many at all, or the process ends.
+  // Gives a launched model its queues, waiting in steps of 1 ms while other models run. 207005 when
+  // the device does not have so many at all, or the process ends.
   aclError Bind(Model& model, const char* call);
-  // Before the model is destroyed.
+  // Called before the model is destroyed.
   void Release(Model& model);
 
  private:

@@ -81,8 +81,8 @@ void RollBack(const Model& model, Launch& launch) {
 }  // namespace
 
 aclError LaunchModel(Model& model, Stream& stream, const char* call) {
-  // Not through the stream alone: what a refused launch published has to be taken back, before
-  // the task that carries it is dropped.
+  // The order of the stream is not enough for a model with external events. A launch that is
+  // refused has to take back what it published, before the task that carries it is dropped.
   std::unique_lock launch_lock(model.launch_mutex, std::defer_lock);
   if (!model.externals.empty()) launch_lock.lock();
   uint64_t ticket = 0;

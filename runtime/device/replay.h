@@ -1,4 +1,4 @@
-// How models run (EXE-01 to EXE-17).
+// Runs models (EXE-01 to EXE-17).
 //
 // A replay is one task of the exec stream. For most models that task walks a flat list of bound
 // calls in capture order: no lock, allocation or lookup per graph task. Where a task can block on
@@ -17,8 +17,8 @@
 
 namespace acltape::device {
 
-// In which order the streams of a graph take turns. One setting holds at most; without any the
-// runnable task that was captured first goes first.
+// The order in which the streams of a graph take turns. At most one setting is given. Without any,
+// of the tasks that can run the one that was captured first goes first.
 struct Interleaving {
   static constexpr uint32_t kNone = UINT32_MAX;
   uint64_t seed = 0;  // not 0: drawn before every task (jitter)
@@ -30,15 +30,15 @@ struct Interleaving {
   // the dice.
   uint32_t ahead = kNone;
 
-  // As the profile has it for the next launch of a model, its own number `ticket`. Which stream is
-  // ahead goes by the launches of all graphs that have as many tasks and streams: a graph that is
+  // The order that the profile asks for in a model's launch number `ticket`. Which stream is ahead
+  // is counted over all graphs that have equally many tasks and streams, so that a graph that is
   // captured again goes on where the former one stopped.
   static Interleaving OfLaunch(const Model& model, uint64_t ticket);
 };
 
 // One launch, from the call to its end.
 struct Launch {
-  // What an external record or wait of the model refers to in this launch (EXT-04, EXT-05).
+  // The point that an external record or wait of the model means in this launch (EXT-04, EXT-05).
   struct Binding {
     EventPoint* point = nullptr;   // null: a wait without a record before it
     EventPoint* former = nullptr;  // what the record replaced, for a roll-back (EXT-06)
@@ -67,7 +67,7 @@ class GraphRun {
   bool done() const { return stopped_ || finished_; }
   aclError result() const { return result_; }
 
-  // What control tasks do.
+  // Called by control tasks.
   void Activate(uint32_t lane);
   // Lane `from` ends and `to` goes on at `position` of its queue; they may be the same.
   void Jump(uint32_t from, uint32_t to, size_t position);
@@ -75,6 +75,7 @@ class GraphRun {
   Model& model() const { return model_; }
 
  private:
+  // The progress of one hidden stream of the model in this pass.
   struct Lane {
     std::vector<uint32_t> queue;  // nodes of one member
     size_t next = 0;

@@ -71,14 +71,15 @@ class Stream {
   bool capturing() const {
     return capture_status.load(std::memory_order_acquire) != ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   }
-  // What becomes of submitted tasks instead of running here; guarded by the capture lock. A capture
-  // stands above an update, and a stream that is bound to a built model has neither.
+  // When one of these is set, submitted tasks do not run here: a capture stores them, an update
+  // takes them as new arguments, or a built model stores them. A capture stands above an update. A
+  // stream that is bound to a built model has neither. Guarded by the capture lock.
   Model* capture = nullptr;
   uint32_t capture_member = 0;
   std::shared_ptr<TaskUpdate> update;  // UPD-01
   Model* built = nullptr;              // BLD-02
   uint32_t built_member = 0;
-  // Whether one of them is set. Call Divert() after a change.
+  // True when one of them is set. Call Divert() after a change.
   bool diverted() const { return diverted_.load(std::memory_order_acquire); }
   void Divert() {
     diverted_.store(capture != nullptr || update != nullptr || built != nullptr,
@@ -98,6 +99,7 @@ class Stream {
   void* allocator_description = nullptr;
 
  private:
+  // A place for one task in the ring of the stream.
   struct Slot {
     alignas(64) Task task;
   };

@@ -39,7 +39,8 @@ struct Task {
   aclError (*run)(void* argument) = nullptr;
   // Releases what the argument holds; null: nothing. Called exactly once per task.
   void (*drop)(void* argument) = nullptr;
-  // For tasks whose run() blocks until something else happens: whether it would return at once.
+  // For tasks whose run() blocks until something else happens: true when run() would return at
+  // once.
   bool (*ready)(void* argument) = nullptr;
   void* argument = nullptr;  // unless inline_payload
   const char* name = "";     // lives as long as the process
@@ -47,7 +48,7 @@ struct Task {
   bool inline_payload = false;
   uint32_t thread_id = 0;  // the system's number of the thread that submitted it
   uint32_t object_id = 0;  // of the event or notify it is about
-  // Of a kernel: the system's number of the thread that called its first phase; 0: not known.
+  // For kernels, the system's number of the thread that called the first phase; 0: not known.
   uint32_t prepared_by = 0;
   alignas(8) unsigned char payload[kPayloadBytes];
 
@@ -82,7 +83,8 @@ class Runner {
   static void SetCurrent(Runner* runner);
 
   void set_position(uint64_t position) { position_ = position; }
-  // Of the model that runs now: an abort of it interrupts, too (EXE-17). Null: none.
+  // The flag of the model that runs now, or null. Aborting the model interrupts the task, too
+  // (EXE-17).
   void set_model_abort(const std::atomic<bool>* aborted) { model_abort_ = aborted; }
   // True when the stream was aborted behind this task, or the process is exiting.
   bool Interrupted() const;

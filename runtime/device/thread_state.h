@@ -1,5 +1,5 @@
-// What the interface keeps per thread. Plain memory without destructors: threads end, and processes
-// exit, with calls still to come (INIT-09).
+// State of the interface for each thread. It is plain memory without destructors, because calls may
+// still come when threads end and processes exit (INIT-09).
 #pragma once
 
 #include <cstdint>

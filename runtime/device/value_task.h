@@ -14,7 +14,7 @@ struct ValuePayload {
 Task ValueWriteTask(void* address, uint64_t value);
 Task ValueWaitTask(void* address, uint64_t value, uint32_t flag);
 
-// What such a task does; zeros for one that a fault on purpose has wrapped (fault.h).
+// The address and the value of such a task; zeros when a fault on purpose has wrapped it (fault.h).
 ValuePayload ValueOf(const Task& task);
 
 // 107000 unless it is 8 byte aligned device memory; NULL gives 100000.

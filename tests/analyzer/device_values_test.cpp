@@ -27,7 +27,7 @@ class BothLevels : public test::TraceBuilder {
   Tensor OnDevice(const std::vector<int64_t>& shape, int64_t address) {
     return At(shape, address, storage::DType::kFloat32);
   }
-  // The same bytes as the device's calls name them: a place in a block of its allocator.
+  // The tensor as calls of the device name it: a place in a block of the device's allocator.
   Tensor InBlock(const Tensor& block, const std::vector<int64_t>& shape, int64_t offset) {
     Tensor tensor = block;
     tensor.layout.shape = shape;
@@ -129,7 +129,8 @@ TEST_F(DeviceValues, TheLastOfSeveralWritersCounts) {
   EXPECT_EQ(Result(leaf), kTwos);
 }
 
-TEST_F(DeviceValues, AResultOfWhichOnlyAPartWasWrittenLastHasNoValue) {
+// The gradient of a slice: zero everywhere, then a part.
+TEST_F(DeviceValues, AResultThatWasWrittenInPartsIsPutTogether) {
   int64_t leaf = 0;
   {
     BothLevels trace(file_.path());
@@ -138,6 +139,79 @@ TEST_F(DeviceValues, AResultOfWhichOnlyAPartWasWrittenLastHasNoValue) {
     leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
     trace.Launch(leaf, "aclnnInplaceZero", {Written("self", trace.InBlock(block, {4}, 0))});
     trace.After("self", kOnes);
+    trace.Launch(leaf, "aclnnInplaceOne", {Written("self", trace.InBlock(block, {2}, 8))});
+    trace.After("self", std::vector<float>{2, 2});
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), (std::vector<float>{1, 1, 2, 2}));
+}
+
+// The second column of a matrix is written last: packed in the order of its elements.
+TEST_F(DeviceValues, AStridedPartGoesToItsElements) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor y = trace.OnDevice({3, 2}, 0x10010);
+    leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceZero", {Written("self", trace.InBlock(block, {6}, 0x10))});
+    trace.After("self", std::vector<float>{0, 0, 0, 0, 0, 0});
+    Tensor column = trace.InBlock(block, {3}, 0x14);
+    column.layout.strides = {2};
+    trace.Launch(leaf, "aclnnInplaceCopy", {Written("selfRef", column)});
+    trace.After("selfRef", std::vector<float>{1, 2, 3});
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), (std::vector<float>{0, 1, 0, 2, 0, 3}));
+}
+
+// A result that is a view with gaps: what lies in the gaps need not be known, and is not kept.
+TEST_F(DeviceValues, AResultWithGapsIsPutTogetherWithoutWhatLiesInTheGaps) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    Tensor y = trace.OnDevice({3}, 0x10000);
+    y.layout.strides = {2};
+    leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceFillScalar", {Written("self", trace.InBlock(block, {2}, 0))});
+    trace.After("self", std::vector<float>{1, 9});
+    trace.Launch(leaf, "aclnnInplaceFillScalar", {Written("self", trace.InBlock(block, {1}, 8))});
+    trace.After("self", std::vector<float>{2});
+    trace.Launch(leaf, "aclnnInplaceFillScalar", {Written("self", trace.InBlock(block, {1}, 16))});
+    trace.After("self", std::vector<float>{3});
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 1);
+  EXPECT_EQ(Result(leaf), (std::vector<float>{1, 2, 3}));
+}
+
+TEST_F(DeviceValues, AResultOfWhichAPartIsUnknownHasNoValue) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10000);
+    leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceOne", {Written("self", trace.InBlock(block, {3}, 4))});
+    trace.After("self", std::vector<float>{2, 2, 2});
+    trace.Finish();
+  }
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(Result(leaf), std::vector<float>{});
+}
+
+TEST_F(DeviceValues, PartsWithoutTheirBytesMakeNoValue) {
+  int64_t leaf = 0;
+  {
+    BothLevels trace(file_.path());
+    const Tensor block = trace.OnDevice({64}, 0x10000);
+    const Tensor y = trace.OnDevice({4}, 0x10000);
+    leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
+    trace.Launch(leaf, "aclnnInplaceZero", {Written("self", trace.InBlock(block, {4}, 0))});
+    trace.After("self", kOnes, /*payload=*/false);
     trace.Launch(leaf, "aclnnInplaceOne", {Written("self", trace.InBlock(block, {2}, 8))});
     trace.After("self", std::vector<float>{2, 2});
     trace.Finish();

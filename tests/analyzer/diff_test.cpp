@@ -6,8 +6,8 @@
 #include <set>
 
 #include "storage/error.h"
+#include "tests/analyzer/acl_trace_builder.h"
 #include "tests/analyzer/random_flow.h"
-#include "tests/replayer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -42,7 +42,7 @@ DiffReport DiffFlows(const FlowProgram& a, const FlowProgram& b, FlowValues valu
   return DiffFiles(left.path(), right.path());
 }
 
-// How well an alignment found what was planted.
+// Counts what an alignment found of the edits that were planted.
 struct Recovery {
   int64_t kept = 0;   // calls of both programs
   int64_t right = 0;  // of these, aligned with themselves

@@ -7,8 +7,8 @@
 
 #include "analyzer/byte_set.h"
 #include "analyzer/graph/order.h"
-#include "analyzer/graph/overlap.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "analyzer/work/overlap.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {

@@ -54,7 +54,7 @@ TEST(FlowNetwork, WithoutAFiniteCutIsInfinite) {
   EXPECT_GE(network.Maximise(0, 2), FlowNetwork::kInfinite);
 }
 
-// Whether backward can have all it reads from the kept values alone.
+// True when backward can have all that it reads from the kept values alone.
 bool Suffices(const JointGraph& graph, uint32_t kept) {
   std::vector<bool> there(graph.values.size());
   for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -135,25 +135,13 @@ TEST(JointPartition, KeepsTheSmallInputOfACheapCall) {
 class TrainingTrace : public TraceBuilder {
  public:
   using TraceBuilder::TraceBuilder;
-  void Phased(storage::Phase phase, const std::string& name, std::vector<Value> arguments,
-              const std::vector<Value>& results = {}) {
-    arguments.insert(arguments.end(), results.begin(), results.end());
-    storage::Op op;
-    op.dialect = "aten";
-    op.name = name;
-    op.schema = name;
-    storage::Call call;
-    call.leaf = true;
-    call.phase = phase;
-    Add(op, call, arguments);
-  }
   void Forward(const std::string& name, const std::vector<Value>& arguments,
                const std::vector<Value>& results = {}) {
-    Phased(storage::Phase::kForward, name, arguments, results);
+    Call(storage::Phase::kForward, name, arguments, results);
   }
   void Backward(const std::string& name, const std::vector<Value>& arguments,
                 const std::vector<Value>& results = {}) {
-    Phased(storage::Phase::kBackward, name, arguments, results);
+    Call(storage::Phase::kBackward, name, arguments, results);
   }
 };
 
@@ -182,7 +170,7 @@ TEST(JointGraph, LinksForwardToBackwardAndRecomputesWhatIsCheap) {
                  {Out("result", grad)});
   trace.Backward("aten::mm", {In("self", x), In("mat2", grad), In("h", h)},
                  {Out("result", grad_w)});
-  trace.Phased(storage::Phase::kOptimizer, "aten::add_", {Written("self", w), In("other", grad_w)});
+  trace.Call(storage::Phase::kOptimizer, "aten::add_", {Written("self", w), In("other", grad_w)});
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);

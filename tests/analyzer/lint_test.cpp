@@ -6,7 +6,7 @@
 #include <set>
 
 #include "storage/error.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {

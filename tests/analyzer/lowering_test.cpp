@@ -47,7 +47,7 @@ TEST(LoweringRules, EveryRowNamesOperatorsOfTheTableWithTheRightNumberOfArgument
   }
 }
 
-// What kind of literal an argument of the table takes.
+// True when an argument of this kind takes such a literal.
 bool LiteralFits(const Expression& expression, acl::ArgKind kind) {
   using K = acl::ArgKind;
   switch (expression.kind) {
@@ -93,7 +93,7 @@ bool WrittenInPlace(const std::string& name) {
   return names.count(name) != 0;
 }
 
-// What an operator writes must come from a result or a written argument of the recorded call.
+// Each output of an operator must be a result or a written argument of the recorded call.
 TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
   for (const LoweringRule& rule : LoweringRules()) {
     for (const CallPattern& call : ParsePattern(rule.calls)) {

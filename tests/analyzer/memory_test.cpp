@@ -7,7 +7,7 @@
 #include "analyzer/memory/arena.h"
 #include "analyzer/memory/pool.h"
 #include "analyzer/memory/reuse.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {

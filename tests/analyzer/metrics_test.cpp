@@ -1,4 +1,4 @@
-// What the metrics of two tensors are, by example.
+// Shows the metrics of two tensors by example.
 #include "analyzer/metrics/metrics.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ constexpr Format kFormats[] = {{DType::kBfloat16, 8, 7},
                                {DType::kFloat32, 8, 23},
                                {DType::kFloat64, 11, 52}};
 
-// As a whole number on which neighbours differ by one.
+// Maps a number to a whole number, so that neighbours among the numbers of a type differ by one.
 __int128 Place(const Format& format, uint64_t bits) {
   const uint64_t sign = uint64_t{1} << (format.mantissa + format.exponent);
   const auto size = static_cast<__int128>(bits & (sign - 1));

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analyzer/plan/budget.h"
+#include "analyzer/streams/budget.h"
 
 namespace acltape::analyzer {
 namespace {

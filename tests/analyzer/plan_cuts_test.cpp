@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "analyzer/plan/budget.h"
 #include "analyzer/plan/cuts.h"
+#include "analyzer/streams/budget.h"
 
 namespace acltape::analyzer {
 namespace {

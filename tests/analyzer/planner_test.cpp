@@ -388,9 +388,6 @@ TEST(Planner, RefusesInOneSentence) {
   Work none = stepped.work;
   none.steps.clear();
   EXPECT_NE(refusal([&] { MakePlan(none, {}); }).find("has no steps"), std::string::npos);
-  Work acl = stepped.work;
-  acl.dialect = Dialect::kAcl;
-  EXPECT_NE(refusal([&] { MakePlan(acl, {}); }).find("acltape lint"), std::string::npos);
 }
 
 }  // namespace

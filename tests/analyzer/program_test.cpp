@@ -82,6 +82,49 @@ TEST(Program, AnOutArgumentThatIsAnInputTooIsWrittenAndAReturnThatIsOneIsAView) 
   EXPECT_EQ(KindOfLeaf(op, 0, arguments), LeafKind::kView);
 }
 
+storage::Op OperatorOf(const std::string& name, const std::string& schema) {
+  storage::Op op;
+  op.dialect = "aten";
+  op.name = name;
+  op.schema = schema;
+  return op;
+}
+
+TEST(Program, ACollectiveReadsAndWritesAllThatItIsGivenThoughItsSchemaDoesNotSaySo) {
+  std::vector<storage::Argument> arguments(2);
+  arguments[0].kind = storage::ValueKind::kTensorList;
+  arguments[0].tensors = {{1, 1}, {2, 1}};
+  arguments[1].kind = storage::ValueKind::kTensorList;
+  arguments[1].direction = storage::Direction::kOut;
+  arguments[1].tensors = {{1, 1}, {2, 1}};
+  const storage::Op op =
+      OperatorOf("c10d::allreduce_", "c10d::allreduce_(Tensor[] tensors) -> Tensor[]");
+  ASSERT_EQ(KindOfLeaf(op, 0, arguments), LeafKind::kExchange);
+  int reads = 0, writes = 0;
+  for (const ArgumentUse& use : UsesOfLeaf(op, LeafKind::kExchange, arguments)) {
+    (use.write ? writes : reads) += 1;
+  }
+  EXPECT_EQ(reads, 2);
+  EXPECT_EQ(writes, 4);
+}
+
+TEST(Program, AnOperatorOfAnExtensionIsBelievedOnlyWhereItsSchemaSaysWhatItDoes) {
+  std::vector<storage::Argument> arguments(1);
+  arguments[0].kind = storage::ValueKind::kTensor;
+  arguments[0].tensors = {{1, 1}};
+  EXPECT_EQ(KindOfLeaf(OperatorOf("wild::note", "wild::note(Tensor x) -> ()"), 0, arguments),
+            LeafKind::kExchange);
+  arguments.push_back(arguments[0]);
+  arguments[1].direction = storage::Direction::kOut;
+  const auto kind = [&](const char* schema) {
+    return KindOfLeaf(OperatorOf("wild::op", schema), 0, arguments);
+  };
+  EXPECT_EQ(kind("wild::op(Tensor x) -> Tensor"), LeafKind::kExchange);
+  EXPECT_EQ(kind("wild::op(Tensor(a) x) -> Tensor(a)"), LeafKind::kView);
+  arguments[1].tensors = {{2, 1}};  // memory of its own
+  EXPECT_EQ(kind("wild::op(Tensor x) -> Tensor"), LeafKind::kKernel);
+}
+
 TEST(Program, TrainingBatchNormWritesItsRunningStatisticsThoughItsSchemaDoesNotSaySo) {
   TemporaryTrace file("batchnorm");
   TraceBuilder trace(file.path());

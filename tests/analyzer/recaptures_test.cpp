@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {

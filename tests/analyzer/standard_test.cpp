@@ -235,7 +235,7 @@ class StandardFiles : public testing::Test {
   std::string Rule(const std::string& rule) {
     return R"({"version": 1, "standards": [{"name": "mine", "rules": [)" + rule + "]}]}";
   }
-  // What is said of a file.
+  // The sentence by which a file of standards is refused.
   std::string Complaint(const std::string& text) {
     try {
       Standard::Load(Write(text));

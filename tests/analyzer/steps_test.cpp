@@ -6,7 +6,7 @@
 
 #include "analyzer/graph/variation.h"
 #include "storage/results.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {

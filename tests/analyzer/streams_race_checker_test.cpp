@@ -170,7 +170,8 @@ TEST(RaceChecker, KnowsThatColumnsOfOneMatrixShareNoByte) {
   Issue(clean, 1, 1, {access(in_left, true)});
   Issue(clean, 2, 2, {access(in_right, true)});
   EXPECT_EQ(Races(clean), Lines{});
-  // What lies between two rows of a strided view stays known behind the view.
+  // The checker still knows the bytes between two rows of a strided view after that view was
+  // written.
   Issue(clean, 3, 2, {access(in_left, false)});
   EXPECT_EQ(Races(clean), Lines{"1-3 RAW buffer 1 0..120"});
 

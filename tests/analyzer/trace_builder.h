@@ -130,7 +130,7 @@ class TraceBuilder {
     return tensor;
   }
 
-  // The same buffer with another layout; `offset` in elements.
+  // A tensor over the same buffer with another layout; `offset` in elements.
   static Tensor View(const Tensor& tensor, const std::vector<int64_t>& shape,
                      const std::vector<int64_t>& strides, int64_t offset = 0) {
     Tensor view = tensor;
@@ -143,6 +143,10 @@ class TraceBuilder {
   // Adds a leaf; `name` with overload ("aten::add.Tensor").
   TraceBuilder& Call(const std::string& name, std::vector<Value> arguments,
                      const std::vector<Value>& results = {}) {
+    return Call(storage::Phase::kForward, name, std::move(arguments), results);
+  }
+  TraceBuilder& Call(storage::Phase phase, const std::string& name, std::vector<Value> arguments,
+                     const std::vector<Value>& results = {}) {
     arguments.insert(arguments.end(), results.begin(), results.end());
     storage::Op op;
     op.dialect = "aten";
@@ -152,6 +156,7 @@ class TraceBuilder {
     op.schema = name;
     storage::Call call;
     call.leaf = true;
+    call.phase = phase;
     return Add(op, call, arguments);
   }
 

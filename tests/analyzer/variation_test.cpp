@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analyzer/steps.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
 namespace {

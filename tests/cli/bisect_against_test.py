@@ -241,7 +241,8 @@ class AgainstTypes(AgainstTest):
         self.reproduces(summary["reproduce"])
 
     def test_a_difference_that_ends_inside_the_step_is_said_to(self):
-        # Of the first token, attention has one to look at.
+        # With the first token attention looks at a single one, so that other weights change
+        # nothing.
         report, _ = self.against(self.single, self.decoder("hidden", self.half, "--fault"), code=0)
         self.assertIn({"note": "what the diff names first does not reach the results of the step"},
                       report["notes"])

@@ -144,7 +144,7 @@ class Check(BisectTest):
                 lines = [json.loads(line) for line in file][1:]
             self.assertEqual(len(lines), whole)
             self.assertEqual(len({line["altered"] for line in lines}), whole)
-            # Of the killed one the experiment under way may have been made to no avail.
+            # The experiment that was under way at the kill is made again.
             self.assertLessEqual(self.count_runs(), whole + 1)
 
     def test_a_journal_of_something_else_is_refused(self):

@@ -234,7 +234,7 @@ class DiffTypes(DiffTest):
             facts = summary(report)
             self.assertEqual(facts["verdict"], "no meaningful divergence", payload)
             self.assertEqual(facts["aligned"], facts["calls that use memory, A"], payload)
-            # What half has more are casts and nothing else.
+            # The program in half has more calls, and all of them are casts.
             self.assertEqual(facts["inserted in B"], facts["of both copies and casts"], payload)
 
     def test_the_call_that_leaves_the_range_of_rounding_is_named(self):

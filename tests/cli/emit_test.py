@@ -374,7 +374,7 @@ class TorchairPass(Plans):
             placed = [row["stream"] for region in json.load(file)["regions"]
                       for row in region.get("placements", [])]
         self.assertEqual(len(placed), 12)
-        # How many streams pay depends on the times that were recorded.
+        # The number of streams that pay depends on the recorded times.
         self.assertEqual("air.scope_enter" in self.lines(gm), max(placed) > 0)
 
     def test_random_plans_order_what_their_waits_say_and_are_refused_without_one(self):

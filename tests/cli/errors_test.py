@@ -219,6 +219,15 @@ class ReplayErrors(CommandTest):
                 result = self.acltape("replay", trace, "--mode", "eager", code=3)
                 self.assertSentence(result, "--payload")
 
+    def test_a_replay_that_compares_nothing_has_no_verdict(self):
+        trace = self.path("unjudged.db")
+        self.record(trace, TORCH_PYTHON, "-c", "import torch; torch.arange(3.) * 2",
+                    payload="inputs")
+        result = self.acltape("replay", trace, code=125)
+        self.assertSentence(result, "nothing was compared", "--payload all", "--mode captured")
+        # Made-up inputs have no reference, and none was asked for.
+        self.acltape("replay", trace, "--data", "synthesised")
+
     def test_device_library_missing(self):
         trace = self.path("device.db")
         self.record(trace, TORCH_PYTHON, "-c", "import torch; torch.arange(3.) * 2")

@@ -61,6 +61,12 @@ class Experiment(CommandTest):
         self.assertIn(" --standard polygraphy", rows["reproduce"])
         self.reproduces(rows["reproduce"], code=1)
 
+    def test_a_call_whose_result_nobody_looks_at_has_no_verdict(self):
+        call = self.calls("aten::addmm")[0]
+        words = ("experiment", self.trace, "--executed", str(call), "--plant", f"wrong_bits@{call}")
+        self.assertSentence(self.acltape(*words, code=125), "nothing was compared", "--watch every")
+        self.acltape(*words, "--watch", "every", code=1)
+
     def test_stress_and_golden_inputs_change_nothing(self):
         self.experiment("--stress", "poison,relocate,churn=1M", "--executions", "3")
         self.experiment("--executed", "op:aten::addmm", "--watch", "every")

@@ -92,6 +92,22 @@ class HandedOn(CommandTest):
         self.assertEqual(shown.returncode, 1, shown)
         self.assertIn("elements differ", shown.stdout)
 
+    def test_an_exported_call_whose_result_nobody_looks_at_has_no_verdict(self):
+        call = self.calls[1]
+        words = ("export", self.trace, "--to", "cpp", "--calls", f"{call}", "--no-trace", "--force",
+                 "-o", self.path("blind"), "--plant", f"wrong_bits@{call}")
+        self.assertSentence(self.acltape(*words, code=125), "nothing was compared", "--watch every")
+        shown = self.figures(*words, "--watch", "every", code=1)
+        self.assertEqual(shown["exit code with --clean"], 0)
+
+    def test_a_trimmed_trace_without_results_is_kept_and_not_called_proven(self):
+        trace, small = self.path("inputs.db"), self.path("inputs_small.db")
+        self.record(trace, TORCH_PYTHON, "-c", "import torch; torch.arange(3.) * 2",
+                    payload="inputs")
+        result = self.acltape("trim", trace, "--calls", "1-", "-o", small, code=125)
+        self.assertSentence(result, "nothing was compared", "--payload all")
+        self.assertTrue(os.path.exists(small))
+
 
 if __name__ == "__main__":
     main()

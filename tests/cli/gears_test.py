@@ -42,7 +42,7 @@ class Gears(CommandTest):
         report = self.gears(self.trace, "--padding-ns", "10", "--eager-ns", "1000", "--captures",
                             "2")
         choices = {row["choice"]: row for row in report["choices"]}
-        # Of all pairs: 7 and 30 pad 5 * 6 + 2 * 5 units.
+        # The best of all pairs of sizes is 7 and 30: it pads 5 * 6 + 2 * 5 units.
         self.assertEqual([row["gear"] for row in report["gears"]], [7, 30])
         self.assertEqual(choices["chosen"]["cost_ns_per_step"], 40)
         self.assertEqual(choices["every size"]["fits"], "no")
@@ -117,8 +117,8 @@ class Joint(CommandTest):
         self.assertEqual(partitions["min-cut"]["bytes_kept"], 4 * 16 * 64)
 
     def least_bytes(self, recompute_cube):
-        """Of all sets of forward's tensors from which backward's can be computed, the least bytes:
-        by trying them all, from the trace's tables alone."""
+        """Tries all sets of forward's tensors from which backward's can be computed, by the tables
+        of the trace alone, and gives the least bytes."""
         first, last = self.json("query", self.trace, "SELECT first_call, last_call FROM step "
                                 "WHERE step = 2")[0].values()
         rows = self.json("query", self.trace, f"""

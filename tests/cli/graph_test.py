@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""What the program graph shows of recorded programs: steps that differ, dependencies."""
+"""The program graph of recorded programs: steps that differ, dependencies."""
 import csv
 import io
 
 from harness import TORCH_PYTHON, CommandTest, main
 
-# Each step reads a factor from a tensor, uses it, and has a learning rate of its own; the batch is
-# another tensor each time, and the cache grows.
+# Each step ends with the read of a factor, which the next one uses, and has a learning rate of its own;
+# the batch is another tensor each time, and the cache grows.
 SCHEDULE = """
 import torch
 weight = torch.ones(4, 4)
 cache = torch.zeros(1, 4)
+factor = 0.5
 for step in range(5):
     batch = torch.full((2, 4), float(step))
-    loss = torch.mm(batch, weight).sum()
-    factor = (loss + step).item()
     weight.mul_(weight)
     torch.add(weight, weight, alpha=factor, out=weight)
     torch.sub(weight, weight, alpha=0.1 / (1 + step // 2), out=weight)
     cache = torch.cat([cache, batch])
+    loss = torch.mm(batch, weight).sum()
+    factor = (loss + step).item()
 """
 
 

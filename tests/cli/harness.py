@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: running acltape and reading what it says.
+"""Helpers that the end-to-end tests share: they run acltape and read its output.
 
 The environment names what is tested: ACLTAPE_BINARY (the executable). Every failing check shows the
 command that was run and what it printed.

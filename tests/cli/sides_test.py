@@ -46,7 +46,7 @@ class SidesTest(CommandTest):
         return sorted(causes.values())
 
     def reproduces(self, command, code):
-        """What was printed shows the difference again."""
+        """The printed command shows the difference again."""
         folder = os.path.dirname(BINARY)
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120,
                               env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})

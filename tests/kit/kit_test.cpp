@@ -1,4 +1,4 @@
-// How a libtorch is told from another one, and where its kit is looked for.
+// One libtorch is told from another, and its kit is looked for in the right places.
 #include <gtest/gtest.h>
 
 #include <cstdio>

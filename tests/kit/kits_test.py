@@ -114,7 +114,7 @@ print(code, message().decode())
 
 
 class Unknown(KitTest):
-    """What `acltape torch` says of input that it cannot use."""
+    """Messages of `acltape torch` about input that it cannot use."""
 
     def test_errors_are_one_sentence_with_what_to_do(self):
         for words, said in (
@@ -158,7 +158,7 @@ class Unknown(KitTest):
 
 
 class Built(KitTest):
-    """The same libtorch as the build's, with a kit in the cache: what users of another one get."""
+    """The build's libtorch with a kit in the cache, as users of another libtorch have it."""
 
     def test_a_trace_says_which_libtorch_it_is_from(self):
         trace = self.path("t.db")

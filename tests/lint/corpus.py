@@ -22,7 +22,8 @@ import acl_programs  # noqa: E402
 ACLTAPE = os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape"))
 MODES = ("global", "thread_local", "relaxed")
 
-# What a program does wrong: rule -> codes in the three modes, None: nothing is refused.
+# A program with one mistake. `expected`: rule -> codes in the three modes, None: nothing is
+# refused.
 Case = collections.namedtuple("Case", "name expected options environment", defaults=((), {}))
 
 

@@ -369,7 +369,7 @@ void SharedMemory(const Bench& b, bool clean) {
   for (aclmdlRI model : models) CHECK_ACL(aclmdlRIDestroy(model));
 }
 
-// As many graphs of two streams as the device takes, 64 at most.
+// Captures graphs of two streams until the device takes no more, or there are 64.
 void ManyGraphs(const Bench& b, bool clean) {
   constexpr int kMost = 64;
   aclmdlRI models[kMost];

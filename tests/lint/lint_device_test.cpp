@@ -1,11 +1,11 @@
-// What lint predicts is what the device answers, for programs drawn at random.
+// The device gives the codes that lint predicts, for programs drawn at random.
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "analyzer/lint/lint.h"
 #include "replayer/probe/prove.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::replayer {
 namespace {

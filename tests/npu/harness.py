@@ -1,4 +1,4 @@
-"""What the tests of the installed NPU adapter share: they run its programs on the soft device.
+"""Helpers for the tests of the installed NPU adapter, which run its programs on the soft device.
 
 The environment names what is tested: ACLTAPE_BINARY (the executable) and ACLTAPE_TORCH2_PYTHON (an
 interpreter that has torch and torch_npu). Without the second one the tests are skipped (code 77).

@@ -121,7 +121,7 @@ class Mistakes(LintTest):
     PROGRAM = os.path.join(harness.PROGRAMS, "six_mistakes.py")
     EAGER = {"host_read": "LINT-02", "sync_in_capture": "LINT-02", "unjoined_stream": "LINT-01",
              "varying_scalar": "LINT-14", "reused_buffer": "LINT-20", "missing_wait": "LINT-20"}
-    # How the capture of each ends, where the device refuses it.
+    # The codes by which the device refuses the capture of each, where it does.
     REFUSED = {"host_read": "107027", "sync_in_capture": "107027", "unjoined_stream": "107025"}
 
     def named(self, findings):
@@ -165,7 +165,7 @@ class Mistakes(LintTest):
 
 
 class Compiled(LintTest):
-    """What a compiled function of another package does in a capture is found in that package's lines."""
+    """Findings about a compiled function of another package name the lines of that package."""
 
     def test_the_copy_of_a_static_cache_is_found_with_the_line_of_transformers(self):
         installed = subprocess.run([harness.PYTHON, "-c", "import importlib.util as u; "
@@ -253,8 +253,10 @@ class Recorded(Recording):
         self.bisects(trace)
 
     def bisects(self, trace):
-        """Three planted faults are found at the leaf that has them."""
+        """Three planted faults are found at the leaf that has them, with the line that called it."""
         with sqlite3.connect(trace) as database:
+            lines = dict(database.execute("SELECT aten_call, file || ':' || line || ' (' || function || ')' "
+                                          "FROM device_call_origin WHERE line IS NOT NULL").fetchall())
             leaf = dict(database.execute("SELECT op, min(call_id) FROM call WHERE step = 2 AND leaf = 1 "
                                          "GROUP BY op").fetchall())
         for kind, op in (("wrong_bits", "aten::matmul"), ("low_bits", "aten::_softmax"),
@@ -263,6 +265,8 @@ class Recorded(Recording):
             said = self.call(harness.BINARY, "bisect", trace, "--journal", journal, "--plant",
                              f"{kind}@{leaf[op]}", code=1).stdout
             self.assertRegex(said, rf"verdict +found: call \d+ {op} ", kind)
+            call = int(re.search(r"verdict +found: call (\d+) ", said).group(1))
+            self.assertRegex(said, rf"(?m)^ +from +{re.escape(lines[call])}$", kind)
 
     def test_training_and_the_lines_of_its_backward(self):
         trace = self.record(os.path.join(harness.PROGRAMS, "training.py"))
@@ -280,7 +284,7 @@ class Recorded(Recording):
     def test_operators_by_name_are_recorded_as_what_they_are_made_of(self):
         trace = self.record(os.path.join(harness.PROGRAMS, "recurrent.py"))
         self.replays(trace, "--level", "acl")
-        # A layer is many calls of the device, each of a part of its result: no value of the whole.
+        # The adapter calls a layer by name, in a thread of its own: no leaf is known to have called it.
         said = self.call(harness.BINARY, "replay", trace, "--level", "aten", code=3).stderr
         self.assertIn("replay the calls of the device with --level acl", said)
 

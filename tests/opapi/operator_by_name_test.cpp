@@ -51,7 +51,7 @@ aclError RunByName(const char* name, const Tensors& inputs, const Tensors& outpu
   return code != ACL_SUCCESS ? code : aclrtSynchronizeStream(stream);
 }
 
-// What the adapter makes of a layer's parameters: one matrix and one bias.
+// A layer's parameters as the adapter passes them: one matrix and one bias.
 struct Layer {
   static constexpr int64_t kSteps = 4, kBatch = 3, kWidth = 5, kHidden = 6;
 

@@ -54,7 +54,7 @@ aclTensor* ViewOf(const at::Tensor& tensor);
 // The first byte of the tensor's storage.
 void* StorageOf(const at::Tensor& tensor);
 
-// What RunOperator calls before anything else; null at first.
+// RunOperator calls this before anything else; null at first.
 using CallObserver = void (*)(const char* name, const Args& args);
 CallObserver& BeforeEachCall();
 

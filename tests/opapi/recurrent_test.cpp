@@ -77,7 +77,7 @@ Tensors Traces(const Case& c) {
   return traces;
 }
 
-// What fills the gaps of an input must not matter.
+// The content of an input's gaps must not matter, so they are filled with NaN.
 Tensor AsInput(const Case& c, const Tensor& x) {
   if (!c.packed) return x.detach().clone();
   const Tensor counted = WithGaps(at::ones({12, 1})).gt(0);

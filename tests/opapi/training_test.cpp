@@ -62,7 +62,8 @@ TEST(Losses, OfImagesAndGradientsEqualTheLibrary) {
 TEST(Losses, OfSequencesEqualTheLibraryWhateverRoomADeviceLeaves) {
   const Tensor scores = at::log_softmax(Random({9, 2, 6}), 2);
   const Tensor targets = at::tensor({1, 2, 2, 5, 3, 4}, at::kLong);
-  // Of equal lengths: behind a shorter sequence the library leaves its memory as it was.
+  // The lengths are equal, because behind a shorter sequence the library leaves its memory as it
+  // was.
   const Dims inputs{9, 9}, lengths{3, 3};
   const auto [loss, alpha] = at::_ctc_loss(scores, targets, inputs, lengths, 0, false);
   Check("aclnnCtcLoss", {scores, targets, inputs, lengths, 0, false}, {loss, alpha});

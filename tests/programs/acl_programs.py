@@ -30,15 +30,18 @@ RUNS = (
         {"ACLTAPE_SOFT_STREAMS": "12", "ACLTAPE_SOFT_MEMORY": "64M"}),
     Run("planted_race", "planted_race.cpp", ("--event",)),
     Run("planted_race", "planted_race.cpp", ("--event", "--capture")),
+    Run("mixed_work", "mixed_work.cpp"),
+    Run("mixed_work", "mixed_work.cpp", ("--eager",)),
+    Run("seed_streams", "seed_streams.cpp"),
+    Run("seed_streams", "seed_streams.cpp", ("--capture",)),
     Run("workload", "workload.cpp"),
     Run("workload", "workload.cpp", ("--capture",)),
 )
 
 # Functions that a program needs and that the SDK exports only once they work.
-NEEDS = {
-    "task_update.cpp": ("aclmdlRICaptureTaskGrpBegin", "aclmdlRICaptureTaskGrpEnd",
-                        "aclmdlRICaptureTaskUpdateBegin", "aclmdlRICaptureTaskUpdateEnd"),
-}
+TASK_UPDATES = ("aclmdlRICaptureTaskGrpBegin", "aclmdlRICaptureTaskGrpEnd",
+                "aclmdlRICaptureTaskUpdateBegin", "aclmdlRICaptureTaskUpdateEnd")
+NEEDS = {"task_update.cpp": TASK_UPDATES, "mixed_work.cpp": TASK_UPDATES}
 
 
 def exported(library):

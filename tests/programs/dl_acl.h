@@ -111,6 +111,8 @@ static inline void* DlAclFind(const char* name) {
 #define aclSetOutputTensorAddr DL_ACL(aclSetOutputTensorAddr)
 
 /* libopapi.so */
+#define aclnnAbs DL_ACL(aclnnAbs)
+#define aclnnAbsGetWorkspaceSize DL_ACL(aclnnAbsGetWorkspaceSize)
 #define aclnnAdd DL_ACL(aclnnAdd)
 #define aclnnAddGetWorkspaceSize DL_ACL(aclnnAddGetWorkspaceSize)
 #define aclnnCast DL_ACL(aclnnCast)
@@ -137,5 +139,7 @@ static inline void* DlAclFind(const char* name) {
 #define aclnnReluGetWorkspaceSize DL_ACL(aclnnReluGetWorkspaceSize)
 #define aclnnSoftmax DL_ACL(aclnnSoftmax)
 #define aclnnSoftmaxGetWorkspaceSize DL_ACL(aclnnSoftmaxGetWorkspaceSize)
+#define aclnnSub DL_ACL(aclnnSub)
+#define aclnnSubGetWorkspaceSize DL_ACL(aclnnSubGetWorkspaceSize)
 
 #endif /* DL_ACL_H_ */

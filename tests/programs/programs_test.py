@@ -82,7 +82,7 @@ class Linked(ProgramTest):
 
 @add_runs(lambda run: {"dlopen": True})
 class Dlopen(ProgramTest):
-    """The same sources, which look every function up by name."""
+    """The sources as programs that look every function up by name."""
 
     def check(self, run, **how):
         binary = super().check(run, **how)

@@ -178,7 +178,7 @@ class Calls(RecordedTest):
                                "JOIN call f ON f.call_id = b.free_call")
         self.assertEqual(len(rows), self.scalar(trace, "SELECT count(*) FROM buffer"))
         self.assertEqual({row[:3] for row in rows}, {("aclrtMalloc", "aclrtFree", 1)})
-        # What an operator reads was written by a copy before it.
+        # All bytes that an operator reads were written by a copy before it.
         unexplained = self.ask(trace, """
             SELECT u.call_id FROM tensor_use u JOIN call c USING (call_id)
             WHERE c.leaf = 1 AND u.direction = 'in' AND NOT EXISTS (

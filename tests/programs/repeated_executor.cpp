@@ -35,7 +35,7 @@ void Show(const char* name, void* device, int count) {
   std::printf("\n");
 }
 
-// The same sum three times: as prepared, with the first input elsewhere, with the output elsewhere.
+// Adds three times: as prepared, with the first input elsewhere, with the output elsewhere.
 void MovedAdd(aclrtStream stream) {
   void* inputs[] = {Upload({1, 2, 3, 4}), Upload({10, 20, 30, 40}), Upload({5, 5, 5, 5})};
   void* outputs[] = {MallocDevice(kBytes), MallocDevice(kBytes)};

@@ -3,6 +3,7 @@
 streams and on one. The environment is that of recorded_test.py.
 """
 import json
+import sqlite3
 import subprocess
 import unittest
 
@@ -15,9 +16,16 @@ WAYS = [(mode, streams) for mode in ("eager", "captured") for streams in ("recor
 
 
 class Replayed(recorded_test.RecordedTest):
-    def replay(self, trace, mode, streams):
+    def processes(self, trace):
+        """The options that pick each process of the trace: none where there is one process."""
+        with sqlite3.connect(trace) as database:
+            rows = database.execute("SELECT DISTINCT process_id FROM thread WHERE thread_id IN "
+                                    "(SELECT thread_id FROM call_row)").fetchall()
+        return [("--process", str(process)) for process, in rows] if len(rows) > 1 else [()]
+
+    def replay(self, trace, mode, streams, *options):
         """Exit code and summary of a replay."""
-        command = [ACLTAPE, "replay", trace, "--mode", mode, "--streams", streams, "--format", "json"]
+        command = [ACLTAPE, "replay", trace, "--mode", mode, "--streams", streams, "--format", "json", *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120,
                               env=acl_programs.environment())
         evidence = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
@@ -31,9 +39,10 @@ class Replayed(recorded_test.RecordedTest):
             if acl_programs.missing(run.source):
                 continue
             trace = self.record(run)
-            for mode, streams in WAYS:
-                with self.subTest(run=run.name, options=run.options, mode=mode, streams=streams):
-                    code, summary, evidence = self.replay(trace, mode, streams)
+            ways = [(*way, process) for way in WAYS for process in self.processes(trace)]
+            for mode, streams, process in ways:
+                with self.subTest(run=run.name, options=run.options, mode=mode, streams=streams, process=process):
+                    code, summary, evidence = self.replay(trace, mode, streams, *process)
                     self.assertEqual(code, 0, evidence)
                     self.assertGreater(summary["outputs equal"], 0, evidence)
                     self.assertEqual(summary["outputs different"], 0, evidence)
@@ -88,7 +97,7 @@ class Replayed(recorded_test.RecordedTest):
         trace = self.record(run_of("single_op"))
         connection = recorded_test.sqlite3.connect(trace)
         call, op = connection.execute("SELECT call_id, op_id FROM call WHERE op = 'aclnnMul'").fetchone()
-        # As an operator is recorded whose first phase was not seen.
+        # An operator whose first phase was not seen is recorded like this.
         connection.execute("INSERT INTO signature(signature_id, op_id) VALUES(1000000, ?)", (op,))
         connection.execute("UPDATE call_row SET signature_id = 1000000, buffers = NULL "
                            "WHERE call_id = ?", (call,))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What is preloaded into recorded programs compiles without a warning and links for aarch64, where
-Ascend hosts often are. Skipped (77) without the cross compiler; scripts/setup installs it.
+"""The libraries that are preloaded into recorded programs compile for aarch64 without a warning and
+link. Ascend hosts often have that processor. Skipped (77) without the cross compiler, which
+scripts/setup installs.
 
 usage: aarch64_test.py SOURCE_DIRECTORY BUILD_DIRECTORY SOURCES...
 """

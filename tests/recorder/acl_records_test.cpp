@@ -1,4 +1,4 @@
-// What the collector makes of the records that only the ACL level writes.
+// The collector turns the records that only the ACL level writes into rows.
 #include <bit>
 #include <cmath>
 

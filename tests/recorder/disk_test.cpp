@@ -49,7 +49,7 @@ TEST_F(RecordTest, AFullDiskStopsTheTraceAndNotTheProgram) {
   EXPECT_EQ(reader.State(), "partial");
   EXPECT_GT(reader.CallCount(true), 0);
   EXPECT_NE(Find(reader.Ledger(), "recording_stopped"), nullptr);
-  // What was committed is whole.
+  // All payloads that were committed are whole.
   for (const storage::Snapshot& snapshot : reader.Snapshots()) {
     if (!snapshot.has_payload) continue;
     EXPECT_EQ(reader.Payload(snapshot.digest).size(), 262144u);

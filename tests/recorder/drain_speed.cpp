@@ -1,4 +1,4 @@
-// How fast one core of the collector turns records into rows. Asserts nothing: it prints.
+// Measures how fast one core of the collector turns records into rows. Asserts nothing: it prints.
 //
 //   drain_speed [CALLS [FILE]]
 //

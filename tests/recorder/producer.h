@@ -118,7 +118,7 @@ class Producer {
     base_ = nullptr;
     slot->state.store(wire::SlotState::kClosing, std::memory_order_release);
   }
-  // As after fork: forgets the slot, which is the parent's.
+  // Forgets the slot, as a child does after fork, because the slot is the parent's.
   void Forget() { base_ = nullptr; }
 
   void Raw(const void* data, size_t bytes) {

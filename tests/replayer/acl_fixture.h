@@ -7,9 +7,10 @@
 #include <functional>
 #include <string>
 
+#include "replayer/acl/replay_level.h"
 #include "replayer/replay.h"
 #include "storage/results.h"
-#include "tests/replayer/acl_trace_builder.h"
+#include "tests/analyzer/acl_trace_builder.h"
 #include "tests/replayer/small_programs.h"
 
 namespace acltape::test {

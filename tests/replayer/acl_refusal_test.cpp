@@ -1,4 +1,4 @@
-// What a replay of an ACL program finds wrong, leaves out, or cannot do, and how it says so.
+// A replay of an ACL program says what it finds wrong, leaves out, or cannot do.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 

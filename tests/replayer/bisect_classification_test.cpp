@@ -43,9 +43,9 @@ TEST(BisectClassification, WhatCuresADifferenceSaysItsClass) {
       {{kS, kS, kS, kC, kS, kC}, false, CauseClass::kStaleArgument, "input"},
       {{kS, kS, kS, kS, kC, kC}, false, CauseClass::kStaleArgument, "host argument"},
       {{kS, kS, kS, kS, kS, kC}, false, CauseClass::kAddress, ""},
-      // What varies and is not cured is no wrong kernel yet.
+      // A difference that varies and that nothing cures does not prove a wrong kernel.
       {{kS, kS, kS, kS, kS, kS}, true, CauseClass::kUnknown, ""},
-      // Nor is what could not be asked.
+      // Neither does one for which a counter-experiment could not be judged.
       {{kS, kS, kJ, kS, kS, kS}, false, CauseClass::kUnknown, ""},
   };
   for (const Case& row : cases) {
@@ -126,6 +126,22 @@ TEST(BisectClassification, JudgingBothEndsTakesTwoExperiments) {
   cured.one_stream = true;
   Curable good(&Remedies::one_stream, cured, &tries);
   EXPECT_EQ(Bisect(good, options, nullptr, {}).ExitCode(), 0);
+}
+
+// Both sides are one and the same, so that nothing is compared.
+class NothingToAlter final : public Experiment {
+ public:
+  size_t size() const override { return 0; }
+  std::string Describe(size_t /*element*/) const override { return ""; }
+  std::string Command(const ElementSet& /*altered*/) const override { return "again"; }
+  Outcome Try(const ElementSet& /*altered*/) override { return {.executions = 1}; }
+};
+
+TEST(BisectClassification, NothingToAlterCannotBeJudged) {
+  NothingToAlter program;
+  const BisectionReport report = Bisect(program, {}, nullptr, {});
+  EXPECT_EQ(report.ExitCode(), 125);
+  EXPECT_EQ(report.Verdict().rfind("nothing was compared: ", 0), 0U) << report.Verdict();
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST(BisectSearch, FindsAllIndependentCausesWhenAsked) {
   EXPECT_EQ(found, (std::vector<ElementSet>{{3}, {40, 70}, {99}}));
 }
 
-// Whether a set fails is a seeded hash of it: nothing is monotonic.
+// A seeded hash of a set decides whether the set fails, so that nothing is monotonic.
 TEST(BisectSearch, WhatIsFoundInARandomFunctionFailsAndIsMinimal) {
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     const size_t size = 2 + seed % 60;
@@ -243,7 +243,8 @@ TEST(BisectSearch, EndsThatCannotBeJudgedEndTheSearch) {
   }
 }
 
-// What fails whatever is altered is the reference's own: never a cause, whatever the rate.
+// A program that fails with nothing altered has a flaky reference, which is never called a cause,
+// whatever the rate.
 TEST(BisectSearch, AFlakyReferenceIsNamedWithItsRate) {
   for (const double rate : {0.1, 0.3, 0.5, 0.9}) {
     int flaky = 0;

@@ -1,4 +1,4 @@
-// What the two ends of the call protocol say arrives as it was said, and what is not said right is
+// Messages between the two ends of the call protocol arrive as they were sent. Damaged ones are
 // refused with a sentence.
 #include "replayer/sides/call_protocol.h"
 

@@ -202,6 +202,16 @@ TEST_F(EmitCppTest, ACapturedExecutionThatAgreesEndsWithZero) {
   ExpectExit(0, Eager(), Captured());
 }
 
+TEST_F(EmitCppTest, AProgramThatComparesNothingEndsWith125) {
+  Draft blind;
+  blind.Put(0, 0, {1, 2, 3, 4});
+  blind.Run("aclnnAdd", {Vector(0, 0), Vector(0, 0), Int(1), Vector(0, 128)});
+  const BuiltReproducer built = Build({blind.script, blind.script, std::nullopt});
+  EXPECT_EQ(built.fault_exit, 125) << built.output;
+  EXPECT_EQ(built.clean_exit, 125) << Read("clean.log");
+  EXPECT_NE(built.output.find("nothing was compared: "), std::string::npos) << built.output;
+}
+
 TEST_F(EmitCppTest, ADifferenceIsNamedAndEndsWithOne) {
   EmitOptions options;
   options.title = "call 2 differs\nwhen captured";

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "replayer/packing.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/run_script.h"
+#include "storage/packing.h"
 #include "tests/replayer/step_programs.h"
 
 namespace acltape::test {
@@ -57,7 +57,7 @@ class MixedStepRun {
     const replayer::Bytes content = session_.contents().GetResult(program.leaves[output.leaf], use);
     if (analyzer::RecordedResult(program.leaves[output.leaf], use)->packing != 0) return *content;
     std::vector<uint8_t> packed(content->size());
-    replayer::PackRowMajor(output.layout, content->data(), packed.data());
+    storage::PackRowMajor(output.layout, content->data(), packed.data());
     return packed;
   }
 

@@ -1,4 +1,4 @@
-// What counts as noise, given the results of reference runs.
+// The results of reference runs decide which differences count as noise.
 #include "replayer/noise_floor.h"
 
 #include <gtest/gtest.h>
@@ -153,7 +153,7 @@ TEST_F(NoiseFloorTest, NoiseIsForgottenWhenTheResultIsRightTheNextTime) {
   EXPECT_EQ(Explain(floor, 1, {3, 7}, {3.5, 7}), "");
 }
 
-// Of three relus of four numbers each, recorded with one of them a unit in the last place off.
+// Three relus of four numbers each. One recorded result is off by a unit in the last place.
 Recorded OneBitOff() {
   return Recorded(3, [](TraceBuilder& trace, int step) {
     const Tensor x = trace.NewTensor({4});

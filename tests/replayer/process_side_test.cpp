@@ -9,7 +9,8 @@
 namespace acltape::replayer {
 namespace {
 
-// What is said of a program of /bin/sh in the place of a side, which has the socket as number 3.
+// The message about a side whose process is not acltape but a program of /bin/sh. It has the socket
+// as number 3.
 std::string FailureOf(const std::string& program,
                       std::vector<std::string> environment = {"PATH=/usr/bin:/bin"}) {
   ProcessSideOptions options;

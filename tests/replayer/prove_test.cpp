@@ -125,7 +125,7 @@ TEST_P(HealthyPlan, HoldsInEveryTrial) {
       EXPECT_EQ(report.graphs, 1) << name << ": " << tally.note;
     }
   }
-  // What was tried, and that nothing came of it.
+  // A finding says of each kind that was tried that no trial failed.
   storage::Reader reader(recorded.path());
   const storage::Table claims = storage::RunQuery(
       reader, "SELECT count(*) FROM finding WHERE rule LIKE 'PROVE-%' AND verdict = 'refuted'");
@@ -169,7 +169,7 @@ TEST_P(FaultIsCaught, ByTheTrialsThatAreForItAndTheWitnessFailsAgain) {
   MixedStepRun(recorded).With(
       [&](const MixedStep& step) { faults = PossibleFaults(step, GetParam().kind); });
   ASSERT_FALSE(faults.empty());
-  // Of races only some show.
+  // Only some of the races change a result, so each is tried until one does.
   const bool race = GetParam().kind == FaultKind::kMissingWait;
   if (!race) faults = {faults[faults.size() / 2]};
   PlantedFault fault;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "replayer/acl/replay_level.h"
 #include "replayer/synthesise.h"
 #include "storage/database.h"
 #include "tests/replayer/small_programs.h"

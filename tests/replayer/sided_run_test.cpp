@@ -159,7 +159,7 @@ TEST_P(SidedRunOf, ASideWithoutCallsIsLeftAlone) {
       sided.Run(watcher);
       EXPECT_EQ(sides[1 - side].prepared, 0);
       EXPECT_EQ(sides[1 - side].requests, 0);
-      // What no call changes goes over once.
+      // Bytes that no call changes are sent to the side once.
       int64_t unchanged = 0;
       for (const analyzer::Operand& operand : step.step_class().operands) {
         if (!operand.written) unchanged += operand.bytes();
@@ -205,7 +205,7 @@ TEST(SidesExperiment, AFailureOfTheBadSideIsABadOutcomeAndOfTheGoodOneNoVerdict)
   });
 }
 
-// What a cause is called follows from its calls alone, on both sides, with equal inputs.
+// The class of a cause follows from executing its calls alone, on both sides, with equal inputs.
 TEST(SidesBisection, CausesAreClassifiedByTheirCallsAlone) {
   struct Case {
     std::vector<size_t> cause;  // its elements; the last gives the wrong results

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "replayer/acl/replay_level.h"
 #include "replayer/replay.h"
 #include "storage/results.h"
 #include "tests/analyzer/trace_builder.h"
@@ -95,7 +96,7 @@ class Recorded {
   TemporaryTrace file_;
 };
 
-// What a failing expectation prints.
+// The text that a failing expectation prints.
 inline std::string Explain(const replayer::ReplayReport& report) {
   std::string text = report.refusal;
   for (const replayer::Mismatch& mismatch : report.mismatches) {

@@ -1,4 +1,4 @@
-// How often steps are executed so that every order of the streams comes, and shows.
+// Steps are executed so often that every order of the streams comes and shows.
 #include "replayer/script/stream_orders.h"
 
 #include <gtest/gtest.h>

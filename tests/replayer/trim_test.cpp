@@ -1,5 +1,5 @@
 // Trimmed traces: what is kept, what becomes a stored input, and that the result replays.
-#include "replayer/trim.h"
+#include "replayer/reproducer/trim.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What adapters of frameworks call besides the runtime: operators by name, tensor descriptions,
-// options, versions.
+// Functions that adapters of frameworks call besides the runtime: operators by name, tensor
+// descriptions, options, versions.
 #include <cstring>
 #include <string>
 #include <thread>

@@ -1,6 +1,6 @@
 // Graphs are captured until the soft device has no stream left: it fails at the graph that
-// analyzer/plan/budget.h predicts (rules LIM-01, CAP-04, LIM-02).
-#include "analyzer/plan/budget.h"
+// analyzer/streams/budget.h predicts (rules LIM-01, CAP-04, LIM-02).
+#include "analyzer/streams/budget.h"
 
 #include <cstdlib>
 #include <random>
@@ -49,7 +49,7 @@ class Budget : public SoftDevice {
     return first;
   }
 
-  // What the analyzer knows of such a graph.
+  // The load of such a graph as the analyzer counts it.
   static analyzer::GraphLoad Load(int tasks, int sides) {
     analyzer::StreamAssignment assignment;
     assignment.streams = 1 + sides;

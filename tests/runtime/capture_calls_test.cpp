@@ -1,4 +1,5 @@
-// What a capture refuses, what invalidates it and what it can hold: rules CAP-60 to CAP-73.
+// Calls that a capture refuses, calls that invalidate it and tasks that it can hold: rules CAP-60
+// to CAP-73.
 #include <dlfcn.h>
 #include <pthread.h>
 

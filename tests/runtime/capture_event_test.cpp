@@ -11,7 +11,7 @@ class CaptureEvent : public SoftDevice {
     ASSERT_OK(aclrtRecordEvent(event, from));
     ASSERT_OK(aclrtStreamWaitEvent(to, event));
   }
-  // The same two calls; named for the reader.
+  // Makes the same two calls as Fork; the name is for the reader.
   void Join(aclrtStream from, aclrtStream to) { Fork(from, to); }
 };
 

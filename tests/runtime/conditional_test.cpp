@@ -444,8 +444,9 @@ TEST_F(Conditional, COND_15_ABranchMayChangeTheOuterConditionByACopy) {
   ASSERT_OK(aclrtFree(zero));
 }
 
-// As a framework captures a conditional branch: a cleared cell, of which one byte is copied from a
-// bool tensor; the branch on a fresh stream, in the mode of the parent.
+// Captures a conditional branch the way a framework does: the cell is cleared, and one byte of it
+// is copied from a bool tensor. The branch is captured on a fresh stream, in the mode of the
+// parent.
 TEST_F(Conditional, CLI_05_TheBranchOfAFramework) {
   void* predicate = nullptr;
   ASSERT_OK(aclrtMalloc(&predicate, 1, ACL_MEM_MALLOC_HUGE_FIRST));

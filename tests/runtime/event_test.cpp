@@ -355,7 +355,8 @@ TEST_F(EventTest, EVT_23_CAP_54_EventsBetweenProcessesInOneProcess) {
   ASSERT_OK(aclrtSynchronizeEvent(opened));
   ASSERT_OK(aclrtSynchronizeStream(other_));
   EXPECT_EQ(log.text(), "ab");
-  // What they do not have (EVT-08, EVT-11, EVT-14), and no part in captures (CAP-54).
+  // Such events cannot be reset, queried or timed (EVT-08, EVT-11, EVT-14), and take no part in
+  // captures (CAP-54).
   float ms = 0;
   uint64_t time = 0;
   aclrtEventStatus status;

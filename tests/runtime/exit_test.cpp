@@ -1,5 +1,6 @@
-// How a process ends, and events between two: rules INIT-08, INIT-09 and EVT-23. Each test runs a
-// child that exits in some careless way; the child's exit code tells whether it survived.
+// The end of a process, and events between two processes: rules INIT-08, INIT-09 and EVT-23. Each
+// test runs a child that exits in some careless way; the child's exit code tells whether it
+// survived.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

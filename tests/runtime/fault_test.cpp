@@ -200,7 +200,8 @@ TEST_F(Faults, BitsOfOneOutputAreFlipped) {
   EXPECT_EQ(second[8], 1);
 }
 
-// What is said on stderr about a text; the child exits with 0 when calls go on to work.
+// A text of a fault that is wrong, and the sentence about it on stderr. The child exits with 0 when
+// calls go on to work.
 class FaultText : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(FaultText, IsReportedInOneSentenceAndIgnored) {

@@ -1,5 +1,4 @@
-// What all calls have in common (rules GEN), limits of the references (GAP) and what clients do
-// (CLI).
+// Rules of all calls (GEN), of gaps in the references (GAP) and of things that clients do (CLI).
 #include <dlfcn.h>
 
 #include <cstring>

@@ -24,7 +24,7 @@ const bool kEnvironmentIsSet = [] {
 using Limits = SoftDevice;
 
 TEST_F(Limits, STR_05_STR_06_StreamExhaustionGives207008) {
-  // Of six, the default stream and the two of the fixture are taken.
+  // The limit is six streams. The default stream and the two of the fixture are taken.
   aclrtStream streams[4] = {};
   for (int i = 0; i < 3; ++i) ASSERT_OK(aclrtCreateStream(&streams[i]));
   EXPECT_EQ(aclrtCreateStream(&streams[3]), 207008);

@@ -1,4 +1,4 @@
-// What the tests of the soft device share: a device, streams, and kernels that log or block.
+// Parts that the tests of the soft device share: a device, streams, and kernels that log or block.
 #pragma once
 
 #include <gtest/gtest.h>

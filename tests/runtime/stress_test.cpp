@@ -52,8 +52,8 @@ struct Life {
   std::mutex mutex;  // held over drawing a place and submitting
   aclrtStream stream = nullptr;
   uint64_t submitted = 0;  // guarded by the mutex
-  // What ran. Tasks of one stream exclude each other, so the detail needs no lock: if they did not,
-  // ThreadSanitizer would say so.
+  // `ran` and `detail` tell what ran. Tasks of one stream exclude each other, so `detail` needs no
+  // lock: if they did not, ThreadSanitizer would say so.
   uint64_t detail = 0;
   std::atomic<uint64_t> ran{0};
   uint64_t* cells = nullptr;  // device memory: written, and its copy

@@ -1,4 +1,4 @@
-// What tools add to a trace.
+// Tools add results to a trace.
 #include "storage/results.h"
 
 #include <sys/wait.h>

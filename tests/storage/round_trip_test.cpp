@@ -1,4 +1,4 @@
-// What Writer writes, Reader gives back.
+// Reader gives back everything that Writer wrote.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What is printed as a command comes back from a shell as it was.
+// A word that is printed as part of a command comes back from a shell as it was.
 #include "storage/shell_word.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the torch plug-in records, on real programs: leaves, parents, phases, values, processes, kills."""
+"""The torch plug-in records real programs: leaves, parents, phases, values, processes, kills."""
 import json
 import mmap
 import os

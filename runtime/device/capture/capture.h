@@ -44,7 +44,7 @@ void DiscardCapturesOf(Context& context);
 
 // The capture lock is held: captures that have begun and not ended, of the whole process.
 const std::vector<Model*>& ActiveCaptures();
-// Without the lock: whether there may be any.
+// True when there may be an active capture. Needs no lock.
 bool AnyActiveCapture();
 
 // The capture lock is held. Marks the capture unusable (CAP-60). `storage_failed` tells a task that

@@ -7,7 +7,7 @@
 namespace acltape::device {
 namespace {
 
-// What an external task does depends on the launch (EXT-04, EXT-05).
+// An external task does not hold its event: the launch says which one it means (EXT-04, EXT-05).
 struct ExternalPayload {
   const Model* model;
   size_t index;  // in the model's externals

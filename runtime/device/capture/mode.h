@@ -1,4 +1,4 @@
-// Which synchronous calls a running capture refuses (CAP-30 to CAP-39).
+// The synchronous calls that a running capture refuses (CAP-30 to CAP-39).
 #pragma once
 
 #include "acl/acl.h"
@@ -7,10 +7,10 @@ namespace acltape::device {
 
 class Context;
 
-// CAP-32: whether an unsafe call of this thread in `context` is refused.
+// True when an unsafe call of this thread in `context` is refused (CAP-32).
 bool UnsafeCallRefused(const Context& context);
 
-// For synchronous copies and fills: 0, or 107030 when refused (CAP-35).
+// The check of synchronous copies and fills: 0, or 107030 when a capture refuses them (CAP-35).
 aclError CheckSynchronousCall(const Context& context, const char* call);
 
 // CAP-33.

@@ -20,6 +20,7 @@ struct Batch {
   size_t attribute_count;
 };
 
+// One copy of a batch.
 struct Piece {
   void* to;
   const void* from;

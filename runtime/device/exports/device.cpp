@@ -22,7 +22,7 @@ struct DeviceFact {
   int64_t (*value)(const Device&);
 };
 
-// What aclrtGetDeviceInfo knows; other attributes are not offered.
+// The attributes that aclrtGetDeviceInfo gives. Others are not offered.
 constexpr DeviceFact kDeviceFacts[] = {
     {ACL_DEV_ATTR_AICPU_CORE_NUM,
      [](const Device&) -> int64_t { return GetProfile().ai_cpu_cores; }},

@@ -92,7 +92,7 @@ bool NewestDone(const Event& event, bool if_never_recorded) {
   return done;
 }
 
-aclError Synchronize(aclrtEvent handle, int64_t timeout_ns, const char* call) {
+aclError SynchronizeEvent(aclrtEvent handle, int64_t timeout_ns, const char* call) {
   Event* event = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindEvent(handle, call, &event));
   ACLTAPE_RETURN_IF_FAILED(CheckHostCall(*event, call));
@@ -288,13 +288,13 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
   ACLTAPE_CALL("aclrtSynchronizeEvent");
-  return Synchronize(event, -1, kCall);
+  return SynchronizeEvent(event, -1, kCall);
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   ACLTAPE_CALL("aclrtSynchronizeEventWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
-  return Synchronize(event, TimeoutNs(timeout), kCall);
+  return SynchronizeEvent(event, TimeoutNs(timeout), kCall);
 }
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kGates = 4;
 
-// Where the arguments of an operator stand. The weights of the input and of the hidden state are
+// The positions of an operator's arguments. The weights of the input and of the hidden state are
 // one matrix, or two.
 struct LstmArguments {
   int x, input_weight, hidden_weight, bias, sequence_length, h, c;
@@ -46,7 +46,7 @@ struct LstmSizes {
   int64_t rows() const { return steps * batch; }
   int64_t columns() const { return kGates * hidden; }
   int64_t state() const { return batch * hidden; }
-  // In elements: where the weights of the hidden state begin, where they share the input's matrix.
+  // The first element of the weights of the hidden state, which may share the input's matrix.
   int64_t HiddenOffset(bool shared) const { return shared ? width * columns() : 0; }
 };
 
@@ -105,7 +105,7 @@ class Forward {
     return own.Dense(call_.inputs, first, {sizes_.batch, sizes_.hidden});
   }
 
-  // What the whole sequence and the bias give to a gate, for all steps at once.
+  // Computes the part of a gate that comes from the input and the bias, for all steps at once.
   aclError FromInput(int64_t gate) {
     OperatorArguments own;
     const aclTensor* x = own.Dense(call_.inputs, at_.x, {sizes_.rows(), sizes_.width});

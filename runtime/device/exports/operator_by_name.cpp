@@ -16,8 +16,8 @@ using namespace acltape::device;
 
 namespace {
 
-// Both functions are called by the names that the program would use, so that a recorder in the
-// process sees what the operator does to memory.
+// Finds a function by the name that the program would use. So a recorder in the process sees what
+// the operator does to memory.
 template <typename F>
 F Public(const char* name, F own) {
   void* found = dlsym(RTLD_DEFAULT, name);
@@ -58,7 +58,7 @@ aclTensor* MatrixOf(OperatorArguments& own, const NamedTensors& tensors, int i, 
   return own.View(tensors, i, shape, strides);
 }
 
-// By aclnnMatmul, which takes batches too.
+// Calls aclnnMatmul, which takes batches too.
 aclError MultiplyMatrices(const NamedCall& call) {
   if (call.inputs.count != 2 || call.outputs.count != 1) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -92,7 +92,7 @@ const NamedOperator* FindOperator(const char* name) {
   return nullptr;
 }
 
-// Where a failure is told.
+// The place where a failure is told.
 enum class Told { kByTheCall, kByTheStream };
 
 struct Failure {

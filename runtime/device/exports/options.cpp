@@ -125,7 +125,8 @@ aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   return ACL_SUCCESS;
 }
 
-// Of the process; 0 until it is set. Those of a context are told apart (CTX-09).
+// The option belongs to the process and is 0 until it is set. Contexts have options of their own
+// (CTX-09).
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
   ACLTAPE_CALL("aclrtGetSysParamOpt");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
@@ -147,7 +148,7 @@ aclError aclSetCompileopt(aclCompileOpt opt, const char* value) {
   return ACL_SUCCESS;
 }
 
-// With the zero at the end, so never 0 for an option that exists.
+// The size counts the zero at the end, so it is never 0 for an option that exists.
 size_t aclGetCompileoptSize(aclCompileOpt opt) {
   if (CheckCompilerOption(opt, "aclGetCompileoptSize") != ACL_SUCCESS) return 0;
   return CompilerOption(opt).size() + 1;

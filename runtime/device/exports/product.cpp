@@ -1,4 +1,4 @@
-// What the soft device says of the product that it stands for: versions and abilities.
+// Questions about the product that the soft device stands for: its versions and abilities.
 #include <cstdio>
 #include <cstring>
 
@@ -109,7 +109,7 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
               static_cast<int>(deviceInfo));
 }
 
-// The same on every run, and another one for each device.
+// Every run gives the same identifiers, and each device has its own.
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
   ACLTAPE_CALL("aclrtDeviceGetUuid");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(uuid, kCall, "uuid"));

@@ -57,7 +57,7 @@ aclError DestroyStream(aclrtStream stream, bool run_queued, const char* call) {
 }
 
 // GEN-06: a stream of another context is accepted.
-aclError Synchronize(aclrtStream stream, int64_t timeout_ns, const char* call) {
+aclError SynchronizeStream(aclrtStream stream, int64_t timeout_ns, const char* call) {
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, call, &found));
   ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, call));
@@ -153,13 +153,13 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
   ACLTAPE_CALL("aclrtSynchronizeStream");
-  return Synchronize(stream, -1, kCall);
+  return SynchronizeStream(stream, -1, kCall);
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
   ACLTAPE_CALL("aclrtSynchronizeStreamWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
-  return Synchronize(stream, TimeoutNs(timeout), kCall);
+  return SynchronizeStream(stream, TimeoutNs(timeout), kCall);
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {

@@ -41,7 +41,8 @@ void Delete(const void* object) {
   delete static_cast<const Object*>(object);
 }
 
-// How arguments that are objects are copied and freed; kinds that are absent are plain values.
+// The functions that copy and free an argument that is an object. Kinds without a row are plain
+// values.
 struct ObjectKind {
   ArgKind kind;
   const void* (*copy)(const void*);

@@ -1,6 +1,7 @@
-// What the opaque handles of aclnn/acl_meta.h are on the soft device. Created and destroyed by
-// libnnopbase.so, read by libopapi.so. Objects are immutable but for the calls that say otherwise,
-// and not synchronised: as with the vendor's library, one thread at a time uses one object.
+// The objects behind the opaque handles of aclnn/acl_meta.h on the soft device. libnnopbase.so
+// creates and destroys them, libopapi.so reads them. Objects do not change, except by the calls
+// that say so. They are not synchronised: as with the vendor's library, one thread at a time uses
+// one object.
 #pragma once
 
 #include <cstdint>
@@ -96,8 +97,8 @@ class ACL_FUNC_VISIBILITY OwnedArguments {
 
   const acl::ArgValue* values() const { return values_.data(); }
 
-  // Which tensors and lists an index counts, a list as one, absent ones too; an in-place operand is
-  // an input and an output.
+  // The tensors and lists that an index counts. A list counts as one, and absent ones count too. An
+  // in-place operand is an input and an output.
   enum class Among { kAll, kInputs, kOutputs };
   // The nth; null when there are fewer or when it is of the other kind.
   aclTensor* Tensor(size_t n, Among among) const;

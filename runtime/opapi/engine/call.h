@@ -31,8 +31,7 @@ class Operand {
   Operand(at::Tensor view, Widen widen);
 
   at::Tensor operator()() const { return widen_ ? view_.to(at::kFloat) : view_; }
-  // As operator(), without counting a reference; `scratch` holds the converted tensor if there is
-  // one.
+  // Like operator(), but counts no reference. `scratch` holds the converted tensor if there is one.
   const at::Tensor& Read(at::Tensor& scratch) const {
     if (!widen_) return view_;
     return scratch = view_.to(at::kFloat);
@@ -61,7 +60,7 @@ class Call {
   Operand OptionalIn(int i) const;      // not defined() when absent
   at::Tensor Out(int i) const;          // rejects outputs that overlap themselves
   at::Tensor OptionalOut(int i) const;  // undefined when NULL
-  // Where the kernel reports the shape of output `i`, which aclGetViewShape then gives.
+  // The kernel reports the shape of output `i` here, and aclGetViewShape then gives it.
   std::shared_ptr<ReportedShape> Reported(int i) const;
   std::vector<at::Tensor> Views(int i) const;  // members of a tensor list
   std::vector<Operand> Ins(int i) const;

@@ -1,6 +1,6 @@
-// What libopapi.so and a library of kernels have in common. libopapi.so exports the operators and
-// packs their arguments, once for every libtorch; the kernels are compiled against one libtorch and
-// lie in that one's kit (kit/place.h) as libacltape_kernels.so.
+// The interface between libopapi.so and a library of kernels. libopapi.so exports the operators and
+// packs their arguments; it serves every libtorch. The kernels are compiled against one libtorch
+// and lie in its kit (kit/place.h) as libacltape_kernels.so.
 //
 // Both sides may be built with another ABI of std::string (wheels of libtorch before 2.6 have the
 // old one), so no string object crosses this line.

@@ -26,7 +26,7 @@ aclnnStatus Bind(const OperatorInfo& op, const acl::ArgValue* args,
   return status;
 }
 
-// What a first phase leaves to the second one.
+// A first phase leaves this to the second one.
 struct PreparedKernel : BoundTask {
   std::unique_ptr<Kernel> kernel;
   uint32_t thread = 0;  // that called it, by the system's number
@@ -113,7 +113,7 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
 
 }  // namespace acltape::opapi
 
-// Whether the soft device has a kernel for the operator ("aclnnAdd").
+// 1 when the soft device has a kernel for the operator ("aclnnAdd"), else 0.
 extern "C" ACL_FUNC_VISIBILITY int SoftOperatorHasKernel(const char* name) {
   using namespace acltape;
   const acl::OperatorInfo* op = name == nullptr ? nullptr : acl::FindOperator(name);

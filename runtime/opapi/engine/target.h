@@ -1,4 +1,5 @@
-// How a kernel's result reaches an output: out decides dtype and strides, and may be an input.
+// Brings a kernel's result to its output. The output decides dtype and strides, and may be an
+// input.
 #pragma once
 
 #include <array>
@@ -8,7 +9,8 @@
 
 namespace acltape::opapi {
 
-// How an operator reads its inputs while it writes its output.
+// The order in which an operator reads its inputs while it writes its output. It decides whether an
+// output may lie over an input.
 enum class Access : uint8_t {
   kElementwise,  // element i of the output needs element i of the inputs only
   kFree,         // any order: an output that shares bytes with an input goes through a temporary
@@ -70,7 +72,7 @@ inline void CopyResult(const at::Tensor& out, const at::Tensor& result) {
   out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }
 
-// Whether the two views may share a byte (compares the ranges they span).
+// True when the two views may share a byte (compares the ranges that they span).
 bool MayOverlap(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace acltape::opapi

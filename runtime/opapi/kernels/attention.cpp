@@ -178,7 +178,8 @@ Tensor SinkScores(const AttentionTerms& terms, at::ScalarType dtype) {
   return terms.sink.to(dtype).reshape({1, -1, 1, 1});
 }
 
-// What is taken off the scores before they are exponentiated: nothing where a query has none.
+// The maximum is taken off the scores before they are exponentiated. A query without scores has
+// none, so nothing is taken off there.
 Tensor Base(const Tensor& maximum) { return maximum.masked_fill(maximum.eq(kLowest), 0); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the attention operators share: layouts of heads, masks, and the computation itself.
+// Parts that the attention operators share: layouts of heads, masks, and the computation itself.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,8 +9,8 @@
 
 namespace acltape::opapi {
 
-// Which of a tensor's dims are batch, head, position and width; "BSH" and "SBH" merge head and
-// width. Of layout TND the batch is the whole tensor, and its sequences follow each other.
+// Tells which dims of a tensor are batch, head, position and width. "BSH" and "SBH" merge head and
+// width. In layout TND the batch is the whole tensor, and its sequences follow each other.
 class HeadLayout {
  public:
   // Rejects the call when the operator does not know the layout that argument `i` names.
@@ -26,11 +26,11 @@ class HeadLayout {
  private:
   int64_t rank_ = 4;
   bool merged_ = false;
-  // Where [batch, heads, positions, width] lie in the layout with heads and width apart.
+  // The positions of [batch, heads, positions, width] in the layout with heads and width apart.
   std::vector<int64_t> order_;
 };
 
-// Which scores of a query position are left out.
+// Tells which scores of a query position are left out.
 struct ScoreMask {
   enum class Corner : uint8_t { kTopLeft, kBottomRight };
 
@@ -55,7 +55,7 @@ struct Extent {
   std::vector<int64_t> scores() const { return {batch, heads, queries, keys}; }
 };
 
-// What all attention operators refuse.
+// Checks that all attention operators make.
 void ExpectQueryDtype(const Call& call, int i, const at::Tensor& tensor, const at::Tensor& query);
 void ExpectFloating(const Call& call, int i, const at::Tensor& tensor);
 // Undefined, or a tensor that broadcasts to the scores.

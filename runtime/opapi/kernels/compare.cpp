@@ -20,6 +20,13 @@ void BitAnd(Tensor& out, const Tensor& a, const Tensor& b) { f::bitwise_and_out(
 void BitOr(Tensor& out, const Tensor& a, const Tensor& b) { f::bitwise_or_out(out, a, b); }
 void BitXor(Tensor& out, const Tensor& a, const Tensor& b) { f::bitwise_xor_out(out, a, b); }
 
+void LeftShift(Tensor& out, const Tensor& a, const Tensor& b) {
+  f::bitwise_left_shift_out(out, a, b);
+}
+void RightShift(Tensor& out, const Tensor& a, const Tensor& b) {
+  f::bitwise_right_shift_out(out, a, b);
+}
+
 template <typename Fn>
 auto Bits(Fn fn) {
   return [fn](const Call& call) {
@@ -27,6 +34,19 @@ auto Bits(Fn fn) {
       const Operand operand = TensorOrNumber(call, i);
       if (!at::isIntegralType(operand.view().scalar_type(), /*includeBool=*/true)) {
         call.RejectArg(i, "is neither of an integer dtype nor bool");
+      }
+    }
+    return fn;
+  };
+}
+
+template <typename Fn>
+auto Shift(Fn fn) {
+  return [fn](const Call& call) {
+    for (int i : {0, 1}) {
+      const Operand operand = TensorOrNumber(call, i);
+      if (!at::isIntegralType(operand.view().scalar_type(), /*includeBool=*/false)) {
+        call.RejectArg(i, "is not of an integer dtype");
       }
     }
     return fn;
@@ -89,6 +109,9 @@ KernelRows CompareRows() {
       {"aclnnInplaceBitwiseAndScalar", InplaceBinaryWith(Bits(BitAnd))},
       {"aclnnInplaceBitwiseOrScalar", InplaceBinaryWith(Bits(BitOr))},
       {"aclnnInplaceBitwiseXorScalar", InplaceBinaryWith(Bits(BitXor))},
+      {"aclnnLeftShift", BinaryWith(Shift(LeftShift), 2)},
+      {"aclnnLeftShifts", BinaryWith(Shift(LeftShift), 2)},
+      {"aclnnRightShift", BinaryWith(Shift(RightShift), 2)},
   };
 }
 

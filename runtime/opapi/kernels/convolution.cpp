@@ -96,8 +96,8 @@ std::vector<int64_t> OutputSizes(const Geometry& geometry, at::IntArrayRef input
   return sizes;
 }
 
-// Whether libtorch has transposed convolutions of bfloat16 on this processor: only oneDNN has them,
-// where the vector extensions for them are there.
+// True when libtorch has transposed convolutions of bfloat16 on this processor. Only oneDNN has
+// them, and only where the processor has the vector extensions for them.
 bool TransposesBfloat16() {
   static const bool transposes = [] {
     try {

@@ -14,7 +14,7 @@ namespace {
 
 using at::Tensor;
 
-// Whether the inner kernel may read or write the tensors as they are.
+// True when the inner kernel may read and write the tensors as they are.
 bool Fit(const Operand& input, const Tensor& out, std::initializer_list<Tensor> others) {
   const at::ScalarType dtype = input.dtype();
   const auto fits = [&](const Tensor& tensor) {

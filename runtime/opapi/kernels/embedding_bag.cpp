@@ -23,7 +23,7 @@ Tensor SizesOfBags(const Tensor& bag_of, const Tensor& indices, int64_t padding,
   return at::bincount(bag_of.masked_select(indices.ne(padding)), {}, bags).narrow(0, 0, bags);
 }
 
-// What each bag gives, and the rows that maxima come from.
+// Gives the result of each bag, and the rows that maxima come from.
 std::tuple<Tensor, Tensor> ReadBags(const Tensor& weight, const Tensor& indices,
                                     const Tensor& offsets, int64_t mode,
                                     const OptionalTensor& factors, bool has_end, int64_t padding) {

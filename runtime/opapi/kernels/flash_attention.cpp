@@ -29,7 +29,7 @@ Tensor ReadDropoutMask(const Call& call, int i, const Extent& extent) {
   return bits;
 }
 
-// Where the arguments that both directions have stand in a version of an operator; -1: it has none.
+// The positions of the arguments that both directions have, in a version of an operator; -1: none.
 struct FlashArguments {
   std::vector<int> absent;  // what the soft device lacks
   int bias, dropout, mask, sink, scale, keep, pre, next, heads, layout, mode, pse_type;
@@ -54,7 +54,7 @@ struct FlashCall {
   ScoreMask mask;
   double scale = 1, keep = 1;
 
-  // Of one run of the task: it reads device memory.
+  // Made anew in each run of the task, because it reads device memory.
   AttentionTerms Terms() const {
     AttentionTerms terms;
     terms.scale = scale;

@@ -230,7 +230,7 @@ void LerpEach(Tensor& out, const Tensor& x, const Tensor& y, const at::Scalar& w
   f::lerp_out(out, x, y, weight);
 }
 
-// What the numbers of rounding modes mean.
+// Rounds as the number of the mode says.
 void RoundEach(Tensor& out, const Tensor& x, int64_t mode) {
   switch (mode) {
     case 2:

@@ -9,7 +9,7 @@ namespace {
 
 using at::Tensor;
 
-// Where the arguments stand in a version of the operator.
+// The positions of the arguments in a version of the operator.
 struct GroupedArguments {
   std::vector<int> absent;  // quantisation and fused activations, which the soft device lacks
   int bias, groups, split, type, list_type, act, out;

@@ -10,7 +10,7 @@ using at::Tensor;
 
 constexpr int64_t kGruGates = 3;
 
-// What one cell computes at all steps, each [steps, batch, hidden], in the order of the operator's
+// Results of one cell at all steps, each [steps, batch, hidden], in the order of the operator's
 // arguments: the three gates, the part of the new gate that comes from the state, and the states.
 struct GruTraces {
   Tensor r, z, n, from_state, h;

@@ -8,7 +8,7 @@ namespace {
 
 using at::Tensor;
 
-// Where the arguments stand in a version of an operator; -1: it has none.
+// The positions of the arguments in a version of an operator; -1: it has no such argument.
 struct InferArguments {
   std::vector<int> absent;  // quantisation, paging, padding, shared prefixes, ropes
   int lengths, key_lengths, sink, heads, scale, pre, next, layout, kv_heads, mode, lse_flag;

@@ -29,7 +29,7 @@ bool IsCausal(const Tensor& left_out, int64_t queries, int64_t keys) {
       .equal(at::ones({queries, keys}, at::TensorOptions(at::kBool)).triu(1));
 }
 
-// What the library's operator is told of the terms; nothing when it cannot be told.
+// The terms in the form that the library's operator takes; nothing when it has no such form.
 struct LibraryTerms {
   bool causal = false;
   c10::optional<Tensor> bias;

@@ -8,13 +8,13 @@
 
 namespace acltape::opapi {
 
-// As Attend; nothing where the library has no such operator or lacks what these terms ask for:
-// it knows a bias that is added to scaled scores, or a causal mask counted from the first
+// Like Attend. Gives nothing where the library has no such operator or cannot do what the terms ask
+// for: it knows a bias that is added to scaled scores, or a causal mask counted from the first
 // positions.
 std::optional<AttentionResult> LibraryAttend(const at::Tensor& query, const at::Tensor& key,
                                              const at::Tensor& value, const AttentionTerms& terms);
 
-// As AttendBackward, without the bias's gradient. `out` is the forward pass's result.
+// Like AttendBackward, without the bias's gradient. `out` is the forward pass's result.
 std::optional<AttentionGradients> LibraryAttendBackward(
     const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key,
     const at::Tensor& value, const at::Tensor& out, const at::Tensor& maximum,

@@ -193,7 +193,7 @@ std::unique_ptr<Kernel> BindBinaryCrossEntropyBackward(const Call& call) {
       });
 }
 
-// What the mean of a loss divides its gradient by.
+// The number by which the mean of a loss divides its gradient.
 double Divisor(int64_t reduction, const Tensor& losses) {
   return reduction == 1 ? static_cast<double>(losses.numel()) : 1.0;
 }

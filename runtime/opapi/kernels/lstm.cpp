@@ -11,7 +11,7 @@ using at::Tensor;
 
 constexpr int64_t kLstmGates = 4;
 
-// What one cell computes at all steps, each [steps, batch, hidden], in the order of the operator's
+// Results of one cell at all steps, each [steps, batch, hidden], in the order of the operator's
 // arguments.
 enum LstmTrace : size_t {
   kInputGate,

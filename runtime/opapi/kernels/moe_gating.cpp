@@ -101,7 +101,7 @@ std::unique_ptr<Kernel> BindGatingSoftmaxV2(const Call& call) {
   });
 }
 
-// How experts are chosen in groups.
+// Groups of experts: the best groups are chosen first, then experts among them.
 struct Groups {
   int64_t count = 1, kept = 1;
   bool by_best_two = false;  // a group's score is the sum of its best two, not its best

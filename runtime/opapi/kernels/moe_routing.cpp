@@ -17,7 +17,7 @@ Tensor SortedPositions(const Tensor& values) {
                               /*descending=*/false));
 }
 
-// For each flat position, where its row went.
+// Gives for each flat position the place to which its row went.
 Tensor Inverse(const Tensor& order) {
   return at::empty_like(order).scatter_(0, order, at::arange(order.numel()));
 }
@@ -29,7 +29,7 @@ Tensor RowsOrZeros(const Tensor& table, const Tensor& index) {
   return table.index_select(0, index.masked_fill(outside, 0)).masked_fill(outside.unsqueeze(-1), 0);
 }
 
-// How many tokens each expert gets.
+// Counts the tokens that each expert gets.
 Tensor CountTokens(const Tensor& experts, int64_t count) {
   return at::bincount(experts, {}, count).narrow(0, 0, count);
 }
@@ -138,8 +138,8 @@ std::unique_ptr<Kernel> BindInitRoutingV2(const Call& call) {
   });
 }
 
-// What the third form gives about the numbers of tokens: their sums, the numbers, or pairs of an
-// expert and its number for experts that have any.
+// The third form of the operator gives the numbers of tokens in one of three ways: as running sums,
+// as plain numbers, or as pairs of an expert and its number, for experts that have tokens.
 enum class TokenCounts : int64_t { kSums, kCounts, kPairs };
 
 Tensor CountsAs(TokenCounts form, const Tensor& counts, int64_t first, const Tensor& model) {
@@ -217,7 +217,7 @@ std::unique_ptr<Kernel> BindInitRoutingV3(const Call& call) {
   });
 }
 
-// Where the arguments of the last step stand in a version of the operator.
+// The positions of the arguments of the last step in a version of the operator.
 struct FinalizeArguments {
   std::vector<int> absent;  // experts without weights, which the soft device lacks
   int mode, k, out;         // k: -1 for versions that count rows by scales

@@ -18,7 +18,7 @@ void ExpectOne(const Call& call, int i, const Tensor& tensor) {
   if (tensor.numel() != 1) call.RejectArg(i, "must have one element");
 }
 
-// Whether the operator writes scaled gradients back is not known, so it takes none.
+// The vendor does not say whether the operator writes scaled gradients back, so no scale is taken.
 void ExpectAbsentScale(const Call& call, int i) {
   if (!call.IsAbsent(i)) call.RejectArg(i, "must be absent: the soft device scales no gradients");
 }
@@ -81,8 +81,8 @@ struct AdamWLists {
 
 #ifdef ACLTAPE_LIBRARY_STEPS
 
-// Whether the tensors of each place have one layout without gaps, and all have one dtype: the
-// library's fused steps go through memory without a look at strides.
+// True when the tensors at each index of the lists have one layout without gaps, and all have one
+// dtype. The library's fused steps go through memory without a look at strides.
 bool AreAlike(std::initializer_list<const std::vector<Tensor>*> lists) {
   const std::vector<Tensor>& first = **lists.begin();
   for (const std::vector<Tensor>* list : lists) {
@@ -171,7 +171,7 @@ std::unique_ptr<Kernel> BindSgd(const Call& call) {
   for (size_t k = 0; k < params.size(); ++k) call.ExpectSizes(1, grads[k], params[k].sizes());
   return MakeKernel([=] {
 #ifdef ACLTAPE_LIBRARY_STEPS
-    // As a program on the CPU does, bit for bit.
+    // Computes the same bits as a program on the CPU.
     if (!params.empty() && AreAlike({&params, &grads, &buffers})) {
       const c10::optional<Tensor> given =
           scale.defined() ? c10::optional<Tensor>(scale) : c10::nullopt;

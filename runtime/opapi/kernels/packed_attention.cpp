@@ -9,7 +9,7 @@ namespace {
 
 using at::Tensor;
 
-// Where the arguments that both directions have stand in a version of an operator; -1: it has none.
+// The positions of the arguments that both directions have, in a version of an operator; -1: none.
 struct PackedArguments {
   std::vector<int>
       absent;  // what the soft device lacks: biases, dropout, padding, prefixes, starts
@@ -40,7 +40,7 @@ struct PackedCall {
   std::vector<PackedSequence> sequences;
   double scale = 1;
 
-  // Of one run of the task: it reads device memory.
+  // Made anew in each run of the task, because it reads device memory.
   AttentionTerms Terms(const PackedSequence& one) const {
     AttentionTerms terms;
     terms.scale = scale;

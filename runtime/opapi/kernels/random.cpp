@@ -19,7 +19,7 @@ at::Generator MakeGenerator(int64_t seed, int64_t offset) {
   return generator;
 }
 
-// Where a kernel finds seed and offset: in its arguments, or in device memory when it runs.
+// A kernel finds seed and offset in its arguments, or in device memory when it runs.
 class SeedSource {
  public:
   // (..., seed, offset) from position `first`

@@ -1,4 +1,4 @@
-// What recurrent layers have in common: their arguments, layers and directions, and sequences of
+// Parts that recurrent layers share: their arguments, layers and directions, and sequences of
 // different lengths.
 #pragma once
 
@@ -17,7 +17,7 @@ using TensorVector = std::vector<at::Tensor>;
 KernelRows LstmRows();
 KernelRows GruRows();
 
-// Where the arguments that describe a network stand in an operator; -1: it has none.
+// The positions of the arguments that describe a network; -1: the operator has no such argument.
 struct NetworkArguments {
   int input, params, batch_sizes, bias, layers, dropout, train, bidirectional, batch_first;
 };
@@ -53,7 +53,7 @@ struct Network {
 //
 // Note [Sequences of different lengths]: the adapter packs them with gaps. The input is
 // [steps * batch, width] with all rows of each step, and batchSizes says how many of them count.
-// What lies in a gap is not read; results have zeros there, and states stay as they are.
+// Gaps are not read; results have zeros there, and states stay as they are.
 Network ReadNetwork(const Call& call, const NetworkArguments& at, int64_t gates);
 
 // The members of a list, which holds one tensor of `sizes` for each cell.
@@ -87,9 +87,9 @@ at::Tensor RunLayers(const Network& network, at::Tensor sequence, const Cell& ce
   return sequence;
 }
 
-// As RunLayers, from the last layer to the first: `cell(index, sequence, gradient, reverse)` gets
-// what its layer read and the gradient of what it gave, and gives the gradient of what it read.
-// `states` are the outputs of all cells.
+// Runs the gradients of all cells, from the last layer to the first. `cell(index, sequence,
+// gradient, reverse)` gets its layer's input and the gradient of its output, and gives the gradient
+// of its input. `states` are the outputs of all cells.
 template <typename Cell>
 at::Tensor RunLayersBackward(const Network& network, const at::Tensor& input,
                              const TensorVector& states, at::Tensor gradient, const Cell& cell) {

@@ -83,7 +83,7 @@ std::unique_ptr<Kernel> BindMove(const Call& call, int out_index, at::IntArrayRe
   return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, self()); }); });
 }
 
-// As BindMove, of a library's function without an out form: fn(self).
+// Like BindMove, for a function of the library without an out form: fn(self).
 template <typename Fn>
 std::unique_ptr<Kernel> BindMoved(const Call& call, int out_index, at::IntArrayRef sizes, Fn fn) {
   const Operand self = call.In(0);

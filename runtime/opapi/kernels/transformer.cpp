@@ -123,8 +123,8 @@ std::unique_ptr<Kernel> BindSwiGluGrad(const Call& call) {
   });
 }
 
-// What of x meets the cosine and what meets the sine. Modes: 0 halves, 1 interleaved pairs, 2
-// halves of each half, 3 pairs that become halves.
+// The elements of x that are multiplied with the cosine (`straight`) and with the sine (`turned`).
+// Modes: 0 halves, 1 interleaved pairs, 2 halves of each half, 3 pairs that become halves.
 struct Rotated {
   Tensor straight, turned;
 };

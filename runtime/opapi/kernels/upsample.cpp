@@ -12,8 +12,8 @@ using at::Tensor;
 using Scale = c10::optional<double>;
 using Scales = std::array<Scale, 3>;
 
-// How the arguments of an operator follow each other: self, outputSize, [inputSize],
-// [alignCorners], [scales], out.
+// Describes the order of an operator's arguments: self, outputSize, [inputSize], [alignCorners],
+// [scales], out.
 struct UpsampleForm {
   int spatial;
   bool backward;

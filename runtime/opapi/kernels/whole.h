@@ -23,7 +23,7 @@ std::unique_ptr<Kernel> BindWhole(const Call& call, int out_index, at::IntArrayR
   return MakeKernel([out, compute = std::move(compute)] { out.copy_(compute()); });
 }
 
-// Of one floating tensor, with a result of its sizes: fn(self).
+// Makes binders of operators of one floating tensor whose result has its sizes: fn(self).
 template <typename Fn>
 Binder WholeUnary(Fn fn, int out_index = 1) {
   return [=](const Call& call) {

@@ -12,7 +12,7 @@ def tensors_of(value):
 
 
 def trained(module, *inputs):
-    """What a module gives, and the gradients of its parameters."""
+    """The results of a module, and the gradients of its parameters."""
     results = tensors_of(module(*inputs))
     sum(result.square().sum() for result in results).backward()
     return results + [parameter.grad for parameter in module.parameters()]

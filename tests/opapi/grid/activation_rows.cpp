@@ -157,7 +157,7 @@ Rows Backward() {
       {"aclnnLeakyReluBackward", Gradients({half, false}), kFloats,
        [](const In& in) { return at::leaky_relu_backward(in[0], in[1], in.number(2), in.flag(3)); },
        kVectorCode},
-      // What a NaN's gradient is depends on whether libtorch's vector code or its scalar code meets
+      // The gradient at a NaN depends on whether libtorch's vector code or its scalar code meets
       // it.
       {"aclnnHardtanhBackward", Gradients({at::Scalar(-1.0), one}, false), kFloats,
        [](const In& in) {

@@ -33,7 +33,7 @@ Tensor InLayout(Source& source, at::ScalarType dtype, const std::string& layout,
   return Join(source.Random(bnsd, dtype), layout);
 }
 
-// What sparse modes 2 to 4 leave out, spelled out.
+// The pairs that sparse modes 2 to 4 leave out, one by one.
 Tensor Band(int64_t mode, int64_t queries, int64_t keys, int64_t before, int64_t after) {
   const Tensor left_out = at::zeros({queries, keys}, at::kBool);
   const int64_t shift = mode == 2 ? 0 : keys - queries;

@@ -101,7 +101,7 @@ Expected AskLibrary(const Row& row, const Args& inputs) {
 
 // --- The operator's call.
 
-// Of two storages of one size.
+// True when the storages of both have the same bytes. Their sizes must be equal.
 bool SameBytes(const Tensor& a, const Tensor& b) {
   const size_t bytes = a.storage().nbytes();
   return bytes == 0 || std::memcmp(a.storage().data(), b.storage().data(), bytes) == 0;
@@ -294,7 +294,7 @@ class Call {
     return (tolerance.ulps > 0 || tolerance.absolute > 0) && (!tolerance.strided_only || Strided());
   }
 
-  // Whether the output has other strides than the library would give it.
+  // True when the output has other strides than the library would give it.
   bool Strided() const { return placement_ != Placement::kNatural || aliased_; }
 
   void Compare(const Written& written) {
@@ -387,7 +387,7 @@ bool SameLayout(const Tensor& a, const Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
 }
 
-// Whether the first input may be the output as well.
+// True when the first input may be the output as well.
 bool MayAlias(const Row& row, const OperatorInfo& op, const Args& inputs, const Args& results) {
   if (!row.inplace || results.size() != 1 || inputs.empty()) return false;
   const auto* input = std::get_if<Tensor>(&inputs[0]);

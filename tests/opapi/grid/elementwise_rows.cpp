@@ -12,7 +12,7 @@ namespace {
 // runs depends on the strides of input and output together.
 const Tolerance kVectorCode = {4, 0, true, "vector and scalar code of libtorch round differently"};
 
-// As above for the sign of the zero that is chosen among zeros of both signs.
+// Among zeros of both signs, vector code and scalar code choose zeros of different signs.
 const Tolerance kZeroSigns = {1, 0, true, "vector and scalar code of libtorch take another zero"};
 
 // Where a division by zero or the least integer by -1 stops the program, the operands are positive.
@@ -200,6 +200,9 @@ Rows Comparisons() {
       {"aclnnBitwiseAndScalar", OneTensor({at::Scalar(5)}), kIntegersAndBool, NUMBER(bitwise_and)},
       {"aclnnBitwiseOrScalar", OneTensor({at::Scalar(5)}), kIntegersAndBool, NUMBER(bitwise_or)},
       {"aclnnBitwiseXorScalar", OneTensor({at::Scalar(5)}), kIntegersAndBool, NUMBER(bitwise_xor)},
+      {"aclnnLeftShift", TwoTensors({}, false), kIntegers, TWO(bitwise_left_shift)},
+      {"aclnnLeftShifts", OneTensor({at::Scalar(3)}), kIntegers, NUMBER(bitwise_left_shift)},
+      {"aclnnRightShift", TwoTensors({}, false), kIntegers, TWO(bitwise_right_shift)},
   };
 }
 

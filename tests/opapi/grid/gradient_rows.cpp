@@ -335,7 +335,7 @@ std::vector<Args> Lstms(Source& source, at::ScalarType dtype) {
   return inputs;
 }
 
-// As Lstms, with one state; also without one.
+// Like Lstms, but with one state or none.
 std::vector<Args> Grus(Source& source, at::ScalarType dtype) {
   std::vector<Args> inputs;
   for (int64_t layers : {1, 2}) {

@@ -28,7 +28,7 @@ Inputs OverDims(Args before = {}, Args extra = {}, bool empty_tensors = true) {
   };
 }
 
-// As OverDims, with keepdim after the dims, true for every second one.
+// Like OverDims, with keepdim after the dims. keepdim is true for every second one.
 Inputs OverDimsKeeping(Args before = {}, Args between = {}, bool with_dtype = false,
                        bool empty_tensors = true) {
   return [=](Source& source, at::ScalarType dtype) {

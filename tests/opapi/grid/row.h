@@ -58,7 +58,8 @@ class Reference {
   std::function<Args(const In&)> call_;
 };
 
-// How far an operator may be from the library, and why. All else is compared bit by bit.
+// The distance that an operator may have from the library, and the reason. All others are compared
+// bit by bit.
 struct Tolerance {
   double ulps = 0;            // of the output's dtype, of the greater magnitude
   double absolute = 0;        // or as far apart as this
@@ -75,7 +76,8 @@ struct Row {
   Reference reference;
   Tolerance tolerance = {};
   double low = -3, high = 3;  // of the random inputs
-  // What its in-place form ("aclnnInplaceX", when there is a kernel) is compared with.
+  // True: the in-place form ("aclnnInplaceX", when there is a kernel) is tested, too, and the
+  // output may lie over the first input.
   bool inplace = true;
 };
 using Rows = std::vector<Row>;

@@ -58,7 +58,7 @@ Rows Copies() {
          std::vector<Args> inputs;
          for (const auto& [a, b] : source.Pairs(dtype, dtype)) inputs.push_back({a, b});
          for (at::ScalarType other : kAll) {
-           // What a number outside of the target's range becomes is not defined.
+           // The result for a number outside of the target's range is not defined.
            inputs.push_back({source.Random({5, 7}, dtype), source.Random({7}, other, 0, 2)});
            inputs.push_back({source.Random({6, 4}, dtype).t(), source.Random({4, 6}, other, 0, 2)});
          }
@@ -234,7 +234,7 @@ Rows Fills() {
   };
 }
 
-// Of no tensor.
+// Operators that take no tensor.
 Rows Ranges() {
   return {
       {"aclnnArange",

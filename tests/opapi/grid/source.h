@@ -37,9 +37,9 @@ class Source {
 
   // 0-dim, empty, vector, dense, large, transposed, sliced with an offset, expanded, permuted.
   Tensors Views(at::ScalarType dtype);
-  // Whether elements of the view share memory.
+  // True when elements of the view share memory.
   static bool IsExpanded(const Tensor& view);
-  // As Views, of at least 2 dims and without an expanded one.
+  // Like Views, but with at least 2 dims and without an expanded one.
   Tensors Matrices(at::ScalarType dtype);
   // Pairs that broadcast.
   struct Pair {

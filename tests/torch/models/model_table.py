@@ -20,11 +20,11 @@ class Row:
     attention: str = "sdpa"  # "eager" where the model has nothing else, or to try that too
     generates: bool = False
     # Leaves that no operator of the device computes with these bits; a replay takes their results
-    # from the recording (docs/architecture.md).
+    # from the recording (docs/limits.md, "Operators without a lowering").
     substituted: tuple = ()
 
 
-# What the configurations of most language models call the same thing.
+# Settings that the configurations of most language models have under these names.
 TEXT = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
         "intermediate_size": 48, "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": 2,
         "pad_token_id": 0}
@@ -129,7 +129,7 @@ def sound(torch):
     return {"input_values": torch.randn(BATCH, 1000)}, {"labels": torch.randint(4, VOCABULARY, (BATCH, 5))}
 
 
-# What a model computes with, and what only its training adds.
+# Functions that make the inputs of a model, and those that its training adds.
 INPUTS = {"text": text, "image": image, "image and text": image_and_text, "spectrum": spectrum, "sound": sound}
 
 

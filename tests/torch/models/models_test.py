@@ -32,7 +32,7 @@ REPLAYS = ("eager", "captured")
 
 
 class Wrong(Exception):
-    """What a model did that it should not; the text is for the reader."""
+    """A model did something that it should not; the text is for the reader."""
 
 
 def call(*words, codes=(0,)):
@@ -65,7 +65,7 @@ def recorded(name, folder):
 
 
 def replayed(name, trace, mode):
-    """What the summary says of the replay, by quantity."""
+    """The summary of the replay, by quantity."""
     done = json.loads(call(BINARY, "replay", trace, "--mode", mode, "--format", "json", codes=(0, 1)))
     summary = {row["quantity"].strip(): row["value"] for row in done["summary"]}
     again = f"again: {BINARY} replay {trace} --mode {mode}"

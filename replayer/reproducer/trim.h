@@ -1,0 +1,77 @@
+// A smaller trace: some calls of a trace with what they need, and nothing else.
+//
+// The calls keep their ids, arguments, results and steps; at the ACL level they are put on one
+// stream (trim_acl.h), and numbered anew where graphs held some of them. What a kept call reads and
+// no kept call wrote becomes a stored input: the content that the buffer had when the recorded
+// program reached that call. A kept call thus computes on the values that it was recorded with,
+// whatever is left out, and a trimmed trace is replayed, captured, bisected and queried like any
+// other.
+//
+// The result is replayed before it gets its name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/step_template.h"
+#include "replayer/recorded_content.h"
+#include "storage/reader.h"
+
+namespace acltape::replayer {
+
+struct TrimOptions {
+  std::vector<int64_t> calls;  // leaves to keep, any order
+  // The calls at the same places of these steps (numbers as in the trace) are kept too.
+  std::vector<int64_t> steps;
+  int producers = 0;      // how many generations of calls that wrote what kept calls read
+  std::string selection;  // how the calls were picked, for the meta row
+  std::string output;
+  bool overwrite = false;
+  bool accept_different = false;  // accept a replay that differs only where the original's does
+  std::string device_lib;
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+struct TrimReport {
+  int64_t calls = 0;  // leaves kept
+  int64_t calls_before = 0;
+  int64_t steps = 0;   // steps that have kept calls
+  int64_t inputs = 0;  // contents that were stored in place of calls left out
+  int64_t input_bytes = 0;
+  int64_t bytes = 0;  // of the file
+  int64_t bytes_before = 0;
+  int64_t compared = 0;  // outputs, by the replay that compared more
+  int64_t differing = 0;
+  bool renumbered = false;    // calls have other ids than in the whole trace (meta trimmed_ids)
+  bool captured = false;      // it could be replayed captured, too
+  std::string captured_note;  // why not
+  // Not empty: one sentence that says how the replay differs; no file was left behind.
+  std::string refusal;
+};
+
+// The leaves that are kept, and the contents that they need, by index of the leaf.
+struct TrimPlan {
+  struct Input {
+    int64_t leaf = 0;
+    int64_t buffer_id = 0;
+    int64_t layout_id = 0;  // of the tensor that reads it
+    int64_t bytes = 0;      // from the begin of the buffer
+    analyzer::ByteSet needed;
+  };
+  std::set<int64_t> leaves;
+  std::vector<Input> inputs;  // in order of leaves
+};
+
+// Throws Error kUsage when a call is no leaf of the program, or steps are asked for that are not of
+// the class of the calls' own step. The program must have steps assigned.
+TrimPlan PlanTrim(const analyzer::Program& program, const TrimOptions& options);
+
+// Writes the trimmed trace and replays it: eagerly, and captured when two of its steps are alike.
+// Throws Error kTrace when the trace lacks values that are needed, kUsage and kDevice as
+// storage::TraceCopy does.
+TrimReport Trim(const storage::Reader& reader, const TrimOptions& options);
+
+}  // namespace acltape::replayer

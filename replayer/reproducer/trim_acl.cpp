@@ -1,0 +1,305 @@
+#include "replayer/reproducer/trim_acl.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "analyzer/acl_calls.h"
+#include "analyzer/acl_leaves.h"
+#include "storage/json_text.h"
+
+namespace acltape::replayer {
+namespace {
+
+using analyzer::Leaf;
+using analyzer::LeafKind;
+using analyzer::Program;
+using storage::Snapshot;
+using storage::Statement;
+
+// Position of the source of a copy, and of the pitch of its rows.
+constexpr int kFrom = 2;
+constexpr int kFromPitch = 3;
+
+storage::Layout ByteLayout(int64_t bytes) {
+  storage::Layout layout;
+  layout.dtype = storage::DType::kUint8;
+  layout.shape = {bytes};
+  layout.strides = {1};
+  return layout;
+}
+
+// Adds a layout that the source does not have; returns its id.
+int64_t AddLayout(storage::TraceCopy& copy, const storage::Layout& layout) {
+  const int64_t id = copy.database().Integer("SELECT max(layout_id) FROM main.layout") + 1;
+  Statement add(copy.database(), "INSERT INTO main.layout VALUES(?,?,?,?,?,'strided',?)");
+  const std::string shape = storage::IntegersText(layout.shape);
+  const std::string strides = storage::IntegersText(layout.strides);
+  add.Bind(1, id);
+  add.Bind(2, storage::DTypeName(layout.dtype));
+  add.Bind(3, std::string_view(shape));
+  add.Bind(4, std::string_view(strides));
+  add.Bind(5, layout.byte_offset);
+  add.Bind(6, static_cast<int64_t>(layout.flags));
+  add.Run();
+  return id;
+}
+
+class RowWriter {
+ public:
+  RowWriter(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
+            const AclNumbers& numbers)
+      : copy_(copy),
+        program_(program),
+        plan_(plan),
+        ids_(numbers.ids),
+        waits_(numbers.waits),
+        add_call_(copy.database(),
+                  "INSERT INTO main.call_row SELECT ?, signature_id, ?, NULL, scope_id, bits, "
+                  "coalesce((SELECT begin_ns FROM source.call_row WHERE call_id = ?), begin_ns), "
+                  "duration_ns, buffers FROM source.call_row WHERE call_id = ?"),
+        add_extra_(copy.database(),
+                   "INSERT INTO main.call_extra SELECT ?, status, ?, stack_id, prepare_ns, "
+                   "launch_ns, NULL, NULL FROM source.call_extra WHERE call_id = ?"),
+        add_snapshot_(copy.database(),
+                      "INSERT INTO main.snapshot(call_id, position, moment, tensor_id, digest, "
+                      "bytes, packing, changed) VALUES(?,?,?,?,?,?,?,?)") {
+    for (const int64_t leaf : plan.leaves) {
+      for (const analyzer::TensorUse& use : program.uses[leaf].reads) {
+        read_.insert(use.tensor.buffer_id);
+      }
+    }
+    for (Snapshot& snapshot : program.trace->Snapshots()) {
+      if (!snapshot.after && snapshot.position >= 0) {
+        arguments_[snapshot.call_id].push_back(std::move(snapshot));
+      }
+    }
+  }
+
+  void Write() {
+    copy_.CopyRows("quirk");
+    copy_.CopyRows("ledger");
+    copy_.CopyRows("process");
+    copy_.CopyRows("thread");
+    copy_.CopyRows("layout");  // contents name layouts that no call has
+    const Leaf& first = program_.leaves[*plan_.leaves.begin()];
+    // The stream of the first call that names one. A replay makes it at its first use.
+    int64_t stream = 0;
+    for (auto leaf = plan_.leaves.begin(); leaf != plan_.leaves.end() && stream == 0; ++leaf) {
+      stream = program_.leaves[*leaf].call.stream_id;
+    }
+    for (const int64_t leaf : plan_.leaves) WriteCall(leaf, first.call.thread_id, stream);
+    for (const int64_t leaf : plan_.leaves) WriteContents(program_.leaves[leaf], ids_.at(leaf));
+    copy_.CopyRows("payload", "digest IN (SELECT digest FROM main.snapshot)");
+    for (const std::string& digest : own_) {
+      const auto& bytes = program_.own_payloads.at(digest);
+      copy_.AddPayload(bytes->data(), bytes->size());
+    }
+    copy_.CopyRows("signature", "signature_id IN (SELECT signature_id FROM main.call_row)");
+    copy_.CopyRows("signature_argument",
+                   "signature_id IN (SELECT signature_id FROM main.signature)");
+    copy_.CopyRows("op", "op_id IN (SELECT op_id FROM main.signature)");
+    copy_.CopyRows("buffer_row",
+                   "buffer_id IN (SELECT e.value FROM main.call_row c, json_each(c.buffers) e"
+                   " UNION SELECT tensor_id >> 24 FROM main.snapshot)",
+                   {{"alloc_call", "NULL"}, {"free_call", "NULL"}});
+    copy_.CopyRows("buffer_role", "buffer_id IN (SELECT buffer_id FROM main.buffer_row)");
+    copy_.CopyRows("stack", "stack_id IN (SELECT stack_id FROM main.call_extra)");
+    copy_.CopyRows("stream", "stream_id = " + std::to_string(stream),
+                   {{"create_call", "NULL"}, {"destroy_call", "NULL"}});
+    WriteScopes();
+    WriteSteps();
+    if (!waits_.empty()) WriteWaits(first.call.thread_id);
+  }
+
+ private:
+  void WriteCall(int64_t index, int64_t thread, int64_t stream) {
+    const Leaf& leaf = program_.leaves[index];
+    const int64_t recorded = analyzer::RecordedCall(leaf.call.call_id);
+    add_call_.Bind(1, ids_.at(index));
+    add_call_.Bind(2, thread);
+    add_call_.Bind(3, analyzer::IssuedBy(leaf));
+    add_call_.Bind(4, recorded);
+    add_call_.Run();
+    add_extra_.Bind(1, ids_.at(index));
+    add_extra_.Bind(2, stream);
+    add_extra_.Bind(3, recorded);
+    add_extra_.Run();
+  }
+
+  void AddSnapshot(int64_t id, const Snapshot& snapshot) {
+    add_snapshot_.Bind(1, id);
+    add_snapshot_.Bind(2, int64_t{snapshot.position});
+    add_snapshot_.Bind(3, std::string_view(snapshot.after ? "after" : "before"));
+    add_snapshot_.Bind(4, snapshot.tensor.tensor_id());
+    add_snapshot_.Bind(5, std::string_view(snapshot.digest));
+    add_snapshot_.Bind(6, snapshot.bytes);
+    add_snapshot_.Bind(7, int64_t{snapshot.packing});
+    add_snapshot_.Bind(8, int64_t{snapshot.changed ? 1 : 0});
+    add_snapshot_.Run();
+    if (program_.own_payloads.count(snapshot.digest) != 0) own_.insert(snapshot.digest);
+  }
+
+  void WriteContents(const Leaf& leaf, int64_t id) {
+    const auto arguments = arguments_.find(analyzer::RecordedCall(leaf.call.call_id));
+    if (arguments != arguments_.end()) {
+      for (const Snapshot& snapshot : arguments->second) {
+        const bool source = leaf.kind == LeafKind::kSource && snapshot.position == kFrom;
+        if (!source) AddSnapshot(id, snapshot);
+      }
+    }
+    for (const Snapshot& snapshot : leaf.before) {
+      if (read_.count(snapshot.tensor.buffer_id) != 0) AddSnapshot(id, snapshot);
+    }
+    for (Snapshot snapshot : leaf.after) {
+      if (leaf.kind == LeafKind::kSource) {
+        WriteSource(leaf, id, snapshot);
+        continue;
+      }
+      if (snapshot.tensor.layout_id < 0) {
+        snapshot.tensor.layout_id = AddLayout(copy_, program_.LayoutOf(snapshot.tensor));
+      }
+      AddSnapshot(id, snapshot);
+    }
+  }
+
+  // The bytes that a copy from the host brings, with the gaps between its rows.
+  void WriteSource(const Leaf& leaf, int64_t id, Snapshot snapshot) {
+    const auto bytes = program_.Payload(snapshot.digest);
+    const storage::Layout& to = program_.LayoutOf(snapshot.tensor);
+    if (bytes != nullptr && to.shape.size() == 2) {
+      const auto rows = static_cast<size_t>(to.shape[0]);
+      const auto width = static_cast<size_t>(to.shape[1]);
+      const auto pitch = static_cast<size_t>(leaf.arguments[kFromPitch].integer);
+      std::vector<uint8_t> spread((rows - 1) * pitch + width);
+      for (size_t row = 0; row < rows; ++row) {
+        std::memcpy(&spread[row * pitch], bytes->data() + row * width, width);
+      }
+      snapshot.digest = copy_.AddPayload(spread.data(), spread.size());
+      snapshot.bytes = static_cast<int64_t>(spread.size());
+    }
+    const storage::Argument& from = leaf.arguments[kFrom];
+    snapshot.tensor = from.tensors.empty() ? storage::TensorRef() : from.tensors[0];
+    if (snapshot.tensor.layout_id < 0) {
+      snapshot.tensor.layout_id = AddLayout(copy_, program_.LayoutOf(snapshot.tensor));
+    }
+    snapshot.after = false;
+    snapshot.position = kFrom;
+    snapshot.packing = 0;
+    AddSnapshot(id, snapshot);
+  }
+
+  // The function of waits may be new to the trace: it gets an operator and a signature of its own.
+  void WriteWaits(int64_t thread) {
+    storage::Database& database = copy_.database();
+    const int64_t op = database.Integer("SELECT max(op_id) FROM source.op") + 1;
+    const int64_t signature =
+        database.Integer("SELECT max(signature_id) FROM source.signature") + 1;
+    Statement add_op(database,
+                     "INSERT INTO main.op VALUES(?,'aclrt','aclrtSynchronizeDevice','',"
+                     "'aclrtSynchronizeDevice()')");
+    add_op.Bind(1, op);
+    add_op.Run();
+    Statement add_signature(database, "INSERT INTO main.signature VALUES(?,?)");
+    add_signature.Bind(1, signature);
+    add_signature.Bind(2, op);
+    add_signature.Run();
+    Statement add(database,
+                  "INSERT INTO main.call_row(call_id, signature_id, thread_id, bits, begin_ns, "
+                  "duration_ns, buffers) SELECT ?, ?, ?, 0, begin_ns, 0, NULL FROM main.call_row "
+                  "WHERE call_id = ?");
+    for (const auto& [leaf, id] : waits_) {
+      add.Bind(1, id);
+      add.Bind(2, signature);
+      add.Bind(3, thread);
+      add.Bind(4, ids_.at(leaf));
+      add.Run();
+    }
+  }
+
+  // Scopes cover the kept leaves that they issued.
+  void WriteScopes() {
+    storage::Database& database = copy_.database();
+    database.Execute("CREATE TEMP TABLE kept(issued_by INTEGER, call_id INTEGER)");
+    Statement keep(database, "INSERT INTO kept VALUES(?,?)");
+    for (const auto& [leaf, id] : ids_) {
+      keep.Bind(1, analyzer::IssuedBy(program_.leaves[leaf]));
+      keep.Bind(2, id);
+      keep.Run();
+    }
+    database.Execute("CREATE INDEX temp.kept_by_issue ON kept(issued_by)");
+    database.Execute(
+        "INSERT INTO main.scope_range SELECT scope_id, thread_id, min(k.call_id), max(k.call_id), "
+        "begin_ns, end_ns FROM source.scope_range r JOIN kept k ON k.issued_by BETWEEN "
+        "r.first_call AND r.last_call GROUP BY r.rowid");
+    copy_.CopyRows("scope",
+                   "scope_id IN (WITH RECURSIVE up(scope_id) AS (SELECT scope_id FROM main.call_row"
+                   " UNION SELECT scope_id FROM main.scope_range"
+                   " UNION SELECT s.parent_id FROM source.scope s JOIN up ON up.scope_id ="
+                   " s.scope_id) SELECT scope_id FROM up)");
+  }
+
+  void WriteSteps() {
+    Statement step(copy_.database(), "INSERT INTO main.step VALUES(?,?,?,?)");
+    for (const analyzer::StepRange& range : program_.steps) {
+      const auto first = ids_.lower_bound(range.first_leaf);
+      const auto end = ids_.lower_bound(range.end_leaf);
+      if (first == end) continue;
+      step.Bind(1, range.step);
+      step.Bind(2, first->second);
+      step.Bind(3, std::prev(end)->second);
+      step.Bind(4, std::string_view(range.found_by));
+      step.Run();
+    }
+  }
+
+  storage::TraceCopy& copy_;
+  const Program& program_;
+  const TrimPlan& plan_;
+  const std::map<int64_t, int64_t>& ids_;
+  const std::map<int64_t, int64_t>& waits_;
+  Statement add_call_, add_extra_, add_snapshot_;
+  std::set<int64_t> read_;     // buffers that kept leaves read
+  std::set<std::string> own_;  // contents that the source does not have as such
+  // Contents of arguments, by recorded call.
+  std::unordered_map<int64_t, std::vector<Snapshot>> arguments_;
+};
+
+}  // namespace
+
+AclNumbers NumberAclLeaves(const Program& program, const TrimPlan& plan) {
+  std::set<int64_t> fed;
+  for (const TrimPlan::Input& input : plan.inputs) fed.insert(input.leaf);
+  const auto waits_before = [&](int64_t index) {
+    const Leaf& leaf = program.leaves[index];
+    return index != *plan.leaves.begin() &&
+           (!leaf.before.empty() || fed.count(index) != 0 || leaf.kind != LeafKind::kKernel ||
+            analyzer::WaitsOnHost(analyzer::FindAclFunction(leaf.op->name).kind));
+  };
+  bool keep = true;
+  int64_t last = 0;
+  for (const int64_t leaf : plan.leaves) {
+    const int64_t id = program.leaves[leaf].call.call_id;
+    const int64_t first = waits_before(leaf) ? id - 1 : id;
+    keep = keep && program.leaves[leaf].execution == 0 && first > last;
+    last = id;
+  }
+  AclNumbers numbers;
+  int64_t next = 1;
+  for (const int64_t leaf : plan.leaves) {
+    const int64_t id = program.leaves[leaf].call.call_id;
+    if (waits_before(leaf)) numbers.waits[leaf] = keep ? id - 1 : next++;
+    numbers.ids[leaf] = keep ? id : next++;
+  }
+  return numbers;
+}
+
+void CopyAclLeaves(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
+                   const AclNumbers& numbers) {
+  RowWriter(copy, program, plan, numbers).Write();
+}
+
+int64_t AddByteLayout(storage::TraceCopy& copy, int64_t bytes) {
+  return AddLayout(copy, ByteLayout(bytes));
+}
+
+}  // namespace acltape::replayer

@@ -1,0 +1,83 @@
+#include "storage/process_choice.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/reader.h"
+
+namespace acltape::storage {
+namespace {
+
+struct Process {
+  int64_t id = 0;
+  std::string text;  // "2 (python3, pid 9217, rank 0)"
+  std::string choice;
+};
+
+// The processes that have one of the threads. When no threads are given, all processes.
+std::vector<Process> ListProcesses(Database& trace, const std::set<int64_t>& threads) {
+  std::vector<Process> processes;
+  Statement rows(trace,
+                 "SELECT p.process_id, p.name, p.pid, p.rank, t.thread_id FROM process p JOIN "
+                 "thread t USING (process_id) ORDER BY p.rank IS NULL, p.rank, p.process_id");
+  while (rows.Next()) {
+    const int64_t id = rows.Integer(0);
+    if (!processes.empty() && processes.back().id == id) continue;
+    if (!threads.empty() && threads.count(rows.Integer(4)) == 0) continue;
+    const bool ranked = !rows.IsNull(3);
+    processes.push_back({id,
+                         fmt::format("{} ({}, pid {}{})", id, rows.Text(1), rows.Integer(2),
+                                     ranked ? fmt::format(", rank {}", rows.Integer(3)) : ""),
+                         ranked ? fmt::format("rank:{}", rows.Integer(3)) : std::to_string(id)});
+  }
+  return processes;
+}
+
+std::string TextOf(const std::vector<Process>& processes) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < processes.size() && i < kShown; ++i) {
+    text += (i == 0 ? "" : ", ") + processes[i].text;
+  }
+  if (processes.size() > kShown) text += fmt::format(" and {} more", processes.size() - kShown);
+  return text;
+}
+
+}  // namespace
+
+int64_t ChosenProcess(Database& trace, const std::string& path) {
+  const char* variable = std::getenv(kProcessVariable);
+  if (variable == nullptr || *variable == '\0') return 0;
+  std::string_view digits = variable;
+  const bool ranked = digits.starts_with("rank:");
+  if (ranked) digits.remove_prefix(5);
+  int64_t number = -1;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (read.ec == std::errc() && read.ptr == digits.data() + digits.size()) {
+    Statement find(trace, ranked ? "SELECT process_id FROM process WHERE rank = ?"
+                                 : "SELECT process_id FROM process WHERE process_id = ?");
+    find.Bind(1, number);
+    if (find.Next()) return find.Integer(0);
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("'{}' is no process of '{}', which has {}; name one by its number or, "
+                          "with a rank, as rank:N",
+                          variable, path, TextOf(ListProcesses(trace, {}))));
+}
+
+void RequireOneProcess(const Reader& trace, const std::set<int64_t>& threads) {
+  if (threads.size() < 2) return;
+  const std::vector<Process> processes = ListProcesses(trace.database(), threads);
+  if (processes.size() < 2) return;
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("'{}' holds the work of {} processes, which is never one step: {}; choose "
+                  "one with --process {}",
+                  trace.path(), processes.size(), TextOf(processes), processes.front().choice));
+}
+
+}  // namespace acltape::storage

@@ -1,0 +1,177 @@
+#include "analyzer/acl_leaves.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/lowering/acl_leaf.h"
+#include "analyzer/lowering/lowering.h"
+#include "analyzer/steps.h"
+#include "storage/error.h"
+#include "tests/analyzer/acl_trace_builder.h"
+
+namespace acltape::analyzer {
+namespace {
+
+using namespace test;  // NOLINT(google-build-using-namespace): the words of the trace builder
+using Floats = std::vector<float>;
+
+// "aclnnRelu kernel" for each leaf.
+std::vector<std::string> TextOf(const Program& program) {
+  std::vector<std::string> text;
+  for (const Leaf& leaf : program.leaves) {
+    text.push_back(leaf.Name() + " " + std::string(LeafKindName(leaf.kind)));
+  }
+  return text;
+}
+
+std::string ErrorOf(const storage::Reader& reader) {
+  try {
+    LoadAclLeaves(reader);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(AclLeaves, WorkOfTheDeviceIsSortedByWhatTheHostHasToDoWithIt) {
+  TemporaryTrace file("acl-leaves-kinds");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  trace.Upload(a, Floats{1, 2, 3, 4}, stream);
+  trace.Op("aclnnRelu", stream, {In("self", a), Out("out", b)});
+  trace.Copy(Out("dst", trace.Bytes(a)), In("src", trace.Bytes(b)), 16, 3, stream);
+  trace.Download(b, Floats{1, 2, 3, 4}, stream);
+  trace.Synchronize(stream);
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadAclLeaves(reader);
+  EXPECT_EQ(TextOf(program),
+            (std::vector<std::string>{"aclrtMemcpyAsync source", "aclnnRelu kernel",
+                                      "aclrtMemcpyAsync kernel", "aclrtMemcpyAsync host read"}));
+  ASSERT_EQ(program.leaves[0].after.size(), 1u);  // the bytes of the host are its result
+  const auto bytes = program.Payload(program.leaves[0].after[0].digest);
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(reinterpret_cast<const float*>(bytes->data())[3], 4);
+  EXPECT_TRUE(program.uses[0].reads.empty());
+  EXPECT_TRUE(program.uses[3].writes.empty());
+  EXPECT_EQ(program.lacks, "");
+
+  std::string why;
+  const std::optional<Lowering> copy = Lower(program, program.leaves[2], &why);
+  ASSERT_TRUE(copy.has_value()) << why;
+  EXPECT_EQ(copy->invocations[0].op, "aclnnInplaceCopy");
+}
+
+TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
+  TemporaryTrace file("acl-leaves-graph");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  trace.Upload(a, Floats{1, -2, 3, -4}, stream);
+  trace.BeginCapture(stream);
+  trace.Op("aclnnRelu", stream, {In("self", a), Out("out", b)});
+  const int64_t held = trace.last_call();
+  const int64_t model = trace.EndCapture(stream);
+  trace.Execute(model, stream);
+  trace.AfterWhole(b, Floats{1, 0, 3, 0});
+  const int64_t first = trace.last_call();
+  trace.Execute(model, stream);
+  const int64_t second = trace.last_call();
+  trace.Synchronize(stream);
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadAclLeaves(reader);
+  ASSERT_EQ(program.leaves.size(), 3u);
+  EXPECT_EQ(program.leaves[1].call.call_id, held);
+  EXPECT_EQ(program.leaves[2].call.call_id, held + kExecutionIds);
+  EXPECT_EQ(RecordedCall(program.leaves[2].call.call_id), held);
+  EXPECT_EQ(IssuedBy(program.leaves[1]), first);
+  EXPECT_EQ(IssuedBy(program.leaves[2]), second);
+  // What the buffers held behind an execution is the result of the leaf that wrote it last.
+  const storage::Snapshot* result = RecordedResult(program.leaves[1], program.uses[1].writes[0]);
+  ASSERT_NE(result, nullptr);
+  EXPECT_EQ(reinterpret_cast<const float*>(program.Payload(result->digest)->data())[2], 3);
+  EXPECT_EQ(RecordedResult(program.leaves[2], program.uses[2].writes[0]), nullptr);
+
+  Work calls = LoadWork(reader);
+  const Work work = WorkOfAclLeaves(calls);
+  ASSERT_EQ(work.size(), program.leaves.size());
+  EXPECT_EQ(work.Find(held + kExecutionIds), 2);
+  EXPECT_EQ(work.Find(held + 2 * kExecutionIds), -1);
+}
+
+TEST(AclLeaves, WorkBehindAnEventComesBehindTheWorkBeforeItsRecord) {
+  TemporaryTrace file("acl-leaves-event");
+  AclTraceBuilder trace(file.path());
+  const int64_t main = trace.NewStream();
+  const int64_t side = trace.NewStream();
+  const int64_t event = trace.NewEvent(0x20);  // external: a wait may come before the record
+  const Tensor a = trace.Device({4});
+  const Tensor b = trace.Device({4});
+  trace.Upload(a, Floats{1, 2, 3, 4});
+  trace.Wait(main, event);
+  trace.Op("aclnnRelu", main, {In("self", a), Out("out", b)});
+  trace.Op("aclnnAbs", side, {In("self", b), Out("out", a)});
+  trace.Record(event, side);
+  trace.Synchronize(main);
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  EXPECT_EQ(
+      TextOf(LoadAclLeaves(reader)),
+      (std::vector<std::string>{"aclrtMemcpy source", "aclnnAbs kernel", "aclnnRelu kernel"}));
+}
+
+TEST(AclLeaves, AWaitThatNothingReleasesIsRefusedByName) {
+  TemporaryTrace file("acl-leaves-stuck");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const int64_t event = trace.NewEvent(0x20);
+  const Tensor a = trace.Device({4});
+  trace.Wait(stream, event);
+  trace.Op("aclnnInplaceRelu", stream, {In("self", a), Out("out", a)});
+  trace.Synchronize(stream);
+  const int64_t call = trace.last_call();
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const std::string error = ErrorOf(reader);
+  EXPECT_NE(error.find("call " + std::to_string(call) + " aclrtSynchronizeStream waits for work"),
+            std::string::npos)
+      << error;
+}
+
+TEST(AclLeaves, AFillLeavesItsPatternOverAllOfItsRange) {
+  TemporaryTrace file("acl-leaves-fill");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({3});
+  trace.Interface("aclrtMemsetAsync",
+                  {Out("devPtr", trace.Bytes(a)), Int("maxCount", 12), Int("value", 0x17f),
+                   Int("count", 12), Int("stream", stream)},
+                  stream);
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadAclLeaves(reader);
+  ASSERT_EQ(program.leaves.size(), 1u);
+  const auto bytes = FilledBytes(program.leaves[0], *program.uses[0].writes[0].layout);
+  EXPECT_EQ(*bytes, std::vector<uint8_t>(12, 0x7f));
+}
+
+TEST(AclLeaves, AnInputOfAPartOfABufferBeginsWhereThePartDoes) {
+  TemporaryTrace file("acl-leaves-part");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor block = trace.Device({8});
+  const Tensor half = AclTraceBuilder::View(block, {4}, {1}, 4);
+  trace.Op("aclnnRelu", stream, {In("self", half), Out("out", half)});
+  trace.BeforeRange(half, Floats{1, 2, 3, 4});
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Program program = LoadAclLeaves(reader);
+  ASSERT_EQ(program.leaves[0].before.size(), 1u);
+  EXPECT_EQ(FirstByteOf(program, program.leaves[0].before[0]), 16);
+}
+
+}  // namespace
+}  // namespace acltape::analyzer
