@@ -7,6 +7,7 @@
 
 #include "analyzer/acl_order.h"
 #include "analyzer/acl_program.h"
+#include "analyzer/host_memory.h"
 #include "storage/error.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
@@ -16,7 +17,7 @@ namespace {
 
 using K = AclCallKind;
 using storage::Snapshot;
-using Content = std::shared_ptr<const std::vector<uint8_t>>;
+using Content = HostMemory::Content;
 
 // Positions of the destination and the source of a copy, in all four functions.
 constexpr int kTo = 0;
@@ -27,8 +28,11 @@ bool IsCopy(K kind) { return kind == K::kCopy || kind == K::kCopyAsync || IsPlan
 
 class Loader {
  public:
-  explicit Loader(const storage::Reader& trace) : trace_(trace), acl_(LoadAclProgram(trace)) {
-    program_.trace = &trace;
+  explicit Loader(const storage::Reader& trace)
+      : trace_(trace),
+        acl_(LoadAclProgram(trace)),
+        program_{.trace = &trace},
+        host_memory_(acl_, [this](const std::string& digest) { return program_.Payload(digest); }) {
     program_.level = Level::kAcl;
   }
 
@@ -44,7 +48,6 @@ class Loader {
                        " and would fail again; replay it as it was issued, without a plan and with "
                        "--streams recorded";
     }
-    FollowHostMemory();
     for (const AclTurn& turn : OrderOfWork(acl_)) AddTurn(turn);
     if (program_.leaves.empty()) {
       throw Error(ErrorKind::kTrace, trace_.path() + " holds no device work at the ACL level");
@@ -56,32 +59,6 @@ class Loader {
   }
 
  private:
-  // Notes the content of pinned memory when each graph was executed. The graph's copies from the
-  // host read it at that time.
-  void FollowHostMemory() {
-    std::map<int64_t, Content> images;
-    for (const AclCall& call : acl_.calls) {
-      if (call.fate != AclFate::kIssued) continue;
-      for (const Snapshot& snapshot : call.before) {
-        const auto buffer = acl_.buffers.find(snapshot.tensor.buffer_id);
-        if (snapshot.position >= 0 || buffer == acl_.buffers.end() || !buffer->second.host) {
-          continue;
-        }
-        const Content bytes = program_.Payload(snapshot.digest);
-        if (bytes == nullptr) continue;
-        Content& image = images[buffer->first];
-        auto changed = image == nullptr ? std::make_shared<std::vector<uint8_t>>()
-                                        : std::make_shared<std::vector<uint8_t>>(*image);
-        const auto first =
-            static_cast<size_t>(trace_.GetLayout(snapshot.tensor.layout_id).FirstByte());
-        changed->resize(std::max(changed->size(), first + bytes->size()));
-        std::memcpy(changed->data() + first, bytes->data(), bytes->size());
-        image = std::move(changed);
-      }
-      if (call.kind() == K::kExecute && !images.empty()) host_memory_[call.index] = images;
-    }
-  }
-
   bool IsHost(const AclUse* use) const {
     return use == nullptr || acl_.buffers.at(use->tensor.buffer_id).host;
   }
@@ -189,11 +166,7 @@ class Loader {
     if (source != nullptr) {
       content = program_.Payload(source->digest);
     } else if (const AclUse* from = call.Use(kFrom); from != nullptr && execution >= 0) {
-      const auto images = host_memory_.find(execution);
-      if (images != host_memory_.end()) {
-        const auto image = images->second.find(from->tensor.buffer_id);
-        if (image != images->second.end()) content = image->second;
-      }
+      content = host_memory_.At(execution, from->tensor.buffer_id);
       first = static_cast<size_t>(from->layout->FirstByte());
     }
     if (content == nullptr || first + (rows - 1) * pitch + width > content->size()) return {};
@@ -278,10 +251,10 @@ class Loader {
   const storage::Reader& trace_;
   const AclProgram acl_;
   Program program_;
-  std::vector<int64_t> contents_;                              // arrived, for the next leaf
-  std::unordered_map<int64_t, int64_t> times_;                 // how often each call has run
-  std::vector<int64_t> executions_;                            // by leaf: the execution, or -1
-  std::map<int64_t, std::map<int64_t, Content>> host_memory_;  // by execution and buffer
+  std::vector<int64_t> contents_;               // arrived, for the next leaf
+  std::unordered_map<int64_t, int64_t> times_;  // how often each call has run
+  std::vector<int64_t> executions_;             // by leaf: the execution, or -1
+  HostMemory host_memory_;
 };
 
 }  // namespace

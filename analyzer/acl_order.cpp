@@ -59,7 +59,8 @@ class OrderFinder {
   }
 
   void Take(const AclCall& call, int64_t execution) {
-    turns_.push_back({call.index, execution, std::exchange(contents_, {})});
+    turns_.push_back(
+        {call.index, execution, std::exchange(contents_, {}), std::exchange(waited_, false)});
     NoteValue(call);
   }
 
@@ -123,7 +124,8 @@ class OrderFinder {
                     "it with --streams recorded");
   }
 
-  void WaitForStream(const AclCall& call, int64_t stream) const {
+  void WaitForStream(const AclCall& call, int64_t stream) {
+    waited_ = true;
     for (const auto& [id, queue] : queues_) {
       if (!queue.empty() && (stream == 0 || stream == id)) {
         Stuck(call, "work of stream " + std::to_string(id));
@@ -132,6 +134,7 @@ class OrderFinder {
   }
 
   void WaitForEvent(const AclCall& call, int64_t event) {
+    waited_ = true;
     const int64_t ticket = newest_[event];
     if (ticket != 0 && left_.count(ticket) == 0) Stuck(call, "event " + std::to_string(event));
   }
@@ -178,10 +181,8 @@ class OrderFinder {
   // Each record gets a ticket number. A wait waits for the newest one (rule EVT-05).
   void Event(const AclCall& call, bool stored, int64_t stream) {
     const int64_t event = call.Integer(call.function->object);
-    const auto row = program_.events.find(event);
-    const bool external = row != program_.events.end() && row->second.flags == kExternalEvent;
-    const bool flagged = call.Integer(call.function->detail) == kExternalWait;
-    if (stored && !flagged && !external) return;  // an event inside of a graph
+    const bool external = program_.HasExternalEvent(call);
+    if (stored && !program_.IsExternal(call)) return;  // an event inside of a graph
     if (call.kind() == K::kEventRecord) {
       const int64_t ticket = ++tickets_;
       newest_[event] = ticket;
@@ -276,6 +277,7 @@ class OrderFinder {
   const AclProgram& program_;
   std::vector<AclTurn> turns_;
   std::vector<int64_t> contents_;  // contents that the next turn gets
+  bool waited_ = false;            // for the next turn
   std::map<int64_t, std::deque<Entry>> queues_;
   std::map<int64_t, int64_t> newest_;  // ticket by event
   std::set<int64_t> left_;             // tickets whose record has left its queue

@@ -21,6 +21,8 @@ struct AclTurn {
   int64_t execution = -1;  // index of the execution of its graph; -1: it runs alone
   // Calls whose recorded contents (AclCall::before) have arrived since the previous turn.
   std::vector<int64_t> contents;
+  // True if the host has waited for device work since the previous turn.
+  bool waited = false;
 };
 
 // Finds the order. From the next execution on, launches of a task update replace the calls that

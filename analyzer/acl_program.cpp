@@ -315,6 +315,15 @@ std::string AclProgram::Describe(const AclCall& call) const {
   return "call " + std::to_string(call.call.call_id) + " " + call.op->FullName();
 }
 
+bool AclProgram::HasExternalEvent(const AclCall& call) const {
+  const auto event = events.find(call.Integer(call.function->object));
+  return event != events.end() && event->second.flags == kExternalEvent;
+}
+
+bool AclProgram::IsExternal(const AclCall& call) const {
+  return call.Integer(call.function->detail) == kExternalWait || HasExternalEvent(call);
+}
+
 bool IsAclDialect(std::string_view dialect) {
   return dialect == "aclnn" || dialect == "aclrt" || dialect == "aclmdlRI";
 }

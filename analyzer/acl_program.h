@@ -107,6 +107,10 @@ struct AclProgram {
 
   // "call 812 aclnnAdd" for messages.
   std::string Describe(const AclCall& call) const;
+  // True if the event of a record, wait or reset has kExternalEvent.
+  bool HasExternalEvent(const AclCall& call) const;
+  // True if a record, wait or reset of an event reaches beyond the graph that holds it.
+  bool IsExternal(const AclCall& call) const;
 };
 
 bool IsAclDialect(std::string_view dialect);

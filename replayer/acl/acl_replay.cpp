@@ -56,6 +56,7 @@ class AclReplayer {
     } else {
       sink = std::make_unique<EagerSink>(session_);
     }
+    CountCalls(session_.program, report_.acl);
     if (options_.streams == Streams::kFlat) {
       FlatWalk(session_, *sink).Run();
     } else {

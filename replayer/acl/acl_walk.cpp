@@ -6,110 +6,30 @@ using analyzer::AclCall;
 using analyzer::AclCallKind;
 using analyzer::AclFate;
 
-void AclWalk::Run() {
-  AclReport& counts = session_.report.acl;
-  const auto total = static_cast<int64_t>(session_.program.calls.size());
-  for (const AclCall& call : session_.program.calls) {
+void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
+  for (const AclCall& call : program.calls) {
+    const AclCallKind kind = call.kind();
+    const bool query = kind == AclCallKind::kStreamQuery || kind == AclCallKind::kEventQuery;
     if (call.fate == AclFate::kFailed) {
       ++counts.failed;
     } else if (call.fate == AclFate::kAbandoned) {
       ++counts.abandoned;
-    } else {
-      if (edits_ != nullptr) edits_->Before(call.call.call_id, sink_);
-      Issue(call);
-      if (edits_ != nullptr) edits_->Behind(call.call.call_id, sink_);
-    }
-    if (session_.options.progress) session_.options.progress(call.index + 1, total);
-  }
-  Finish();
-  sink_.Flush();
-  session_.SynchronizeAll();
-}
-
-void AclWalk::CountOnly(const AclCall& call) {
-  AclReport& counts = session_.report.acl;
-  switch (call.kind()) {
-    case AclCallKind::kHostFunction:
+    } else if (kind == AclCallKind::kHostFunction) {
       ++counts.host_functions;
-      return;
-    case AclCallKind::kMemory:
+    } else if (kind == AclCallKind::kMemory) {
       ++counts.memory_calls;
-      return;
-    case AclCallKind::kUnknown:
+    } else if (kind == AclCallKind::kUnknown) {
       ++counts.unknown[call.op->FullName()];
-      return;
-    default:
+    } else if (kind > AclCallKind::kHostFunction ||
+               (query && call.Integer(call.function->detail) != call.function->done)) {
       ++counts.without_effect;
-      return;
-  }
-}
-
-void AclWalk::Issue(const AclCall& call) {
-  const AclCallKind kind = call.kind();
-  if (kind >= AclCallKind::kHostFunction) {
-    CountOnly(call);
-    return;
-  }
-  Feed(call);
-  if (kind == AclCallKind::kOperator || kind == AclCallKind::kCopyAsync ||
-      kind == AclCallKind::kCopy2dAsync || kind == AclCallKind::kFillAsync ||
-      kind == AclCallKind::kFill32Async || kind == AclCallKind::kValueWrite) {
-    if (call.call.model_id != 0) {
-      StoredWork(call);
-    } else if (call.group >= 0) {
-      UpdatedWork(call);
     } else {
-      Work(call);
+      ++counts.issued;
+      counts.executions += kind == AclCallKind::kExecute;
     }
-  } else if (analyzer::WaitsOnHost(kind) && kind != AclCallKind::kStreamDestroy) {
-    WaitOnHost(call);
-    return;
-  } else {
-    Control(call);
   }
-  ++session_.report.acl.issued;
 }
 
-// A query that reported "ended" counts as a wait, because the program may rely on it in the same
-// way.
-void AclWalk::WaitOnHost(const AclCall& call) {
-  AclReport& counts = session_.report.acl;
-  const int64_t object = call.Integer(call.function->object);
-  const bool ended = call.Integer(call.function->detail) == call.function->done;
-  switch (call.kind()) {
-    case AclCallKind::kDeviceSync:
-      WaitForStream(call, 0);
-      break;
-    case AclCallKind::kStreamSync:
-      WaitForStream(call, call.stream());
-      break;
-    case AclCallKind::kEventSync:
-      WaitForEvent(call, object);
-      break;
-    case AclCallKind::kStreamQuery:
-    case AclCallKind::kEventQuery:
-      if (!ended) {
-        ++counts.without_effect;
-        return;
-      }
-      if (call.kind() == AclCallKind::kStreamQuery) {
-        WaitForStream(call, call.stream());
-      } else {
-        WaitForEvent(call, object);
-      }
-      break;
-    case AclCallKind::kEventTime:
-      WaitForEvent(call, object);
-      if (call.function->detail >= 0) WaitForEvent(call, call.Integer(call.function->detail));
-      break;
-    default:
-      SyncWork(call);
-      break;
-  }
-  ++counts.issued;
-}
-
-// Runs copies and fills for which the host waits. They do not wait for streams (rule CPY-04).
 void AclWalk::SyncWork(const AclCall& call) {
   sink_.Flush();
   for (const AclTask& task : BindWithTakes(call)) {
@@ -142,7 +62,6 @@ void AclWalk::SyncWork(const AclCall& call) {
   }
 }
 
-// Supplies contents that no recorded call wrote.
 void AclWalk::Feed(const AclCall& call) {
   for (const storage::Snapshot& snapshot : call.before) {
     if (snapshot.position >= 0 || snapshot.tensor.buffer_id == 0) continue;

@@ -7,6 +7,67 @@ namespace acltape::replayer {
 using analyzer::AclCall;
 using analyzer::AclCallKind;
 
+void RecordedWalk::Run() {
+  const auto total = static_cast<int64_t>(session_.program.calls.size());
+  for (const AclCall& call : session_.program.calls) {
+    if (call.fate == analyzer::AclFate::kIssued && call.kind() < AclCallKind::kHostFunction) {
+      if (edits_ != nullptr) edits_->Before(call.call.call_id, sink_);
+      Issue(call);
+      if (edits_ != nullptr) edits_->Behind(call.call.call_id, sink_);
+    }
+    if (session_.options.progress) session_.options.progress(call.index + 1, total);
+  }
+  sink_.Flush();
+  session_.SynchronizeAll();
+}
+
+void RecordedWalk::Issue(const AclCall& call) {
+  const AclCallKind kind = call.kind();
+  Feed(call);
+  if (analyzer::WaitsOnHost(kind) && kind != AclCallKind::kStreamDestroy) {
+    WaitOnHost(call);
+  } else if (!analyzer::IsDeviceWork(kind) || kind == AclCallKind::kValueWait) {
+    Control(call);
+  } else if (call.call.model_id != 0) {
+    StoredWork(call);
+  } else if (call.group >= 0) {
+    UpdatedWork(call);
+  } else {
+    Work(call);
+  }
+}
+
+// A query that reported "ended" counts as a wait, because the program may rely on it in the same
+// way.
+void RecordedWalk::WaitOnHost(const AclCall& call) {
+  const int64_t object = call.Integer(call.function->object);
+  const bool ended = call.Integer(call.function->detail) == call.function->done;
+  switch (call.kind()) {
+    case AclCallKind::kDeviceSync:
+      WaitForStream(0);
+      return;
+    case AclCallKind::kStreamSync:
+      WaitForStream(call.stream());
+      return;
+    case AclCallKind::kEventSync:
+      WaitForEvent(object);
+      return;
+    case AclCallKind::kStreamQuery:
+      if (ended) WaitForStream(call.stream());
+      return;
+    case AclCallKind::kEventQuery:
+      if (ended) WaitForEvent(object);
+      return;
+    case AclCallKind::kEventTime:
+      WaitForEvent(object);
+      if (call.function->detail >= 0) WaitForEvent(call.Integer(call.function->detail));
+      return;
+    default:
+      SyncWork(call);
+      return;
+  }
+}
+
 void RecordedWalk::Work(const AclCall& call) {
   for (AclTask& task : BindWithTakes(call)) sink_.Submit(call.stream(), std::move(task));
 }
@@ -36,16 +97,10 @@ void RecordedWalk::UpdatedWork(const AclCall& call) {
   for (const AclTask& task : session_.binder.BindStored(call)) IssueDirectly(call, task);
 }
 
-bool RecordedWalk::IsExternal(const AclCall& call) const {
-  if (call.Integer(call.function->detail) == analyzer::kExternalWait) return true;
-  const auto event = session_.program.events.find(call.Integer(call.function->object));
-  return event != session_.program.events.end() && event->second.flags == analyzer::kExternalEvent;
-}
-
 void RecordedWalk::Event(const AclCall& call) {
   const int64_t stream = call.stream();
   const int64_t event = call.Integer(call.function->object);
-  const bool external = IsExternal(call);
+  const bool external = session_.program.IsExternal(call);
   if (call.call.model_id == 0 && !external) {
     if (call.kind() == AclCallKind::kEventRecord) sink_.Record(stream, event);
     if (call.kind() == AclCallKind::kEventWait) sink_.Wait(stream, event);
@@ -94,7 +149,7 @@ void RecordedWalk::Control(const AclCall& call) {
   sink_.Flush();
   switch (call.kind()) {
     case AclCallKind::kStreamDestroy:
-      if (!IsForced(call)) WaitForStream(call, call.stream());
+      if (!IsForced(call)) WaitForStream(call.stream());
       session_.handles.Destroy(call);
       return;
     case AclCallKind::kEventDestroy:
@@ -181,7 +236,6 @@ void RecordedWalk::Execute(const AclCall& call) {
   aclrtStream stream = session_.handles.Stream(call.stream());
   handle->second.Execute(stream);
   running_[model] = call.stream();
-  ++session_.report.acl.executions;
   for (const Take& take : TakesAfterExecution(call)) {
     session_.Download(call.stream(), stream, take);
   }
@@ -195,11 +249,11 @@ void RecordedWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first,
   // it.
   sink_.Flush();
   const auto running = running_.find(call.Integer(call.function->object));
-  if (running != running_.end()) WaitForStream(call, running->second);
+  if (running != running_.end()) WaitForStream(running->second);
   std::memcpy(room, bytes->data(), bytes->size());
 }
 
-void RecordedWalk::WaitForStream(const AclCall&, int64_t stream) {
+void RecordedWalk::WaitForStream(int64_t stream) {
   sink_.Flush();
   if (stream == 0) {
     session_.SynchronizeAll();
@@ -210,7 +264,7 @@ void RecordedWalk::WaitForStream(const AclCall&, int64_t stream) {
   session_.in_flight.Synced(stream);
 }
 
-void RecordedWalk::WaitForEvent(const AclCall&, int64_t event) {
+void RecordedWalk::WaitForEvent(int64_t event) {
   sink_.Flush();
   session_.CheckWait(session_.device.api().aclrtSynchronizeEvent(session_.handles.Event(event)),
                      "aclrtSynchronizeEvent");

@@ -4,29 +4,38 @@
 #include <map>
 
 #include "replayer/acl/acl_walk.h"
+#include "replayer/acl/wait_edits.h"
 
 namespace acltape::replayer {
 
 class RecordedWalk final : public AclWalk {
  public:
-  using AclWalk::AclWalk;
-
- protected:
-  void Work(const Call& call) override;
-  void StoredWork(const Call& call) override;
-  void UpdatedWork(const Call& call) override;
-  void Control(const Call& call) override;
-  void WaitForStream(const Call& call, int64_t stream) override;
-  void WaitForEvent(const Call& call, int64_t event) override;
-  void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) override;
+  // `edits` may be null.
+  RecordedWalk(AclSession& session, WorkSink& sink, WaitEdits* edits)
+      : AclWalk(session, sink), edits_(edits) {}
+  void Run();
 
  private:
+  void Issue(const Call& call);
+  // Stream work outside of captures: operators, copies, fills, value writes.
+  void Work(const Call& call);
+  // Stream work inside a capture of the program.
+  void StoredWork(const Call& call);
+  // The launches of a task update.
+  void UpdatedWork(const Call& call);
   void IssueDirectly(const Call& call, const AclTask& task);
+  // Calls about streams, events, graphs, and waits between streams.
+  void Control(const Call& call);
   void Event(const Call& call);
   void Graph(const Call& call);
   void Execute(const Call& call);
-  bool IsExternal(const Call& call) const;
+  void WaitOnHost(const Call& call);
+  // Makes the host wait for a stream (0: for all streams), or for an event.
+  void WaitForStream(int64_t stream);
+  void WaitForEvent(int64_t event);
+  void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) override;
 
+  WaitEdits* edits_;
   // The stream on which each graph of the program runs. The graph may still read pinned memory
   // there.
   std::map<int64_t, int64_t> running_;  // model to stream
