@@ -5,7 +5,7 @@
 # little is compiled again when one is added. Files of one folder see each other's anonymous namespaces:
 # their names must differ. Files with compile options of their own stay alone.
 option(ACLTAPE_UNITY "Compile the files of a folder in groups" ON)
-set(ACLTAPE_UNITY_FILES 8 CACHE STRING "Files of a group at most")
+set(ACLTAPE_UNITY_FILES 16 CACHE STRING "Files of a group at most")
 
 function(acltape_unity target)
   if(NOT ACLTAPE_UNITY)
