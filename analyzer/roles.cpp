@@ -8,8 +8,6 @@
 namespace acltape::analyzer {
 namespace {
 
-constexpr uint32_t kParameterFlag = 1;  // wire::kTensorParameter, as Layout::flags keeps it
-
 // The properties of a buffer after a walk over the leaves.
 struct BufferUses {
   bool parameter = false;
@@ -52,7 +50,7 @@ std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program) {
     const LeafUses& leaf_uses = program.uses[leaf.index];
     for (const TensorUse& use : leaf_uses.reads) {
       BufferUses& uses = uses_of[use.tensor.buffer_id];
-      uses.parameter = uses.parameter || (use.layout->flags & kParameterFlag) != 0;
+      uses.parameter = uses.parameter || (use.layout->flags & meaning::kTensorParameter) != 0;
       if (!uses.touched) uses.first_is_read = true;
       uses.touched = true;
       (leaf.kind == LeafKind::kHostRead ? uses.read_by_host : uses.read_by_leaf) = true;
@@ -60,7 +58,7 @@ std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program) {
     }
     for (const TensorUse& use : leaf_uses.writes) {
       BufferUses& uses = uses_of[use.tensor.buffer_id];
-      uses.parameter = uses.parameter || (use.layout->flags & kParameterFlag) != 0;
+      uses.parameter = uses.parameter || (use.layout->flags & meaning::kTensorParameter) != 0;
       if (!uses.touched) uses.first_is_source = leaf.kind == LeafKind::kSource;
       uses.touched = true;
       uses.written_in.insert(leaf.step);

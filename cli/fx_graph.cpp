@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "recorder/wire/records.h"
+#include "meaning/recorded_values.h"
 
 namespace acltape::cli {
 namespace {
@@ -172,7 +172,7 @@ class Builder {
 
   std::string AddInput(const TensorRef& tensor) {
     const storage::Layout& layout = reader_.GetLayout(tensor.layout_id);
-    const bool parameter = (layout.flags & wire::kTensorParameter) != 0;
+    const bool parameter = (layout.flags & meaning::kTensorParameter) != 0;
     FxNode node;
     node.opcode = parameter ? "get_attr" : "placeholder";
     node.name = fmt::format("{}_{}", parameter ? "param" : "input",

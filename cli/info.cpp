@@ -74,8 +74,8 @@ class InfoCommand final : public Command {
     const auto add = [&](const char* fact, Cell value) { table.Add({fact, std::move(value)}); };
     std::error_code ignored;
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(trace_, ignored));
-    const int64_t calls = Count(reader, "SELECT count(*) FROM call_row");
-    const int64_t leaves = Count(reader, "SELECT count(*) FROM call_row WHERE bits & 4");
+    const int64_t calls = reader.CallCount(/*leaves_only=*/false);
+    const int64_t leaves = reader.CallCount(/*leaves_only=*/true);
     add("file", trace_);
     add("state", reader.State());
     add("bytes", bytes);

@@ -213,8 +213,9 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
     Tensor tensor;
     tensor.present = lowered.present;
     if (!lowered.present) return tensor;
-    constexpr uint32_t kPlainViews = ~uint32_t{2 | 4 | 8};  // conjugate, negative, opaque
-    if ((lowered.layout.flags & ~kPlainViews) != 0) {
+    constexpr uint32_t kNotPlain =
+        meaning::kTensorConjugate | meaning::kTensorNegative | meaning::kTensorOpaque;
+    if ((lowered.layout.flags & kNotPlain) != 0) {
       throw UnsupportedOperator("a lazily conjugated, negated or opaque tensor");
     }
     tensor.dtype = TypeOf(lowered.layout.dtype);

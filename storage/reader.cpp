@@ -342,22 +342,22 @@ void Reader::VisitCalls(bool leaves_only,
                         const std::function<void(const Call& call)>& visit) const {
   state_->LoadSignatures();
   Call call;
-  Statement rows(
-      state_->database,
-      fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
-                  "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
-                  "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
-                  "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
-                  "WHERE {} AND {} ORDER BY c.call_id",
-                  leaves_only ? "c.bits & 4" : "1", state_->ThreadOfProcess("c.thread_id")));
+  Statement rows(state_->database,
+                 fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
+                             "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
+                             "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
+                             "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
+                             "WHERE {} AND {} ORDER BY c.call_id",
+                             leaves_only ? fmt::format("c.bits & {}", meaning::kLeafBit) : "1",
+                             state_->ThreadOfProcess("c.thread_id")));
   while (rows.Next()) {
     call.call_id = rows.Integer(0);
     call.signature_id = rows.Integer(1);
     call.thread_id = rows.Integer(2);
     call.parent_id = rows.Integer(3);
     call.scope_id = rows.Integer(4);
-    call.phase = static_cast<Phase>(rows.Integer(5) & 3);
-    call.leaf = (rows.Integer(5) & 4) != 0;
+    call.phase = static_cast<Phase>(rows.Integer(5) & meaning::kPhaseBits);
+    call.leaf = (rows.Integer(5) & meaning::kLeafBit) != 0;
     call.begin_ns = rows.Integer(6) + state_->base_ns;
     call.end_ns = call.begin_ns + rows.Integer(7);
     ParseIntegers(rows.Text(8), call.buffers);
@@ -377,7 +377,8 @@ void Reader::VisitCalls(bool leaves_only,
 
 int64_t Reader::CallCount(bool leaves_only) const {
   const std::string sql =
-      fmt::format("SELECT count(*) FROM call_row WHERE {} AND {}", leaves_only ? "bits & 4" : "1",
+      fmt::format("SELECT count(*) FROM call_row WHERE {} AND {}",
+                  leaves_only ? fmt::format("bits & {}", meaning::kLeafBit) : "1",
                   state_->ThreadOfProcess("thread_id"));
   return state_->database.Integer(sql.c_str());
 }

@@ -7,35 +7,6 @@
 namespace acltape::storage {
 namespace {
 
-struct ElementType {
-  DType dtype;
-  std::string_view name;
-  int64_t bytes;
-};
-
-constexpr ElementType kElementTypes[] = {
-    {DType::kUint8, "uint8", 1},
-    {DType::kInt8, "int8", 1},
-    {DType::kInt16, "int16", 2},
-    {DType::kInt32, "int32", 4},
-    {DType::kInt64, "int64", 8},
-    {DType::kFloat16, "float16", 2},
-    {DType::kFloat32, "float32", 4},
-    {DType::kFloat64, "float64", 8},
-    {DType::kComplex32, "complex32", 4},
-    {DType::kComplex64, "complex64", 8},
-    {DType::kComplex128, "complex128", 16},
-    {DType::kBool, "bool", 1},
-    {DType::kQint8, "qint8", 1},
-    {DType::kQuint8, "quint8", 1},
-    {DType::kQint32, "qint32", 4},
-    {DType::kBfloat16, "bfloat16", 2},
-    {DType::kUint16, "uint16", 2},
-    {DType::kUint32, "uint32", 4},
-    {DType::kUint64, "uint64", 8},
-    {DType::kUndefined, "undefined", 0},
-};
-
 constexpr std::array<std::string_view, 18> kValueKindNames = {
     "none",          "tensor",   "tensor_list", "int",       "real",   "bool",
     "text",          "int_list", "real_list",   "bool_list", "dtype",  "device",
@@ -44,27 +15,6 @@ constexpr std::array<std::string_view, 18> kValueKindNames = {
 constexpr std::array<std::string_view, 4> kSeverityNames = {"info", "notice", "data_loss", "error"};
 
 }  // namespace
-
-std::string_view DTypeName(DType dtype) {
-  for (const ElementType& type : kElementTypes) {
-    if (type.dtype == dtype) return type.name;
-  }
-  return "undefined";
-}
-
-DType DTypeFromName(std::string_view name) {
-  for (const ElementType& type : kElementTypes) {
-    if (type.name == name) return type.dtype;
-  }
-  return DType::kUndefined;
-}
-
-int64_t DTypeBytes(DType dtype) {
-  for (const ElementType& type : kElementTypes) {
-    if (type.dtype == dtype) return type.bytes;
-  }
-  return 0;
-}
 
 int64_t Layout::ElementCount() const {
   int64_t count = 1;

@@ -8,34 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "meaning/recorded_values.h"
+
 namespace acltape::storage {
 
-// Element types, with the names of PyTorch ("float32"). The codes are those on the wire.
-enum class DType : uint8_t {
-  kUint8 = 0,
-  kInt8 = 1,
-  kInt16 = 2,
-  kInt32 = 3,
-  kInt64 = 4,
-  kFloat16 = 5,
-  kFloat32 = 6,
-  kFloat64 = 7,
-  kComplex32 = 8,
-  kComplex64 = 9,
-  kComplex128 = 10,
-  kBool = 11,
-  kQint8 = 12,
-  kQuint8 = 13,
-  kQint32 = 14,
-  kBfloat16 = 15,
-  kUint16 = 27,
-  kUint32 = 28,
-  kUint64 = 29,
-  kUndefined = 255
-};
-std::string_view DTypeName(DType dtype);
-DType DTypeFromName(std::string_view name);  // kUndefined when unknown
-int64_t DTypeBytes(DType dtype);             // bytes of one element, 0 for kUndefined
+using meaning::DType;
+using meaning::DTypeBytes;
+using meaning::DTypeFromName;
+using meaning::DTypeName;
 
 // dtype, shape and strides (in elements) at a byte offset of a buffer. Interned per trace.
 struct Layout {
@@ -44,7 +24,7 @@ struct Layout {
   int64_t byte_offset = 0;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
-  uint32_t flags = 0;  // wire::TensorFlags: parameter, conjugate, negative, opaque
+  uint32_t flags = 0;  // meaning::TensorFlags
   std::string format;  // of an ACL tensor that is not plain: "NCHW", "FRACTAL_NZ"; else empty
 
   int64_t ElementCount() const;

@@ -9,9 +9,6 @@
 namespace acltape::storage {
 namespace {
 
-// Bits of call_row.bits: phase in the lowest two, then leaf.
-constexpr int64_t kLeafBit = 4;
-
 std::string OpKey(const Op& op) {
   std::string key;
   for (const std::string* part : {&op.dialect, &op.name, &op.overload, &op.schema}) {
@@ -105,7 +102,8 @@ int64_t Writer::InternLayout(const Layout& layout) {
   s.add_layout.Bind(3, std::string_view(shape));
   s.add_layout.Bind(4, std::string_view(strides));
   s.add_layout.Bind(5, layout.byte_offset);
-  const std::string_view plain = (layout.flags & 8) != 0 ? "opaque" : "strided";
+  const std::string_view plain =
+      (layout.flags & meaning::kTensorOpaque) != 0 ? "opaque" : "strided";
   s.add_layout.Bind(6, layout.format.empty() ? plain : std::string_view(layout.format));
   s.add_layout.Bind(7, static_cast<int64_t>(layout.flags));
   s.add_layout.Run();
@@ -266,7 +264,7 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64
   row.Add(call.thread_id);
   row.AddNonZero(call.parent_id);
   row.AddNonZero(scope_id);
-  row.Add(static_cast<int64_t>(call.phase) | (call.leaf ? kLeafBit : 0));
+  row.Add(static_cast<int64_t>(call.phase) | (call.leaf ? meaning::kLeafBit : 0));
   row.Add(call.begin_ns - s.options.base_ns);
   row.Add(call.end_ns - call.begin_ns);
   if (call.buffers.empty()) {

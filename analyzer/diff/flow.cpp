@@ -152,7 +152,7 @@ class Builder {
       if (content.snapshot != nullptr) external.digest = content.snapshot->digest;
       flow_.externals.push_back(external);
     }
-    flow_.externals[*known].parameter |= (layout.flags & kParameterFlag) != 0;
+    flow_.externals[*known].parameter |= (layout.flags & meaning::kTensorParameter) != 0;
     return *known;
   }
 
@@ -207,8 +207,6 @@ class Builder {
       flow_.consumers[counts[source]++] = consumer;
     });
   }
-
-  static constexpr uint32_t kParameterFlag = 1;  // wire::TensorFlags
 
   struct PartHash {
     size_t operator()(const std::array<int64_t, 3>& key) const {

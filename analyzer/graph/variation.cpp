@@ -19,8 +19,6 @@ using storage::Argument;
 using storage::Direction;
 using storage::ValueKind;
 
-constexpr uint32_t kNumberFlag = 16;  // of layouts, see docs/schema.md
-
 bool IsPlace(const WorkForm& form, Dialect dialect) {
   return dialect == Dialect::kAcl ? RepeatsWithTheStep(form.acl_kind()) : form.active();
 }
@@ -421,7 +419,7 @@ class Comparison {
         row.name = (*form.arguments)[row.argument].name;
         row.read = !access.write;
         row.written = access.write;
-        row.number = (access.form->layout->flags & kNumberFlag) != 0;
+        row.number = (access.form->layout->flags & meaning::kTensorWrapped) != 0;
       });
     }
     for (size_t i = 0; i < uses.size(); ++i) {

@@ -5,27 +5,8 @@
 namespace acltape::acl_agent {
 
 uint64_t ElementBytes(wire::DType dtype) {
-  using wire::DType;
-  switch (dtype) {
-    case DType::kUint8:
-    case DType::kInt8:
-    case DType::kBool:
-      return 1;
-    case DType::kInt16:
-    case DType::kUint16:
-    case DType::kFloat16:
-    case DType::kBfloat16:
-      return 2;
-    case DType::kInt64:
-    case DType::kUint64:
-    case DType::kFloat64:
-    case DType::kComplex64:
-      return 8;
-    case DType::kComplex128:
-      return 16;
-    default:
-      return 4;
-  }
+  const int64_t bytes = meaning::DTypeBytes(dtype);
+  return bytes == 0 ? 1 : static_cast<uint64_t>(bytes);
 }
 
 namespace {

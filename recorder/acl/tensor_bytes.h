@@ -20,6 +20,7 @@ struct Content {
   std::byte encoding[14 + 16 * 16 + 8];  // a tensor, slot 0
 };
 
+// Bytes of one element; 1 for a type whose elements have no size.
 uint64_t ElementBytes(wire::DType dtype);
 
 // uint8 [bytes] at an offset.

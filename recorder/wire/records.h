@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "meaning/recorded_values.h"
+
 namespace acltape::wire {
 
 enum class RecordKind : uint16_t {
@@ -265,38 +267,10 @@ enum class ArgumentTag : uint8_t {
 
 // After the kTensor tag: uint8 dtype, uint8 rank, uint8 flags, uint16 slot, int64 byte offset in
 // the buffer, rank x int64 sizes, rank x int64 strides in elements, int32 aclFormat if flagged.
-enum TensorFlags : uint8_t {
-  kTensorParameter = 1,  // requires gradients and has no history: a parameter
-  kTensorConjugate = 2,  // the conjugate bit is set
-  kTensorNegative = 4,   // the negative bit is set
-  kTensorWrapped = 16,   // a Python number passed as a 0-d tensor: weak in type promotion
-  kTensorOpaque = 8,     // no strided storage (sparse, vendor-blocked); values are not kept
-  kTensorFormat = 32     // an ACL tensor with a format other than ND
-};
 
-// Codes of element types on the wire; those of PyTorch's c10::ScalarType where both have them.
-enum class DType : uint8_t {
-  kUint8 = 0,
-  kInt8 = 1,
-  kInt16 = 2,
-  kInt32 = 3,
-  kInt64 = 4,
-  kFloat16 = 5,
-  kFloat32 = 6,
-  kFloat64 = 7,
-  kComplex32 = 8,
-  kComplex64 = 9,
-  kComplex128 = 10,
-  kBool = 11,
-  kQint8 = 12,
-  kQuint8 = 13,
-  kQint32 = 14,
-  kBfloat16 = 15,
-  kUint16 = 27,
-  kUint32 = 28,
-  kUint64 = 29,
-  kUndefined = 255
-};
+using meaning::DType;
+using meaning::TensorFlags;
+using enum meaning::TensorFlags;
 
 constexpr uint32_t RoundUp8(size_t bytes) {
   return static_cast<uint32_t>((bytes + 7) & ~size_t{7});

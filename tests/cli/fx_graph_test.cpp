@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/selection.h"
-#include "recorder/wire/records.h"
+#include "meaning/recorded_values.h"
 #include "storage/writer.h"
 
 namespace acltape::cli {
@@ -118,7 +118,7 @@ class FxGraph : public testing::Test {
   // mm(input, weight); add(mm, mm); add_(add, input): buffers 10, 11 (a parameter), 12, 13.
   void SetUp() override {
     const int64_t plain = script_.LayoutOf({2, 2});
-    const int64_t parameter = script_.LayoutOf({2, 2}, wire::kTensorParameter);
+    const int64_t parameter = script_.LayoutOf({2, 2}, meaning::kTensorParameter);
     script_.Call("aten::mm", "", kMmSchema,
                  {Tensor("self", 0, plain), Tensor("mat2", 1, parameter),
                   Tensor("out", 2, plain, Direction::kOut)},
