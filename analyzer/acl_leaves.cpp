@@ -309,8 +309,7 @@ std::vector<ArgumentUse> UsesOfAclLeaf(const storage::Op& op, LeafKind kind,
   return uses;
 }
 
-Work WorkOfAclLeaves(const Work& calls) {
-  const Program program = LoadAclLeaves(*calls.trace);
+Work WorkOfAclLeaves(const Work& calls, const Program& program) {
   Work work;
   work.trace = calls.trace;
   work.dialect = Dialect::kAclLeaves;

@@ -40,8 +40,8 @@ std::vector<ArgumentUse> UsesOfAclLeaf(const storage::Op& op, LeafKind kind,
 // The layout of an argument of a copy with rows. `range` holds all the rows.
 storage::Layout RowsOf(const Leaf& leaf, const storage::Argument& argument, storage::Layout range);
 
-// Converts a work of the ACL level, with steps, into the work of LoadAclLeaves. It has one entry
-// for each leaf, with the same ids, in the same order.
-Work WorkOfAclLeaves(const Work& calls);
+// Converts a work of the ACL level, with steps, into the work of `program`, which LoadAclLeaves
+// made of the same trace. It has one entry for each leaf, with the same ids, in the same order.
+Work WorkOfAclLeaves(const Work& calls, const Program& program);
 
 }  // namespace acltape::analyzer

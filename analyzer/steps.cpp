@@ -248,7 +248,8 @@ void AssignSteps(Work& work, storage::Results* results) {
 Work LoadLeaves(const storage::Reader& trace, storage::Results* results) {
   Work work = LoadWork(trace);
   AssignSteps(work, results);
-  return work.dialect == Dialect::kAcl ? WorkOfAclLeaves(work) : std::move(work);
+  return work.dialect == Dialect::kAcl ? WorkOfAclLeaves(work, LoadAclLeaves(trace))
+                                       : std::move(work);
 }
 
 }  // namespace acltape::analyzer

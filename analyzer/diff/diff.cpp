@@ -139,47 +139,58 @@ std::string_view DiffCauseName(DiffCause cause) {
 
 namespace {
 
+// One of the two traces.
+struct DiffInput {
+  Work work;
+  RecordedValues values;
+};
+
 // ACL programs are compared by their device work, what graphs hold once for each execution. A
 // program whose work has no order is compared by its calls, and then both are.
-void LoadBoth(const storage::Reader& a, const storage::Reader& b, Work& left, Work& right) {
-  left = LoadWork(a);
-  right = LoadWork(b);
-  if (left.dialect != right.dialect) {
+void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& left,
+              DiffInput& right) {
+  left.work = LoadWork(a);
+  right.work = LoadWork(b);
+  if (left.work.dialect != right.work.dialect) {
     throw Error(ErrorKind::kTrace,
                 fmt::format("{} holds {} and {} holds {}: record both at one level", a.path(),
-                            LevelName(left.dialect), b.path(), LevelName(right.dialect)));
+                            LevelName(left.work.dialect), b.path(), LevelName(right.work.dialect)));
   }
-  AssignSteps(left, nullptr);
-  AssignSteps(right, nullptr);
-  if (left.dialect != Dialect::kAcl) return;
-  try {
-    Work left_leaves = WorkOfAclLeaves(left);
-    Work right_leaves = WorkOfAclLeaves(right);
-    left = std::move(left_leaves);
-    right = std::move(right_leaves);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kTrace) throw;
+  AssignSteps(left.work, nullptr);
+  AssignSteps(right.work, nullptr);
+  if (left.work.dialect == Dialect::kAcl) {
+    try {
+      Program left_leaves = LoadAclLeaves(a);
+      Program right_leaves = LoadAclLeaves(b);
+      left.work = WorkOfAclLeaves(left.work, left_leaves);
+      right.work = WorkOfAclLeaves(right.work, right_leaves);
+      left.values = ValuesOf(std::move(left_leaves));
+      right.values = ValuesOf(std::move(right_leaves));
+      return;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kTrace) throw;
+    }
   }
+  left.values = ValuesOf(a);
+  right.values = ValuesOf(b);
 }
 
 }  // namespace
 
 DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options) {
-  Work left;
-  Work right;
+  DiffInput left;
+  DiffInput right;
   LoadBoth(a, b, left, right);
-  const RecordedValues left_values = ValuesOf(left);
-  const RecordedValues right_values = ValuesOf(right);
-  const Flow left_flow = BuildFlow(left, left_values.snapshots);
-  const Flow right_flow = BuildFlow(right, right_values.snapshots);
+  const Flow left_flow = BuildFlow(left.work, left.values.snapshots);
+  const Flow right_flow = BuildFlow(right.work, right.values.snapshots);
   const Alignment alignment = Align(left_flow, right_flow);
   DiffRows rows = MakeRows(left_flow, right_flow, alignment);
-  Pick(options, left, rows);
-  ValueComparer values(left_flow, left_values, right_flow, right_values, options.standard);
+  Pick(options, left.work, rows);
+  ValueComparer values(left_flow, left.values, right_flow, right.values, options.standard);
   FindCauses(left_flow, right_flow, alignment, values, rows, options.progress);
 
   DiffReport report;
-  report.dialect = left.dialect;
+  report.dialect = left.work.dialect;
   report.standard = values.Description();
   report.rows = std::move(rows.rows);
   Note(a, "A", report);
@@ -192,8 +203,7 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   if (!judged) {
     report.notes.push_back(
         "the traces have no recorded result in common: what they compute was compared, and what "
-        "the "
-        "programs read on the host; record with --payload digest or all to compare results");
+        "the programs read on the host; record with --payload digest or all to compare results");
   }
   for (size_t i = 0; i < report.rows.size() && report.first < 0; ++i) {
     DiffRow& row = report.rows[i];

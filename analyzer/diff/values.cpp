@@ -105,14 +105,11 @@ std::string_view DiffVerdictName(DiffVerdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
-RecordedValues ValuesOf(const Work& work) {
+RecordedValues ValuesOf(const storage::Reader& trace) { return {trace.Snapshots(), {}}; }
+
+RecordedValues ValuesOf(Program leaves) {
   RecordedValues values;
-  if (work.dialect != Dialect::kAclLeaves) {
-    values.snapshots = work.trace->Snapshots();
-    return values;
-  }
-  Program program = LoadAclLeaves(*work.trace);
-  for (Leaf& leaf : program.leaves) {
+  for (Leaf& leaf : leaves.leaves) {
     for (std::vector<Snapshot>* contents : {&leaf.before, &leaf.after}) {
       for (Snapshot& snapshot : *contents) {
         snapshot.call_id = leaf.call.call_id;
@@ -120,7 +117,7 @@ RecordedValues ValuesOf(const Work& work) {
       }
     }
   }
-  values.own_payloads = std::move(program.own_payloads);
+  values.own_payloads = std::move(leaves.own_payloads);
   return values;
 }
 

@@ -13,6 +13,7 @@
 #include "analyzer/diff/flow.h"
 #include "analyzer/metrics/metrics.h"
 #include "analyzer/metrics/standard.h"
+#include "analyzer/program.h"
 #include "storage/database.h"
 
 namespace acltape::analyzer {
@@ -39,13 +40,15 @@ storage::DType CoarsestType(storage::DType a, storage::DType b);
 // The relative error of rounding to a type.
 double RoundingOf(storage::DType type);
 
-// The contents that a trace keeps of the calls of a work, in order of its calls.
+// The contents that a trace keeps, in order of the calls.
 struct RecordedValues {
   std::vector<storage::Snapshot> snapshots;
   // Contents that were cut out of recorded ones, by digest.
   std::unordered_map<std::string, std::shared_ptr<const std::vector<uint8_t>>> own_payloads;
 };
-RecordedValues ValuesOf(const Work& work);
+RecordedValues ValuesOf(const storage::Reader& trace);
+// The contents of the leaves of an ACL program.
+RecordedValues ValuesOf(Program leaves);
 
 class ValueComparer {
  public:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/acl_order.h"
 #include "analyzer/lowering/acl_leaf.h"
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/steps.h"
@@ -96,7 +97,7 @@ TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
   EXPECT_EQ(RecordedResult(program.leaves[2], program.uses[2].writes[0]), nullptr);
 
   Work calls = LoadWork(reader);
-  const Work work = WorkOfAclLeaves(calls);
+  const Work work = WorkOfAclLeaves(calls, program);
   ASSERT_EQ(work.size(), program.leaves.size());
   EXPECT_EQ(work.Find(held + kExecutionIds), 2);
   EXPECT_EQ(work.Find(held + 2 * kExecutionIds), -1);
@@ -139,6 +140,22 @@ TEST(AclLeaves, AWaitThatNothingReleasesIsRefusedByName) {
   EXPECT_NE(error.find("call " + std::to_string(call) + " aclrtSynchronizeStream waits for work"),
             std::string::npos)
       << error;
+}
+
+TEST(AclOrder, WorkBehindAWaitOfTheHostIsMarked) {
+  TemporaryTrace file("acl-order-waited");
+  AclTraceBuilder trace(file.path());
+  const int64_t stream = trace.NewStream();
+  const Tensor a = trace.Device({4});
+  trace.Op("aclnnInplaceRelu", stream, {In("self", a), Out("out", a)});
+  trace.Op("aclnnInplaceRelu", stream, {In("self", a), Out("out", a)});
+  trace.Synchronize(stream);
+  trace.Op("aclnnInplaceRelu", stream, {In("self", a), Out("out", a)});
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  std::vector<bool> waited;
+  for (const AclTurn& turn : OrderOfWork(LoadAclProgram(reader))) waited.push_back(turn.waited);
+  EXPECT_EQ(waited, (std::vector<bool>{false, false, true}));
 }
 
 TEST(AclLeaves, AFillLeavesItsPatternOverAllOfItsRange) {
