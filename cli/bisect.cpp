@@ -99,9 +99,7 @@ class BisectCommand final : public Command {
                  "Leave calls out by disabling their tasks in a graph that holds all of them");
     standard_.Declare(app);
     app.add_option("--plant", plant_, "Put a fault there first, such as wrong_bits@812");
-    app.add_option("--device-lib", device_lib_,
-                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
-                   "device)");
+    AddDeviceOption(app, device_lib_);
     app.add_option("--calls", calls_, "Alter only these; the same words as for other commands");
     AddChoice(app, "--method", options_.search.method,
               {{"prefixes", SearchMethod::kPrefixes}, {"ddmin", SearchMethod::kDeltaDebugging}},

@@ -166,9 +166,7 @@ class CompareCommand final : public Command {
         app, "--data", options_.data,
         {{"recorded", replayer::Data::kRecorded}, {"synthesised", replayer::Data::kSynthesised}},
         "Where inputs come from");
-    app.add_option("--device-lib", options_.device_lib,
-                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
-                   "device)");
+    AddDeviceOption(app, options_.device_lib);
     app.add_option("--seed", options_.seed, "Seed of synthesised values")->capture_default_str();
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
     AddFormatOption(app, format_);

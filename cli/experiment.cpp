@@ -125,9 +125,7 @@ class ExperimentCommand final : public Command {
                    "options come on top")
         ->type_name("FILE");
     AddMemoryOption(app, memory_);
-    app.add_option("--device-lib", device_lib_,
-                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
-                   "device)");
+    AddDeviceOption(app, device_lib_);
     AddFormatOption(app, format_);
   }
 

@@ -72,9 +72,7 @@ class ExportCommand final : public Command {
                    "percent")
         ->check(CLI::Range(0.0, 100.0))
         ->capture_default_str();
-    app.add_option("--device-lib", options_.device_lib,
-                   "ACL library whose toolkit the program is built against: a toolkit folder or "
-                   "libascendcl.so (default: the soft device)");
+    AddDeviceOption(app, options_.device_lib, "whose toolkit the program is built against");
     AddFormatOption(app, format_);
   }
 

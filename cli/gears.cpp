@@ -23,11 +23,6 @@ using analyzer::GearUse;
 using analyzer::SizeHistogram;
 using analyzer::TraceSizes;
 
-// A percentage with two decimals.
-double Percent(double part, double whole) {
-  return whole == 0 ? 0 : std::round(10000 * part / whole) / 100;
-}
-
 class GearsCommand final : public Command {
  public:
   std::string Name() const override { return "gears"; }
@@ -173,9 +168,9 @@ class GearsCommand final : public Command {
       const auto steps = static_cast<double>(use.steps);
       table.Add({name, count, count * graphs_per_size_, count * budget.streams_per_size,
                  count <= budget.sizes ? "yes" : "no",
-                 Percent(static_cast<double>(use.padded_steps), steps),
-                 Percent(static_cast<double>(use.eager_steps), steps),
-                 Percent(use.padding, use.size + use.padding),
+                 Percent(static_cast<double>(use.padded_steps), steps, /*decimals=*/2),
+                 Percent(static_cast<double>(use.eager_steps), steps, /*decimals=*/2),
+                 Percent(use.padding, use.size + use.padding, /*decimals=*/2),
                  static_cast<int64_t>(std::llround(use.cost_ns / steps))});
     };
     add("chosen", chosen);
@@ -208,7 +203,8 @@ class GearsCommand final : public Command {
     for (const Row& row : rows) {
       const GearUse use = analyzer::EvaluateGears(row.sizes, gears, costs);
       table.Add({row.gear ? Cell(*row.gear) : Cell("eager"), row.sizes.front().size,
-                 row.sizes.back().size, use.steps, Percent(use.padding, use.size + use.padding)});
+                 row.sizes.back().size, use.steps,
+                 Percent(use.padding, use.size + use.padding, /*decimals=*/2)});
     }
     return table;
   }

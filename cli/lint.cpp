@@ -81,9 +81,7 @@ class LintCommand final : public Command {
     app.add_flag("--prove", prove_,
                  "Capture the calls on a device in each mode, as recorded and with the edits, and "
                  "compare its codes with the predicted ones");
-    app.add_option("--device-lib", device_lib_,
-                   "ACL library to prove on: a toolkit folder or libascendcl.so (default: the soft "
-                   "device)");
+    AddDeviceOption(app, device_lib_, "to prove on");
     app.add_option("--executions", executions_, "Executions of a graph with a race, for --prove")
         ->check(AtLeast(2))
         ->capture_default_str();

@@ -43,6 +43,14 @@ inline CLI::Validator AtLeast(int64_t least) {
       "");
 }
 
+// --device-lib: the library of the C interface, and what it is for.
+inline void AddDeviceOption(CLI::App& app, std::string& path,
+                            const std::string& purpose = "to run on") {
+  app.add_option(
+      "--device-lib", path,
+      "ACL library " + purpose + ": a toolkit folder or libascendcl.so (default: the soft device)");
+}
+
 // --memory SIZE: bytes of the trace's contents that stay in memory.
 inline void AddMemoryOption(CLI::App& app, int64_t& bytes) {
   app.add_option("--memory", bytes,

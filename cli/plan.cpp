@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/plan/plan_file.h"
@@ -22,11 +21,6 @@ using analyzer::PlannedStep;
 using analyzer::PlanRegion;
 using analyzer::RegionFigures;
 using analyzer::Work;
-
-// A percentage with one decimal.
-double Percent(double part, double whole) {
-  return whole > 0 ? std::round(1000 * part / whole) / 10 : 0;
-}
 
 // Sums over the captured regions.
 struct Totals {
@@ -109,9 +103,7 @@ class PlanCommand final : public Command {
     app.add_flag(
         "--calibrate", calibrate_,
         "Measure on the device what its calls, graphs and copies cost, and plan with that");
-    app.add_option("--device-lib", device_lib_,
-                   "ACL library to calibrate on: a toolkit folder or libascendcl.so (default: the "
-                   "soft device)");
+    AddDeviceOption(app, device_lib_, "to calibrate on");
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
     AddFormatOption(app, format_);
   }

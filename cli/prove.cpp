@@ -109,9 +109,7 @@ class ProveCommand final : public Command {
         app.add_option("--witness", witness_id_, "Make the trial of a witness again");
     app.add_flag("--list", list_, "List the witnesses instead")->excludes(witness);
     AddMemoryOption(app, options_.kept_bytes);
-    app.add_option("--device-lib", options_.device_lib,
-                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
-                   "device)");
+    AddDeviceOption(app, options_.device_lib);
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
     AddFormatOption(app, format_);
   }

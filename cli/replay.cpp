@@ -252,9 +252,7 @@ class ReplayCommand final : public Command {
     app.add_flag("--spread", spread_,
                  "Replay with golden and with carried inputs, and tell the calls that are wrong by "
                  "themselves from those that read wrong values");
-    app.add_option("--device-lib", options_.device_lib,
-                   "ACL library to run on: a toolkit folder or libascendcl.so (default: the soft "
-                   "device)");
+    AddDeviceOption(app, options_.device_lib);
     app.add_option("--standard", standard_,
                    "What may differ: bitwise, a name that `acltape standards` lists, or a file")
         ->capture_default_str();

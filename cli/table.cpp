@@ -178,4 +178,9 @@ std::string HumanNs(double ns) {
   return fmt::format("{:.{}f} {}", ns, decimals, kUnits[unit]);
 }
 
+double Percent(double part, double whole, int decimals) {
+  const double scale = std::pow(10, decimals);
+  return whole == 0 ? 0 : std::round(100 * scale * part / whole) / scale;
+}
+
 }  // namespace acltape::cli

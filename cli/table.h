@@ -58,5 +58,7 @@ class Report {
 std::string HumanBytes(int64_t bytes);
 // "1.25 ms", "310 ns": three significant digits.
 std::string HumanNs(double ns);
+// A part in percent of the whole, rounded; 0 if the whole is 0.
+double Percent(double part, double whole, int decimals = 1);
 
 }  // namespace acltape::cli

@@ -47,9 +47,7 @@ class TrimCommand final : public Command {
     app.add_flag("--accept-different", options_.accept_different,
                  "Accept outputs that differ from the recording when replayed, where those of the "
                  "whole trace do so too");
-    app.add_option("--device-lib", options_.device_lib,
-                   "ACL library for the replay that proves the result: a toolkit folder or "
-                   "libascendcl.so (default: the soft device)");
+    AddDeviceOption(app, options_.device_lib, "for the replay that proves the result");
     AddFormatOption(app, format_);
   }
 
