@@ -21,7 +21,7 @@
 #include "replayer/eager.h"
 #include "replayer/execution.h"
 #include "replayer/lowered_program.h"
-#include "runtime/kernel_launch.h"
+#include "runtime/prepared_launch.h"
 #include "storage/reader.h"
 
 namespace {
@@ -32,16 +32,17 @@ struct NotedKernel {
 };
 bool g_noting = false;
 std::vector<NotedKernel> g_kernels;
-decltype(&SoftLaunchKernel) g_device_launch = nullptr;
+decltype(&SoftLaunchPreparedKernel) g_device_launch = nullptr;
 
 }  // namespace
 
 // The operator library finds this definition before the device's own, because an executable's
 // symbols come first.
-extern "C" __attribute__((visibility("default"))) aclError SoftLaunchKernel(
-    aclrtStream stream, const char* name, SoftKernelRun run, SoftKernelDrop drop, void* bound) {
+extern "C" __attribute__((visibility("default"))) aclError SoftLaunchPreparedKernel(
+    aclrtStream stream, const char* name, uint32_t prepared_by, SoftKernelRun run,
+    SoftKernelDrop drop, void* bound) {
   if (g_noting) g_kernels.push_back({run, bound});
-  return g_device_launch(stream, name, run, drop, bound);
+  return g_device_launch(stream, name, prepared_by, run, drop, bound);
 }
 
 namespace {
@@ -72,8 +73,8 @@ int Measure(const std::string& path, int rounds) {
 
   replayer::AdoptRecordedThreads(trace);
   replayer::Device device("");
-  g_device_launch =
-      reinterpret_cast<decltype(&SoftLaunchKernel)>(device.library().Symbol("SoftLaunchKernel"));
+  g_device_launch = reinterpret_cast<decltype(&SoftLaunchPreparedKernel)>(
+      device.library().Symbol("SoftLaunchPreparedKernel"));
   if (g_device_launch == nullptr) {
     throw Error(ErrorKind::kDevice, "the device library is not the soft device.");
   }
@@ -117,6 +118,11 @@ int Measure(const std::string& path, int rounds) {
   g_noting = true;
   launch_all();
   g_noting = false;
+  if (g_kernels.empty()) {
+    throw Error(ErrorKind::kDevice,
+                "no kernel of the step was noted: the operator library launches them by another "
+                "function than SoftLaunchPreparedKernel.");
+  }
   device.Check(api.aclmdlRICaptureEnd(device.stream(), &model), "aclmdlRICaptureEnd");
 
   const auto captured = [&](int steps) {
