@@ -163,7 +163,7 @@ constexpr const TorchOperator* FindTorchOperator(std::string_view name, std::str
   constexpr std::string_view kWhole = "::*";
   const std::string_view space = NamespaceOf(name);
   for (const TorchOperator& row : kTorchOperators) {
-    const bool named = row.name.ends_with(kWhole)
+    const bool named = row.name.back() == kWhole.back()
                            ? row.name.substr(0, row.name.size() - kWhole.size()) == space
                            : row.name == name;
     if (named && (row.overload.empty() || row.overload == overload)) return &row;

@@ -106,6 +106,14 @@ struct Reader::State_ {
                ? "1"
                : fmt::format("{} IN (SELECT thread_id FROM thread WHERE {})", column, OfProcess());
   }
+  // A WHERE for rows of call_row. Nothing when all are meant: SQLite counts a table without a
+  // condition from its tree, and one with WHERE 1 row by row.
+  std::string WhereCalls(bool leaves_only, const std::string& table = "") const {
+    if (!leaves_only && process == 0) return "";
+    return fmt::format("WHERE {} AND {}",
+                       leaves_only ? fmt::format("{}bits & {}", table, meaning::kLeafBit) : "1",
+                       ThreadOfProcess((table + "thread_id").c_str()));
+  }
 
   bool writable = false;
   int64_t process = 0;
@@ -347,9 +355,8 @@ void Reader::VisitCalls(bool leaves_only,
                              "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
                              "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
                              "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
-                             "WHERE {} AND {} ORDER BY c.call_id",
-                             leaves_only ? fmt::format("c.bits & {}", meaning::kLeafBit) : "1",
-                             state_->ThreadOfProcess("c.thread_id")));
+                             "{} ORDER BY c.call_id",
+                             state_->WhereCalls(leaves_only, "c.")));
   while (rows.Next()) {
     call.call_id = rows.Integer(0);
     call.signature_id = rows.Integer(1);
@@ -377,9 +384,7 @@ void Reader::VisitCalls(bool leaves_only,
 
 int64_t Reader::CallCount(bool leaves_only) const {
   const std::string sql =
-      fmt::format("SELECT count(*) FROM call_row WHERE {} AND {}",
-                  leaves_only ? fmt::format("bits & {}", meaning::kLeafBit) : "1",
-                  state_->ThreadOfProcess("thread_id"));
+      fmt::format("SELECT count(*) FROM call_row {}", state_->WhereCalls(leaves_only));
   return state_->database.Integer(sql.c_str());
 }
 
