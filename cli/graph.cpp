@@ -122,8 +122,11 @@ class GraphCommand final : public Command {
     const storage::Reader reader(trace_);
     const Selection selection = Picked(reader);
     const auto leaves = SelectLeaves(reader, selection);
+    // Which step comes first depends on which process was quicker. So without a selection all
+    // leaves must be of one process, and not those of that step alone.
+    const auto all = selection_.empty() ? SelectLeaves(reader, Selection()) : leaves;
     std::set<int64_t> threads;
-    for (const storage::Call& leaf : leaves) threads.insert(leaf.thread_id);
+    for (const storage::Call& leaf : all) threads.insert(leaf.thread_id);
     storage::RequireOneProcess(reader, threads);
     if (leaves.empty()) RefuseSelection();
     Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result"});

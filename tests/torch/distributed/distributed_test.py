@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Programs of several processes: collectives are barriers that write, and a step is of one process."""
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -50,6 +51,13 @@ class TwoRanks(CommandTest):
                 said = self.acltape(words[0], trace, *words[1:], code=2).err
                 self.assertRegex(said, r"holds the work of 2 processes, which is never one step: \d+ \(.*rank 0\)"
                                        r", \d+ \(.*rank 1\); choose one with --process rank:0\n$")
+
+    def test_a_first_step_that_holds_one_process_alone_is_not_shown_for_both(self):
+        trace = self.path("quick.db")
+        shutil.copy(self.recorded(), trace)
+        with sqlite3.connect(trace) as database:  # as if the other process had begun behind it
+            database.execute("UPDATE step SET last_call = first_call")
+        self.assertIn("holds the work of 2 processes", self.acltape("graph", trace, code=2).err)
 
     def test_a_process_that_is_not_there_is_named_with_those_that_are(self):
         said = self.acltape("plan", self.recorded(), "--process", "rank:7", code=2).err
