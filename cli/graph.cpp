@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 
 #include "analyzer/graph/hazards.h"
@@ -124,9 +125,13 @@ class GraphCommand final : public Command {
     const auto leaves = SelectLeaves(reader, selection);
     // Which step comes first depends on which process was quicker. So without a selection all
     // leaves must be of one process, and not those of that step alone.
-    const auto all = selection_.empty() ? SelectLeaves(reader, Selection()) : leaves;
     std::set<int64_t> threads;
-    for (const storage::Call& leaf : all) threads.insert(leaf.thread_id);
+    const auto add_thread = [&](const storage::Call& leaf) { threads.insert(leaf.thread_id); };
+    if (selection_.empty()) {
+      reader.VisitCalls(/*leaves_only=*/true, add_thread);
+    } else {
+      std::for_each(leaves.begin(), leaves.end(), add_thread);
+    }
     storage::RequireOneProcess(reader, threads);
     if (leaves.empty()) RefuseSelection();
     Table table({"call_id", "opcode", "name", "target", "args", "kwargs", "result"});
