@@ -26,17 +26,21 @@ def batch(size=32):
     return torch.randn(size, 8), torch.randint(3, (size,))
 
 
+def fit(model, optimizer):
+    inputs, labels = batch()
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+
+
 def train(optimizer_class, **settings):
     model = perceptron()
     optimizer = optimizer_class(model.parameters(), **settings)
     for _ in range(5):
         with mark():
-            inputs, labels = batch()
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            print(loss.item())
+            fit(model, optimizer)
 
 
 def sgd():
@@ -113,12 +117,7 @@ def validation():
     held = [batch() for _ in range(2)]
     for step in range(9):
         with mark():
-            inputs, labels = batch()
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            print(loss.item())
+            fit(model, optimizer)
             if step % 3 == 2:
                 with torch.no_grad():
                     right = sum((model(x).argmax(dim=1) == y).sum() for x, y in held)
