@@ -6,10 +6,10 @@
 
 #include "analyzer/acl_program.h"
 #include "replayer/eager.h"
-#include "replayer/memory_plan.h"
 #include "replayer/session.h"
 #include "replayer/statistics.h"
 #include "replayer/step_graph.h"
+#include "replayer/timed_graph.h"
 #include "storage/results.h"
 
 namespace acltape::replayer {
@@ -132,8 +132,7 @@ class Timer {
       eager.Bind(program.steps[step].first_leaf, program.steps[step].end_leaf);
       eager.Preload(program.steps[step].first_leaf, program.steps[step].end_leaf);
     }
-    const StateBackup state(session_.device(), program, homes, steps);
-    state.Save();
+    const SavedRanges state(session_.device(), ChangedRanges(homes, steps));
     session_.device().Synchronize();
     if (graph) {
       graph->Preload();
@@ -179,46 +178,24 @@ class Timer {
     return contender;
   }
 
-  // Memory that the steady steps change in place. It is saved once and restored before each pass.
-  class StateBackup {
-   public:
-    StateBackup(Device& device, const analyzer::Program& program, const HomeMemory& homes,
-                const std::vector<int64_t>& steps)
-        : device_(device) {
-      const int64_t first = program.steps[steps.front()].first_leaf;
-      int64_t bytes = 0;
-      for (const auto& [id, use] : program.buffers) {
-        const bool written = std::any_of(
-            use.accesses.begin(), use.accesses.end(),
-            [&](const analyzer::Access& access) { return access.write && access.leaf >= first; });
-        if (use.first_leaf >= first || !written || homes.Find(id) == nullptr) continue;
-        copies_.push_back({nullptr, homes.Find(id), static_cast<size_t>(use.bytes)});
-        bytes += AlignUp(use.bytes);
-      }
-      block_ = Block(device, Block::Kind::kDevice, bytes);
-      uint8_t* next = block_.data();
-      for (DeviceCopy& copy : copies_) {
-        copy.to = next;
-        next += AlignUp(static_cast<int64_t>(copy.bytes));
-      }
+  // Returns the memory that the steady steps change in place. It is put back before each pass.
+  std::vector<MemoryRange> ChangedRanges(const HomeMemory& homes,
+                                         const std::vector<int64_t>& steps) const {
+    const analyzer::Program& program = session_.program();
+    const int64_t first = program.steps[steps.front()].first_leaf;
+    std::vector<MemoryRange> ranges;
+    for (const auto& [id, use] : program.buffers) {
+      const bool written = std::any_of(
+          use.accesses.begin(), use.accesses.end(),
+          [&](const analyzer::Access& access) { return access.write && access.leaf >= first; });
+      if (use.first_leaf >= first || !written || homes.Find(id) == nullptr) continue;
+      ranges.push_back({homes.Find(id), use.bytes});
     }
-    void Save() const {
-      for (const DeviceCopy& copy : copies_) device_.Copy(copy.to, copy.from, copy.bytes);
-    }
-    void Restore() const {
-      for (const DeviceCopy& copy : copies_) {
-        device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
-      }
-    }
-
-   private:
-    Device& device_;
-    std::vector<DeviceCopy> copies_;
-    Block block_;
-  };
+    return ranges;
+  }
 
   void Passes(std::vector<Contender>& contenders, const std::vector<int64_t>& steps,
-              const StateBackup& state) {
+              const SavedRanges& state) {
     for (Contender& contender : contenders) OpenRun(contender);
     const int64_t total = options_.warmup + options_.repetitions;
     for (int64_t pass = 0; pass < total; ++pass) {
@@ -258,7 +235,7 @@ class Timer {
   }
 
   // A negative repetition is a warm-up and leaves no sample.
-  void OnePass(const std::vector<int64_t>& steps, const StateBackup& state, int64_t repetition,
+  void OnePass(const std::vector<int64_t>& steps, const SavedRanges& state, int64_t repetition,
                Contender& contender) {
     Device& device = session_.device();
     state.Restore();

@@ -1,92 +1,141 @@
 #include "replayer/eager.h"
 
-#include <ctime>
-
 #include "replayer/memory_plan.h"
 
 namespace acltape::replayer {
 
 using analyzer::Leaf;
 using analyzer::LeafKind;
+using analyzer::TensorUse;
 
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
+namespace {
+
+struct EagerBlock {
+  enum : int { kNothing, kHomes, kWorkspace, kTemporaries, kCount };
+};
+
+}  // namespace
+
+// Gives the results of leaves to a verifier.
+class EagerExecution::Taker final : public OutputTaker {
+ public:
+  Taker(const Script& script, Verifier& verifier) : script_(script), verifier_(verifier) {}
+
+  void Take(int /*observation*/, int output, const uint8_t* address) override {
+    const ScriptOutput& own = script_.outputs[output];
+    if (verifier_.Wants(own.leaf, own.write)) verifier_.Take(own.leaf, own.write, address);
+  }
+  void TakeHostRead(int /*observation*/, int output, const uint8_t* address) override {
+    verifier_.TakeHostRead(script_.outputs[output].leaf, address);
+  }
+
+ private:
+  const Script& script_;
+  Verifier& verifier_;
+};
 
 EagerExecution::EagerExecution(Execution& execution, const HomeMemory& homes)
     : execution_(execution),
       homes_(homes),
-      host_value_(execution.device(), Block::Kind::kPinned, kDeviceAlignment) {}
+      memory_{[this](int64_t buffer_id, const storage::Layout& layout) {
+                return Spot{EagerBlock::kHomes, homes_.OffsetOf(buffer_id) + layout.byte_offset};
+              },
+              {EagerBlock::kNothing, 0},
+              {EagerBlock::kTemporaries, 0},
+              {EagerBlock::kWorkspace, 0}},
+      machine_(execution.device(), execution.uploader(), script_) {
+  script_.blocks.resize(EagerBlock::kCount);
+  script_.blocks[EagerBlock::kNothing] = {"nothing", kDeviceAlignment, ScriptBlock::kNoFill};
+  machine_.Give(EagerBlock::kHomes, homes.base());
+  machine_.Give(EagerBlock::kWorkspace, execution.workspace());
+  machine_.Give(EagerBlock::kTemporaries, execution.temporaries());
+}
 
 void EagerExecution::Bind(int64_t first, int64_t end) {
-  const auto place = [this](int64_t buffer_id, const storage::Layout& layout) -> uint8_t* {
-    uint8_t* home = homes_.Find(buffer_id);
-    if (home == nullptr) {
-      throw Error(ErrorKind::kDevice,
-                  "buffer " + std::to_string(buffer_id) + " has no device memory");
-    }
-    return home + layout.byte_offset;
-  };
   for (int64_t i = first; i < end; ++i) {
-    const LeafKind kind = execution_.program().leaves[i].kind;
-    if (kind == LeafKind::kView || kind == LeafKind::kAllocation || bound_.count(i) != 0) continue;
-    bound_.emplace(i, execution_.Bind(i, place));
+    if (leaves_.count(i) != 0) continue;
+    const size_t begin = script_.operations.size();
+    WriteLeaf(execution_.program().leaves[i]);
+    leaves_[i] = {begin, script_.operations.size()};
   }
+  machine_.Prepare();
+  machine_.BindCalls();
+}
+
+void EagerExecution::Forget() {
+  leaves_.clear();
+  script_.operations.clear();
+  script_.contents.clear();
+  script_.calls.clear();
+  script_.outputs.clear();
+  machine_.Forget();
 }
 
 void EagerExecution::Preload(int64_t first, int64_t end) {
-  for (int64_t i = first; i < end; ++i) {
-    for (const Feed& feed : execution_.contents().FeedsOf(i)) {
-      preloaded_.push_back(execution_.contents().Get(feed));
-    }
-    const Leaf& leaf = execution_.program().leaves[i];
-    if (leaf.kind != LeafKind::kSource && !execution_.lowered().IsSubstituted(i)) continue;
-    for (const analyzer::TensorUse& use : execution_.program().uses[i].writes) {
-      preloaded_.push_back(execution_.contents().GetResult(leaf, use));
-    }
-  }
+  for (int64_t i = first; i < end; ++i) machine_.Load(OperationsOf(i));
+}
+
+std::span<const Operation> EagerExecution::OperationsOf(int64_t leaf) const {
+  const auto& [first, end] = leaves_.at(leaf);
+  return std::span<const Operation>(script_.operations).subspan(first, end - first);
 }
 
 void EagerExecution::Run(int64_t first, int64_t end, Verifier* verifier, WaitClock* clock) {
+  std::optional<Taker> taker;
+  if (verifier != nullptr) taker.emplace(script_, *verifier);
   for (int64_t i = first; i < end; ++i) {
-    for (const Feed& feed : execution_.contents().FeedsOf(i)) {
-      if (uint8_t* home = homes_.Find(feed.buffer_id)) execution_.Put(feed, home);
-    }
-    RunLeaf(execution_.program().leaves[i], verifier, clock);
+    machine_.Run(OperationsOf(i), taker ? &*taker : nullptr, clock);
   }
 }
 
-void EagerExecution::RunLeaf(const Leaf& leaf, Verifier* verifier, WaitClock* clock) {
-  if (leaf.kind == LeafKind::kView || leaf.kind == LeafKind::kAllocation) return;
-  if (leaf.kind == LeafKind::kExchange) return;  // the readers of its results get them as inputs
-  const BoundLeaf& bound = bound_.at(leaf.index);
+Spot EagerExecution::SpotOfUse(const TensorUse& use) const {
+  return use.layout->ElementCount() == 0 ? memory_.nothing
+                                         : memory_.place(use.tensor.buffer_id, *use.layout);
+}
+
+int EagerExecution::AddOutput(const Leaf& leaf, int write, const TensorUse& use) {
+  script_.outputs.push_back({leaf.call.call_id, leaf.index, write, SpotOfUse(use), *use.layout});
+  return static_cast<int>(script_.outputs.size()) - 1;
+}
+
+void EagerExecution::WriteResults(int64_t leaf) {
+  const std::vector<TensorUse>& writes = execution_.program().uses[leaf].writes;
+  for (size_t w = 0; w < writes.size(); ++w) {
+    WriteResult(execution_.program(), execution_.contents(), leaf, w, "", SpotOfUse(writes[w]),
+                script_, script_.operations);
+  }
+}
+
+void EagerExecution::WriteLeaf(const Leaf& leaf) {
+  for (const Feed& feed : execution_.contents().FeedsOf(leaf.index)) {
+    if (homes_.Find(feed.buffer_id) == nullptr) continue;
+    const int content = AddFeed(execution_.contents(), feed, "", script_);
+    const Spot to{EagerBlock::kHomes, homes_.OffsetOf(feed.buffer_id) + feed.first_byte};
+    script_.operations.push_back(UploadTo{to, content, 0, feed.bytes});
+  }
+  const analyzer::LeafUses& uses = execution_.program().uses[leaf.index];
+  // The readers of the results of an exchange get them as inputs.
+  if (leaf.kind == LeafKind::kView || leaf.kind == LeafKind::kAllocation ||
+      leaf.kind == LeafKind::kExchange) {
+    return;
+  }
   if (leaf.kind == LeafKind::kSource || execution_.lowered().IsSubstituted(leaf.index)) {
-    execution_.PutResults(bound, leaf.index);
+    WriteResults(leaf.index);
     return;
   }
   if (leaf.kind == LeafKind::kHostRead) {
-    if (bound.reads.empty()) return;
-    if (verifier != nullptr) {
-      verifier->TakeHostRead(leaf.index, bound.reads[0]);
-    } else {
-      const int64_t begin = NowNs();
-      const analyzer::TensorUse& use = execution_.program().uses[leaf.index].reads[0];
-      execution_.device().Download(host_value_.data(), bound.reads[0],
-                                   storage::DTypeBytes(use.layout->dtype));
-      execution_.device().Synchronize();
-      if (clock != nullptr) clock->waited_ns += NowNs() - begin;
-    }
+    if (uses.reads.empty()) return;
+    script_.operations.push_back(ReadOnHost{0, AddOutput(leaf, -1, uses.reads[0])});
     return;
   }
-  execution_.Launch(bound);
-  for (size_t w = 0; verifier != nullptr && w < bound.writes.size(); ++w) {
-    if (verifier->Wants(leaf.index, static_cast<int>(w))) {
-      verifier->Take(leaf.index, static_cast<int>(w), bound.writes[w]);
-    }
+  WriteLaunches(AddCalls(leaf, execution_.lowered().lowerings[leaf.index], memory_, script_), 0,
+                script_.operations);
+  const auto first = static_cast<int>(script_.outputs.size());
+  for (size_t w = 0; w < uses.writes.size(); ++w) {
+    AddOutput(leaf, static_cast<int>(w), uses.writes[w]);
   }
-  if (isolate_) execution_.PutResults(bound, leaf.index);
+  script_.operations.push_back(Observe{0, first, static_cast<int>(script_.outputs.size())});
+  if (isolate_) WriteResults(leaf.index);
 }
 
 std::vector<HomeMemory::Need> EagerNeeds(const analyzer::Program& program) {

@@ -5,7 +5,6 @@
 
 #include "replayer/captured_graph.h"
 #include "replayer/memory_plan.h"
-#include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
@@ -26,12 +25,18 @@ HomeMemory::HomeMemory(Device& device, const analyzer::Program& program,
     lives.push_back(life);
   }
   arena_ = Block(device, Block::Kind::kDevice, PlanMemory(lives));
-  for (const Life& life : lives) addresses_[life.buffer_id] = arena_.data() + life.offset;
+  for (const Life& life : lives) offsets_[life.buffer_id] = life.offset;
 }
 
 uint8_t* HomeMemory::Find(int64_t buffer_id) const {
-  const auto found = addresses_.find(buffer_id);
-  return found == addresses_.end() ? nullptr : found->second;
+  const auto found = offsets_.find(buffer_id);
+  return found == offsets_.end() ? nullptr : arena_.data() + found->second;
+}
+
+int64_t HomeMemory::OffsetOf(int64_t buffer_id) const {
+  const auto found = offsets_.find(buffer_id);
+  if (found != offsets_.end()) return found->second;
+  throw Error(ErrorKind::kDevice, "buffer " + std::to_string(buffer_id) + " has no device memory");
 }
 
 Uploader::Uploader(Device& device)
@@ -161,42 +166,6 @@ void Execution::Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream
   } catch (const UnsupportedOperator& cause) {
     throw LeafRefused(program().leaves[bound.leaf].Name(), cause.what());
   }
-}
-
-void Execution::PutResults(const BoundLeaf& bound, int64_t data_leaf) {
-  for (size_t w = 0; w < bound.writes.size(); ++w) PutResult(bound, data_leaf, w);
-}
-
-void Execution::PutResult(const BoundLeaf& bound, int64_t data_leaf, size_t write) {
-  const analyzer::Leaf& leaf = program().leaves[data_leaf];
-  const analyzer::TensorUse& use = program().uses[data_leaf].writes[write];
-  const storage::Layout& layout = *use.layout;
-  if (layout.ElementCount() == 0) return;
-  const Bytes packed = contents_.GetResult(leaf, use);
-  if (packed == nullptr) {
-    throw Error(ErrorKind::kTrace, program().Describe(data_leaf) +
-                                       " needs its recorded results, which the trace does not "
-                                       "hold; record with --payload all");
-  }
-  const storage::Snapshot* snapshot = analyzer::RecordedResult(leaf, use);
-  const bool address_order = snapshot != nullptr ? snapshot->packing == 0 : layout.IsDense();
-  if (address_order) {
-    uploader_.Upload(bound.writes[write], packed->data(), packed->size());
-  } else {
-    PutStrided(layout, *packed, bound.writes[write]);
-  }
-}
-
-// Writes packed elements to a strided view. The bytes between the elements belong to other tensors
-// and must not change.
-void Execution::PutStrided(const storage::Layout& layout, const std::vector<uint8_t>& packed,
-                           uint8_t* address) {
-  const size_t span = layout.EndByte() - layout.FirstByte();
-  uint8_t* piece = uploader_.Reserve(span);
-  device_.Download(piece, address, span);
-  device_.Synchronize();
-  UnpackRowMajor(layout, packed.data(), piece);
-  device_.Upload(address, piece, span);
 }
 
 void Execution::Put(const Feed& feed, uint8_t* address) {

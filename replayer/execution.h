@@ -34,11 +34,15 @@ class HomeMemory {
   HomeMemory(Device& device, const analyzer::Program& program, const std::vector<Need>& needs);
   // Returns the home of a buffer; null if it has none.
   uint8_t* Find(int64_t buffer_id) const;
+  // All homes lie in one block. Returns the offset of a home in it. Throws Error kDevice if the
+  // buffer has none.
+  int64_t OffsetOf(int64_t buffer_id) const;
+  uint8_t* base() const { return arena_.data(); }
   int64_t bytes() const { return static_cast<int64_t>(arena_.bytes()); }
 
  private:
   Block arena_;
-  std::unordered_map<int64_t, uint8_t*> addresses_;
+  std::unordered_map<int64_t, int64_t> offsets_;
 };
 
 // Copies host values to device memory in stream order, through a ring of pinned memory.
@@ -79,12 +83,12 @@ class Execution {
   // Launches the calls of a kernel leaf. Throws LeafRefused if the device refuses one.
   void Launch(const BoundLeaf& bound) { Launch(bound, workspace_, device_.stream()); }
   void Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream stream);
-  // Writes the recorded results of `data_leaf` to the addresses that `bound` writes.
-  void PutResults(const BoundLeaf& bound, int64_t data_leaf);
-  // Writes one of these results.
-  void PutResult(const BoundLeaf& bound, int64_t data_leaf, size_t write);
   // Puts the content of a feed at `address`, the start of its buffer.
   void Put(const Feed& feed, uint8_t* address);
+
+  // Memory that leaves share which run one after the other on the device's own stream.
+  Workspace& workspace() { return workspace_; }
+  uint8_t* temporaries() const { return temporaries_.data(); }
 
   Device& device() { return device_; }
   Uploader& uploader() { return uploader_; }
@@ -93,9 +97,6 @@ class Execution {
   Contents& contents() { return contents_; }
 
  private:
-  void PutStrided(const storage::Layout& layout, const std::vector<uint8_t>& packed,
-                  uint8_t* address);
-
   Device& device_;
   const LoweredProgram& lowered_;
   Contents& contents_;

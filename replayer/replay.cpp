@@ -189,18 +189,20 @@ class Replayer {
     EagerExecution eager(execution, homes);
     if (options_.inputs == Inputs::kGolden) eager.IsolateLeaves();
     for (int repetition = 0; repetition < repetitions; ++repetition) {
-      RunEagerLeaves(eager, 0, LeafCount(), verifier, repetition);
+      RunEagerLeaves(eager, 0, LeafCount(), verifier, repetition, repetition + 1 == repetitions);
       verifier.Flush();
     }
   }
 
+  // If `forget` is true, the leaves do not run again.
   void RunEagerLeaves(EagerExecution& eager, int64_t first, int64_t end, Verifier& verifier,
-                      int repetition) {
+                      int repetition, bool forget) {
     constexpr int64_t kPiece = 256;  // leaves between two reports of progress
     for (int64_t at = first; at < end; at += kPiece) {
       const int64_t piece_end = std::min(end, at + kPiece);
       eager.Bind(at, piece_end);
       eager.Run(at, piece_end, &verifier, nullptr);
+      if (forget) eager.Forget();
       Progress(piece_end, repetition);
     }
   }
@@ -222,12 +224,13 @@ class Replayer {
     graph_options.plan = plan;
     graph_options.updates = options_.updates == Updates::kTasks;
     StepGraph graph(execution, homes, step_class, graph_options);
-    report_.device_bytes = homes.bytes() + graph.plan().device_bytes;
+    report_.device_bytes = homes.bytes() + graph.device_bytes();
     for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
+      const bool last = repetition + 1 == options_.repetitions;
       int64_t at = 0;
       for (size_t m = 0; m < step_class.matches.size(); ++m) {
         const StepRange& range = program.steps[step_class.matches[m].step];
-        RunEagerLeaves(eager, at, range.first_leaf, verifier, repetition);
+        RunEagerLeaves(eager, at, range.first_leaf, verifier, repetition, last);
         if (m == 0 && repetition == 0) {
           verifier.Flush();
           graph.WarmUpAndCapture(m);
@@ -237,7 +240,7 @@ class Replayer {
         at = range.end_leaf;
         Progress(at, repetition);
       }
-      RunEagerLeaves(eager, at, LeafCount(), verifier, repetition);
+      RunEagerLeaves(eager, at, LeafCount(), verifier, repetition, last);
       verifier.Flush();
     }
     graph.Describe(report_.capture);

@@ -1,401 +1,400 @@
 #include "replayer/step_graph.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "replayer/memory_plan.h"
 
 namespace acltape::replayer {
 
 using analyzer::LeafKind;
+using analyzer::TensorUse;
 using Treatment = VaryingLeaf::Treatment;
+
+namespace {
+
+// The blocks of a stream follow those of StepBlock.
+int WorkspaceOf(int stream) { return StepBlock::kFirstOfStreams + 2 * stream; }
+int TemporariesOf(int stream) { return StepBlock::kFirstOfStreams + 2 * stream + 1; }
+
+}  // namespace
+
+// Gives the results of a step to a verifier.
+class StepGraph::Taker final : public OutputTaker {
+ public:
+  Taker(const StepGraph& graph, Verifier& verifier) : graph_(graph), verifier_(verifier) {}
+
+  void Take(int observation, int output, const uint8_t* address) override {
+    const ScriptOutput& own = graph_.script_.outputs[output];
+    const int64_t leaf = LeafOf(observation, own);
+    if (verifier_.Wants(leaf, own.write)) verifier_.Take(leaf, own.write, address);
+  }
+  void TakeHostRead(int observation, int output, const uint8_t* address) override {
+    verifier_.TakeHostRead(LeafOf(observation, graph_.script_.outputs[output]), address);
+  }
+
+ private:
+  // Outputs of the script name places, because all steps of the class share them.
+  int64_t LeafOf(int match, const ScriptOutput& output) const {
+    return graph_.plan().step_class->matches[match].leaves[output.leaf];
+  }
+  const StepGraph& graph_;
+  Verifier& verifier_;
+};
 
 StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
                      const analyzer::StepTemplate& step_class, const StepGraphOptions& options)
     : execution_(execution),
       planner_(execution, homes, step_class, options),
-      mode_(CaptureModeOf(options.plan)),
       isolate_regions_(options.isolate_regions),
-      streams_{execution.device().stream()},
-      stream_of_(step_class.leaves.size(), 0),
-      graphs_(plan().regions.size()),
-      region_tasks_(plan().regions.size(), 0),
-      host_value_(execution.device(), Block::Kind::kPinned, kDeviceAlignment) {
-  Device& device = execution.device();
-  int64_t state_bytes = 0;
-  for (DeviceCopy& copy : planner_.plan().state) {
-    state_bytes += AlignUp(static_cast<int64_t>(copy.bytes));
+      stream_of_(step_class.leaves.size(), 0) {
+  MakeBlocks();
+  machine_.emplace(execution.device(), execution.uploader(), script_);
+  machine_->Give(StepBlock::kHomes, homes.base());
+  for (size_t s = 0; s < workspaces_.size(); ++s) {
+    machine_->Give(WorkspaceOf(static_cast<int>(s)), workspaces_[s]);
   }
-  saved_state_ = Block(device, Block::Kind::kDevice, state_bytes);
-  uint8_t* next = saved_state_.data();
-  for (DeviceCopy& copy : planner_.plan().state) {
-    copy.to = next;
-    next += AlignUp(static_cast<int64_t>(copy.bytes));
-  }
-  size_t streams = 1;
+  machine_->Give(TemporariesOf(0), execution.temporaries());
+  NumberEvents();
+  AddCallsOfLeaves();
+  AddOutputs();
+  WriteCaptures(CaptureModeOf(options.plan));
+  for (size_t m = 0; m < step_class.matches.size(); ++m) WriteStep(m, steps_.emplace_back());
+  machine_->Prepare();
+  machine_->BindCalls();
+}
+
+void StepGraph::MakeBlocks() {
+  const auto add = [this](const char* name, int64_t bytes) {
+    script_.blocks.push_back({name, std::max(bytes, kDeviceAlignment), ScriptBlock::kNoFill});
+  };
+  add("nothing", kDeviceAlignment);
+  add("homes", 0);
+  add("graph", plan().arena_bytes);
+  add("kept", plan().shadow_bytes);
+  add("state", plan().state_bytes);
   for (const IssuedRegion& region : plan().regions) {
-    streams = std::max(streams, static_cast<size_t>(region.streams));
+    script_.streams = std::max(script_.streams, region.streams);
     for (const IssuedLeaf& leaf : region.leaves) stream_of_[leaf.at] = leaf.stream;
   }
-  while (streams_.size() < streams) {
-    streams_.push_back(device.SideStream(streams_.size() - 1));
-    temporaries_.emplace_back(device, Block::Kind::kDevice,
-                              std::max(execution.lowered().temporary_bytes, kDeviceAlignment));
+  for (int s = 0; s < script_.streams; ++s) {
+    workspaces_.emplace_back(execution_.device());
+    add("workspace", 0);
+    add("temporaries", execution_.lowered().temporary_bytes);
   }
-  for (size_t s = 0; s < streams; ++s) workspaces_.emplace_back(device);
-  const auto place = [this](int64_t buffer_id, const storage::Layout& layout) {
+}
+
+void StepGraph::NumberEvents() {
+  for (const IssuedRegion& region : plan().regions) {
+    script_.events = std::max(script_.events, region.events + region.streams);
+  }
+  for (const VaryingLeaf& leaf : plan().varying) {
+    if (leaf.treatment == Treatment::kUpdate) updated_.push_back(&leaf);
+  }
+  if (updated_.empty()) return;
+  order_.stream = script_.streams++;
+  order_.executed = script_.events++;
+  order_.updated = script_.events++;
+}
+
+LeafMemory StepGraph::MemoryOf(size_t at, SpotOf place) const {
+  const int stream = stream_of_[at];
+  return {std::move(place),
+          {StepBlock::kNothing, 0},
+          {TemporariesOf(stream), 0},
+          {WorkspaceOf(stream), 0}};
+}
+
+void StepGraph::AddCallsOfLeaves() {
+  const analyzer::Program& program = execution_.program();
+  const auto add = [&](int64_t leaf, const LeafMemory& memory) {
+    return AddCalls(program.leaves[leaf], execution_.lowered().lowerings[leaf], memory, script_);
+  };
+  const SpotOf place = [this](int64_t buffer_id, const storage::Layout& layout) {
     return planner_.Place(buffer_id, layout);
   };
-  for (size_t at = 0; at < step_class.leaves.size(); ++at) {
-    bound_.push_back(execution.Bind(step_class.leaves[at], place, TemporariesOf(at)));
+  for (size_t at = 0; at < stream_of_.size(); ++at) {
+    calls_.emplace_back();
+    if (IsLaunched(at)) calls_[at] = add(plan().step_class->leaves[at], MemoryOf(at, place));
   }
-  BindVarying();
-}
-
-uint8_t* StepGraph::TemporariesOf(size_t at) const {
-  return stream_of_[at] == 0 ? nullptr : temporaries_[stream_of_[at] - 1].data();
-}
-
-void StepGraph::BindVarying() {
-  bool updates = false;
   for (const VaryingLeaf& leaf : plan().varying) {
-    Variants variants;
+    Variants& variants = variants_[leaf.at];
     variants.leaf = &leaf;
     for (const size_t m : leaf.match_of) {
       const analyzer::StepMatch& match = plan().step_class->matches[m];
-      const auto place = [&](int64_t buffer_id, const storage::Layout& layout) {
+      const SpotOf own_place = [&](int64_t buffer_id, const storage::Layout& layout) {
         return planner_.Place(match, buffer_id, layout);
       };
-      variants.bound.push_back(
-          execution_.Bind(match.leaves[leaf.at], place, TemporariesOf(leaf.at)));
+      variants.calls.push_back(add(match.leaves[leaf.at], MemoryOf(leaf.at, own_place)));
     }
-    variants_.emplace(leaf.at, std::move(variants));
-    updates = updates || leaf.treatment == Treatment::kUpdate;
-  }
-  if (!updates) return;
-  update_stream_ = execution_.device().SideStream(streams_.size() - 1);
-  executed_ = std::make_unique<Event>(execution_.device());
-  updated_ = std::make_unique<Event>(execution_.device());
-}
-
-StepGraph::~StepGraph() {
-  const acl::Api& api = execution_.device().api();
-  if (update_stream_ != nullptr) api.aclrtSynchronizeStream(update_stream_);
-  api.aclrtSynchronizeStream(execution_.device().stream());
-}
-
-void StepGraph::SaveState() { RunCopies(planner_.plan().state); }
-
-void StepGraph::RestoreState() {
-  for (const DeviceCopy& copy : planner_.plan().state) {
-    execution_.device().Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
   }
 }
 
-Bytes StepGraph::Content(const StepUpload& upload) {
-  if (upload.content != nullptr) return upload.content;
-  Contents& contents = execution_.contents();
-  if (upload.feed != nullptr) return contents.Get(*upload.feed);
+// Outputs by place, then the values that the host reads.
+void StepGraph::AddOutputs() {
   const analyzer::Program& program = execution_.program();
-  return contents.GetResult(program.leaves[upload.leaf],
-                            program.uses[upload.leaf].writes[upload.write]);
+  const auto add = [&](size_t at, int write, const TensorUse& use) {
+    const bool empty = use.layout->ElementCount() == 0;
+    const Spot spot =
+        empty ? Spot{StepBlock::kNothing, 0} : planner_.Place(use.tensor.buffer_id, *use.layout);
+    script_.outputs.push_back(
+        {LeafAt(at).call.call_id, static_cast<int64_t>(at), write, spot, *use.layout});
+  };
+  for (size_t at = 0; at < stream_of_.size(); ++at) {
+    first_output_.push_back(static_cast<int>(script_.outputs.size()));
+    if (!IsLaunched(at)) continue;
+    const std::vector<TensorUse>& writes = program.uses[plan().step_class->leaves[at]].writes;
+    for (size_t w = 0; w < writes.size(); ++w) {
+      add(at, static_cast<int>(w), writes[w]);
+      const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
+      if (shadow != plan().shadows.end()) script_.outputs.back().spot = shadow->second;
+    }
+  }
+  first_output_.push_back(static_cast<int>(script_.outputs.size()));
+  for (size_t at = 0; at < stream_of_.size(); ++at) {
+    if (LeafAt(at).kind != LeafKind::kHostRead) continue;
+    const std::vector<TensorUse>& reads = program.uses[plan().step_class->leaves[at]].reads;
+    if (reads.empty()) continue;
+    host_reads_[at] = static_cast<int>(script_.outputs.size());
+    add(at, -1, reads[0]);
+  }
 }
 
-void StepGraph::Preload() {
-  for (StepMoves& moves : planner_.plan().moves) {
-    for (StepUpload& upload : moves.uploads) upload.content = Content(upload);
-    for (auto& [at, uploads] : moves.uploads_at) {
-      for (StepUpload& upload : uploads) upload.content = Content(upload);
+Observe StepGraph::ObserveOf(size_t match, size_t first, size_t end) const {
+  return {static_cast<int>(match), first_output_[first], first_output_[end]};
+}
+
+bool StepGraph::IsLaunched(size_t at) const {
+  return LeafAt(at).kind == LeafKind::kKernel && !IsSubstituted(at);
+}
+
+// The calls with the values of the step, if the leaf's arguments vary.
+CallRange StepGraph::CallsFor(size_t match, size_t at) const {
+  const auto found = variants_.find(at);
+  if (found == variants_.end()) return calls_[at];
+  return found->second.calls[found->second.leaf->value_of[match]];
+}
+
+// Results that the step overwrites later are kept before anything else can follow.
+void StepGraph::WriteKept(size_t at, int stream, Operations& operations) const {
+  const analyzer::Leaf& leaf = LeafAt(at);
+  const std::vector<TensorUse>& writes = execution_.program().uses[leaf.index].writes;
+  for (size_t w = 0; w < writes.size(); ++w) {
+    const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
+    if (shadow == plan().shadows.end()) continue;
+    const storage::Layout& layout = *writes[w].layout;
+    operations.push_back(
+        CopyBytes{shadow->second, planner_.Place(writes[w].tensor.buffer_id, layout),
+                  layout.EndByte() - layout.FirstByte(), stream, leaf.call.call_id});
+  }
+}
+
+void StepGraph::WriteCaptures(aclmdlRICaptureMode mode) {
+  for (const IssuedRegion& region : plan().regions) {
+    int64_t tasks = 0;
+    for (const IssuedLeaf& leaf : region.leaves) {
+      tasks += calls_[leaf.at].end - calls_[leaf.at].first;
     }
+    region_tasks_.push_back(tasks);
+    graph_of_.push_back(region.captured && tasks != 0 ? script_.graphs++ : -1);
+    if (graph_of_.back() < 0) continue;
+    captures_.push_back(BeginCapture{graph_of_.back(), static_cast<int>(mode)});
+    const auto write_leaf = [&](size_t index) {
+      const IssuedLeaf& leaf = region.leaves[index];
+      if (!IsLaunched(leaf.at)) return;
+      const auto launch = [&] { WriteLaunches(calls_[leaf.at], leaf.stream, captures_); };
+      const auto updated =
+          std::find_if(updated_.begin(), updated_.end(),
+                       [&](const VaryingLeaf* varying) { return varying->at == leaf.at; });
+      if (updated != updated_.end()) {
+        WriteGroup(**updated, (*updated)->match_of[0], leaf.stream, launch, held_, script_,
+                   captures_);
+      } else {
+        launch();
+      }
+      WriteKept(leaf.at, leaf.stream, captures_);
+    };
+    WriteRegion(region, region.events, region.streams, write_leaf, captures_);
+    captures_.push_back(EndCapture{graph_of_.back()});
   }
 }
 
 // Uploads to places one behind the other become one copy.
-void StepGraph::RunUploads(const std::vector<StepUpload>& uploads, bool merge) {
-  size_t first = 0;
-  while (first < uploads.size()) {
+void StepGraph::WriteUploads(const std::vector<StepUpload>& uploads, bool merge,
+                             Operations& operations) {
+  const analyzer::Program& program = execution_.program();
+  const auto content_of = [&](const StepUpload& upload) {
+    return upload.feed != nullptr
+               ? AddFeed(execution_.contents(), *upload.feed, "", script_)
+               : AddResult(program, execution_.contents(), upload.leaf, upload.write, "", script_);
+  };
+  const auto next_place = [](const StepUpload& upload) {
+    return upload.to + (upload.padded ? AlignUp(upload.bytes) : upload.bytes);
+  };
+  for (size_t first = 0, end = 0; first < uploads.size(); first = end) {
+    end = first + 1;
     if (uploads[first].strided) {
-      BoundLeaf target;
-      target.writes.resize(execution_.program().uses[uploads[first].leaf].writes.size());
-      target.writes[uploads[first].write] = uploads[first].address;
-      execution_.PutResult(target, uploads[first].leaf, uploads[first].write);
-      ++first;
+      const TensorUse& use = program.uses[uploads[first].leaf].writes[uploads[first].write];
+      operations.push_back(
+          UploadStrided{uploads[first].to, use.layout, content_of(uploads[first])});
       continue;
     }
-    size_t end = first + 1;
-    const auto next_place = [](const StepUpload& upload) {
-      const auto bytes = static_cast<int64_t>(upload.bytes);
-      return upload.address + (upload.padded ? AlignUp(bytes) : bytes);
-    };
     while (merge && end < uploads.size() && !uploads[end].strided &&
-           uploads[end].address == next_place(uploads[end - 1])) {
+           uploads[end].to == next_place(uploads[end - 1])) {
       ++end;
     }
-    uint8_t* base = uploads[first].address;
-    const size_t bytes = uploads[end - 1].address + uploads[end - 1].bytes - base;
-    uint8_t* piece = execution_.uploader().Reserve(bytes);
+    const auto piece = static_cast<int>(script_.pieces.size());
     for (size_t i = first; i < end; ++i) {
-      const Bytes content = Content(uploads[i]);
-      std::memcpy(piece + (uploads[i].address - base), content->data() + uploads[i].feed_offset,
-                  uploads[i].bytes);
+      script_.pieces.push_back(
+          {uploads[i].to, content_of(uploads[i]), uploads[i].feed_offset, uploads[i].bytes});
     }
-    execution_.device().Upload(base, piece, bytes);
-    first = end;
+    if (end == first + 1) {
+      operations.push_back(script_.pieces.back());
+      script_.pieces.pop_back();
+    } else {
+      const UploadTo& last = script_.pieces.back();
+      const Spot to = uploads[first].to;
+      operations.push_back(UploadTogether{to, last.to.offset + last.bytes - to.offset, piece,
+                                          piece + static_cast<int>(end - first)});
+    }
   }
 }
 
-void StepGraph::RunCopies(const std::vector<DeviceCopy>& copies) {
-  for (const DeviceCopy& copy : copies) execution_.device().Copy(copy.to, copy.from, copy.bytes);
+void StepGraph::WriteBegin(const StepMoves& moves, Operations& operations) {
+  WriteUploads(moves.uploads, /*merge=*/true, operations);
+  operations.insert(operations.end(), moves.copies_in.begin(), moves.copies_in.end());
 }
 
-void StepGraph::Begin(size_t match) {
-  const StepMoves& moves = planner_.plan().moves[match];
-  RunUploads(moves.uploads, /*merge=*/true);
-  RunCopies(moves.copies_in);
-}
-
-void StepGraph::MoveAt(const StepMoves& moves, size_t at) {
-  if (moves.uploads_at.empty() && moves.copies_at.empty()) return;
+void StepGraph::WriteMovesAt(const StepMoves& moves, size_t at, Operations& operations) {
   const auto uploads = moves.uploads_at.find(at);
-  if (uploads != moves.uploads_at.end()) RunUploads(uploads->second, /*merge=*/false);
+  if (uploads != moves.uploads_at.end()) WriteUploads(uploads->second, false, operations);
   const auto copies = moves.copies_at.find(at);
-  if (copies != moves.copies_at.end()) RunCopies(copies->second);
+  if (copies == moves.copies_at.end()) return;
+  operations.insert(operations.end(), copies->second.begin(), copies->second.end());
 }
 
-// The leaf with the values of the step, if its arguments vary.
-const BoundLeaf& StepGraph::BoundFor(size_t match, size_t at) const {
-  const auto found = variants_.find(at);
-  if (found == variants_.end()) return bound_[at];
-  return found->second.bound[found->second.leaf->value_of[match]];
-}
-
-void StepGraph::LaunchLeaf(const BoundLeaf& bound, size_t at, aclrtStream stream) {
-  execution_.Launch(bound, workspaces_[stream_of_[at]], stream);
-}
-
-// Results that the step overwrites later are kept before anything else can follow.
-void StepGraph::KeepResults(size_t at, aclrtStream stream) {
-  const BoundLeaf& bound = bound_[at];
-  for (size_t w = 0; w < bound.writes.size(); ++w) {
-    const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
-    if (shadow == plan().shadows.end()) continue;
-    const storage::Layout& layout = *execution_.program().uses[bound.leaf].writes[w].layout;
-    execution_.device().Copy(shadow->second, bound.writes[w], layout.EndByte() - layout.FirstByte(),
-                             stream);
+void StepGraph::WriteRecordedResults(size_t match, size_t at, Operations& operations) {
+  const analyzer::Program& program = execution_.program();
+  const std::vector<TensorUse>& writes = program.uses[LeafAt(at).index].writes;
+  const int64_t leaf = plan().step_class->matches[match].leaves[at];
+  for (size_t w = 0; w < writes.size(); ++w) {
+    if (writes[w].layout->ElementCount() == 0) continue;
+    WriteResult(program, execution_.contents(), leaf, w, "",
+                planner_.Place(writes[w].tensor.buffer_id, *writes[w].layout), script_, operations);
   }
 }
 
-bool StepGraph::IsLaunched(size_t at) const {
-  return execution_.program().leaves[bound_[at].leaf].kind == LeafKind::kKernel &&
-         !execution_.lowered().IsSubstituted(bound_[at].leaf);
-}
-
-void StepGraph::IssueRegion(const IssuedRegion& region) {
-  const Device& device = execution_.device();
-  const acl::Api& api = device.api();
-  const auto streams = static_cast<size_t>(region.streams);
-  // The events of the plan come first, then the fork, then a join for each side stream.
-  const size_t fork = static_cast<size_t>(region.events);
-  while (events_.size() < fork + streams) events_.emplace_back(execution_.device());
-  if (streams > 1) events_[fork].Record(streams_[0]);
-  for (size_t s = 1; s < streams; ++s) events_[fork].HoldBack(streams_[s]);
-  for (const IssuedLeaf& leaf : region.leaves) {
-    const aclrtStream stream = streams_[leaf.stream];
-    for (const int event : leaf.wait_for) events_[event].HoldBack(stream);
-    if (IsLaunched(leaf.at)) {
-      const auto variants = variants_.find(leaf.at);
-      const bool grouped =
-          variants != variants_.end() && variants->second.leaf->treatment == Treatment::kUpdate;
-      if (grouped) {
-        device.Check(api.aclmdlRICaptureTaskGrpBegin(stream), "aclmdlRICaptureTaskGrpBegin");
-      }
-      LaunchLeaf(bound_[leaf.at], leaf.at, stream);
-      if (grouped) {
-        device.Check(api.aclmdlRICaptureTaskGrpEnd(stream, &variants->second.group),
-                     "aclmdlRICaptureTaskGrpEnd");
-      }
-      KeepResults(leaf.at, stream);
-    }
-    for (const int event : leaf.record) events_[event].Record(stream);
-  }
-  for (size_t s = 1; s < streams; ++s) {
-    events_[fork + s].Record(streams_[s]);
-    events_[fork + s].HoldBack(streams_[0]);
+void StepGraph::WriteEagerLeaf(size_t match, size_t at, Operations& operations) {
+  const auto host_read = host_reads_.find(at);
+  if (host_read != host_reads_.end()) {
+    operations.push_back(ReadOnHost{static_cast<int>(match), host_read->second});
+  } else if (IsSubstituted(at)) {
+    WriteRecordedResults(match, at, operations);
+  } else if (IsLaunched(at)) {
+    WriteLaunches(CallsFor(match, at), 0, operations);
+    WriteKept(at, 0, operations);
+    if (!isolate_regions_) return;
+    operations.push_back(ObserveOf(match, at, at + 1));
+    WriteRecordedResults(match, at, operations);
   }
 }
 
-// Runs the step on one stream in program order, so that each leaf reserves its workspace.
-void StepGraph::WarmUp(size_t match) {
-  const analyzer::StepMatch& values = plan().step_class->matches[match];
-  for (size_t at = 0; at < bound_.size(); ++at) {
-    MoveAt(plan().moves[match], at);
-    if (execution_.lowered().IsSubstituted(bound_[at].leaf)) {
-      execution_.PutResults(bound_[at], values.leaves[at]);
-    } else if (IsLaunched(at)) {
-      LaunchLeaf(bound_[at], at, streams_[0]);
-      KeepResults(at, streams_[0]);
-    }
-  }
-}
-
-void StepGraph::Capture(size_t r) {
-  const Device& device = execution_.device();
-  const IssuedRegion& region = plan().regions[r];
-  int64_t tasks = 0;
-  for (const IssuedLeaf& leaf : region.leaves) {
-    tasks += static_cast<int64_t>(bound_[leaf.at].calls.size());
-  }
-  region_tasks_[r] = tasks;
-  if (!region.captured || tasks == 0) return;
-  graphs_[r] = CaptureWork(
-      device, device.stream(), [&] { IssueRegion(region); }, mode_);
-}
-
-void StepGraph::WarmUpAndCapture(size_t match) {
-  SaveState();
-  RunUploads(plan().constants, /*merge=*/true);
-  Begin(match);
-  WarmUp(match);
-  RestoreState();
-  execution_.device().Synchronize();
-
-  for (Workspace& workspace : workspaces_) workspace.Freeze(true);
-  const int64_t begin = NowNs();
-  for (size_t r = 0; r < plan().regions.size(); ++r) Capture(r);
-  capture_ns_ = NowNs() - begin;
-}
-
-// Launches each call again that holds another value than that of the step, between the execution
-// before and the next one.
-void StepGraph::UpdateArguments(size_t match) {
-  const Device& device = execution_.device();
-  const acl::Api& api = device.api();
-  bool any = false;
-  for (auto& [at, variants] : variants_) {
-    const int value = variants.leaf->value_of[match];
-    if (variants.group == nullptr || variants.captured == value) continue;
-    if (!any && has_executed_) executed_->HoldBack(update_stream_);
-    any = true;
-    device.Check(api.aclmdlRICaptureTaskUpdateBegin(update_stream_, variants.group),
-                 "aclmdlRICaptureTaskUpdateBegin");
-    LaunchLeaf(variants.bound[value], at, update_stream_);
-    device.Check(api.aclmdlRICaptureTaskUpdateEnd(update_stream_), "aclmdlRICaptureTaskUpdateEnd");
-    variants.captured = value;
-    ++updates_;
-  }
-  if (!any) return;
-  updated_->Record(update_stream_);
-  updated_->HoldBack(device.stream());
-}
-
-void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
-  const Device& device = execution_.device();
+void StepGraph::WriteStep(size_t match, Operations& operations) {
   const StepMoves& moves = plan().moves[match];
-  UpdateArguments(match);
-  Begin(match);
+  WriteBegin(moves, operations);
   for (size_t r = 0; r < plan().regions.size(); ++r) {
     const IssuedRegion& region = plan().regions[r];
     if (!region.captured) {
       for (const IssuedLeaf& leaf : region.leaves) {
-        MoveAt(moves, leaf.at);
-        RunEagerly(match, leaf.at, verifier, clock);
+        WriteMovesAt(moves, leaf.at, operations);
+        WriteEagerLeaf(match, leaf.at, operations);
       }
       continue;
     }
-    MoveAt(moves, region.first);
-    if (!graphs_[r]) continue;
-    graphs_[r].Execute(device.stream());
+    WriteMovesAt(moves, region.first, operations);
+    if (graph_of_[r] < 0) continue;
+    operations.push_back(ExecuteGraph{graph_of_[r], 0});
     if (!isolate_regions_) continue;
-    if (verifier != nullptr) TakeResults(match, region.first, region.end, *verifier);
-    PutRecordedResults(match, region);
+    operations.push_back(ObserveOf(match, region.first, region.end));
+    // In the order of issue: where buffers share memory the last one stays, as it does after the
+    // region itself.
+    for (const IssuedLeaf& leaf : region.leaves) {
+      if (IsLaunched(leaf.at)) WriteRecordedResults(match, leaf.at, operations);
+    }
   }
-  MoveAt(moves, bound_.size());
-  if (executed_ != nullptr) executed_->Record();
-  has_executed_ = true;
-  if (verifier != nullptr && !isolate_regions_) TakeResults(match, 0, bound_.size(), *verifier);
-  RunCopies(moves.copies_out);
+  const size_t end = stream_of_.size();
+  WriteMovesAt(moves, end, operations);
+  if (!updated_.empty()) operations.push_back(RecordEvent{order_.executed, 0});
+  if (!isolate_regions_) operations.push_back(ObserveOf(match, 0, end));
+  operations.insert(operations.end(), moves.copies_out.begin(), moves.copies_out.end());
 }
 
-void StepGraph::RunEagerly(size_t match, size_t at, Verifier* verifier, WaitClock* clock) {
-  const LeafKind kind = execution_.program().leaves[bound_[at].leaf].kind;
-  if (kind == LeafKind::kHostRead) {
-    ReadHost(match, at, verifier, clock);
-  } else if (execution_.lowered().IsSubstituted(bound_[at].leaf)) {
-    execution_.PutResults(bound_[at], plan().step_class->matches[match].leaves[at]);
-  } else if (kind == LeafKind::kKernel) {
-    LaunchLeaf(BoundFor(match, at), at, execution_.device().stream());
-    KeepResults(at, execution_.device().stream());
-    if (!isolate_regions_) return;
-    if (verifier != nullptr) TakeResults(match, at, at + 1, *verifier);
-    execution_.PutResults(bound_[at], plan().step_class->matches[match].leaves[at]);
+void StepGraph::WarmUpAndCapture(size_t match) {
+  Operations warm_up(plan().state.begin(), plan().state.end());
+  WriteUploads(plan().constants, /*merge=*/true, warm_up);
+  WriteBegin(plan().moves[match], warm_up);
+  // On one stream and in program order, so that each leaf reserves its workspace.
+  for (size_t at = 0; at < stream_of_.size(); ++at) {
+    WriteMovesAt(plan().moves[match], at, warm_up);
+    if (IsSubstituted(at)) {
+      WriteRecordedResults(match, at, warm_up);
+    } else if (IsLaunched(at)) {
+      WriteLaunches(calls_[at], 0, warm_up);
+      WriteKept(at, 0, warm_up);
+    }
   }
-}
+  for (const CopyBytes& copy : plan().state) {
+    warm_up.push_back(CopyBytes{copy.from, copy.to, copy.bytes});
+  }
+  machine_->Prepare();
+  machine_->Run(warm_up, nullptr, nullptr);
+  execution_.device().Synchronize();
 
-// Copies in the order of issue. Where buffers share memory the last one stays, as it does after the
-// region itself.
-void StepGraph::PutRecordedResults(size_t match, const IssuedRegion& region) {
-  for (const IssuedLeaf& leaf : region.leaves) {
-    if (!IsLaunched(leaf.at)) continue;
-    execution_.PutResults(bound_[leaf.at], plan().step_class->matches[match].leaves[leaf.at]);
-  }
-}
-
-void StepGraph::ReadHost(size_t match, size_t at, Verifier* verifier, WaitClock* clock) {
-  const BoundLeaf& bound = bound_[at];
-  if (bound.reads.empty()) return;
-  if (verifier != nullptr) {
-    verifier->TakeHostRead(plan().step_class->matches[match].leaves[at], bound.reads[0]);
-    return;
-  }
+  for (Workspace& workspace : workspaces_) workspace.Freeze(true);
   const int64_t begin = NowNs();
-  const Device& device = execution_.device();
-  const storage::Layout& layout = *execution_.program().uses[bound.leaf].reads[0].layout;
-  device.Download(host_value_.data(), bound.reads[0], storage::DTypeBytes(layout.dtype));
-  device.Synchronize();
-  if (clock != nullptr) clock->waited_ns += NowNs() - begin;
+  machine_->Run(captures_, nullptr, nullptr);
+  capture_ns_ = NowNs() - begin;
 }
 
-void StepGraph::TakeResults(size_t match, size_t first, size_t end, Verifier& verifier) {
-  const analyzer::Program& program = execution_.program();
-  const analyzer::StepMatch& values = plan().step_class->matches[match];
-  for (size_t at = first; at < end; ++at) {
-    const BoundLeaf& bound = bound_[at];
-    if (program.leaves[bound.leaf].kind != LeafKind::kKernel ||
-        execution_.lowered().IsSubstituted(bound.leaf)) {
-      continue;
-    }
-    for (size_t w = 0; w < bound.writes.size(); ++w) {
-      if (!verifier.Wants(values.leaves[at], static_cast<int>(w))) continue;
-      const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
-      verifier.Take(values.leaves[at], static_cast<int>(w),
-                    shadow == plan().shadows.end() ? bound.writes[w] : shadow->second);
-    }
+void StepGraph::Preload() {
+  for (const Operations& step : steps_) machine_->Load(step);
+}
+
+void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
+  if (!updated_.empty()) {
+    updates_.clear();
+    const auto launch = [&](size_t at) {
+      WriteLaunches(CallsFor(match, at), order_.stream, updates_);
+    };
+    update_count_ += WriteUpdates(updated_, match, order_, launch, held_, updates_);
+    machine_->Run(updates_, nullptr, nullptr);
+    order_.has_executed = true;
+  }
+  if (verifier == nullptr) {
+    machine_->Run(steps_[match], nullptr, clock);
+  } else {
+    Taker taker(*this, *verifier);
+    machine_->Run(steps_[match], &taker, clock);
   }
 }
 
-int64_t StepGraph::graph_count() const {
-  int64_t count = 0;
-  for (const CapturedGraph& graph : graphs_) count += graph ? 1 : 0;
-  return count;
-}
+int64_t StepGraph::graph_count() const { return script_.graphs; }
 
 void StepGraph::Describe(CaptureReport& report) const {
   const analyzer::Program& program = execution_.program();
   report.template_step = program.steps[plan().step_class->step].step;
   report.capture_ns = capture_ns_;
   report.varying_leaves = static_cast<int64_t>(variants_.size());
-  for (const auto& [at, variants] : variants_) {
-    report.updated_leaves += variants.group != nullptr ? 1 : 0;
-  }
-  report.updates = updates_;
+  report.updated_leaves = static_cast<int64_t>(held_.groups.size());
+  report.updates = update_count_;
   for (const analyzer::Operand& operand : plan().step_class->operands) {
     report.moving_inputs += operand.moving ? 1 : 0;
   }
   for (size_t r = 0; r < plan().regions.size(); ++r) {
     const IssuedRegion& region = plan().regions[r];
     RegionReport row;
-    row.first_call = program.leaves[bound_[region.first].leaf].call.call_id;
-    row.last_call = program.leaves[bound_[region.end - 1].leaf].call.call_id;
-    row.captured = static_cast<bool>(graphs_[r]);
+    row.first_call = LeafAt(region.first).call.call_id;
+    row.last_call = LeafAt(region.end - 1).call.call_id;
+    row.captured = graph_of_[r] >= 0;
     row.leaves = static_cast<int64_t>(region.end - region.first);
     row.tasks = region_tasks_[r];
     row.streams = region.streams;
@@ -405,28 +404,29 @@ void StepGraph::Describe(CaptureReport& report) const {
     row.reason = region.captured && !row.captured ? "nothing to launch" : region.reason;
     report.regions.push_back(row);
   }
-  // The last step stands for the others: the first may bring values that later steps keep.
+  // The last step stands for the others: the first may bring values that later steps keep. What
+  // eager leaves upload is not a copy for a graph.
   const StepMoves& moves = plan().moves.back();
-  const uint8_t* expected = nullptr;
-  const auto count = [&](size_t bytes) {
+  std::optional<Spot> expected;
+  const auto count = [&](int64_t bytes) {
     ++report.copies_per_step;
-    report.copy_bytes_per_step += static_cast<int64_t>(bytes);
+    report.copy_bytes_per_step += bytes;
   };
   for (const StepUpload& upload : moves.uploads) {
-    if (upload.address == expected && !upload.strided) {
+    if (upload.to == expected && !upload.strided) {
       --report.copies_per_step;  // joins the copy before it
     }
     count(upload.bytes);
-    expected = upload.address + AlignUp(static_cast<int64_t>(upload.bytes));
+    expected = upload.to + AlignUp(upload.bytes);
   }
   for (const auto& [at, uploads] : moves.uploads_at) {
     for (const StepUpload& upload : uploads) count(upload.bytes);
   }
-  for (const DeviceCopy& copy : moves.copies_in) count(copy.bytes);
+  for (const CopyBytes& copy : moves.copies_in) count(copy.bytes);
   for (const auto& [at, copies] : moves.copies_at) {
-    for (const DeviceCopy& copy : copies) count(copy.bytes);
+    for (const CopyBytes& copy : copies) count(copy.bytes);
   }
-  for (const DeviceCopy& copy : moves.copies_out) count(copy.bytes);
+  for (const CopyBytes& copy : moves.copies_out) count(copy.bytes);
 }
 
 }  // namespace acltape::replayer

@@ -1,7 +1,9 @@
 #include "replayer/step_graph_plan.h"
 
 #include <algorithm>
+#include <set>
 
+#include "replayer/leaf_writer.h"
 #include "replayer/memory_plan.h"
 
 namespace acltape::replayer {
@@ -33,26 +35,27 @@ StepGraphPlanner::StepGraphPlanner(Execution& execution, const HomeMemory& homes
   FindConstants();
   if (options.keep == Keep::kEverything) PlanShadows();
   for (const Operand& operand : step_class.operands) {
-    if (operand.moving || !operand.written) continue;
-    DeviceCopy copy;
-    copy.from = homes_.Find(operand.buffer_id) + operand.first_byte;
-    copy.bytes = operand.bytes();
-    plan_.state.push_back(copy);
+    if (operand.moving || !operand.written || operand.bytes() == 0) continue;
+    plan_.state.push_back({Spot{StepBlock::kState, plan_.state_bytes},
+                           Home(operand.buffer_id, operand.first_byte), operand.bytes()});
+    plan_.state_bytes += AlignUp(operand.bytes());
   }
 }
 
 void StepGraphPlanner::PlaceMemory() {
-  plan_.device_bytes = layout_.bytes;
-  arena_ = Block(execution_.device(), Block::Kind::kDevice, plan_.device_bytes);
+  plan_.arena_bytes = layout_.bytes;
   for (const int64_t slot : layout_.slots) {
-    plan_.slots.push_back(slot < 0 ? nullptr : arena_.data() + slot);
+    plan_.slots.push_back(slot < 0 ? std::nullopt : std::optional(Spot{StepBlock::kArena, slot}));
   }
-  for (const auto& [buffer, offset] : layout_.internal) {
-    plan_.internal[buffer] = arena_.data() + offset;
-  }
+  for (const auto& [buffer, offset] : layout_.internal)
+    plan_.internal[buffer] = {StepBlock::kArena, offset};
 }
 
-uint8_t* StepGraphPlanner::Place(int64_t buffer_id, const storage::Layout& layout) const {
+Spot StepGraphPlanner::Home(int64_t buffer_id, int64_t offset) const {
+  return {StepBlock::kHomes, homes_.OffsetOf(buffer_id) + offset};
+}
+
+Spot StepGraphPlanner::Place(int64_t buffer_id, const storage::Layout& layout) const {
   const auto internal = plan_.internal.find(buffer_id);
   if (internal != plan_.internal.end()) return internal->second + layout.byte_offset;
   const int index = class_.FindOperand(buffer_id, layout.FirstByte());
@@ -61,12 +64,12 @@ uint8_t* StepGraphPlanner::Place(int64_t buffer_id, const storage::Layout& layou
                 "buffer " + std::to_string(buffer_id) + " has no place in the captured step");
   }
   const Operand& operand = class_.operands[index];
-  if (plan_.slots[index] == nullptr) return homes_.Find(buffer_id) + layout.byte_offset;
-  return plan_.slots[index] + (layout.byte_offset - operand.first_byte);
+  if (!plan_.slots[index]) return Home(buffer_id, layout.byte_offset);
+  return *plan_.slots[index] + (layout.byte_offset - operand.first_byte);
 }
 
-uint8_t* StepGraphPlanner::Place(const StepMatch& match, int64_t buffer_id,
-                                 const storage::Layout& layout) const {
+Spot StepGraphPlanner::Place(const StepMatch& match, int64_t buffer_id,
+                             const storage::Layout& layout) const {
   for (const auto& [from, to] : match.internal) {
     if (to == buffer_id) return plan_.internal.at(from) + layout.byte_offset;
   }
@@ -76,9 +79,9 @@ uint8_t* StepGraphPlanner::Place(const StepMatch& match, int64_t buffer_id,
     if (place.buffer_id != buffer_id || offset < 0 || offset >= class_.operands[i].bytes()) {
       continue;
     }
-    uint8_t* first = plan_.slots[i] != nullptr ? plan_.slots[i]
-                                               : homes_.Find(class_.operands[i].buffer_id) +
-                                                     class_.operands[i].first_byte;
+    const Spot first = plan_.slots[i]
+                           ? *plan_.slots[i]
+                           : Home(class_.operands[i].buffer_id, class_.operands[i].first_byte);
     return first + (layout.byte_offset - place.first_byte);
   }
   throw Error(ErrorKind::kDevice,
@@ -104,17 +107,16 @@ void StepGraphPlanner::CollectMoves(size_t m) {
 void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, size_t at, bool early,
                                    StepMoves& moves) {
   std::vector<StepUpload>& uploads = early ? moves.uploads : moves.uploads_at[at];
-  // Adds the part of the feed that lies in the bytes [first, end) of the buffer. These are at
-  // `address`.
-  const auto add = [&](uint8_t* address, int64_t first, int64_t end) {
+  // Adds the part of the feed that lies in the bytes [first, end) of the buffer. These are at `at`.
+  const auto add = [&](const Spot& at, int64_t first, int64_t end) {
     const int64_t from = std::max(first, feed.first_byte);
     const int64_t until = std::min(end, feed.end_byte());
     if (from >= until) return;
     StepUpload upload;
-    upload.address = address + (from - first);
-    upload.bytes = static_cast<size_t>(until - from);
+    upload.to = at + (from - first);
+    upload.bytes = until - from;
     upload.feed = &feed;
-    upload.feed_offset = static_cast<size_t>(from - feed.first_byte);
+    upload.feed_offset = from - feed.first_byte;
     upload.digest = feed.digest;
     uploads.push_back(upload);
   };
@@ -125,16 +127,15 @@ void StepGraphPlanner::CollectFeed(const StepMatch& match, const Feed& feed, siz
     }
   }
   const bool homed = layout_.with_home.count(feed.buffer_id) != 0;
-  if (homed) add(homes_.Find(feed.buffer_id), 0, feed.end_byte());
+  if (homed) add(Home(feed.buffer_id, 0), 0, feed.end_byte());
   for (size_t i = 0; i < class_.operands.size(); ++i) {
     const OperandPlace& place = match.operands[i];
-    if (plan_.slots[i] == nullptr || place.buffer_id != feed.buffer_id) continue;
+    if (!plan_.slots[i] || place.buffer_id != feed.buffer_id) continue;
     if (!homed) {
-      add(plan_.slots[i], place.first_byte, place.first_byte + class_.operands[i].bytes());
+      add(*plan_.slots[i], place.first_byte, place.first_byte + class_.operands[i].bytes());
     } else if (!early) {
-      moves.copies_at[at].push_back({plan_.slots[i],
-                                     homes_.Find(place.buffer_id) + place.first_byte,
-                                     static_cast<size_t>(class_.operands[i].bytes())});
+      moves.copies_at[at].push_back(
+          {*plan_.slots[i], Home(place.buffer_id, place.first_byte), class_.operands[i].bytes()});
     }
   }
 }
@@ -153,14 +154,13 @@ void StepGraphPlanner::CollectResults(const StepMatch& match, StepMoves& moves) 
       const storage::Snapshot* snapshot = analyzer::RecordedResult(program.leaves[leaf], own[w]);
       StepUpload upload;
       const bool early = IsEarly(program, match, own[w], at);
-      upload.address = UploadTarget(match, own[w].tensor.buffer_id, layout, early);
-      if (upload.address == nullptr) {
-        upload.address = Place(writes[w].tensor.buffer_id, *writes[w].layout);
-      }
-      upload.bytes = static_cast<size_t>(layout.ElementCount() * storage::DTypeBytes(layout.dtype));
+      const std::optional<Spot> target =
+          UploadTarget(match, own[w].tensor.buffer_id, layout, early);
+      upload.to = target ? *target : Place(writes[w].tensor.buffer_id, *writes[w].layout);
+      upload.bytes = ResultBytes(layout);
       upload.leaf = leaf;
       upload.write = static_cast<int>(w);
-      upload.strided = snapshot != nullptr ? snapshot->packing != 0 : !layout.IsDense();
+      upload.strided = IsStrided(program, leaf, w);
       if (snapshot != nullptr) upload.digest = snapshot->digest;
       (early ? moves.uploads : moves.uploads_at[at]).push_back(upload);
     }
@@ -168,33 +168,34 @@ void StepGraphPlanner::CollectResults(const StepMatch& match, StepMoves& moves) 
 }
 
 // Operands with a home are copied from there when the step begins, so an earlier upload goes to the
-// home of this step's own buffer. Returns null if it goes to the place that the step reads.
-uint8_t* StepGraphPlanner::UploadTarget(const StepMatch& match, int64_t buffer_id,
-                                        const storage::Layout& layout, bool early) const {
-  if (!early || layout_.with_home.count(buffer_id) == 0) return nullptr;
+// home of this step's own buffer. Returns nothing if it goes to the place that the step reads.
+std::optional<Spot> StepGraphPlanner::UploadTarget(const StepMatch& match, int64_t buffer_id,
+                                                   const storage::Layout& layout,
+                                                   bool early) const {
+  if (!early || layout_.with_home.count(buffer_id) == 0) return std::nullopt;
   for (size_t i = 0; i < class_.operands.size(); ++i) {
-    if (plan_.slots[i] == nullptr || match.operands[i].buffer_id != buffer_id) continue;
-    return homes_.Find(buffer_id) + layout.byte_offset;
+    if (!plan_.slots[i] || match.operands[i].buffer_id != buffer_id) continue;
+    return Home(buffer_id, layout.byte_offset);
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // Blocks begin at aligned addresses, and nothing lies between the end of one and the next.
 void StepGraphPlanner::FindPadding() {
-  std::unordered_set<const uint8_t*> ends;
+  std::set<Spot> ends;
   const analyzer::Program& program = execution_.program();
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
-    if (plan_.slots[i] != nullptr) ends.insert(plan_.slots[i] + class_.operands[i].bytes());
+    if (plan_.slots[i]) ends.insert(*plan_.slots[i] + class_.operands[i].bytes());
   }
-  for (const auto& [buffer, address] : plan_.internal) {
-    ends.insert(address + program.buffers.at(buffer).bytes);
+  for (const auto& [buffer, spot] : plan_.internal) {
+    ends.insert(spot + program.buffers.at(buffer).bytes);
   }
   for (const int64_t buffer : layout_.with_home) {
-    ends.insert(homes_.Find(buffer) + program.buffers.at(buffer).bytes);
+    ends.insert(Home(buffer, program.buffers.at(buffer).bytes));
   }
   for (StepMoves& moves : plan_.moves) {
     for (StepUpload& upload : moves.uploads) {
-      upload.padded = ends.count(upload.address + upload.bytes) != 0;
+      upload.padded = ends.count(upload.to + upload.bytes) != 0;
     }
   }
 }
@@ -202,16 +203,16 @@ void StepGraphPlanner::FindPadding() {
 void StepGraphPlanner::CollectCopies(const StepMatch& match, StepMoves& moves) {
   for (size_t i = 0; i < class_.operands.size(); ++i) {
     const OperandPlace& place = match.operands[i];
-    if (plan_.slots[i] == nullptr || layout_.with_home.count(place.buffer_id) == 0) continue;
-    const auto bytes = static_cast<size_t>(class_.operands[i].bytes());
-    uint8_t* home = homes_.Find(place.buffer_id) + place.first_byte;
-    moves.copies_in.push_back({plan_.slots[i], home, bytes});
-    if (class_.operands[i].written) moves.copies_out.push_back({home, plan_.slots[i], bytes});
+    if (!plan_.slots[i] || layout_.with_home.count(place.buffer_id) == 0) continue;
+    const int64_t bytes = class_.operands[i].bytes();
+    const Spot home = Home(place.buffer_id, place.first_byte);
+    moves.copies_in.push_back({*plan_.slots[i], home, bytes});
+    if (class_.operands[i].written) moves.copies_out.push_back({home, *plan_.slots[i], bytes});
   }
   for (const auto& [from, to] : match.internal) {
     if (layout_.with_home.count(to) == 0) continue;
-    moves.copies_out.push_back({homes_.Find(to), plan_.internal.at(from),
-                                static_cast<size_t>(execution_.program().buffers.at(to).bytes)});
+    moves.copies_out.push_back(
+        {Home(to, 0), plan_.internal.at(from), execution_.program().buffers.at(to).bytes});
   }
 }
 
@@ -219,9 +220,9 @@ void StepGraphPlanner::CollectCopies(const StepMatch& match, StepMoves& moves) {
 // once.
 void StepGraphPlanner::FindConstants() {
   const analyzer::Program& program = execution_.program();
-  std::unordered_set<const uint8_t*> written;
+  std::set<Spot> written;
   for (size_t i = 0; i < class_.operands.size(); ++i) {
-    if (class_.operands[i].written) written.insert(plan_.slots[i]);
+    if (class_.operands[i].written && plan_.slots[i]) written.insert(*plan_.slots[i]);
   }
   for (const int64_t leaf : class_.leaves) {
     if (program.leaves[leaf].kind == LeafKind::kSource) continue;
@@ -230,21 +231,19 @@ void StepGraphPlanner::FindConstants() {
       if (found != plan_.internal.end()) written.insert(found->second);
     }
   }
-  const uint8_t* arena_end = arena_.data() + arena_.bytes();
-  std::map<std::pair<const uint8_t*, size_t>, std::pair<std::string, size_t>> seen;
+  std::map<std::pair<Spot, int64_t>, std::pair<std::string, size_t>> seen;
   for (const StepMoves& moves : plan_.moves) {
     for (const StepUpload& upload : moves.uploads) {
-      const bool in_arena = upload.address >= arena_.data() && upload.address < arena_end;
-      if (!in_arena || upload.strided || upload.digest.empty()) continue;
+      if (upload.to.block != StepBlock::kArena || upload.strided || upload.digest.empty()) continue;
       const std::string key = upload.digest + "@" + std::to_string(upload.feed_offset);
-      auto [entry, created] = seen.try_emplace({upload.address, upload.bytes}, key, 0);
+      auto [entry, created] = seen.try_emplace({upload.to, upload.bytes}, key, 0);
       if (entry->second.first == key) ++entry->second.second;
     }
   }
   const auto constant = [&](const StepUpload& upload) {
-    const auto found = seen.find({upload.address, upload.bytes});
+    const auto found = seen.find({upload.to, upload.bytes});
     return found != seen.end() && found->second.second == plan_.moves.size() &&
-           plan_.moves.size() > 1 && written.count(upload.address) == 0;
+           plan_.moves.size() > 1 && written.count(upload.to) == 0;
   };
   for (size_t m = 0; m < plan_.moves.size(); ++m) {
     std::vector<StepUpload> changing;
@@ -256,15 +255,13 @@ void StepGraphPlanner::FindConstants() {
       }
     }
     std::sort(changing.begin(), changing.end(),
-              [](const StepUpload& a, const StepUpload& b) { return a.address < b.address; });
+              [](const StepUpload& a, const StepUpload& b) { return a.to < b.to; });
     plan_.moves[m].uploads = std::move(changing);
   }
 }
 
 void StepGraphPlanner::PlanShadows() {
   const analyzer::Program& program = execution_.program();
-  std::vector<std::pair<std::pair<size_t, int>, int64_t>> wanted;  // key, bytes
-  int64_t bytes = 0;
   const int64_t step_end = program.steps[class_.step].end_leaf;
   for (size_t at = 0; at < class_.leaves.size(); ++at) {
     const int64_t leaf = class_.leaves[at];
@@ -280,13 +277,10 @@ void StepGraphPlanner::PlanShadows() {
              access.first_byte < layout.EndByte() && layout.FirstByte() < access.end_byte);
       }
       if (!overwritten || layout.ElementCount() == 0) continue;
-      wanted.push_back({{at, static_cast<int>(w)}, bytes});
-      bytes += AlignUp(layout.EndByte() - layout.FirstByte());
+      plan_.shadows[{at, static_cast<int>(w)}] = {StepBlock::kShadows, plan_.shadow_bytes};
+      plan_.shadow_bytes += AlignUp(layout.EndByte() - layout.FirstByte());
     }
   }
-  shadow_block_ = Block(execution_.device(), Block::Kind::kDevice, bytes);
-  for (const auto& [key, offset] : wanted) plan_.shadows[key] = shadow_block_.data() + offset;
-  plan_.device_bytes += bytes;
 }
 
 }  // namespace acltape::replayer

@@ -5,42 +5,42 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "replayer/script.h"
 #include "replayer/step_layout.h"
 
 namespace acltape::replayer {
 
 // A recorded value that goes to a fixed place: a range of a buffer's content, or a leaf's result.
 struct StepUpload {
-  uint8_t* address = nullptr;
-  size_t bytes = 0;
+  Spot to;
+  int64_t bytes = 0;
   const Feed* feed = nullptr;  // else a result
-  size_t feed_offset = 0;
+  int64_t feed_offset = 0;
   int64_t leaf = -1;  // of the step at hand
   int write = 0;
   bool strided = false;  // a result that is not dense: uploaded alone
   bool padded = false;   // behind its last byte lies padding, which an upload may overwrite
   std::string digest;
-  Bytes content;  // loaded ahead, or null
 };
 
-struct DeviceCopy {
-  uint8_t* to = nullptr;
-  const uint8_t* from = nullptr;
-  size_t bytes = 0;
+// The blocks of memory that every captured replay of a step has. Blocks for its streams follow.
+struct StepBlock {
+  enum : int { kNothing, kHomes, kArena, kShadows, kState, kFirstOfStreams };
 };
 
 // Moves of one step. "at" are places in the list of active leaves; no captured region holds one but
 // as its first.
 struct StepMoves {
   std::vector<StepUpload> uploads;  // before the first region
-  std::vector<DeviceCopy> copies_in;
+  std::vector<CopyBytes> copies_in;
   std::map<size_t, std::vector<StepUpload>> uploads_at;
-  std::map<size_t, std::vector<DeviceCopy>> copies_at;
-  std::vector<DeviceCopy> copies_out;  // behind the last region
+  std::map<size_t, std::vector<CopyBytes>> copies_at;
+  std::vector<CopyBytes> copies_out;  // behind the last region
 };
 
 struct StepGraphPlan {
@@ -49,16 +49,18 @@ struct StepGraphPlan {
   std::vector<VaryingLeaf> varying;
   std::vector<StepMoves> moves;       // by match of the class
   std::vector<StepUpload> constants;  // equal in every step and never written: uploaded once
-  std::vector<DeviceCopy> state;      // stable operands that the step writes: from home, to backup
-  std::unordered_map<int64_t, uint8_t*> internal;  // template buffer to address
-  std::vector<uint8_t*> slots;                     // by operand; null for stable ones
+  std::vector<CopyBytes> state;       // stable operands that the step writes: from home, to backup
+  std::unordered_map<int64_t, Spot> internal;  // by template buffer
+  std::vector<std::optional<Spot>> slots;      // by operand; none for stable ones
   // The places where results are kept that the step overwrites later, by (place of the leaf,
   // write).
-  std::map<std::pair<size_t, int>, uint8_t*> shadows;
-  int64_t device_bytes = 0;
+  std::map<std::pair<size_t, int>, Spot> shadows;
+  int64_t arena_bytes = 0;
+  int64_t shadow_bytes = 0;
+  int64_t state_bytes = 0;
+  int64_t device_bytes() const { return arena_bytes + shadow_bytes; }
 };
 
-// Owns the device memory of a plan.
 class StepGraphPlanner {
  public:
   // Throws Error kUsage when the plan does not fit the step.
@@ -68,10 +70,10 @@ class StepGraphPlanner {
   const StepGraphPlan& plan() const { return plan_; }
   StepGraphPlan& plan() { return plan_; }
   // Element 0 of a tensor of the template step.
-  uint8_t* Place(int64_t buffer_id, const storage::Layout& layout) const;
+  Spot Place(int64_t buffer_id, const storage::Layout& layout) const;
   // Element 0 of a tensor of another step of the class.
-  uint8_t* Place(const analyzer::StepMatch& match, int64_t buffer_id,
-                 const storage::Layout& layout) const;
+  Spot Place(const analyzer::StepMatch& match, int64_t buffer_id,
+             const storage::Layout& layout) const;
 
  private:
   void PlaceMemory();
@@ -79,8 +81,9 @@ class StepGraphPlanner {
   void CollectFeed(const analyzer::StepMatch& match, const Feed& feed, size_t at, bool early,
                    StepMoves& moves);
   void CollectResults(const analyzer::StepMatch& match, StepMoves& moves);
-  uint8_t* UploadTarget(const analyzer::StepMatch& match, int64_t buffer_id,
-                        const storage::Layout& layout, bool early) const;
+  Spot Home(int64_t buffer_id, int64_t offset) const;
+  std::optional<Spot> UploadTarget(const analyzer::StepMatch& match, int64_t buffer_id,
+                                   const storage::Layout& layout, bool early) const;
   void FindPadding();
   void CollectCopies(const analyzer::StepMatch& match, StepMoves& moves);
   void FindConstants();
@@ -91,8 +94,6 @@ class StepGraphPlanner {
   const analyzer::StepTemplate& class_;
   const StepLayout layout_;
   StepGraphPlan plan_;
-  Block arena_;
-  Block shadow_block_;
 };
 
 }  // namespace acltape::replayer

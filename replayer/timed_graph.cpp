@@ -86,9 +86,7 @@ SavedRanges::SavedRanges(Device& device, const std::vector<MemoryRange>& ranges)
 }
 
 void SavedRanges::Restore() const {
-  for (const DeviceCopy& copy : copies_) {
-    device_.Copy(const_cast<uint8_t*>(copy.from), copy.to, copy.bytes);
-  }
+  for (const Copy& copy : copies_) device_.Copy(copy.place, copy.saved, copy.bytes);
 }
 
 }  // namespace acltape::replayer

@@ -8,7 +8,6 @@
 
 #include "replayer/captured_graph.h"
 #include "replayer/device.h"
-#include "replayer/step_graph_plan.h"
 
 namespace acltape::replayer {
 
@@ -75,8 +74,13 @@ class SavedRanges {
   void Restore() const;
 
  private:
+  struct Copy {
+    uint8_t* saved = nullptr;
+    uint8_t* place = nullptr;
+    size_t bytes = 0;
+  };
   Device& device_;
-  std::vector<DeviceCopy> copies_;
+  std::vector<Copy> copies_;
   Block block_;
 };
 

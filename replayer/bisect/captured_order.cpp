@@ -28,7 +28,7 @@ CapturedOrder::CapturedOrder(const Script& script) {
       for (size_t s = 0; s < streams; ++s) clock[s] = std::max(clock[s], recorded->second[s]);
     } else if (const auto* launch = std::get_if<Launch>(&operation)) {
       Clock& clock = clocks.at(launch->stream);
-      const auto [entry, is_new] = calls_.try_emplace(launch->call_id);
+      const auto [entry, is_new] = calls_.try_emplace(script.calls[launch->call].call_id);
       Calls& call = entry->second;
       if (is_new) {
         call.graph = graph;

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "replayer/script/script.h"
+#include "replayer/script.h"
 
 namespace acltape::replayer {
 

@@ -9,18 +9,18 @@
 namespace acltape::replayer {
 namespace {
 
-// Returns the bytes that a launch touches. `planned` is the same invocation with the buffers of the
+// Returns the bytes that a call touches. `planned` is the same invocation with the buffers of the
 // program.
-std::vector<Touch> TouchesOf(const Launch& launch, const analyzer::Invocation& planned) {
+std::vector<Touch> TouchesOf(const ScriptCall& call, const analyzer::Invocation& planned) {
   std::vector<Touch> touches;
-  const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
+  const acl::OperatorInfo* info = acl::FindOperator(call.invocation.op);
   if (info == nullptr) return touches;
-  const size_t count = std::min<size_t>(launch.invocation.arguments.size(), info->arg_count);
+  const size_t count = std::min<size_t>(call.invocation.arguments.size(), info->arg_count);
   for (size_t i = 0; i < count; ++i) {
     acl::Direction direction = info->args[i].direction;
     if (info->inplace && i == 0) direction = acl::Direction::kInOut;
-    for (size_t t = 0; t < launch.invocation.arguments[i].tensors.size(); ++t) {
-      const analyzer::LoweredTensor& tensor = launch.invocation.arguments[i].tensors[t];
+    for (size_t t = 0; t < call.invocation.arguments[i].tensors.size(); ++t) {
+      const analyzer::LoweredTensor& tensor = call.invocation.arguments[i].tensors[t];
       if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
       Touch touch{false,
                   true,
@@ -66,10 +66,11 @@ std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const S
     }
     if (!inside) continue;
     if (const auto* launch = std::get_if<Launch>(&operation)) {
+      const ScriptCall& call = script.calls[launch->call];
       const analyzer::Lowering& lowering =
-          step.execution().lowered().lowerings[leaf_of.at(launch->call_id)];
-      add_work(launch->call_id, launch->stream,
-               TouchesOf(*launch, lowering.invocations.at(launched[launch->call_id]++)));
+          step.execution().lowered().lowerings[leaf_of.at(call.call_id)];
+      add_work(call.call_id, launch->stream,
+               TouchesOf(call, lowering.invocations.at(launched[call.call_id]++)));
     } else if (const auto* fill = std::get_if<FillBytes>(&operation)) {
       add_work(fill->call_id, fill->stream, {touch(true, fill->to, fill->bytes)});
     } else if (const auto* copy = std::get_if<CopyBytes>(&operation)) {

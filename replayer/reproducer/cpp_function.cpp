@@ -120,10 +120,14 @@ void CppFunction::Print(const UploadTo& own) {
                    script_.contents[own.content].name));
 }
 
+void CppFunction::Print(const UploadTogether& own) {
+  for (int piece = own.first; piece < own.end; ++piece) Print(script_.pieces[piece]);
+}
+
 void CppFunction::Print(const UploadStrided& own) {
   Line(fmt::format("device.UploadStrided({}, {}, {}, {}, {});  // {}", At(own.to),
-                   contents_.IndexOf(script_, own.content), DTypeText(own.layout.dtype),
-                   SizesText(own.layout.shape), SizesText(own.layout.strides),
+                   contents_.IndexOf(script_, own.content), DTypeText(own.layout->dtype),
+                   SizesText(own.layout->shape), SizesText(own.layout->strides),
                    script_.contents[own.content].name));
 }
 
@@ -140,13 +144,14 @@ void CppFunction::Print(const FillBytes& own) {
 }
 
 void CppFunction::Print(const Launch& own) {
-  const acl::OperatorInfo* info = acl::FindOperator(own.invocation.op);
+  const ScriptCall& call = script_.calls[own.call];
+  const acl::OperatorInfo* info = acl::FindOperator(call.invocation.op);
   if (info == nullptr) {
-    throw Error(ErrorKind::kUsage, "the operator table has no " + own.invocation.op);
+    throw Error(ErrorKind::kUsage, "the operator table has no " + call.invocation.op);
   }
   if (info->launch_repeats_args) {
     throw Error(ErrorKind::kUsage,
-                own.invocation.op + " has a second phase of its own form, which is not printed");
+                call.invocation.op + " has a second phase of its own form, which is not printed");
   }
   headers_.insert(std::string(info->header));
   const AddressText address = [this](const analyzer::LoweredTensor& tensor) -> std::string {
@@ -154,15 +159,15 @@ void CppFunction::Print(const Launch& own) {
     return At({static_cast<int>(tensor.buffer_id), tensor.layout.byte_offset});
   };
   std::string arguments;
-  for (const std::string& argument : ArgumentTexts(*info, own.invocation, address)) {
+  for (const std::string& argument : ArgumentTexts(*info, call.invocation, address)) {
     arguments += ",\n        " + argument;
   }
-  const ScriptBlock& block = script_.blocks[own.workspace];
-  Line(fmt::format("{{  // {}", describe_call_(own.call_id)));
+  const ScriptBlock& block = script_.blocks[call.workspace];
+  Line(fmt::format("{{  // {}", describe_call_(call.call_id)));
   Line("  Arguments a;");
   Line(fmt::format("  RUN({}, device.streams[{}], {}, {}{});", info->name, own.stream,
-                   At({own.workspace, own.workspace_offset}),
-                   std::max<int64_t>(block.bytes - own.workspace_offset, 0), arguments));
+                   At({call.workspace, call.workspace_offset}),
+                   std::max<int64_t>(block.bytes - call.workspace_offset, 0), arguments));
   Line("}");
 }
 
@@ -224,6 +229,10 @@ void CppFunction::Print(const ChurnMemory& own) {
 }
 
 void CppFunction::Print(const SynchronizeAll& /*own*/) { Line("device.Synchronize();"); }
+
+void CppFunction::Print(const ReadOnHost& own) {
+  Print(Observe{own.observation, own.output, own.output + 1});
+}
 
 void CppFunction::Print(const Observe& own) {
   Line("device.Synchronize();");

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/script/script.h"
+#include "replayer/script.h"
 
 namespace acltape::replayer {
 
@@ -58,6 +58,7 @@ class CppFunction {
 
   // One function for each kind of operation.
   void Print(const UploadTo& own);
+  void Print(const UploadTogether& own);
   void Print(const UploadStrided& own);
   void Print(const CopyBytes& own);
   void Print(const FillBytes& own);
@@ -75,6 +76,7 @@ class CppFunction {
   void Print(const ChurnMemory& own);
   void Print(const SynchronizeAll& own);
   void Print(const Observe& own);
+  void Print(const ReadOnHost& own);
 
   const Script& script_;
   CppContents& contents_;

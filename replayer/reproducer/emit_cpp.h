@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/script/script.h"
+#include "replayer/script.h"
 
 namespace acltape::replayer {
 

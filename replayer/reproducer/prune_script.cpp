@@ -21,7 +21,7 @@ class Reads {
     for (const Operation& operation : script.operations) {
       if (const auto* launch = std::get_if<Launch>(&operation)) {
         // Results count as read, because an operator may keep the bytes between their elements.
-        for (const LoweredValue& value : launch->invocation.arguments) {
+        for (const LoweredValue& value : script.calls[launch->call].invocation.arguments) {
           for (const LoweredTensor& tensor : value.tensors) {
             if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
             Add({static_cast<int>(tensor.buffer_id), tensor.layout.FirstByte()},
@@ -63,7 +63,7 @@ void PruneScript(Script& script) {
         return !reads.Any(upload->to, upload->bytes);
       }
       if (const auto* upload = std::get_if<UploadStrided>(&operation)) {
-        return !reads.Any(upload->to, SpanOf(upload->layout));
+        return !reads.Any(upload->to, SpanOf(*upload->layout));
       }
       const auto* copy = std::get_if<CopyBytes>(&operation);
       return copy != nullptr && !reads.Any(copy->to, copy->bytes);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyzer/lowering/lowering.h"
-#include "replayer/script/script.h"
+#include "replayer/script.h"
 
 namespace acltape::replayer {
 

@@ -20,10 +20,10 @@
 
 #include "analyzer/plan/plan.h"
 #include "analyzer/step_template.h"
+#include "replayer/script.h"
 #include "replayer/script/memory_reuse.h"
 #include "replayer/script/planted_fault.h"
 #include "replayer/script/remedies.h"
-#include "replayer/script/script.h"
 #include "replayer/session.h"
 
 namespace acltape::replayer {

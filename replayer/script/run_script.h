@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "replayer/device.h"
-#include "replayer/script/script.h"
+#include "replayer/script.h"
 
 namespace acltape::replayer {
 

@@ -15,6 +15,8 @@
 #include <tuple>
 #include <vector>
 
+#include "replayer/graph_writer.h"
+#include "replayer/leaf_writer.h"
 #include "replayer/recorded_content.h"
 #include "replayer/script/fault_effects.h"
 #include "replayer/script/mixed_step.h"
@@ -52,11 +54,10 @@ class StepScript {
   };
   // The graphs and groups of one capture.
   struct Capture {
-    size_t seen = 0;               // the step whose values it saw
-    size_t arguments = 0;          // the step whose host arguments the graphs hold
-    std::vector<int> graphs;       // by run
-    std::map<size_t, int> groups;  // by place
-    std::map<size_t, int> held;    // by place: number of the value that the graph holds
+    size_t seen = 0;          // the step whose values it saw
+    size_t arguments = 0;     // the step whose host arguments the graphs hold
+    std::vector<int> graphs;  // by run
+    HeldArguments held;
   };
   enum class Mode { kWarmUp, kExecute };
 
@@ -114,14 +115,20 @@ class StepScript {
   // step_script_capture.cpp
   void EmitCapture();
   void EmitRegion(const Run& run);
+  // A call with a missing wait: its own stream, events that it waits for there, and the event
+  // behind it.
+  struct Aside {
+    int stream = 0;
+    std::vector<int> wait_for;
+    int done = 0;
+  };
+  void EmitCapturedLeaf(const IssuedLeaf& leaf, const Aside* aside);
   std::vector<size_t> WaitedFor(const Run& run, size_t index) const;
   void EmitUpdates(size_t match);
   void DisableLeftOut();
   // If `faulty` is true, planted faults take effect.
   void LaunchAt(size_t match, size_t at, Side side, int stream, bool faulty);
   void KeepResults(size_t match, size_t at, Side side, int stream);
-  void Address(size_t match, Side side, const std::vector<Spot>& temporaries,
-               const CallEffects* effects, analyzer::LoweredTensor& tensor);
   Spot SpotOf(Side side, int object, int64_t offset) const;
   const VaryingLeaf* VaryingAt(size_t at) const;
 

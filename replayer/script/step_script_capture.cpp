@@ -1,7 +1,6 @@
 // Writes the captures of a mixed step, and the updates of the arguments that the graphs hold.
 #include <algorithm>
 
-#include "replayer/memory_plan.h"
 #include "replayer/script/step_script.h"
 
 namespace acltape::replayer {
@@ -9,60 +8,34 @@ namespace acltape::replayer {
 using analyzer::TensorUse;
 using Treatment = VaryingLeaf::Treatment;
 
-void StepScript::Address(size_t m, Side side, const std::vector<Spot>& temporaries,
-                         const CallEffects* effects, analyzer::LoweredTensor& tensor) {
-  if (!tensor.present) return;
-  Spot spot{nothing_, 0};
-  if (tensor.layout.ElementCount() != 0 && tensor.temporary >= 0) {
-    spot = temporaries[tensor.temporary];
-    spot.offset += tensor.layout.byte_offset;
-  } else if (tensor.layout.ElementCount() != 0) {
-    const StepPlaces::Where where = places_.Find(m, tensor.buffer_id, tensor.layout);
-    spot = SpotOf(side, where.object, where.offset);
-    if (effects != nullptr) {
-      for (const CallEffects::Private& own : effects->reads) {
-        if (own.object == where.object) spot = {own.blocks[capture_], where.offset};
-      }
-    }
-  }
-  tensor.temporary = -1;
-  tensor.buffer_id = spot.block;
-  tensor.layout.byte_offset = spot.offset;
-}
-
 void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool faulty) {
-  const int64_t leaf = LeafAt(m, at);
   const auto found = effects_.find(at);
   const CallEffects* effects = faulty && found != effects_.end() ? &found->second : nullptr;
   const bool eager = side == Side::kHome;
-  Launch launch;
-  launch.call_id = CallAt(m, at);
-  launch.workspace = eager ? eager_workspace_ : rooms_[room_of_[at]].workspace;
-  launch.stream = stream;
-  if (effects != nullptr && effects->workspace) {
-    launch.workspace = effects->workspace->block;
-    launch.workspace_offset = effects->workspace->offset;
-  }
-  analyzer::Lowering lowering = execution_.lowered().lowerings[leaf];
-  if (effects != nullptr && effects->other_scalar) {
-    const auto scalar = ScalarThatMatters(lowering);
-    if (scalar) ChangeScalar(lowering.invocations[scalar->first].arguments[scalar->second]);
-  }
-  std::vector<Spot> temporaries;
-  Spot next{eager ? eager_temporaries_ : rooms_[room_of_[at]].temporaries, 0};
-  for (const int64_t bytes : lowering.temporaries) {
-    temporaries.push_back(next);
-    next.offset += AlignUp(bytes);
-  }
-  for (analyzer::Invocation& invocation : lowering.invocations) {
-    for (analyzer::LoweredValue& value : invocation.arguments) {
-      for (analyzer::LoweredTensor& tensor : value.tensors) {
-        Address(m, side, temporaries, effects, tensor);
-      }
+  LeafMemory memory;
+  memory.nothing = {nothing_, 0};
+  memory.temporaries = {eager ? eager_temporaries_ : rooms_[room_of_[at]].temporaries, 0};
+  memory.workspace = {eager ? eager_workspace_ : rooms_[room_of_[at]].workspace, 0};
+  if (effects != nullptr && effects->workspace) memory.workspace = *effects->workspace;
+  memory.place = [&](int64_t buffer_id, const storage::Layout& layout) {
+    const StepPlaces::Where where = places_.Find(m, buffer_id, layout);
+    Spot spot = SpotOf(side, where.object, where.offset);
+    if (effects == nullptr) return spot;
+    for (const CallEffects::Private& own : effects->reads) {
+      if (own.object == where.object) spot = {own.blocks[capture_], where.offset};
     }
-    launch.invocation = std::move(invocation);
-    Emit(launch);
+    return spot;
+  };
+  const analyzer::Leaf& leaf = program_.leaves[LeafAt(m, at)];
+  const analyzer::Lowering* lowering = &execution_.lowered().lowerings[leaf.index];
+  analyzer::Lowering changed;
+  if (effects != nullptr && effects->other_scalar) {
+    changed = *lowering;
+    lowering = &changed;
+    const auto scalar = ScalarThatMatters(changed);
+    if (scalar) ChangeScalar(changed.invocations[scalar->first].arguments[scalar->second]);
   }
+  WriteLaunches(AddCalls(leaf, *lowering, memory, script_), stream, script_.operations);
 }
 
 // Copies results to their shadows right after a call, before another call can overwrite them.
@@ -89,85 +62,77 @@ void StepScript::EmitCapture() {
   }
 }
 
-// Writes the calls of one graph. Side streams are forked at the start and joined after the last
-// call, as in a replay.
+// Writes the calls of one graph. A call with a missing wait runs on a stream of its own, where only
+// the other calls that it depends on are waited for. Later calls of its planned stream still wait
+// for it.
 void StepScript::EmitRegion(const Run& run) {
+  const std::vector<IssuedLeaf>& leaves = run.issue.leaves;
+  std::map<size_t, Aside> asides;                    // by call
+  std::map<size_t, std::vector<int>> extra_records;  // by call: events after it
+  int streams = run.issue.streams;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const auto effects = effects_.find(leaves[i].at);
+    if (effects == effects_.end() || !effects->second.not_waited_for) continue;
+    asides[i].stream = streams++;
+  }
+  int next_event = run.fork_event + streams;
+  for (auto& [index, aside] : asides) {
+    for (const size_t other : WaitedFor(run, index)) {
+      extra_records[other].push_back(next_event);
+      aside.wait_for.push_back(next_event++);
+    }
+  }
+  for (auto& [index, aside] : asides) aside.done = next_event++;
+  const auto write_leaf = [&](size_t i) {
+    const auto aside = asides.find(i);
+    if (Launches(leaves[i].at)) {
+      EmitCapturedLeaf(leaves[i], aside == asides.end() ? nullptr : &aside->second);
+    }
+    for (const int event : extra_records[i]) Emit(RecordEvent{event, leaves[i].stream});
+  };
+  WriteRegion(run.issue, run.fork_event, streams, write_leaf, script_.operations);
+}
+
+void StepScript::EmitCapturedLeaf(const IssuedLeaf& leaf, const Aside* aside) {
   Capture& capture = captures_[capture_];
   const size_t m = capture.arguments;
-  int streams = run.issue.streams;
-  for (const IssuedLeaf& leaf : run.issue.leaves) {
-    const auto effects = effects_.find(leaf.at);
-    if (effects != effects_.end() && effects->second.not_waited_for) ++streams;
+  const auto found = effects_.find(leaf.at);
+  const CallEffects* effects = found != effects_.end() ? &found->second : nullptr;
+  const int64_t call_id = CallAt(m, leaf.at);
+  const int stream = aside != nullptr ? aside->stream : leaf.stream;
+  if (aside != nullptr) {
+    for (const int event : aside->wait_for) Emit(WaitEvent{event, stream});
   }
-  const int fork = run.fork_event;
-  int next_event = fork + streams;
-  int aside = run.issue.streams;                     // stream of the next call with a missing wait
-  std::map<size_t, std::vector<int>> extra_records;  // by call: events after it
-  std::map<size_t, std::vector<int>> extra_waits;
-  for (size_t i = 0; streams > aside && i < run.issue.leaves.size(); ++i) {
-    const auto effects = effects_.find(run.issue.leaves[i].at);
-    if (effects == effects_.end() || !effects->second.not_waited_for) continue;
-    for (const size_t other : WaitedFor(run, i)) {
-      extra_records[other].push_back(next_event);
-      extra_waits[i].push_back(next_event++);
+  const auto emit_fills = [&](const std::vector<FillBytes>& fills) {
+    for (FillBytes fill : fills) {
+      fill.stream = stream;
+      fill.call_id = call_id;
+      Emit(fill);
     }
-  }
-  if (streams > 1) Emit(RecordEvent{fork, 0});
-  for (int s = 1; s < streams; ++s) Emit(WaitEvent{fork, s});
-  for (size_t i = 0; i < run.issue.leaves.size(); ++i) {
-    const IssuedLeaf& leaf = run.issue.leaves[i];
-    for (const int event : leaf.wait_for) Emit(WaitEvent{event, leaf.stream});
-    if (Launches(leaf.at)) {
-      const auto found = effects_.find(leaf.at);
-      const CallEffects* effects = found != effects_.end() ? &found->second : nullptr;
-      const int64_t call_id = CallAt(m, leaf.at);
-      int stream = leaf.stream;
-      if (effects != nullptr && effects->not_waited_for) {
-        stream = aside++;
-        for (const int event : extra_waits[i]) Emit(WaitEvent{event, stream});
-      }
-      const auto emit_fills = [&](const std::vector<FillBytes>& fills) {
-        for (FillBytes fill : fills) {
-          fill.stream = stream;
-          fill.call_id = call_id;
-          Emit(fill);
-        }
-      };
-      if (effects != nullptr) {
-        for (const CallEffects::Private& own : effects->reads) {
-          if (!own.refreshed) continue;
-          Emit(CopyBytes{{own.blocks[capture_], 0},
-                         SpotOf(Side::kGraph, own.object, 0),
-                         places_.objects()[own.object].bytes,
-                         stream,
-                         call_id});
-        }
-        emit_fills(effects->before);
-      }
-      const VaryingLeaf* varying = VaryingAt(leaf.at);
-      const bool grouped = varying != nullptr && varying->treatment == Treatment::kUpdate;
-      if (grouped) {
-        const int group = script_.groups++;
-        capture.groups[leaf.at] = group;
-        capture.held[leaf.at] = varying->value_of[m];
-        Emit(BeginGroup{group, stream});
-      }
-      LaunchAt(m, leaf.at, Side::kGraph, stream, /*faulty=*/true);
-      if (grouped) Emit(EndGroup{capture.groups[leaf.at], stream});
-      if (effects != nullptr) emit_fills(effects->after);
-      KeepResults(m, leaf.at, Side::kGraph, stream);
-      if (stream != leaf.stream) {  // later calls of its own stream still wait for it
-        Emit(RecordEvent{next_event, stream});
-        Emit(WaitEvent{next_event++, leaf.stream});
-      }
+  };
+  if (effects != nullptr) {
+    for (const CallEffects::Private& own : effects->reads) {
+      if (!own.refreshed) continue;
+      Emit(CopyBytes{{own.blocks[capture_], 0},
+                     SpotOf(Side::kGraph, own.object, 0),
+                     places_.objects()[own.object].bytes,
+                     stream,
+                     call_id});
     }
-    for (const int event : leaf.record) Emit(RecordEvent{event, leaf.stream});
-    for (const int event : extra_records[i]) Emit(RecordEvent{event, leaf.stream});
+    emit_fills(effects->before);
   }
-  for (int s = 1; s < streams; ++s) {
-    Emit(RecordEvent{fork + s, s});
-    Emit(WaitEvent{fork + s, 0});
+  const auto launch = [&] { LaunchAt(m, leaf.at, Side::kGraph, stream, /*faulty=*/true); };
+  const VaryingLeaf* varying = VaryingAt(leaf.at);
+  if (varying != nullptr && varying->treatment == Treatment::kUpdate) {
+    WriteGroup(*varying, m, stream, launch, capture.held, script_, script_.operations);
+  } else {
+    launch();
   }
+  if (effects != nullptr) emit_fills(effects->after);
+  KeepResults(m, leaf.at, Side::kGraph, stream);
+  if (aside == nullptr) return;
+  Emit(RecordEvent{aside->done, stream});
+  Emit(WaitEvent{aside->done, leaf.stream});
 }
 
 void StepScript::DisableLeftOut() {
@@ -183,26 +148,20 @@ void StepScript::DisableLeftOut() {
   }
 }
 
-// Updates the calls whose graph holds another value than that of this step. The updates run between
-// the previous execution and the next one.
+// Updates the calls whose graph holds another value than that of this step, but for those of which
+// a planted fault says that they are not.
 void StepScript::EmitUpdates(size_t m) {
-  Capture& capture = captures_[capture_];
-  bool any = false;
-  for (const auto& [at, group] : capture.groups) {
-    const int value = VaryingAt(at)->value_of[m];
-    const auto effects = effects_.find(at);
+  std::vector<const VaryingLeaf*> leaves;
+  for (const VaryingLeaf& leaf : layout_.varying) {
+    const auto effects = effects_.find(leaf.at);
     const bool stays = effects != effects_.end() && effects->second.not_updated;
-    if (stays || !captured_[at] || capture.held[at] == value) continue;
-    if (!any && has_executed_) Emit(WaitEvent{executed_event_, update_stream_});
-    any = true;
-    Emit(BeginUpdate{group, update_stream_});
-    LaunchAt(m, at, Side::kGraph, update_stream_, /*faulty=*/true);
-    Emit(EndUpdate{group, update_stream_});
-    capture.held[at] = value;
+    if (!stays && captured_[leaf.at]) leaves.push_back(&leaf);
   }
-  if (!any) return;
-  Emit(RecordEvent{updated_event_, update_stream_});
-  Emit(WaitEvent{updated_event_, 0});
+  const UpdateOrder order{update_stream_, executed_event_, updated_event_, has_executed_};
+  WriteUpdates(
+      leaves, m, order,
+      [&](size_t at) { LaunchAt(m, at, Side::kGraph, update_stream_, /*faulty=*/true); },
+      captures_[capture_].held, script_.operations);
 }
 
 // Returns the calls for which a call with a missing wait still waits. These are all calls that were

@@ -91,9 +91,9 @@ void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
   for (const StepPlaces::Part& part :
        places_.Parts(m, feed.buffer_id, feed.first_byte, feed.end_byte())) {
     if (internal_only && places_.objects()[part.object].operand >= 0) continue;
-    const int content = AddContent(
-        program_.Describe(feed.leaf) + " buffer " + std::to_string(feed.buffer_id), feed.bytes,
-        [&session = session_, &feed] { return session.contents().Get(feed); });
+    const int content = AddFeed(
+        session_.contents(), feed,
+        program_.Describe(feed.leaf) + " buffer " + std::to_string(feed.buffer_id), script_);
     Emit(UploadTo{SpotOf(Side::kHome, part.object, part.offset), content,
                   part.first - feed.first_byte, part.bytes});
     residence_[part.object].Set(part.offset, part.offset + part.bytes, kHome);
@@ -126,29 +126,14 @@ void StepScript::UploadLate(size_t m, size_t at) {
 void StepScript::UploadResults(size_t m, size_t at) {
   const int64_t leaf = LeafAt(m, at);
   BringFor(m, at, Side::kHome);
-  for (const TensorUse& use : program_.uses[leaf].writes) {
-    const storage::Layout& layout = *use.layout;
-    if (layout.ElementCount() == 0) continue;
-    const storage::Snapshot* snapshot = analyzer::RecordedResult(program_.leaves[leaf], use);
-    const bool strided = snapshot != nullptr ? snapshot->packing != 0 : !layout.IsDense();
-    const int64_t bytes = layout.ElementCount() * storage::DTypeBytes(layout.dtype);
-    const int content = AddContent(
-        program_.Describe(leaf) + " " + program_.leaves[leaf].arguments[use.argument].name, bytes,
-        [&session = session_, leaf, &use] {
-          Bytes result = session.contents().GetResult(session.program().leaves[leaf], use);
-          if (result != nullptr) return result;
-          throw Error(ErrorKind::kTrace, session.program().Describe(leaf) +
-                                             " needs its recorded results, which the "
-                                             "trace does not hold; record with "
-                                             "--payload all");
-        });
-    const StepPlaces::Where where = places_.Find(m, use.tensor.buffer_id, layout);
-    const Spot spot = SpotOf(Side::kHome, where.object, where.offset);
-    if (strided) {
-      Emit(UploadStrided{spot, layout, content});
-    } else {
-      Emit(UploadTo{spot, content, 0, bytes});
-    }
+  const std::vector<TensorUse>& writes = program_.uses[leaf].writes;
+  for (size_t w = 0; w < writes.size(); ++w) {
+    if (writes[w].layout->ElementCount() == 0) continue;
+    const StepPlaces::Where where = places_.Find(m, writes[w].tensor.buffer_id, *writes[w].layout);
+    const std::string name =
+        program_.Describe(leaf) + " " + program_.leaves[leaf].arguments[writes[w].argument].name;
+    WriteResult(program_, session_.contents(), leaf, w, name,
+                SpotOf(Side::kHome, where.object, where.offset), script_, script_.operations);
   }
   NoteWrites(m, at, Side::kHome);
 }

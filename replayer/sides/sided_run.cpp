@@ -71,10 +71,10 @@ void SidedRun::Do(const UploadTo& upload) {
 // The bytes between the elements of a strided view belong to other tensors and must not change.
 void SidedRun::Do(const UploadStrided& upload) {
   const int64_t first = upload.to.offset;
-  const int64_t end = first + upload.layout.EndByte() - upload.layout.FirstByte();
+  const int64_t end = first + upload.layout->EndByte() - upload.layout->FirstByte();
   std::vector<uint8_t> bytes = Fetch(upload.to.block, first, end);
   const Bytes packed = script_.contents[upload.content].load();
-  UnpackRowMajor(upload.layout, packed->data(), bytes.data());
+  UnpackRowMajor(*upload.layout, packed->data(), bytes.data());
   truth_[upload.to.block].Set(
       first, end, Keep(std::make_shared<const std::vector<uint8_t>>(std::move(bytes)), first));
 }
@@ -86,23 +86,24 @@ void SidedRun::Do(const CopyBytes& copy) {
 }
 
 void SidedRun::Do(const Launch& launch) {
-  const acl::OperatorInfo* info = acl::FindOperator(launch.invocation.op);
+  const ScriptCall& call = script_.calls[launch.call];
+  const acl::OperatorInfo* info = acl::FindOperator(call.invocation.op);
   const auto each = [&](const auto& visit) {
-    for (size_t i = 0; i < launch.invocation.arguments.size(); ++i) {
+    for (size_t i = 0; i < call.invocation.arguments.size(); ++i) {
       const bool known = info != nullptr && i < info->arg_count;
       const acl::Direction direction = known ? info->args[i].direction : acl::Direction::kInOut;
-      for (const analyzer::LoweredTensor& tensor : launch.invocation.arguments[i].tensors) {
+      for (const analyzer::LoweredTensor& tensor : call.invocation.arguments[i].tensors) {
         if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
         visit(direction, static_cast<int>(tensor.buffer_id), tensor.layout);
       }
     }
   };
-  current_ = watcher_->side_of(launch.call_id);
+  current_ = watcher_->side_of(call.call_id);
   each([&](acl::Direction direction, int block, const storage::Layout& layout) {
     if (direction == acl::Direction::kOut && layout.IsDense()) return;
     Bring(current_, block, layout.FirstByte(), layout.EndByte());
   });
-  Send(current_, CallOperator{launch.call_id, launch.invocation}, 0);
+  Send(current_, CallOperator{call.call_id, call.invocation}, 0);
   each([&](acl::Direction direction, int block, const storage::Layout& layout) {
     if (direction == acl::Direction::kIn) return;
     NoteWritten(current_, block, layout.FirstByte(), layout.EndByte());

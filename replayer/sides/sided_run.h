@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "replayer/script.h"
 #include "replayer/script/run_script.h"
-#include "replayer/script/script.h"
 #include "replayer/sides/byte_versions.h"
 #include "replayer/sides/call_side.h"
 

@@ -6,16 +6,16 @@
 namespace acltape::replayer {
 namespace {
 
-replayer::Launch Call(int64_t call, int stream) {
-  replayer::Launch launch;
-  launch.call_id = call;
-  launch.stream = stream;
-  return launch;
-}
+// In these scripts the numbers of calls in the table are those in the trace.
+constexpr int kCalls = 100;
+
+replayer::Launch Call(int call, int stream) { return {call, stream}; }
 
 Script OneGraph(std::vector<Operation> inside) {
   Script script;
   script.streams = 2;
+  script.calls.resize(kCalls);
+  for (int call = 0; call < kCalls; ++call) script.calls[call].call_id = call;
   script.operations = {Call(90, 0), BeginCapture{0}, RecordEvent{0, 0}, WaitEvent{0, 1}};
   script.operations.insert(script.operations.end(), inside.begin(), inside.end());
   for (const Operation& end :

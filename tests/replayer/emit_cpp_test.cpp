@@ -110,13 +110,8 @@ struct Draft {
     return *this;
   }
   Draft& Run(const std::string& op, std::vector<LoweredValue> arguments, int stream = 0) {
-    Launch launch;
-    launch.call_id = ++calls;
-    launch.invocation = {op, std::move(arguments)};
-    launch.workspace = 2;
-    launch.workspace_offset = stream * 4096;
-    launch.stream = stream;
-    script.operations.push_back(launch);
+    script.operations.push_back(Launch{static_cast<int>(script.calls.size()), stream});
+    script.calls.push_back({++calls, op, {op, std::move(arguments)}, 2, stream * 4096});
     return *this;
   }
   Draft& Do(Operation operation) {
@@ -278,7 +273,7 @@ TEST_F(EmitCppTest, StridedUploadsAndOutputsKeepWhatLiesBetween) {
   const Layout column = LayoutOf({4}, {2}, 4);
   Draft strided;
   strided.Put(0, 0, {1, 0, 2, 0, 3, 0, 4, 0});
-  strided.Do(UploadStrided{{0, 4}, column, strided.Add({5, 6, 7, 8})});
+  strided.Do(UploadStrided{{0, 4}, &column, strided.Add({5, 6, 7, 8})});
   strided.See(0, LayoutOf({4, 2}, {2, 1})).See(0, column);
   Draft dense;
   dense.Put(0, 0, {1, 5, 2, 6, 3, 7, 4, 8}).Put(0, 256, {5, 6, 7, 8});
@@ -421,7 +416,8 @@ TEST(PruneScript, DropsWhatNothingReadsAndKeepsTheRest) {
   EXPECT_EQ(draft.script.operations.size(), needed);
   draft.Put(0, 512, {1, 2, 3, 4});  // copied on to where nobody looks
   draft.Do(CopyBytes{{1, 512}, {0, 512}, 16, 0});
-  draft.Do(UploadStrided{{0, 604}, LayoutOf({2}, {2}, 0), draft.Add({5, 6})});
+  const Layout every_second = LayoutOf({2}, {2}, 0);
+  draft.Do(UploadStrided{{0, 604}, &every_second, draft.Add({5, 6})});
   PruneScript(draft.script);
   EXPECT_EQ(draft.script.operations.size(), needed);
 }

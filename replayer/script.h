@@ -1,13 +1,14 @@
-// A script: one experiment on a device, written down as memory, values and operations in the order
-// of issue. It uses only terms of the ACL interface and no addresses. So the same script can be run
-// in this process (run_script.h) and be printed as a C++ program that shows the same result
-// (emit_cpp.h).
+// A script: work on a device, written down as memory, values and operations in the order of issue.
+// It uses only terms of the ACL interface and no addresses. Replays and experiments are written as
+// scripts, and one machine carries them out (script_machine.h). A script can also be printed as a
+// C++ program that shows the same result (reproducer/emit_cpp.h).
 //
 // Memory is named by block and offset. A tensor of a launch is an analyzer::LoweredTensor: its
 // buffer_id is the number of a block, and its layout.byte_offset is the offset of element 0 in the
 // block.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -24,13 +25,16 @@ namespace acltape::replayer {
 struct Spot {
   int block = 0;
   int64_t offset = 0;
-  bool operator==(const Spot&) const = default;
+  auto operator<=>(const Spot&) const = default;
+  Spot operator+(int64_t bytes) const { return {block, offset + bytes}; }
 };
 
 struct ScriptBlock {
   std::string name;  // "home", "graph", "workspace 1": for messages and names in emitted code
   int64_t bytes = 0;
-  int fill = 0;  // every byte has this value before the first operation
+  // Every byte has this value before the first operation.
+  int fill = 0;
+  static constexpr int kNoFill = -1;  // the bytes are those that the allocation gives
 };
 
 // Bytes that the host uploads. They are loaded when an operation needs them, so that a script stays
@@ -42,12 +46,22 @@ struct ScriptContent {
 };
 
 // An output that is compared: a tensor of a call, at the place where the script leaves it.
+// Or a value that the host reads.
 struct ScriptOutput {
   int64_t call_id = 0;  // in the step that is executed
   int64_t leaf = 0;     // its index in the program
-  int write = 0;        // index in LeafUses::writes
+  int write = 0;        // index in LeafUses::writes; -1: the host reads it
   Spot spot;            // element 0
   storage::Layout layout;
+};
+
+// A call of an operator. Several operations can launch it.
+struct ScriptCall {
+  int64_t call_id = 0;  // the call that it was lowered from
+  std::string name;     // of that call's operator, for messages
+  analyzer::Invocation invocation;
+  int workspace = 0;  // block that the operator may use as workspace
+  int64_t workspace_offset = 0;
 };
 
 // The operations follow. Stream 0 is the device's own; others are side streams. Events, graphs and
@@ -58,11 +72,19 @@ struct UploadTo {
   int64_t content_offset = 0;
   int64_t bytes = 0;
 };
+// Makes the uploads [first, end) of Script::pieces as one copy of `bytes` to `to`. The pieces lie
+// in this range, and what lies between them is padding.
+struct UploadTogether {
+  Spot to;
+  int64_t bytes = 0;
+  int first = 0;
+  int end = 0;
+};
 // Uploads elements in row-major order to a strided tensor. The bytes between the elements keep
 // their content.
 struct UploadStrided {
-  Spot to;  // element 0
-  storage::Layout layout;
+  Spot to;                                  // element 0
+  const storage::Layout* layout = nullptr;  // of the program, which outlives the script
   int content = 0;
 };
 struct CopyBytes {
@@ -80,10 +102,7 @@ struct FillBytes {
   int64_t call_id = 0;  // as in CopyBytes
 };
 struct Launch {
-  int64_t call_id = 0;  // the call that it was lowered from
-  analyzer::Invocation invocation;
-  int workspace = 0;  // block that the operator may use as workspace
-  int64_t workspace_offset = 0;
+  int call = 0;  // index in Script::calls
   int stream = 0;
 };
 struct RecordEvent {
@@ -144,11 +163,16 @@ struct Observe {
   int first = 0;
   int end = 0;
 };
+// The host reads an output and waits for it.
+struct ReadOnHost {
+  int observation = 0;
+  int output = 0;
+};
 
-using Operation =
-    std::variant<UploadTo, UploadStrided, CopyBytes, FillBytes, Launch, RecordEvent, WaitEvent,
-                 BeginCapture, EndCapture, ExecuteGraph, BeginGroup, EndGroup, BeginUpdate,
-                 EndUpdate, DisableCalls, ChurnMemory, SynchronizeAll, Observe>;
+using Operation = std::variant<UploadTo, UploadTogether, UploadStrided, CopyBytes, FillBytes,
+                               Launch, RecordEvent, WaitEvent, BeginCapture, EndCapture,
+                               ExecuteGraph, BeginGroup, EndGroup, BeginUpdate, EndUpdate,
+                               DisableCalls, ChurnMemory, SynchronizeAll, Observe, ReadOnHost>;
 
 // One execution of the step whose outputs are taken.
 struct Observation {
@@ -161,6 +185,8 @@ struct Observation {
 struct Script {
   std::vector<ScriptBlock> blocks;
   std::vector<ScriptContent> contents;
+  std::vector<ScriptCall> calls;
+  std::vector<UploadTo> pieces;  // of UploadTogether
   std::vector<Operation> operations;
   std::vector<ScriptOutput> outputs;
   std::vector<Observation> observations;

@@ -1,4 +1,4 @@
-#include "replayer/script/graph_tasks.h"
+#include "replayer/graph_tasks.h"
 
 #include <algorithm>
 #include <string>

@@ -1,0 +1,94 @@
+#include "replayer/leaf_writer.h"
+
+#include <utility>
+
+#include "replayer/memory_plan.h"
+
+namespace acltape::replayer {
+
+CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::Lowering& lowering,
+                   const LeafMemory& memory, Script& script) {
+  std::vector<Spot> temporaries;
+  Spot next = memory.temporaries;
+  for (const int64_t bytes : lowering.temporaries) {
+    temporaries.push_back(next);
+    next.offset += AlignUp(bytes);
+  }
+  const auto place = [&](analyzer::LoweredTensor& tensor) {
+    if (!tensor.present) return;
+    Spot spot = memory.nothing;
+    if (tensor.layout.ElementCount() != 0 && tensor.temporary >= 0) {
+      spot = temporaries[tensor.temporary];
+      spot.offset += tensor.layout.byte_offset;
+    } else if (tensor.layout.ElementCount() != 0) {
+      spot = memory.place(tensor.buffer_id, tensor.layout);
+    }
+    tensor.temporary = -1;
+    tensor.buffer_id = spot.block;
+    tensor.layout.byte_offset = spot.offset;
+  };
+  CallRange range;
+  range.first = static_cast<int>(script.calls.size());
+  for (const analyzer::Invocation& invocation : lowering.invocations) {
+    ScriptCall& call = script.calls.emplace_back();
+    call.call_id = leaf.call.call_id;
+    call.name = leaf.Name();
+    call.invocation = invocation;
+    call.workspace = memory.workspace.block;
+    call.workspace_offset = memory.workspace.offset;
+    for (analyzer::LoweredValue& value : call.invocation.arguments) {
+      for (analyzer::LoweredTensor& tensor : value.tensors) place(tensor);
+    }
+  }
+  range.end = static_cast<int>(script.calls.size());
+  return range;
+}
+
+void WriteLaunches(const CallRange& calls, int stream, std::vector<Operation>& operations) {
+  for (int call = calls.first; call < calls.end; ++call) operations.push_back(Launch{call, stream});
+}
+
+int AddFeed(Contents& contents, const Feed& feed, std::string name, Script& script) {
+  script.contents.push_back(
+      {std::move(name), feed.bytes, [&contents, &feed] { return contents.Get(feed); }});
+  return static_cast<int>(script.contents.size()) - 1;
+}
+
+int AddResult(const analyzer::Program& program, Contents& contents, int64_t leaf, size_t write,
+              std::string name, Script& script) {
+  const int64_t bytes = ResultBytes(*program.uses[leaf].writes[write].layout);
+  script.contents.push_back(
+      {std::move(name), bytes, [&program, &contents, leaf, write] {
+         Bytes result = contents.GetResult(program.leaves[leaf], program.uses[leaf].writes[write]);
+         if (result != nullptr) return result;
+         throw Error(ErrorKind::kTrace, program.Describe(leaf) +
+                                            " needs its recorded results, which the trace does "
+                                            "not hold; record with --payload all");
+       }});
+  return static_cast<int>(script.contents.size()) - 1;
+}
+
+bool IsStrided(const analyzer::Program& program, int64_t leaf, size_t write) {
+  const analyzer::TensorUse& use = program.uses[leaf].writes[write];
+  const storage::Snapshot* snapshot = analyzer::RecordedResult(program.leaves[leaf], use);
+  return snapshot != nullptr ? snapshot->packing != 0 : !use.layout->IsDense();
+}
+
+int64_t ResultBytes(const storage::Layout& layout) {
+  return layout.ElementCount() * storage::DTypeBytes(layout.dtype);
+}
+
+void WriteResult(const analyzer::Program& program, Contents& contents, int64_t leaf, size_t write,
+                 std::string name, const Spot& to, Script& script,
+                 std::vector<Operation>& operations) {
+  const storage::Layout& layout = *program.uses[leaf].writes[write].layout;
+  if (layout.ElementCount() == 0) return;
+  const int content = AddResult(program, contents, leaf, write, std::move(name), script);
+  if (IsStrided(program, leaf, write)) {
+    operations.push_back(UploadStrided{to, &layout, content});
+  } else {
+    operations.push_back(UploadTo{to, content, 0, ResultBytes(layout)});
+  }
+}
+
+}  // namespace acltape::replayer
