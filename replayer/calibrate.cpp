@@ -111,23 +111,19 @@ class Calibration {
       Call& call = calls.emplace_back();
       call.leaf = i;
       call.timed = kind == analyzer::LeafKind::kKernel && !session_.lowered().IsSubstituted(i);
-      if (!call.timed) continue;
-      call.bound = execution.Bind(i, [&](int64_t buffer_id, const storage::Layout& layout) {
-        return homes.Find(buffer_id) + layout.byte_offset;
-      });
     }
     const SavedRanges state(device(), StateOf(program, homes, first, end));
     const int64_t passes = options_.repetitions + 2;  // with a warm-up first and the overlaps last
     event_ns_ = EventTime();
     for (int64_t pass = 0; pass + 1 < passes; ++pass) {
       state.Restore();
-      TimedPass(calls, homes, execution, eager, pass - 1);
+      TimedPass(calls, eager, pass - 1);
       if (options_.progress) options_.progress(pass + 1, passes);
     }
     SetMedians();
-    MeasureGraphShare(calls, homes, state, execution, eager);
+    MeasureGraphShare(calls, state, execution, eager);
     state.Restore();
-    OverlapPass(calls, execution, eager);
+    OverlapPass(calls, homes, execution, eager);
     if (options_.progress) options_.progress(passes, passes);
     device().Synchronize();
   }
@@ -135,7 +131,6 @@ class Calibration {
   struct Call {
     int64_t leaf = 0;
     bool timed = false;
-    BoundLeaf bound;  // of timed calls
     double host_ns = kFirstGuessNs;
   };
 
@@ -182,8 +177,7 @@ class Calibration {
 
   // Makes one pass over the step, in pieces that end where the host must wait. Calls run in program
   // order and on the program's data, so that the caches are as in a step.
-  void TimedPass(std::vector<Call>& calls, const HomeMemory& homes, Execution& execution,
-                 EagerExecution& eager, int64_t repetition) {
+  void TimedPass(std::vector<Call>& calls, EagerExecution& eager, int64_t repetition) {
     const analyzer::Program& program = session_.program();
     const auto ends_stretch = [&](const Call& call) {
       return program.leaves[call.leaf].kind == analyzer::LeafKind::kHostRead;
@@ -209,15 +203,13 @@ class Calibration {
           eager.Run(call.leaf, call.leaf + 1, nullptr, nullptr);
           continue;
         }
-        for (const Feed& feed : execution.contents().FeedsOf(call.leaf)) {
-          if (uint8_t* home = homes.Find(feed.buffer_id)) execution.Put(feed, home);
-        }
+        eager.UploadInputs(call.leaf);
         auto& [begin, done] = events[at - first];
         begin = std::make_unique<Event>(device());
         done = std::make_unique<Event>(device());
         begin->Record();
         const int64_t issued = NowNs();
-        execution.Launch(call.bound);
+        eager.RunWithoutInputs(call.leaf);
         call.host_ns = static_cast<double>(NowNs() - issued);
         done->Record();
       }
@@ -250,8 +242,8 @@ class Calibration {
   // Executes the longest run of timed calls as one graph. Before each execution the earlier part of
   // the step is executed again. A call that gets values from the recording begins a new run,
   // because its memory may have held other buffers.
-  void MeasureGraphShare(const std::vector<Call>& calls, const HomeMemory& homes,
-                         const SavedRanges& state, Execution& execution, EagerExecution& eager) {
+  void MeasureGraphShare(const std::vector<Call>& calls, const SavedRanges& state,
+                         Execution& execution, EagerExecution& eager) {
     size_t begin = 0;
     size_t end = 0;
     double alone_ns = 0;
@@ -272,18 +264,13 @@ class Calibration {
     }
     // A short run would measure the cost of the graph more than that of its calls.
     if (alone_ns < kShortRun * report_.costs.graph_device_ns || begin == end) return;
-    Workspace workspace(device());
     const auto issue = [&] {
-      for (size_t at = begin; at < end; ++at) {
-        execution.Launch(calls[at].bound, workspace, device().stream());
-      }
+      for (size_t at = begin; at < end; ++at) eager.RunWithoutInputs(calls[at].leaf);
     };
     const auto prepare = [&] {
       state.Restore();
       eager.Run(calls.front().leaf, calls[begin].leaf, nullptr, nullptr);
-      for (const Feed& feed : execution.contents().FeedsOf(calls[begin].leaf)) {
-        if (uint8_t* home = homes.Find(feed.buffer_id)) execution.Put(feed, home);
-      }
+      eager.UploadInputs(calls[begin].leaf);
     };
     std::vector<double> in_graph;
     try {
@@ -311,12 +298,52 @@ class Calibration {
     report_.notes.push_back(note);
   }
 
+  // The calls of one leaf, on the device's own stream and on a side stream.
+  struct OnTwoStreams {
+    Script script;
+    std::vector<Operation> here;
+    std::vector<Operation> beside;
+    std::vector<MemoryRange> written;
+  };
+  struct OverlapBlock {
+    enum : int { kNothing, kHomes, kWorkspace };  // then the temporaries, each for both streams
+  };
+  OnTwoStreams WriteOnTwoStreams(const analyzer::Leaf& leaf, const HomeMemory& homes,
+                                 Execution& execution) const {
+    OnTwoStreams work;
+    const int64_t temporaries = std::max(execution.lowered().temporary_bytes, kDeviceAlignment);
+    work.script.streams = 2;
+    work.script.blocks = {{"nothing", kDeviceAlignment},
+                          {"homes"},
+                          {"workspace 0"},
+                          {"workspace 1"},
+                          {"temporaries 0", temporaries},
+                          {"temporaries 1", temporaries}};
+    for (int stream : {0, 1}) {
+      const int workspace = OverlapBlock::kWorkspace + stream;
+      const LeafMemory memory{
+          [&](int64_t buffer_id, const storage::Layout& layout) {
+            return Spot{OverlapBlock::kHomes, homes.OffsetOf(buffer_id) + layout.byte_offset};
+          },
+          {OverlapBlock::kNothing, 0},
+          {workspace + 2, 0},
+          {workspace, 0}};
+      WriteLaunches(AddCalls(leaf, execution.lowered().lowerings[leaf.index], memory, work.script),
+                    stream, stream == 0 ? work.here : work.beside);
+    }
+    for (const analyzer::TensorUse& use : execution.program().uses[leaf.index].writes) {
+      if (use.layout->ElementCount() == 0) continue;
+      work.written.push_back({homes.Find(use.tensor.buffer_id) + use.layout->FirstByte(),
+                              use.layout->EndByte() - use.layout->FirstByte()});
+    }
+    return work;
+  }
+
   // Measures if calls run in parallel with others, on the first signatures of each resource.
-  void OverlapPass(const std::vector<Call>& calls, Execution& execution, EagerExecution& eager) {
+  void OverlapPass(const std::vector<Call>& calls, const HomeMemory& homes, Execution& execution,
+                   EagerExecution& eager) {
     const analyzer::Program& program = session_.program();
-    Workspace workspace(device());
-    Workspace side_workspace(device());
-    const SecondStream side(device());
+    Workspace workspaces[] = {Workspace(device()), Workspace(device())};
     std::unordered_set<int64_t> measured;
     std::array<int, 4> count = {};  // by Resource
     std::array<Overlap, 4> equal_work;
@@ -325,23 +352,23 @@ class Calibration {
       eager.Run(call.leaf, call.leaf + 1, nullptr, nullptr);
       const analyzer::Leaf& leaf = program.leaves[call.leaf];
       const auto resource = static_cast<size_t>(analyzer::ResourceOf(leaf.Name()));
-      if (!call.timed || call.bound.calls.empty() || count[resource] == kOverlaps ||
-          !measured.insert(leaf.call.signature_id).second) {
+      if (!call.timed || execution.lowered().lowerings[call.leaf].invocations.empty() ||
+          count[resource] == kOverlaps || !measured.insert(leaf.call.signature_id).second) {
         continue;
       }
       ++count[resource];
-      std::vector<MemoryRange> written_ranges;
-      for (size_t w = 0; w < call.bound.writes.size(); ++w) {
-        const storage::Layout& layout = *program.uses[call.leaf].writes[w].layout;
-        written_ranges.push_back({call.bound.writes[w], layout.EndByte() - layout.FirstByte()});
-      }
-      const SavedRanges written(device(), written_ranges);
+      const OnTwoStreams work = WriteOnTwoStreams(leaf, homes, execution);
+      ScriptMachine machine(device(), execution.uploader(), work.script);
+      machine.Give(OverlapBlock::kHomes, homes.base());
+      for (int stream : {0, 1}) machine.Give(OverlapBlock::kWorkspace + stream, workspaces[stream]);
+      machine.Prepare();
+      const SavedRanges written(device(), work.written);
       // Both workspaces get their size before anything is captured.
-      execution.Launch(call.bound, workspace, device().stream());
-      execution.Launch(call.bound, side_workspace, device().stream());
+      machine.Run(work.here, nullptr, nullptr);
+      machine.Run(work.beside, nullptr, nullptr);
+      machine.Synchronize();
       try {
-        MeasureOverlaps(leaf, call.bound, written, workspace, side_workspace, side.get(),
-                        equal_work[resource], with_copies);
+        MeasureOverlaps(leaf, work, machine, written, equal_work[resource], with_copies);
       } catch (const Error& error) {
         AddNote(call.leaf, "whether " + leaf.Name() + " runs beside others was not measured",
                 error);
@@ -359,21 +386,17 @@ class Calibration {
     }
   }
 
-  void MeasureOverlaps(const analyzer::Leaf& leaf, const BoundLeaf& bound,
-                       const SavedRanges& written, Workspace& workspace, Workspace& side_workspace,
-                       aclrtStream side, Overlap& equal_work, Overlap& with_copies) {
-    const auto issue = [&](aclrtStream stream, Workspace& scratch, int count) {
-      const BoundCall::Reserve reserve = [&](uint64_t bytes) { return scratch.Reserve(bytes); };
-      for (int i = 0; i < count; ++i) {
-        for (const BoundCall& call : bound.calls) call.Run(device(), stream, reserve);
-      }
-    };
+  void MeasureOverlaps(const analyzer::Leaf& leaf, const OnTwoStreams& work, ScriptMachine& machine,
+                       const SavedRanges& written, Overlap& equal_work, Overlap& with_copies) {
     const double call_ns =
         std::max(1.0, report_.costs.by_signature[leaf.call.signature_id].device_ns);
     const int calls = std::clamp(static_cast<int>(kOverlapNs / call_ns), 1, kMostOverlapCalls);
-    const auto here = [&] { issue(device().stream(), workspace, calls); };
-    const auto beside = [&] { issue(side, side_workspace, calls); };
-    equal_work += MeasureOverlap(written, side, here, here, beside);
+    const auto run = [&](const std::vector<Operation>& operations) {
+      for (int i = 0; i < calls; ++i) machine.Run(operations, nullptr, nullptr);
+    };
+    const auto here = [&] { run(work.here); };
+    aclrtStream side = device().SideStream(0);
+    equal_work += MeasureOverlap(written, side, here, here, [&] { run(work.beside); });
     // Use copies that take about as long as the calls.
     const double calls_ns = calls * call_ns;
     const size_t bytes = calls_ns > kOverlapNs / 2 ? kCalibrationBytes : kSmallCopy;

@@ -54,9 +54,12 @@ EagerExecution::EagerExecution(Execution& execution, const HomeMemory& homes)
 void EagerExecution::Bind(int64_t first, int64_t end) {
   for (int64_t i = first; i < end; ++i) {
     if (leaves_.count(i) != 0) continue;
-    const size_t begin = script_.operations.size();
+    Range& range = leaves_[i];
+    range.first = script_.operations.size();
+    WriteInputs(execution_.program().leaves[i]);
+    range.work = script_.operations.size();
     WriteLeaf(execution_.program().leaves[i]);
-    leaves_[i] = {begin, script_.operations.size()};
+    range.end = script_.operations.size();
   }
   machine_.Prepare();
   machine_.BindCalls();
@@ -72,20 +75,29 @@ void EagerExecution::Forget() {
 }
 
 void EagerExecution::Preload(int64_t first, int64_t end) {
-  for (int64_t i = first; i < end; ++i) machine_.Load(OperationsOf(i));
-}
-
-std::span<const Operation> EagerExecution::OperationsOf(int64_t leaf) const {
-  const auto& [first, end] = leaves_.at(leaf);
-  return std::span<const Operation>(script_.operations).subspan(first, end - first);
+  for (int64_t i = first; i < end; ++i) {
+    const Range& range = leaves_.at(i);
+    machine_.Load(Operations(range.first, range.end));
+  }
 }
 
 void EagerExecution::Run(int64_t first, int64_t end, Verifier* verifier, WaitClock* clock) {
   std::optional<Taker> taker;
   if (verifier != nullptr) taker.emplace(script_, *verifier);
   for (int64_t i = first; i < end; ++i) {
-    machine_.Run(OperationsOf(i), taker ? &*taker : nullptr, clock);
+    const Range& range = leaves_.at(i);
+    machine_.Run(Operations(range.first, range.end), taker ? &*taker : nullptr, clock);
   }
+}
+
+void EagerExecution::UploadInputs(int64_t leaf) {
+  const Range& range = leaves_.at(leaf);
+  machine_.Run(Operations(range.first, range.work), nullptr, nullptr);
+}
+
+void EagerExecution::RunWithoutInputs(int64_t leaf) {
+  const Range& range = leaves_.at(leaf);
+  machine_.Run(Operations(range.work, range.end), nullptr, nullptr);
 }
 
 Spot EagerExecution::SpotOfUse(const TensorUse& use) const {
@@ -106,13 +118,16 @@ void EagerExecution::WriteResults(int64_t leaf) {
   }
 }
 
-void EagerExecution::WriteLeaf(const Leaf& leaf) {
+void EagerExecution::WriteInputs(const Leaf& leaf) {
   for (const Feed& feed : execution_.contents().FeedsOf(leaf.index)) {
     if (homes_.Find(feed.buffer_id) == nullptr) continue;
     const int content = AddFeed(execution_.contents(), feed, "", script_);
     const Spot to{EagerBlock::kHomes, homes_.OffsetOf(feed.buffer_id) + feed.first_byte};
     script_.operations.push_back(UploadTo{to, content, 0, feed.bytes});
   }
+}
+
+void EagerExecution::WriteLeaf(const Leaf& leaf) {
   const analyzer::LeafUses& uses = execution_.program().uses[leaf.index];
   // The readers of the results of an exchange get them as inputs.
   if (leaf.kind == LeafKind::kView || leaf.kind == LeafKind::kAllocation ||

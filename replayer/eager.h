@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "replayer/leaf_writer.h"
@@ -30,6 +30,9 @@ class EagerExecution {
   // host reads wait for the device as the program did. Such waits are added to `clock` unless it is
   // null.
   void Run(int64_t first, int64_t end, Verifier* verifier, WaitClock* clock);
+  // The two parts of a leaf: its recorded inputs are uploaded, then it runs.
+  void UploadInputs(int64_t leaf);
+  void RunWithoutInputs(int64_t leaf);
 
  private:
   class Taker;
@@ -37,15 +40,23 @@ class EagerExecution {
   void WriteResults(int64_t leaf);
   int AddOutput(const analyzer::Leaf& leaf, int write, const analyzer::TensorUse& use);
   Spot SpotOfUse(const analyzer::TensorUse& use) const;
-  std::span<const Operation> OperationsOf(int64_t leaf) const;
+  // The operations of a bound leaf: [first, work) upload its inputs, [work, end) run it.
+  struct Range {
+    size_t first = 0;
+    size_t work = 0;
+    size_t end = 0;
+  };
+  std::span<const Operation> Operations(size_t first, size_t end) const {
+    return std::span<const Operation>(script_.operations).subspan(first, end - first);
+  }
+  void WriteInputs(const analyzer::Leaf& leaf);
 
   Execution& execution_;
   const HomeMemory& homes_;
   LeafMemory memory_;
   Script script_;
   ScriptMachine machine_;
-  // The first operation of each bound leaf, and one past its last.
-  std::unordered_map<int64_t, std::pair<size_t, size_t>> leaves_;
+  std::unordered_map<int64_t, Range> leaves_;
   bool isolate_ = false;
 };
 

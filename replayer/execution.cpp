@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "replayer/captured_graph.h"
+#include "replayer/leaf_writer.h"
 #include "replayer/memory_plan.h"
+#include "replayer/script_machine.h"
 
 namespace acltape::replayer {
 namespace {
@@ -73,47 +74,13 @@ Execution::Execution(Device& device, const LoweredProgram& lowered, Contents& co
                    std::max<int64_t>(lowered.temporary_bytes, kDeviceAlignment)),
       nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
 
-BoundLeaf Execution::Bind(int64_t leaf, const Place& place, uint8_t* temporary_memory) {
-  BoundLeaf bound;
-  bound.leaf = leaf;
-  const auto address = [&](const analyzer::TensorUse& use) -> uint8_t* {
-    return use.layout->ElementCount() == 0 ? nothing_.data()
-                                           : place(use.tensor.buffer_id, *use.layout);
-  };
-  for (const analyzer::TensorUse& use : program().uses[leaf].reads) {
-    bound.reads.push_back(address(use));
-  }
-  for (const analyzer::TensorUse& use : program().uses[leaf].writes) {
-    bound.writes.push_back(address(use));
-  }
-  const analyzer::Lowering& lowering = lowered_.lowerings[leaf];
-  std::vector<uint8_t*> temporaries;
-  uint8_t* next = temporary_memory != nullptr ? temporary_memory : temporaries_.data();
-  for (const int64_t bytes : lowering.temporaries) {
-    temporaries.push_back(next);
-    next += AlignUp(bytes);
-  }
-  const AddressOf address_of = [&](const analyzer::LoweredTensor& tensor) -> uint8_t* {
-    if (tensor.layout.ElementCount() == 0) return nothing_.data();
-    if (tensor.temporary >= 0) return temporaries[tensor.temporary] + tensor.layout.byte_offset;
-    return place(tensor.buffer_id, tensor.layout);
-  };
-  try {
-    for (const analyzer::Invocation& invocation : lowering.invocations) {
-      bound.calls.emplace_back(device_, invocation, address_of);
-    }
-  } catch (const UnsupportedOperator& cause) {
-    throw LeafRefused(program().leaves[leaf].Name(), cause.what());
-  }
-  return bound;
-}
-
 uint64_t Execution::Probe(int64_t leaf) {
-  const Place anywhere = [this](int64_t, const storage::Layout&) { return nothing_.data(); };
-  const BoundLeaf bound = Bind(leaf, anywhere);
+  const AddressOf anywhere = [this](const analyzer::LoweredTensor&) { return nothing_.data(); };
   try {
     uint64_t bytes = 0;
-    for (const BoundCall& call : bound.calls) bytes = std::max(bytes, call.Probe(device_));
+    for (const analyzer::Invocation& invocation : lowered_.lowerings[leaf].invocations) {
+      bytes = std::max(bytes, BoundCall(device_, invocation, anywhere).Probe(device_));
+    }
     return bytes;
   } catch (const UnsupportedOperator& cause) {
     throw LeafRefused(program().leaves[leaf].Name(), cause.what());
@@ -127,50 +94,36 @@ std::string Execution::ProbeUpdate(int64_t leaf) {
       api.aclmdlRICaptureTaskUpdateEnd == nullptr) {
     return "the device library has no task updates";
   }
-  const BoundLeaf bound =
-      Bind(leaf, [this](int64_t, const storage::Layout&) { return nothing_.data(); });
-  const aclrtStream stream = device_.stream();
-  aclrtTaskGrp group = nullptr;
-  std::string refusal;
-  Capture capture(device_, stream);
-  capture.Begin();
+  enum : int { kNothing, kTemporaries, kWorkspace };
+  Script script;
+  script.blocks = {{"nothing"}, {"temporaries"}, {"workspace"}};
+  script.graphs = 1;
+  script.groups = 1;
+  const LeafMemory memory{[](int64_t, const storage::Layout&) {
+                            return Spot{kNothing, 0};
+                          },
+                          {kNothing, 0},
+                          {kTemporaries, 0},
+                          {kWorkspace, 0}};
+  const CallRange calls =
+      AddCalls(program().leaves[leaf], lowered_.lowerings[leaf], memory, script);
+  std::vector<Operation>& operations = script.operations;
+  operations = {BeginCapture{0, ACL_MODEL_RI_CAPTURE_MODE_RELAXED}, BeginGroup{0, 0}};
+  WriteLaunches(calls, 0, operations);
+  operations.insert(operations.end(), {EndGroup{0, 0}, EndCapture{0}, BeginUpdate{0, 0}});
+  WriteLaunches(calls, 0, operations);
+  operations.insert(operations.end(), {EndUpdate{0, 0}, SynchronizeAll{}});
+  ScriptMachine machine(device_, uploader_, script);
+  machine.Give(kNothing, nothing_.data());
+  machine.Give(kTemporaries, temporaries_.data());
+  machine.Give(kWorkspace, workspace_);
+  machine.Prepare();
   try {
-    device_.Check(api.aclmdlRICaptureTaskGrpBegin(stream), "aclmdlRICaptureTaskGrpBegin");
-    Launch(bound);
-    device_.Check(api.aclmdlRICaptureTaskGrpEnd(stream, &group), "aclmdlRICaptureTaskGrpEnd");
+    machine.Run(operations, nullptr, nullptr);
   } catch (const std::runtime_error& cause) {
-    refusal = cause.what();
+    return cause.what();
   }
-  CapturedGraph graph;
-  const int ended = capture.TryEnd(graph);
-  if (refusal.empty() && ended != 0) refusal = "its task group cannot be captured";
-  if (refusal.empty()) {
-    try {
-      device_.Check(api.aclmdlRICaptureTaskUpdateBegin(stream, group),
-                    "aclmdlRICaptureTaskUpdateBegin");
-      Launch(bound);
-      device_.Check(api.aclmdlRICaptureTaskUpdateEnd(stream), "aclmdlRICaptureTaskUpdateEnd");
-      device_.Synchronize();
-    } catch (const std::runtime_error& cause) {
-      refusal = cause.what();
-      api.aclmdlRICaptureTaskUpdateEnd(stream);
-    }
-  }
-  return refusal;
-}
-
-void Execution::Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream stream) {
-  const auto reserve = [&](uint64_t bytes) { return workspace.Reserve(bytes); };
-  try {
-    for (const BoundCall& call : bound.calls) call.Run(device_, stream, reserve);
-  } catch (const UnsupportedOperator& cause) {
-    throw LeafRefused(program().leaves[bound.leaf].Name(), cause.what());
-  }
-}
-
-void Execution::Put(const Feed& feed, uint8_t* address) {
-  const Bytes bytes = contents_.Get(feed);
-  uploader_.Upload(address + feed.first_byte, bytes->data(), bytes->size());
+  return "";
 }
 
 }  // namespace acltape::replayer

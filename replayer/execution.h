@@ -13,15 +13,6 @@
 
 namespace acltape::replayer {
 
-// A leaf with device addresses: its calls, and element 0 of each tensor that it reads or writes, in
-// the order of LeafUses.
-struct BoundLeaf {
-  int64_t leaf = -1;
-  std::vector<BoundCall> calls;
-  std::vector<uint8_t*> reads;
-  std::vector<uint8_t*> writes;
-};
-
 // The homes of a program's buffers: their device addresses while leaves run eagerly. All homes lie
 // in one planned arena, in which buffers whose lives do not overlap share memory.
 class HomeMemory {
@@ -65,13 +56,6 @@ class Execution {
  public:
   Execution(Device& device, const LoweredProgram& lowered, Contents& contents);
 
-  // Returns the address of element 0 of a tensor with `layout` in a buffer.
-  using Place = std::function<uint8_t*(int64_t buffer_id, const storage::Layout& layout)>;
-  // Binds a leaf to addresses. Its temporaries lie at `temporaries`: lowered().temporary_bytes of
-  // memory that no other leaf uses at the same time. Null selects the temporaries of eager leaves.
-  // Throws LeafRefused if the device cannot run the leaf; the text names the operator.
-  BoundLeaf Bind(int64_t leaf, const Place& place, uint8_t* temporaries = nullptr);
-
   // Asks the device if it can run a kernel leaf, without running it. Returns the most bytes of
   // workspace that one of its calls needs. Throws LeafRefused if it cannot run it.
   uint64_t Probe(int64_t leaf);
@@ -79,12 +63,6 @@ class Execution {
   // Returns the reason why the arguments of a kernel leaf cannot be updated in a captured graph;
   // empty if they can. It tries the update on a graph that never runs.
   std::string ProbeUpdate(int64_t leaf);
-
-  // Launches the calls of a kernel leaf. Throws LeafRefused if the device refuses one.
-  void Launch(const BoundLeaf& bound) { Launch(bound, workspace_, device_.stream()); }
-  void Launch(const BoundLeaf& bound, Workspace& workspace, aclrtStream stream);
-  // Puts the content of a feed at `address`, the start of its buffer.
-  void Put(const Feed& feed, uint8_t* address);
 
   // Memory that leaves share which run one after the other on the device's own stream.
   Workspace& workspace() { return workspace_; }

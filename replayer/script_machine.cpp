@@ -96,6 +96,8 @@ void ScriptMachine::Run(std::span<const Operation> operations, OutputTaker* take
   } catch (...) {
     capture_.reset();
     recorder_.reset();
+    if (updating_) api_.aclmdlRICaptureTaskUpdateEnd(Stream(*updating_));
+    updating_.reset();
     Drain();
     throw;
   }
@@ -237,9 +239,11 @@ void ScriptMachine::Do(const EndGroup& end) {
 void ScriptMachine::Do(const BeginUpdate& begin) {
   device_.Check(api_.aclmdlRICaptureTaskUpdateBegin(Stream(begin.stream), groups_[begin.group]),
                 "aclmdlRICaptureTaskUpdateBegin");
+  updating_ = begin.stream;
 }
 
 void ScriptMachine::Do(const EndUpdate& end) {
+  updating_.reset();
   device_.Check(api_.aclmdlRICaptureTaskUpdateEnd(Stream(end.stream)),
                 "aclmdlRICaptureTaskUpdateEnd");
 }

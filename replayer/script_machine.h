@@ -56,8 +56,8 @@ class ScriptMachine {
 
   // Carries out operations. Without a taker nothing is observed, and a value that the host reads is
   // waited for; the wait is added to `clock` unless it is null. Throws LeafRefused if the device
-  // refuses an operator, CallFailed if a call of the interface fails. An open capture has ended
-  // then and the device has drained.
+  // refuses an operator, CallFailed if a call of the interface fails. An open capture or
+  // task update has ended then, and the device has drained.
   void Run(std::span<const Operation> operations, OutputTaker* taker, WaitClock* clock);
 
   // Waits for all streams of the script.
@@ -120,6 +120,7 @@ class ScriptMachine {
   OutputTaker* taker_ = nullptr;
   WaitClock* clock_ = nullptr;
   std::optional<Capture> capture_;             // that is open
+  std::optional<int> updating_;                // stream of the task update that is open
   std::optional<GraphTaskRecorder> recorder_;  // for the open capture
   std::map<int, CallTasks> tasks_;             // by graph, where calls are disabled
 };

@@ -42,6 +42,9 @@ class StepGraph {
   // Fills the figures that the plan and the capture gave.
   void Describe(CaptureReport& report) const;
   const StepGraphPlan& plan() const { return planner_.plan(); }
+  // The script's tables, and the operations that capture its graphs.
+  const Script& script() const { return script_; }
+  std::span<const Operation> captures() const { return captures_; }
   int64_t device_bytes() const { return plan().device_bytes(); }
   int64_t capture_ns() const { return capture_ns_; }
   // Graphs that a step executes.

@@ -2,13 +2,18 @@
 
 #include <map>
 
+#include "replayer/leaf_writer.h"
 #include "replayer/memory_plan.h"
+#include "replayer/script_machine.h"
 #include "storage/packing.h"
 
 namespace acltape::replayer {
 namespace {
 
 using analyzer::TensorUse;
+
+// The blocks of the script.
+enum : int { kNothing, kScratch, kWorkspace, kTemporaries };
 
 void Reserve(Device& device, Block::Kind kind, int64_t bytes, Block& block) {
   if (static_cast<int64_t>(block.bytes()) >= bytes) return;
@@ -43,18 +48,31 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
   Reserve(device, Block::Kind::kDevice, bytes, scratch_);
   Reserve(device, Block::Kind::kPinned, result_bytes, results_);
 
-  const auto place = [&](int64_t buffer, const storage::Layout& layout) {
-    return scratch_.data() + offsets.at(buffer) + layout.byte_offset;
+  Script script;
+  script.blocks = {{"nothing", kDeviceAlignment}, {"scratch"}, {"workspace"}, {"temporaries"}};
+  const auto spot_of = [&](int64_t buffer, const storage::Layout& layout) {
+    return Spot{kScratch, offsets.at(buffer) + layout.byte_offset};
   };
-  const BoundLeaf bound = execution_.Bind(leaf, place);
   for (size_t r = 0; r < uses.reads.size(); ++r) {
     if (contents[r].empty()) continue;
-    const TensorUse& read = uses.reads[r];
-    execution_.uploader().Upload(
-        scratch_.data() + offsets.at(read.tensor.buffer_id) + read.layout->FirstByte(),
-        contents[r].data(), contents[r].size());
+    const auto size = static_cast<int64_t>(contents[r].size());
+    const auto content = std::make_shared<const std::vector<uint8_t>>(std::move(contents[r]));
+    script.operations.push_back(
+        UploadTo{spot_of(uses.reads[r].tensor.buffer_id, *uses.reads[r].layout),
+                 static_cast<int>(script.contents.size()), 0, size});
+    script.contents.push_back({"", size, [content] { return content; }});
   }
-  execution_.Launch(bound);
+  const LeafMemory memory{spot_of, {kNothing, 0}, {kTemporaries, 0}, {kWorkspace, 0}};
+  WriteLaunches(
+      AddCalls(program.leaves[leaf], execution_.lowered().lowerings[leaf], memory, script), 0,
+      script.operations);
+  ScriptMachine machine(device, execution_.uploader(), script);
+  machine.Give(kScratch, scratch_.data());
+  machine.Give(kWorkspace, execution_.workspace());
+  machine.Give(kTemporaries, execution_.temporaries());
+  machine.Prepare();
+  machine.Run(script.operations, nullptr, nullptr);
+
   std::vector<uint8_t*> brought;
   uint8_t* next = results_.data();
   for (const TensorUse& write : uses.writes) {
