@@ -80,7 +80,7 @@ int Measure(const std::string& path, int repetitions) {
     }
   };
   print("calibrated", calibration.costs);
-  print("recorded", analyzer::RecordedCosts(work, 0, work.size()));
+  print("recorded", analyzer::RecordedCosts(work, {{0, work.size()}}));
   return 0;
 }
 

@@ -43,6 +43,9 @@ std::string_view EditFor(std::string_view reason) {
   return "";
 }
 
+// Steps of the class whose recorded times are looked at.
+constexpr size_t kMostTimedSteps = 64;
+
 // Matrix products this many places around a softmax belong to its attention.
 constexpr size_t kAttentionReach = 12;
 
@@ -122,8 +125,7 @@ class Planner {
     variation_ = FindVariation(work_, members);
     const Variation shapes = FindVariation(work_, families[chosen.family]);
     for (const DimensionVariation& row : shapes.dimensions) ++shapes_of_place_[row.place];
-    costs_ = options_.costs != nullptr ? *options_.costs
-                                       : RecordedCosts(work_, calls_.front(), calls_.back() + 1);
+    costs_ = options_.costs != nullptr ? *options_.costs : CostsOfSteps(members);
 
     const WorkStep& step = work_.steps[members.steps.front()];
     Plan& plan = planned_.plan;
@@ -146,6 +148,15 @@ class Planner {
     planned_.varying_arguments = variation_.arguments.size();
     planned_.calls = calls_.size();
     for (const size_t call : calls_) planned_.host_ns += CostOf(call).host_ns;
+  }
+
+  DeviceCosts CostsOfSteps(const StepFamily& members) const {
+    std::vector<CallSpan> steps;
+    for (const size_t step : members.steps) {
+      if (steps.size() == kMostTimedSteps) break;
+      steps.push_back({work_.steps[step].first, work_.steps[step].end});
+    }
+    return RecordedCosts(work_, steps);
   }
 
   CallCost CostOf(size_t call) const {

@@ -48,23 +48,15 @@ struct Samples {
 };
 using SamplesBySignature = std::unordered_map<int64_t, Samples>;
 
-void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
-  for (auto& [signature, values] : samples) {
-    costs.by_signature[signature] = {Median(values.host_ns), Median(values.device_ns)};
-  }
-}
-
-}  // namespace
-
-DeviceCosts RecordedCosts(const Work& work, size_t first, size_t end) {
-  SamplesBySignature samples;
-  // The host's time lasts until the next active call begins. Across steps this time is not the
-  // call's.
-  size_t open = end;
-  for (size_t call = first; call < end; ++call) {
+// The host's time lasts until the next active call begins. Across steps this time is not the
+// call's.
+void AddSamples(const Work& work, const CallSpan& range, SamplesBySignature& samples) {
+  size_t open = range.end;
+  for (size_t call = range.first; call < range.end; ++call) {
     if (!work.form(call).active()) continue;
     const WorkCall& row = work.calls[call];
-    if (open < end && work.calls[open].step == row.step && work.calls[open].thread == row.thread) {
+    if (open < range.end && work.calls[open].step == row.step &&
+        work.calls[open].thread == row.thread) {
       samples[work.form(open).signature_id].host_ns.back() =
           static_cast<double>(row.begin_ns - work.calls[open].begin_ns);
     }
@@ -73,6 +65,19 @@ DeviceCosts RecordedCosts(const Work& work, size_t first, size_t end) {
     of_form.device_ns.push_back(static_cast<double>(row.duration_ns));
     open = call;
   }
+}
+
+void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
+  for (auto& [signature, values] : samples) {
+    costs.by_signature[signature] = {Median(values.host_ns), Median(values.device_ns)};
+  }
+}
+
+}  // namespace
+
+DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges) {
+  SamplesBySignature samples;
+  for (const CallSpan& range : ranges) AddSamples(work, range, samples);
   DeviceCosts costs;
   SetMedians(samples, costs);
   return costs;

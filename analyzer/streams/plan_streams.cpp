@@ -11,6 +11,7 @@
 #include "analyzer/streams/partial_order.h"
 #include "analyzer/streams/race_checker.h"
 #include "analyzer/streams/waits.h"
+#include "analyzer/streams/without_work.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -83,6 +84,8 @@ class Planner {
     }
     return best;
   }
+
+  StreamCertificate Certify(const StreamAssignment& assignment, const std::string& reason) const;
 
  private:
   Candidate Rate(StreamAssignment assignment) const {
@@ -175,38 +178,6 @@ class Planner {
            Microseconds(cost_ns) + ".";
   }
 
-  StreamCertificate Certify(const StreamAssignment& assignment, const std::string& reason) const {
-    StreamCertificate certificate;
-    certificate.nodes = static_cast<int32_t>(dag_.nodes.size());
-    certificate.edges = static_cast<int32_t>(dag_.edges.size());
-    if (order_) certificate.covers = static_cast<int32_t>(order_->covers().size());
-    certificate.width = width_.value_or(-1);
-    certificate.streams = assignment.streams;
-    certificate.waits = static_cast<int32_t>(assignment.waits.size());
-    certificate.records = CountRecords(assignment);
-    certificate.events = assignment.events;
-    certificate.forks = certificate.joins = assignment.streams - 1;
-    std::vector<int32_t> tasks;
-    for (const DagNode& node : dag_.nodes) tasks.push_back(node.tasks);
-    certificate.load = LoadOf(assignment, tasks);
-    certificate.one_stream_ns = TotalWork(dag_);
-    certificate.makespan_ns = Simulate(dag_, assignment, options_.costs).makespan_ns;
-    certificate.bound = BoundMakespan(dag_, most_, options_.costs);
-    const double bound_ns = certificate.bound.Greatest();
-    certificate.gap = bound_ns > 0 ? certificate.makespan_ns / bound_ns - 1 : 0;
-    const int32_t sides = assignment.streams - 1;
-    const double synchronisation_ns =
-        (certificate.records + (sides > 0 ? 1 : 0) + sides) * options_.costs.record_ns +
-        (certificate.waits + 2 * sides) * options_.costs.wait_ns;
-    if (synchronisation_ns > 0) {
-      certificate.synchronisation =
-          synchronisation_ns / (synchronisation_ns + certificate.one_stream_ns);
-    }
-    certificate.races = CountRaces(assignment);
-    certificate.reason = reason;
-    return certificate;
-  }
-
   // Each edge is a buffer of its own, which `from` writes and `to` reads.
   int32_t CountRaces(const StreamAssignment& assignment) const {
     std::vector<std::vector<ByteAccess>> accesses(dag_.nodes.size());
@@ -225,11 +196,53 @@ class Planner {
   int32_t most_ = 1;  // most streams that are useful
 };
 
+StreamCertificate Planner::Certify(const StreamAssignment& assignment,
+                                   const std::string& reason) const {
+  StreamCertificate certificate;
+  certificate.nodes = static_cast<int32_t>(dag_.nodes.size());
+  certificate.edges = static_cast<int32_t>(dag_.edges.size());
+  if (order_) certificate.covers = static_cast<int32_t>(order_->covers().size());
+  certificate.width = width_.value_or(-1);
+  certificate.streams = assignment.streams;
+  certificate.waits = static_cast<int32_t>(assignment.waits.size());
+  certificate.records = CountRecords(assignment);
+  certificate.events = assignment.events;
+  certificate.forks = certificate.joins = assignment.streams - 1;
+  std::vector<int32_t> tasks;
+  for (const DagNode& node : dag_.nodes) tasks.push_back(node.tasks);
+  certificate.load = LoadOf(assignment, tasks);
+  certificate.one_stream_ns = TotalWork(dag_);
+  certificate.makespan_ns = Simulate(dag_, assignment, options_.costs).makespan_ns;
+  certificate.bound = BoundMakespan(dag_, most_, options_.costs);
+  const double bound_ns = certificate.bound.Greatest();
+  certificate.gap = bound_ns > 0 ? certificate.makespan_ns / bound_ns - 1 : 0;
+  const int32_t sides = assignment.streams - 1;
+  const double synchronisation_ns =
+      (certificate.records + (sides > 0 ? 1 : 0) + sides) * options_.costs.record_ns +
+      (certificate.waits + 2 * sides) * options_.costs.wait_ns;
+  if (synchronisation_ns > 0) {
+    certificate.synchronisation =
+        synchronisation_ns / (synchronisation_ns + certificate.one_stream_ns);
+  }
+  certificate.races = CountRaces(assignment);
+  certificate.reason = reason;
+  return certificate;
+}
+
 }  // namespace
 
 StreamAssignment PlanStreams(const Dag& dag, const StreamOptions& options,
                              StreamCertificate* certificate) {
-  return Planner(dag, options).Run(certificate);
+  const WithoutWork without(dag);
+  if (without.none()) return Planner(dag, options).Run(certificate);
+  StreamCertificate of_rest;
+  const StreamAssignment rest = Planner(without.rest(), options).Run(&of_rest);
+  const StreamAssignment all = without.Extend(rest);
+  if (certificate != nullptr) {
+    *certificate = Planner(dag, options).Certify(all, of_rest.reason);
+    certificate->merged_waits = of_rest.merged_waits;
+  }
+  return all;
 }
 
 }  // namespace acltape::analyzer

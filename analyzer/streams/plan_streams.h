@@ -10,6 +10,9 @@
 // accepted only for a gain above the noise. Several waits between two streams become one wait if
 // the simulation shows no loss.
 //
+// Nodes without tasks are no reason for a stream. They join the stream of their first reader
+// (without_work.h).
+//
 // A region of more than kMostClosureNodes nodes gets list schedules only, and its width is not
 // known.
 #pragma once

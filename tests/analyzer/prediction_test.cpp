@@ -151,12 +151,33 @@ TEST(RecordedCosts, TakesTheHostUntilTheNextCallAndTheOperatorsTime) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const DeviceCosts costs = RecordedCosts(work, 0, work.size());
+  const DeviceCosts costs = RecordedCosts(work, {{0, work.size()}});
   ASSERT_EQ(costs.by_signature.size(), 1u);
   const CallCost cost = costs.by_signature.begin()->second;
   EXPECT_EQ(cost.device_ns, static_cast<double>(work.calls[0].duration_ns));
   EXPECT_EQ(cost.host_ns, static_cast<double>(work.calls[1].begin_ns - work.calls[0].begin_ns));
   EXPECT_FALSE(costs.measured());
+}
+
+// The first execution of a call often loads its kernel.
+TEST(RecordedCosts, AreTheMediansOfTheRangesSoThatOneSlowExecutionDoesNotCount) {
+  TemporaryTrace file("recorded-medians");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  for (int i = 0; i < 3; ++i) {
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  Work work = LoadWork(reader);
+  work.calls[0].duration_ns = 5'000'000;
+  work.calls[1].duration_ns = 10;
+  work.calls[2].duration_ns = 20;
+  const auto device_ns = [&](const std::vector<CallSpan>& ranges) {
+    return RecordedCosts(work, ranges).by_signature.begin()->second.device_ns;
+  };
+  EXPECT_EQ(device_ns({{0, 1}}), 5e6);
+  EXPECT_EQ(device_ns({{0, 1}, {1, 2}, {2, 3}}), 20);
 }
 
 TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
 #include "analyzer/streams/list_schedule.h"
 #include "analyzer/streams/plan_streams.h"
 #include "analyzer/streams/race_checker.h"
@@ -210,6 +213,72 @@ TEST(PlanStreams, TakesNodesWithoutDurationsAsEqual) {
   Dag dag = Diamond(Resource::kCube, Resource::kVector);
   for (DagNode& node : dag.nodes) node.duration_ns = 0;
   EXPECT_EQ(Certify(dag, {.costs = kCosts}).one_stream_ns, 4000);
+}
+
+// 0 and 1 are uploaded before the region, and so is 5, which nothing reads.
+TEST(PlanStreams, PutsNodesWithoutTasksOnTheStreamOfTheirFirstReader) {
+  Dag dag = MakeDag({{0, Resource::kVector},
+                     {0, Resource::kVector},
+                     {100, Resource::kCube},
+                     {80, Resource::kVector},
+                     {10, Resource::kVector},
+                     {0, Resource::kVector}},
+                    {{0, 2}, {1, 3}, {2, 4}, {3, 4}, {3, 5}});
+  for (const size_t node : {0, 1, 5}) dag.nodes[node].tasks = 0;
+  StreamAssignment assignment;
+  const StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
+  EXPECT_EQ(certificate.streams, 2);
+  EXPECT_EQ(certificate.nodes, 6);
+  EXPECT_NE(assignment.stream_of[2], assignment.stream_of[3]);
+  EXPECT_EQ(assignment.stream_of[0], assignment.stream_of[2]);
+  EXPECT_EQ(assignment.stream_of[1], assignment.stream_of[3]);
+  EXPECT_EQ(assignment.stream_of[5], assignment.stream_of[3]);
+  EXPECT_EQ(certificate.waits, 1);
+}
+
+// Two independent nodes without tasks beside a chain are no second stream, even when one is wanted.
+TEST(PlanStreams, NeedsTasksForASecondStream) {
+  Dag dag = MakeDag({{0, Resource::kVector},
+                     {10, Resource::kVector},
+                     {0, Resource::kVector},
+                     {10, Resource::kVector}},
+                    {{0, 1}, {1, 3}, {2, 3}});
+  dag.nodes[0].tasks = dag.nodes[2].tasks = 0;
+  const StreamCertificate certificate = Certify(dag, {.several_if_slower = true});
+  EXPECT_EQ(certificate.streams, 1);
+  EXPECT_EQ(certificate.reason, "One stream, because each node needs the one before it.");
+}
+
+TEST(PlanStreams, PlansWhatHasTasksAsIfTheRestWereNotThereAndOrdersAll) {
+  int with_both = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomDag random(kDagFamilies[seed % 4], 3 + seed % 40, seed);
+    Dag dag = random.dag();
+    std::mt19937 draw(seed);
+    for (DagNode& node : dag.nodes) {
+      if (draw() % 3 != 0) continue;
+      node.tasks = 0;
+      node.duration_ns = 0;
+    }
+    StreamAssignment assignment;
+    const StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
+    ASSERT_EQ(certificate.races, 0);
+    std::vector<size_t> at(dag.nodes.size());
+    for (size_t i = 0; i < assignment.order.size(); ++i) at[assignment.order[i]] = i;
+    for (const DagEdge& edge : dag.edges) ASSERT_LT(at[edge.from], at[edge.to]);
+    std::vector<int32_t> order = assignment.order;
+    std::sort(order.begin(), order.end());
+    for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], static_cast<int32_t>(i));
+    std::set<int32_t> working;  // streams
+    for (size_t node = 0; node < dag.nodes.size(); ++node) {
+      if (dag.nodes[node].tasks > 0) working.insert(assignment.stream_of[node]);
+    }
+    if (working.empty()) continue;
+    ASSERT_EQ(static_cast<int32_t>(working.size()), certificate.streams);
+    with_both += certificate.streams > 1 ? 1 : 0;
+  }
+  EXPECT_GT(with_both, 40);
 }
 
 TEST(PlanStreams, KeepsItsPromisesOnRandomDags) {
