@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <span>
 
 #include "analyzer/acl_program.h"
 #include "analyzer/program.h"
@@ -9,6 +10,7 @@
 #include "cli/plan_option.h"
 #include "cli/table.h"
 #include "replayer/contents.h"
+#include "storage/tables.h"
 #include "storage/trace_copy.h"
 
 namespace acltape::cli {
@@ -37,9 +39,12 @@ class PackCommand final : public Command {
   int Run() override {
     const storage::Reader reader(trace_);
     storage::TraceCopy copy(reader, output_, overwrite_);
-    for (const auto* tables : {&storage::RecordedTables(), &storage::ResultTables()}) {
-      for (const std::string& table : *tables) {
-        copy.CopyRows(table, table == "meta" ? "key <> 'schema_version'" : "");
+    using Tables = std::span<const storage::StoredTable* const>;
+    for (const Tables tables :
+         {Tables(storage::tables::kRecorded), Tables(storage::tables::kResults)}) {
+      for (const storage::StoredTable* table : tables) {
+        const bool is_meta = table == &storage::tables::kMeta;
+        copy.CopyRows(table->name, is_meta ? "key <> 'schema_version'" : "");
       }
     }
     copy.SetMeta("state", reader.State());

@@ -7,6 +7,7 @@
 
 #include "analyzer/metrics/metrics.h"
 #include "storage/statistics.h"
+#include "storage/table_rows.h"
 #include "storage/trace_copy.h"
 
 namespace acltape::replayer {
@@ -140,33 +141,16 @@ class Redactor {
   void CopySnapshots() {
     const auto recorded = storage::LoadStatistics(reader_);
     const std::vector<storage::Snapshot> snapshots = reader_.Snapshots();
-    Statement add(copy_.database(),
-                  "INSERT INTO main.snapshot(call_id, position, moment, tensor_id, digest, bytes, "
-                  "packing, changed, min, max, mean, l2, nan_count, inf_count) "
-                  "VALUES(?,?,?,?,'',?,?,?,?,?,?,?,?,?)");
-    for (const storage::Snapshot& snapshot : snapshots) {
+    storage::RowInsert<storage::tables::kSnapshot> row(copy_.database(), "INSERT INTO", "",
+                                                       "main.");
+    for (storage::Snapshot snapshot : snapshots) {
       const auto found = recorded.find(storage::KeyOf(snapshot));
       const DType dtype = reader_.GetLayout(snapshot.tensor.layout_id).dtype;
       const Statistics* statistics =
           found != recorded.end() ? &found->second : StatisticsOf(snapshot, dtype);
-      add.Bind(1, snapshot.call_id);
-      add.Bind(2, static_cast<int64_t>(snapshot.position));
-      add.Bind(3, std::string_view(snapshot.after ? "after" : "before"));
-      add.Bind(4, snapshot.tensor.tensor_id());
-      add.Bind(5, snapshot.bytes);
-      add.Bind(6, static_cast<int64_t>(snapshot.packing));
-      add.Bind(7, static_cast<int64_t>(snapshot.changed));
-      for (int column = 8; column <= 13; ++column) add.BindNull(column);
-      if (statistics != nullptr) {
-        add.Bind(8, statistics->min);
-        add.Bind(9, statistics->max);
-        add.Bind(10, statistics->mean);
-        add.Bind(11, statistics->l2);
-        add.Bind(12, statistics->nan_count);
-        add.Bind(13, statistics->inf_count);
-        ++report_.statistics;
-      }
-      add.Run();
+      if (statistics != nullptr) ++report_.statistics;
+      snapshot.digest.clear();
+      AddRow(row, snapshot, statistics);
       ++report_.snapshots;
       if (options_.progress) {
         options_.progress(report_.snapshots, static_cast<int64_t>(snapshots.size()));

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/database.h"
+#include "storage/tables.h"
 
 namespace acltape::storage {
 
@@ -13,16 +13,16 @@ inline constexpr int kQuickCompression = 1;
 
 class PayloadRows {
  public:
-  // `table` is the table's name, with its schema where the connection has several.
-  explicit PayloadRows(Database& database, const std::string& table = "payload")
-      : add_(database, "INSERT OR IGNORE INTO " + table + " VALUES(?,?,?,?,?)") {}
+  // `schema` is "main." or the like where the connection has several.
+  explicit PayloadRows(Database& database, std::string_view schema = "")
+      : add_(database, "INSERT OR IGNORE INTO", "", schema) {}
 
   // Adds the content in pieces, compressed where that saves room; the caller has a transaction.
   // A content that is already there stays as it is.
   void Add(const std::string& digest, const void* data, size_t bytes, int compression_level);
 
  private:
-  Statement add_;
+  RowInsert<tables::kPayload> add_;
   std::vector<char> packed_;
 };
 

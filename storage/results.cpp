@@ -7,6 +7,7 @@
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
 #include "storage/schema.h"
+#include "storage/table_rows.h"
 
 namespace acltape::storage {
 namespace {
@@ -59,53 +60,49 @@ struct Results::State_ {
     database.Execute("COMMIT");
     open = false;
   }
-  void Run(Statement& statement) {
+  template <typename T>
+  void Run(T& statement) {
     Begin();
     statement.Run();
+    CountRow();
+  }
+  void CountRow() {
     if (++pending >= kRowsPerTransaction) Commit();
   }
 
   Database& database;
   bool open = false;
   int64_t pending = 0;
-  Statement add_run{database,
-                    "INSERT INTO run(mode, device, plan_id, options, begin_ns) VALUES(?,?,?,?,?)"};
+  RowInsert<tables::kRun> add_run{database};
   Statement finish_run{database, "UPDATE run SET end_ns = ?, exit_code = ? WHERE run_id = ?"};
-  Statement add_sample{database, "INSERT INTO sample VALUES(?,?,?,?,?,?,?)"};
-  Statement add_comparison{database, "INSERT INTO comparison VALUES(?,?,?,?,?,?)"};
-  Statement add_finding{
-      database,
-      "INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
-      "VALUES(?,?,?,?,?,?,?) ON CONFLICT(rule, call_id, message) DO UPDATE SET "
+  RowInsert<tables::kSample> add_sample{database};
+  RowInsert<tables::kComparison> add_comparison{database};
+  RowInsert<tables::kFinding> add_finding{
+      database, "INSERT INTO",
+      "ON CONFLICT(rule, call_id, message) DO UPDATE SET "
       "severity = excluded.severity, code = excluded.code, evidence = excluded.evidence, "
       "verdict = excluded.verdict WHERE excluded.verdict <> 'predicted' OR "
       "finding.verdict = 'predicted' OR finding.code IS NOT excluded.code"};
   Statement find_plan{database, "SELECT plan_id FROM plan WHERE document = ?"};
-  Statement add_plan{database, "INSERT INTO plan(name, options, document) VALUES(?,?,?)"};
-  Statement add_region{database,
-                       "INSERT INTO region(plan_id, kind, first_call, last_call, reason) "
-                       "VALUES(?,?,?,?,?)"};
-  Statement add_placement{database, "INSERT INTO placement VALUES(?,?,?)"};
-  Statement add_sync{database, "INSERT INTO sync VALUES(?,?,?,?,?)"};
-  std::optional<Statement> add_witness;  // the table may be missing until it is asked for
-  Statement add_step{database, "INSERT OR REPLACE INTO step VALUES(?,?,?,?)"};
-  Statement add_dependency{database, "INSERT INTO dependency VALUES(?,?,?,?,?,?)"};
-  Statement set_role{database,
-                     "INSERT INTO buffer_role(buffer_id, role) VALUES(?,?) ON CONFLICT(buffer_id) "
-                     "DO UPDATE SET role = excluded.role"};
-  Statement add_ledger{database,
-                       "INSERT INTO ledger VALUES(?,?,?,?,?,?) ON CONFLICT(kind, subject) DO "
-                       "UPDATE SET count = count + excluded.count"};
+  RowInsert<tables::kPlan> add_plan{database};
+  RowInsert<tables::kRegion> add_region{database};
+  RowInsert<tables::kPlacement> add_placement{database};
+  RowInsert<tables::kSync> add_sync{database};
+  std::optional<RowInsert<tables::kWitness>>
+      add_witness;  // the table may be missing until it is asked for
+  RowInsert<tables::kStep> add_step{database, kReplace};
+  RowInsert<tables::kDependency> add_dependency{database};
+  RowInsert<tables::kBufferRole> set_role{
+      database, "INSERT INTO", "ON CONFLICT(buffer_id) DO UPDATE SET role = excluded.role"};
+  RowInsert<tables::kLedger> add_ledger{database, "INSERT INTO", kAddToCount};
   Statement add_same_value{
       database,
       "INSERT INTO snapshot SELECT ?, ?, 'after', ?, digest, bytes, packing, 0, min, max, mean, "
       "l2, nan_count, inf_count FROM snapshot WHERE call_id = ? AND position = ? AND moment = ? "
       "AND tensor_id = ? LIMIT 1"};
-  Statement add_value{database,
-                      "INSERT INTO snapshot(call_id, position, moment, tensor_id, digest, bytes, "
-                      "packing, changed) VALUES(?,?,'after',?,?,?,?,0)"};
+  RowInsert<tables::kSnapshot> add_value{database};
   PayloadRows payload_rows{database};
-  Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
+  RowInsert<tables::kMeta> set_meta{database, kReplace};
 };
 
 Results::Results(Reader& reader) : state_(std::make_unique<State_>(Writable(reader))) {}
@@ -120,12 +117,12 @@ Results::~Results() {
 }
 
 int64_t Results::AddRun(const struct Run& run) {
-  Statement& add = state_->add_run;
-  add.Bind(1, std::string_view(run.mode));
-  add.Bind(2, std::string_view(run.device));
-  Bind(add, 3, run.plan_id);
-  add.Bind(4, std::string_view(run.options));
-  add.Bind(5, run.begin_ns != 0 ? run.begin_ns : WallNs());
+  auto& add = state_->add_run;
+  add.Set<"mode">(run.mode);
+  add.Set<"device">(run.device);
+  add.Set<"plan_id">(run.plan_id);
+  add.Set<"options">(run.options);
+  add.Set<"begin_ns">(run.begin_ns != 0 ? run.begin_ns : WallNs());
   state_->Run(add);
   return sqlite3_last_insert_rowid(state_->database.handle());
 }
@@ -138,38 +135,38 @@ void Results::FinishRun(int64_t run_id, int exit_code) {
 }
 
 void Results::AddSample(const Sample& sample) {
-  Statement& add = state_->add_sample;
-  add.Bind(1, sample.run_id);
-  add.Bind(2, sample.repetition);
-  Bind(add, 3, sample.step);
-  Bind(add, 4, sample.call_id);
-  Bind(add, 5, sample.region_id);
-  Bind(add, 6, sample.host_ns);
-  Bind(add, 7, sample.device_ns);
+  auto& add = state_->add_sample;
+  add.Set<"run_id">(sample.run_id);
+  add.Set<"repetition">(sample.repetition);
+  add.Set<"step">(sample.step);
+  add.Set<"call_id">(sample.call_id);
+  add.Set<"region_id">(sample.region_id);
+  add.Set<"host_ns">(sample.host_ns);
+  add.Set<"device_ns">(sample.device_ns);
   state_->Run(add);
 }
 
 void Results::AddComparison(const Comparison& comparison) {
-  Statement& add = state_->add_comparison;
-  add.Bind(1, comparison.run_id);
-  Bind(add, 2, comparison.step);
-  add.Bind(3, comparison.call_id);
-  add.Bind(4, static_cast<int64_t>(comparison.position));
-  add.Bind(5, std::string_view(comparison.metrics));
-  add.Bind(6, std::string_view(comparison.verdict));
+  auto& add = state_->add_comparison;
+  add.Set<"run_id">(comparison.run_id);
+  add.Set<"step">(comparison.step);
+  add.Set<"call_id">(comparison.call_id);
+  add.Set<"position">(static_cast<int64_t>(comparison.position));
+  add.Set<"metrics">(comparison.metrics);
+  add.Set<"verdict">(comparison.verdict);
   state_->Run(add);
 }
 
 void Results::AddFinding(const Finding& finding) {
-  Statement& add = state_->add_finding;
-  add.Bind(1, std::string_view(finding.rule));
-  add.Bind(2, SeverityName(finding.severity));
+  auto& add = state_->add_finding;
+  add.Set<"rule">(finding.rule);
+  add.Set<"severity">(SeverityName(finding.severity));
   // 0 rather than NULL: NULLs differ from each other, and the finding would be stored twice.
-  add.Bind(3, finding.call_id);
-  add.BindNonZero(4, finding.code);
-  add.Bind(5, std::string_view(finding.message));
-  add.Bind(6, std::string_view(finding.evidence));
-  add.Bind(7, std::string_view(finding.verdict));
+  add.Set<"call_id">(finding.call_id);
+  add.SetNonZero<"code">(finding.code);
+  add.Set<"message">(finding.message);
+  add.Set<"evidence">(finding.evidence);
+  add.Set<"verdict">(finding.verdict);
   state_->Run(add);
 }
 
@@ -179,35 +176,35 @@ int64_t Results::AddPlan(const PlanRecord& plan) {
   const int64_t known = find.Next() ? find.Integer(0) : 0;
   find.Reset();
   if (known != 0) return known;
-  Statement& add = state_->add_plan;
-  add.Bind(1, std::string_view(plan.name));
-  add.Bind(2, std::string_view(plan.options));
-  add.Bind(3, std::string_view(plan.document));
+  auto& add = state_->add_plan;
+  add.Set<"name">(plan.name);
+  add.Set<"options">(plan.options);
+  add.Set<"document">(plan.document);
   state_->Run(add);
   const int64_t plan_id = sqlite3_last_insert_rowid(state_->database.handle());
   for (const PlanRecord::Region& region : plan.regions) {
-    Statement& row = state_->add_region;
-    row.Bind(1, plan_id);
-    row.Bind(2, std::string_view(region.kind));
-    row.Bind(3, region.first_call);
-    row.Bind(4, region.last_call);
-    row.Bind(5, std::string_view(region.reason));
+    auto& row = state_->add_region;
+    row.Set<"plan_id">(plan_id);
+    row.Set<"kind">(region.kind);
+    row.Set<"first_call">(region.first_call);
+    row.Set<"last_call">(region.last_call);
+    row.Set<"reason">(region.reason);
     state_->Run(row);
   }
   for (const PlanRecord::Placement& placement : plan.placements) {
-    Statement& row = state_->add_placement;
-    row.Bind(1, plan_id);
-    row.Bind(2, placement.call_id);
-    row.Bind(3, placement.stream);
+    auto& row = state_->add_placement;
+    row.Set<"plan_id">(plan_id);
+    row.Set<"call_id">(placement.call_id);
+    row.Set<"stream">(placement.stream);
     state_->Run(row);
   }
   for (const PlanRecord::Sync& sync : plan.syncs) {
-    Statement& row = state_->add_sync;
-    row.Bind(1, plan_id);
-    row.Bind(2, sync.event);
-    row.Bind(3, sync.record_call);
-    row.Bind(4, sync.wait_call);
-    row.Bind(5, std::string_view(sync.reason));
+    auto& row = state_->add_sync;
+    row.Set<"plan_id">(plan_id);
+    row.Set<"event">(sync.event);
+    row.Set<"record_call">(sync.record_call);
+    row.Set<"wait_call">(sync.wait_call);
+    row.Set<"reason">(sync.reason);
     state_->Run(row);
   }
   return plan_id;
@@ -218,71 +215,60 @@ int64_t Results::AddWitness(const Witness& witness) {
     state_->Commit();
     CreateWitnessTable(state_->database);
     state_->add_witness.emplace(
-        state_->database,
-        "INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, command) "
-        "VALUES(?,?,?,?,?,?,?,?) ON CONFLICT(kind, options, plan_id, call_id) DO UPDATE SET "
+        state_->database, "INSERT INTO",
+        "ON CONFLICT(kind, options, plan_id, call_id) DO UPDATE SET "
         "position = excluded.position, message = excluded.message, verdict = excluded.verdict, "
         "command = excluded.command RETURNING witness_id");
   }
-  Statement& add = *state_->add_witness;
-  add.Bind(1, std::string_view(witness.kind));
-  add.Bind(2, std::string_view(witness.options));
-  add.Bind(3, witness.plan_id);
-  add.Bind(4, witness.call_id);
-  add.Bind(5, static_cast<int64_t>(witness.position));
-  add.Bind(6, std::string_view(witness.message));
-  add.Bind(7, std::string_view(witness.verdict));
-  add.Bind(8, std::string_view(witness.command));
+  auto& add = *state_->add_witness;
+  add.Set<"kind">(witness.kind);
+  add.Set<"options">(witness.options);
+  add.Set<"plan_id">(witness.plan_id);
+  add.Set<"call_id">(witness.call_id);
+  add.Set<"position">(static_cast<int64_t>(witness.position));
+  add.Set<"message">(witness.message);
+  add.Set<"verdict">(witness.verdict);
+  add.Set<"command">(witness.command);
   state_->Begin();
-  const int64_t witness_id = add.Next() ? add.Integer(0) : 0;
-  add.Reset();
+  Statement& statement = add.statement();
+  const int64_t witness_id = statement.Next() ? statement.Integer(0) : 0;
+  statement.Reset();
   return witness_id;
 }
 
 void Results::ReplaceSteps(const std::vector<Step>& steps) {
   state_->Begin();
   state_->database.Execute("DELETE FROM step");
-  for (const Step& step : steps) {
-    state_->add_step.Bind(1, step.step);
-    state_->add_step.Bind(2, step.first_call);
-    state_->add_step.Bind(3, step.last_call);
-    state_->add_step.Bind(4, std::string_view(step.found_by));
-    state_->add_step.Run();
-  }
+  for (const Step& step : steps) AddRow(state_->add_step, step);
   state_->Commit();
 }
 
 void Results::ReplaceDependencies(const std::vector<Dependency>& dependencies) {
   state_->Begin();
   state_->database.Execute("DELETE FROM dependency");
-  Statement& add = state_->add_dependency;
+  auto& add = state_->add_dependency;
   for (const Dependency& row : dependencies) {
-    add.Bind(1, row.source_call);
-    add.Bind(2, row.target_call);
-    add.Bind(3, std::string_view(row.kind));
-    add.BindNonZero(4, row.buffer_id);
-    Bind(add, 5, row.buffer_id == 0 ? std::nullopt : std::optional(row.first_byte));
-    Bind(add, 6, row.buffer_id == 0 ? std::nullopt : std::optional(row.last_byte));
+    add.Set<"source_call">(row.source_call);
+    add.Set<"target_call">(row.target_call);
+    add.Set<"kind">(row.kind);
+    add.SetNonZero<"buffer_id">(row.buffer_id);
+    add.Set<"first_byte">(row.buffer_id == 0 ? std::nullopt : std::optional(row.first_byte));
+    add.Set<"last_byte">(row.buffer_id == 0 ? std::nullopt : std::optional(row.last_byte));
     add.Run();
   }
   state_->Commit();
 }
 
 void Results::SetBufferRole(int64_t buffer_id, const std::string& role) {
-  state_->set_role.Bind(1, buffer_id);
-  state_->set_role.Bind(2, std::string_view(role));
+  state_->set_role.Set<"buffer_id">(buffer_id);
+  state_->set_role.Set<"role">(role);
   state_->Run(state_->set_role);
 }
 
 void Results::AddLedger(const LedgerEntry& entry) {
-  Statement& add = state_->add_ledger;
-  add.Bind(1, std::string_view(entry.kind));
-  add.Bind(2, SeverityName(entry.severity));
-  add.Bind(3, entry.count);
-  add.Bind(4, std::string_view(entry.subject));
-  add.Bind(5, std::string_view(entry.cause));
-  add.Bind(6, std::string_view(entry.remedy));
-  state_->Run(add);
+  state_->Begin();
+  AddRow(state_->add_ledger, entry);
+  state_->CountRow();
 }
 
 void Results::AddSameValue(const Snapshot& kept, int64_t call_id, int position,
@@ -303,19 +289,21 @@ void Results::AddValue(int64_t call_id, int position, const TensorRef& tensor, b
   const std::string digest = DigestOf(packed.data(), packed.size());
   state_->Begin();
   state_->payload_rows.Add(digest, packed.data(), packed.size(), kQuickCompression);
-  Statement& add = state_->add_value;
-  add.Bind(1, call_id);
-  add.Bind(2, static_cast<int64_t>(position));
-  add.Bind(3, tensor.tensor_id());
-  add.Bind(4, std::string_view(digest));
-  add.Bind(5, static_cast<int64_t>(packed.size()));
-  add.Bind(6, static_cast<int64_t>(dense ? 0 : 1));
-  state_->Run(add);
+  Snapshot snapshot;
+  snapshot.call_id = call_id;
+  snapshot.position = position;
+  snapshot.after = true;
+  snapshot.tensor = tensor;
+  snapshot.digest = digest;
+  snapshot.bytes = static_cast<int64_t>(packed.size());
+  snapshot.packing = dense ? 0 : 1;
+  AddRow(state_->add_value, snapshot, nullptr);
+  state_->CountRow();
 }
 
 void Results::SetMeta(const std::string& key, const std::string& value) {
-  state_->set_meta.Bind(1, std::string_view(key));
-  state_->set_meta.Bind(2, std::string_view(value));
+  state_->set_meta.Set<"key">(key);
+  state_->set_meta.Set<"value">(value);
   state_->Run(state_->set_meta);
 }
 

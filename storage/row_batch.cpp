@@ -45,7 +45,6 @@ void RowBatch::Write() {
   BindCells(many_, 0, columns_ * kRows);
   // Emptied before it runs: rows that a full disk refuses are not tried again.
   rows_ = 0;
-  used_ = 0;
   many_.Run();
   texts_.clear();
 }
@@ -65,7 +64,6 @@ void RowBatch::Flush() {
 
 void RowBatch::Clear() {
   rows_ = 0;
-  used_ = 0;
   texts_.clear();
 }
 

@@ -1,12 +1,15 @@
 // Inserts rows of one table many at a time: a statement of 32 rows costs half as much per row as 32
 // statements of one. For the tables that grow with every call.
 //
-//   batch.Begin();                 // a row
-//   batch.Add(7); batch.AddNull(); batch.Add("text");
+//   batch.Begin();      // a row; what is not set is NULL
+//   batch.Set(0, 7);
+//   batch.Set(2, "text");
 //
-// Rows reach the table when 32 are there, or at Flush. The values of a row are copied.
+// Columns count from 0; TableBatch (tables.h) has them by name. Rows reach the table when 32 are
+// there, or at Flush. The values of a row are copied.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,19 +24,16 @@ class RowBatch {
   // `insert` is the statement up to VALUES ("INSERT INTO t VALUES").
   RowBatch(Database& database, std::string_view insert, int columns);
 
-  // Starts a row; every column must be added before the next.
+  // Starts a row.
   void Begin() {
     if (rows_ == kRows) Write();
-    ++rows_;
+    row_ = cells_.data() + static_cast<size_t>(rows_++) * static_cast<size_t>(columns_);
+    std::fill_n(row_, columns_, Cell{Kind::kNull, 0, 0});
   }
-  void Add(int64_t value) { cells_[used_++] = {Kind::kInteger, value, 0}; }
-  void AddNull() { cells_[used_++] = {Kind::kNull, 0, 0}; }
-  void AddNonZero(int64_t value) {
-    cells_[used_++] = {value == 0 ? Kind::kNull : Kind::kInteger, value, 0};
-  }
-  void Add(std::string_view text) {
-    cells_[used_++] = {Kind::kText, static_cast<int64_t>(texts_.size()),
-                       static_cast<int64_t>(text.size())};
+  void Set(int column, int64_t value) { row_[column] = {Kind::kInteger, value, 0}; }
+  void Set(int column, std::string_view text) {
+    row_[column] = {Kind::kText, static_cast<int64_t>(texts_.size()),
+                    static_cast<int64_t>(text.size())};
     texts_ += text;
   }
 
@@ -55,7 +55,7 @@ class RowBatch {
 
   int columns_;
   int rows_ = 0;
-  size_t used_ = 0;
+  Cell* row_ = nullptr;  // that is being filled
   std::vector<Cell> cells_;
   std::string texts_;
   Statement many_;

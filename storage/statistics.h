@@ -9,17 +9,6 @@
 
 namespace acltape::storage {
 
-// Statistics of the finite elements, read as the type of the snapshot's tensor.
-struct Statistics {
-  DType dtype = DType::kUndefined;
-  double min = 0;
-  double max = 0;
-  double mean = 0;
-  double l2 = 0;
-  int64_t nan_count = 0;
-  int64_t inf_count = 0;
-};
-
 // A snapshot by its call, position, moment (after?) and tensor.
 using SnapshotKey = std::tuple<int64_t, int, bool, int64_t>;
 inline SnapshotKey KeyOf(const Snapshot& snapshot) {

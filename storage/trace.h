@@ -155,6 +155,17 @@ struct Snapshot {
   bool has_payload = false;  // the bytes are in the trace
 };
 
+// Statistics of the finite elements of a content, read as the type of its tensor.
+struct Statistics {
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  double l2 = 0;
+  int64_t nan_count = 0;
+  int64_t inf_count = 0;
+  DType dtype = DType::kUndefined;
+};
+
 struct Step {
   int64_t step = 0;
   int64_t first_call = 0;

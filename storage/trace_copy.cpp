@@ -12,6 +12,7 @@
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
 #include "storage/schema.h"
+#include "storage/tables.h"
 
 namespace acltape::storage {
 namespace {
@@ -94,17 +95,17 @@ TraceCopy::~TraceCopy() {
   if (!partial_.empty()) RemoveFiles(partial_);
 }
 
-std::vector<std::string> TraceCopy::CommonColumns(const std::string& table) {
+std::vector<std::string> TraceCopy::CommonColumns(std::string_view table) {
   std::vector<std::string> columns;
   Statement list(*database_,
                  "SELECT a.name FROM pragma_table_info(?1, 'main') a "
                  "JOIN pragma_table_info(?1, 'source') b ON a.name = b.name ORDER BY a.cid");
-  list.Bind(1, std::string_view(table));
+  list.Bind(1, table);
   while (list.Next()) columns.emplace_back(list.Text(0));
   return columns;
 }
 
-void TraceCopy::CopyRows(const std::string& table, const std::string& condition,
+void TraceCopy::CopyRows(std::string_view table, const std::string& condition,
                          const std::map<std::string, std::string>& replaced) {
   const std::vector<std::string> columns = CommonColumns(table);
   if (columns.empty()) return;
@@ -121,9 +122,9 @@ void TraceCopy::CopyRows(const std::string& table, const std::string& condition,
 }
 
 void TraceCopy::SetMeta(const std::string& key, const std::string& value) {
-  Statement set(*database_, "INSERT OR REPLACE INTO main.meta VALUES(?,?)");
-  set.Bind(1, std::string_view(key));
-  set.Bind(2, std::string_view(value));
+  RowInsert<tables::kMeta> set(*database_, kReplace, "", "main.");
+  set.Set<"key">(key);
+  set.Set<"value">(value);
   set.Run();
 }
 
@@ -132,7 +133,7 @@ std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
   Statement known(*database_, "SELECT 1 FROM main.payload WHERE digest = ?");
   known.Bind(1, std::string_view(digest));
   if (known.Next()) return digest;
-  PayloadRows(*database_, "main.payload").Add(digest, data, bytes, kQuickCompression);
+  PayloadRows(*database_, "main.").Add(digest, data, bytes, kQuickCompression);
   return digest;
 }
 
@@ -151,24 +152,6 @@ void TraceCopy::Accept() {
   // Journals of a trace that had the name before do not belong to this one.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) unlink((path_ + suffix).c_str());
   partial_.clear();
-}
-
-const std::vector<std::string>& RecordedTables() {
-  static const std::vector<std::string> tables{"meta",     "quirk",       "ledger",
-                                               "process",  "thread",      "op",
-                                               "layout",   "signature",   "signature_argument",
-                                               "call_row", "call_extra",  "buffer_row",
-                                               "payload",  "snapshot",    "scope",
-                                               "stack",    "scope_range", "stream",
-                                               "event",    "model"};
-  return tables;
-}
-
-const std::vector<std::string>& ResultTables() {
-  static const std::vector<std::string> tables{"step", "buffer_role", "dependency", "finding",
-                                               "plan", "region",      "placement",  "sync",
-                                               "run",  "sample",      "comparison", "witness"};
-  return tables;
 }
 
 }  // namespace acltape::storage

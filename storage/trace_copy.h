@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/database.h"
@@ -33,7 +34,7 @@ class TraceCopy {
   // Copies the rows of a table for which the SQL condition holds (empty: all), with the columns
   // that both schemas have. The new trace is the schema "main", the old one "source". A table that
   // the source does not have gives no rows. `replaced`: SQL expressions in place of columns.
-  void CopyRows(const std::string& table, const std::string& condition = "",
+  void CopyRows(std::string_view table, const std::string& condition = "",
                 const std::map<std::string, std::string>& replaced = {});
   // Statements on the new trace, with the source still attached. Open until Close.
   Database& database() { return *database_; }
@@ -48,15 +49,11 @@ class TraceCopy {
   void Accept();
 
  private:
-  std::vector<std::string> CommonColumns(const std::string& table);
+  std::vector<std::string> CommonColumns(std::string_view table);
 
   std::string path_;
   std::string partial_;
   std::unique_ptr<Database> database_;
 };
-
-// Tables of what was recorded, and of what tools found, in an order in which they can be copied.
-const std::vector<std::string>& RecordedTables();
-const std::vector<std::string>& ResultTables();
 
 }  // namespace acltape::storage

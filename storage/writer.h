@@ -72,10 +72,6 @@ class Writer {
   void AddModel(const Handle& model);
   bool HasPayload(const std::string& digest) const;
   void AddPayload(const std::string& digest, const void* data, size_t bytes);
-  struct Statistics {
-    double min, max, mean, l2;
-    int64_t nan_count, inf_count;
-  };
   void AddSnapshot(const Snapshot& snapshot, const std::optional<Statistics>& statistics);
   void AddStep(const Step& step);
   void AddLedger(const LedgerEntry& entry);  // counts of the same kind and subject add up

@@ -4,6 +4,7 @@
 
 #include "storage/json_text.h"
 #include "storage/payload.h"
+#include "storage/table_rows.h"
 #include "storage/writer_state.h"
 
 namespace acltape::storage {
@@ -38,9 +39,9 @@ std::string LayoutKey(const Layout& layout) {
 void Writer::AddQuirk(const std::string& name, const std::string& description) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO quirk VALUES(?,?)");
-  insert.Bind(1, std::string_view(name));
-  insert.Bind(2, std::string_view(description));
+  RowInsert<tables::kQuirk> insert(s.database, kReplace);
+  insert.Set<"name">(name);
+  insert.Set<"description">(description);
   insert.Run();
 }
 
@@ -48,15 +49,11 @@ void Writer::AddProcess(int64_t process_id, int64_t pid, const std::string& name
                         std::optional<int64_t> rank) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO process VALUES(?,?,?,?)");
-  insert.Bind(1, process_id);
-  insert.Bind(2, pid);
-  if (rank.has_value()) {
-    insert.Bind(3, *rank);
-  } else {
-    insert.BindNull(3);
-  }
-  insert.Bind(4, std::string_view(name));
+  RowInsert<tables::kProcess> insert(s.database, kReplace);
+  insert.Set<"process_id">(process_id);
+  insert.Set<"pid">(pid);
+  insert.Set<"rank">(rank);
+  insert.Set<"name">(name);
   insert.Run();
   s.Wrote();
 }
@@ -65,11 +62,11 @@ void Writer::AddThread(int64_t thread_id, int64_t process_id, int64_t tid,
                        const std::string& name) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO thread VALUES(?,?,?,?)");
-  insert.Bind(1, thread_id);
-  insert.Bind(2, process_id);
-  insert.Bind(3, tid);
-  insert.Bind(4, std::string_view(name));
+  RowInsert<tables::kThread> insert(s.database, kReplace);
+  insert.Set<"thread_id">(thread_id);
+  insert.Set<"process_id">(process_id);
+  insert.Set<"tid">(tid);
+  insert.Set<"name">(name);
   insert.Run();
   s.Wrote();
 }
@@ -79,11 +76,11 @@ int64_t Writer::InternOp(const Op& op) {
   const auto [found, fresh] = s.ops.try_emplace(OpKey(op), static_cast<int64_t>(s.ops.size()) + 1);
   if (!fresh) return found->second;
   s.Begin();
-  s.add_op.Bind(1, found->second);
-  s.add_op.Bind(2, std::string_view(op.dialect));
-  s.add_op.Bind(3, std::string_view(op.name));
-  s.add_op.Bind(4, std::string_view(op.overload));
-  s.add_op.Bind(5, std::string_view(op.schema));
+  s.add_op.Set<"op_id">(found->second);
+  s.add_op.Set<"dialect">(op.dialect);
+  s.add_op.Set<"name">(op.name);
+  s.add_op.Set<"overload">(op.overload);
+  s.add_op.Set<"schema">(op.schema);
   s.add_op.Run();
   s.Wrote();
   return found->second;
@@ -94,19 +91,8 @@ int64_t Writer::InternLayout(const Layout& layout) {
   const auto [found, fresh] =
       s.layouts.try_emplace(LayoutKey(layout), static_cast<int64_t>(s.layouts.size()) + 1);
   if (!fresh) return found->second;
-  const std::string shape = IntegersText(layout.shape);
-  const std::string strides = IntegersText(layout.strides);
   s.Begin();
-  s.add_layout.Bind(1, found->second);
-  s.add_layout.Bind(2, DTypeName(layout.dtype));
-  s.add_layout.Bind(3, std::string_view(shape));
-  s.add_layout.Bind(4, std::string_view(strides));
-  s.add_layout.Bind(5, layout.byte_offset);
-  const std::string_view plain =
-      (layout.flags & meaning::kTensorOpaque) != 0 ? "opaque" : "strided";
-  s.add_layout.Bind(6, layout.format.empty() ? plain : std::string_view(layout.format));
-  s.add_layout.Bind(7, static_cast<int64_t>(layout.flags));
-  s.add_layout.Run();
+  AddRow(s.add_layout, found->second, layout);
   s.Wrote();
   return found->second;
 }
@@ -116,25 +102,25 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
   State_& s = *state_;
   const int64_t signature_id = ++s.last_signature;
   s.Begin();
-  s.add_signature.Bind(1, signature_id);
-  s.add_signature.Bind(2, op_id);
+  s.add_signature.Set<"signature_id">(signature_id);
+  s.add_signature.Set<"op_id">(op_id);
   s.add_signature.Run();
   for (const Argument& argument : arguments) {
-    Statement& add = s.add_argument;
+    auto& add = s.add_argument;
     std::string list;
-    for (int column = 6; column <= 11; ++column) add.BindNull(column);
-    add.Bind(1, signature_id);
-    add.Bind(2, static_cast<int64_t>(argument.position));
-    add.Bind(3, std::string_view(argument.name));
-    add.Bind(4, kDirections[static_cast<size_t>(argument.direction) % 3]);
-    add.Bind(5, ValueKindName(argument.kind));
+    add.Clear();
+    add.Set<"signature_id">(signature_id);
+    add.Set<"position">(static_cast<int64_t>(argument.position));
+    add.Set<"name">(argument.name);
+    add.Set<"direction">(kDirections[static_cast<size_t>(argument.direction) % 3]);
+    add.Set<"kind">(ValueKindName(argument.kind));
     switch (argument.kind) {
       case ValueKind::kNone:
         break;
       case ValueKind::kTensor:
         if (!argument.tensors.empty() && argument.tensors[0].defined()) {
-          add.Bind(6, argument.tensors[0].layout_id);
-          if (argument.tensors[0].buffer_id > 0) add.Bind(7, argument.tensors[0].buffer_id - 1);
+          add.Set<"layout_id">(argument.tensors[0].layout_id);
+          if (argument.tensors[0].buffer_id > 0) add.Set<"slot">(argument.tensors[0].buffer_id - 1);
         }
         break;
       case ValueKind::kTensorList:
@@ -150,30 +136,30 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
       case ValueKind::kReal:
         // SQLite keeps neither NaN, which becomes NULL, nor the sign of a zero.
         if (std::isnan(argument.real)) {
-          add.Bind(10, std::string_view("nan"));
+          add.Set<"text">(std::string_view("nan"));
         } else {
-          add.Bind(9, argument.real);
+          add.Set<"real">(argument.real);
           if (argument.real == 0 && std::signbit(argument.real)) {
-            add.Bind(10, std::string_view("-0.0"));
+            add.Set<"text">(std::string_view("-0.0"));
           }
         }
         break;
       case ValueKind::kText:
       case ValueKind::kDevice:
       case ValueKind::kOther:
-        add.Bind(10, std::string_view(argument.text));
+        add.Set<"text">(argument.text);
         break;
       case ValueKind::kScalar:
-        add.Bind(10, std::string_view(argument.text));
+        add.Set<"text">(argument.text);
         if (!argument.reals.empty()) {
           list = RealsText(argument.reals);
           break;
         }
-        add.Bind(8, argument.integer);
-        if (IsReal(argument.text)) add.Bind(9, argument.real);
+        add.Set<"integer">(argument.integer);
+        if (IsReal(argument.text)) add.Set<"real">(argument.real);
         break;
       case ValueKind::kScalarList:
-        add.Bind(10, std::string_view(argument.text));
+        add.Set<"text">(argument.text);
         list = IntegersText(argument.integers);
         break;
       case ValueKind::kIntList:
@@ -185,13 +171,13 @@ int64_t Writer::AddSignature(int64_t op_id, const std::vector<Argument>& argumen
         list = RealsText(argument.reals);
         break;
       case ValueKind::kDtype:
-        add.Bind(8, argument.integer);
-        add.Bind(10, DTypeName(static_cast<DType>(argument.integer)));
+        add.Set<"integer">(argument.integer);
+        add.Set<"text">(DTypeName(static_cast<DType>(argument.integer)));
         break;
       default:
-        add.Bind(8, argument.integer);
+        add.Set<"integer">(argument.integer);
     }
-    if (!list.empty()) add.Bind(11, std::string_view(list));
+    if (!list.empty()) add.Set<"list">(list);
     add.Run();
   }
   s.Wrote(1 + static_cast<int64_t>(arguments.size()));
@@ -209,12 +195,12 @@ int64_t Writer::InternScope(int64_t parent_scope, const std::string& kind,
   const std::string path = parent == s.scope_paths.end() ? name : parent->second + "/" + name;
   s.scope_paths.emplace(scope_id, path);
   s.Begin();
-  Statement insert(s.database, "INSERT INTO scope VALUES(?,?,?,?,?)");
-  insert.Bind(1, scope_id);
-  insert.BindNonZero(2, parent_scope);
-  insert.Bind(3, std::string_view(kind));
-  insert.Bind(4, std::string_view(name));
-  insert.Bind(5, std::string_view(path));
+  RowInsert<tables::kScope> insert(s.database);
+  insert.Set<"scope_id">(scope_id);
+  insert.SetNonZero<"parent_id">(parent_scope);
+  insert.Set<"kind">(kind);
+  insert.Set<"name">(name);
+  insert.Set<"path">(path);
   insert.Run();
   s.Wrote();
   return scope_id;
@@ -224,13 +210,13 @@ void Writer::AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_ca
                            int64_t last_call, int64_t begin_ns, int64_t end_ns) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT INTO scope_range VALUES(?,?,?,?,?,?)");
-  insert.Bind(1, scope_id);
-  insert.Bind(2, thread_id);
-  insert.Bind(3, first_call);
-  insert.Bind(4, last_call);
-  insert.Bind(5, begin_ns);
-  insert.Bind(6, end_ns);
+  RowInsert<tables::kScopeRange> insert(s.database);
+  insert.Set<"scope_id">(scope_id);
+  insert.Set<"thread_id">(thread_id);
+  insert.Set<"first_call">(first_call);
+  insert.Set<"last_call">(last_call);
+  insert.Set<"begin_ns">(begin_ns);
+  insert.Set<"end_ns">(end_ns);
   insert.Run();
   s.Wrote();
 }
@@ -247,9 +233,9 @@ void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames) {
   }
   json += ']';
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO stack VALUES(?,?)");
-  insert.Bind(1, stack_id);
-  insert.Bind(2, std::string_view(json));
+  RowInsert<tables::kStack> insert(s.database, kReplace);
+  insert.Set<"stack_id">(stack_id);
+  insert.Set<"frames">(json);
   insert.Run();
   s.Wrote();
 }
@@ -257,35 +243,33 @@ void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames) {
 void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64_t forward_call) {
   State_& s = *state_;
   s.Begin();
-  RowBatch& row = s.calls;
+  auto& row = s.calls;
   row.Begin();
-  row.Add(call.call_id);
-  row.Add(call.signature_id);
-  row.Add(call.thread_id);
-  row.AddNonZero(call.parent_id);
-  row.AddNonZero(scope_id);
-  row.Add(static_cast<int64_t>(call.phase) | (call.leaf ? meaning::kLeafBit : 0));
-  row.Add(call.begin_ns - s.options.base_ns);
-  row.Add(call.end_ns - call.begin_ns);
-  if (call.buffers.empty()) {
-    row.AddNull();
-  } else {
+  row.Set<"call_id">(call.call_id);
+  row.Set<"signature_id">(call.signature_id);
+  row.Set<"thread_id">(call.thread_id);
+  row.SetNonZero<"parent_id">(call.parent_id);
+  row.SetNonZero<"scope_id">(scope_id);
+  row.Set<"bits">(static_cast<int64_t>(call.phase) | (call.leaf ? meaning::kLeafBit : 0));
+  row.Set<"begin_ns">(call.begin_ns - s.options.base_ns);
+  row.Set<"duration_ns">(call.end_ns - call.begin_ns);
+  if (!call.buffers.empty()) {
     s.json.clear();
     AppendIntegers(s.json, call.buffers.data(), call.buffers.size());
-    row.Add(std::string_view(s.json));
+    row.Set<"buffers">(s.json);
   }
   if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns | stack_id |
        forward_call) != 0) {
-    RowBatch& extra = s.extras;
+    auto& extra = s.extras;
     extra.Begin();
-    extra.Add(call.call_id);
-    extra.AddNonZero(call.status);
-    extra.AddNonZero(call.stream_id);
-    extra.AddNonZero(stack_id);
-    extra.AddNonZero(call.prepare_ns);
-    extra.AddNonZero(call.launch_ns);
-    extra.AddNonZero(call.model_id);
-    extra.AddNonZero(forward_call);
+    extra.Set<"call_id">(call.call_id);
+    extra.SetNonZero<"status">(call.status);
+    extra.SetNonZero<"stream_id">(call.stream_id);
+    extra.SetNonZero<"stack_id">(stack_id);
+    extra.SetNonZero<"prepare_ns">(call.prepare_ns);
+    extra.SetNonZero<"launch_ns">(call.launch_ns);
+    extra.SetNonZero<"model_id">(call.model_id);
+    extra.SetNonZero<"forward_call">(forward_call);
   }
   s.Wrote();
 }
@@ -293,23 +277,17 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64
 void Writer::AddBuffer(const Buffer& buffer) {
   State_& s = *state_;
   s.Begin();
-  RowBatch& row = s.buffers;
+  auto& row = s.buffers;
   row.Begin();
-  row.Add(buffer.buffer_id);
-  row.Add(buffer.address);
-  row.Add(buffer.bytes);
-  row.AddNonZero(buffer.alloc_call);
-  row.AddNonZero(buffer.free_call);
-  row.AddNonZero((int64_t{buffer.device} << 8) | (buffer.foreign ? 1 : 0));
-  if (buffer.alloc_ns == 0) {
-    row.AddNull();
-  } else {
-    row.Add(buffer.alloc_ns - s.options.base_ns);
-  }
-  if (buffer.alloc_ns == 0 || buffer.free_ns == 0) {
-    row.AddNull();
-  } else {
-    row.Add(buffer.free_ns - buffer.alloc_ns);
+  row.Set<"buffer_id">(buffer.buffer_id);
+  row.Set<"address">(buffer.address);
+  row.Set<"bytes">(buffer.bytes);
+  row.SetNonZero<"alloc_call">(buffer.alloc_call);
+  row.SetNonZero<"free_call">(buffer.free_call);
+  row.SetNonZero<"flags">((int64_t{buffer.device} << 8) | (buffer.foreign ? 1 : 0));
+  if (buffer.alloc_ns != 0) {
+    row.Set<"alloc_ns">(buffer.alloc_ns - s.options.base_ns);
+    if (buffer.free_ns != 0) row.Set<"life_ns">(buffer.free_ns - buffer.alloc_ns);
   }
   s.Wrote();
 }
@@ -317,14 +295,14 @@ void Writer::AddBuffer(const Buffer& buffer) {
 void Writer::AddStream(const Handle& stream) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO stream VALUES(?,?,?,?,?,?,?)");
-  insert.Bind(1, stream.id);
-  insert.Bind(2, stream.process_id);
-  insert.Bind(3, stream.handle);
-  insert.Bind(4, stream.device);
-  insert.Bind(5, stream.flags);
-  insert.BindNonZero(6, stream.create_call);
-  insert.BindNonZero(7, stream.destroy_call);
+  RowInsert<tables::kStream> insert(s.database, kReplace);
+  insert.Set<"stream_id">(stream.id);
+  insert.Set<"process_id">(stream.process_id);
+  insert.Set<"handle">(stream.handle);
+  insert.Set<"device">(stream.device);
+  insert.Set<"flags">(stream.flags);
+  insert.SetNonZero<"create_call">(stream.create_call);
+  insert.SetNonZero<"destroy_call">(stream.destroy_call);
   insert.Run();
   s.Wrote();
 }
@@ -332,13 +310,13 @@ void Writer::AddStream(const Handle& stream) {
 void Writer::AddEvent(const Handle& event) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO event VALUES(?,?,?,?,?,?)");
-  insert.Bind(1, event.id);
-  insert.Bind(2, event.process_id);
-  insert.Bind(3, event.handle);
-  insert.Bind(4, event.flags);
-  insert.BindNonZero(5, event.create_call);
-  insert.BindNonZero(6, event.destroy_call);
+  RowInsert<tables::kEvent> insert(s.database, kReplace);
+  insert.Set<"event_id">(event.id);
+  insert.Set<"process_id">(event.process_id);
+  insert.Set<"handle">(event.handle);
+  insert.Set<"flags">(event.flags);
+  insert.SetNonZero<"create_call">(event.create_call);
+  insert.SetNonZero<"destroy_call">(event.destroy_call);
   insert.Run();
   s.Wrote();
 }
@@ -346,14 +324,14 @@ void Writer::AddEvent(const Handle& event) {
 void Writer::AddModel(const Handle& model) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO model VALUES(?,?,?,?,?,?,?)");
-  insert.Bind(1, model.id);
-  insert.Bind(2, model.process_id);
-  insert.Bind(3, model.handle);
-  insert.Bind(4, std::string_view(model.mode));
-  insert.BindNonZero(5, model.create_call);
-  insert.BindNonZero(6, model.end_call);
-  insert.BindNonZero(7, model.destroy_call);
+  RowInsert<tables::kModel> insert(s.database, kReplace);
+  insert.Set<"model_id">(model.id);
+  insert.Set<"process_id">(model.process_id);
+  insert.Set<"handle">(model.handle);
+  insert.Set<"mode">(model.mode);
+  insert.SetNonZero<"begin_call">(model.create_call);
+  insert.SetNonZero<"end_call">(model.end_call);
+  insert.SetNonZero<"destroy_call">(model.destroy_call);
   insert.Run();
   s.Wrote();
 }
@@ -377,50 +355,21 @@ void Writer::AddPayload(const std::string& digest, const void* data, size_t byte
 void Writer::AddSnapshot(const Snapshot& snapshot, const std::optional<Statistics>& statistics) {
   State_& s = *state_;
   s.Begin();
-  Statement& add = s.add_snapshot;
-  add.Bind(1, snapshot.call_id);
-  add.Bind(2, static_cast<int64_t>(snapshot.position));
-  add.Bind(3, std::string_view(snapshot.after ? "after" : "before"));
-  add.Bind(4, snapshot.tensor.tensor_id());
-  add.Bind(5, std::string_view(snapshot.digest));
-  add.Bind(6, snapshot.bytes);
-  add.Bind(7, static_cast<int64_t>(snapshot.packing));
-  add.Bind(8, static_cast<int64_t>(snapshot.changed));
-  if (statistics.has_value()) {
-    add.Bind(9, statistics->min);
-    add.Bind(10, statistics->max);
-    add.Bind(11, statistics->mean);
-    add.Bind(12, statistics->l2);
-    add.Bind(13, statistics->nan_count);
-    add.Bind(14, statistics->inf_count);
-  } else {
-    for (int column = 9; column <= 14; ++column) add.BindNull(column);
-  }
-  add.Run();
+  AddRow(s.add_snapshot, snapshot, statistics ? &*statistics : nullptr);
   s.Wrote();
 }
 
 void Writer::AddStep(const Step& step) {
   State_& s = *state_;
   s.Begin();
-  Statement insert(s.database, "INSERT OR REPLACE INTO step VALUES(?,?,?,?)");
-  insert.Bind(1, step.step);
-  insert.Bind(2, step.first_call);
-  insert.Bind(3, step.last_call);
-  insert.Bind(4, std::string_view(step.found_by));
-  insert.Run();
+  RowInsert<tables::kStep> insert(s.database, kReplace);
+  AddRow(insert, step);
   s.Wrote();
 }
 
 void Writer::State_::AddLedger(const LedgerEntry& entry) {
   Begin();
-  add_ledger.Bind(1, std::string_view(entry.kind));
-  add_ledger.Bind(2, SeverityName(entry.severity));
-  add_ledger.Bind(3, entry.count);
-  add_ledger.Bind(4, std::string_view(entry.subject));
-  add_ledger.Bind(5, std::string_view(entry.cause));
-  add_ledger.Bind(6, std::string_view(entry.remedy));
-  add_ledger.Run();
+  AddRow(add_ledger, entry);
   Wrote();
 }
 

@@ -14,7 +14,7 @@
 
 #include "storage/database.h"
 #include "storage/payload_rows.h"
-#include "storage/row_batch.h"
+#include "storage/tables.h"
 #include "storage/writer.h"
 
 namespace acltape::storage {
@@ -82,8 +82,8 @@ struct Writer::State_ {
 
   void SetMeta(const std::string& key, const std::string& value) {
     Begin();
-    set_meta.Bind(1, std::string_view(key));
-    set_meta.Bind(2, std::string_view(value));
+    set_meta.Set<"key">(key);
+    set_meta.Set<"value">(value);
     set_meta.Run();
     Wrote();
   }
@@ -111,19 +111,17 @@ struct Writer::State_ {
 
   Statement begin{database, "BEGIN IMMEDIATE"};
   Statement commit{database, "COMMIT"};
-  Statement set_meta{database, "INSERT OR REPLACE INTO meta VALUES(?,?)"};
-  RowBatch calls{database, "INSERT OR REPLACE INTO call_row VALUES", 9};
-  RowBatch buffers{database, "INSERT OR REPLACE INTO buffer_row VALUES", 8};
-  RowBatch extras{database, "INSERT OR REPLACE INTO call_extra VALUES", 8};
-  Statement add_op{database, "INSERT INTO op VALUES(?,?,?,?,?)"};
-  Statement add_layout{database, "INSERT INTO layout VALUES(?,?,?,?,?,?,?)"};
-  Statement add_signature{database, "INSERT INTO signature VALUES(?,?)"};
-  Statement add_argument{database, "INSERT INTO signature_argument VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
+  RowInsert<tables::kMeta> set_meta{database, kReplace};
+  TableBatch<tables::kCallRow> calls{database, kReplace};
+  TableBatch<tables::kBufferRow> buffers{database, kReplace};
+  TableBatch<tables::kCallExtra> extras{database, kReplace};
+  RowInsert<tables::kOp> add_op{database};
+  RowInsert<tables::kLayout> add_layout{database};
+  RowInsert<tables::kSignature> add_signature{database};
+  RowInsert<tables::kSignatureArgument> add_argument{database};
   PayloadRows payload_rows{database};
-  Statement add_snapshot{database, "INSERT INTO snapshot VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
-  Statement add_ledger{database,
-                       "INSERT INTO ledger VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(kind, subject) "
-                       "DO UPDATE SET count = count + excluded.count"};
+  RowInsert<tables::kSnapshot> add_snapshot{database};
+  RowInsert<tables::kLedger> add_ledger{database, "INSERT INTO", kAddToCount};
 };
 
 }  // namespace acltape::storage

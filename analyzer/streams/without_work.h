@@ -18,8 +18,8 @@ class WithoutWork {
   bool none() const { return number_.empty(); }
   // The nodes with tasks, in the same order. Edges lead through the others.
   const Dag& rest() const { return rest_; }
-  // Adds the other nodes to an assignment of the rest. The order of the rest stays. Waits are placed
-  // again, so that every edge of the whole Dag holds.
+  // Adds the other nodes to an assignment of the rest. The order of the rest stays. Waits are
+  // placed again, so that every edge of the whole Dag holds.
   StreamAssignment Extend(const StreamAssignment& rest) const;
 
  private:

@@ -396,7 +396,7 @@ bool RingLog::TakeSnapshot(RecordBytes record) {
   snapshot.packing = row.packing;
   snapshot.changed = (row.flags & wire::kSnapshotChanged) != 0;
   if ((row.flags & wire::kSnapshotPayload) != 0) trace_.Promise(snapshot.digest);
-  std::optional<storage::Writer::Statistics> statistics;
+  std::optional<storage::Statistics> statistics;
   if ((row.flags & wire::kSnapshotStatistics) != 0) {
     statistics = {row.min,
                   row.max,

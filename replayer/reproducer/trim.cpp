@@ -11,6 +11,7 @@
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
 #include "storage/json_text.h"
+#include "storage/table_rows.h"
 #include "storage/trace_copy.h"
 
 namespace acltape::replayer {
@@ -244,15 +245,12 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
   }
   database.Execute(kKeepParents);
   for (const CopyRule& rule : kCopyRules) copy.CopyRows(rule.table, rule.condition);
-  storage::Statement step(database, "INSERT INTO main.step VALUES(?,?,?,?)");
+  storage::RowInsert<storage::tables::kStep> step(database, "INSERT INTO", "", "main.");
   for (const analyzer::StepRange& range : program.steps) {
     const auto kept = plan.leaves.lower_bound(range.first_leaf);
     if (kept == plan.leaves.end() || *kept >= range.end_leaf) continue;
-    step.Bind(1, range.step);
-    step.Bind(2, program.leaves[range.first_leaf].call.call_id);
-    step.Bind(3, program.leaves[range.end_leaf - 1].call.call_id);
-    step.Bind(4, std::string_view(range.found_by));
-    step.Run();
+    AddRow(step, storage::Step{range.step, program.leaves[range.first_leaf].call.call_id,
+                               program.leaves[range.end_leaf - 1].call.call_id, range.found_by});
   }
 }
 
@@ -260,9 +258,7 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
 void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
                const std::map<int64_t, int64_t>& ids, TrimReport& report) {
   RecordedContent recorded(program);
-  storage::Statement add(copy.database(),
-                         "INSERT INTO main.snapshot(call_id, position, moment, tensor_id, digest, "
-                         "bytes, packing, changed) VALUES(?,-1,'before',?,?,?,0,?)");
+  storage::RowInsert<storage::tables::kSnapshot> add(copy.database(), "INSERT INTO", "", "main.");
   storage::Statement add_buffer(copy.database(),
                                 "INSERT OR IGNORE INTO main.buffer_row SELECT * FROM "
                                 "source.buffer_row WHERE buffer_id = ?");
@@ -273,12 +269,13 @@ void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan&
     const std::string digest = copy.AddPayload(content.data(), content.size());
     const int64_t layout =
         program.level == analyzer::Level::kAcl ? AddByteLayout(copy, input.bytes) : input.layout_id;
-    add.Bind(1, ids.at(input.leaf));
-    add.Bind(2, storage::TensorRef{input.buffer_id, layout}.tensor_id());
-    add.Bind(3, std::string_view(digest));
-    add.Bind(4, input.bytes);
-    add.Bind(5, int64_t{fed.insert(input.buffer_id).second ? 0 : 1});
-    add.Run();
+    storage::Snapshot snapshot;
+    snapshot.call_id = ids.at(input.leaf);
+    snapshot.tensor = {input.buffer_id, layout};
+    snapshot.digest = digest;
+    snapshot.bytes = input.bytes;
+    snapshot.changed = !fed.insert(input.buffer_id).second;
+    AddRow(add, snapshot, nullptr);
     add_buffer.Bind(1, input.buffer_id);
     add_buffer.Run();
     ++report.inputs;

@@ -6,6 +6,7 @@
 #include "analyzer/acl_calls.h"
 #include "analyzer/acl_leaves.h"
 #include "storage/json_text.h"
+#include "storage/table_rows.h"
 
 namespace acltape::replayer {
 namespace {
@@ -31,16 +32,8 @@ storage::Layout ByteLayout(int64_t bytes) {
 // Adds a layout that the source does not have; returns its id.
 int64_t AddLayout(storage::TraceCopy& copy, const storage::Layout& layout) {
   const int64_t id = copy.database().Integer("SELECT max(layout_id) FROM main.layout") + 1;
-  Statement add(copy.database(), "INSERT INTO main.layout VALUES(?,?,?,?,?,'strided',?)");
-  const std::string shape = storage::IntegersText(layout.shape);
-  const std::string strides = storage::IntegersText(layout.strides);
-  add.Bind(1, id);
-  add.Bind(2, storage::DTypeName(layout.dtype));
-  add.Bind(3, std::string_view(shape));
-  add.Bind(4, std::string_view(strides));
-  add.Bind(5, layout.byte_offset);
-  add.Bind(6, static_cast<int64_t>(layout.flags));
-  add.Run();
+  storage::RowInsert<storage::tables::kLayout> row(copy.database(), "INSERT INTO", "", "main.");
+  AddRow(row, id, layout);
   return id;
 }
 
@@ -60,9 +53,7 @@ class RowWriter {
         add_extra_(copy.database(),
                    "INSERT INTO main.call_extra SELECT ?, status, ?, stack_id, prepare_ns, "
                    "launch_ns, NULL, NULL FROM source.call_extra WHERE call_id = ?"),
-        add_snapshot_(copy.database(),
-                      "INSERT INTO main.snapshot(call_id, position, moment, tensor_id, digest, "
-                      "bytes, packing, changed) VALUES(?,?,?,?,?,?,?,?)") {
+        add_snapshot_(copy.database(), "INSERT INTO", "", "main.") {
     for (const int64_t leaf : plan.leaves) {
       for (const analyzer::TensorUse& use : program.uses[leaf].reads) {
         read_.insert(use.tensor.buffer_id);
@@ -126,16 +117,9 @@ class RowWriter {
     add_extra_.Run();
   }
 
-  void AddSnapshot(int64_t id, const Snapshot& snapshot) {
-    add_snapshot_.Bind(1, id);
-    add_snapshot_.Bind(2, int64_t{snapshot.position});
-    add_snapshot_.Bind(3, std::string_view(snapshot.after ? "after" : "before"));
-    add_snapshot_.Bind(4, snapshot.tensor.tensor_id());
-    add_snapshot_.Bind(5, std::string_view(snapshot.digest));
-    add_snapshot_.Bind(6, snapshot.bytes);
-    add_snapshot_.Bind(7, int64_t{snapshot.packing});
-    add_snapshot_.Bind(8, int64_t{snapshot.changed ? 1 : 0});
-    add_snapshot_.Run();
+  void AddSnapshot(int64_t id, Snapshot snapshot) {
+    snapshot.call_id = id;
+    AddRow(add_snapshot_, snapshot, nullptr);
     if (program_.own_payloads.count(snapshot.digest) != 0) own_.insert(snapshot.digest);
   }
 
@@ -194,14 +178,17 @@ class RowWriter {
     const int64_t op = database.Integer("SELECT max(op_id) FROM source.op") + 1;
     const int64_t signature =
         database.Integer("SELECT max(signature_id) FROM source.signature") + 1;
-    Statement add_op(database,
-                     "INSERT INTO main.op VALUES(?,'aclrt','aclrtSynchronizeDevice','',"
-                     "'aclrtSynchronizeDevice()')");
-    add_op.Bind(1, op);
+    storage::RowInsert<storage::tables::kOp> add_op(database, "INSERT INTO", "", "main.");
+    add_op.Set<"op_id">(op);
+    add_op.Set<"dialect">(std::string_view("aclrt"));
+    add_op.Set<"name">(std::string_view("aclrtSynchronizeDevice"));
+    add_op.Set<"overload">(std::string_view(""));
+    add_op.Set<"schema">(std::string_view("aclrtSynchronizeDevice()"));
     add_op.Run();
-    Statement add_signature(database, "INSERT INTO main.signature VALUES(?,?)");
-    add_signature.Bind(1, signature);
-    add_signature.Bind(2, op);
+    storage::RowInsert<storage::tables::kSignature> add_signature(database, "INSERT INTO", "",
+                                                                  "main.");
+    add_signature.Set<"signature_id">(signature);
+    add_signature.Set<"op_id">(op);
     add_signature.Run();
     Statement add(database,
                   "INSERT INTO main.call_row(call_id, signature_id, thread_id, bits, begin_ns, "
@@ -239,16 +226,13 @@ class RowWriter {
   }
 
   void WriteSteps() {
-    Statement step(copy_.database(), "INSERT INTO main.step VALUES(?,?,?,?)");
+    storage::RowInsert<storage::tables::kStep> step(copy_.database(), "INSERT INTO", "", "main.");
     for (const analyzer::StepRange& range : program_.steps) {
       const auto first = ids_.lower_bound(range.first_leaf);
       const auto end = ids_.lower_bound(range.end_leaf);
       if (first == end) continue;
-      step.Bind(1, range.step);
-      step.Bind(2, first->second);
-      step.Bind(3, std::prev(end)->second);
-      step.Bind(4, std::string_view(range.found_by));
-      step.Run();
+      AddRow(step,
+             storage::Step{range.step, first->second, std::prev(end)->second, range.found_by});
     }
   }
 
@@ -257,7 +241,8 @@ class RowWriter {
   const TrimPlan& plan_;
   const std::map<int64_t, int64_t>& ids_;
   const std::map<int64_t, int64_t>& waits_;
-  Statement add_call_, add_extra_, add_snapshot_;
+  Statement add_call_, add_extra_;
+  storage::RowInsert<storage::tables::kSnapshot> add_snapshot_;
   std::set<int64_t> read_;     // buffers that kept leaves read
   std::set<std::string> own_;  // contents that the source does not have as such
   // Contents of arguments, by recorded call.

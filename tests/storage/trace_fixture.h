@@ -140,7 +140,7 @@ class TraceTest : public ::testing::Test {
     after.position = 4;
     after.tensor = {4, matrix};
     after.digest = std::string(32, 'a');
-    writer.AddSnapshot(after, Writer::Statistics{-1, 2, 0.5, 3.25, 0, 1});
+    writer.AddSnapshot(after, Statistics{-1, 2, 0.5, 3.25, 0, 1});
     writer.AddLedger({"recorder_stall", Severity::kNotice, 3, "process 4242", "cause", "remedy"});
   }
 

@@ -1,0 +1,62 @@
+#include "storage/table_rows.h"
+
+#include "storage/json_text.h"
+
+namespace acltape::storage {
+
+void AddRow(RowInsert<tables::kSnapshot>& row, const Snapshot& snapshot,
+            const Statistics* statistics) {
+  row.Clear();
+  row.Set<"call_id">(snapshot.call_id);
+  row.Set<"position">(static_cast<int64_t>(snapshot.position));
+  row.Set<"moment">(std::string_view(snapshot.after ? "after" : "before"));
+  row.Set<"tensor_id">(snapshot.tensor.tensor_id());
+  row.Set<"digest">(snapshot.digest);
+  row.Set<"bytes">(snapshot.bytes);
+  row.Set<"packing">(static_cast<int64_t>(snapshot.packing));
+  row.Set<"changed">(static_cast<int64_t>(snapshot.changed));
+  if (statistics != nullptr) {
+    row.Set<"min">(statistics->min);
+    row.Set<"max">(statistics->max);
+    row.Set<"mean">(statistics->mean);
+    row.Set<"l2">(statistics->l2);
+    row.Set<"nan_count">(statistics->nan_count);
+    row.Set<"inf_count">(statistics->inf_count);
+  }
+  row.Run();
+}
+
+void AddRow(RowInsert<tables::kStep>& row, const Step& step) {
+  row.Set<"step">(step.step);
+  row.Set<"first_call">(step.first_call);
+  row.Set<"last_call">(step.last_call);
+  row.Set<"found_by">(step.found_by);
+  row.Run();
+}
+
+void AddRow(RowInsert<tables::kLedger>& row, const LedgerEntry& entry) {
+  row.Set<"kind">(entry.kind);
+  row.Set<"severity">(SeverityName(entry.severity));
+  row.Set<"count">(entry.count);
+  row.Set<"subject">(entry.subject);
+  row.Set<"cause">(entry.cause);
+  row.Set<"remedy">(entry.remedy);
+  row.Run();
+}
+
+void AddRow(RowInsert<tables::kLayout>& row, int64_t layout_id, const Layout& layout) {
+  const std::string shape = IntegersText(layout.shape);
+  const std::string strides = IntegersText(layout.strides);
+  const std::string_view plain =
+      (layout.flags & meaning::kTensorOpaque) != 0 ? "opaque" : "strided";
+  row.Set<"layout_id">(layout_id);
+  row.Set<"dtype">(DTypeName(layout.dtype));
+  row.Set<"shape">(shape);
+  row.Set<"strides">(strides);
+  row.Set<"byte_offset">(layout.byte_offset);
+  row.Set<"format">(layout.format.empty() ? plain : std::string_view(layout.format));
+  row.Set<"flags">(static_cast<int64_t>(layout.flags));
+  row.Run();
+}
+
+}  // namespace acltape::storage
