@@ -1,8 +1,8 @@
 // Rows that several writers of a trace share: recordings, results of tools, copies.
 #pragma once
 
-#include "storage/trace.h"
 #include "storage/tables.h"
+#include "storage/trace.h"
 
 namespace acltape::storage {
 

@@ -32,123 +32,170 @@ struct StoredTable {
   std::span<const StoredColumn> columns;
   std::string_view constraint;  // "PRIMARY KEY(digest, piece)"; may be empty
   bool without_rowid = false;
-  int since = 1;  // schema version that brought it
 };
 
 namespace columns {
 inline constexpr StoredColumn kMeta[] = {{"key", "TEXT PRIMARY KEY"}, {"value", "TEXT"}};
 inline constexpr StoredColumn kQuirk[] = {{"name", "TEXT PRIMARY KEY"}, {"description", "TEXT"}};
-inline constexpr StoredColumn kLedger[] = {{"kind", "TEXT"},    {"severity", "TEXT"}, {"count", "INTEGER"},
-                                     {"subject", "TEXT"}, {"cause", "TEXT"},    {"remedy", "TEXT"}};
+inline constexpr StoredColumn kLedger[] = {{"kind", "TEXT"},     {"severity", "TEXT"},
+                                           {"count", "INTEGER"}, {"subject", "TEXT"},
+                                           {"cause", "TEXT"},    {"remedy", "TEXT"}};
 inline constexpr StoredColumn kProcess[] = {{"process_id", "INTEGER PRIMARY KEY"},
-                                      {"pid", "INTEGER"},
-                                      {"rank", "INTEGER"},
-                                      {"name", "TEXT"}};
+                                            {"pid", "INTEGER"},
+                                            {"rank", "INTEGER"},
+                                            {"name", "TEXT"}};
 inline constexpr StoredColumn kThread[] = {{"thread_id", "INTEGER PRIMARY KEY"},
-                                     {"process_id", "INTEGER"},
-                                     {"tid", "INTEGER"},
-                                     {"name", "TEXT"}};
+                                           {"process_id", "INTEGER"},
+                                           {"tid", "INTEGER"},
+                                           {"name", "TEXT"}};
 inline constexpr StoredColumn kOp[] = {{"op_id", "INTEGER PRIMARY KEY"},
-                                 {"dialect", "TEXT"},
-                                 {"name", "TEXT"},
-                                 {"overload", "TEXT"},
-                                 {"schema", "TEXT"}};
-inline constexpr StoredColumn kLayout[] = {
-    {"layout_id", "INTEGER PRIMARY KEY"}, {"dtype", "TEXT"},          {"shape", "TEXT"},
-    {"strides", "TEXT"},                  {"byte_offset", "INTEGER"}, {"format", "TEXT"},
-    {"flags", "INTEGER"}};
+                                       {"dialect", "TEXT"},
+                                       {"name", "TEXT"},
+                                       {"overload", "TEXT"},
+                                       {"schema", "TEXT"}};
+inline constexpr StoredColumn kLayout[] = {{"layout_id", "INTEGER PRIMARY KEY"},
+                                           {"dtype", "TEXT"},
+                                           {"shape", "TEXT"},
+                                           {"strides", "TEXT"},
+                                           {"byte_offset", "INTEGER"},
+                                           {"format", "TEXT"},
+                                           {"flags", "INTEGER"}};
 inline constexpr StoredColumn kSignature[] = {{"signature_id", "INTEGER PRIMARY KEY"},
-                                        {"op_id", "INTEGER"}};
-inline constexpr StoredColumn kSignatureArgument[] = {
-    {"signature_id", "INTEGER"}, {"position", "INTEGER"},  {"name", "TEXT"},
-    {"direction", "TEXT"},       {"kind", "TEXT"},         {"layout_id", "INTEGER"},
-    {"slot", "INTEGER"},         {"integer", "INTEGER"},   {"real", "REAL"},
-    {"text", "TEXT"},            {"list", "TEXT"}};
-inline constexpr StoredColumn kCallRow[] = {
-    {"call_id", "INTEGER PRIMARY KEY"}, {"signature_id", "INTEGER"}, {"thread_id", "INTEGER"},
-    {"parent_id", "INTEGER"},           {"scope_id", "INTEGER"},     {"bits", "INTEGER"},
-    {"begin_ns", "INTEGER"},            {"duration_ns", "INTEGER"},  {"buffers", "TEXT"}};
-inline constexpr StoredColumn kCallExtra[] = {
-    {"call_id", "INTEGER PRIMARY KEY"}, {"status", "INTEGER"},    {"stream_id", "INTEGER"},
-    {"stack_id", "INTEGER"},            {"prepare_ns", "INTEGER"}, {"launch_ns", "INTEGER"},
-    {"model_id", "INTEGER"},            {"forward_call", "INTEGER"}};
-inline constexpr StoredColumn kBufferRow[] = {
-    {"buffer_id", "INTEGER PRIMARY KEY"}, {"address", "INTEGER"},   {"bytes", "INTEGER"},
-    {"alloc_call", "INTEGER"},            {"free_call", "INTEGER"}, {"flags", "INTEGER"},
-    {"alloc_ns", "INTEGER"},              {"life_ns", "INTEGER"}};
+                                              {"op_id", "INTEGER"}};
+inline constexpr StoredColumn kSignatureArgument[] = {{"signature_id", "INTEGER"},
+                                                      {"position", "INTEGER"},
+                                                      {"name", "TEXT"},
+                                                      {"direction", "TEXT"},
+                                                      {"kind", "TEXT"},
+                                                      {"layout_id", "INTEGER"},
+                                                      {"slot", "INTEGER"},
+                                                      {"integer", "INTEGER"},
+                                                      {"real", "REAL"},
+                                                      {"text", "TEXT"},
+                                                      {"list", "TEXT"}};
+inline constexpr StoredColumn kCallRow[] = {{"call_id", "INTEGER PRIMARY KEY"},
+                                            {"signature_id", "INTEGER"},
+                                            {"thread_id", "INTEGER"},
+                                            {"parent_id", "INTEGER"},
+                                            {"scope_id", "INTEGER"},
+                                            {"bits", "INTEGER"},
+                                            {"begin_ns", "INTEGER"},
+                                            {"duration_ns", "INTEGER"},
+                                            {"buffers", "TEXT"}};
+inline constexpr StoredColumn kCallExtra[] = {{"call_id", "INTEGER PRIMARY KEY"},
+                                              {"status", "INTEGER"},
+                                              {"stream_id", "INTEGER"},
+                                              {"stack_id", "INTEGER"},
+                                              {"prepare_ns", "INTEGER"},
+                                              {"launch_ns", "INTEGER"},
+                                              {"model_id", "INTEGER"},
+                                              {"forward_call", "INTEGER"}};
+inline constexpr StoredColumn kBufferRow[] = {{"buffer_id", "INTEGER PRIMARY KEY"},
+                                              {"address", "INTEGER"},
+                                              {"bytes", "INTEGER"},
+                                              {"alloc_call", "INTEGER"},
+                                              {"free_call", "INTEGER"},
+                                              {"flags", "INTEGER"},
+                                              {"alloc_ns", "INTEGER"},
+                                              {"life_ns", "INTEGER"}};
 inline constexpr StoredColumn kPayload[] = {{"digest", "TEXT"},
-                                      {"piece", "INTEGER"},
-                                      {"bytes", "INTEGER"},
-                                      {"codec", "TEXT"},
-                                      {"data", "BLOB"}};
+                                            {"piece", "INTEGER"},
+                                            {"bytes", "INTEGER"},
+                                            {"codec", "TEXT"},
+                                            {"data", "BLOB"}};
 inline constexpr StoredColumn kSnapshot[] = {
-    {"call_id", "INTEGER"},   {"position", "INTEGER"},  {"moment", "TEXT"},
-    {"tensor_id", "INTEGER"}, {"digest", "TEXT"},       {"bytes", "INTEGER"},
-    {"packing", "INTEGER"},   {"changed", "INTEGER"},   {"min", "REAL"},
-    {"max", "REAL"},          {"mean", "REAL"},         {"l2", "REAL"},
+    {"call_id", "INTEGER"},   {"position", "INTEGER"}, {"moment", "TEXT"},
+    {"tensor_id", "INTEGER"}, {"digest", "TEXT"},      {"bytes", "INTEGER"},
+    {"packing", "INTEGER"},   {"changed", "INTEGER"},  {"min", "REAL"},
+    {"max", "REAL"},          {"mean", "REAL"},        {"l2", "REAL"},
     {"nan_count", "INTEGER"}, {"inf_count", "INTEGER"}};
 inline constexpr StoredColumn kScope[] = {{"scope_id", "INTEGER PRIMARY KEY"},
-                                    {"parent_id", "INTEGER"},
-                                    {"kind", "TEXT"},
-                                    {"name", "TEXT"},
-                                    {"path", "TEXT"}};
+                                          {"parent_id", "INTEGER"},
+                                          {"kind", "TEXT"},
+                                          {"name", "TEXT"},
+                                          {"path", "TEXT"}};
 inline constexpr StoredColumn kScopeRange[] = {{"scope_id", "INTEGER"},   {"thread_id", "INTEGER"},
-                                         {"first_call", "INTEGER"}, {"last_call", "INTEGER"},
-                                         {"begin_ns", "INTEGER"},   {"end_ns", "INTEGER"}};
+                                               {"first_call", "INTEGER"}, {"last_call", "INTEGER"},
+                                               {"begin_ns", "INTEGER"},   {"end_ns", "INTEGER"}};
 inline constexpr StoredColumn kStack[] = {{"stack_id", "INTEGER PRIMARY KEY"}, {"frames", "TEXT"}};
-inline constexpr StoredColumn kStream[] = {
-    {"stream_id", "INTEGER PRIMARY KEY"}, {"process_id", "INTEGER"}, {"handle", "INTEGER"},
-    {"device", "INTEGER"},                {"flags", "INTEGER"},      {"create_call", "INTEGER"},
-    {"destroy_call", "INTEGER"}};
-inline constexpr StoredColumn kEvent[] = {{"event_id", "INTEGER PRIMARY KEY"}, {"process_id", "INTEGER"},
-                                    {"handle", "INTEGER"},               {"flags", "INTEGER"},
-                                    {"create_call", "INTEGER"},          {"destroy_call", "INTEGER"}};
-inline constexpr StoredColumn kModel[] = {
-    {"model_id", "INTEGER PRIMARY KEY"}, {"process_id", "INTEGER"}, {"handle", "INTEGER"},
-    {"mode", "TEXT"},                    {"begin_call", "INTEGER"}, {"end_call", "INTEGER"},
-    {"destroy_call", "INTEGER"}};
+inline constexpr StoredColumn kStream[] = {{"stream_id", "INTEGER PRIMARY KEY"},
+                                           {"process_id", "INTEGER"},
+                                           {"handle", "INTEGER"},
+                                           {"device", "INTEGER"},
+                                           {"flags", "INTEGER"},
+                                           {"create_call", "INTEGER"},
+                                           {"destroy_call", "INTEGER"}};
+inline constexpr StoredColumn kEvent[] = {{"event_id", "INTEGER PRIMARY KEY"},
+                                          {"process_id", "INTEGER"},
+                                          {"handle", "INTEGER"},
+                                          {"flags", "INTEGER"},
+                                          {"create_call", "INTEGER"},
+                                          {"destroy_call", "INTEGER"}};
+inline constexpr StoredColumn kModel[] = {{"model_id", "INTEGER PRIMARY KEY"},
+                                          {"process_id", "INTEGER"},
+                                          {"handle", "INTEGER"},
+                                          {"mode", "TEXT"},
+                                          {"begin_call", "INTEGER"},
+                                          {"end_call", "INTEGER"},
+                                          {"destroy_call", "INTEGER"}};
 inline constexpr StoredColumn kStep[] = {{"step", "INTEGER PRIMARY KEY"},
-                                   {"first_call", "INTEGER"},
-                                   {"last_call", "INTEGER"},
-                                   {"found_by", "TEXT"}};
+                                         {"first_call", "INTEGER"},
+                                         {"last_call", "INTEGER"},
+                                         {"found_by", "TEXT"}};
 inline constexpr StoredColumn kBufferRole[] = {
     {"buffer_id", "INTEGER PRIMARY KEY"}, {"role", "TEXT"}, {"pool", "TEXT"}};
-inline constexpr StoredColumn kDependency[] = {{"source_call", "INTEGER"}, {"target_call", "INTEGER"},
-                                         {"kind", "TEXT"},           {"buffer_id", "INTEGER"},
-                                         {"first_byte", "INTEGER"},  {"last_byte", "INTEGER"}};
-inline constexpr StoredColumn kFinding[] = {
-    {"finding_id", "INTEGER PRIMARY KEY"}, {"rule", "TEXT"},    {"severity", "TEXT"},
-    {"call_id", "INTEGER"},                {"code", "INTEGER"}, {"message", "TEXT"},
-    {"evidence", "TEXT"},                  {"verdict", "TEXT"}};
+inline constexpr StoredColumn kDependency[] = {
+    {"source_call", "INTEGER"}, {"target_call", "INTEGER"}, {"kind", "TEXT"},
+    {"buffer_id", "INTEGER"},   {"first_byte", "INTEGER"},  {"last_byte", "INTEGER"}};
+inline constexpr StoredColumn kFinding[] = {{"finding_id", "INTEGER PRIMARY KEY"},
+                                            {"rule", "TEXT"},
+                                            {"severity", "TEXT"},
+                                            {"call_id", "INTEGER"},
+                                            {"code", "INTEGER"},
+                                            {"message", "TEXT"},
+                                            {"evidence", "TEXT"},
+                                            {"verdict", "TEXT"}};
 inline constexpr StoredColumn kPlan[] = {{"plan_id", "INTEGER PRIMARY KEY"},
-                                   {"name", "TEXT"},
-                                   {"options", "TEXT"},
-                                   {"document", "TEXT"}};
-inline constexpr StoredColumn kRegion[] = {{"region_id", "INTEGER PRIMARY KEY"}, {"plan_id", "INTEGER"},
-                                     {"kind", "TEXT"},                     {"first_call", "INTEGER"},
-                                     {"last_call", "INTEGER"},             {"reason", "TEXT"}};
+                                         {"name", "TEXT"},
+                                         {"options", "TEXT"},
+                                         {"document", "TEXT"}};
+inline constexpr StoredColumn kRegion[] = {{"region_id", "INTEGER PRIMARY KEY"},
+                                           {"plan_id", "INTEGER"},
+                                           {"kind", "TEXT"},
+                                           {"first_call", "INTEGER"},
+                                           {"last_call", "INTEGER"},
+                                           {"reason", "TEXT"}};
 inline constexpr StoredColumn kPlacement[] = {
     {"plan_id", "INTEGER"}, {"call_id", "INTEGER"}, {"stream", "INTEGER"}};
 inline constexpr StoredColumn kSync[] = {{"plan_id", "INTEGER"},
-                                   {"event", "INTEGER"},
-                                   {"record_call", "INTEGER"},
-                                   {"wait_call", "INTEGER"},
-                                   {"reason", "TEXT"}};
-inline constexpr StoredColumn kRun[] = {{"run_id", "INTEGER PRIMARY KEY"}, {"mode", "TEXT"},
-                                  {"device", "TEXT"},                {"plan_id", "INTEGER"},
-                                  {"options", "TEXT"},               {"begin_ns", "INTEGER"},
-                                  {"end_ns", "INTEGER"},             {"exit_code", "INTEGER"}};
+                                         {"event", "INTEGER"},
+                                         {"record_call", "INTEGER"},
+                                         {"wait_call", "INTEGER"},
+                                         {"reason", "TEXT"}};
+inline constexpr StoredColumn kRun[] = {{"run_id", "INTEGER PRIMARY KEY"},
+                                        {"mode", "TEXT"},
+                                        {"device", "TEXT"},
+                                        {"plan_id", "INTEGER"},
+                                        {"options", "TEXT"},
+                                        {"begin_ns", "INTEGER"},
+                                        {"end_ns", "INTEGER"},
+                                        {"exit_code", "INTEGER"}};
 inline constexpr StoredColumn kSample[] = {{"run_id", "INTEGER"},    {"repetition", "INTEGER"},
-                                     {"step", "INTEGER"},      {"call_id", "INTEGER"},
-                                     {"region_id", "INTEGER"}, {"host_ns", "INTEGER"},
-                                     {"device_ns", "INTEGER"}};
+                                           {"step", "INTEGER"},      {"call_id", "INTEGER"},
+                                           {"region_id", "INTEGER"}, {"host_ns", "INTEGER"},
+                                           {"device_ns", "INTEGER"}};
 inline constexpr StoredColumn kComparison[] = {{"run_id", "INTEGER"},  {"step", "INTEGER"},
-                                         {"call_id", "INTEGER"}, {"position", "INTEGER"},
-                                         {"metrics", "TEXT"},    {"verdict", "TEXT"}};
-inline constexpr StoredColumn kWitness[] = {
-    {"witness_id", "INTEGER PRIMARY KEY"}, {"kind", "TEXT"},        {"options", "TEXT"},
-    {"plan_id", "INTEGER"},                {"call_id", "INTEGER"},  {"position", "INTEGER"},
-    {"message", "TEXT"},                   {"verdict", "TEXT"},     {"command", "TEXT"}};
+                                               {"call_id", "INTEGER"}, {"position", "INTEGER"},
+                                               {"metrics", "TEXT"},    {"verdict", "TEXT"}};
+inline constexpr StoredColumn kWitness[] = {{"witness_id", "INTEGER PRIMARY KEY"},
+                                            {"kind", "TEXT"},
+                                            {"options", "TEXT"},
+                                            {"plan_id", "INTEGER"},
+                                            {"call_id", "INTEGER"},
+                                            {"position", "INTEGER"},
+                                            {"message", "TEXT"},
+                                            {"verdict", "TEXT"},
+                                            {"command", "TEXT"}};
 inline constexpr StoredColumn kBarrierRule[] = {
     {"op_name", "TEXT PRIMARY KEY"}, {"code", "INTEGER"}, {"reason", "TEXT"}};
 }  // namespace columns
@@ -167,7 +214,7 @@ inline constexpr StoredTable kOp{"op", columns::kOp};
 inline constexpr StoredTable kLayout{"layout", columns::kLayout};
 inline constexpr StoredTable kSignature{"signature", columns::kSignature};
 inline constexpr StoredTable kSignatureArgument{"signature_argument", columns::kSignatureArgument,
-                                          "PRIMARY KEY(signature_id, position)", true};
+                                                "PRIMARY KEY(signature_id, position)", true};
 inline constexpr StoredTable kCallRow{"call_row", columns::kCallRow};
 inline constexpr StoredTable kCallExtra{"call_extra", columns::kCallExtra};
 inline constexpr StoredTable kBufferRow{"buffer_row", columns::kBufferRow};
@@ -188,27 +235,29 @@ inline constexpr StoredTable kFinding{"finding", columns::kFinding};
 inline constexpr StoredTable kPlan{"plan", columns::kPlan};
 inline constexpr StoredTable kRegion{"region", columns::kRegion};
 inline constexpr StoredTable kPlacement{"placement", columns::kPlacement,
-                                  "PRIMARY KEY(plan_id, call_id)", true};
+                                        "PRIMARY KEY(plan_id, call_id)", true};
 inline constexpr StoredTable kSync{"sync", columns::kSync};
 inline constexpr StoredTable kRun{"run", columns::kRun};
 inline constexpr StoredTable kSample{"sample", columns::kSample};
 inline constexpr StoredTable kComparison{"comparison", columns::kComparison};
 // Made on demand in a trace of an older schema.
 inline constexpr StoredTable kWitness{"witness", columns::kWitness,
-                                "UNIQUE(kind, options, plan_id, call_id)", false, 2};
+                                      "UNIQUE(kind, options, plan_id, call_id)"};
 
 // A constant of the schema, the same in each trace.
 inline constexpr StoredTable kBarrierRule{"barrier_rule", columns::kBarrierRule, "", true};
 
 // In an order in which they can be copied.
-inline constexpr const StoredTable* kRecorded[] = {
-    &kMeta,    &kQuirk,     &kLedger,     &kProcess,          &kThread,
-    &kOp,      &kLayout,    &kSignature,  &kSignatureArgument, &kCallRow,
-    &kCallExtra, &kBufferRow, &kPayload,  &kSnapshot,         &kScope,
-    &kStack,   &kScopeRange, &kStream,    &kEvent,            &kModel};
-inline constexpr const StoredTable* kResults[] = {
-    &kStep,   &kBufferRole, &kDependency, &kFinding, &kPlan,       &kRegion,
-    &kPlacement, &kSync,    &kRun,        &kSample,  &kComparison, &kWitness};
+inline constexpr const StoredTable* kRecorded[] = {&kMeta,    &kQuirk,      &kLedger,
+                                                   &kProcess, &kThread,     &kOp,
+                                                   &kLayout,  &kSignature,  &kSignatureArgument,
+                                                   &kCallRow, &kCallExtra,  &kBufferRow,
+                                                   &kPayload, &kSnapshot,   &kScope,
+                                                   &kStack,   &kScopeRange, &kStream,
+                                                   &kEvent,   &kModel};
+inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
+                                                  &kPlan, &kRegion,     &kPlacement,  &kSync,
+                                                  &kRun,  &kSample,     &kComparison, &kWitness};
 
 }  // namespace tables
 

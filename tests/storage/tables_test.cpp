@@ -13,9 +13,10 @@ std::string Rows(Database& database, const std::string& columns, const std::stri
 }
 
 TEST(CreateText, HasColumnsConstraintsAndTheFormOfTheTable) {
-  EXPECT_EQ(CreateText(tables::kPlacement),
-            "CREATE TABLE IF NOT EXISTS placement(plan_id INTEGER, call_id INTEGER, stream INTEGER, "
-            "PRIMARY KEY(plan_id, call_id)) WITHOUT ROWID");
+  EXPECT_EQ(
+      CreateText(tables::kPlacement),
+      "CREATE TABLE IF NOT EXISTS placement(plan_id INTEGER, call_id INTEGER, stream INTEGER, "
+      "PRIMARY KEY(plan_id, call_id)) WITHOUT ROWID");
   EXPECT_EQ(CreateText(tables::kStack),
             "CREATE TABLE IF NOT EXISTS stack(stack_id INTEGER PRIMARY KEY, frames TEXT)");
 }
