@@ -45,11 +45,11 @@ struct ScriptContent {
   std::function<Bytes()> load;
 };
 
-// An output that is compared: a tensor of a call, at the place where the script leaves it.
-// Or a value that the host reads.
+// An output that is compared: a tensor of a call, at the place where the script leaves it. Or a
+// value that the host reads.
 struct ScriptOutput {
   int64_t call_id = 0;  // in the step that is executed
-  int64_t leaf = 0;     // its index in the program
+  int64_t leaf = 0;     // its index in the program; in a step of a class its place there
   int write = 0;        // index in LeafUses::writes; -1: the host reads it
   Spot spot;            // element 0
   storage::Layout layout;

@@ -281,6 +281,18 @@ TEST_F(EmitCppTest, StridedUploadsAndOutputsKeepWhatLiesBetween) {
   ExpectExit(0, dense, strided);
 }
 
+TEST_F(EmitCppTest, UploadsThatAreMadeTogetherAreThoseOfTheirPieces) {
+  Draft separate;
+  separate.Put(0, 0, {1, 2, 3, 4}).Put(0, 16, {5, 6, 7, 8}).SeeVector(0, 0, 8);
+  Draft together;
+  for (const int64_t piece : {0, 1}) {
+    const Floats values = piece == 0 ? Floats{1, 2, 3, 4} : Floats{5, 6, 7, 8};
+    together.script.pieces.push_back({{0, 16 * piece}, together.Add(values), 0, 16});
+  }
+  together.Do(UploadTogether{{0, 0}, 32, 0, 2}).SeeVector(0, 0, 8);
+  ExpectExit(0, separate, together);
+}
+
 TEST_F(EmitCppTest, EveryKindOfArgumentReachesItsOperator) {
   Draft draft;
   draft.Put(0, 0, {1, 2, 3, 4}).Put(0, 64, {-1, 2, -3, 4});
