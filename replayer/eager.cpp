@@ -1,6 +1,7 @@
 #include "replayer/eager.h"
 
 #include "replayer/memory_plan.h"
+#include "replayer/verifier_taker.h"
 
 namespace acltape::replayer {
 
@@ -16,24 +17,6 @@ struct EagerBlock {
 
 }  // namespace
 
-// Gives the results of leaves to a verifier.
-class EagerExecution::Taker final : public OutputTaker {
- public:
-  Taker(const Script& script, Verifier& verifier) : script_(script), verifier_(verifier) {}
-
-  void Take(int /*observation*/, int output, const uint8_t* address) override {
-    const ScriptOutput& own = script_.outputs[output];
-    if (verifier_.Wants(own.leaf, own.write)) verifier_.Take(own.leaf, own.write, address);
-  }
-  void TakeHostRead(int /*observation*/, int output, const uint8_t* address) override {
-    verifier_.TakeHostRead(script_.outputs[output].leaf, address);
-  }
-
- private:
-  const Script& script_;
-  Verifier& verifier_;
-};
-
 EagerExecution::EagerExecution(Execution& execution, const HomeMemory& homes)
     : execution_(execution),
       homes_(homes),
@@ -45,7 +28,7 @@ EagerExecution::EagerExecution(Execution& execution, const HomeMemory& homes)
               {EagerBlock::kWorkspace, 0}},
       machine_(execution.device(), execution.uploader(), script_) {
   script_.blocks.resize(EagerBlock::kCount);
-  script_.blocks[EagerBlock::kNothing] = {"nothing", kDeviceAlignment, ScriptBlock::kNoFill};
+  machine_.Give(EagerBlock::kNothing, execution.nothing());
   machine_.Give(EagerBlock::kHomes, homes.base());
   machine_.Give(EagerBlock::kWorkspace, execution.workspace());
   machine_.Give(EagerBlock::kTemporaries, execution.temporaries());
@@ -82,8 +65,8 @@ void EagerExecution::Preload(int64_t first, int64_t end) {
 }
 
 void EagerExecution::Run(int64_t first, int64_t end, Verifier* verifier, WaitClock* clock) {
-  std::optional<Taker> taker;
-  if (verifier != nullptr) taker.emplace(script_, *verifier);
+  std::optional<VerifierTaker> taker;
+  if (verifier != nullptr) taker.emplace(script_, *verifier, nullptr);
   for (int64_t i = first; i < end; ++i) {
     const Range& range = leaves_.at(i);
     machine_.Run(Operations(range.first, range.end), taker ? &*taker : nullptr, clock);

@@ -35,7 +35,6 @@ class EagerExecution {
   void RunWithoutInputs(int64_t leaf);
 
  private:
-  class Taker;
   void WriteLeaf(const analyzer::Leaf& leaf);
   void WriteResults(int64_t leaf);
   int AddOutput(const analyzer::Leaf& leaf, int write, const analyzer::TensorUse& use);

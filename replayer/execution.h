@@ -1,4 +1,5 @@
-// Runs leaves at fixed device addresses. Eager and captured execution share this part.
+// What all scripts of one program share: the homes of its buffers, uploads, memory for one leaf at
+// a time, and the question whether the device can run a leaf.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +68,7 @@ class Execution {
   // Memory that leaves share which run one after the other on the device's own stream.
   Workspace& workspace() { return workspace_; }
   uint8_t* temporaries() const { return temporaries_.data(); }
+  uint8_t* nothing() const { return nothing_.data(); }  // for tensors without elements
 
   Device& device() { return device_; }
   Uploader& uploader() { return uploader_; }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/lowering/lowering.h"
@@ -50,5 +52,12 @@ int64_t ResultBytes(const storage::Layout& layout);
 void WriteResult(const analyzer::Program& program, Contents& contents, int64_t leaf, size_t write,
                  std::string name, const Spot& to, Script& script,
                  std::vector<Operation>& operations);
+
+// Places of results that are kept because the step overwrites them later, by place of the leaf and
+// write.
+using KeptResults = std::map<std::pair<size_t, int>, Spot>;
+// Writes the copies of a leaf's results to where they are kept, before anything can overwrite them.
+void WriteKept(const analyzer::Program& program, int64_t leaf, size_t at, const KeptResults& kept,
+               const SpotOf& place, int stream, std::vector<Operation>& operations);
 
 }  // namespace acltape::replayer

@@ -141,8 +141,7 @@ class Redactor {
   void CopySnapshots() {
     const auto recorded = storage::LoadStatistics(reader_);
     const std::vector<storage::Snapshot> snapshots = reader_.Snapshots();
-    storage::RowInsert<storage::tables::kSnapshot> row(copy_.database(), "INSERT INTO", "",
-                                                       "main.");
+    auto row = copy_.Insert<storage::tables::kSnapshot>();
     for (storage::Snapshot snapshot : snapshots) {
       const auto found = recorded.find(storage::KeyOf(snapshot));
       const DType dtype = reader_.GetLayout(snapshot.tensor.layout_id).dtype;

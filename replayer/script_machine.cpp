@@ -294,10 +294,6 @@ void ScriptMachine::Synchronize() {
   }
 }
 
-bool ScriptMachine::HasGraph(int graph) const {
-  return static_cast<bool>(graphs_[static_cast<size_t>(graph)]);
-}
-
 // Waits for all streams and ignores errors.
 void ScriptMachine::Drain() {
   for (const aclrtStream stream : streams_) api_.aclrtSynchronizeStream(stream);

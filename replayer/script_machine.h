@@ -62,7 +62,6 @@ class ScriptMachine {
 
   // Waits for all streams of the script.
   void Synchronize();
-  bool HasGraph(int graph) const;
 
  private:
   struct BlockMemory {

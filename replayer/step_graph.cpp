@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "replayer/memory_plan.h"
+#include "replayer/verifier_taker.h"
 
 namespace acltape::replayer {
 
@@ -17,29 +18,6 @@ int WorkspaceOf(int stream) { return StepBlock::kFirstOfStreams + 2 * stream; }
 int TemporariesOf(int stream) { return StepBlock::kFirstOfStreams + 2 * stream + 1; }
 
 }  // namespace
-
-// Gives the results of a step to a verifier.
-class StepGraph::Taker final : public OutputTaker {
- public:
-  Taker(const StepGraph& graph, Verifier& verifier) : graph_(graph), verifier_(verifier) {}
-
-  void Take(int observation, int output, const uint8_t* address) override {
-    const ScriptOutput& own = graph_.script_.outputs[output];
-    const int64_t leaf = LeafOf(observation, own);
-    if (verifier_.Wants(leaf, own.write)) verifier_.Take(leaf, own.write, address);
-  }
-  void TakeHostRead(int observation, int output, const uint8_t* address) override {
-    verifier_.TakeHostRead(LeafOf(observation, graph_.script_.outputs[output]), address);
-  }
-
- private:
-  // Outputs of the script name places, because all steps of the class share them.
-  int64_t LeafOf(int match, const ScriptOutput& output) const {
-    return graph_.plan().step_class->matches[match].leaves[output.leaf];
-  }
-  const StepGraph& graph_;
-  Verifier& verifier_;
-};
 
 StepGraph::StepGraph(Execution& execution, const HomeMemory& homes,
                      const analyzer::StepTemplate& step_class, const StepGraphOptions& options)
@@ -174,18 +152,12 @@ CallRange StepGraph::CallsFor(size_t match, size_t at) const {
   return found->second.calls[found->second.leaf->value_of[match]];
 }
 
-// Results that the step overwrites later are kept before anything else can follow.
 void StepGraph::WriteKept(size_t at, int stream, Operations& operations) const {
-  const analyzer::Leaf& leaf = LeafAt(at);
-  const std::vector<TensorUse>& writes = execution_.program().uses[leaf.index].writes;
-  for (size_t w = 0; w < writes.size(); ++w) {
-    const auto shadow = plan().shadows.find({at, static_cast<int>(w)});
-    if (shadow == plan().shadows.end()) continue;
-    const storage::Layout& layout = *writes[w].layout;
-    operations.push_back(
-        CopyBytes{shadow->second, planner_.Place(writes[w].tensor.buffer_id, layout),
-                  layout.EndByte() - layout.FirstByte(), stream, leaf.call.call_id});
-  }
+  const SpotOf place = [this](int64_t buffer_id, const storage::Layout& layout) {
+    return planner_.Place(buffer_id, layout);
+  };
+  replayer::WriteKept(execution_.program(), LeafAt(at).index, at, plan().shadows, place, stream,
+                      operations);
 }
 
 void StepGraph::WriteCaptures(aclmdlRICaptureMode mode) {
@@ -372,7 +344,7 @@ void StepGraph::Execute(size_t match, Verifier* verifier, WaitClock* clock) {
   if (verifier == nullptr) {
     machine_->Run(steps_[match], nullptr, clock);
   } else {
-    Taker taker(*this, *verifier);
+    VerifierTaker taker(script_, *verifier, &plan().step_class->matches[match].leaves);
     machine_->Run(steps_[match], &taker, clock);
   }
 }

@@ -52,7 +52,6 @@ class StepGraph {
 
  private:
   using Operations = std::vector<Operation>;
-  class Taker;
 
   void MakeBlocks();
   void NumberEvents();

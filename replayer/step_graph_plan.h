@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "replayer/script.h"
+#include "replayer/leaf_writer.h"
 #include "replayer/step_layout.h"
 
 namespace acltape::replayer {
@@ -54,7 +54,7 @@ struct StepGraphPlan {
   std::vector<std::optional<Spot>> slots;      // by operand; none for stable ones
   // The places where results are kept that the step overwrites later, by (place of the leaf,
   // write).
-  std::map<std::pair<size_t, int>, Spot> shadows;
+  KeptResults shadows;
   int64_t arena_bytes = 0;
   int64_t shadow_bytes = 0;
   int64_t state_bytes = 0;

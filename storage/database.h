@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,6 +58,9 @@ class Statement {
     } else {
       sqlite3_bind_int64(handle_, parameter, value);
     }
+  }
+  void Bind(int parameter, const std::optional<int64_t>& value) {
+    value ? Bind(parameter, *value) : BindNull(parameter);
   }
   void Bind(int parameter, double value) { sqlite3_bind_double(handle_, parameter, value); }
   void BindNull(int parameter) { sqlite3_bind_null(handle_, parameter); }

@@ -20,14 +20,6 @@ int64_t WallNs() {
   return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-void Bind(Statement& statement, int parameter, const std::optional<int64_t>& value) {
-  if (value.has_value()) {
-    statement.Bind(parameter, *value);
-  } else {
-    statement.BindNull(parameter);
-  }
-}
-
 Database& Writable(Reader& reader) {
   if (!reader.writable()) {
     throw Error(ErrorKind::kDevice,

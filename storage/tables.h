@@ -300,22 +300,10 @@ class RowInsert {
                      std::string_view tail = "", std::string_view schema = "")
       : statement_(database, InsertText(kTable, verb, schema) + std::string(tail)) {}
 
-  template <ColumnName kName>
-  void Set(int64_t value) {
+  // Takes what Statement::Bind takes. The caller keeps the bytes of a text alive until Run.
+  template <ColumnName kName, typename Value>
+  void Set(const Value& value) {
     statement_.Bind(kParameter<kName>, value);
-  }
-  template <ColumnName kName>
-  void Set(double value) {
-    statement_.Bind(kParameter<kName>, value);
-  }
-  // The caller keeps the bytes alive until Run.
-  template <ColumnName kName>
-  void Set(std::string_view value) {
-    statement_.Bind(kParameter<kName>, value);
-  }
-  template <ColumnName kName>
-  void Set(const std::optional<int64_t>& value) {
-    value ? Set<kName>(*value) : SetNull<kName>();
   }
   template <ColumnName kName>
   void SetNonZero(int64_t value) {
@@ -348,17 +336,13 @@ class TableBatch : public RowBatch {
       : RowBatch(database, std::string(verb) + " " + std::string(kTable.name) + " VALUES",
                  static_cast<int>(kTable.columns.size())) {}
 
-  template <ColumnName kName>
-  void Set(int64_t value) {
+  template <ColumnName kName, typename Value>
+  void Set(const Value& value) {
     RowBatch::Set(kNumber<kName>, value);
   }
   template <ColumnName kName>
   void SetNonZero(int64_t value) {
     if (value != 0) RowBatch::Set(kNumber<kName>, value);
-  }
-  template <ColumnName kName>
-  void Set(std::string_view text) {
-    RowBatch::Set(kNumber<kName>, text);
   }
 
  private:

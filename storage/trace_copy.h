@@ -19,6 +19,7 @@
 
 #include "storage/database.h"
 #include "storage/reader.h"
+#include "storage/tables.h"
 
 namespace acltape::storage {
 
@@ -38,6 +39,11 @@ class TraceCopy {
                 const std::map<std::string, std::string>& replaced = {});
   // Statements on the new trace, with the source still attached. Open until Close.
   Database& database() { return *database_; }
+  // Adds rows of its own to a table of the new trace.
+  template <const StoredTable& kTable>
+  RowInsert<kTable> Insert() {
+    return RowInsert<kTable>(*database_, "INSERT INTO", "", "main.");
+  }
   void SetMeta(const std::string& key, const std::string& value);
   // Content by its digest, which is returned. Stored once.
   std::string AddPayload(const void* data, size_t bytes);

@@ -53,10 +53,10 @@ struct CallSpan {
 
 // Costs of the calls of several ranges, such as steps, by signature, as medians of the recording.
 // Several steps tell the usual cost of a call apart from that of its first execution, which often
-// loads its kernel. The host takes as long
-// to issue as it did, and the device takes as long as the recorded operator. In a program recorded
-// on the CPU that is its computation. In one recorded on a device it is only the dispatch, because
-// a recording at the aten level does not see the device's work.
+// loads its kernel. The host takes as long to issue as it did, and the device takes as long as the
+// recorded operator. In a program recorded on the CPU that is its computation. In one recorded on a
+// device it is only the dispatch, because a recording at the aten level does not see the device's
+// work.
 DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges);
 
 // The last calibration in the trace for a device whose description is `device`. An empty text means

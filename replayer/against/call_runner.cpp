@@ -49,7 +49,7 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
   Reserve(device, Block::Kind::kPinned, result_bytes, results_);
 
   Script script;
-  script.blocks = {{"nothing", kDeviceAlignment}, {"scratch"}, {"workspace"}, {"temporaries"}};
+  script.blocks = {{"nothing"}, {"scratch"}, {"workspace"}, {"temporaries"}};
   const auto spot_of = [&](int64_t buffer, const storage::Layout& layout) {
     return Spot{kScratch, offsets.at(buffer) + layout.byte_offset};
   };
@@ -67,6 +67,7 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
       AddCalls(program.leaves[leaf], execution_.lowered().lowerings[leaf], memory, script), 0,
       script.operations);
   ScriptMachine machine(device, execution_.uploader(), script);
+  machine.Give(kNothing, execution_.nothing());
   machine.Give(kScratch, scratch_.data());
   machine.Give(kWorkspace, execution_.workspace());
   machine.Give(kTemporaries, execution_.temporaries());

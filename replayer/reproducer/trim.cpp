@@ -245,7 +245,7 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
   }
   database.Execute(kKeepParents);
   for (const CopyRule& rule : kCopyRules) copy.CopyRows(rule.table, rule.condition);
-  storage::RowInsert<storage::tables::kStep> step(database, "INSERT INTO", "", "main.");
+  auto step = copy.Insert<storage::tables::kStep>();
   for (const analyzer::StepRange& range : program.steps) {
     const auto kept = plan.leaves.lower_bound(range.first_leaf);
     if (kept == plan.leaves.end() || *kept >= range.end_leaf) continue;
@@ -258,7 +258,7 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
 void AddInputs(storage::TraceCopy& copy, const Program& program, const TrimPlan& plan,
                const std::map<int64_t, int64_t>& ids, TrimReport& report) {
   RecordedContent recorded(program);
-  storage::RowInsert<storage::tables::kSnapshot> add(copy.database(), "INSERT INTO", "", "main.");
+  auto add = copy.Insert<storage::tables::kSnapshot>();
   storage::Statement add_buffer(copy.database(),
                                 "INSERT OR IGNORE INTO main.buffer_row SELECT * FROM "
                                 "source.buffer_row WHERE buffer_id = ?");

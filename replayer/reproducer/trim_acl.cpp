@@ -32,7 +32,7 @@ storage::Layout ByteLayout(int64_t bytes) {
 // Adds a layout that the source does not have; returns its id.
 int64_t AddLayout(storage::TraceCopy& copy, const storage::Layout& layout) {
   const int64_t id = copy.database().Integer("SELECT max(layout_id) FROM main.layout") + 1;
-  storage::RowInsert<storage::tables::kLayout> row(copy.database(), "INSERT INTO", "", "main.");
+  auto row = copy.Insert<storage::tables::kLayout>();
   AddRow(row, id, layout);
   return id;
 }
@@ -53,7 +53,7 @@ class RowWriter {
         add_extra_(copy.database(),
                    "INSERT INTO main.call_extra SELECT ?, status, ?, stack_id, prepare_ns, "
                    "launch_ns, NULL, NULL FROM source.call_extra WHERE call_id = ?"),
-        add_snapshot_(copy.database(), "INSERT INTO", "", "main.") {
+        add_snapshot_(copy.Insert<storage::tables::kSnapshot>()) {
     for (const int64_t leaf : plan.leaves) {
       for (const analyzer::TensorUse& use : program.uses[leaf].reads) {
         read_.insert(use.tensor.buffer_id);
@@ -178,15 +178,14 @@ class RowWriter {
     const int64_t op = database.Integer("SELECT max(op_id) FROM source.op") + 1;
     const int64_t signature =
         database.Integer("SELECT max(signature_id) FROM source.signature") + 1;
-    storage::RowInsert<storage::tables::kOp> add_op(database, "INSERT INTO", "", "main.");
+    auto add_op = copy_.Insert<storage::tables::kOp>();
     add_op.Set<"op_id">(op);
     add_op.Set<"dialect">(std::string_view("aclrt"));
     add_op.Set<"name">(std::string_view("aclrtSynchronizeDevice"));
     add_op.Set<"overload">(std::string_view(""));
     add_op.Set<"schema">(std::string_view("aclrtSynchronizeDevice()"));
     add_op.Run();
-    storage::RowInsert<storage::tables::kSignature> add_signature(database, "INSERT INTO", "",
-                                                                  "main.");
+    auto add_signature = copy_.Insert<storage::tables::kSignature>();
     add_signature.Set<"signature_id">(signature);
     add_signature.Set<"op_id">(op);
     add_signature.Run();
@@ -226,7 +225,7 @@ class RowWriter {
   }
 
   void WriteSteps() {
-    storage::RowInsert<storage::tables::kStep> step(copy_.database(), "INSERT INTO", "", "main.");
+    auto step = copy_.Insert<storage::tables::kStep>();
     for (const analyzer::StepRange& range : program_.steps) {
       const auto first = ids_.lower_bound(range.first_leaf);
       const auto end = ids_.lower_bound(range.end_leaf);

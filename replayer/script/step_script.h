@@ -174,9 +174,9 @@ class StepScript {
     int workspace = 0;
     int temporaries = 0;
   };
-  std::vector<Room> rooms_;                         // of captured calls
-  std::vector<int> room_of_;                        // by place, -1 for eager ones
-  std::map<std::pair<size_t, int>, Spot> shadows_;  // by place and write
+  std::vector<Room> rooms_;   // of captured calls
+  std::vector<int> room_of_;  // by place, -1 for eager ones
+  KeptResults shadows_;
   std::vector<MemoryReuse> reuses_;
 
   std::vector<Capture> captures_;

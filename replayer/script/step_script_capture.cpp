@@ -40,15 +40,11 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
 
 // Copies results to their shadows right after a call, before another call can overwrite them.
 void StepScript::KeepResults(size_t m, size_t at, Side side, int stream) {
-  const std::vector<TensorUse>& writes = program_.uses[LeafAt(m, at)].writes;
-  for (size_t w = 0; w < writes.size(); ++w) {
-    const auto shadow = shadows_.find({at, static_cast<int>(w)});
-    if (shadow == shadows_.end()) continue;
-    const storage::Layout& layout = *writes[w].layout;
-    const StepPlaces::Where where = places_.Find(m, writes[w].tensor.buffer_id, layout);
-    Emit(CopyBytes{shadow->second, SpotOf(side, where.object, where.offset),
-                   layout.EndByte() - layout.FirstByte(), stream, CallAt(m, at)});
-  }
+  const auto place = [&](int64_t buffer_id, const storage::Layout& layout) {
+    const StepPlaces::Where where = places_.Find(m, buffer_id, layout);
+    return SpotOf(side, where.object, where.offset);
+  };
+  WriteKept(program_, LeafAt(m, at), at, shadows_, place, stream, script_.operations);
 }
 
 void StepScript::EmitCapture() {

@@ -36,9 +36,7 @@ class Keeper final : public OutputTaker {
 
 class ScriptMachineTest : public ::testing::Test {
  protected:
-  ScriptMachineTest() : device_(""), uploader_(device_) {
-    script_.blocks = {{"memory", 256, 0}};
-  }
+  ScriptMachineTest() : device_(""), uploader_(device_) { script_.blocks = {{"memory", 256, 0}}; }
 
   int Content(const std::vector<int32_t>& numbers) {
     auto bytes = std::make_shared<std::vector<uint8_t>>(numbers.size() * sizeof(int32_t));
@@ -116,10 +114,9 @@ TEST_F(ScriptMachineTest, MemoryThatIsGivenIsUsedAndTheRestIsAllocated) {
 
 TEST_F(ScriptMachineTest, AFailureEndsTheOpenCaptureSoThatTheDeviceCanBeUsedAgain) {
   script_.graphs = 1;
-  const std::vector<Operation> fails{
-      BeginCapture{0, ACL_MODEL_RI_CAPTURE_MODE_RELAXED}, FillBytes{{0, 0}, 1, 4},
-      EndGroup{0, 0},  // no group was begun
-      EndCapture{0}};
+  const std::vector<Operation> fails{BeginCapture{0, ACL_MODEL_RI_CAPTURE_MODE_RELAXED},
+                                     FillBytes{{0, 0}, 1, 4}, EndGroup{0, 0},  // no group was begun
+                                     EndCapture{0}};
   script_.groups = 1;
   const std::vector<Operation> works{BeginCapture{0, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL},
                                      FillBytes{{0, 0}, 1, 4}, EndCapture{0}, ExecuteGraph{0, 0},
