@@ -48,9 +48,8 @@ T Load(const char* at) {
 }
 
 uint64_t InstructionOf(const Layout& layout, const char* field) {
-  return layout.index_bytes == 0
-             ? Load<uint64_t>(field)
-             : static_cast<uint64_t>(Load<int32_t>(field)) * layout.index_bytes;
+  return layout.index_bytes == 0 ? Load<uint64_t>(field)
+                                 : static_cast<uint64_t>(Load<int32_t>(field)) * layout.index_bytes;
 }
 
 // Reads memory of this process that may not be there.
@@ -154,8 +153,7 @@ RawFrame FrameAt(const char* at) {
 }  // namespace
 
 RawFrame InnermostFrame(const ThreadState* state) {
-  const char* at =
-      Load<const char*>(reinterpret_cast<const char*>(state) + g_layout.state_frame);
+  const char* at = Load<const char*>(reinterpret_cast<const char*>(state) + g_layout.state_frame);
   if (g_layout.c_frame >= 0 && at != nullptr) at = Load<const char*>(at + g_layout.c_frame);
   return FrameAt(at);
 }

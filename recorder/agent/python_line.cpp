@@ -31,10 +31,6 @@ constexpr char kNotTheUsers[] =
     "/torch_npu/dynamo/\n"
     "<eval_with_key>\n"
     "<frozen \n"
-    "/importlib/\n"
-    "/contextlib.py\n"
-    "/functools.py\n"
-    "/threading.py\n"
     "/torchinductor_\n";
 
 struct CodeLine {
@@ -120,7 +116,13 @@ char* TextOf(const Interpreter& py, Object* object, const char* name) {
   return copy;
 }
 
+// Python's own library is in the folder of its version, beside the packages that were installed.
+bool IsPythons(const char* file) {
+  return strstr(file, "/lib/python3.") != nullptr && strstr(file, "-packages/") == nullptr;
+}
+
 bool IsTheUsers(const char* file) {
+  if (IsPythons(file)) return false;
   for (const char* part = kNotTheUsers; *part != '\0';) {
     const char* end = strchr(part, '\n');
     if (memmem(file, strlen(file), part, static_cast<size_t>(end - part)) != nullptr) return false;
