@@ -55,7 +55,9 @@ std::string SourceLines::OfStack(int64_t stack_id) const {
   const auto found = lines_.find(stack_id);
   if (found == lines_.end()) return "";
   const SourceLine& line = found->second;
-  return fmt::format("{}:{} ({})", Shortened(line.file, folder_), line.line, line.function);
+  const std::string file = Shortened(line.file, folder_);
+  if (line.line == 0) return fmt::format("{} ({})", file, line.function);  // no debug information
+  return fmt::format("{}:{} ({})", file, line.line, line.function);
 }
 
 int64_t SourceLines::OwnStack(int64_t call_id) const {
@@ -72,11 +74,12 @@ int64_t SourceLines::ForwardLeaf(int64_t call_id) const {
   if (!has_forward_calls_) return 0;
   return FirstInteger(
       trace_,
-      fmt::format("WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
-                  "call_id = {} UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
-                  "USING (call_id)) SELECT x.forward_call FROM up JOIN call_extra x USING (call_id) "
-                  "WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
-                  call_id));
+      fmt::format(
+          "WITH RECURSIVE up(call_id, depth) AS (SELECT parent_id, 0 FROM call_row WHERE "
+          "call_id = {} UNION ALL SELECT c.parent_id, depth + 1 FROM up JOIN call_row c "
+          "USING (call_id)) SELECT x.forward_call FROM up JOIN call_extra x USING (call_id) "
+          "WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1",
+          call_id));
 }
 
 std::string SourceLines::Of(int64_t call_id) const {

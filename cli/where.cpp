@@ -29,7 +29,8 @@ Table WithLines(const Table& table, std::string_view calls, const analyzer::Sour
   for (const std::vector<Cell>& row : table.rows()) {
     const int64_t call = CallOf(row[at]);
     std::vector<Cell> cells = row;
-    cells.insert(cells.begin() + at + 1, call == 0 ? Cell() : TextCell(lines.Of(analyzer::RecordedCall(call))));
+    cells.insert(cells.begin() + at + 1,
+                 call == 0 ? Cell() : TextCell(lines.Of(analyzer::RecordedCall(call))));
     result.Add(std::move(cells));
   }
   return result;

@@ -44,13 +44,13 @@ def packed_arguments(op):
     return f"const ArgValue argument_values[] = {{{packed}}};"
 
 
-def first_phase(index, op):
-    """Definition of an operator's first phase, which hands its packed arguments to Prepare."""
+def first_phase(index, op, further=""):
+    """Definition of an operator's first phase, which hands its packed arguments to Prepare, and `further`."""
     params = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
     return (
         f"aclnnStatus {op['op']}GetWorkspaceSize({params}uint64_t* workspaceSize, "
         f"aclOpExecutor** executor) {{\n  {packed_arguments(op)}\n"
-        f"  return Prepare({index}, argument_values, workspaceSize, executor);\n}}\n"
+        f"  return Prepare({index}, argument_values, workspaceSize, executor{further});\n}}\n"
     )
 
 

@@ -252,7 +252,7 @@ def operator(index, op):
     if op.get("exec_signature"):
         again = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
         values, repeated = f"  {tables.packed_arguments(op)}\n", "argument_values"
-    return tables.first_phase(index, op) + (
+    return tables.first_phase(index, op, ", __builtin_return_address(0)") + (
         f"aclnnStatus {op['op']}(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, "
         f"{again}aclrtStream stream) {{\n{values}"
         f"  return Launch({index}, {repeated}, workspace, workspaceSize, executor, stream);\n}}\n"

@@ -10,7 +10,7 @@
 #include "recorder/acl/objects.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
-#include "recorder/agent/python_line.h"
+#include "recorder/agent/source_line.h"
 
 namespace acltape::acl_agent {
 
@@ -365,14 +365,14 @@ uint64_t StreamId(Thread& thread, const CallInfo& info, const uint64_t* values, 
 
 }  // namespace
 
-bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
+bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, OpenCall* open) {
   Thread* thread = Enter();
   if (thread == nullptr) return false;
   const CallInfo& info = kCalls[number];
   agent::Tape* tape = thread->tape;
   memset(open, 0, sizeof(*open));
   open->thread = thread;
-  open->place_id = agent::PythonLine(*tape, LockUseOf(info));
+  open->place_id = agent::SourceLine(*tape, LockUseOf(info), caller);
   open->call_id = tape->NextCallId();
   open->outer_call = tape->open_call;
   tape->open_call = open->call_id;

@@ -98,8 +98,8 @@ struct OpenCall {
   uint32_t place_id;  // line of source, 0: unknown
 };
 
-// False: pass the call on and record nothing.
-bool BeginCall(uint32_t call, const uint64_t* values, OpenCall* open);
+// False: pass the call on and record nothing. `caller` is the address to which the call returns.
+bool BeginCall(uint32_t call, const uint64_t* values, const void* caller, OpenCall* open);
 void EndCall(uint32_t call, const uint64_t* values, OpenCall* open, int32_t status);
 // The sentence of a call that no library of the process has.
 void TellMissing(uint32_t call);
@@ -116,7 +116,7 @@ uint64_t Bits(const T& value) {
 }
 
 template <typename R, uint32_t Call, typename... Arguments>
-inline R Interface(Arguments... arguments) {
+__attribute__((always_inline)) inline R Interface(Arguments... arguments) {
   using Function = R (*)(Arguments...);
   auto real = reinterpret_cast<Function>(Real(Call));
   if (__builtin_expect(real == nullptr, 0)) {
@@ -131,7 +131,9 @@ inline R Interface(Arguments... arguments) {
   }
   const uint64_t values[sizeof...(Arguments) + 1] = {Bits(arguments)...};
   OpenCall open;
-  if (!BeginCall(Call, values, &open)) return real(arguments...);
+  // Inlined, so that this is the address to which the wrapper returns.
+  const void* caller = __builtin_return_address(0);
+  if (!BeginCall(Call, values, caller, &open)) return real(arguments...);
   if constexpr (std::is_same_v<R, void>) {
     real(arguments...);
     EndCall(Call, values, &open, 0);

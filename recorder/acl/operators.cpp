@@ -12,7 +12,7 @@
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
 #include "recorder/agent/pointer_map.h"
-#include "recorder/agent/python_line.h"
+#include "recorder/agent/source_line.h"
 
 namespace acltape::acl_agent {
 
@@ -194,13 +194,13 @@ void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uin
 }  // namespace
 
 aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspace_size,
-                    aclOpExecutor** executor) {
+                    aclOpExecutor** executor, const void* caller) {
   const acl::OperatorInfo& info = acl::OperatorAt(op);
   void* real = Real(OperatorFunction(op, false));
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
-  const uint32_t place_id = agent::PythonLine(*thread->tape, agent::LockUse::kTake);
+  const uint32_t place_id = agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
   Inside::Set(*thread);
   const uint64_t begin = wire::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);

@@ -6,8 +6,9 @@
 
 namespace acltape::acl_agent {
 
+// `caller`: the address to which the first phase returns.
 aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspace_size,
-                    aclOpExecutor** executor);
+                    aclOpExecutor** executor, const void* caller);
 // `repeated`: the arguments of operators whose second phase takes them again, else null.
 aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
                    uint64_t workspace_size, aclOpExecutor* executor, aclrtStream stream);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "recorder/agent/process.h"
-#include "recorder/agent/python_line.h"
+#include "recorder/agent/source_line.h"
 
 namespace acltape::agent {
 
@@ -34,7 +34,7 @@ void AfterForkInChild() {
   g_process.forks++;
   g_process.pid = static_cast<uint32_t>(getpid());
   if (g_process.arena != nullptr) g_process.arena->attached_processes.fetch_add(1);
-  ForgetPythonLocks();
+  ForgetSourceLocks();
   ForgetTapeAfterFork();
 }
 

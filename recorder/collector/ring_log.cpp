@@ -27,7 +27,9 @@ storage::Phase PhaseOf(wire::Phase phase) {
 }  // namespace
 
 RingLog::RingLog(TraceBuilder& trace, uint32_t pid, uint32_t tid)
-    : trace_(trace), thread_id_(trace.AddThread(pid, tid)), stacks_(trace.writer()) {}
+    : trace_(trace),
+      thread_id_(trace.AddThread(pid, tid)),
+      stacks_(trace.writer(), trace.addresses()) {}
 
 void RingLog::Break(const char* cause) {
   broken_ = true;

@@ -1,5 +1,6 @@
 #include "recorder/collector/stacks.h"
 
+#include <charconv>
 #include <string>
 
 namespace acltape::collector {
@@ -8,6 +9,13 @@ bool Stacks::Take(const wire::PlaceRecord& place, std::string_view file,
                   std::string_view function) {
   if (place.place_id == 0) return false;
   storage::Writer::Frame frame{std::string(file), place.line, std::string(function)};
+  if ((place.flags & wire::kPlaceAddress) != 0) {
+    uint64_t address = 0;
+    const char* end = function.data() + function.size();
+    if (std::from_chars(function.data(), end, address, 16).ptr != end) return false;
+    AddressLine found = addresses_.Find(frame.file, address);
+    frame = {std::move(found.file), found.line, std::move(found.function)};
+  }
   const bool users = (place.flags & wire::kPlaceUsers) != 0;
   if ((place.flags & wire::kPlaceWhole) == 0) {
     writer_.AddStack(place.place_id, {std::move(frame)}, users ? 0 : -1);

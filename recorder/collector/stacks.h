@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "recorder/collector/address_lines.h"
 #include "recorder/wire/records.h"
 #include "storage/writer.h"
 
@@ -13,7 +14,9 @@ namespace acltape::collector {
 
 class Stacks {
  public:
-  explicit Stacks(storage::Writer& writer) : writer_(writer) {}
+  // Both outlive the object.
+  Stacks(storage::Writer& writer, AddressLines& addresses)
+      : writer_(writer), addresses_(addresses) {}
 
   // False: the record is damaged. A line on its own is written at once, because calls of other
   // rings may name it. A line with callers is written when a call first names it: most lines with
@@ -30,6 +33,7 @@ class Stacks {
     bool written = false;
   };
   storage::Writer& writer_;
+  AddressLines& addresses_;
   std::unordered_map<uint32_t, Node> nodes_;  // lines with callers
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "recorder/collector/address_lines.h"
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/collector/buffer_lives.h"
@@ -33,6 +34,7 @@ class TraceBuilder {
   TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from);
 
   storage::Writer& writer() { return writer_; }
+  AddressLines& addresses() { return addresses_; }
   BufferLives& buffers() { return buffers_; }
   HandleLives& handles() { return handles_; }
   int64_t ProcessOf(int64_t thread_id) const {
@@ -102,6 +104,7 @@ class TraceBuilder {
   };
 
   storage::Writer& writer_;
+  AddressLines addresses_;
   ArenaOwner& arena_;
   BufferLives buffers_;
   HandleLives handles_;

@@ -136,6 +136,8 @@ struct PlaceRecord {
 enum PlaceFlags : uint32_t {
   kPlaceUsers = 1,  // a line of the user's own code, and not of the framework's
   kPlaceWhole = 2,  // stacks are kept whole
+  // The texts are the file of a program or library and an address in it, in hexadecimal digits.
+  kPlaceAddress = 4,
 };
 
 // Streams, events and models have ids in place of handles, which are addresses that are used again.

@@ -57,8 +57,8 @@ def missing(source):
     return sorted(set(needs) - exported("libascendcl.so")) if needs else []
 
 
-def build_line(source, binary, compiler=None, dlopen=False, libraries=LIBRARIES):
-    line = [compiler or COMPILERS[os.path.splitext(source)[1]], os.path.join(FOLDER, source),
+def build_line(source, binary, compiler=None, dlopen=False, libraries=LIBRARIES, options=()):
+    line = [compiler or COMPILERS[os.path.splitext(source)[1]], *options, os.path.join(FOLDER, source),
             "-I" + os.path.join(SDK, "include")]
     if dlopen:
         line += ["-DUSE_DLOPEN", "-ldl"]

@@ -271,6 +271,50 @@ class Calls(RecordedTest):
                                   "USING (stack_id) WHERE op = 'aclrtMemcpy' ORDER BY call_id DESC")
         self.assertIn("line of the copy back", lines[last - 1])
 
+    def lines_of_race(self, *options):
+        """(operator, file, line, function) of a C++ program that was compiled with these options."""
+        source = "planted_race.cpp"
+        binary = os.path.join(self.folder, "race" + "".join(options))
+        done = subprocess.run(acl_programs.build_line(source, binary, options=options),
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = binary + ".db"
+        recorded = subprocess.run([ACLTAPE, "record", "--force", "--quiet", "--level", "acl", "-o", trace,
+                                   "--", binary, "--event"], capture_output=True, text=True,
+                                  env=acl_programs.environment())
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        return trace, binary, self.ask(
+            trace, "SELECT op, file, line, function FROM call JOIN call_location USING (call_id) "
+                   "ORDER BY call_id")
+
+    def test_calls_of_a_program_in_cpp_name_its_lines(self):
+        path = os.path.join(acl_programs.FOLDER, "planted_race.cpp")
+        with open(path) as file:
+            lines = file.read().splitlines()
+        for options in (("-g",), ("-g", "-O2"), ("-g1", "-O2", "-fPIE", "-pie")):
+            with self.subTest(options):
+                trace, _, rows = self.lines_of_race(*options)
+                operators = [row for row in rows if row[0].startswith("aclnn")]
+                self.assertGreater(len(operators), 30)
+                for op, file, line, _ in operators:
+                    self.assertEqual(file, path)
+                    self.assertIn(f"{op},", lines[line - 1])
+                waits = [row for row in rows if row[0] == "aclrtStreamWaitEvent"]
+                self.assertTrue(waits)
+                for op, _, line, _ in waits:
+                    self.assertIn(op, lines[line - 1])
+                copies = [row for row in rows if row[0].startswith("aclrtMemcpy")]
+                self.assertTrue(copies and all("Memcpy" in lines[row[2] - 1] for row in copies), copies)
+
+    def test_without_debug_information_functions_are_named_and_then_addresses(self):
+        _, binary, rows = self.lines_of_race("-O0")
+        named = {(row[1], row[2], row[3]) for row in rows if row[0].startswith("aclnn")}
+        self.assertEqual(named, {(binary, 0, "SubmitRounds")})
+        _, binary, rows = self.lines_of_race("-O0", "-s")
+        for op, file, line, function in rows:
+            self.assertEqual((file, line), (binary, 0))
+            self.assertRegex(function, r"^\+0x[0-9a-f]+$", op)
+
     def test_calls_of_generated_code_name_the_lines_that_it_was_made_from(self):
         script = os.path.join(acl_programs.FOLDER, "generated_lines.py")
         with open(script) as file:

@@ -16,9 +16,8 @@ extern "C" __attribute__((visibility("default"))) int acltape_verify() {
 // The caller does not hold the lock. Writes a line for each frame, the innermost first: address of
 // the code, number of the line. The test knows which codes are functions: the others are the
 // interpreter's own.
-extern "C" __attribute__((visibility("default"))) int acltape_frames(const size_t* codes,
-                                                                      int count, char* text,
-                                                                      size_t bytes) {
+extern "C" __attribute__((visibility("default"))) int acltape_frames(const size_t* codes, int count,
+                                                                     char* text, size_t bytes) {
   const Interpreter& py = TheInterpreter();
   if (!CanReadFrames() || py.has_lock() != 0) return -1;
   size_t used = 0;

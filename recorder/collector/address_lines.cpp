@@ -1,0 +1,87 @@
+#include "recorder/collector/address_lines.h"
+
+#include <cxxabi.h>
+#include <elfutils/libdwfl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+
+namespace acltape::collector {
+namespace {
+
+char* g_no_debug_path = nullptr;
+const Dwfl_Callbacks kCallbacks = {dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo,
+                                   dwfl_offline_section_address, &g_no_debug_path};
+
+// Without parameters and unnamed namespaces: "Solver::Step".
+std::string Demangled(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), &std::free);
+  std::string text = name != nullptr ? name.get() : symbol;
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  for (size_t at = 0; (at = text.find(kUnnamed)) != std::string::npos;) {
+    text.erase(at, kUnnamed.size());
+  }
+  if (text.find("operator()") == std::string::npos) text.resize(std::min(text.size(), text.find('(')));
+  return text;
+}
+
+}  // namespace
+
+struct AddressLines::State {
+  struct EndSession {
+    void operator()(Dwfl* session) const { dwfl_end(session); }
+  };
+
+  // A session of one file: addresses of its own then need no base that others could occupy.
+  struct OpenedFile {
+    std::unique_ptr<Dwfl, EndSession> session;
+    Dwfl_Module* module = nullptr;
+    GElf_Addr bias = 0;  // is added to the file's own addresses
+  };
+
+  static OpenedFile Open(const std::string& file) {
+    OpenedFile opened;
+    opened.session.reset(dwfl_begin(&kCallbacks));
+    if (opened.session == nullptr) return opened;
+    dwfl_report_begin(opened.session.get());
+    opened.module = dwfl_report_offline(opened.session.get(), file.c_str(), file.c_str(), -1);
+    dwfl_report_end(opened.session.get(), nullptr, nullptr);
+    if (opened.module != nullptr && dwfl_module_getelf(opened.module, &opened.bias) == nullptr) {
+      opened.module = nullptr;
+    }
+    return opened;
+  }
+
+  std::map<std::string, OpenedFile> files;
+};
+
+AddressLines::AddressLines() : state_(std::make_unique<State>()) {}
+AddressLines::~AddressLines() = default;
+
+AddressLine AddressLines::Find(const std::string& file, uint64_t address) {
+  AddressLine found{file, 0, fmt::format("+{:#x}", address)};
+  auto [entry, fresh] = state_->files.try_emplace(file);
+  if (fresh) entry->second = State::Open(file);
+  const State::OpenedFile& opened = entry->second;
+  if (opened.module == nullptr) return found;
+  const GElf_Addr at = address + opened.bias;
+  if (const char* symbol = dwfl_module_addrname(opened.module, at)) {
+    found.function = Demangled(symbol);
+  }
+  Dwfl_Line* line = dwfl_module_getsrc(opened.module, at);
+  int number = 0;
+  const char* source =
+      line != nullptr ? dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr) : nullptr;
+  if (source != nullptr && number > 0) {
+    found.file = source;
+    found.line = number;
+  }
+  return found;
+}
+
+}  // namespace acltape::collector
