@@ -298,6 +298,52 @@ for step in range(6):
         self.assertTrue(reads, found)
         self.assertIn(f":{self.marks['item']} (<module>)", reads[0]["where"])
 
+    def test_varying_rate_is_named_at_its_line(self):
+        self.run_recorded("""
+import torch
+weight = torch.ones(4, 4)
+for step in range(8):
+    gradient = weight * 0.5
+    weight.sub_(gradient, alpha=0.1 / (step + 1))  #: update
+""")
+        rows = self.json("steps", self.trace)["arguments"]
+        self.assertEqual({row["argument"] for row in rows}, {"alpha"})
+        self.assertIn(f":{self.marks['update']} (<module>)", rows[0]["where"])
+
+    def test_wrong_constant_is_found_at_its_line_by_diff(self):
+        program = """
+import sys
+import torch
+torch.manual_seed(0)
+x = torch.rand(4, 4)
+for step in range(4):
+    x = x @ x
+    x = x * SCALE  #: scale
+    x = x.tanh()
+"""
+        self.run_recorded(program.replace("SCALE", "0.5"), payload="all")
+        good = self.path("good.db")
+        os.rename(self.trace, good)
+        self.run_recorded(program.replace("SCALE", "0.25"), payload="all")
+        report = self.json("diff", good, self.trace, "--no-results", code=1)
+        self.assertIn(f":{self.marks['scale']} (<module>)", report["origins"][0]["where"])
+
+    def test_bisected_call_is_named_with_its_line(self):
+        self.run_recorded(self.PROGRAM, payload="all")
+        call = sqlite3.connect(self.trace).execute(
+            "SELECT call_id FROM call WHERE op = 'aten::mm' AND step = 2").fetchone()[0]
+        said = self.acltape("bisect", self.trace, "--plant", f"wrong_bits@{call}", code=1).out
+        self.assertRegex(said, rf"(?m)^  where +.*:{self.marks['product']} \(<module>\)$")
+
+    def test_plan_names_the_line_on_which_a_region_begins(self):
+        trace = self.run_recorded(self.PROGRAM, payload="all")
+        regions = self.json("plan", self.trace, "-o", self.path("plan.json"))["regions"]
+        self.assertTrue(regions)
+        for region in regions:
+            line, = trace.execute("SELECT line FROM call_location WHERE call_id = ?",
+                                  (region["first_call"],)).fetchone()
+            self.assertIn(f":{line} (<module>)", region["where"])
+
     def test_calls_are_picked_by_line(self):
         self.run_recorded(self.PROGRAM)
         name = os.path.basename(self.script_path)
