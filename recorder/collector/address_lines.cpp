@@ -26,7 +26,8 @@ std::string Demangled(const char* symbol) {
   for (size_t at = 0; (at = text.find(kUnnamed)) != std::string::npos;) {
     text.erase(at, kUnnamed.size());
   }
-  if (text.find("operator()") == std::string::npos) text.resize(std::min(text.size(), text.find('(')));
+  if (text.find("operator()") == std::string::npos)
+    text.resize(std::min(text.size(), text.find('(')));
   return text;
 }
 

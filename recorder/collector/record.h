@@ -31,7 +31,7 @@ struct RecordOptions {
   std::vector<std::string> command;  // program and arguments, found as execvp finds them
   uint32_t levels = wire::kLevelAten | wire::kLevelAcl;
   // Every instance of a user range of this name becomes a step; "NAME*" takes every range whose
-  // name begins so. Empty: no steps.
+  // name begins so. Empty: what the program marks as steps itself (recorder/ranges/acltape.h).
   std::string steps_from;
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
   // The bytes of records that may wait in memory: a quarter of this while a processor is idle, all

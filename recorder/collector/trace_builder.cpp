@@ -176,7 +176,8 @@ bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_
 }
 
 bool TraceBuilder::IsStepName(std::string_view name) const {
-  if (steps_from_.empty()) return false;
+  // What the program itself marks as a step (recorder/ranges/acltape.h).
+  if (steps_from_.empty()) return name == "acltape.step";
   if (steps_from_.back() == '*') {
     return name.starts_with(std::string_view(steps_from_).substr(0, steps_from_.size() - 1));
   }

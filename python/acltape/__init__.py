@@ -1,0 +1,23 @@
+"""Marks ranges and steps of a Python program for acltape, and reads the traces that it writes.
+
+In a program, recorded or not:
+
+    import acltape
+    for batch in batches:
+        with acltape.step():
+            with acltape.range("forward"):
+                ...
+
+Steps that are marked so are the steps of the trace. In a program that is not recorded this does
+nothing. Afterwards:
+
+    trace = acltape.Trace("t.db")
+    trace.calls(step=3)                      # leaves, with operator, times and line of source
+    trace.query("SELECT * FROM top_ops")     # any SQL; the views are described in docs/schema.md
+
+Both give a pandas.DataFrame where pandas is installed, else a list of dictionaries.
+"""
+from acltape.ranges import range, recorded, step
+from acltape.trace import Trace
+
+__all__ = ["Trace", "range", "recorded", "step"]
