@@ -10,6 +10,7 @@
 #include "analyzer/level.h"
 #include "cli/command.h"
 #include "cli/torch_kits.h"
+#include "cli/usage.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 #include "storage/reader.h"
@@ -77,17 +78,6 @@ void AddLevelOption(CLI::App& command) {
 
 void Complain(const std::string& sentence) { fmt::print(stderr, "acltape: {}\n", sentence); }
 
-// CLI11 reports errors over two lines with a hint; here an error is one sentence.
-int UsageError(const CLI::ParseError& error) {
-  std::string sentence = error.what();
-  sentence = sentence.substr(0, sentence.find('\n'));
-  while (!sentence.empty() && (sentence.back() == '.' || sentence.back() == ' ')) {
-    sentence.pop_back();
-  }
-  Complain(sentence + "; `acltape --help` lists what it takes.");
-  return kExitUsage;
-}
-
 }  // namespace
 
 int Main(int argc, char** argv) {
@@ -126,12 +116,13 @@ int Main(int argc, char** argv) {
   }
 
   try {
-    std::reverse(words.begin(), words.end());  // CLI11 takes the words from the back
-    app.parse(words);
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app.parse(std::move(reversed));  // CLI11 takes the words from the back
     if (chosen == nullptr) {
       fmt::print(stderr, "{}", app.help());
       return kExitUsage;
     }
+    CheckFiles(*app.get_subcommand(chosen->Name()));
     if (chosen->ExecutesTrace()) {
       const CLI::Option* trace = app.get_subcommand(chosen->Name())->get_option("trace");
       UseKitOfTrace(trace->as<std::string>());
@@ -139,7 +130,8 @@ int Main(int argc, char** argv) {
     return chosen->Run();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    return UsageError(error);
+    Complain(UsageSentence(app, words, error));
+    return kExitUsage;
   } catch (const Error& error) {
     Complain(error.what());
     return static_cast<int>(error.kind());

@@ -18,6 +18,7 @@
 #include "cli/step_source.h"
 #include "cli/table.h"
 #include "cli/torch_kits.h"
+#include "cli/usage.h"
 #include "storage/database.h"
 #include "storage/results.h"
 
@@ -174,19 +175,28 @@ class RecordCommand final : public Command {
     if (options_.command.empty()) {
       options_.command = app_->remaining();
       if (!options_.command.empty() && options_.command.front().front() == '-') {
-        throw Error(ErrorKind::kUsage, fmt::format("record has no option {}; `acltape record "
-                                                   "--help` lists what it takes.",
-                                                   options_.command.front()));
+        throw Error(ErrorKind::kUsage, UnknownOption(*app_, options_.command.front()));
       }
     } else if (!app_->remaining().empty()) {
+      if (app_->remaining().front().front() == '-') {
+        throw Error(ErrorKind::kUsage, UnknownOption(*app_, app_->remaining().front()));
+      }
       throw Error(ErrorKind::kUsage,
                   fmt::format("'{}' before -- is no option of record; `acltape record --help` "
                               "lists what it takes.",
                               app_->remaining().front()));
     }
     if (options_.command.empty()) {
+      throw Error(
+          ErrorKind::kUsage,
+          "record needs a program behind `--`: acltape record -o t.db -- python3 script.py.");
+    }
+    const std::string& program = options_.command.front();
+    if (program.ends_with(".py") && FindExecutable(program).empty()) {
       throw Error(ErrorKind::kUsage,
-                  "record needs a program: acltape record -o t.db -- python3 script.py.");
+                  fmt::format("'{}' is a script of Python and no program; name the interpreter: "
+                              "acltape record -- python3 {}.",
+                              program, program));
     }
     if (soft_) {
       for (const auto& [name, value] : SoftEnvironment(FindInterpreter(options_.command))) {
