@@ -74,7 +74,8 @@ class EmitCommand final : public Command {
   std::string Text(const storage::Reader& reader, const Work& work, const Plan& plan) const {
     switch (form_) {
       case Form::kFx:
-        return FxTable(reader, work, plan).ToText(format_);
+        return FxTable(reader, work, plan)
+            .ToText(format_, output_.empty() ? OutputScreen() : Screen());
       case Form::kDot:
         return analyzer::DotText(plan, work);
       case Form::kTorchair:

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/installation.h"
 #include "cli/interpreter.h"
+#include "cli/next_step.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/soft_environment.h"
@@ -21,6 +22,7 @@
 #include "cli/usage.h"
 #include "storage/database.h"
 #include "storage/results.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -223,6 +225,9 @@ class RecordCommand final : public Command {
     CompleteDeviceValues(options_.output, options_);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
+    if (summary.calls > 0) {
+      SuggestNext("acltape info " + storage::ShellWord(options_.output));
+    }
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
     if (summary.signal != 0) return 128 + summary.signal;
     if (summary.exit_code != 0) return summary.exit_code;

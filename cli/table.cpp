@@ -7,11 +7,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/paint.h"
+#include "cli/table_layout.h"
+
 namespace acltape::cli {
 namespace {
-
-// The widest that a column may grow in `table`; longer text runs over instead of being cut.
-constexpr size_t kWidest = 72;
 
 std::string RealText(double value) {
   if (std::isnan(value)) return "nan";
@@ -27,51 +27,6 @@ std::string Shown(const Cell& cell, Format format) {
   }
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   return "";
-}
-
-// Columns on a terminal: code points, not bytes.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string OneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
-std::string AlignedText(const Table& table) {
-  const size_t count = table.columns().size();
-  std::vector<size_t> widths;
-  std::vector<bool> numeric(count, true);
-  for (const auto& column : table.columns()) widths.push_back(Width(column));
-  std::vector<std::vector<std::string>> shown;
-  for (const auto& row : table.rows()) {
-    auto& line = shown.emplace_back();
-    for (size_t i = 0; i < count; ++i) {
-      line.push_back(OneLine(Shown(row[i], Format::kTable)));
-      widths[i] = std::max(widths[i], std::min(Width(line.back()), kWidest));
-      if (std::holds_alternative<std::string>(row[i])) numeric[i] = false;
-    }
-  }
-  std::string text;
-  const auto add_line = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (size_t i = 0; i < count; ++i) {
-      const size_t used = Width(cells[i]);
-      const std::string gap(used < widths[i] ? widths[i] - used : 0, ' ');
-      line += (i == 0 ? "" : "  ") + (numeric[i] ? gap + cells[i] : cells[i] + gap);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  };
-  add_line(table.columns());
-  std::vector<std::string> rule;
-  rule.reserve(widths.size());
-  for (const size_t width : widths) rule.emplace_back(width, '-');
-  add_line(rule);
-  for (const auto& line : shown) add_line(line);
-  return text;
 }
 
 std::string CsvField(const std::string& text) {
@@ -119,6 +74,12 @@ std::string Dump(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
+std::string CellForPeople(const Cell& cell) {
+  std::string text = Shown(cell, Format::kTable);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string CsvLine(const std::vector<Cell>& cells) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -127,7 +88,7 @@ std::string CsvLine(const std::vector<Cell>& cells) {
   return line + '\n';
 }
 
-std::string Table::ToText(Format format) const {
+std::string Table::ToText(Format format, const Screen& screen) const {
   switch (format) {
     case Format::kCsv:
       return CsvText(*this);
@@ -136,10 +97,10 @@ std::string Table::ToText(Format format) const {
     case Format::kTable:
       break;
   }
-  return AlignedText(*this);
+  return AlignedText(*this, screen);
 }
 
-std::string Report::ToText(Format format) const {
+std::string Report::ToText(Format format, const Screen& screen) const {
   if (format == Format::kJson) {
     auto object = nlohmann::ordered_json::object();
     for (const auto& [name, table] : parts_) object[name] = ToJson(table);
@@ -149,8 +110,10 @@ std::string Report::ToText(Format format) const {
   for (const auto& [name, table] : parts_) {
     if (format == Format::kTable && table.rows().empty()) continue;
     if (!text.empty()) text += '\n';
-    if (format == Format::kTable) text += name + '\n';
-    text += table.ToText(format);
+    if (format == Format::kTable) {
+      text += (screen.colour ? Painted(name, Paint::kHeading) : name) + '\n';
+    }
+    text += table.ToText(format, screen);
   }
   return text;
 }

@@ -1,6 +1,6 @@
 // The tables that commands print: typed cells, in one of three formats. `table` is for people
 // (columns aligned, numbers to the right). `csv` follows RFC 4180 with a header line. `json` is an
-// array of objects with the columns as keys.
+// array of objects with the columns as keys. What `table` looks like depends on the screen.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "cli/screen.h"
 
 namespace acltape::cli {
 
@@ -33,7 +35,7 @@ class Table {
 
   const std::vector<std::string>& columns() const { return columns_; }
   const std::vector<std::vector<Cell>>& rows() const { return rows_; }
-  std::string ToText(Format format) const;
+  std::string ToText(Format format, const Screen& screen = OutputScreen()) const;
 
  private:
   std::vector<std::string> columns_;
@@ -48,7 +50,7 @@ class Report {
   void Add(std::string name, Table table) {
     parts_.emplace_back(std::move(name), std::move(table));
   }
-  std::string ToText(Format format) const;
+  std::string ToText(Format format, const Screen& screen = OutputScreen()) const;
 
  private:
   std::vector<std::pair<std::string, Table>> parts_;

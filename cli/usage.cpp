@@ -98,14 +98,16 @@ std::vector<std::string> SplitAt(const std::string& text, char separator) {
 }
 
 bool LooksLikeOption(const std::string& word) {
-  return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+  return word.size() > 1 && word[0] == '-' &&
+         std::isdigit(static_cast<unsigned char>(word[1])) == 0;
 }
 
 std::string UnknownCommand(const CLI::App& app, const std::string& word) {
   if (LooksLikeOption(word)) {
-    return fmt::format("`{}` stands before the command, and options come behind it: acltape COMMAND "
-                       "TRACE [options]; {}.",
-                       word, HelpOf(app));
+    return fmt::format(
+        "`{}` stands before the command, and options come behind it: acltape COMMAND "
+        "TRACE [options]; {}.",
+        word, HelpOf(app));
   }
   std::error_code ignored;
   if (fs::is_regular_file(word, ignored)) {
@@ -168,7 +170,8 @@ std::string WrongValue(const CLI::App& command, const std::string& message) {
                        WithoutZeros(part[2]), WithoutZeros(part[3]));
   }
   if (std::regex_search(said, part, std::regex("^(.*) unit not recognized"))) {
-    const bool time = option != nullptr && option->get_type_name().find("TIME") != std::string::npos;
+    const bool time =
+        option != nullptr && option->get_type_name().find("TIME") != std::string::npos;
     return fmt::format("`{}` does not know the unit '{}'; write {}", name, part[1].str(),
                        time ? "500ms, 30s, 5m or 2h" : "65536, 64K, 16M or 1G");
   }
@@ -251,9 +254,8 @@ void CheckTrace(const CLI::App& command, const std::string& path) {
   if (!fs::exists(path, ignored)) {
     const std::string meant = MostSimilar(fs::path(path).filename().string(), FilesBeside(path));
     if (meant.empty()) return;
-    throw Error(ErrorKind::kTrace,
-                fmt::format("there is no trace '{}'; did you mean '{}'?", path,
-                            (fs::path(path).parent_path() / meant).string()));
+    throw Error(ErrorKind::kTrace, fmt::format("there is no trace '{}'; did you mean '{}'?", path,
+                                               (fs::path(path).parent_path() / meant).string()));
   }
   // A command that takes a plan as its second argument tells the two apart itself.
   if (command.get_option_no_throw("plan") != nullptr) return;
@@ -287,8 +289,8 @@ std::string UsageSentence(const CLI::App& app, const std::vector<std::string>& w
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     sentence = MissingArgument(*command, message);
   } else if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
-    sentence = std::regex_replace(message, std::regex("^(.*) requires (.*)$"),
-                                  "`$1` goes with `$2` only");
+    sentence =
+        std::regex_replace(message, std::regex("^(.*) requires (.*)$"), "`$1` goes with `$2` only");
   } else if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
     sentence = std::regex_replace(message, std::regex("^(.*) excludes (.*)$"),
                                   "`$1` and `$2` exclude each other");
