@@ -29,7 +29,6 @@
 namespace acltape::cli {
 namespace {
 
-constexpr char kVersion[] = "acltape 0.1.0";
 constexpr int kExitReaderGone = 128 + SIGPIPE;
 constexpr char kFooter[] =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
@@ -174,7 +173,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
                "acltape");
   app.footer(kFooter);
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", "acltape " + std::string(kVersion));
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
 

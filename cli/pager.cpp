@@ -129,8 +129,8 @@ bool PagedOutput::RunPager() const {
   std::vector<char*> environment = PagerEnvironment();
   const IgnoredInterrupts ignored;
   pid_t pager = 0;
-  const int error = posix_spawn(&pager, "/bin/sh", &actions, &attributes, words,
-                                environment.data());
+  const int error =
+      posix_spawn(&pager, "/bin/sh", &actions, &attributes, words, environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return false;

@@ -102,8 +102,8 @@ Screen LookAt(int descriptor, ColourWish colour) {
   const char* kind = std::getenv("TERM");
   const bool dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
   screen.colour =
-      colour == ColourWish::kAlways || (colour == ColourWish::kAuto && screen.terminal && !dumb &&
-                                        !GivenInEnvironment("NO_COLOR"));
+      colour == ColourWish::kAlways ||
+      (colour == ColourWish::kAuto && screen.terminal && !dumb && !GivenInEnvironment("NO_COLOR"));
   return screen;
 }
 
