@@ -95,8 +95,8 @@ void WriteBaseline(const std::string& path, const std::vector<LocatedFinding>& f
   file << document.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
   file.close();
   if (!file) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("the baseline '{}' cannot be written: {}.", path, std::strerror(errno)));
+    throw Error(ErrorKind::kDevice, fmt::format("the baseline '{}' cannot be written: {}.", path,
+                                                std::strerror(errno)));
   }
 }
 

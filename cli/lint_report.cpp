@@ -59,8 +59,8 @@ std::string FileUri(const std::string& path) {
   std::string uri = shown.is_absolute() ? "file://" : "";
   for (const char c : shown.generic_string()) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = std::isalnum(byte) != 0 || std::string_view("-._~/").find(c) !=
-                                                      std::string_view::npos;
+    const bool plain =
+        std::isalnum(byte) != 0 || std::string_view("-._~/").find(c) != std::string_view::npos;
     uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return uri;
@@ -85,11 +85,21 @@ std::string XmlText(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\n': escaped += "&#10;"; break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\n':
+        escaped += "&#10;";
+        break;
       default:
         // XML has no place for other control characters.
         escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
@@ -204,12 +214,13 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
   const ordered_json document{
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
-      {"runs", ordered_json::array(
-                   {{{"tool",
-                      {{"driver",
-                        {{"name", "acltape"}, {"version", kVersion}, {"rules", std::move(rules)}}}}},
-                     {"columnKind", "utf16CodeUnits"},
-                     {"results", std::move(results)}}})}};
+      {"runs",
+       ordered_json::array(
+           {{{"tool",
+              {{"driver",
+                {{"name", "acltape"}, {"version", kVersion}, {"rules", std::move(rules)}}}}},
+             {"columnKind", "utf16CodeUnits"},
+             {"results", std::move(results)}}})}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

@@ -2,6 +2,7 @@
 """acltape bisect: what it finds, how often it asks, and that what it prints can be run again."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -154,6 +155,31 @@ class Check(BisectTest):
         self.assertSentence(result, "belongs to another bisection", "--restart")
         self.bisect("--check", "true", "--calls", "op:aten::add", "--journal", self.journal,
                     "--restart", code=0)
+
+    def test_bisections_with_other_options_have_journals_of_their_own(self):
+        trace = self.path("journals.db")
+        shutil.copy(self.trace, trace)
+        ask = ("bisect", trace, "--no-results", "--check")
+        first = self.acltape(*ask, "true")
+        self.assertIn(f"the journal is {trace}.bisect.jsonl", first.err)
+        second = self.acltape(*ask, "exit 0")
+        self.assertIn(f"the journal is {trace}.bisect.2.jsonl", second.err)
+        third = self.acltape(*ask, "true", "--calls", "op:aten::add")
+        self.assertIn(f"the journal is {trace}.bisect.3.jsonl", third.err)
+        for words, name in ((("true",), "bisect.jsonl"), (("exit 0",), "bisect.2.jsonl")):
+            again = self.acltape(*ask, *words)
+            self.assertRegex(again.err, f"the journal .*{name} goes on behind [0-9]+ experiment")
+        anew = self.acltape(*ask, "exit 0", "--restart")
+        self.assertIn(f"the journal is {trace}.bisect.2.jsonl", anew.err)
+        self.assertTrue(os.path.getsize(f"{trace}.bisect.jsonl") > 0)
+
+    def test_a_file_in_the_place_of_the_journal_is_named(self):
+        trace = self.path("odd.db")
+        shutil.copy(self.trace, trace)
+        with open(f"{trace}.bisect.jsonl", "w") as file:
+            file.write("no journal\n")
+        result = self.acltape("bisect", trace, "--no-results", "--check", "true", code=3)
+        self.assertSentence(result, "odd.db.bisect.jsonl", "--restart")
 
     def test_without_time_the_suspects_are_named(self):
         calls = self.calls()

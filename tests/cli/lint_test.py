@@ -38,7 +38,8 @@ class Lint(CommandTest):
         return self.json("lint", *words, "--no-results", code=code)["findings"]
 
     def sarif(self, trace, *words, code=1):
-        result = self.acltape("lint", trace, "--no-results", "--format", "sarif", *words, code=code)
+        result = self.acltape("lint", trace, "--no-results", "--format", "sarif", *words, code=code,
+                              cwd=self.folder)
         self.assertEqual(result.err, "")
         return json.loads(result.out)
 
