@@ -43,7 +43,7 @@ constexpr NextRow kNextRows[] = {
     {"replay", kExitDifferences, "!--spread", "replay {trace} --spread"},
     {"compare", kExitFine, "--plan", "prove {trace} --plan {--plan}"},
     {"compare", kExitFine, "", "plan {trace} -o plan.json"},
-    {"compare", kExitDifferences, "", "lint {trace}"},
+    {"compare", kExitDifferences, "!--max-regression", "lint {trace}"},
     {"prove", kExitFine, "--plan", "emit {trace} {--plan} --as torchair"},
     {"prove", kExitFine, "", "plan {trace} -o plan.json"},
     {"prove", kExitDifferences, "!--list", "prove {trace} --list"},

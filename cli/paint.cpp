@@ -32,6 +32,8 @@ constexpr PaintRule kPaintRules[] = {
     {"verdict", "cannot judge", Paint::kWarning},
     {"verdict", "out of time", Paint::kWarning},
     {"verdict", "reproduced", Paint::kError},
+    {"verdict", "slower", Paint::kError},
+    {"verdict", "not slower", Paint::kFine},
     {"difference", "", Paint::kError},
     {"first divergence", "", Paint::kError},
     {"change", "", Paint::kWarning},
