@@ -20,6 +20,7 @@
 #include "cli/pager.h"
 #include "cli/paint.h"
 #include "cli/screen.h"
+#include "cli/table.h"
 #include "cli/torch_kits.h"
 #include "cli/usage.h"
 #include "storage/error.h"
@@ -108,6 +109,11 @@ void AddOutputOptions(CLI::App& command, OutputOptions& options) {
                                                                     {"never", ColourWish::kNever}})
               .description("auto|always|never"))
       ->option_text("auto|always|never [auto]");
+  command
+      .add_option_function<std::string>(
+          "--table", [](const std::string& name) { ChooseTable(name); },
+          "Of several tables print only this one, such as summary")
+      ->type_name("NAME");
   command.add_flag("--no-pager", options.no_pager,
                    "On a terminal: print long output without $ACLTAPE_PAGER, $PAGER or less");
 }
@@ -155,6 +161,12 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
     complaint = fmt::format("unexpected failure: {}", error.what());
   } catch (const std::exception& error) {
     complaint = fmt::format("unexpected failure: {}", error.what());
+  }
+  const CLI::Option* table = app.get_option_no_throw("--table");
+  if (table != nullptr && table->count() > 0 && complaint.empty() && !ChosenTableWasPrinted()) {
+    complaint = fmt::format("`--table` picks one of several tables, and here {} prints one.",
+                            app.get_name());
+    code = kExitUsage;
   }
   pager.Show();
   code = FinishOutput(code, output.colour);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,6 +21,7 @@
 #include "cli/step_source.h"
 #include "cli/table.h"
 #include "replayer/probe/prove.h"
+#include "storage/query.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -189,6 +191,7 @@ class LintCommand final : public Command {
     const bool grouped = format_ == Format::kTable && !ungrouped_;
     output.Add("findings", grouped ? GroupedFindings(findings) : FindingTable(findings));
     output.Add("probes", ProbeTable(work, probes));
+    output.Add("notes", NotFiniteTable(trace.reader()));
     fmt::print("{}", output.ToText(format_));
     if (format_ == Format::kTable) {
       fmt::print("\n{} in {} region{}{}\n", SummaryOfFindings(findings), report.stretches.size(),
@@ -295,6 +298,46 @@ class LintCommand final : public Command {
                  code(CaptureMode::kGlobal), code(CaptureMode::kThreadLocal),
                  code(CaptureMode::kRelaxed), finding.message, EditText(finding), finding.verdict});
     }
+    return table;
+  }
+
+  // Results that turn NaN or infinite, one row for each operator. No capture is to blame for them,
+  // so they are notes and no findings.
+  static Table NotFiniteTable(const storage::Reader& trace) {
+    struct Turned {
+      int64_t first_call = 0;
+      int64_t calls = 0;
+      std::string inputs;
+    };
+    std::map<std::pair<std::string, std::string>, Turned> by_operator;
+    const auto text = [](const storage::Cell& cell) {
+      const auto* value = std::get_if<std::string>(&cell);
+      return value == nullptr ? std::string() : *value;
+    };
+    storage::RunQuery(
+        trace, storage::FindNamedQuery("first_nan")->sql, [](const std::vector<std::string>&) {},
+        [&](std::vector<storage::Cell>& row) {
+          Turned& turned = by_operator[{text(row.at(2)), text(row.at(3))}];
+          if (turned.calls++ == 0) {
+            turned.first_call = std::get<int64_t>(row.at(0));
+            turned.inputs = text(row.at(4));
+          }
+          return true;
+        });
+    std::vector<std::pair<int64_t, std::vector<Cell>>> rows;
+    for (const auto& [key, turned] : by_operator) {
+      const auto& [op, turns] = key;
+      rows.push_back(
+          {turned.first_call,
+           {turned.first_call, op, turned.calls,
+            fmt::format("a result turns {}; its inputs are {}; `acltape query TRACE first_nan` "
+                        "lists all",
+                        turns, turned.inputs == "Inf" ? "infinite, but not NaN" : turned.inputs)}});
+    }
+    std::sort(rows.begin(), rows.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    Table table({"call_id", "op", "calls", "message"});
+    for (auto& [first, row] : rows) table.Add(std::move(row));
     return table;
   }
 

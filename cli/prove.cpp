@@ -225,7 +225,7 @@ class ProveCommand final : public Command {
       return remote;
     }
     const nlohmann::json report = nlohmann::json::parse(output.text);
-    remote.compared = report.at("trials").at(0).at("outputs compared");
+    remote.compared = report.at("trials").at(0).at("outputs_compared");
     for (const nlohmann::json& row : report.at("failures")) {
       TrialFailure failure;
       failure.trial = trial;

@@ -64,8 +64,8 @@ std::string Quoted(const std::string& text) {
 }
 
 // The last comparison before this one, on this device, by the same plan or by none.
-std::optional<int64_t> LastRun(const storage::Reader& trace,
-                               const replayer::CompareReport& report, const std::string& plan) {
+std::optional<int64_t> LastRun(const storage::Reader& trace, const replayer::CompareReport& report,
+                               const std::string& plan) {
   const int64_t own = report.eager_run_id;
   const auto found = storage::RunQuery(
       trace,
@@ -80,10 +80,10 @@ std::optional<int64_t> LastRun(const storage::Reader& trace,
 
 // The device on which a captured run of `compare` was timed.
 std::string DeviceOfRun(const storage::Reader& trace, int64_t run) {
-  const auto found = storage::RunQuery(
-      trace, fmt::format("SELECT device, mode FROM run WHERE run_id = {} AND "
-                         "json_extract(options, '$.purpose') = 'timing'",
-                         run));
+  const auto found =
+      storage::RunQuery(trace, fmt::format("SELECT device, mode FROM run WHERE run_id = {} AND "
+                                           "json_extract(options, '$.purpose') = 'timing'",
+                                           run));
   if (found.rows.empty() || std::get<std::string>(found.rows[0].at(1)) != "captured") {
     throw Error(ErrorKind::kUsage,
                 fmt::format("run {} of the trace is no captured run of `compare`; `acltape query "
@@ -120,8 +120,9 @@ EarlierTimes FromFile(const std::string& path, bool planned) {
       if (row.at("execution") == (planned ? "planned" : "captured")) earlier.captured = estimate;
     }
   } catch (const json::exception&) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is not what `acltape compare TRACE --format json` prints.", path));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("'{}' is not what `acltape compare TRACE --format json` prints.", path));
   }
   if (earlier.captured.samples == 0 || earlier.captured.low <= 0) {
     throw Error(ErrorKind::kUsage,
@@ -175,8 +176,7 @@ int RegressionAnswer::ExitCode() const {
   return verdict == Verdict::kSlower ? kExitDifferences : kExitFine;
 }
 
-RegressionAnswer FindRegression(const storage::Reader& trace,
-                                const replayer::CompareReport& report,
+RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::CompareReport& report,
                                 const RegressionQuestion& question) {
   RegressionAnswer answer;
   const bool planned = !question.plan.empty();
@@ -223,14 +223,13 @@ RegressionAnswer FindRegression(const storage::Reader& trace,
                         ? "may be slower than {} by more than {}, but chance is not excluded: {}; "
                           "repeat more often"
                         : "is not slower than {} by more than {}: {}";
-  answer.sentence = fmt::format("{} {}", what,
-                                fmt::format(fmt::runtime(how), before.name, limit,
-                                            ChangeText(change)));
+  answer.sentence = fmt::format(
+      "{} {}", what, fmt::format(fmt::runtime(how), before.name, limit, ChangeText(change)));
   const Estimate machine = ChangeOf(report.eager.host_ns, before.eager);
   if (answer.verdict == Verdict::kSlower && machine.samples > 0 && machine.median > most) {
-    answer.sentence += fmt::format(
-        "; eager host time changed by {}, so the machine may be slower as a whole",
-        PercentText(machine.median));
+    answer.sentence +=
+        fmt::format("; eager host time changed by {}, so the machine may be slower as a whole",
+                    PercentText(machine.median));
   }
   answer.table.Add({"against", before.name});
   answer.table.Add({"host time before", TimeText(before.captured)});

@@ -19,9 +19,9 @@ double ParsePercent(const std::string& option, const std::string& text);
 
 struct RegressionQuestion {
   double limit = 0;      // part that the host time may grow by
-  std::string baseline;  // a run of the trace by its number, or what `compare --format json` printed
-                         // (FILE); empty: the last run of the trace like this one
-  std::string plan;      // the plan that was timed; empty: captured on one stream
+  std::string baseline;  // a run of the trace by its number, or what `compare --format json`
+                         // printed (FILE); empty: the last run of the trace like this one
+  std::string plan;  // the plan that was timed; empty: captured on one stream
   double confidence = 0.95;
 };
 
@@ -34,14 +34,13 @@ struct RegressionAnswer {
   int ExitCode() const;
 };
 
-// Looks at a named baseline before anything is measured. Throws Error kUsage when it is not there or
-// is no comparison of this kind.
+// Looks at a named baseline before anything is measured. Throws Error kUsage when it is not there
+// or is no comparison of this kind.
 void CheckBaseline(const storage::Reader& trace, const RegressionQuestion& question);
 
 // `report` was just measured on `trace`. Throws Error kUsage as CheckBaseline does, and when the
 // baseline was taken on another device.
-RegressionAnswer FindRegression(const storage::Reader& trace,
-                                const replayer::CompareReport& report,
+RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::CompareReport& report,
                                 const RegressionQuestion& question);
 
 }  // namespace acltape::cli

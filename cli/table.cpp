@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/paint.h"
 #include "cli/table_layout.h"
+#include "storage/error.h"
 
 namespace acltape::cli {
 namespace {
+
+std::string chosen_table;
+bool chosen_was_printed = false;
 
 std::string RealText(double value) {
   if (std::isnan(value)) return "nan";
@@ -50,7 +55,7 @@ nlohmann::ordered_json ToJson(const Table& table) {
   for (const auto& row : table.rows()) {
     auto object = nlohmann::ordered_json::object();
     for (size_t i = 0; i < row.size(); ++i) {
-      auto& value = object[table.columns()[i]];
+      auto& value = object[table.key(i)];
       if (const auto* integer = std::get_if<int64_t>(&row[i])) value = *integer;
       // JSON has no NaN and no infinities; their names keep the difference.
       if (const auto* real = std::get_if<double>(&row[i])) {
@@ -100,10 +105,42 @@ std::string Table::ToText(Format format, const Screen& screen) const {
   return AlignedText(*this, screen);
 }
 
+std::string JsonKey(std::string_view name) {
+  std::string key;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) != 0) {
+      key += static_cast<char>(std::tolower(letter));
+    } else if (!key.empty() && key.back() != '_') {
+      key += '_';
+    }
+  }
+  while (!key.empty() && key.back() == '_') key.pop_back();
+  return key;
+}
+
+void ChooseTable(std::string name) { chosen_table = std::move(name); }
+
+bool ChosenTableWasPrinted() { return chosen_was_printed; }
+
+const Table& Report::Chosen() const {
+  std::string names;
+  for (const auto& [name, table] : parts_) {
+    if (JsonKey(name) == JsonKey(chosen_table)) {
+      chosen_was_printed = true;
+      return table;
+    }
+    names += (names.empty() ? "" : ", ") + JsonKey(name);
+  }
+  throw Error(ErrorKind::kUsage, fmt::format("there is no table '{}' in this output; there are {}.",
+                                             chosen_table, names));
+}
+
 std::string Report::ToText(Format format, const Screen& screen) const {
+  if (!chosen_table.empty()) return Chosen().ToText(format, screen);
   if (format == Format::kJson) {
-    auto object = nlohmann::ordered_json::object();
-    for (const auto& [name, table] : parts_) object[name] = ToJson(table);
+    nlohmann::ordered_json object{{"format_version", kJsonVersion}};
+    for (const auto& [name, table] : parts_) object[JsonKey(name)] = ToJson(table);
     return Dump(object);
   }
   std::string text;

@@ -238,7 +238,7 @@ class Captured(BisectTest):
         call = self.call_of("aten::gelu")
         report, summary = self.bisect("--plant", f"missing_wait@{call}", code=1)
         self.assertIn(f"call {call} aten::gelu", summary["verdict"])
-        guess = next(row for row in report["found"] if row["first guess"] == "yes")
+        guess = next(row for row in report["found"] if row["first_guess"] == "yes")
         self.assertEqual(guess["what"], f"call {call} aten::gelu")
         self.assertEqual(summary["class"], "ordering")
         self.assertLessEqual(summary["to the first guess"], summary["bound for one cause"])
@@ -325,7 +325,7 @@ class Captured(BisectTest):
     def test_a_workspace_on_a_result_is_aliasing(self):
         call = self.call_of("aten::bmm")
         report, summary = self.bisect("--plant", f"reused_workspace@{call}", code=1)
-        guesses = [row["what"] for row in report["found"] if row["first guess"] == "yes"]
+        guesses = [row["what"] for row in report["found"] if row["first_guess"] == "yes"]
         self.assertTrue(guesses[0].startswith(f"call {call} "), guesses)
         self.assertEqual(summary["class"], "aliasing (workspace)")
         self.assertIn("has its workspace on", summary["evidence"])

@@ -124,6 +124,18 @@ TEST(Table, CsvKeepsEveryDigitOfAReal) {
   EXPECT_EQ(table.ToText(Format::kCsv), "x\n0.30000000000000004\n");
 }
 
+TEST(Table, JsonKeysAreInSnakeCase) {
+  EXPECT_EQ(JsonKey("first call_id"), "first_call_id");
+  EXPECT_EQ(JsonKey("error, %"), "error");
+  EXPECT_EQ(JsonKey("predicted, us"), "predicted_us");
+  EXPECT_EQ(JsonKey("A here"), "a_here");
+  Table table({"Total ns"});
+  table.Add({int64_t{1}});
+  EXPECT_EQ(nlohmann::json::parse(table.ToText(Format::kJson))[0].count("total_ns"), 1u);
+  table.KeepNames();
+  EXPECT_EQ(nlohmann::json::parse(table.ToText(Format::kJson))[0].count("Total ns"), 1u);
+}
+
 TEST(Report, JsonIsAnObjectOfTables) {
   Report report;
   report.Add("ops", Sample());
@@ -131,6 +143,7 @@ TEST(Report, JsonIsAnObjectOfTables) {
   const auto json = nlohmann::json::parse(report.ToText(Format::kJson));
   EXPECT_EQ(json["ops"].size(), 2u);
   EXPECT_TRUE(json["empty"].is_array());
+  EXPECT_EQ(json["format_version"], kJsonVersion);
 }
 
 TEST(Report, TableLeavesOutEmptyTables) {

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import termios
 
-from harness import BINARY, TORCH_PYTHON, CommandTest, Result, main
+from harness import BINARY, TORCH_PYTHON, CommandTest, Result, main, run
 
 PROGRAM = "import torch\nfor _ in range(6):\n    (torch.rand(3, 3) @ torch.ones(3, 3)).relu()"
 CODES = re.compile("\x1b\\[[0-9;]*m")
@@ -184,6 +184,31 @@ class Terminal(CommandTest):
         self.assertIn(f"next: acltape steps {self.trace}", self.acltape("info", self.trace).err)
         for name in ("csv", "json"):
             self.assertEqual(self.acltape("info", self.trace, "--format", name).err, "")
+
+    def test_every_command_that_is_named_next_can_be_given(self):
+        plan = self.path("plan.json")
+        given = ("info", "steps", "graph", "lint", "replay", "compare",
+                 f"plan -o {plan}", f"replay --plan {plan}", f"compare --plan {plan}",
+                 "replay --mode captured", f"prove --plan {plan} --trials 1",
+                 f"trim --calls 1- --force -o {self.path('small.db')}",
+                 f"pack --force -o {self.path('packed.db')}")
+        named = set()
+        for words in given:
+            command, *options = words.split()
+            result = run(BINARY, command, self.trace, *options, cwd=self.folder)
+            self.assertIn(result.code, (0, 1), result)
+            next_lines = [line for line in result.err.splitlines() if line.startswith("next: ")]
+            self.assertEqual(len(next_lines), 1, result)
+            named.add(next_lines[0].removeprefix("next: "))
+        for line in named:
+            with self.subTest(line=line):
+                again = run("sh", "-c", line, cwd=self.folder, env=dict(
+                    os.environ, PATH=f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"))
+                self.assertIn(again.code, (0, 1), again)
+
+    def test_what_to_do_next_keeps_the_level(self):
+        result = self.acltape("steps", self.trace, "--level", "aten")
+        self.assertIn(f"next: acltape plan {self.trace} -o plan.json --level aten", result.err)
 
 
 if __name__ == "__main__":

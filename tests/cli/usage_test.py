@@ -93,6 +93,23 @@ class Usage(CommandTest):
         self.assertEqual(self.acltape("query", trace, "top_ops").out,
                          self.acltape("query", trace, "--name", "top_ops").out)
 
+    def test_one_of_several_tables(self):
+        trace = self.names["t"]
+        whole = self.json("info", trace)
+        self.assertEqual(whole["format_version"], 1)
+        self.assertEqual(self.json("info", trace, "--table", "trace"), whole["trace"])
+        csv = self.acltape("info", trace, "--table", "Meta", "--format", "csv").out.splitlines()
+        self.assertEqual(csv[0], "key,value")
+        self.assertNotIn("", csv)
+        self.assertSentence(self.acltape("info", trace, "--table", "nope", code=2),
+                            "no table 'nope'", "trace, ")
+        self.assertSentence(self.acltape("query", trace, "top_ops", "--table", "a", code=2),
+                            "query prints one")
+
+    def test_columns_of_a_query_keep_their_names(self):
+        self.assertEqual(self.json("query", self.names["t"], 'SELECT 1 AS "My Name"'),
+                         [{"My Name": 1}])
+
 
 if __name__ == "__main__":
     main()

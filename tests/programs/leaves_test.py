@@ -195,7 +195,7 @@ class Commands(LeavesTest):
             with self.subTest(fault=fault, call=call):
                 report = self.json("bisect", self.trace, "--plan", self.plan_path, "--plant",
                                    f"{fault}@{call}", "--restart", codes=(1,))
-                guesses = [row for row in report["found"] if row["first guess"] == "yes"]
+                guesses = [row for row in report["found"] if row["first_guess"] == "yes"]
                 self.assertEqual([row["class"] for row in guesses], [cause])
                 self.assertIn(f"call {call} ", guesses[0]["what"])
 
