@@ -230,7 +230,7 @@ class ProveCommand final : public Command {
       TrialFailure failure;
       failure.trial = trial;
       failure.runs = row.at("runs");
-      failure.failed_runs = row.at("failed runs");
+      failure.failed_runs = row.at("failed_runs");
       failure.message = row.at("message");
       failure.differing = row.at("outputs");
       const auto number = [&](const char* column) {
