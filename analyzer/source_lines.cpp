@@ -51,10 +51,15 @@ SourceLines::SourceLines(const storage::Reader& trace)
   has_forward_calls_ = Holds(trace, "pragma_table_info('call_extra') WHERE name = 'forward_call'");
 }
 
-std::string SourceLines::OfStack(int64_t stack_id) const {
+const SourceLine* SourceLines::Find(int64_t stack_id) const {
   const auto found = lines_.find(stack_id);
-  if (found == lines_.end()) return "";
-  const SourceLine& line = found->second;
+  return found == lines_.end() ? nullptr : &found->second;
+}
+
+std::string SourceLines::OfStack(int64_t stack_id) const {
+  const SourceLine* found = Find(stack_id);
+  if (found == nullptr) return "";
+  const SourceLine& line = *found;
   const std::string file = Shortened(line.file, folder_);
   if (line.line == 0) return fmt::format("{} ({})", file, line.function);  // no debug information
   return fmt::format("{}:{} ({})", file, line.line, line.function);

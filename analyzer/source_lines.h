@@ -37,6 +37,9 @@ class SourceLines {
   // The same, of a row of the table `stack`. Empty if it has no line.
   std::string OfStack(int64_t stack_id) const;
 
+  // The line of a row of the table `stack`; null if it has none.
+  const SourceLine* Find(int64_t stack_id) const;
+
   // Visits all calls that have a line, in no particular order.
   void Visit(const std::function<void(int64_t call_id, const SourceLine& line)>& visit) const;
 

@@ -82,7 +82,7 @@ def main():
         of_steps, steps_different, _ = replay(args, trace, plan, "step")
         acltape(args.binary, "plan", trace, "-o", plan, "--calibrate", codes=(0, 1))
         times = json.loads(acltape(args.binary, "compare", trace, "--plan", plan, "--format", "json"))
-        errors = " ".join(f"{row['latency per step of']} {row['error, %']:+.0f}"
+        errors = " ".join(f"{row['latency_per_step_of']} {row['error']:+.0f}"
                           for row in times["predictions"])
         captured = [row for row in report["regions"] if row["kind"] == "captured"]
         print(f"{name:>10} | {max((row['streams'] for row in captured), default=0):7} | "

@@ -121,7 +121,8 @@ class BisectCommand final : public Command {
     AddMemoryOption(app, memory_);
     app.add_option("--journal", journal_,
                    "Where every experiment is written down, to go on from after an interruption "
-                   "(default: TRACE.bisect.jsonl)");
+                   "(default: TRACE.bisect.jsonl, or TRACE.bisect.2.jsonl and so on when that is "
+                   "of other options)");
     app.add_flag("--restart", restart_, "Empty the journal first");
     app.add_flag("--no-journal", no_journal_, "Write nothing down");
     app.add_option("--emit", emit_,
@@ -428,8 +429,11 @@ class BisectCommand final : public Command {
   BisectionReport WithJournal(const json& identity, const BisectBody& body) {
     std::unique_ptr<replayer::Journal> journal;
     if (!no_journal_) {
+      const std::string subject = identity.dump();
       journal = std::make_unique<replayer::Journal>(
-          journal_.empty() ? trace_ + ".bisect.jsonl" : journal_, identity.dump(), restart_);
+          journal_.empty() ? replayer::DefaultJournal(trace_, subject) : journal_, subject,
+          restart_);
+      if (!git_) SayJournal(*journal);
     }
     Progress progress("bisect");
     options_.only_judge = git_;
@@ -442,6 +446,17 @@ class BisectCommand final : public Command {
                                      std::chrono::duration<double>(budget_));
     }
     return body(journal.get(), options_);
+  }
+
+  static void SayJournal(const replayer::Journal& journal) {
+    const std::string path = storage::ShellWord(journal.path());
+    if (journal.found() == 0) {
+      fmt::print(stderr, "acltape: the journal is {}.\n", path);
+    } else {
+      fmt::print(stderr,
+                 "acltape: the journal {} goes on behind {} experiment{} of an earlier run.\n",
+                 path, journal.found(), journal.found() == 1 ? "" : "s");
+    }
   }
 
   // Everything that the outcomes of the experiments depend on. A journal of another identity is not

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -11,6 +12,8 @@ class App;
 }
 
 namespace acltape::cli {
+
+inline constexpr std::string_view kVersion = "0.1.0";
 
 // Exit codes besides those of ErrorKind (storage/error.h).
 constexpr int kExitFine = 0;

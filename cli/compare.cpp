@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
 #include "cli/progress.h"
+#include "cli/regression.h"
 #include "cli/report.h"
 #include "cli/step_source.h"
 
@@ -144,6 +147,7 @@ class CompareCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape compare t.db\n"
+           "  acltape compare t.db --max-regression 5%    exit code 1 when it became slower\n"
            "  acltape compare t.db --repetitions 50 --warmup 5 --format json\n"
            "  acltape compare t.db --plan plan.json    eager, captured on one stream, by the plan";
   }
@@ -168,12 +172,28 @@ class CompareCommand final : public Command {
         "Where inputs come from");
     AddDeviceOption(app, options_.device_lib);
     app.add_option("--seed", options_.seed, "Seed of synthesised values")->capture_default_str();
+    CLI::Option* limit =
+        app.add_option("--max-regression", max_regression_,
+                       "Exit code 1 when captured host time grew by more than this (5%) since the "
+                       "last run in the trace, chance excluded")
+            ->type_name("PERCENT");
+    app.add_option("--baseline", question_.baseline,
+                   "What to hold it against instead: a run of the trace by its run_id, or a file "
+                   "that `compare --format json` wrote")
+        ->needs(limit)
+        ->type_name("RUN|FILE");
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
     AddFormatOption(app, format_);
   }
 
   int Run() override {
+    if (!max_regression_.empty()) {
+      question_.limit = ParsePercent("--max-regression", max_regression_);
+    }
     const OpenedTrace trace(trace_, discard_);
+    question_.plan = plan_.path;
+    question_.confidence = options_.confidence;
+    CheckBaseline(trace.reader(), question_);
     options_.plan = plan_.Read(trace.reader(), trace.results());
     Progress progress("compare");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
@@ -190,14 +210,23 @@ class CompareCommand final : public Command {
     output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));
     if (people && options_.plan) output.Add("times with the plan", PlannedTimesForPeople(report));
     if (options_.plan) output.Add("predictions", PredictionTable(report));
+    std::optional<RegressionAnswer> regression;
+    if (!max_regression_.empty()) {
+      regression = FindRegression(trace.reader(), report, question_);
+      output.Add("regression", regression->table);
+    }
     fmt::print("{}", output.ToText(format_));
-    return report.ExitCode();
+    if (!regression) return report.ExitCode();
+    fmt::print(stderr, "acltape: {}.\n", regression->sentence);
+    return report.ExitCode() != 0 ? report.ExitCode() : regression->ExitCode();
   }
 
  private:
   std::string trace_;
   PlanOption plan_;
   replayer::CompareOptions options_;
+  std::string max_regression_;  // as given; empty: not asked for
+  RegressionQuestion question_;
   bool discard_ = false;
   Format format_ = Format::kTable;
 };

@@ -250,6 +250,10 @@ class DiffCommand final : public Command {
       for (const std::string& more : {row.notes, row.reason}) {
         if (!more.empty()) detail += (detail.empty() ? "" : "; ") + more;
       }
+      if (row.metrics && row.metrics->elements == 1 && row.metrics->differing == 1) {
+        detail += fmt::format("{}A has {}, B has {}", detail.empty() ? "" : "; ",
+                              row.metrics->first_a, row.metrics->first_b);
+      }
       const bool measured = row.metrics.has_value();
       const DiffRow* origin = row.origin >= 0 ? &report.rows[row.origin] : nullptr;
       table.Add({TextCell(CallsText(row.a_calls)), TextCell(CallsText(row.b_calls)),

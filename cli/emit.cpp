@@ -17,6 +17,8 @@
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "cli/usage.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -34,14 +36,14 @@ class EmitCommand final : public Command {
     return "Write a plan in another form: FX table, Graphviz, torchair pass, resolved JSON";
   }
   std::string Examples() const override {
-    return "  acltape emit plan.json t.db --as fx\n"
-           "  acltape emit plan.json t.db --as dot -o plan.dot && dot -Tsvg plan.dot -o plan.svg\n"
-           "  acltape emit plan.json t.db --as torchair -o plan_pass.py";
+    return "  acltape emit t.db plan.json --as fx\n"
+           "  acltape emit t.db plan.json --as dot -o plan.dot && dot -Tsvg plan.dot -o plan.svg\n"
+           "  acltape emit t.db plan.json --as torchair -o plan_pass.py";
   }
 
   void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace that the plan was made for")->required();
     app.add_option("plan", plan_, "The plan (docs/plan_format.md)")->required();
-    app.add_option("trace", trace_, "The trace that it was made for")->required();
     AddChoice(app, "--as", form_,
               {{"fx", Form::kFx},
                {"dot", Form::kDot},
@@ -53,6 +55,14 @@ class EmitCommand final : public Command {
   }
 
   int Run() override {
+    // The plan came first in earlier versions, and scripts may still say it so.
+    if (IsDatabase(plan_) && !IsDatabase(trace_)) {
+      trace_.swap(plan_);
+      fmt::print(
+          stderr,
+          "acltape: emit takes the trace first, as every command does: acltape emit {} {}.\n",
+          storage::ShellWord(trace_), storage::ShellWord(plan_));
+    }
     const storage::Reader reader(trace_);
     const Work work = analyzer::LoadLeaves(reader, nullptr);
     const Plan plan = analyzer::ReadPlan(plan_, work);
@@ -64,7 +74,8 @@ class EmitCommand final : public Command {
   std::string Text(const storage::Reader& reader, const Work& work, const Plan& plan) const {
     switch (form_) {
       case Form::kFx:
-        return FxTable(reader, work, plan).ToText(format_);
+        return FxTable(reader, work, plan)
+            .ToText(format_, output_.empty() ? OutputScreen() : Screen());
       case Form::kDot:
         return analyzer::DotText(plan, work);
       case Form::kTorchair:

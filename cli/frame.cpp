@@ -1,15 +1,28 @@
 // The frame around the commands: parsing, help, errors and exit codes.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <map>
 #include <new>
+#include <system_error>
 
 #include "analyzer/level.h"
 #include "cli/command.h"
+#include "cli/next_step.h"
+#include "cli/pager.h"
+#include "cli/paint.h"
+#include "cli/screen.h"
+#include "cli/table.h"
 #include "cli/torch_kits.h"
+#include "cli/usage.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 #include "storage/reader.h"
@@ -17,7 +30,7 @@
 namespace acltape::cli {
 namespace {
 
-constexpr char kVersion[] = "acltape 0.1.0";
+constexpr int kExitReaderGone = 128 + SIGPIPE;
 constexpr char kFooter[] =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
     "line:train.py:41, combined with /.\n"
@@ -75,17 +88,95 @@ void AddLevelOption(CLI::App& command) {
       ->option_text("aten|acl");
 }
 
-void Complain(const std::string& sentence) { fmt::print(stderr, "acltape: {}\n", sentence); }
+// How a command's output is shown; every command that prints tables takes these options.
+struct OutputOptions {
+  ColourWish colour = ColourWish::kAuto;
+  bool wide = false;
+  bool no_pager = false;
+};
 
-// CLI11 reports errors over two lines with a hint; here an error is one sentence.
-int UsageError(const CLI::ParseError& error) {
-  std::string sentence = error.what();
-  sentence = sentence.substr(0, sentence.find('\n'));
-  while (!sentence.empty() && (sentence.back() == '.' || sentence.back() == ' ')) {
-    sentence.pop_back();
+void AddOutputOptions(CLI::App& command, OutputOptions& options) {
+  if (command.get_option_no_throw("--format") == nullptr) return;
+  command.add_flag("--wide", options.wide,
+                   "On a terminal: every column, and lines as long as they are");
+  command
+      .add_option(
+          "--color", options.colour,
+          "Colours in tables: on a terminal that has them unless NO_COLOR is set, or always")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, ColourWish>{{"auto", ColourWish::kAuto},
+                                                                    {"always", ColourWish::kAlways},
+                                                                    {"never", ColourWish::kNever}})
+              .description("auto|always|never"))
+      ->option_text("auto|always|never [auto]");
+  command
+      .add_option_function<std::string>(
+          "--table", [](const std::string& name) { ChooseTable(name); },
+          "Of several tables print only this one, such as summary")
+      ->type_name("NAME");
+  command.add_flag("--no-pager", options.no_pager,
+                   "On a terminal: print long output without $ACLTAPE_PAGER, $PAGER or less");
+}
+
+void Complain(const std::string& sentence, ColourWish colour) {
+  const bool painted = LookAt(STDERR_FILENO, colour).colour;
+  fmt::print(stderr, "{} {}\n", Painted("acltape:", painted ? Paint::kError : Paint::kNone),
+             sentence);
+}
+
+// Output that cannot be written makes every verdict doubtful. A reader that went away, such as
+// `head`, is no failure; then the code is that of a process that the signal ended.
+int FinishOutput(int code, ColourWish colour) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (errno == EPIPE) return kExitReaderGone;
+  Complain(fmt::format("the output cannot be written: {}.", std::strerror(errno)), colour);
+  return kExitDevice;
+}
+
+// Runs a command whose options were parsed; returns its exit code.
+int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output) {
+  Screen screen = LookAt(STDOUT_FILENO, output.colour);
+  const CLI::Option* verbose = app.get_option_no_throw("--verbose");
+  const bool paged = screen.terminal && !output.no_pager && !chosen.TakesProgram() &&
+                     app.get_option_no_throw("--format") != nullptr &&
+                     (verbose == nullptr || verbose->count() == 0);
+  const Screen terminal = screen;
+  if (output.wide) screen.width = 0;
+  SetOutputScreen(screen);
+
+  std::string complaint;
+  int code = kExitDevice;
+  PagedOutput pager(paged ? PagerCommand() : "", terminal);
+  try {
+    CheckFiles(app);
+    if (chosen.ExecutesTrace()) UseKitOfTrace(app.get_option("trace")->as<std::string>());
+    code = chosen.Run();
+  } catch (const Error& error) {
+    complaint = error.what();
+    code = static_cast<int>(error.kind());
+  } catch (const std::bad_alloc&) {
+    complaint = "out of memory.";
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::broken_pipe) return kExitReaderGone;
+    complaint = fmt::format("unexpected failure: {}", error.what());
+  } catch (const std::exception& error) {
+    complaint = fmt::format("unexpected failure: {}", error.what());
   }
-  Complain(sentence + "; `acltape --help` lists what it takes.");
-  return kExitUsage;
+  const CLI::Option* table = app.get_option_no_throw("--table");
+  if (table != nullptr && table->count() > 0 && complaint.empty() && !ChosenTableWasPrinted()) {
+    complaint = fmt::format("`--table` picks one of several tables, and here {} prints one.",
+                            app.get_name());
+    code = kExitUsage;
+  }
+  pager.Show();
+  code = FinishOutput(code, output.colour);
+  if (!complaint.empty()) {
+    Complain(complaint, output.colour);
+  } else if (SpeaksToPeople(app)) {
+    const std::string next = NextStep(app, code);
+    if (!next.empty()) fmt::print(stderr, "next: {}\n", next);
+  }
+  return code;
 }
 
 }  // namespace
@@ -94,12 +185,13 @@ int Main(int argc, char** argv) {
   CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
                "acltape");
   app.footer(kFooter);
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", "acltape " + std::string(kVersion));
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
 
   const auto commands = AllCommands();
   Command* chosen = nullptr;
+  OutputOptions output;
   for (const auto& command : commands) {
     CLI::App* child = app.add_subcommand(command->Name(), command->Summary());
     if (command->Hidden()) child->group("");
@@ -108,6 +200,7 @@ int Main(int argc, char** argv) {
     command->Declare(*child);
     AddProcessOption(*child);
     AddLevelOption(*child);
+    AddOutputOptions(*child, output);
   }
 
   // The recorded program's words must not be read as ours, whatever they look like.
@@ -126,29 +219,24 @@ int Main(int argc, char** argv) {
   }
 
   try {
-    std::reverse(words.begin(), words.end());  // CLI11 takes the words from the back
-    app.parse(words);
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app.parse(std::move(reversed));  // CLI11 takes the words from the back
     if (chosen == nullptr) {
       fmt::print(stderr, "{}", app.help());
       return kExitUsage;
     }
-    if (chosen->ExecutesTrace()) {
-      const CLI::Option* trace = app.get_subcommand(chosen->Name())->get_option("trace");
-      UseKitOfTrace(trace->as<std::string>());
-    }
-    return chosen->Run();
+    return RunCommand(*chosen, *app.get_subcommand(chosen->Name()), output);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    return UsageError(error);
+    Complain(UsageSentence(app, words, error), output.colour);
+    return kExitUsage;
   } catch (const Error& error) {
-    Complain(error.what());
+    Complain(error.what(), output.colour);
     return static_cast<int>(error.kind());
-  } catch (const std::bad_alloc&) {
-    Complain("out of memory.");
   } catch (const std::exception& error) {
-    Complain(fmt::format("unexpected failure: {}", error.what()));
+    Complain(fmt::format("unexpected failure: {}", error.what()), output.colour);
+    return kExitDevice;
   }
-  return kExitDevice;
 }
 
 }  // namespace acltape::cli

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "cli/installation.h"
@@ -93,6 +95,38 @@ fs::path NamedInterpreter(const std::vector<std::string>& command) {
 fs::path FindInterpreter(const std::vector<std::string>& command) {
   const fs::path found = NamedInterpreter(command);
   return found.empty() ? FindExecutable("python3") : found;
+}
+
+fs::path InterpreterWithTorch() {
+  std::vector<fs::path> candidates;
+  if (const char* environment = std::getenv("VIRTUAL_ENV")) {
+    candidates.push_back(fs::path(environment) / "bin/python3");
+  }
+  std::error_code ignored;
+  for (const char* folder : {".venv", "venv"}) {
+    candidates.push_back(fs::absolute(folder, ignored) / "bin/python3");
+  }
+  std::vector<std::string> names{"python3", "python"};
+  for (int minor = 20; minor >= 8; --minor) names.push_back("python3." + std::to_string(minor));
+  for (const std::string& name : names) {
+    const std::vector<fs::path> found = FindOnPath(name);
+    candidates.insert(candidates.end(), found.begin(), found.end());
+  }
+  std::set<fs::path> asked;  // names of one interpreter
+  for (const fs::path& candidate : candidates) {
+    if (access(candidate.c_str(), X_OK) != 0) continue;
+    // An environment's interpreter is a link to another one, but has packages of its own.
+    const bool of_environment = fs::exists(candidate.parent_path() / "../pyvenv.cfg", ignored);
+    if (!asked.insert(of_environment ? candidate : fs::canonical(candidate, ignored)).second) {
+      continue;
+    }
+    try {
+      if (!AskInterpreter(candidate).torch.empty()) return candidate;
+    } catch (const Error&) {
+      continue;  // it does not run
+    }
+  }
+  return {};
 }
 
 InstalledPackages AskInterpreter(const fs::path& interpreter) {

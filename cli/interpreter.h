@@ -16,6 +16,11 @@ std::filesystem::path NamedInterpreter(const std::vector<std::string>& command);
 // interpreter itself. Empty when there is none.
 std::filesystem::path FindInterpreter(const std::vector<std::string>& command);
 
+// An interpreter that has torch: among the python3 and python of PATH with and without a version in
+// their name, of $VIRTUAL_ENV, and of the folders .venv and venv here. Empty when there is none.
+// Each is started, which takes some 20 ms.
+std::filesystem::path InterpreterWithTorch();
+
 // A name on PATH, or a path to an executable file; empty when it is neither.
 std::filesystem::path FindExecutable(const std::string& word);
 

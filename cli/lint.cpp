@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analyzer/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/work/work.h"
 #include "cli/commands.h"
+#include "cli/lint_identity.h"
+#include "cli/lint_report.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -18,6 +22,7 @@
 #include "cli/table.h"
 #include "cli/where.h"
 #include "replayer/probe/prove.h"
+#include "storage/query.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -29,6 +34,17 @@ using analyzer::LintReport;
 using analyzer::Stretch;
 
 enum class Modes { kAll, kGlobal, kThreadLocal, kRelaxed };
+
+// The first three are those of Format, in its order.
+enum class LintFormat { kTable, kCsv, kJson, kSarif, kJunit };
+
+enum class FailOn { kError, kWarning, kNote, kNever };
+
+storage::Severity LeastSeverity(FailOn fail_on) {
+  return fail_on == FailOn::kError     ? storage::Severity::kError
+         : fail_on == FailOn::kWarning ? storage::Severity::kNotice
+                                       : storage::Severity::kInfo;
+}
 
 // "A-B", call ids.
 analyzer::StretchOptions ParseRegion(const std::string& text) {
@@ -59,7 +75,10 @@ class LintCommand final : public Command {
            "  acltape lint t.db --region 100-200       as if these calls were captured\n"
            "  acltape lint t.db --prove                capture it on the device, and with the "
            "edits\n"
-           "  acltape lint t.db step:3 --format json";
+           "  acltape lint t.db step:3 --format json\n"
+           "  acltape lint t.db --write-baseline known.json    what is known today ...\n"
+           "  acltape lint t.db --baseline known.json --fail-on error    ... is not counted later\n"
+           "  acltape lint t.db --format sarif > lint.sarif    for viewers of code";
   }
 
   bool ExecutesTrace() const override { return prove_ && !trace_.empty(); }
@@ -88,10 +107,33 @@ class LintCommand final : public Command {
         ->check(AtLeast(2))
         ->capture_default_str();
     app.add_flag("--no-results", discard_, "Write no rows to the trace");
-    AddFormatOption(app, format_);
+    app.add_flag("--ungrouped", ungrouped_, "A row for each finding, in the order of the calls");
+    AddChoice(app, "--fail-on", fail_on_,
+              {{"error", FailOn::kError},
+               {"warning", FailOn::kWarning},
+               {"note", FailOn::kNote},
+               {"never", FailOn::kNever}},
+              "From which findings on the exit code is 1; a warning is a notice of the table, a "
+              "note an info");
+    app.add_option("--baseline", baseline_, "Do not count the findings that this file knows")
+        ->type_name("FILE");
+    app.add_option("--write-baseline", write_baseline_,
+                   "Write the findings to this file, for --baseline; the exit code is 0 then")
+        ->type_name("FILE");
+    AddChoice(app, "--format", lint_format_,
+              {{"table", LintFormat::kTable},
+               {"csv", LintFormat::kCsv},
+               {"json", LintFormat::kJson},
+               {"sarif", LintFormat::kSarif},
+               {"junit", LintFormat::kJunit}},
+              "How to print; sarif and junit are for other tools");
   }
 
   int Run() override {
+    const bool for_tools = lint_format_ == LintFormat::kSarif || lint_format_ == LintFormat::kJunit;
+    if (!for_tools) format_ = static_cast<Format>(lint_format_);
+    std::set<std::string> known;
+    if (!baseline_.empty()) known = ReadBaseline(baseline_);
     if (rules_) {
       fmt::print("{}", RuleTable().ToText(format_));
       return kExitFine;
@@ -134,6 +176,16 @@ class LintCommand final : public Command {
     std::vector<replayer::ProbeRow> probes;
     if (prove_) probes = Prove(work, report);
     if (trace.results() != nullptr) Keep(report, *trace.results());
+    std::vector<LocatedFinding> findings = LocateFindings(work, report);
+    for (LocatedFinding& one : findings) one.known = known.contains(one.Identity());
+    if (!write_baseline_.empty()) WriteBaseline(write_baseline_, findings);
+    if (for_tools) {
+      const bool sarif = lint_format_ == LintFormat::kSarif;
+      fmt::print("{}",
+                 sarif ? SarifText(findings, !baseline_.empty())
+                       : JunitText(findings, LeastSeverity(fail_on_), fail_on_ == FailOn::kNever));
+      return CodeFor(findings);
+    }
     Report output;
     if (!report.stretches.front().recorded() && report.stretches.front().step >= 0) {
       Table steps({"fact", "value"});
@@ -141,18 +193,30 @@ class LintCommand final : public Command {
       output.Add("steps", std::move(steps));
     }
     output.Add("regions", RegionTable(work, report));
-    output.Add("findings",
-               WithLines(FindingTable(report), "call_id", analyzer::SourceLines(trace.reader())));
+    const bool grouped = format_ == Format::kTable && !ungrouped_;
+    output.Add("findings", grouped ? GroupedFindings(findings)
+                                   : WithLines(FindingTable(findings), "call_id",
+                                               analyzer::SourceLines(trace.reader())));
     output.Add("probes", ProbeTable(work, probes));
+    output.Add("notes", NotFiniteTable(trace.reader()));
     fmt::print("{}", output.ToText(format_));
-    if (report.findings.empty() && format_ == Format::kTable) {
-      fmt::print("no findings in {} region{}\n", report.stretches.size(),
-                 report.stretches.size() == 1 ? "" : "s");
+    if (format_ == Format::kTable) {
+      fmt::print("\n{} in {} region{}{}\n", SummaryOfFindings(findings), report.stretches.size(),
+                 report.stretches.size() == 1 ? "" : "s",
+                 grouped && !findings.empty() ? "; --ungrouped lists each" : "");
     }
-    return report.findings.empty() ? kExitFine : kExitDifferences;
+    return CodeFor(findings);
   }
 
  private:
+  int CodeFor(const std::vector<LocatedFinding>& findings) const {
+    if (!write_baseline_.empty() || fail_on_ == FailOn::kNever) return kExitFine;
+    const bool fails = std::any_of(findings.begin(), findings.end(), [&](const auto& one) {
+      return !one.known && one.finding->rule->severity >= LeastSeverity(fail_on_);
+    });
+    return fails ? kExitDifferences : kExitFine;
+  }
+
   std::vector<replayer::ProbeRow> Prove(const analyzer::Work& work, LintReport& report) const {
     if (work.dialect == analyzer::Dialect::kAten) {
       throw Error(
@@ -226,10 +290,12 @@ class LintCommand final : public Command {
     return table;
   }
 
-  Table FindingTable(const LintReport& report) const {
+  Table FindingTable(const std::vector<LocatedFinding>& findings) const {
     Table table({"rule", "severity", "call_id", "count", "global", "thread_local", "relaxed",
                  "message", "edit", "verdict"});
-    for (const Finding& finding : report.findings) {
+    for (const LocatedFinding& one : findings) {
+      if (one.known) continue;
+      const Finding& finding = *one.finding;
       const auto code = [&](CaptureMode mode) {
         const int32_t number = finding.code(mode);
         return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
@@ -239,6 +305,46 @@ class LintCommand final : public Command {
                  code(CaptureMode::kGlobal), code(CaptureMode::kThreadLocal),
                  code(CaptureMode::kRelaxed), finding.message, EditText(finding), finding.verdict});
     }
+    return table;
+  }
+
+  // Results that turn NaN or infinite, one row for each operator. No capture is to blame for them,
+  // so they are notes and no findings.
+  static Table NotFiniteTable(const storage::Reader& trace) {
+    struct Turned {
+      int64_t first_call = 0;
+      int64_t calls = 0;
+      std::string inputs;
+    };
+    std::map<std::pair<std::string, std::string>, Turned> by_operator;
+    const auto text = [](const storage::Cell& cell) {
+      const auto* value = std::get_if<std::string>(&cell);
+      return value == nullptr ? std::string() : *value;
+    };
+    storage::RunQuery(
+        trace, storage::FindNamedQuery("first_nan")->sql, [](const std::vector<std::string>&) {},
+        [&](std::vector<storage::Cell>& row) {
+          Turned& turned = by_operator[{text(row.at(2)), text(row.at(3))}];
+          if (turned.calls++ == 0) {
+            turned.first_call = std::get<int64_t>(row.at(0));
+            turned.inputs = text(row.at(4));
+          }
+          return true;
+        });
+    std::vector<std::pair<int64_t, std::vector<Cell>>> rows;
+    for (const auto& [key, turned] : by_operator) {
+      const auto& [op, turns] = key;
+      rows.push_back(
+          {turned.first_call,
+           {turned.first_call, op, turned.calls,
+            fmt::format("a result turns {}; its inputs are {}; `acltape query TRACE first_nan` "
+                        "lists all",
+                        turns, turned.inputs == "Inf" ? "infinite, but not NaN" : turned.inputs)}});
+    }
+    std::sort(rows.begin(), rows.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    Table table({"call_id", "op", "calls", "message"});
+    for (auto& [first, row] : rows) table.Add(std::move(row));
     return table;
   }
 
@@ -319,7 +425,12 @@ class LintCommand final : public Command {
   std::string device_lib_;
   int executions_ = 20;
   bool discard_ = false;
-  Format format_ = Format::kTable;
+  bool ungrouped_ = false;
+  FailOn fail_on_ = FailOn::kNote;
+  std::string baseline_;
+  std::string write_baseline_;
+  LintFormat lint_format_ = LintFormat::kTable;
+  Format format_ = Format::kTable;  // of tables
 };
 
 }  // namespace

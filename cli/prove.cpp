@@ -227,12 +227,12 @@ class ProveCommand final : public Command {
       return remote;
     }
     const nlohmann::json report = nlohmann::json::parse(output.text);
-    remote.compared = report.at("trials").at(0).at("outputs compared");
+    remote.compared = report.at("trials").at(0).at("outputs_compared");
     for (const nlohmann::json& row : report.at("failures")) {
       TrialFailure failure;
       failure.trial = trial;
       failure.runs = row.at("runs");
-      failure.failed_runs = row.at("failed runs");
+      failure.failed_runs = row.at("failed_runs");
       failure.message = row.at("message");
       failure.differing = row.at("outputs");
       const auto number = [&](const char* column) {

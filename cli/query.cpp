@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/query_table.h"
+#include "cli/similar.h"
 
 namespace acltape::cli {
 namespace {
@@ -22,7 +23,9 @@ class QueryCommand final : public Command {
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace");
-    auto* sql = app.add_option("sql", sql_, "One SQL statement that does not write");
+    auto* sql = app.add_option("sql", sql_,
+                               "One SQL statement that does not write, or the name of a query "
+                               "that comes with acltape");
     app.add_option("--name", name_, "A query that comes with acltape")->excludes(sql);
     app.add_flag("--list", list_, "List those queries");
     app.add_option("--limit", limit_, "Rows at most, 0: all")
@@ -57,12 +60,21 @@ class QueryCommand final : public Command {
   }
 
   std::string Statement() const {
-    if (!name_.empty()) {
-      const storage::NamedQuery* query = storage::FindNamedQuery(name_);
+    // One word is no SQL statement, so it names a query.
+    const bool word = sql_.find_first_of(" \t\n;") == std::string::npos;
+    const std::string& name = name_.empty() && word ? sql_ : name_;
+    if (!name.empty()) {
+      const storage::NamedQuery* query = storage::FindNamedQuery(name);
       if (query == nullptr) {
-        throw Error(ErrorKind::kUsage, fmt::format("there is no query '{}'; `acltape query --list` "
-                                                   "shows the names.",
-                                                   name_));
+        std::vector<std::string> names;
+        for (const storage::NamedQuery& known : storage::NamedQueries()) {
+          names.emplace_back(known.name);
+        }
+        const std::string meant = DidYouMean(name, names);
+        throw Error(
+            ErrorKind::kUsage,
+            fmt::format("there is no query '{}'{}{} `acltape query --list` shows the names.", name,
+                        meant, meant.empty() ? ";" : ""));
       }
       return std::string(query->sql);
     }

@@ -28,6 +28,7 @@ std::vector<Cell> ToRow(std::vector<storage::Cell> cells) {
 
 Table ToTable(storage::Table found) {
   Table table(std::move(found.columns));
+  table.KeepNames();
   for (auto& row : found.rows) table.Add(ToRow(std::move(row)));
   return table;
 }

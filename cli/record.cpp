@@ -12,14 +12,17 @@
 #include "cli/commands.h"
 #include "cli/installation.h"
 #include "cli/interpreter.h"
+#include "cli/next_step.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/soft_environment.h"
 #include "cli/step_source.h"
 #include "cli/table.h"
 #include "cli/torch_kits.h"
+#include "cli/usage.h"
 #include "storage/database.h"
 #include "storage/results.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -171,6 +174,7 @@ class RecordCommand final : public Command {
         ->capture_default_str();
     app.add_flag("--soft", soft_, "Run the program on the soft device, as `acltape run` does");
     app.add_flag("--force", options_.overwrite, "Replace the trace when it exists");
+    app.add_flag("--keep-empty", keep_empty_, "Leave a trace too when nothing was recorded");
     app.add_flag("--quiet", quiet_, "No summary, only errors");
     app.prefix_command();  // the program may come without "--"
     app_ = &app;
@@ -180,19 +184,28 @@ class RecordCommand final : public Command {
     if (options_.command.empty()) {
       options_.command = app_->remaining();
       if (!options_.command.empty() && options_.command.front().front() == '-') {
-        throw Error(ErrorKind::kUsage, fmt::format("record has no option {}; `acltape record "
-                                                   "--help` lists what it takes.",
-                                                   options_.command.front()));
+        throw Error(ErrorKind::kUsage, UnknownOption(*app_, options_.command.front()));
       }
     } else if (!app_->remaining().empty()) {
+      if (app_->remaining().front().front() == '-') {
+        throw Error(ErrorKind::kUsage, UnknownOption(*app_, app_->remaining().front()));
+      }
       throw Error(ErrorKind::kUsage,
                   fmt::format("'{}' before -- is no option of record; `acltape record --help` "
                               "lists what it takes.",
                               app_->remaining().front()));
     }
     if (options_.command.empty()) {
+      throw Error(
+          ErrorKind::kUsage,
+          "record needs a program behind `--`: acltape record -o t.db -- python3 script.py.");
+    }
+    const std::string& program = options_.command.front();
+    if (program.ends_with(".py") && FindExecutable(program).empty()) {
       throw Error(ErrorKind::kUsage,
-                  "record needs a program: acltape record -o t.db -- python3 script.py.");
+                  fmt::format("'{}' is a script of Python and no program; name the interpreter: "
+                              "acltape record -- python3 {}.",
+                              program, program));
     }
     if (soft_) {
       for (const auto& [name, value] : SoftEnvironment(FindInterpreter(options_.command))) {
@@ -216,9 +229,19 @@ class RecordCommand final : public Command {
 
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
+    if (summary.calls == 0 && summary.failure.empty() && !keep_empty_) {
+      std::error_code ignored;
+      std::filesystem::remove(options_.output, ignored);
+      SayProgramFailed(summary);
+      SayNothingRecorded(summary);
+      return summary.signal != 0 ? 128 + summary.signal : summary.exit_code;
+    }
     CompleteDeviceValues(options_.output, options_);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
     if (!quiet_) Say(summary, steps);
+    if (summary.calls > 0) {
+      SuggestNext("acltape info " + storage::ShellWord(options_.output));
+    }
     if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
     if (summary.signal != 0) return 128 + summary.signal;
     if (summary.exit_code != 0) return summary.exit_code;
@@ -226,32 +249,78 @@ class RecordCommand final : public Command {
   }
 
  private:
-  void Say(const collector::RecordSummary& summary, const KeptSteps& steps) const {
+  void SayProgramFailed(const collector::RecordSummary& summary) const {
+    if (quiet_) return;
     if (summary.signal != 0) {
       fmt::print(stderr, "acltape: the program was killed by signal {} ({}).\n", summary.signal,
                  strsignal(summary.signal));
     } else if (summary.exit_code != 0) {
       fmt::print(stderr, "acltape: the program failed with code {}.\n", summary.exit_code);
     }
-    // A plug-in that could not load has its own, more exact row in the ledger.
-    const bool plugin_failed = std::any_of(
+  }
+
+  // Says in one sentence why there is no trace. What went wrong on our side has its own, more exact
+  // rows in the ledger.
+  void SayNothingRecorded(const collector::RecordSummary& summary) const {
+    const bool ours = std::any_of(
         summary.ledger.begin(), summary.ledger.end(), [](const storage::LedgerEntry& entry) {
-          return entry.kind == "torch_plugin_failed" || entry.kind == "torch_kit_missing";
+          return PluginFailed(entry) || entry.severity >= storage::Severity::kDataLoss;
         });
+    if (ours) SayLedger(summary);
+    fmt::print(stderr,
+               "acltape: {}nothing was recorded and no trace is left{}; --keep-empty keeps such a "
+               "trace.\n",
+               WhyNothing(summary), ours ? "" : Advice());
+  }
+
+  static bool PluginFailed(const storage::LedgerEntry& entry) {
+    return entry.kind == "torch_plugin_failed" || entry.kind == "torch_kit_missing";
+  }
+
+  // "there was no torch in it: ..., so ", or an empty text.
+  std::string WhyNothing(const collector::RecordSummary& summary) const {
+    const bool plugin_failed =
+        std::any_of(summary.ledger.begin(), summary.ledger.end(), PluginFailed);
     const bool aten = (options_.levels & wire::kLevelAten) != 0;
     const bool acl = (options_.levels & wire::kLevelAcl) != 0;
     const bool no_torch = !aten || (summary.torch_processes == 0 && !plugin_failed);
-    if (no_torch && (!acl || summary.acl_processes == 0)) {
-      fmt::print(stderr,
-                 "acltape: there was {} in it: no process of '{}' {}, so nothing was recorded.\n",
-                 !acl    ? "no torch"
-                 : !aten ? "no ACL program"
-                         : "no torch and no ACL program",
-                 options_.command.front(),
-                 !acl    ? "loaded libtorch"
-                 : !aten ? "called the ACL interface"
-                         : "loaded libtorch or called the ACL interface");
+    if (!no_torch || (acl && summary.acl_processes != 0)) return "";
+    return fmt::format("there was {} in it: no process of '{}' {}, so ",
+                       !acl    ? "no torch"
+                       : !aten ? "no ACL program"
+                               : "no torch and no ACL program",
+                       options_.command.front(),
+                       !acl    ? "loaded libtorch"
+                       : !aten ? "called the ACL interface"
+                               : "loaded libtorch or called the ACL interface");
+  }
+
+  // What to do about a Python program whose interpreter has no torch, and else a general hint.
+  std::string Advice() const {
+    const std::filesystem::path named = NamedInterpreter(options_.command);
+    if (named.empty() || (options_.levels & wire::kLevelAten) == 0) {
+      return "; check that the command runs the program that was meant, dynamically linked";
     }
+    try {
+      if (!AskInterpreter(named).torch.empty()) {
+        return fmt::format("; {} has torch, but the program did not use it", named.string());
+      }
+    } catch (const Error&) {
+      return "";
+    }
+    const std::filesystem::path other = InterpreterWithTorch();
+    if (other.empty()) return fmt::format("; {} has no torch", named.string());
+    std::string arguments;
+    const auto own = std::find_if(options_.command.begin(), options_.command.end(),
+                                  [&](const auto& word) { return FindExecutable(word) == named; });
+    for (auto word = own; word != options_.command.end(); ++word) {
+      if (word != own) arguments += ' ' + storage::ShellWord(*word);
+    }
+    return fmt::format("; {} has no torch, {} has it: acltape record -- {}{}", named.string(),
+                       other.string(), other.string(), arguments);
+  }
+
+  static void SayLedger(const collector::RecordSummary& summary) {
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
       fmt::print(stderr, "acltape: {}: {}{}, count {}{}{}\n", storage::SeverityName(entry.severity),
@@ -259,6 +328,14 @@ class RecordCommand final : public Command {
                  entry.cause.empty() ? "" : ": " + entry.cause,
                  entry.remedy.empty() ? "" : "; " + entry.remedy);
     }
+  }
+
+  void Say(const collector::RecordSummary& summary, const KeptSteps& steps) const {
+    SayProgramFailed(summary);
+    if (summary.calls == 0) {
+      fmt::print(stderr, "acltape: {}nothing was recorded.\n", WhyNothing(summary));
+    }
+    SayLedger(summary);
     fmt::print(stderr,
                "acltape: {} holds {} calls, {} of them leaves in {} steps, in {} ({}; {} of values "
                "kept; {})\n",
@@ -276,6 +353,7 @@ class RecordCommand final : public Command {
   std::string backlog_ = "256M";
   bool soft_ = false;
   bool leaves_only_ = false;
+  bool keep_empty_ = false;
   bool quiet_ = false;
   CLI::App* app_ = nullptr;
 };

@@ -219,6 +219,7 @@ class ReplayCommand final : public Command {
     AddChoice(app, "--mode", options_.mode,
               {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
               "Launch every leaf on its own, or capture steps as graphs and execute those");
+    mode_ = app.get_option("--mode");
     AddChoice(
         app, "--streams", options_.streams,
         {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}, {"leaves", Streams::kLeaves}},
@@ -277,12 +278,19 @@ class ReplayCommand final : public Command {
                   "one run of the reference shows no noise; give --noise-runs 2 "
                   "or more");
     }
+    if (!plan_.path.empty()) {
+      if (mode_->count() > 0 && options_.mode == Mode::kEager) {
+        throw Error(ErrorKind::kUsage,
+                    "`--plan` says what captured graphs hold, and `--mode eager` captures none; "
+                    "leave out one of them; `acltape replay --help` explains both.");
+      }
+      options_.mode = Mode::kCaptured;
+    }
     options_.standard =
         std::make_shared<const analyzer::Standard>(analyzer::Standard::Load(standard_));
     if (spread_) return RunSpread(trace_, WordsForSpread(), format_);
     const OpenedTrace trace(trace_, discard_);
     options_.plan = plan_.Read(trace.reader(), trace.results());
-    if (options_.plan) options_.mode = Mode::kCaptured;
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const replayer::ReplayReport report =
@@ -347,6 +355,7 @@ class ReplayCommand final : public Command {
 
   std::string trace_;
   PlanOption plan_;
+  const CLI::Option* mode_ = nullptr;  // given, or as it stands
   replayer::ReplayOptions options_;
   std::string standard_ = "bitwise";
   bool spread_ = false;

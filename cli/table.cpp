@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/paint.h"
+#include "cli/table_layout.h"
+#include "storage/error.h"
+
 namespace acltape::cli {
 namespace {
 
-// The widest that a column may grow in `table`; longer text runs over instead of being cut.
-constexpr size_t kWidest = 72;
+std::string chosen_table;
+bool chosen_was_printed = false;
 
 std::string RealText(double value) {
   if (std::isnan(value)) return "nan";
@@ -27,51 +32,6 @@ std::string Shown(const Cell& cell, Format format) {
   }
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   return "";
-}
-
-// Columns on a terminal: code points, not bytes.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string OneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
-std::string AlignedText(const Table& table) {
-  const size_t count = table.columns().size();
-  std::vector<size_t> widths;
-  std::vector<bool> numeric(count, true);
-  for (const auto& column : table.columns()) widths.push_back(Width(column));
-  std::vector<std::vector<std::string>> shown;
-  for (const auto& row : table.rows()) {
-    auto& line = shown.emplace_back();
-    for (size_t i = 0; i < count; ++i) {
-      line.push_back(OneLine(Shown(row[i], Format::kTable)));
-      widths[i] = std::max(widths[i], std::min(Width(line.back()), kWidest));
-      if (std::holds_alternative<std::string>(row[i])) numeric[i] = false;
-    }
-  }
-  std::string text;
-  const auto add_line = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (size_t i = 0; i < count; ++i) {
-      const size_t used = Width(cells[i]);
-      const std::string gap(used < widths[i] ? widths[i] - used : 0, ' ');
-      line += (i == 0 ? "" : "  ") + (numeric[i] ? gap + cells[i] : cells[i] + gap);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  };
-  add_line(table.columns());
-  std::vector<std::string> rule;
-  rule.reserve(widths.size());
-  for (const size_t width : widths) rule.emplace_back(width, '-');
-  add_line(rule);
-  for (const auto& line : shown) add_line(line);
-  return text;
 }
 
 std::string CsvField(const std::string& text) {
@@ -95,7 +55,7 @@ nlohmann::ordered_json ToJson(const Table& table) {
   for (const auto& row : table.rows()) {
     auto object = nlohmann::ordered_json::object();
     for (size_t i = 0; i < row.size(); ++i) {
-      auto& value = object[table.columns()[i]];
+      auto& value = object[table.key(i)];
       if (const auto* integer = std::get_if<int64_t>(&row[i])) value = *integer;
       // JSON has no NaN and no infinities; their names keep the difference.
       if (const auto* real = std::get_if<double>(&row[i])) {
@@ -119,6 +79,12 @@ std::string Dump(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
+std::string CellForPeople(const Cell& cell) {
+  std::string text = Shown(cell, Format::kTable);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string CsvLine(const std::vector<Cell>& cells) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -127,7 +93,7 @@ std::string CsvLine(const std::vector<Cell>& cells) {
   return line + '\n';
 }
 
-std::string Table::ToText(Format format) const {
+std::string Table::ToText(Format format, const Screen& screen) const {
   switch (format) {
     case Format::kCsv:
       return CsvText(*this);
@@ -136,21 +102,55 @@ std::string Table::ToText(Format format) const {
     case Format::kTable:
       break;
   }
-  return AlignedText(*this);
+  return AlignedText(*this, screen);
 }
 
-std::string Report::ToText(Format format) const {
+std::string JsonKey(std::string_view name) {
+  std::string key;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) != 0) {
+      key += static_cast<char>(std::tolower(letter));
+    } else if (!key.empty() && key.back() != '_') {
+      key += '_';
+    }
+  }
+  while (!key.empty() && key.back() == '_') key.pop_back();
+  return key;
+}
+
+void ChooseTable(std::string name) { chosen_table = std::move(name); }
+
+bool ChosenTableWasPrinted() { return chosen_was_printed; }
+
+const Table& Report::Chosen() const {
+  std::string names;
+  for (const auto& [name, table] : parts_) {
+    if (JsonKey(name) == JsonKey(chosen_table)) {
+      chosen_was_printed = true;
+      return table;
+    }
+    names += (names.empty() ? "" : ", ") + JsonKey(name);
+  }
+  throw Error(ErrorKind::kUsage, fmt::format("there is no table '{}' in this output; there are {}.",
+                                             chosen_table, names));
+}
+
+std::string Report::ToText(Format format, const Screen& screen) const {
+  if (!chosen_table.empty()) return Chosen().ToText(format, screen);
   if (format == Format::kJson) {
-    auto object = nlohmann::ordered_json::object();
-    for (const auto& [name, table] : parts_) object[name] = ToJson(table);
+    nlohmann::ordered_json object{{"format_version", kJsonVersion}};
+    for (const auto& [name, table] : parts_) object[JsonKey(name)] = ToJson(table);
     return Dump(object);
   }
   std::string text;
   for (const auto& [name, table] : parts_) {
     if (format == Format::kTable && table.rows().empty()) continue;
     if (!text.empty()) text += '\n';
-    if (format == Format::kTable) text += name + '\n';
-    text += table.ToText(format);
+    if (format == Format::kTable) {
+      text += (screen.colour ? Painted(name, Paint::kHeading) : name) + '\n';
+    }
+    text += table.ToText(format, screen);
   }
   return text;
 }

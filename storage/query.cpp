@@ -7,6 +7,45 @@
 namespace acltape::storage {
 namespace {
 
+// Only buffers that ever hold NaN or an infinity are looked at. What a call reads of one is what
+// the last call before it wrote there. The content of a buffer from outside has no statistics, so
+// such inputs are not known.
+constexpr char kFirstNan[] = R"sql(
+WITH bad_buffer AS (
+  SELECT DISTINCT tensor_id >> 24 AS buffer_id FROM snapshot WHERE nan_count > 0 OR inf_count > 0
+), known_buffer AS (
+  SELECT DISTINCT tensor_id >> 24 AS buffer_id FROM snapshot WHERE nan_count IS NOT NULL
+), written AS MATERIALIZED (
+  SELECT call_id, tensor_id >> 24 AS buffer_id, max(nan_count) AS nans, max(inf_count) AS infs
+  FROM snapshot WHERE moment = 'after' AND nan_count IS NOT NULL
+    AND tensor_id >> 24 IN (SELECT buffer_id FROM bad_buffer) GROUP BY 1, 2
+), event AS (
+  SELECT buffer_id, call_id, 1 AS is_write FROM written
+  UNION ALL
+  SELECT DISTINCT buffer_id, call_id, 0 FROM tensor_use
+  WHERE direction <> 'out' AND buffer_id IN (SELECT buffer_id FROM bad_buffer)
+    AND call_id IN (SELECT call_id FROM written WHERE nans > 0 OR infs > 0)
+), reached AS (
+  SELECT buffer_id, call_id, is_write, max(iif(is_write, call_id, NULL)) OVER
+    (PARTITION BY buffer_id ORDER BY call_id, is_write ROWS UNBOUNDED PRECEDING) AS writer
+  FROM event
+), input AS (
+  SELECT r.call_id, max(w.nans) AS nans, max(w.infs) AS infs
+  FROM reached r JOIN written w ON w.call_id = r.writer AND w.buffer_id = r.buffer_id
+  WHERE r.is_write = 0 GROUP BY r.call_id
+)
+SELECT s.call_id, c.step, c.op, iif(s.nan_count > 0, 'NaN', 'Inf') AS turns,
+  CASE WHEN i.infs > 0 THEN 'Inf' WHEN EXISTS (
+    SELECT 1 FROM tensor_use u WHERE u.call_id = s.call_id AND u.direction <> 'out'
+      AND u.buffer_id NOT IN (SELECT buffer_id FROM known_buffer)) THEN 'partly not known'
+    ELSE 'finite' END AS inputs,
+  s.nan_count, s.inf_count, s.bytes, s.min, s.max, p.path AS scope
+FROM snapshot s JOIN call c ON c.call_id = s.call_id LEFT JOIN input i ON i.call_id = s.call_id
+LEFT JOIN scope p ON p.scope_id = c.scope_id
+WHERE s.moment = 'after' AND ((s.nan_count > 0 AND ifnull(i.nans, 0) = 0) OR
+  (s.nan_count = 0 AND s.inf_count > 0 AND ifnull(i.nans, 0) = 0 AND ifnull(i.infs, 0) = 0))
+ORDER BY s.call_id)sql";
+
 constexpr NamedQuery kQueries[] = {
     {"top_ops", "operators by total host time", "SELECT * FROM top_ops"},
     {"top_lines", "the 50 lines of the program's source on which most of the leaves' time goes",
@@ -60,6 +99,9 @@ constexpr NamedQuery kQueries[] = {
     {"witnesses", "experiments in which a plan failed",
      "SELECT w.witness_id, w.kind, w.verdict, w.call_id, p.name AS plan, w.message, w.command "
      "FROM witness w LEFT JOIN plan p ON p.plan_id = w.plan_id ORDER BY w.witness_id"},
+    {"first_nan",
+     "results that turn NaN, or infinite, although no input is known to be; the first one first",
+     kFirstNan},
     {"ledger", "what was dropped, skipped or approximated",
      "SELECT severity, kind, count, subject, cause, remedy FROM ledger ORDER BY "
      "CASE severity WHEN 'error' THEN 0 WHEN 'data_loss' THEN 1 WHEN 'notice' THEN 2 ELSE 3 END, "

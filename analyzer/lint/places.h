@@ -23,6 +23,8 @@ class Places {
   int32_t Of(size_t call) const { return places_.empty() ? 0 : places_[call]; }
   // The place as text, as SourceLines::Of gives it. Empty if it is not known.
   std::string Text(size_t call) const;
+  // The line itself; null if it is not known.
+  const SourceLine* Line(size_t call) const { return lines_.Find(Of(call)); }
 
  private:
   std::unordered_map<int64_t, int32_t> ForwardPlaces(

@@ -4,12 +4,12 @@
  *   ...
  *   acltape_range_end();
  *
- * Ranges nest, and belong to the thread that begins them. A range of the name ACLTAPE_STEP is a step
- * of the program: `acltape record` takes these as the steps when it is not told others.
+ * Ranges nest, and belong to the thread that begins them. A range of the name ACLTAPE_STEP is a
+ * step of the program: `acltape record` takes these as the steps when it is not told others.
  *
- * The header needs no library of acltape: it looks for the recorder in the process once. In a program
- * that is not recorded a call costs a load and a branch. C99 or C++11, Linux; with a glibc before 2.34
- * the program links -ldl. All functions may be called from any thread.
+ * The header needs no library of acltape: it looks for the recorder in the process once. In a
+ * program that is not recorded a call costs a load and a branch. C99 or C++11, Linux; with a glibc
+ * before 2.34 the program links -ldl. All functions may be called from any thread.
  */
 #ifndef ACLTAPE_H
 #define ACLTAPE_H

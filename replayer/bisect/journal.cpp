@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -34,6 +35,18 @@ std::string KeyOf(const std::string& experiment, const std::string& altered) {
               "the journal " + path + " cannot be read: " + what + "; --restart begins a new one.");
 }
 
+std::string HeadOf(const std::string& subject) {
+  return json{{"acltape_journal", kVersion}, {"subject", json::parse(subject)}}.dump();
+}
+
+bool IsOfAnother(const std::string& path, const std::string& head) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  const json found = json::parse(line, nullptr, false);
+  return found.is_object() && found.contains("acltape_journal") && found.dump() != head;
+}
+
 Outcome OutcomeOf(const json& line) {
   Outcome outcome;
   outcome.verdict = ParseVerdict(line.at("verdict").get<std::string>());
@@ -45,6 +58,15 @@ Outcome OutcomeOf(const json& line) {
 }
 
 }  // namespace
+
+std::string DefaultJournal(const std::string& trace, const std::string& subject) {
+  const std::string head = HeadOf(subject);
+  std::string path = trace + ".bisect.jsonl";
+  for (int number = 2; IsOfAnother(path, head); ++number) {
+    path = trace + ".bisect." + std::to_string(number) + ".jsonl";
+  }
+  return path;
+}
 
 Journal::Journal(std::string path, const std::string& subject, bool restart)
     : path_(std::move(path)) {
@@ -71,8 +93,7 @@ Journal::Journal(std::string path, const std::string& subject, bool restart)
     }
     if (lseek(file_, 0, SEEK_END) < 0) FailSystem(path_, "write");
 
-    const std::string head =
-        json{{"acltape_journal", kVersion}, {"subject", json::parse(subject)}}.dump();
+    const std::string head = HeadOf(subject);
     if (text.empty()) {
       WriteLine(head);
       return;

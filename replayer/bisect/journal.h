@@ -20,6 +20,13 @@
 
 namespace acltape::replayer {
 
+// The file in which a bisection of a trace is written down when no name was given: the first of
+// TRACE.bisect.jsonl, TRACE.bisect.2.jsonl, TRACE.bisect.3.jsonl, ... that is not the journal of
+// another subject. So bisections with other options stand beside each other, and one that is
+// repeated finds its own journal. A file that cannot be read as a journal is given, too: opening it
+// says what is wrong with it.
+std::string DefaultJournal(const std::string& trace, const std::string& subject);
+
 class Journal {
  public:
   // Opens a journal or creates one. `subject` is a JSON object with everything that the outcomes

@@ -65,7 +65,7 @@ class AgainstVersions(AgainstTest):
                                   "aten::relu of B (op aten::gelu -> aten::relu)")
         pair = self.pair(report, gelu)
         self.assertEqual(pair["b_call"], str(relu))
-        self.assertEqual((pair["A here"], pair["B here"]), ("reproduced", "reproduced"))
+        self.assertEqual((pair["a_here"], pair["b_here"]), ("reproduced", "reproduced"))
         self.assertEqual(pair["conclusion"],
                          "another result from equal inputs: op aten::gelu -> aten::relu")
 
@@ -89,7 +89,7 @@ class AgainstVersions(AgainstTest):
                  self.calls(self.plain, "aten::add.Tensor")[5]]
         report = self.assertFound(other, f"call {product} aten::mul.Tensor, which only B has, before "
                                   f"calls {users[0]} {users[1]} {users[2]} of A")
-        self.assertEqual(report["only one side"][0]["b_call"], str(product))
+        self.assertEqual(report["only_one_side"][0]["b_call"], str(product))
 
     def test_a_deleted_layer_is_one_element(self):
         other = self.versions("dropped", "--drop", "5")
@@ -151,7 +151,7 @@ class AgainstVersions(AgainstTest):
         environment = {**os.environ, "ACLTAPE_SOFT_FAULTS": "aclnnRelu p=1 flip=20"}
         report, _ = self.against(self.plain, other, code=1, env=environment)
         pair = self.pair(report, self.calls(self.plain, "aten::gelu")[8])
-        self.assertEqual((pair["A here"], pair["B here"]), ("reproduced", "not reproduced"))
+        self.assertEqual((pair["a_here"], pair["b_here"]), ("reproduced", "not reproduced"))
         self.assertIn("B's form does not give B's record here", pair["conclusion"])
 
     def test_a_recorded_difference_that_no_execution_shows_cannot_be_judged(self):
@@ -175,7 +175,7 @@ class AgainstVersions(AgainstTest):
         report, summary = self.against(a, b, code=125)
         self.assertIn("--payload", summary["not executed because"])
         self.assertIn("cannot judge", summary["verdict"])
-        self.assertEqual(report["named by the diff"][0]["change"], "op aten::gelu -> aten::relu")
+        self.assertEqual(report["named_by_the_diff"][0]["change"], "op aten::gelu -> aten::relu")
         _, summary = self.against(a, a, code=0)
         self.assertIn("names no difference", summary["verdict"])
 
@@ -225,8 +225,8 @@ class AgainstTypes(AgainstTest):
     def test_rounding_is_no_difference(self):
         report, summary = self.against(self.single, self.decoder("half", self.half), code=0)
         self.assertGreater(summary["bisected calls that differ"], 50)
-        self.assertEqual({row["A here"] for row in report["pairs"]}, {"reproduced"})
-        self.assertEqual({row["B here"] for row in report["pairs"]}, {"reproduced"})
+        self.assertEqual({row["a_here"] for row in report["pairs"]}, {"reproduced"})
+        self.assertEqual({row["b_here"] for row in report["pairs"]}, {"reproduced"})
         for row in report["pairs"]:  # one rounding each, half a unit of 2^-10
             self.assertLess(row["relative_error"] or 0, 2 ** -10)
 

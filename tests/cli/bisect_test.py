@@ -2,6 +2,7 @@
 """acltape bisect: what it finds, how often it asks, and that what it prints can be run again."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -155,6 +156,31 @@ class Check(BisectTest):
         self.bisect("--check", "true", "--calls", "op:aten::add", "--journal", self.journal,
                     "--restart", code=0)
 
+    def test_bisections_with_other_options_have_journals_of_their_own(self):
+        trace = self.path("journals.db")
+        shutil.copy(self.trace, trace)
+        ask = ("bisect", trace, "--no-results", "--check")
+        first = self.acltape(*ask, "true")
+        self.assertIn(f"the journal is {trace}.bisect.jsonl", first.err)
+        second = self.acltape(*ask, "exit 0")
+        self.assertIn(f"the journal is {trace}.bisect.2.jsonl", second.err)
+        third = self.acltape(*ask, "true", "--calls", "op:aten::add")
+        self.assertIn(f"the journal is {trace}.bisect.3.jsonl", third.err)
+        for words, name in ((("true",), "bisect.jsonl"), (("exit 0",), "bisect.2.jsonl")):
+            again = self.acltape(*ask, *words)
+            self.assertRegex(again.err, f"the journal .*{name} goes on behind [0-9]+ experiment")
+        anew = self.acltape(*ask, "exit 0", "--restart")
+        self.assertIn(f"the journal is {trace}.bisect.2.jsonl", anew.err)
+        self.assertTrue(os.path.getsize(f"{trace}.bisect.jsonl") > 0)
+
+    def test_a_file_in_the_place_of_the_journal_is_named(self):
+        trace = self.path("odd.db")
+        shutil.copy(self.trace, trace)
+        with open(f"{trace}.bisect.jsonl", "w") as file:
+            file.write("no journal\n")
+        result = self.acltape("bisect", trace, "--no-results", "--check", "true", code=3)
+        self.assertSentence(result, "odd.db.bisect.jsonl", "--restart")
+
     def test_without_time_the_suspects_are_named(self):
         calls = self.calls()
         check = f"sleep 0.2; {self.failing_with(calls[20])}"
@@ -212,7 +238,7 @@ class Captured(BisectTest):
         call = self.call_of("aten::gelu")
         report, summary = self.bisect("--plant", f"missing_wait@{call}", code=1)
         self.assertIn(f"call {call} aten::gelu", summary["verdict"])
-        guess = next(row for row in report["found"] if row["first guess"] == "yes")
+        guess = next(row for row in report["found"] if row["first_guess"] == "yes")
         self.assertEqual(guess["what"], f"call {call} aten::gelu")
         self.assertEqual(summary["class"], "ordering")
         self.assertLessEqual(summary["to the first guess"], summary["bound for one cause"])
@@ -299,7 +325,7 @@ class Captured(BisectTest):
     def test_a_workspace_on_a_result_is_aliasing(self):
         call = self.call_of("aten::bmm")
         report, summary = self.bisect("--plant", f"reused_workspace@{call}", code=1)
-        guesses = [row["what"] for row in report["found"] if row["first guess"] == "yes"]
+        guesses = [row["what"] for row in report["found"] if row["first_guess"] == "yes"]
         self.assertTrue(guesses[0].startswith(f"call {call} "), guesses)
         self.assertEqual(summary["class"], "aliasing (workspace)")
         self.assertIn("has its workspace on", summary["evidence"])

@@ -93,7 +93,7 @@ class Plans(CommandTest):
 
 class Emit(Plans):
     def test_fx_table_shows_region_stream_and_waits_of_each_node(self):
-        rows = self.json("emit", self.plan(), self.trace, "--as", "fx")
+        rows = self.json("emit", self.trace, self.plan(), "--as", "fx")
         graph = self.json("graph", self.trace, "step:1")
         self.assertEqual([row["name"] for row in rows], [row["name"] for row in graph])
         planned = {row["call_id"]: row for row in rows if row["region"] is not None}
@@ -103,7 +103,7 @@ class Emit(Plans):
                          [None] * 4 + [f"event 0 behind call {self.calls[2]}", None])
 
     def test_json_has_everything_looked_up(self):
-        self.acltape("emit", self.plan(cut=5), self.trace, "--as", "json", "-o",
+        self.acltape("emit", self.trace, self.plan(cut=5), "--as", "json", "-o",
                      self.path("resolved.json"))
         with open(self.path("resolved.json")) as file:
             plan = json.load(file)
@@ -123,7 +123,7 @@ class Emit(Plans):
         self.assertEqual([call["op"] for call in eager["calls"]], KERNELS[5:])
 
     def test_dot_draws_regions_streams_and_waits(self):
-        text = self.acltape("emit", self.plan(cut=5), self.trace, "--as", "dot").out
+        text = self.acltape("emit", self.trace, self.plan(cut=5), "--as", "dot").out
         self.assertWellFormedDot(text)
         nodes = dict(re.findall(r'^    c(\d+) \[.*fillcolor="(#\w+)"\];$', text, re.M))
         self.assertEqual([int(call) for call in nodes], self.calls)
@@ -164,10 +164,10 @@ class Emit(Plans):
         plan["regions"][0]["waits"] = []
         with open(path, "w") as file:
             json.dump(plan, file)
-        self.assertSentence(self.acltape("emit", path, self.trace, "--as", "fx", code=2), "PLAN-22")
+        self.assertSentence(self.acltape("emit", self.trace, path, "--as", "fx", code=2), "PLAN-22")
 
     def test_a_file_that_cannot_be_written_is_an_error(self):
-        result = self.acltape("emit", self.plan(), self.trace, "-o", "/nonexistent/x", code=4)
+        result = self.acltape("emit", self.trace, self.plan(), "-o", "/nonexistent/x", code=4)
         self.assertSentence(result, "/nonexistent/x")
 
 
@@ -199,7 +199,7 @@ class TorchairPass(Plans):
         return module
 
     def emitted(self, plan=None):
-        self.acltape("emit", plan or self.plan(), self.trace, "--as", "torchair", "-o",
+        self.acltape("emit", self.trace, plan or self.plan(), "--as", "torchair", "-o",
                      self.path("plan_pass.py"))
         return self.load("plan_pass")
 
@@ -364,7 +364,7 @@ class TorchairPass(Plans):
             file.write(ATTENTION)
         self.record(trace, TORCH_PYTHON, path, options=["--steps-from", "step"])
         self.acltape("plan", trace, "-o", self.path("attention.json"), "--streams", "3")
-        self.acltape("emit", self.path("attention.json"), trace, "--as", "torchair", "-o",
+        self.acltape("emit", trace, self.path("attention.json"), "--as", "torchair", "-o",
                      self.path("attention_pass.py"))
         program = self.load("attention")
         gm = make_fx(program.step)(*program.inputs())
@@ -454,7 +454,7 @@ class TorchairPass(Plans):
                             "last_call": self.calls[5], "reason": "by hand"}]
         with open(path, "w") as file:
             json.dump(plan, file)
-        self.assertSentence(self.acltape("emit", path, self.trace, "--as", "torchair", code=2),
+        self.assertSentence(self.acltape("emit", self.trace, path, "--as", "torchair", code=2),
                             "captures nothing")
 
 

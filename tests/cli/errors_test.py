@@ -88,6 +88,46 @@ class RecordErrors(CommandTest):
         self.assertEqual(result.out, "hello\n")
         self.assertIn("no torch and no ACL program in it", result.err)
 
+    def test_nothing_recorded_leaves_no_trace_and_one_sentence(self):
+        trace = self.path("nothing.db")
+        result = self.acltape("record", "-o", trace, "--", "/bin/true")
+        self.assertSentence(result, "nothing was recorded", "--keep-empty")
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("nothing")], [])
+        self.assertSentence(self.acltape("record", "--quiet", "-o", trace, "--", "/bin/true"),
+                            "nothing was recorded")
+
+    def test_the_exit_code_of_a_program_without_calls_is_its_own(self):
+        trace = self.path("code.db")
+        self.acltape("record", "-o", trace, "--", "sh", "-c", "exit 7", code=7)
+        self.acltape("record", "-o", trace, "--", "sh", "-c", "kill -9 $$", code=137)
+        self.assertFalse(os.path.exists(trace))
+
+    def test_an_empty_trace_is_kept_when_asked(self):
+        trace = self.path("kept_empty.db")
+        result = self.acltape("record", "--keep-empty", "-o", trace, "--", "/bin/true")
+        self.assertIn("nothing was recorded", result.err)
+        self.assertEqual(self.json("query", trace, "SELECT count(*) AS n FROM call"), [{"n": 0}])
+
+    def test_an_interpreter_that_has_torch_is_named(self):
+        # A virtual environment sees no packages of the system, so it has no torch.
+        bare = self.path("bare/bin/python3")
+        subprocess.run([TORCH_PYTHON, "-m", "venv", "--without-pip", self.path("bare")], check=True)
+        has = self.path("has")
+        os.mkdir(has)
+        os.symlink(TORCH_PYTHON, os.path.join(has, "python3"))
+        program = self.script("import torch\ntorch.ones(2) + 1\n")
+        environment = dict(os.environ, PATH=f"{has}:/bin")
+        environment.pop("VIRTUAL_ENV", None)
+        result = self.acltape("record", "-o", self.path("bare.db"), "--", bare, program, "a b", code=1,
+                              env=environment)
+        self.assertIn(f"{bare} has no torch, {has}/python3 has it: acltape record -- {has}/python3 "
+                      f"{program} 'a b'", result.err)
+        self.assertFalse(os.path.exists(self.path("bare.db")))
+
+    def test_a_program_that_does_not_use_its_torch_is_told_so(self):
+        result = self.acltape("record", "-o", self.path("unused.db"), "--", TORCH_PYTHON, "-c", "1")
+        self.assertIn("has torch, but the program did not use it", result.err)
+
     def test_existing_trace_is_not_overwritten(self):
         trace = self.path("kept.db")
         with open(trace, "w") as file:

@@ -204,6 +204,9 @@ class Documentation(CommandTest):
         common = text.split("## Common to all\n")[1].split("\n## ")[0]
         self.assertIn("`--process PROCESS`", common)
         self.assertIn("`--level aten|acl`", common)
+        described = ("--wide", "--color", "--no-pager", "--table")
+        for option in described:
+            self.assertIn(f"`{option}", common)
         for command in commands:
             section = text.split(f"## {command}\n")
             self.assertEqual(len(section), 2, f"docs/commands.md has no section '{command}'")
@@ -213,7 +216,7 @@ class Documentation(CommandTest):
                 option = line.split()[0].split(",")[-1] if line.startswith("  -") else None
                 if command != "record" and option == "--level":
                     continue  # described once, for all, as the next two
-                if option and option not in ("--help", "--process"):
+                if option and option not in ("--help", "--process", *described):
                     self.assertIn(option, section, f"docs/commands.md: {command} {option}")
 
 

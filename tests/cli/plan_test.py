@@ -92,7 +92,7 @@ class Planned(CommandTest):
         self.assertIn("host read", [region["reason"] for region in eager])
         for row in report["regions"]:
             if row["reason"] == "host read":
-                self.assertGreater(row["gain if capturable"], 0)
+                self.assertGreater(row["gain_if_capturable"], 0)
 
     def test_rows_go_into_the_trace(self):
         report, plan = self.plan("mlp_train")
@@ -124,7 +124,7 @@ class Planned(CommandTest):
 
     def test_a_learning_rate_is_updated_or_left_eager(self):
         report, plan = self.plan("schedule", "--expected-replays", "1000000")
-        outcomes = {row["guarded with"]: row for row in report["guards"]}
+        outcomes = {row["guarded_with"]: row for row in report["guards"]}
         self.assertEqual(outcomes["input copies, arguments baked"]["captures"],
                          self.figures(report)["steps"])
         self.assertGreater(outcomes["input copies and argument updates"]["hits"], 0)
@@ -140,7 +140,7 @@ class Planned(CommandTest):
         self.assertEqual(figures["shapes of steps"], 2)
         self.assertEqual(figures["steps served"], 4)
         self.assertEqual(report["guards"][0]["captures"], 2)
-        self.assertEqual(report["guards"][0]["new shape"], 1)
+        self.assertEqual(report["guards"][0]["new_shape"], 1)
 
     def test_no_streams_and_few_graphs_are_kept_to(self):
         report, plan = self.plan("mlp_train", "--streams", "1", "--captures", "1")
@@ -152,13 +152,13 @@ class Planned(CommandTest):
                       [row["reason"] for row in report["regions"]])
         report, _ = self.plan("mlp_train", "--minimum-region", "100000")
         self.assertEqual(self.figures(report)["graphs"], 0)
-        self.assertIn("Stay eager", " ".join(row["per step"] for row in report["prediction"]))
+        self.assertIn("Stay eager", " ".join(row["per_step"] for row in report["prediction"]))
 
     def test_policies_are_no_better_than_the_plan(self):
         for name in self.traces:
             with self.subTest(name):
                 report, _ = self.plan(name)
-                saved = [row["host time saved per step"] for row in report["policies"]]
+                saved = [row["host_time_saved_per_step"] for row in report["policies"]]
                 self.assertEqual(len(saved), 3)
                 # Each is a sum over the step's calls, added up in another order.
                 self.assertGreaterEqual(saved[0] + 1e-9 * abs(saved[0]), max(saved) - 1e-3)

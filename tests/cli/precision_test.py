@@ -46,7 +46,7 @@ class Precision(CommandTest):
             self.assertEqual(summary["outputs different"], 0, report)
             self.assertGreater(summary["outputs that differ by noise"], 0, report)
             self.assertIn("the reference itself is flaky", summary["verdict"])
-            [flaky] = report["flaky operators"]
+            [flaky] = report["flaky_operators"]
             self.assertEqual(flaky["op"], "aten::mm")
             self.assertEqual(flaky["max_ulp"], 32)  # bit 5
             self.assertGreater(flaky["executions"], 50)
@@ -69,7 +69,7 @@ class Precision(CommandTest):
                              faults=FLAKY + ";aclnnRelu #210 flip=29", code=1)
         calls = {row["op"] for row in report["differences"]}
         self.assertIn("aten::relu", calls, report)
-        self.assertEqual([row["op"] for row in report["flaky operators"]], ["aten::mm"])
+        self.assertEqual([row["op"] for row in report["flaky_operators"]], ["aten::mm"])
         command = report["summary"]["reproduce"]
         self.assertIn("--noise-runs 5", command)
         result = self.reproduces(command)
@@ -77,7 +77,7 @@ class Precision(CommandTest):
 
     def test_a_clean_device_has_no_noise(self):
         report = self.replay("--mode", "captured", "--noise-runs", "3")
-        self.assertEqual(report["flaky operators"], [])
+        self.assertEqual(report["flaky_operators"], [])
         self.assertIn("equal bit for bit: all", report["summary"]["verdict"])
 
     def test_a_standard_judges_what_bits_refuse(self):

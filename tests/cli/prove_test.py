@@ -65,7 +65,7 @@ class Prove(harness.CommandTest):
             self.assertEqual(row["failures"], 0, row)
             if row["trial"] != "alone":  # one graph
                 self.assertEqual(row["trials"], 2, row)
-                self.assertGreater(row["outputs compared"], 0, row)
+                self.assertGreater(row["outputs_compared"], 0, row)
         self.assertEqual(summary["verdict"], "holds in 16 trials")
         self.assertEqual(self.witnesses(), [])
         claims = self.json("query", self.trace, "SELECT rule, verdict FROM finding WHERE rule LIKE "
@@ -158,8 +158,8 @@ class Prove(harness.CommandTest):
         summary, report = self.prove("--trials", "1000", "--only", "plain,churn", "--budget", "1s")
         self.assertIn("cut short by the budget", summary["verdict"])
         for row in report["trials"]:
-            self.assertGreater(row["left out"], 0)
-            self.assertEqual(row["trials"] + row["left out"], 1000)
+            self.assertGreater(row["left_out"], 0)
+            self.assertEqual(row["trials"] + row["left_out"], 1000)
         plain, churn = report["trials"]
         self.assertLessEqual(abs(plain["trials"] - churn["trials"]), 1)
 

@@ -49,24 +49,24 @@ class Spread(harness.CommandTest):
         report = self.json("replay", self.trace, "--spread", code=1, env=self.faulty)
         summary = {row["quantity"].strip(): row["value"] for row in report["summary"]}
         mm, = self.calls("mm", [1])
-        own, = report["wrong calls"]
+        own, = report["wrong_calls"]
         self.assertEqual((own["call_id"], own["op"], own["wrong"]), (mm, "aten::mm", "by itself"))
         inherited = self.differing() - {mm}
         self.assertEqual(summary["calls that inherit"], len(inherited))
-        self.assertEqual(own["reaches calls"], len(inherited))
-        self.assertEqual((own["in steps"], own["the last of them"]), (3, max(inherited)))
+        self.assertEqual(own["reaches_calls"], len(inherited))
+        self.assertEqual((own["in_steps"], own["the_last_of_them"]), (3, max(inherited)))
         self.assertEqual(report["unexplained"], [])
         self.assertEqual(sum(row["calls"] for row in report["growth"]), len(inherited) + 1)
-        self.assertEqual(report["growth"][0]["reads away"], "0")
+        self.assertEqual(report["growth"][0]["reads_away"], "0")
         # The tanh is one read away, and bounded where the product is not.
         self.assertLess(report["growth"][1]["max_rel"], report["growth"][0]["max_rel"])
-        ends = {row["call_id"] for row in report["where errors end"]}
+        ends = {row["call_id"] for row in report["where_errors_end"]}
         self.assertEqual(ends, self.calls("argmax", [1]) - inherited)
 
     def test_captured_an_error_stays_in_its_graph(self):
         report = self.json("replay", self.trace, "--mode", "captured", "--spread", code=1,
                            env=self.faulty)
-        first, *others = report["wrong calls"]
+        first, *others = report["wrong_calls"]
         self.assertEqual((first["op"], first["wrong"]), ("aten::mm", "by itself"))
         self.assertTrue(others)
         for row in others:
@@ -84,7 +84,7 @@ class Spread(harness.CommandTest):
 
     def test_without_a_fault_nothing_spreads(self):
         report = self.json("replay", self.trace, "--spread")
-        self.assertEqual(report["wrong calls"] + report["growth"] + report["where errors end"], [])
+        self.assertEqual(report["wrong_calls"] + report["growth"] + report["where_errors_end"], [])
 
     def test_what_does_not_fit_is_one_sentence(self):
         for words in (["--outputs", "step"], ["--data", "synthesised"], ["--repetitions", "2"],

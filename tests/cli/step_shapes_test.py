@@ -90,7 +90,9 @@ class StepsAreAGuess(CommandTest):
         return [row["value"] for row in rows if "steps come from" in row.values()]
 
     def test_record_says_it_last(self):
-        self.assertEqual(self.recorded.err.splitlines()[-1], f"acltape: the steps are {GUESS}")
+        *_, said, following = self.recorded.err.splitlines()
+        self.assertEqual(said, f"acltape: the steps are {GUESS}")
+        self.assertTrue(following.startswith("next: acltape info "), following)
 
     def test_tables_of_facts_have_a_row_for_it(self):
         plan = self.path("plan.json")

@@ -248,7 +248,7 @@ def rules_table():
         if len({row[mode] for mode in MODES}) == 1:
             codes = str(row[MODES[0]] or "-")
         lines.append(f"| {row['rule']} | {row['mode']} | {row['severity']} | {row['title']} | {row['source']} "
-                     f"| {codes} | {row['fails at']} | {row['edit']} |")
+                     f"| {codes} | {row['fails_at']} | {row['edit']} |")
     return "\n".join(lines)
 
 

@@ -69,7 +69,7 @@ class Programs(CorpusTest):
                 self.assertEqual(findings, [])
                 self.assertEqual({probe["mode"] for probe in probes}, set(corpus.MODES))
                 for probe in probes:
-                    self.assertEqual((probe["first refused"], probe["end"]), (None, 0), probe)
+                    self.assertEqual((probe["first_refused"], probe["end"]), (None, 0), probe)
 
     def test_what_the_edits_leave_is_captured_in_every_mode(self):
         for case, clean, _, _, probes in self.programs:
@@ -78,7 +78,7 @@ class Programs(CorpusTest):
             with self.subTest(case=case.name):
                 for probe in probes:
                     if probe["edits"] == "made":
-                        self.assertEqual((probe["first refused"], probe["end"]), (None, 0), probe)
+                        self.assertEqual((probe["first_refused"], probe["end"]), (None, 0), probe)
 
     def test_failures_of_pytorch_programs_are_found_with_their_codes(self):
         for case, clean, expected, findings, _ in self.leaves:

@@ -316,7 +316,7 @@ class Planned(Recording):
         plan, planned = (os.path.join(self.folder, name) for name in ("plan.json", "planned.py"))
         eager = self.record(program)
         self.call(harness.BINARY, "plan", eager, "--streams", 2, "--spread", "-o", plan)
-        self.call(harness.BINARY, "emit", plan, eager, "--as", "torchair", "-o", planned)
+        self.call(harness.BINARY, "emit", eager, plan, "--as", "torchair", "-o", planned)
         expected = self.call(harness.BINARY, "run", "--", harness.PYTHON, program).stdout
         for backend in ("torchair", "npugraph_ex"):
             with self.subTest(backend=backend):

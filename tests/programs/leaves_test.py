@@ -195,7 +195,7 @@ class Commands(LeavesTest):
             with self.subTest(fault=fault, call=call):
                 report = self.json("bisect", self.trace, "--plan", self.plan_path, "--plant",
                                    f"{fault}@{call}", "--restart", codes=(1,))
-                guesses = [row for row in report["found"] if row["first guess"] == "yes"]
+                guesses = [row for row in report["found"] if row["first_guess"] == "yes"]
                 self.assertEqual([row["class"] for row in guesses], [cause])
                 self.assertIn(f"call {call} ", guesses[0]["what"])
 
@@ -223,17 +223,17 @@ class Commands(LeavesTest):
 
     def test_emit_shows_the_step_with_its_streams(self):
         self.plan()
-        fx = self.json("emit", self.plan_path, self.trace, "--as", "fx")
+        fx = self.json("emit", self.trace, self.plan_path, "--as", "fx")
         rows = fx if isinstance(fx, list) else next(iter(fx.values()))
         calls = [row for row in rows if row["opcode"] == "call_function"]
         self.assertEqual(len(calls), 10)
         self.assertEqual([row["region"] for row in calls], [0] * 9 + [1])
         self.assertIn("digraph plan",
-                      self.acltape("emit", self.plan_path, self.trace, "--as", "dot").stdout)
+                      self.acltape("emit", self.trace, self.plan_path, "--as", "dot").stdout)
         resolved = json.loads(
-            self.acltape("emit", self.plan_path, self.trace, "--as", "json").stdout)
+            self.acltape("emit", self.trace, self.plan_path, "--as", "json").stdout)
         self.assertEqual(resolved["step"], 0)
-        refused = self.acltape("emit", self.plan_path, self.trace, "--as", "torchair", codes=(2,))
+        refused = self.acltape("emit", self.trace, self.plan_path, "--as", "torchair", codes=(2,))
         self.assertIn("aten level", refused.stderr)
 
     def test_a_step_is_exported_as_a_program_that_runs(self):

@@ -233,7 +233,7 @@ for i in range(5):
         summary, report = self.replay(trace, "--mode", "captured", ACLTAPE_SOFT_FAULTS=fault)
         self.assertEqual(summary["outputs different"], 0)
         self.assertEqual(summary["updated in the graphs"], 0)
-        reasons = [row["why not captured"] for row in report["regions"]
+        reasons = [row["why_not_captured"] for row in report["regions"]
                    if row["kind"] == "eager"]
         self.assertEqual(len(reasons), 1, report["regions"])
         self.assertIn("cannot be updated", reasons[0])

@@ -1,0 +1,46 @@
+// Where a finding of lint lies in the program, and which finding it is: an identity that holds when
+// the program is recorded again, so that findings known before can be left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/lint/lint.h"
+#include "analyzer/work/work.h"
+
+namespace acltape::cli {
+
+struct LocatedFinding {
+  const analyzer::Finding* finding = nullptr;
+  std::string op;     // "aten::item"; empty: a finding about the trace as a whole
+  std::string scope;  // path of the module or range; empty: none
+  std::string place;  // "train.py:17 (forward)"; empty: not known
+  std::string file;   // of the program's source
+  int64_t line = 0;
+  std::string function;
+  // Counts from 1 the findings of one region that are equal in rule, operator, scope and place.
+  int64_t ordinal = 1;
+  bool known = false;  // the baseline has it
+
+  // "train.py:17 (forward)", else the scope, else empty.
+  std::string Where() const;
+  // Rule, operator, scope, place and ordinal. Of the file only its name counts, so that another
+  // checkout gives the same identity. Call ids are no part of it.
+  std::string Identity() const;
+};
+
+// In the order of the report's findings, which must outlive the result.
+std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
+                                           const analyzer::LintReport& report);
+
+// A baseline is a JSON file:
+//   {"acltape_lint_baseline": 1, "findings": [{"identity": "LINT-40 | aten::item | ...", ...}]}
+// Only identities are read from it; the rest is for people who review the file.
+void WriteBaseline(const std::string& path, const std::vector<LocatedFinding>& findings);
+// Throws Error kUsage when the file is missing or is no baseline.
+std::set<std::string> ReadBaseline(const std::string& path);
+
+}  // namespace acltape::cli

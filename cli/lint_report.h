@@ -1,0 +1,29 @@
+// Findings of lint for people (grouped, with a summary) and for other tools (SARIF, JUnit).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/lint_identity.h"
+#include "cli/table.h"
+
+namespace acltape::cli {
+
+// Findings of one rule, operator and place in one row, errors first, then by number of occurrences.
+// Findings that are known are left out.
+Table GroupedFindings(const std::vector<LocatedFinding>& findings);
+
+// "2 errors, 3 notices in 4 rules; 5 known findings are not counted". Counts findings, not their
+// occurrences.
+std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings);
+
+// SARIF 2.1.0 with one run. Known findings are in it, with baselineState "unchanged". The
+// `fingerprint` of a result is its identity.
+std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline);
+
+// JUnit's XML: a test case for each finding, and one for each rule without findings, which passes.
+// A finding from `fails_from` on is a failure, a known one is skipped, and others pass.
+std::string JunitText(const std::vector<LocatedFinding>& findings, storage::Severity fails_from,
+                      bool never_fails);
+
+}  // namespace acltape::cli

@@ -1,0 +1,20 @@
+// Lays the cells of a table out as lines for people: columns aligned, numbers to the right.
+#pragma once
+
+#include <string>
+
+#include "cli/screen.h"
+#include "cli/table.h"
+
+namespace acltape::cli {
+
+// The text of a cell as a table for people shows it, on one line.
+std::string CellForPeople(const Cell& cell);
+
+// On a screen without a width every column stays, and a cell that is wider than 72 columns runs
+// over instead of being cut. On one with a width columns that are empty in all rows are left out,
+// and the widest columns of text are wrapped until the lines fit; where that does not suffice, the
+// terminal breaks them.
+std::string AlignedText(const Table& table, const Screen& screen);
+
+}  // namespace acltape::cli
