@@ -5,8 +5,8 @@
 //
 // Writes a synthetic trace of training of each length, with times of buffers and steps, and exports
 // it in both formats, each in a process of its own. Prints the seconds, the bytes of the file per
-// call and the greatest memory of that process. As a baseline it prints the seconds that a bare walk
-// over the rows of the calls takes.
+// call and the greatest memory of that process. As a baseline it prints the seconds that a bare
+// walk over the rows of the calls takes.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -97,8 +97,7 @@ void MeasureLength(const std::string& folder, int64_t wanted) {
     if (sum == 0) _exit(1);
   });
   const std::string output = folder + "/timeline_export.out";
-  Measure("perfetto", calls, output,
-          [&] { Export<timeline::PerfettoWriter>(trace, output); });
+  Measure("perfetto", calls, output, [&] { Export<timeline::PerfettoWriter>(trace, output); });
   Measure("chrome", calls, output, [&] { Export<timeline::ChromeWriter>(trace, output); });
   Measure("chrome, .gz", calls, output + ".gz",
           [&] { Export<timeline::ChromeWriter>(trace, output + ".gz"); });

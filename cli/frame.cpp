@@ -10,6 +10,7 @@
 #include "analyzer/level.h"
 #include "cli/command.h"
 #include "cli/torch_kits.h"
+#include "cli/version.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 #include "storage/reader.h"
@@ -17,7 +18,6 @@
 namespace acltape::cli {
 namespace {
 
-constexpr char kVersion[] = "acltape 0.1.0";
 constexpr char kFooter[] =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
     "combined with /.\n"
@@ -94,7 +94,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
                "acltape");
   app.footer(kFooter);
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", VersionText());
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
 

@@ -15,7 +15,8 @@ class CallLookup;
 class Arrows {
  public:
   virtual ~Arrows() = default;
-  // Adds the arrows that begin at this call and those that end there. Calls come in ascending order.
+  // Adds the arrows that begin at this call and those that end there. Calls come in ascending
+  // order.
   virtual void At(int64_t call_id, std::vector<Arrow>& begins, std::vector<Arrow>& ends) = 0;
 };
 

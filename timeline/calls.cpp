@@ -88,10 +88,10 @@ class CallSource final : public Source {
     slice.begin_ns = row.begin_ns;
     slice.name = form.full_name;
     const bool leaf = (row.bits & 4) != 0;
-    slice.category = leaf                                 ? "leaf"
-                     : form.dialect == "autograd"         ? "backward node"
-                     : form.dialect.starts_with("acl")    ? "interface call"
-                                                          : "composite";
+    slice.category = leaf                              ? "leaf"
+                     : form.dialect == "autograd"      ? "backward node"
+                     : form.dialect.starts_with("acl") ? "interface call"
+                                                       : "composite";
     arguments_.clear();
     arguments_.push_back(Named("call_id", row.call_id));
     if (!form.inputs.empty()) arguments_.push_back(Named("in", form.inputs));
@@ -99,7 +99,8 @@ class CallSource final : public Source {
     if (const int64_t step = output_.calls.StepOf(row.call_id); step >= 0) {
       arguments_.push_back(Named("step", step));
     }
-    if (!form.dialect.starts_with("acl")) arguments_.push_back(Named("phase", kPhases[row.bits & 3]));
+    if (!form.dialect.starts_with("acl"))
+      arguments_.push_back(Named("phase", kPhases[row.bits & 3]));
     AddNonZero("stream", row.stream_id);
     AddNonZero("model", row.model_id);
     AddNonZero("status", row.status);
@@ -116,7 +117,7 @@ class CallSource final : public Source {
       slice.ends = found->second.second;
       output_.counts.arrows += static_cast<int64_t>(slice.begins.size());
     }
-    output_.slices.Add(output_.tracks.threads.at(row.thread_id).calls, slice, row.end_ns);
+    output_.slices.Add(GroupOf(row.thread_id), slice, row.end_ns);
     ++output_.counts.calls;
     if (found != linked_.end()) linked_.erase(found);
   }
@@ -143,6 +144,16 @@ class CallSource final : public Source {
       ends_.clear();
     }
     waiting_.push(next);
+  }
+  // A trace that was cut may lack the row of a thread.
+  size_t GroupOf(int64_t thread_id) {
+    auto& threads = output_.tracks.threads;
+    const auto found = threads.find(thread_id);
+    if (found != threads.end()) return found->second.calls;
+    Track track;
+    track.name = "thread " + std::to_string(thread_id);
+    return threads.emplace(thread_id, Tracks::Thread{0, output_.slices.AddGroup(track), {}})
+        .first->second.calls;
   }
   void AddNonZero(const char* name, int64_t value) {
     if (value != 0) arguments_.push_back(Named(name, value));
@@ -172,8 +183,8 @@ CallLookup::CallLookup(const storage::Reader& trace, const TimelineOptions& opti
       all_(trace.database(), CallsSql(trace.database(), "ORDER BY c.call_id")),
       one_(trace.database(), CallsSql(trace.database(), "WHERE c.call_id = ?")) {
   if (process_ == 0) return;
-  storage::Statement threads(trace.database(),
-                             "SELECT thread_id FROM thread WHERE process_id = ? ORDER BY thread_id");
+  storage::Statement threads(
+      trace.database(), "SELECT thread_id FROM thread WHERE process_id = ? ORDER BY thread_id");
   threads.Bind(1, process_);
   while (threads.Next()) threads_.push_back(threads.Integer(0));
 }
@@ -181,10 +192,9 @@ CallLookup::CallLookup(const storage::Reader& trace, const TimelineOptions& opti
 CallRow CallLookup::Read(const storage::Statement& row) const {
   CallRow call;
   int column = 0;
-  for (int64_t* value :
-       {&call.call_id, &call.parent_id, &call.signature_id, &call.thread_id, &call.bits,
-        &call.begin_ns, &call.end_ns, &call.scope_id, &call.stream_id, &call.forward_call,
-        &call.status, &call.prepare_ns, &call.model_id}) {
+  for (int64_t* value : {&call.call_id, &call.parent_id, &call.signature_id, &call.thread_id,
+                         &call.bits, &call.begin_ns, &call.end_ns, &call.scope_id, &call.stream_id,
+                         &call.forward_call, &call.status, &call.prepare_ns, &call.model_id}) {
     *value = row.Integer(column++);
   }
   call.end_ns = call.begin_ns + base_ns_ + std::max<int64_t>(call.end_ns, 0);  // was the duration
@@ -199,9 +209,9 @@ bool CallLookup::Next(CallRow& row) {
 }
 
 int64_t CallLookup::StepOf(int64_t call_id) const {
-  const auto after = std::upper_bound(
-      steps_.begin(), steps_.end(), call_id,
-      [](int64_t id, const storage::Step& step) { return id < step.first_call; });
+  const auto after =
+      std::upper_bound(steps_.begin(), steps_.end(), call_id,
+                       [](int64_t id, const storage::Step& step) { return id < step.first_call; });
   if (after == steps_.begin() || call_id > std::prev(after)->last_call) return -1;
   return std::prev(after)->step;
 }

@@ -1,5 +1,5 @@
-// What slices are called: operators, the shapes that they got, modules and tracks of a trace. Looked
-// up one by one, and forgotten when too many are kept.
+// What slices are called: operators, the shapes that they got, modules and tracks of a trace.
+// Looked up one by one, and forgotten when too many are kept.
 #pragma once
 
 #include <cstdint>

@@ -33,10 +33,9 @@ struct OutputFile::Target {
   void Flush() {
     errno = 0;
     const bool written =
-        packed != nullptr
-            ? waiting.empty() || gzwrite(packed, waiting.data(),
-                                         static_cast<unsigned>(waiting.size())) > 0
-            : std::fwrite(waiting.data(), 1, waiting.size(), plain) == waiting.size();
+        packed != nullptr ? waiting.empty() || gzwrite(packed, waiting.data(),
+                                                       static_cast<unsigned>(waiting.size())) > 0
+                          : std::fwrite(waiting.data(), 1, waiting.size(), plain) == waiting.size();
     if (!written) Fail("write");
     waiting.clear();
   }
@@ -63,8 +62,8 @@ OutputFile::OutputFile(const std::string& path, bool overwrite)
                 fmt::format("'{}' exists; name another file with -o or add --force.", path));
   }
   // A device or a pipe cannot be replaced by a file: it is written as it stands.
-  const bool special = std::filesystem::exists(path, ignored) &&
-                       !std::filesystem::is_regular_file(path, ignored);
+  const bool special =
+      std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
   target_->part = special ? path : path + ".part";
   errno = 0;
   if (path.ends_with(".gz")) {

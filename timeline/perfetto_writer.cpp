@@ -130,9 +130,8 @@ void PerfettoWriter::BeginSlice(const Slice& slice) {
       pbf_builder<pb::TrackEvent> event(packet, pb::TracePacket::kTrackEvent);
       event.add_enum(pb::TrackEvent::kType, pb::kSliceBegin);
       event.add_uint64(pb::TrackEvent::kTrackUuid, static_cast<uint64_t>(slice.track));
-      event.add_uint64(pb::TrackEvent::kNameIid, NumberOf<pb::EventName>(
-                                                     names_, pb::InternedData::kEventNames,
-                                                     slice.name));
+      event.add_uint64(pb::TrackEvent::kNameIid,
+                       NumberOf<pb::EventName>(names_, pb::InternedData::kEventNames, slice.name));
       event.add_uint64(pb::TrackEvent::kCategoryIids,
                        NumberOf<pb::EventCategory>(categories_, pb::InternedData::kEventCategories,
                                                    slice.category));
@@ -140,11 +139,10 @@ void PerfettoWriter::BeginSlice(const Slice& slice) {
         const uint64_t name = NumberOf<pb::DebugAnnotationName>(
             argument_names_, pb::InternedData::kDebugAnnotationNames, argument.name);
         const uint64_t text =
-            argument.is_text
-                ? NumberOf<pb::InternedString>(argument_texts_,
-                                               pb::InternedData::kDebugAnnotationStringValues,
-                                               argument.text)
-                : 0;
+            argument.is_text ? NumberOf<pb::InternedString>(
+                                   argument_texts_, pb::InternedData::kDebugAnnotationStringValues,
+                                   argument.text)
+                             : 0;
         pbf_builder<pb::DebugAnnotation> row(event, pb::TrackEvent::kDebugAnnotations);
         row.add_uint64(pb::DebugAnnotation::kNameIid, name);
         if (argument.is_text) {

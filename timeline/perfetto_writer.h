@@ -1,6 +1,6 @@
-// Writes a timeline as Perfetto's native trace: protocol buffers that ui.perfetto.dev, traceconv and
-// trace_processor read. Packets go out one by one. Texts are sent once and then named by number;
-// when too many are kept they are forgotten and sent again, as the format provides for.
+// Writes a timeline as Perfetto's native trace: protocol buffers that ui.perfetto.dev, traceconv
+// and trace_processor read. Packets go out one by one. Texts are sent once and then named by
+// number; when too many are kept they are forgotten and sent again, as the format provides for.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ class StepSource final : public RowSource {
   }
   void Write(const storage::Statement& row, int64_t at_ns) override {
     Tracks& tracks = output_.tracks;
-    Tracks::Process& process = tracks.processes.at(tracks.threads.at(row.Integer(4)).process);
+    Tracks::Process& process = tracks.processes[tracks.threads.at(row.Integer(4)).process];
     if (!process.steps) {
       Track track;
       track.parent = process.track;
@@ -90,8 +90,7 @@ class StepSource final : public RowSource {
                                        Named("first_call", row.Integer(5)),
                                        Named("last_call", row.Integer(6))};
     Slice slice{0, at_ns, name, "step", arguments, {}, {}};
-    output_.slices.Add(*process.steps, slice,
-                       std::max(at_ns, row.Integer(3) + tracks.base_ns));
+    output_.slices.Add(*process.steps, slice, std::max(at_ns, row.Integer(3) + tracks.base_ns));
   }
 };
 
@@ -198,7 +197,8 @@ class MemorySource final : public RowSource {
     Track track;
     track.kind = TrackKind::kBytes;
     track.rank = kMemoryRank;
-    track.name = device == 0 ? "bytes in use, host" : fmt::format("bytes in use, device {}", device - 1);
+    track.name =
+        device == 0 ? "bytes in use, host" : fmt::format("bytes in use, device {}", device - 1);
     // Buffers do not say which process they are of; with several the sum belongs to none.
     const auto& processes = output_.tracks.processes;
     if (processes.size() == 1) track.parent = processes.begin()->second.track;

@@ -129,8 +129,8 @@ TimelineCounts WriteTimeline(const storage::Reader& trace, const TimelineOptions
   CountingWriter counting(writer, counts);
   OpenSlices slices(counting);
   Tracks tracks;
-  tracks.base_ns = trace.database().Integer(
-      "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns'");
+  tracks.base_ns =
+      trace.database().Integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns'");
   CallLookup calls(trace, options);
   FindShownTime(trace, calls, tracks);
   counting.Begin(FactsOf(trace, tracks.base_ns));
@@ -138,8 +138,8 @@ TimelineCounts WriteTimeline(const storage::Reader& trace, const TimelineOptions
 
   Output output{trace, slices, tracks, calls, counts};
   std::vector<std::unique_ptr<Source>> sources;
-  for (auto* make : {MakeStepSource, MakeRangeSource, MakeCallSource, MakeDeviceSource,
-                     MakeMemorySource}) {
+  for (auto* make :
+       {MakeStepSource, MakeRangeSource, MakeCallSource, MakeDeviceSource, MakeMemorySource}) {
     if (auto source = make(output)) sources.push_back(std::move(source));
   }
   for (;;) {

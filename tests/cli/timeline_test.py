@@ -182,6 +182,12 @@ class TorchTimeline(TimelineTest):
         self.assertIn(f"ranges of {name} (overlapping 1)",
                       [name for _, name, _ in timeline.tracks.values()])
 
+    def test_a_trace_without_rows_of_threads_and_processes_is_shown_all_the_same(self):
+        trace = self.copy(self.trace, "bare.db")
+        self.ask(trace, "DELETE FROM thread")
+        self.ask(trace, "DELETE FROM process")
+        self.assertEqual(len(self.both(trace).by_call()), len(self.both(self.trace).by_call()))
+
     def test_a_name_that_ends_in_gz_is_compressed(self):
         for form, reader, name in (("perfetto", timeline_files.Perfetto, "t.perfetto-trace.gz"),
                                    ("chrome", timeline_files.Chrome, "t.json.gz")):

@@ -19,9 +19,9 @@ namespace {
 
 // A file that is removed with the object.
 struct TemporaryFile {
-  std::string path = (std::filesystem::temp_directory_path() /
-                      ("acltape-timeline-" + std::to_string(getpid())))
-                         .string();
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("acltape-timeline-" + std::to_string(getpid())))
+          .string();
   ~TemporaryFile() { std::filesystem::remove(path); }
   std::string Read() const {
     std::ifstream in(path, std::ios::binary);
@@ -132,11 +132,10 @@ TEST(OpenSlices, ASliceThatEndsAfterTheOneAroundItGetsATrackOfItsOwn) {
   add("next", 10, 11);
   slices.CloseAll();
   EXPECT_EQ(log.lines,
-            (std::vector<std::string>{"track 1 t", "0 begin a on 1", "2 begin inside on 1",
-                                      "track 2 t (overlapping 1)", "4 begin across on 2",
-                                      "10 end on 1", "10 end on 1", "10 begin empty on 1",
-                                      "10 end on 1", "10 begin next on 1", "11 end on 1",
-                                      "12 end on 2"}));
+            (std::vector<std::string>{
+                "track 1 t", "0 begin a on 1", "2 begin inside on 1", "track 2 t (overlapping 1)",
+                "4 begin across on 2", "10 end on 1", "10 end on 1", "10 begin empty on 1",
+                "10 end on 1", "10 begin next on 1", "11 end on 1", "12 end on 2"}));
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+# `cpack -G DEB` in the build folder makes a Debian package.
+set(CPACK_PACKAGE_NAME acltape)
+set(CPACK_PACKAGE_VENDOR "acltape")
+set(CPACK_PACKAGE_CONTACT "The acltape authors <acltape@localhost.localdomain>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"recorder and replayer of PyTorch and Ascend programs
+ acltape records what an eager PyTorch or Ascend program dispatches, keeps it
+ as one SQLite file that can be queried and executed, and replays it eagerly
+ and as captured ACL graphs, so that the two can be compared bit for bit.
+ .
+ It says what can be captured and on which streams, what would go wrong and
+ what it would save, and proves that by replay. It needs no NPU: the default
+ device is a soft one on the CPU behind the public ACL C interface.")
+# Libraries are found by dpkg-shlibdeps; those of acltape itself are no packages.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib ${ACLTAPE_SDK_LIB})
+# Programs of PyTorch; kits for other versions of it; a look into traces by hand.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3-torch)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS
+    "cmake, g++, libxxhash-dev, ninja-build, pkg-config, libopenblas0-pthread, sqlite3")
+
+# What Debian wants beside the files of an installation, in the form that it wants.
+set(documents ${CMAKE_BINARY_DIR}/debian)
+string(TIMESTAMP year "%Y")
+file(CONFIGURE OUTPUT ${documents}/copyright @ONLY CONTENT
+"Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: acltape
+
+Files: *
+Copyright: The acltape authors
+License: Apache-2.0
+ On Debian systems the text of the Apache License, version 2.0, is in
+ /usr/share/common-licenses/Apache-2.0.
+")
+add_custom_command(
+  OUTPUT ${documents}/changelog.gz
+  COMMAND sh -c "gzip -9nc '${CMAKE_SOURCE_DIR}/CHANGELOG.md' > '${documents}/changelog.gz'"
+  DEPENDS ${CMAKE_SOURCE_DIR}/CHANGELOG.md
+  VERBATIM)
+add_custom_target(acltape_documents ALL DEPENDS ${documents}/changelog.gz)
+install(FILES ${documents}/copyright ${documents}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+include(CPack)
