@@ -49,8 +49,8 @@ std::string BashCompletion(const CommandText& root, const std::vector<CommandTex
   std::string cases;
   for (const CommandText& command : commands) {
     first.push_back(command.name);
-    cases += fmt::format("    {})\n      options='{}'\n", command.name,
-                         Joined(AllNames(command), " "));
+    cases +=
+        fmt::format("    {})\n      options='{}'\n", command.name, Joined(AllNames(command), " "));
     for (const OptionText& positional : command.positionals) {
       if (!positional.choices.empty()) {
         cases += fmt::format("      words='{}'\n", Joined(positional.choices, " "));

@@ -15,7 +15,9 @@ namespace {
 class ManCommand final : public Command {
  public:
   std::string Name() const override { return "man"; }
-  std::string Summary() const override { return "Print the manual page of a command, or write all"; }
+  std::string Summary() const override {
+    return "Print the manual page of a command, or write all";
+  }
   std::string Examples() const override {
     return "  acltape man replay | man -l -\n"
            "  acltape man --folder ~/.local/share/man/man1\n"

@@ -86,9 +86,10 @@ std::string CommandPage(const CommandText& command) {
 }
 
 std::string RootPage(const CommandText& root, const std::vector<CommandText>& commands) {
-  std::string page = Head("acltape", "record, replay and compare what PyTorch and Ascend programs do");
-  page += ".B acltape\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" +
-          Plain(root.summary) + "\n.SH COMMANDS\n";
+  std::string page =
+      Head("acltape", "record, replay and compare what PyTorch and Ascend programs do");
+  page += ".B acltape\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" + Plain(root.summary) +
+          "\n.SH COMMANDS\n";
   for (const CommandText& command : commands) {
     page += fmt::format(".TP\n.BR acltape\\-{} (1)\n{}.\n", Plain(command.name),
                         Plain(command.summary));

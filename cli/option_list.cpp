@@ -72,7 +72,8 @@ CommandText DescribeRoot(const CLI::App& root) { return DescribeApp(root); }
 
 std::vector<CommandText> ListCommands(const CLI::App& root) {
   std::map<std::string, bool> takes_program;
-  for (const auto& command : AllCommands()) takes_program[command->Name()] = command->TakesProgram();
+  for (const auto& command : AllCommands())
+    takes_program[command->Name()] = command->TakesProgram();
   std::vector<CommandText> commands;
   for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; })) {
     if (app->get_group().empty()) continue;

@@ -1,5 +1,5 @@
-// The commands and options of acltape as plain values, read from the parser that --help prints. What
-// describes the command line elsewhere (manual pages, completions) is made of them.
+// The commands and options of acltape as plain values, read from the parser that --help prints.
+// What describes the command line elsewhere (manual pages, completions) is made of them.
 #pragma once
 
 #include <string>

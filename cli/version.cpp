@@ -1,6 +1,6 @@
 #include "cli/version.h"
 
-#include "generated/version/commit.h"
+#include "generated/cli/commit.h"
 
 namespace acltape::cli {
 

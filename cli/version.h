@@ -5,8 +5,8 @@
 
 namespace acltape::cli {
 
-// "acltape 0.1.0 (commit 0123456789ab, from an unclean tree)"; the commit is left out where it is not
-// known.
+// "acltape 0.1.0 (commit 0123456789ab, from an unclean tree)"; the commit is left out where it is
+// not known.
 std::string VersionText();
 // "0.1.0"
 std::string VersionNumber();
