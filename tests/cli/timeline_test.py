@@ -224,6 +224,43 @@ class TorchTimeline(TimelineTest):
                                          "/dev/full", code=4), "cannot write")
 
 
+class ProcessTimeline(TimelineTest):
+    def test_each_process_has_its_own_tracks_and_one_can_be_chosen(self):
+        trace = self.path("processes.db")
+        program = self.script("""
+import os, threading, torch
+def work():
+    for _ in range(5):
+        torch.ones(4) + 1
+child = os.fork()
+if child == 0:
+    work()
+    os._exit(0)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+os.waitpid(child, 0)
+""")
+        self.record(trace, TORCH_PYTHON, program, payload="none")
+        threads = self.ask(trace, "SELECT thread_id, process_id, count(*) FROM call JOIN thread "
+                                  "USING (thread_id) GROUP BY thread_id")
+        self.assertEqual(len({process for _, process, _ in threads}), 2)
+        timeline = self.both(trace)
+        tracks = {}
+        for s in timeline.by_call().values():
+            tracks[s.track] = tracks.get(s.track, 0) + 1
+        self.assertEqual(sorted(tracks.values()), sorted(count for _, _, count in threads))
+        parents = {timeline.tracks[track][2] for track in tracks}
+        self.assertEqual({timeline.tracks[parent][0] for parent in parents}, {"process"})
+        self.assertEqual(len(parents), 2)
+        for process in (1, 2):
+            self.assertEqual(
+                len(self.both(trace, "--process", str(process)).by_call()),
+                sum(count for _, owner, count in threads if owner == process))
+        self.assertSentence(self.acltape("export", trace, "--to", "chrome", "--process", "9", "-o",
+                                         self.path("no.json"), code=2), "9")
+
+
 class AclTimeline(TimelineTest):
     def test_arrows_lead_from_records_of_events_to_waits(self):
         binary, trace = self.path("multi_stream"), self.path("acl.db")
