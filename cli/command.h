@@ -13,8 +13,6 @@ class App;
 
 namespace acltape::cli {
 
-inline constexpr std::string_view kVersion = "0.1.0";
-
 // Exit codes besides those of ErrorKind (storage/error.h).
 constexpr int kExitFine = 0;
 constexpr int kExitDifferences = 1;  // differences or findings

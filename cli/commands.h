@@ -33,6 +33,8 @@ std::unique_ptr<Command> MakeBisectCommand();
 std::unique_ptr<Command> MakeDiffCommand();
 std::unique_ptr<Command> MakeTorchCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
+std::unique_ptr<Command> MakeCompletionCommand();
+std::unique_ptr<Command> MakeManCommand();
 std::unique_ptr<Command> MakeServeCallsCommand();
 
 }  // namespace acltape::cli

@@ -1,6 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "cli/commands.h"
+#include "cli/export_timeline.h"
 #include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
@@ -14,29 +19,37 @@ namespace {
 
 using replayer::Watch;
 
-enum class ExportForm { kCpp };
+enum class ExportForm { kCpp, kPerfetto, kChrome };
 
 class ExportCommand final : public Command {
  public:
   std::string Name() const override { return "export"; }
   std::string Summary() const override {
-    return "Write calls of a step as a C++ program that runs them eagerly and captured";
+    return "Write calls for other tools: as a C++ program, or as a timeline for Perfetto and "
+           "Chrome";
   }
   std::string Examples() const override {
     return "  acltape export t.db --to cpp --calls 812-830 -o repro\n"
            "  acltape export t.db --to cpp --plan plan.json --calls step:3 -o repro\n"
-           "  acltape export t.db --to cpp --calls 812 --plant wrong_bits@812 -o repro";
+           "  acltape export t.db --to cpp --calls 812 --plant wrong_bits@812 -o repro\n"
+           "  acltape export t.db --to perfetto -o t.perfetto-trace\n"
+           "  acltape export t.db --to chrome --calls step:3 -o t.json.gz";
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    AddChoice(app, "--to", form_, {{"cpp", ExportForm::kCpp}},
-              "cpp: a program over the ACL interface, its contents and a trimmed trace");
+    app_ = &app;
+    AddChoice(app, "--to", form_,
+              {{"cpp", ExportForm::kCpp},
+               {"perfetto", ExportForm::kPerfetto},
+               {"chrome", ExportForm::kChrome}},
+              "cpp: a program over the ACL interface, its contents and a trimmed trace; perfetto, "
+              "chrome: a timeline in the format of that tool");
     app.add_option("--calls", calls_,
                    "The calls to execute, of one step or of several alike (see `acltape query "
-                   "--help`); what the others left is brought from the recording")
-        ->type_name("CALLS")
-        ->required();
+                   "--help`); what the others left is brought from the recording. Of a timeline "
+                   "the calls to show (default: all)")
+        ->type_name("CALLS");
     app.add_option("--captured", captured_, "Those of them to capture; default: all that can be")
         ->type_name("CALLS");
     plan_.Declare(app);
@@ -62,10 +75,12 @@ class ExportCommand final : public Command {
     app.add_option("--runs", options_.runs, "Executions up to the first difference, for races")
         ->check(AtLeast(1))
         ->capture_default_str();
-    app.add_option("-o,--output", options_.folder, "The folder to write")
-        ->type_name("FOLDER")
+    app.add_option("-o,--output", options_.folder,
+                   "The folder to write; of a timeline the file, compressed when its name ends in "
+                   ".gz")
+        ->type_name("PATH")
         ->required();
-    app.add_flag("--force", options_.overwrite, "Overwrite a program that is there");
+    app.add_flag("--force", options_.overwrite, "Overwrite what is there");
     app.add_flag("--no-trace", no_trace_, "Write no trimmed trace beside the program");
     app.add_option("--trace-share", share_percent_,
                    "Write the trimmed trace when it has at most this share of the calls, in "
@@ -77,6 +92,12 @@ class ExportCommand final : public Command {
   }
 
   int Run() override {
+    if (form_ != ExportForm::kCpp) return WriteTimelineFile();
+    if (app_->count("--calls") == 0) {
+      throw Error(ErrorKind::kUsage,
+                  "--to cpp needs the calls to execute, of one step or of several alike; name them "
+                  "with --calls, for example --calls step:1.");
+    }
     const storage::Reader reader(trace_);
     const auto plan = plan_.Read(reader, nullptr);
     options_.trace_share = share_percent_ / 100;
@@ -109,6 +130,31 @@ class ExportCommand final : public Command {
   }
 
  private:
+  int WriteTimelineFile() {
+    const bool perfetto = form_ == ExportForm::kPerfetto;
+    // These say how a program is made; a timeline is none.
+    for (const CLI::Option* option : app_->get_options()) {
+      constexpr std::string_view kOfTimelines[] = {"trace", "to",     "calls",   "output",
+                                                   "force", "format", "process", "help"};
+      const std::string name = option->get_single_name();
+      if (option->count() == 0 || std::find(std::begin(kOfTimelines), std::end(kOfTimelines),
+                                            name) != std::end(kOfTimelines)) {
+        continue;
+      }
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--{} is of --to cpp alone; leave it out of --to {}.", name,
+                              perfetto ? "perfetto" : "chrome"));
+    }
+    TimelineFile file;
+    file.trace = trace_;
+    file.calls = calls_;
+    file.path = options_.folder;
+    file.perfetto = perfetto;
+    file.overwrite = options_.overwrite;
+    fmt::print("{}", ExportTimeline(file).ToText(format_));
+    return kExitFine;
+  }
+
   static std::vector<bool> Places(const storage::Reader& reader, const replayer::MixedStep& step,
                                   const std::string& selection) {
     if (const auto places = FindPlaces(reader, step, selection)) return *places;
@@ -181,6 +227,7 @@ class ExportCommand final : public Command {
     fmt::print("{}", table.ToText(format_));
   }
 
+  const CLI::App* app_ = nullptr;
   std::string trace_;
   ExportForm form_ = ExportForm::kCpp;
   std::string calls_;

@@ -23,6 +23,7 @@
 #include "cli/table.h"
 #include "cli/torch_kits.h"
 #include "cli/usage.h"
+#include "cli/version.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 #include "storage/reader.h"
@@ -185,7 +186,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
                "acltape");
   app.footer(kFooter);
-  app.set_version_flag("--version", "acltape " + std::string(kVersion));
+  app.set_version_flag("--version", VersionText());
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
 

@@ -25,7 +25,7 @@ fs::path LibraryDirectory() {
 fs::path AclAgentLibrary() { return LibraryDirectory() / "libacltape_acl_agent.so"; }
 fs::path AgentLibrary() { return LibraryDirectory() / "libacltape_agent.so"; }
 
-fs::path SourceDirectory() { return ACLTAPE_SOURCE_DIRECTORY; }
+fs::path SourceDirectory() { return LibraryDirectory().parent_path() / "source"; }
 
 namespace {
 

@@ -1,5 +1,6 @@
-// Finds the parts of an acltape build relative to the running executable, and runs small programs
-// to read what they print.
+// Finds the parts of acltape relative to the running executable, and runs small programs to read
+// what they print. A build folder and an installation are laid out alike: bin/, lib/, sdk/ and
+// source/ lie beside each other. On the path of an installation is a link to bin/acltape.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,7 @@
 
 namespace acltape::cli {
 
-// build/bin/acltape -> build/lib.
+// .../bin/acltape -> .../lib.
 std::filesystem::path LibraryDirectory();
 std::filesystem::path AgentLibrary();     // preloaded into recorded programs
 std::filesystem::path AclAgentLibrary();  // preloaded too when the ACL level is recorded

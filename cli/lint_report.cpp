@@ -12,6 +12,7 @@
 
 #include "analyzer/lint/rule.h"
 #include "cli/command.h"
+#include "cli/version.h"
 
 namespace acltape::cli {
 namespace {
@@ -218,7 +219,7 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
        ordered_json::array(
            {{{"tool",
               {{"driver",
-                {{"name", "acltape"}, {"version", kVersion}, {"rules", std::move(rules)}}}}},
+                {{"name", "acltape"}, {"version", VersionNumber()}, {"rules", std::move(rules)}}}}},
              {"columnKind", "utf16CodeUnits"},
              {"results", std::move(results)}}})}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';

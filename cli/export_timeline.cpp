@@ -1,0 +1,58 @@
+#include "cli/export_timeline.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/selection.h"
+#include "storage/reader.h"
+#include "timeline/chrome_writer.h"
+#include "timeline/output_file.h"
+#include "timeline/perfetto_writer.h"
+#include "timeline/timeline.h"
+
+namespace acltape::cli {
+
+Table ExportTimeline(const TimelineFile& file) {
+  const storage::Reader reader(file.trace);
+  timeline::TimelineOptions options;
+  if (!file.calls.empty()) {
+    const Selection selection = Selection::Parse(file.calls);
+    if (selection.asks_step() && reader.Steps().empty()) {
+      throw Error(ErrorKind::kUsage,
+                  file.trace +
+                      " has no steps to pick from; record with --steps-from RANGE or pick calls by "
+                      "number.");
+    }
+    options.wanted = [selection](const timeline::CallKey& call) {
+      return selection.Contains({call.call_id, call.step, call.stream, call.name, call.full_name});
+    };
+  }
+  std::error_code ignored;
+  if (std::filesystem::equivalent(file.trace, file.path, ignored)) {
+    throw Error(ErrorKind::kUsage, file.path + " is the trace itself; name another file with -o.");
+  }
+  timeline::OutputFile output(file.path, file.overwrite);
+  std::unique_ptr<timeline::EventWriter> writer;
+  if (file.perfetto) {
+    writer = std::make_unique<timeline::PerfettoWriter>(output);
+  } else {
+    writer = std::make_unique<timeline::ChromeWriter>(output);
+  }
+  const timeline::TimelineCounts counts = timeline::WriteTimeline(reader, options, *writer);
+  output.Finish();
+
+  Table table({"quantity", "value"});
+  const std::pair<const char*, int64_t> kRows[] = {
+      {"calls", counts.calls},
+      {"slices, with ranges, steps and work of the device", counts.slices},
+      {"pieces of work of the device", counts.device_slices},
+      {"arrows", counts.arrows},
+      {"values of memory", counts.memory_values},
+      {"tracks", counts.tracks},
+      {"bytes before compression", output.bytes()}};
+  table.Add({"file", file.path});
+  for (const auto& [quantity, value] : kRows) table.Add({quantity, value});
+  return table;
+}
+
+}  // namespace acltape::cli

@@ -1,0 +1,67 @@
+# What `cmake --install` and packages hold. acltape has a folder of its own, laid out as the build
+# folder is (cli/installation.h), so that it can be moved as a whole:
+#
+#   <prefix>/bin/acltape                    a link to
+#   <prefix>/<libdir>/acltape/bin/acltape   the command
+#                             lib/          agents
+#                             sdk/          the soft device; with ASCEND_TOOLKIT_HOME a toolkit
+#                             sdk/lib64/kits/   the kit of the libtorch that was found
+#                             source/       what `acltape torch add` builds other kits from
+#   <prefix>/share/...                      manual pages, completions, documents
+set(home ${CMAKE_INSTALL_LIBDIR}/acltape)
+
+# Debug information names files of the machine that built it.
+option(ACLTAPE_INSTALL_DEBUG "Install debug information" OFF)
+if(NOT ACLTAPE_INSTALL_DEBUG)
+  install(CODE "set(CMAKE_INSTALL_DO_STRIP ON)")
+endif()
+
+install(TARGETS acltape RUNTIME DESTINATION ${home}/bin)
+file(RELATIVE_PATH target /${CMAKE_INSTALL_BINDIR} /${home}/bin/acltape)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/installed)
+file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/installed/acltape SYMBOLIC)
+install(FILES ${CMAKE_BINARY_DIR}/installed/acltape DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+install(TARGETS acltape_agent acltape_acl_agent LIBRARY DESTINATION ${home}/lib)
+
+# Libraries of the toolkit find each other in their folder.
+get_property(compat GLOBAL PROPERTY acltape_compat_targets)
+set_target_properties(ascendcl nnopbase opapi ${compat} PROPERTIES INSTALL_RPATH $ORIGIN)
+install(TARGETS ascendcl nnopbase opapi ${compat} LIBRARY DESTINATION ${home}/sdk/lib64)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/sdk/include DESTINATION ${home}/sdk)
+foreach(folder runtime compiler opp)
+  install(DIRECTORY DESTINATION ${home}/sdk/${folder})
+endforeach()
+
+if(ACLTAPE_TORCH)
+  # The kit lies below the toolkit's libraries, and finds those and the agent from there.
+  set_target_properties(acltape_torch acltape_kernels PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../..:$ORIGIN/../../../../lib")
+  install(TARGETS acltape_torch acltape_kernels LIBRARY DESTINATION ${home}/sdk/lib64/kits/default)
+  # kit.json, and the link that names the kit by its libtorch.
+  install(FILES ${ACLTAPE_KIT_FOLDER}/kit.json DESTINATION ${home}/sdk/lib64/kits/default)
+  install(CODE "
+    file(GLOB links ${ACLTAPE_SDK_LIB}/kits/*)
+    foreach(link IN LISTS links)
+      if(IS_SYMLINK \${link})
+        file(INSTALL \${link} DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${home}/sdk/lib64/kits\")
+      endif()
+    endforeach()")
+endif()
+
+get_property(kit_sources GLOBAL PROPERTY acltape_kit_sources)
+foreach(source IN LISTS kit_sources)
+  file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
+  get_filename_component(folder ${path} DIRECTORY)
+  install(FILES ${source} DESTINATION ${home}/source/${folder})
+endforeach()
+
+install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} PATTERN made EXCLUDE)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+
+include(cmake/package.cmake)
+
+# What programs use that mark their ranges, and readers of traces.
+install(FILES recorder/ranges/acltape.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY python/acltape DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py")
