@@ -16,11 +16,16 @@ if(NOT ACLTAPE_INSTALL_DEBUG)
   install(CODE "set(CMAKE_INSTALL_DO_STRIP ON)")
 endif()
 
+# A wheel holds no links: what they lead to is installed twice there, and no command on a path.
+option(ACLTAPE_INSTALL_LINKS "Install symbolic links where one file has two names" ON)
+
 install(TARGETS acltape RUNTIME DESTINATION ${home}/bin)
-file(RELATIVE_PATH target /${CMAKE_INSTALL_BINDIR} /${home}/bin/acltape)
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/installed)
-file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/installed/acltape SYMBOLIC)
-install(FILES ${CMAKE_BINARY_DIR}/installed/acltape DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(ACLTAPE_INSTALL_LINKS)
+  file(RELATIVE_PATH target /${CMAKE_INSTALL_BINDIR} /${home}/bin/acltape)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/installed)
+  file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/installed/acltape SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/installed/acltape DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 
 install(TARGETS acltape_agent acltape_acl_agent LIBRARY DESTINATION ${home}/lib)
 
@@ -38,16 +43,28 @@ if(ACLTAPE_TORCH)
   set_target_properties(acltape_torch acltape_kernels PROPERTIES
     INSTALL_RPATH "$ORIGIN/../..:$ORIGIN/../../../../lib")
   install(TARGETS acltape_torch acltape_kernels LIBRARY DESTINATION ${home}/sdk/lib64/kits/default)
-  # kit.json, and the link that names the kit by its libtorch.
   install(FILES ${ACLTAPE_KIT_FOLDER}/kit.json DESTINATION ${home}/sdk/lib64/kits/default)
-  install(CODE "
-    file(GLOB links ${ACLTAPE_SDK_LIB}/kits/*)
-    foreach(link IN LISTS links)
-      if(IS_SYMLINK \${link})
-        file(INSTALL \${link} DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${home}/sdk/lib64/kits\")
-      endif()
-    endforeach()")
 endif()
+
+# Folders with a second name: the kit also has that of its libtorch, which only the build knows, and
+# headers are included by two paths.
+install(CODE "
+  set(sdk \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/sdk\")
+  file(GLOB links RELATIVE ${ACLTAPE_SDK_LIB}/kits ${ACLTAPE_SDK_LIB}/kits/*)
+  foreach(link IN LISTS links)
+    if(IS_SYMLINK ${ACLTAPE_SDK_LIB}/kits/\${link})
+      if(${ACLTAPE_INSTALL_LINKS})
+        file(CREATE_LINK default \${sdk}/lib64/kits/\${link} SYMBOLIC)
+      else()
+        file(COPY \${sdk}/lib64/kits/default/ DESTINATION \${sdk}/lib64/kits/\${link})
+      endif()
+    endif()
+  endforeach()
+  if(NOT ${ACLTAPE_INSTALL_LINKS})
+    file(REMOVE_RECURSE \${sdk}/include/aclnnop/level2)
+    file(COPY \${sdk}/include/aclnnop/ DESTINATION \${sdk}/include/level2)
+    file(RENAME \${sdk}/include/level2 \${sdk}/include/aclnnop/level2)
+  endif()")
 
 get_property(kit_sources GLOBAL PROPERTY acltape_kit_sources)
 foreach(source IN LISTS kit_sources)
@@ -56,7 +73,17 @@ foreach(source IN LISTS kit_sources)
   install(FILES ${source} DESTINATION ${home}/source/${folder})
 endforeach()
 
-install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} PATTERN made EXCLUDE)
+foreach(folder man bash-completion fish)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/share/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR})
+endforeach()
+# Debian's zsh looks in another folder for what packages bring.
+install(CODE "
+  set(folder site-functions)
+  if(CMAKE_INSTALL_PREFIX MATCHES \"/usr$\")
+    set(folder vendor-completions)
+  endif()
+  file(INSTALL ${CMAKE_BINARY_DIR}/share/zsh/_acltape
+       DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/\${folder}\")")
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 

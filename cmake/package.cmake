@@ -22,10 +22,11 @@ device is a soft one on the CPU behind the public ACL C interface.")
 # Libraries are found by dpkg-shlibdeps; those of acltape itself are no packages.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib ${ACLTAPE_SDK_LIB})
-# Programs of PyTorch; kits for other versions of it; a look into traces by hand.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3-torch)
+# Programs of PyTorch, with a BLAS that is not the slow one of reference; kits for other versions of it;
+# a look into traces by hand.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-torch, libopenblas0-pthread | libopenblas0")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "cmake, g++, libxxhash-dev, ninja-build, pkg-config, libopenblas0-pthread, sqlite3")
+    "cmake, g++, libxxhash-dev, ninja-build, pkg-config, sqlite3")
 
 # What Debian wants beside the files of an installation, in the form that it wants.
 set(documents ${CMAKE_BINARY_DIR}/debian)

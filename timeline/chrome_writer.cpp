@@ -25,11 +25,12 @@ void ChromeWriter::WriteLine() {
 
 void ChromeWriter::Start(char kind, const Place& place, int64_t at_ns) {
   line_.clear();
-  // Times before the recording cannot be; the writer's caller sorts them out.
+  // What was there before the recording has times below 0.
   const int64_t since = at_ns - base_ns_;
+  const int64_t distance = since < 0 ? -since : since;
   fmt::format_to(std::back_inserter(line_), R"({{"ph":"{}","pid":{},"tid":{},"ts":{}{}.{:03})",
-                 kind, place.pid, place.tid, since < 0 ? "-" : "",
-                 (since < 0 ? -since : since) / 1000, (since < 0 ? -since : since) % 1000);
+                 kind, place.pid, place.tid, since < 0 ? "-" : "", distance / 1000,
+                 distance % 1000);
 }
 
 void ChromeWriter::AddMeta(std::string_view what, const Place& place, std::string_view argument,

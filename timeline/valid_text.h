@@ -9,8 +9,8 @@ namespace acltape::timeline {
 // The text with U+FFFD in place of each byte that is not part of valid UTF-8.
 std::string ValidUtf8(std::string_view text);
 
-// Appends the text in double quotes, as JSON in plain ASCII where it has control characters, with
-// bytes that are not UTF-8 replaced as above.
+// Appends the text as a string of JSON. Control characters are escaped; bytes that are not UTF-8
+// are replaced as above.
 void AppendJson(std::string& json, std::string_view text);
 
 }  // namespace acltape::timeline
