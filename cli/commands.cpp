@@ -6,7 +6,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   for (auto* make : {
            MakeRecordCommand,    MakeRunCommand,        MakeEnvCommand,        MakeInfoCommand,
-           MakeQueryCommand,     MakeGraphCommand,      MakeStepsCommand,      MakeGearsCommand,
+           MakeQueryCommand,     MakeReportCommand,    MakeGraphCommand,      MakeStepsCommand,      MakeGearsCommand,
            MakeCapturesCommand,  MakeJointCommand,      MakePlanCommand,       MakeEmitCommand,
            MakeLintCommand,      MakeReplayCommand,     MakeCompareCommand,    MakeProveCommand,
            MakeStandardsCommand, MakeTrimCommand,       MakePackCommand,       MakeRedactCommand,
