@@ -20,6 +20,7 @@ using storage::Statement;
 // Bits of the column "calls.bits"; the lowest two are the phase.
 constexpr int64_t kLeafBit = 4;
 constexpr int64_t kFailedBit = 8;
+constexpr int64_t kMostCallsForOrigins = 200000;  // the view is not made for longer traces
 constexpr int64_t kForwardPlaceBit = 16;  // the line is that of the forward leaf
 
 // SQL that holds for rows of the chosen process; `thread` is the column with the thread's id.
@@ -33,15 +34,25 @@ std::string OfProcess(const storage::Reader& trace, const char* thread) {
 class Places {
  public:
   explicit Places(const storage::Reader& trace) {
+    storage::Database& database = trace.database();
+    // Without frames the views would look at every call for nothing.
+    if (database.Integer("SELECT EXISTS (SELECT 1 FROM stack)") == 0) return;
     if (HasColumns(trace, "call_location", "call_id,file,line,function,via")) {
-      rows_.emplace(trace.database(),
+      rows_.emplace(database,
                     "SELECT call_id, file, line, function, via FROM call_location "
                     "WHERE file IS NOT NULL ORDER BY call_id");
-    } else if (HasColumns(trace, "device_call_origin", "call_id,file,line,function,phase")) {
-      rows_.emplace(trace.database(),
+    } else if (trace.CallCount(false) <= kMostCallsForOrigins &&
+               HasColumns(trace, "device_call_origin", "call_id,file,line,function,phase")) {
+      rows_.emplace(database,
                     "SELECT call_id, file, line, function, "
                     "iif(phase = 'backward', 'forward', 'own') FROM device_call_origin "
                     "WHERE file IS NOT NULL ORDER BY call_id");
+    } else {
+      rows_.emplace(database,
+                    "SELECT x.call_id, json_extract(k.frames, '$[0].file'), "
+                    "json_extract(k.frames, '$[0].line'), json_extract(k.frames, '$[0].function'), "
+                    "'own' FROM call_extra x JOIN stack k ON k.stack_id = x.stack_id "
+                    "WHERE json_extract(k.frames, '$[0].file') IS NOT NULL ORDER BY x.call_id");
     }
     Advance();
   }

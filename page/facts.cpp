@@ -29,15 +29,12 @@ json MetaOf(const storage::Reader& trace) {
 
 }  // namespace
 
-std::vector<storage::Step> StepsOf(const storage::Reader& trace, const analyzer::Work* work) {
-  std::vector<storage::Step> steps = trace.Steps();
-  if (!steps.empty() || work == nullptr) return steps;
-  // Calls of executed graphs have ids of their own, which the recorded calls do not have.
-  if (work->dialect == analyzer::Dialect::kAclLeaves) return steps;
-  for (const analyzer::WorkStep& step : work->steps) {
+std::vector<storage::Step> StepsOf(const analyzer::Work& work) {
+  std::vector<storage::Step> steps;
+  for (const analyzer::WorkStep& step : work.steps) {
     if (step.first == step.end) continue;
-    steps.push_back({step.step, work->calls[step.first].call_id,
-                     work->calls[step.end - 1].call_id, step.found_by});
+    steps.push_back({step.step, work.calls[step.first].call_id, work.calls[step.end - 1].call_id,
+                     step.found_by});
   }
   return steps;
 }

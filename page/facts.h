@@ -14,8 +14,8 @@ namespace acltape::page {
 // program stays out: it may hold secrets, and nothing on the page needs it.
 nlohmann::json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& steps);
 
-// The steps that the trace names; else those of the work, found just now.
-std::vector<storage::Step> StepsOf(const storage::Reader& trace, const analyzer::Work* work);
+// The steps of a work as rows of the trace have them.
+std::vector<storage::Step> StepsOf(const analyzer::Work& work);
 
 // Leaves by operator, most time first, and the figures of a trace that stands beside another one.
 nlohmann::json TotalsOf(const storage::Reader& trace);

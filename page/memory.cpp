@@ -51,8 +51,9 @@ json MemoryOf(const storage::Reader& trace,
               const std::unordered_map<int64_t, std::string>& roles) {
   storage::Statement rows(
       trace.database(),
-      "SELECT buffer_id, bytes, ifnull(alloc_ns, 0), ifnull(free_ns, 0), ifnull(alloc_call, 0), "
+      "SELECT buffer_id, ifnull(bytes, 0), ifnull(alloc_ns, 0), ifnull(free_ns, 0), ifnull(alloc_call, 0), "
       "ifnull(free_call, 0), ifnull(role, ''), device, is_foreign FROM buffer");
+  const int64_t base_ns = std::stoll(trace.Meta("base_ns", "0"));
   RoleNumbers numbers;
   std::vector<Change> changes;
   std::vector<Living> buffers;
@@ -73,10 +74,21 @@ json MemoryOf(const storage::Reader& trace,
     if (word.empty()) word = "no leaf uses it";
     const int32_t role = numbers.Of(word);
     const int64_t end = rows.Integer(3);
-    changes.push_back({begin, bytes, role});
-    if (end != 0) changes.push_back({end, -bytes, role});
     buffers.push_back(
         {rows.Integer(0), bytes, begin, end, rows.Integer(4), rows.Integer(5), role});
+  }
+  // Memory that was there before the recording has no time of its own: it counts from the first
+  // allocation that has one.
+  int64_t earliest = INT64_MAX;
+  for (const Living& buffer : buffers) {
+    if (buffer.begin_ns >= base_ns) earliest = std::min(earliest, buffer.begin_ns);
+  }
+  if (earliest == INT64_MAX) earliest = base_ns;
+  for (Living& buffer : buffers) {
+    buffer.begin_ns = std::max(buffer.begin_ns, earliest);
+    if (buffer.end_ns != 0) buffer.end_ns = std::max(buffer.end_ns, buffer.begin_ns);
+    changes.push_back({buffer.begin_ns, buffer.bytes, buffer.role});
+    if (buffer.end_ns != 0) changes.push_back({buffer.end_ns, -buffer.bytes, buffer.role});
   }
   json memory;
   memory["buffers"] = count;

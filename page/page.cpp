@@ -1,9 +1,12 @@
 #include "page/page.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/level.h"
 #include "analyzer/roles.h"
 #include "analyzer/steps.h"
 #include "page/against.h"
@@ -23,6 +26,8 @@ using nlohmann::json;
 
 // Finding the roles of buffers takes all arguments of all leaves in memory.
 constexpr int64_t kMostLeavesForRoles = 200000;
+// Finding the order of an ACL program's device work takes minutes beyond this.
+constexpr int64_t kMostCallsForAclPlan = 200000;
 
 std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
   std::unordered_map<int64_t, std::string> roles;
@@ -40,13 +45,38 @@ std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
   return roles;
 }
 
-// The leaves with their steps; nothing for a trace that holds no work. `why` gets the sentence.
-std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, std::string& why) {
+// The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets
+// the sentence.
+std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, bool wanted,
+                                       std::string& why) {
   try {
+    if (!wanted && analyzer::ChooseLevel(trace) == analyzer::Level::kAcl &&
+        trace.CallCount(/*leaves_only=*/false) > kMostCallsForAclPlan) {
+      why = fmt::format(
+          "A plan of an ACL program with more than {} calls takes minutes, so none was made for "
+          "this page; `acltape plan` makes one, and `acltape report --plan` shows it.",
+          kMostCallsForAclPlan);
+      return std::nullopt;
+    }
     return analyzer::LoadLeaves(trace, nullptr);
   } catch (const Error& error) {
     why = error.what();
     return std::nullopt;
+  }
+}
+
+// The steps that the trace names, else those that are found in it now.
+std::vector<storage::Step> StepsFor(const storage::Reader& trace,
+                                    const std::optional<analyzer::Work>& leaves) {
+  if (!trace.Steps().empty()) return trace.Steps();
+  // Calls of executed graphs have ids of their own, which the recorded calls do not have.
+  if (leaves && leaves->dialect == analyzer::Dialect::kAten) return StepsOf(*leaves);
+  try {
+    analyzer::Work work = analyzer::LoadWork(trace);
+    analyzer::AssignSteps(work, nullptr);
+    return StepsOf(work);
+  } catch (const Error&) {
+    return {};  // no work, no steps
   }
 }
 
@@ -60,11 +90,11 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   const json searches = SearchesOf(trace, options.journal);
   std::string why;
   tell("program", 0, 1);
-  std::optional<analyzer::Work> work = LeavesOf(trace, why);
+  std::optional<analyzer::Work> work = LeavesOf(trace, !options.plan_file.empty(), why);
   if (!work && !options.plan_file.empty()) throw Error(ErrorKind::kTrace, why);
   tell("plan", 0, 1);
   json plan = work ? PlanView(trace, *work, options.plan_file) : json{{"why_none", why}};
-  const std::vector<storage::Step> steps = StepsOf(trace, work ? &*work : nullptr);
+  const std::vector<storage::Step> steps = StepsFor(trace, work);
   work.reset();
 
   Document page(out);

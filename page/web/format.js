@@ -37,9 +37,23 @@ function make(tag, options = {}, ...children) {
     else if (key === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
     else element[key] = value;
   }
-  element.append(...children.flat().filter(child => child !== null && child !== undefined)
-      .map(child => child instanceof Node ? child : String(child)));
+  for (const child of children.flat()) {
+    if (child === null || child === undefined) continue;
+    if (child instanceof Node) element.append(child);
+    else if (tag === "p") element.append(...withCode(String(child)));
+    else element.append(String(child));
+  }
   return element;
+}
+
+// What stands between backticks becomes code.
+function withCode(text) {
+  return text.split("`").map((part, at) => {
+    if (at % 2 === 0) return part;
+    const code = document.createElement("code");
+    code.textContent = part;
+    return code;
+  });
 }
 
 // A word of a POSIX shell.

@@ -76,7 +76,7 @@ function measurementsSection(section) {
     const table = make("div");
     const titleOf = run => run.mode === "captured" ? (run.plan_id ? "captured by the plan" : "captured, one stream") : run.mode;
     const draw = () => {
-      const rows = shown.map((run, at) => ({title: titleOf(run), colour: at, values: run[measure].filter(value => value !== null), run})).filter(row => row.values.length);
+      const rows = shown.map((run, at) => ({title: titleOf(run), colour: at, values: run.times[measure].filter(value => value !== null), run})).filter(row => row.values.length);
       if (!rows.length) return place.replaceChildren(make("p", {class: "empty"}, "These runs have no such times."));
       distributionChart(place, rows);
       const base = rows[0].estimate = rows[0].estimate || bootstrapMedian(rows[0].values);

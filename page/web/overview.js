@@ -19,7 +19,7 @@ function stepSourceText(foundBy) {
 // Runs that timed the steps: the newest eager one, and the newest captured ones.
 function timedRuns() {
   const {runs, samples} = Data.json.get("runs");
-  return runs.filter(run => samples[run.run_id]).map(run => ({...run, ...samples[run.run_id]}));
+  return runs.filter(run => samples[run.run_id]).map(run => ({...run, times: samples[run.run_id]}));
 }
 
 // The saving as it is known best: measured, else predicted. Null if nothing is known.
@@ -28,7 +28,7 @@ function savingOf() {
   const last = mode => timed.filter(run => run.mode === mode).pop();
   const eager = last("eager"), captured = last("captured");
   if (eager && captured) {
-    const before = d3.median(eager.host), after = d3.median(captured.host);
+    const before = d3.median(eager.times.host), after = d3.median(captured.times.host);
     return {how: "measured", before, after, plan: captured.plan_id, what: "host time per step"};
   }
   const predicted = Data.json.get("plan").predicted;

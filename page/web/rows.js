@@ -90,7 +90,7 @@ class SpanRow {
   }
 
   // Draws at y; `x` maps a time to pixels, `view` is [begin, end] of the visible times.
-  draw(canvas, x, view, y, height, searching) {
+  draw(canvas, x, view, y, height, searching, labels = true) {
     const {items, begin, duration} = this;
     const perPixel = (view[1] - view[0]) / Math.max(1, x(view[1]) - x(view[0]));
     const right = x(view[1]);
@@ -105,7 +105,7 @@ class SpanRow {
         canvas.globalAlpha = hit ? this.style.alpha(item) : 0.13;
         canvas.fillStyle = this.style.colour(item);
         canvas.fillRect(left, y, Math.max(width - (width > 4 ? 1 : 0.4), 1), height);
-        if (width > 34 && hit) this.label(canvas, item, left, y, width, height);
+        if (labels && width > 34 && hit) this.label(canvas, item, left, y, width, height);
         ++k;
         continue;
       }

@@ -25,7 +25,7 @@ function bisectionSection(section) {
   }
   section.append(make("h2", {}, "The path of the search"));
   if (!journal) {
-    section.append(make("p", {class: "empty"}, `The journal of the search is not beside the trace; acltape report ${word} --journal FILE shows it.`));
+    section.append(make("p", {class: "empty"}, `The journal of the search is not beside the trace; \`acltape report ${word} --journal FILE\` shows it.`));
     return;
   }
   const experiments = journal.experiments.map((row, at) => ({...row, at, ranges: elementRanges(row.altered)}));

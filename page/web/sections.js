@@ -10,7 +10,7 @@ const Sections = {
     {name: "icicle", title: "Time by nesting", make: icicleSection},
     {name: "memory", title: "Memory", make: memorySection},
     {name: "findings", title: "Findings", make: findingsSection, count: () => Data.json.get("findings").findings.length},
-    {name: "measurements", title: "Eager / captured", make: measurementsSection, count: () => timedRuns().length},
+    {name: "measurements", title: "Eager and captured", make: measurementsSection, count: () => timedRuns().length},
     {name: "bisections", title: "Bisections", make: bisectionSection, count: () => Data.json.get("searches").witnesses.length},
     {name: "against", title: "Other trace", make: againstSection},
   ],

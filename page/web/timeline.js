@@ -364,7 +364,7 @@ const Timeline = {
     lines.slice(0, 40).forEach((line, at) => {
       const found = line.row.found;
       line.row.found = null;
-      line.row.draw(paint, x, [0, Calls.span], 4 + at * height, Math.max(1, height - 0.6), false);
+      line.row.draw(paint, x, [0, Calls.span], 4 + at * height, Math.max(1, height - 0.6), false, false);
       line.row.found = found;
     });
     return {canvas, dark: Theme.dark};
