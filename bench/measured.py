@@ -47,15 +47,15 @@ def execution_graph():
         os.unlink(path)
 
 
-def profiler(record_shapes):
-    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
-                                  record_shapes=record_shapes)
+def profiler(**options):
+    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **options)
 
 
 INSTRUMENTS = {
     "nothing": contextlib.nullcontext,
-    "profiler": lambda: profiler(False),
-    "profiler_shapes": lambda: profiler(True),
+    "profiler": profiler,
+    "profiler_shapes": lambda: profiler(record_shapes=True),
+    "profiler_stacks": lambda: profiler(with_stack=True),
     "execution_graph": execution_graph,
 }
 

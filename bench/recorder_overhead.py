@@ -46,8 +46,14 @@ NPU_PROGRAMS = [
     ("npu_streams, graph", ["npu_streams.py", "--option=--steps", "--few=10", "--many=60"]),
     ("mlp_train", ["mlp_train.py", "--option=--steps", "--few=5", "--many=25", "--device=npu"]),
 ]
-RECORDED = ["none", "digest", "inputs"]
-INSTRUMENTS = ["profiler", "profiler_shapes", "execution_graph"]
+# `none`, `digest` and `inputs` are payload policies, with the line of the user's code for each call, as it
+# is without options. `no_lines` and `stacks` are --payload none with --stacks none and full.
+RECORDED = {"no_lines": ["--payload", "none", "--stacks", "none"],
+            "none": ["--payload", "none"],
+            "stacks": ["--payload", "none", "--stacks", "full"],
+            "digest": ["--payload", "digest"],
+            "inputs": ["--payload", "inputs"]}
+INSTRUMENTS = ["profiler", "profiler_shapes", "profiler_stacks", "execution_graph"]
 
 
 def judged(ratios):
@@ -80,7 +86,7 @@ class Variant:
         os.mkfifo(self.path)
         command = [bench.python, MEASURED, self.path, *kind, f"--seconds={bench.seconds}"]
         if variant in RECORDED:
-            command = [bench.acltape, "record", *bench.soft, "--force", "--quiet", "--payload", variant,
+            command = [bench.acltape, "record", *bench.soft, "--force", "--quiet", *RECORDED[variant],
                        "-o", self.trace, "--", *command]
         elif variant != "baseline":
             command.append(f"--instrument={variant}")
@@ -164,8 +170,8 @@ def main():
                         help="intra-op threads of the programs; default: their own choice")
     parser.add_argument("--only", help="only programs whose name contains this")
     parser.add_argument("--no-instruments", action="store_true", help="leave PyTorch's own out")
-    parser.add_argument("--payloads", nargs="+", choices=RECORDED, default=RECORDED,
-                        help="payload policies to measure; none always is")
+    parser.add_argument("--payloads", nargs="+", choices=RECORDED, default=list(RECORDED),
+                        help="ways to record that are measured; none always is")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the variants")
     parser.add_argument("--npu", action="store_true", help="programs of torch_npu, on the soft device")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")

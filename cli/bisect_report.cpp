@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/call_line.h"
+#include "analyzer/source_lines.h"
 #include "cli/step_source.h"
 #include "replayer/bisect/element_text.h"
 
@@ -19,7 +19,7 @@ using replayer::Outcome;
 
 // The line of the program that the cause's first call comes from; empty where it is not known.
 Cell LineCell(const storage::Reader& trace, const FoundCause& found) {
-  std::string line = analyzer::LineOfCall(trace, found.first_call);
+  std::string line = analyzer::SourceLines(trace).Of(found.first_call);
   return line.empty() ? Cell() : Cell(std::move(line));
 }
 
@@ -58,7 +58,7 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
   for (const std::string& sentence : report.flaky) add("  flaky", sentence);
   if (!report.found.empty()) {
     Cell line = LineCell(trace, report.found[0]);
-    if (!std::holds_alternative<std::monostate>(line)) add("  from", std::move(line));
+    if (!std::holds_alternative<std::monostate>(line)) add("  where", std::move(line));
     if (const auto& classification = report.found[0].classification) {
       std::string text(replayer::CauseClassName(classification->cause));
       if (!classification->detail.empty()) text += " (" + classification->detail + ")";
@@ -126,7 +126,7 @@ Table DecisionTable(const BisectionReport& report) {
 
 // Further causes: class and command.
 Table CommandTable(const BisectionReport& report, const storage::Reader& trace) {
-  Table table({"cause", "class", "from", "reproduce"});
+  Table table({"cause", "class", "where", "reproduce"});
   if (report.found.size() < 2) return table;
   int64_t number = 0;
   for (const FoundCause& found : report.found) {

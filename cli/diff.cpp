@@ -15,6 +15,7 @@
 #include "cli/report.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "cli/where.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -126,8 +127,9 @@ class DiffCommand final : public Command {
 
     Report output;
     output.Add("summary", SummaryTable(report));
-    output.Add("calls", CallTable(report));
-    output.Add("origins", OriginTable(report));
+    const analyzer::SourceLines lines(a.reader());
+    output.Add("calls", WithLines(CallTable(report), "a_call", lines));
+    output.Add("origins", WithLines(OriginTable(report), "a_call", lines));
     output.Add("operators", OperatorTable(report));
     if (steps_) output.Add("steps", StepTable(report));
     Table notes({"note"});

@@ -20,7 +20,7 @@ namespace {
 constexpr char kVersion[] = "acltape 0.1.0";
 constexpr char kFooter[] =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
-    "combined with /.\n"
+    "line:train.py:41, combined with /.\n"
     "Exit codes: 0 fine, 1 differences or findings, 2 usage, 3 unusable trace, 4 device or\n"
     "runtime error, 125 cannot judge; `record` passes on the code of the recorded program.\n"
     "`acltape COMMAND --help` explains a command.";

@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "cli/where.h"
 #include "storage/process_choice.h"
 
 namespace acltape::cli {
@@ -140,6 +141,7 @@ class GraphCommand final : public Command {
                  std::move(node.name), std::move(node.target), std::move(node.args),
                  std::move(node.kwargs), std::move(node.result)});
     }
+    table = WithLines(table, "call_id", analyzer::SourceLines(reader));
     fmt::print("{}", table.ToText(format_));
   }
 

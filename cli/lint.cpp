@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@
 #include "cli/selection.h"
 #include "cli/step_source.h"
 #include "cli/table.h"
+#include "cli/where.h"
 #include "replayer/probe/prove.h"
 #include "storage/shell_word.h"
 
@@ -106,7 +108,11 @@ class LintCommand final : public Command {
     analyzer::Work work =
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
     if (work.steps.empty()) analyzer::AssignSteps(work, trace.results());
-    if (!selection.empty()) {
+    if (selection.asks_line()) {
+      options_.wanted = [picked = SelectCalls(work, selection)](const Stretch& stretch) {
+        return std::binary_search(picked.begin(), picked.end(), stretch.first);
+      };
+    } else if (!selection.empty()) {
       options_.wanted = [&](const Stretch& stretch) {
         const storage::Op& op = work.op(stretch.first);
         const std::string full_name = op.FullName();
@@ -135,7 +141,8 @@ class LintCommand final : public Command {
       output.Add("steps", std::move(steps));
     }
     output.Add("regions", RegionTable(work, report));
-    output.Add("findings", FindingTable(report));
+    output.Add("findings",
+               WithLines(FindingTable(report), "call_id", analyzer::SourceLines(trace.reader())));
     output.Add("probes", ProbeTable(work, probes));
     fmt::print("{}", output.ToText(format_));
     if (report.findings.empty() && format_ == Format::kTable) {

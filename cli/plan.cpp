@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/step_source.h"
+#include "cli/where.h"
 #include "replayer/calibrate.h"
 
 namespace acltape::cli {
@@ -127,12 +128,13 @@ class PlanCommand final : public Command {
     Table summary = Summary(planned, measured, plan_id);
     AddStepSource(summary, work.steps.front().found_by);
     report.Add("plan", std::move(summary));
-    report.Add("regions", RegionTable(planned));
+    const analyzer::SourceLines lines(reader);
+    report.Add("regions", WithLines(RegionTable(planned), "first_call", lines));
     report.Add("streams", StreamTable(planned));
     report.Add("policies", PolicyTable(planned));
     report.Add("guards", GuardTable(planned));
-    report.Add("input copies", CopyTable(planned.plan, work));
-    report.Add("argument updates", UpdateTable(planned.plan, work));
+    report.Add("input copies", WithLines(CopyTable(planned.plan, work), "call_id", lines));
+    report.Add("argument updates", WithLines(UpdateTable(planned.plan, work), "call_id", lines));
     report.Add("prediction", PredictionTable(planned));
     fmt::print("{}", report.ToText(format_));
     return kExitFine;

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/step_source.h"
+#include "cli/where.h"
 #include "replayer/prove/proof.h"
 #include "replayer/prove/witness.h"
 #include "storage/shell_word.h"
@@ -141,8 +142,9 @@ class ProveCommand final : public Command {
     AddStepSource(summary, trace.reader());
     output.Add("summary", std::move(summary));
     output.Add("trials", TrialTable(report));
-    output.Add("failures", FailureTable(report));
-    output.Add("flaky", FlakyTable(report));
+    const analyzer::SourceLines lines(trace.reader());
+    output.Add("failures", WithLines(FailureTable(report), "call_id", lines));
+    output.Add("flaky", WithLines(FlakyTable(report), "call_id", lines));
     fmt::print("{}", output.ToText(format_));
     if (blind) {
       return NothingCompared(

@@ -25,6 +25,7 @@ namespace acltape::cli {
 namespace {
 
 using wire::PayloadPolicy;
+using wire::StackPolicy;
 
 // "aten,acl" -> LevelBits.
 uint32_t ParseLevels(const std::string& text) {
@@ -154,6 +155,11 @@ class RecordCommand final : public Command {
                    "(default: steps are found by their period)");
     app.add_flag("--no-composites", leaves_only_, "Leave out enclosing calls, ranges and phases");
     app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
+    AddChoice(
+        app, "--stacks", options_.stacks,
+        {{"top", StackPolicy::kTop}, {"full", StackPolicy::kFull}, {"none", StackPolicy::kNone}},
+        "Which lines of the program's source to keep for each call: the innermost of your own "
+        "code; the whole Python stack; none");
     app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
     app.add_option("--backlog", backlog_,

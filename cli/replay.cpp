@@ -11,6 +11,7 @@
 #include "cli/spread.h"
 #include "cli/step_source.h"
 #include "cli/table.h"
+#include "cli/where.h"
 #include "replayer/acl/replay_level.h"
 #include "storage/results.h"
 
@@ -292,8 +293,11 @@ class ReplayCommand final : public Command {
         report.acl.calls != 0 ? AclSummaryTable(report, options_) : SummaryTable(report, options_);
     if (report.steps > 0) AddStepSource(summary, trace.reader());
     output.Add("summary", std::move(summary));
-    output.Add("differences", MismatchTable(report, options_));
-    if (options_.noise_runs > 0) output.Add("flaky operators", FlakyTable(report));
+    const analyzer::SourceLines lines(trace.reader());
+    output.Add("differences", WithLines(MismatchTable(report, options_), "call_id", lines));
+    if (options_.noise_runs > 0) {
+      output.Add("flaky operators", WithLines(FlakyTable(report), "first call_id", lines));
+    }
     if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
     Table eager_steps({"steps that ran eagerly"});
     for (const std::string& reason : report.capture.eager_reasons) eager_steps.Add({reason});

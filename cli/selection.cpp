@@ -13,6 +13,7 @@
 
 #include "analyzer/acl_leaves.h"
 #include "analyzer/level.h"
+#include "analyzer/source_lines.h"
 #include "analyzer/steps.h"
 
 namespace acltape::cli {
@@ -31,7 +32,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 [[noreturn]] void Refuse(std::string_view part, const char* expected) {
   throw Error(ErrorKind::kUsage,
               fmt::format("selection: '{}' is not {}; examples: 100-200, step:3, op:aten::mm, "
-                          "stream:1, step:3/op:aten::mm.",
+                          "stream:1, line:train.py:41, step:3/op:aten::mm.",
                           part, expected));
 }
 
@@ -78,6 +79,35 @@ std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader
                           path));
 }
 
+// Where calls come from. Loaded on demand, as few selections ask.
+class CallLines {
+ public:
+  CallLines(const storage::Reader& reader, bool wanted) {
+    if (!wanted) return;
+    const analyzer::SourceLines lines(reader);
+    if (!lines.any()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} has no lines of source to pick by; record with --stacks top.",
+                              reader.path()));
+    }
+    lines.Visit([this](int64_t call_id, const analyzer::SourceLine& line) {
+      const size_t folder = line.file.rfind('/');
+      const std::string file = line.file.substr(folder == std::string::npos ? 0 : folder + 1);
+      lines_[call_id] = {&*files_.insert(file).first, line.line};
+    });
+  }
+  void Tell(int64_t call_id, SelectionSubject& subject) const {
+    const auto found = lines_.find(call_id);
+    if (found == lines_.end()) return;
+    subject.file = *found->second.first;
+    subject.line = found->second.second;
+  }
+
+ private:
+  std::unordered_set<std::string> files_;
+  std::unordered_map<int64_t, std::pair<const std::string*, int64_t>> lines_;
+};
+
 }  // namespace
 
 Selection Selection::Parse(const std::string& text) {
@@ -91,7 +121,10 @@ Selection::Term Selection::ParseTerm(std::string_view text) {
   static constexpr struct {
     std::string_view word;
     Kind kind;
-  } kWords[] = {{"step:", Kind::kStep}, {"op:", Kind::kOp}, {"stream:", Kind::kStream}};
+  } kWords[] = {{"step:", Kind::kStep},
+                {"op:", Kind::kOp},
+                {"stream:", Kind::kStream},
+                {"line:", Kind::kLine}};
   Term term{Kind::kCall, {}, {}};
   std::string_view rest = text;
   for (const auto& [word, kind] : kWords) {
@@ -101,6 +134,7 @@ Selection::Term Selection::ParseTerm(std::string_view text) {
     }
   }
   if (rest.empty()) Refuse(text, "a term");
+  if (term.kind == Kind::kLine) return ParseLine(rest);
   for (const std::string_view part : Split(rest, ',')) {
     if (term.kind != Kind::kOp) {
       term.ranges.push_back(ParseRange(part));
@@ -109,6 +143,18 @@ Selection::Term Selection::ParseTerm(std::string_view text) {
     } else {
       term.names.emplace_back(part);
     }
+  }
+  return term;
+}
+
+Selection::Term Selection::ParseLine(std::string_view text) {
+  Term term{Kind::kLine, {}, {}};
+  const size_t colon = text.rfind(':');
+  term.names.emplace_back(text.substr(0, colon));
+  if (term.names.front().empty()) Refuse(text, "a file, or a file and its lines");
+  if (colon == std::string_view::npos) return term;
+  for (const std::string_view part : Split(text.substr(colon + 1), ',')) {
+    term.ranges.push_back(ParseRange(part));
   }
   return term;
 }
@@ -138,8 +184,13 @@ bool Selection::Contains(const SelectionSubject& subject) const {
         return Matches(name, subject.name) || Matches(name, subject.full_name);
       });
     }
+    if (term.kind == Kind::kLine) {
+      if (subject.file.empty() || !Matches(term.names.front(), subject.file)) return false;
+      if (term.ranges.empty()) return true;
+    }
     const int64_t number = term.kind == Kind::kCall   ? subject.call_id
                            : term.kind == Kind::kStep ? subject.step
+                           : term.kind == Kind::kLine ? subject.line
                                                       : subject.stream;
     return std::any_of(term.ranges.begin(), term.ranges.end(), [number](const Range& range) {
       return range.first <= number && number <= range.last;
@@ -155,11 +206,12 @@ std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Sel
   if (selection.asks_step() && steps.empty()) RefuseSteps(reader.path());
   const auto streams =
       selection.asks_stream() ? StreamOfCalls(reader) : std::unordered_map<int64_t, int64_t>();
+  const CallLines lines(reader, selection.asks_line());
   std::vector<storage::Call> picked;
   for (storage::Call& call : leaves) {
     const storage::Op& op = reader.GetOp(call.op_id);
     const std::string full_name = op.FullName();
-    SelectionSubject subject{call.call_id, -1, -1, op.name, full_name};
+    SelectionSubject subject{call.call_id, -1, -1, op.name, full_name, "", 0};
     const auto after = std::upper_bound(
         steps.begin(), steps.end(), call.call_id,
         [](int64_t id, const storage::Step& step) { return id < step.first_call; });
@@ -169,6 +221,7 @@ std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Sel
     if (const auto found = streams.find(call.call_id); found != streams.end()) {
       subject.stream = found->second;
     }
+    lines.Tell(call.call_id, subject);
     if (selection.Contains(subject)) picked.push_back(std::move(call));
   }
   return picked;
@@ -176,6 +229,7 @@ std::vector<storage::Call> SelectLeaves(const storage::Reader& reader, const Sel
 
 std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& selection) {
   if (selection.asks_step() && work.steps.empty()) RefuseSteps(work.trace->path());
+  const CallLines lines(*work.trace, selection.asks_line());
   std::vector<std::string> names;  // by form
   for (const analyzer::WorkForm& form : work.forms) names.push_back(form.op->FullName());
   std::vector<size_t> picked;
@@ -187,6 +241,7 @@ std::vector<size_t> SelectCalls(const analyzer::Work& work, const Selection& sel
     subject.stream = row.stream_id == 0 ? -1 : row.stream_id;
     subject.name = work.op(call).name;
     subject.full_name = names[row.form];
+    lines.Tell(analyzer::RecordedCall(row.call_id), subject);
     bool wanted = selection.Contains(subject);
     if (!wanted && work.dialect == analyzer::Dialect::kAclLeaves) {
       // The number of a call of a graph stands for all its executions.

@@ -5,11 +5,13 @@
 //             | "step:" ranges             the step it lies in
 //             | "op:" name { "," name }    its op, with or without overload; "*" is any text
 //             | "stream:" ranges           the stream it was put on
+//             | "line:" file [ ":" ranges ]  the line of source that it comes from; "*" is any text
 //   ranges    = range { "," range }        one of them
 //   range     = N | N "-" M | N "-"        both ends belong to it
 //
-// "step:3/op:aten::mm,aten::addmm" are the matrix products of step 3; "100-200" are the calls 100
-// to 200. The empty text picks every call.
+// A file is named without its folders. "line:train.py:41" are the calls of that line, those of its
+// backward pass too. "step:3/op:aten::mm,aten::addmm" are the matrix products of step 3; "100-200"
+// are the calls 100 to 200. The empty text picks every call.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,8 @@ struct SelectionSubject {
   int64_t stream = -1;         // -1: on no stream
   std::string_view name;       // "aten::add"
   std::string_view full_name;  // "aten::add.Tensor"
+  std::string_view file;       // "train.py"; empty: its line is not known
+  int64_t line = 0;
 };
 
 class Selection {
@@ -40,19 +44,21 @@ class Selection {
   bool empty() const { return terms_.empty(); }
   bool asks_stream() const { return Asks(Kind::kStream); }
   bool asks_step() const { return Asks(Kind::kStep); }
+  bool asks_line() const { return Asks(Kind::kLine); }
   bool Contains(const SelectionSubject& subject) const;
 
  private:
-  enum class Kind { kCall, kStep, kOp, kStream };
+  enum class Kind { kCall, kStep, kOp, kStream, kLine };
   struct Range {
     int64_t first;
     int64_t last;
   };
   struct Term {
     Kind kind;
-    std::vector<Range> ranges;
+    std::vector<Range> ranges;  // of lines: empty for all of the file
     std::vector<std::string> names;
   };
+  static Term ParseLine(std::string_view text);
   static Term ParseTerm(std::string_view text);
   static Range ParseRange(std::string_view text);
   bool Asks(Kind kind) const;

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/step_source.h"
+#include "cli/where.h"
 
 namespace acltape::cli {
 namespace {
@@ -72,8 +73,9 @@ class StepsCommand final : public Command {
     AddStepSource(steps, work.steps.front().found_by);
     report.Add("steps", std::move(steps));
     report.Add("families", FamilyTable(work, families));
-    report.Add("arguments", ArgumentTable(work, families));
-    report.Add("inputs", InputTable(work, families));
+    const analyzer::SourceLines lines(opened.reader());
+    report.Add("arguments", WithLines(ArgumentTable(work, families), "call_id", lines));
+    report.Add("inputs", WithLines(InputTable(work, families), "call_id", lines));
     report.Add("symbols", SymbolTable(work, families));
     fmt::print("{}", report.ToText(format_));
     return kExitFine;

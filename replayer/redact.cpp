@@ -53,7 +53,7 @@ std::vector<TableRule> Rules() {
         {"real", "iif(direction = 'out' AND layout_id IS NULL, NULL, real)"},
         {"text", "iif(kind = 'other' OR direction = 'out', NULL, text)"},
         {"list", "iif(direction = 'out' AND kind <> 'tensor_list', NULL, list)"}}},
-      {"call_row", "", {}},
+      {"call_row", "", {{"stack_id", "NULL"}}, "stacks"},
       {"call_extra", "", {{"stack_id", "NULL"}}, "stacks"},
       {"stack", "0", {}, "stacks"},
       {"buffer_row", "", {{"address", "0"}}},

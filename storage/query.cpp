@@ -9,6 +9,11 @@ namespace {
 
 constexpr NamedQuery kQueries[] = {
     {"top_ops", "operators by total host time", "SELECT * FROM top_ops"},
+    {"top_lines", "the 50 lines of the program's source on which most of the leaves' time goes",
+     "SELECT file, line, function, leaves, total_ns, "
+     "round(100.0 * total_ns / sum(total_ns) OVER (), 1) AS share_percent, forward_ns, "
+     "backward_ns, "
+     "optimizer_ns FROM location_summary ORDER BY total_ns DESC LIMIT 50"},
     {"slowest_calls", "the 50 slowest leaves",
      "SELECT call_id, op, step, phase, duration_ns, thread_id FROM call WHERE leaf = 1 "
      "ORDER BY duration_ns DESC LIMIT 50"},

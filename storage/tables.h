@@ -81,7 +81,8 @@ inline constexpr StoredColumn kCallRow[] = {{"call_id", "INTEGER PRIMARY KEY"},
                                             {"bits", "INTEGER"},
                                             {"begin_ns", "INTEGER"},
                                             {"duration_ns", "INTEGER"},
-                                            {"buffers", "TEXT"}};
+                                            {"buffers", "TEXT"},
+                                            {"stack_id", "INTEGER"}};
 inline constexpr StoredColumn kCallExtra[] = {{"call_id", "INTEGER PRIMARY KEY"},
                                               {"status", "INTEGER"},
                                               {"stream_id", "INTEGER"},
@@ -117,7 +118,8 @@ inline constexpr StoredColumn kScope[] = {{"scope_id", "INTEGER PRIMARY KEY"},
 inline constexpr StoredColumn kScopeRange[] = {{"scope_id", "INTEGER"},   {"thread_id", "INTEGER"},
                                                {"first_call", "INTEGER"}, {"last_call", "INTEGER"},
                                                {"begin_ns", "INTEGER"},   {"end_ns", "INTEGER"}};
-inline constexpr StoredColumn kStack[] = {{"stack_id", "INTEGER PRIMARY KEY"}, {"frames", "TEXT"}};
+inline constexpr StoredColumn kStack[] = {
+    {"stack_id", "INTEGER PRIMARY KEY"}, {"frames", "TEXT"}, {"user_frame", "INTEGER"}};
 inline constexpr StoredColumn kStream[] = {{"stream_id", "INTEGER PRIMARY KEY"},
                                            {"process_id", "INTEGER"},
                                            {"handle", "INTEGER"},

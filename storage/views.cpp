@@ -23,7 +23,7 @@ SELECT c.call_id AS call_id, c.parent_id AS parent_id, s.op_id AS op_id,
   (SELECT iif(t.last_call >= c.call_id, t.step, NULL) FROM step t
    WHERE t.first_call <= c.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
   CASE c.bits & 3 WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' ELSE 'optimizer' END AS phase,
-  c.scope_id AS scope_id, x.stack_id AS stack_id,
+  c.scope_id AS scope_id, ifnull(c.stack_id, x.stack_id) AS stack_id,
   c.begin_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns,
   c.begin_ns + c.duration_ns
     + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS end_ns,
@@ -189,13 +189,20 @@ JOIN signature s ON s.signature_id = u.signature_id
 JOIN op o ON o.op_id = s.op_id
 LEFT JOIN layout l ON l.layout_id = u.layout_id;
 
+-- The innermost frame of the user's own code. Stacks without one have no row.
+CREATE VIEW stack_location AS
+SELECT stack_id, json_extract(frames, at || '.file') AS file,
+  json_extract(frames, at || '.line') AS line, json_extract(frames, at || '.function') AS function
+FROM (SELECT stack_id, frames, '$[' || ifnull(user_frame, 0) || ']' AS at FROM stack
+      WHERE ifnull(user_frame, 0) >= 0);
+
 -- Where each operator of the device comes from: the call of PyTorch whose kernel launched it, the
 -- module around that, and the line of the program. Backward work has the module and the line of the
 -- forward leaf whose gradient it computes.
 CREATE VIEW device_call_origin AS
 WITH launched AS (
   SELECT c.call_id AS call_id, c.op AS op, c.step AS step, c.stream_id AS stream_id,
-    c.model_id AS model_id, c.scope_id AS scope_id, k.frames AS frames,
+    c.model_id AS model_id, c.scope_id AS scope_id, c.stack_id AS stack_id,
     a.call_id AS aten_call, a.op AS aten_op, a.phase AS phase, a.scope_id AS aten_scope,
     (WITH RECURSIVE up(call_id, parent_id, dialect) AS (
        SELECT u.call_id, u.parent_id, o.dialect FROM call u JOIN op o USING (op_id)
@@ -207,14 +214,12 @@ WITH launched AS (
   FROM call c JOIN op o ON o.op_id = c.op_id
   LEFT JOIN (SELECT a.* FROM call a JOIN op n ON n.op_id = a.op_id WHERE n.dialect = 'aten') a
     ON a.call_id = c.parent_id
-  LEFT JOIN stack k ON k.stack_id = c.stack_id
   WHERE o.dialect = 'aclnn' AND c.leaf = 1),
 followed AS (
   SELECT l.*, n.op AS backward_node, n.forward_call AS forward_call, f.scope_id AS forward_scope,
-    ifnull(l.frames, (SELECT k.frames FROM call_row d
-                      JOIN call_extra x ON x.call_id = d.call_id
-                      JOIN stack k ON k.stack_id = x.stack_id
-                      WHERE d.parent_id = n.forward_call LIMIT 1)) AS place
+    coalesce(l.stack_id, (SELECT d.stack_id FROM call_row d WHERE d.call_id = n.forward_call),
+      (SELECT d.stack_id FROM call_row d WHERE d.parent_id = n.forward_call
+         AND d.stack_id IS NOT NULL LIMIT 1)) AS place
   FROM launched l LEFT JOIN call n ON n.call_id = l.node
   LEFT JOIN call f ON f.call_id = n.forward_call)
 SELECT call_id, op, step, stream_id, model_id, aten_call, aten_op, phase, backward_node,
@@ -226,9 +231,36 @@ SELECT call_id, op, step, stream_id, model_id, aten_call, aten_op, phase, backwa
      SELECT s.scope_id, s.parent_id, s.kind, s.path FROM up JOIN scope s
        ON s.scope_id = up.parent_id)
    SELECT path FROM up WHERE kind = 'module' LIMIT 1) AS module,
-  json_extract(place, '$[0].file') AS file, json_extract(place, '$[0].line') AS line,
-  json_extract(place, '$[0].function') AS function
-FROM followed w;
+  k.file AS file, k.line AS line, k.function AS function
+FROM followed w LEFT JOIN stack_location k ON k.stack_id = w.place;
+
+-- Where each call comes from in the source of the program. Backward work comes from the line of the
+-- forward leaf whose gradient it computes, and `via` says so.
+CREATE VIEW call_location AS
+SELECT c.call_id AS call_id, k.file AS file, k.line AS line, k.function AS function,
+  iif(f.stack_id IS NULL, 'own', 'forward') AS via
+FROM call_row c
+LEFT JOIN call_row f ON c.parent_id IS NOT NULL AND f.call_id = (
+  WITH RECURSIVE up(call_id, depth) AS (
+    SELECT c.parent_id, 0
+    UNION ALL
+    SELECT p.parent_id, depth + 1 FROM up JOIN call_row p ON p.call_id = up.call_id
+    WHERE p.parent_id IS NOT NULL)
+  SELECT x.forward_call FROM up JOIN call_extra x ON x.call_id = up.call_id
+  WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1)
+JOIN stack_location k ON k.stack_id = ifnull(f.stack_id, c.stack_id);
+
+-- Which lines of the program the time of leaves goes to.
+CREATE VIEW location_summary AS
+SELECT l.file AS file, l.line AS line, l.function AS function, count(*) AS leaves,
+  sum(c.duration_ns) AS total_ns,
+  sum(iif(c.bits & 3 = 0, c.duration_ns, 0)) AS forward_ns,
+  sum(iif(c.bits & 3 = 1, c.duration_ns, 0)) AS backward_ns,
+  sum(iif(c.bits & 3 = 2, c.duration_ns, 0)) AS optimizer_ns
+FROM call_row c CROSS JOIN call_location l ON l.call_id = c.call_id
+WHERE c.bits & 4
+GROUP BY l.file, l.line, l.function
+ORDER BY total_ns DESC;
 
 CREATE VIEW step_summary AS
 SELECT t.step AS step, t.first_call AS first_call, t.last_call AS last_call,

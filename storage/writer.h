@@ -60,7 +60,8 @@ class Writer {
     int64_t line;
     std::string function;
   };
-  void AddStack(int64_t stack_id, const std::vector<Frame>& frames);
+  // `user_frame`: index of the innermost frame of the user's own code, -1: there is none.
+  void AddStack(int64_t stack_id, const std::vector<Frame>& frames, int64_t user_frame = 0);
 
   // Times are absolute; Call::scope_id is ignored in favour of `scope_id`. `stack_id` 0: no place.
   // `forward_call`, of a backward node: the leaf whose gradient it computes, 0: not known.

@@ -221,7 +221,7 @@ void Writer::AddScopeRange(int64_t scope_id, int64_t thread_id, int64_t first_ca
   s.Wrote();
 }
 
-void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames) {
+void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames, int64_t user_frame) {
   State_& s = *state_;
   std::string json = "[";
   for (const Frame& frame : frames) {
@@ -236,6 +236,7 @@ void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames) {
   RowInsert<tables::kStack> insert(s.database, kReplace);
   insert.Set<"stack_id">(stack_id);
   insert.Set<"frames">(json);
+  insert.SetNonZero<"user_frame">(user_frame);
   insert.Run();
   s.Wrote();
 }
@@ -258,14 +259,14 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64
     AppendIntegers(s.json, call.buffers.data(), call.buffers.size());
     row.Set<"buffers">(s.json);
   }
-  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns | stack_id |
+  row.SetNonZero<"stack_id">(stack_id);
+  if ((call.status | call.stream_id | call.model_id | call.prepare_ns | call.launch_ns |
        forward_call) != 0) {
     auto& extra = s.extras;
     extra.Begin();
     extra.Set<"call_id">(call.call_id);
     extra.SetNonZero<"status">(call.status);
     extra.SetNonZero<"stream_id">(call.stream_id);
-    extra.SetNonZero<"stack_id">(stack_id);
     extra.SetNonZero<"prepare_ns">(call.prepare_ns);
     extra.SetNonZero<"launch_ns">(call.launch_ns);
     extra.SetNonZero<"model_id">(call.model_id);

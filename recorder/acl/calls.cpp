@@ -8,9 +8,9 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
-#include "recorder/acl/python_line.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/python_line.h"
 
 namespace acltape::acl_agent {
 
@@ -23,20 +23,20 @@ constexpr uint64_t kTextBytes = 4096;
 
 // Copies, waits for a stream and the ends of a capture are what an operator or the program itself
 // does, never an allocator; see Note [Taking the interpreter's lock].
-LockUse LockUseOf(const CallInfo& info) {
+agent::LockUse LockUseOf(const CallInfo& info) {
   switch (info.effect) {
     case Effect::kCopy:
     case Effect::kCopy2d:
     case Effect::kCaptureBegin:
     case Effect::kCaptureEnd:
     case Effect::kExecute:
-      return LockUse::kTake;
+      return agent::LockUse::kTake;
     default:
       break;
   }
   constexpr char kWait[] = "aclrtSynchronizeStream";
   const bool waits = strncmp(info.name, kWait, sizeof(kWait) - 1) == 0;
-  return waits ? LockUse::kTake : LockUse::kIfHeld;
+  return waits ? agent::LockUse::kTake : agent::LockUse::kIfHeld;
 }
 
 // The size of the memory that an argument stands for.
@@ -372,7 +372,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, OpenCall* open) {
   agent::Tape* tape = thread->tape;
   memset(open, 0, sizeof(*open));
   open->thread = thread;
-  open->place_id = PythonLine(*thread, LockUseOf(info));
+  open->place_id = agent::PythonLine(*tape, LockUseOf(info));
   open->call_id = tape->NextCallId();
   open->outer_call = tape->open_call;
   tape->open_call = open->call_id;

@@ -3,10 +3,10 @@
 #include <atomic>
 
 #include "acl/acl.h"
-#include "recorder/acl/lock.h"
-#include "recorder/acl/pointer_map.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/lock.h"
+#include "recorder/agent/pointer_map.h"
 
 namespace acltape::acl_agent {
 
@@ -15,15 +15,15 @@ namespace {
 constexpr int kKinds = 3;
 constexpr uint32_t kMaxDevices = 64;
 
-PointerMap<uint64_t> g_ids[kKinds];
-Mutex g_mutex;
+agent::PointerMap<uint64_t> g_ids[kKinds];
+agent::Mutex g_mutex;
 uint64_t g_default_streams[kMaxDevices];
 std::atomic<int64_t> g_captures{0};
-PointerMap<uint64_t> g_groups;   // models of task groups
-PointerMap<uint64_t> g_updates;  // models that streams are changing
+agent::PointerMap<uint64_t> g_groups;   // models of task groups
+agent::PointerMap<uint64_t> g_updates;  // models that streams are changing
 std::atomic<int64_t> g_update_count{0};
 
-PointerMap<uint64_t>& Ids(wire::HandleKind kind) { return g_ids[static_cast<int>(kind)]; }
+agent::PointerMap<uint64_t>& Ids(wire::HandleKind kind) { return g_ids[static_cast<int>(kind)]; }
 
 void Write(Thread& thread, const wire::HandleRecord& row) {
   agent::Tape* tape = thread.tape;
@@ -72,7 +72,7 @@ void PutHandle(wire::HandleKind kind, uint64_t handle, uint64_t id) {
 
 uint64_t DefaultStreamId(Thread& thread) {
   const auto device = static_cast<uint32_t>(CurrentDevice(thread)) % kMaxDevices;
-  Lock lock(g_mutex);
+  agent::Lock lock(g_mutex);
   if (g_default_streams[device] == 0) {
     g_default_streams[device] = Add(thread, wire::HandleKind::kStream, 0, 0, 0);
   }

@@ -5,16 +5,16 @@
 
 #include <atomic>
 
-#include "recorder/acl/lock.h"
-#include "recorder/acl/pointer_map.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/lock.h"
+#include "recorder/agent/pointer_map.h"
 
 namespace acltape::acl_agent {
 
 namespace {
 
 // Sorted by address, without overlaps.
-Mutex g_mutex;
+agent::Mutex g_mutex;
 Block* g_blocks = nullptr;
 size_t g_count = 0;
 size_t g_capacity = 0;
@@ -77,9 +77,9 @@ struct Ranges {
   uint32_t count;
   uint32_t capacity;
 };
-Mutex g_known_mutex;
-PointerMap<Ranges>& Known() {
-  static PointerMap<Ranges> known;
+agent::Mutex g_known_mutex;
+agent::PointerMap<Ranges>& Known() {
+  static agent::PointerMap<Ranges> known;
   return known;
 }
 const void* KeyOf(uint64_t buffer_id) { return reinterpret_cast<const void*>(buffer_id << 4); }
@@ -94,7 +94,7 @@ bool FindBlock(uint64_t address, Block* block) {
     *block = {recent.begin, recent.bytes, recent.buffer_id, recent.device};
     return true;
   }
-  Lock lock(g_mutex);
+  agent::Lock lock(g_mutex);
   const size_t at = After(address);
   if (at == 0 || address - g_blocks[at - 1].begin >= g_blocks[at - 1].bytes) return false;
   *block = g_blocks[at - 1];
@@ -107,7 +107,7 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
   agent::Tape* tape = thread.tape;
   const Block block{begin, bytes, tape->NextBufferId(), device};
   {
-    Lock lock(g_mutex);
+    agent::Lock lock(g_mutex);
     Insert(block);
   }
   uint32_t total = 0;
@@ -124,7 +124,7 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
 }
 
 bool TakeBlock(uint64_t begin, Block* block) {
-  Lock lock(g_mutex);
+  agent::Lock lock(g_mutex);
   const size_t at = After(begin);
   if (at == 0 || g_blocks[at - 1].begin != begin) return false;
   *block = g_blocks[at - 1];
@@ -134,13 +134,13 @@ bool TakeBlock(uint64_t begin, Block* block) {
 }
 
 void PutBlock(const Block& block) {
-  Lock lock(g_mutex);
+  agent::Lock lock(g_mutex);
   Insert(block);
 }
 
 void RecordDeath(Thread& thread, const Block& block) {
   {
-    Lock lock(g_known_mutex);
+    agent::Lock lock(g_known_mutex);
     Ranges ranges{};
     if (Known().Take(KeyOf(block.buffer_id), &ranges)) free(ranges.ranges);
   }
@@ -156,7 +156,7 @@ void RecordDeath(Thread& thread, const Block& block) {
 
 void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   if (begin >= end) return;
-  Lock lock(g_known_mutex);
+  agent::Lock lock(g_known_mutex);
   Ranges known{};
   Known().Get(KeyOf(buffer_id), &known);
   uint32_t first = 0;
@@ -182,7 +182,7 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
 
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   if (begin >= end) return true;
-  Lock lock(g_known_mutex);
+  agent::Lock lock(g_known_mutex);
   Ranges known{};
   if (!Known().Get(KeyOf(buffer_id), &known)) return false;
   for (uint32_t i = 0; i < known.count; ++i) {

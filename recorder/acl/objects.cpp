@@ -5,8 +5,8 @@
 
 #include "aclnn/acl_meta.h"
 #include "recorder/acl/memory.h"
-#include "recorder/acl/pointer_map.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/pointer_map.h"
 #include "recorder/wire/records.h"
 
 namespace acltape::acl_agent {
@@ -61,13 +61,13 @@ struct List {
   const void* elements[];
 };
 
-PointerMap<Tensor*> g_tensors;
-PointerMap<Scalar> g_scalars;
-PointerMap<Numbers*> g_arrays;
-PointerMap<List*> g_lists;
+agent::PointerMap<Tensor*> g_tensors;
+agent::PointerMap<Scalar> g_scalars;
+agent::PointerMap<Numbers*> g_arrays;
+agent::PointerMap<List*> g_lists;
 
 template <typename T>
-void Keep(PointerMap<T*>& map, const void* object, T* info) {
+void Keep(agent::PointerMap<T*>& map, const void* object, T* info) {
   if (object == nullptr || info == nullptr) {
     free(info);
     return;
@@ -77,7 +77,7 @@ void Keep(PointerMap<T*>& map, const void* object, T* info) {
 }
 
 template <typename T>
-void Drop(PointerMap<T*>& map, const void* object) {
+void Drop(agent::PointerMap<T*>& map, const void* object) {
   T* info = nullptr;
   if (object != nullptr && map.Take(object, &info)) free(info);
 }

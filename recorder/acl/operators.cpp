@@ -8,11 +8,11 @@
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
-#include "recorder/acl/pointer_map.h"
-#include "recorder/acl/python_line.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/pointer_map.h"
+#include "recorder/agent/python_line.h"
 
 namespace acltape::acl_agent {
 
@@ -40,7 +40,7 @@ struct Prepared {
 
 namespace {
 
-PointerMap<Prepared*> g_prepared;
+agent::PointerMap<Prepared*> g_prepared;
 
 // Operators that draw random numbers for leaves of PyTorch that do not say that theirs are random:
 // attention of an adapter drops weights.
@@ -200,7 +200,7 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
-  const uint32_t place_id = PythonLine(*thread, LockUse::kTake);
+  const uint32_t place_id = agent::PythonLine(*thread->tape, agent::LockUse::kTake);
   Inside::Set(*thread);
   const uint64_t begin = wire::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);

@@ -6,10 +6,10 @@
 #include <atomic>
 
 #include "acl/acl.h"
-#include "recorder/acl/lock.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/lock.h"
 
 namespace acltape::acl_agent {
 
@@ -40,7 +40,7 @@ struct Library {
   bool complete;
 };
 
-Mutex g_mutex;
+agent::Mutex g_mutex;
 Copy* g_first = nullptr;
 Copy* g_last = nullptr;
 std::atomic<int64_t> g_count{0};
@@ -183,7 +183,7 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
     Lose(thread, "the library lacks functions that copying in stream order needs");
     return;
   }
-  Lock lock(g_mutex);
+  agent::Lock lock(g_mutex);
   if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
   auto* copy = static_cast<Copy*>(malloc(sizeof(Copy)));
   if (copy == nullptr || !TakeRoom(thread, content.bytes, copy)) {
@@ -215,7 +215,7 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
 void TellFinished(Thread& thread, bool all) {
   if (g_count.load(std::memory_order_relaxed) == 0) return;
   const Inside inside(thread);
-  Lock lock(g_mutex);
+  agent::Lock lock(g_mutex);
   while (TellOldest(thread, all)) {
   }
   if (!all) return;

@@ -9,7 +9,6 @@
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/operators.h"
-#include "recorder/acl/python_line.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/values.h"
 
@@ -40,7 +39,6 @@ void AfterForkInChild() {
   ForgetObjectLocks();
   ForgetExecutorLocks();
   ForgetValueLocks();
-  ForgetPythonLocks();
 }
 
 __attribute__((constructor)) void Begin() {

@@ -10,13 +10,13 @@
 
 #include "acl/acl.h"
 #include "recorder/acl/handles.h"
-#include "recorder/acl/lock.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/pending.h"
-#include "recorder/acl/pointer_map.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/tensor_bytes.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/lock.h"
+#include "recorder/agent/pointer_map.h"
 #include "recorder/agent/statistics.h"
 
 namespace acltape::acl_agent {
@@ -27,7 +27,7 @@ using wire::PayloadPolicy;
 
 constexpr size_t kPieceBytes = 1 << 20;
 
-PointerMap<uint64_t> g_sent;  // digests whose bytes were sent, low half to high half
+agent::PointerMap<uint64_t> g_sent;  // digests whose bytes were sent, low half to high half
 
 PayloadPolicy Policy(const Thread& thread) { return thread.tape->arena->payload; }
 
@@ -72,8 +72,8 @@ struct CapturedRanges {
   uint32_t count;
   uint32_t capacity;
 };
-Mutex g_captured_mutex;
-PointerMap<CapturedRanges> g_captured;
+agent::Mutex g_captured_mutex;
+agent::PointerMap<CapturedRanges> g_captured;
 
 const void* KeyOf(uint64_t model_id) { return reinterpret_cast<const void*>(model_id << 4); }
 
@@ -97,7 +97,7 @@ void ForEachRange(uint64_t model_id, CapturedUse use, const Action& action) {
   for (uint32_t i = 0;; ++i) {
     CapturedRange range{};
     {
-      Lock lock(g_captured_mutex);
+      agent::Lock lock(g_captured_mutex);
       if (!g_captured.Get(KeyOf(model_id), &captured) || i >= captured.count) return;
       range = captured.ranges[i];
     }
@@ -248,7 +248,7 @@ void KeepRandom(Thread& thread, uint64_t call_id, uint64_t stream, int32_t posit
 void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
                   uint64_t end, CapturedUse use) {
   if (first >= end) return;
-  Lock lock(g_captured_mutex);
+  agent::Lock lock(g_captured_mutex);
   CapturedRanges captured{};
   g_captured.Get(KeyOf(model_id), &captured);
   for (uint32_t i = 0; i < captured.count; ++i) {
@@ -293,7 +293,7 @@ void KeepAfterExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uin
 }
 
 void ForgetModel(uint64_t model_id) {
-  Lock lock(g_captured_mutex);
+  agent::Lock lock(g_captured_mutex);
   CapturedRanges captured{};
   if (g_captured.Take(KeyOf(model_id), &captured)) free(captured.ranges);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "recorder/agent/process.h"
+#include "recorder/agent/python_line.h"
 
 namespace acltape::agent {
 
@@ -33,6 +34,7 @@ void AfterForkInChild() {
   g_process.forks++;
   g_process.pid = static_cast<uint32_t>(getpid());
   if (g_process.arena != nullptr) g_process.arena->attached_processes.fetch_add(1);
+  ForgetPythonLocks();
   ForgetTapeAfterFork();
 }
 

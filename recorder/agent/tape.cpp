@@ -12,6 +12,7 @@
 #include <new>
 
 #include "recorder/agent/process.h"
+#include "recorder/agent/python_line.h"
 
 namespace acltape::agent {
 
@@ -90,6 +91,7 @@ void CloseTape() {
   if (tape == nullptr || tape == kNoTape) return;
   wire::UnmapRing(tape->ring.base(), *tape->arena);
   tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
+  FreeLines(tape->lines);
   free(tape);
 }
 

@@ -72,6 +72,7 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   header_->payload = options.payload;
   header_->record_composites = options.composites ? 1 : 0;
   header_->record_modules = options.modules ? 1 : 0;
+  header_->stacks = options.stacks;
   header_->collector_pid = static_cast<uint32_t>(getpid());
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);

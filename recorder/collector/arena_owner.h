@@ -19,6 +19,7 @@ struct ArenaOptions {
   wire::PayloadPolicy payload = wire::PayloadPolicy::kNone;
   bool composites = true;
   bool modules = false;
+  wire::StackPolicy stacks = wire::StackPolicy::kNone;
 };
 
 class ArenaOwner {

@@ -119,6 +119,11 @@ std::string EnvironmentText() {
   return text;
 }
 
+std::string_view StacksName(wire::StackPolicy policy) {
+  constexpr std::string_view kNames[] = {"none", "top", "full"};
+  return kNames[static_cast<size_t>(policy)];
+}
+
 std::string_view PolicyName(wire::PayloadPolicy policy) {
   static constexpr std::string_view kNames[] = {"none", "digest", "inputs", "all"};
   return kNames[static_cast<size_t>(policy) % 4];
@@ -142,9 +147,10 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.SetMeta("begin_wall_ns", std::to_string(WallNs()));
   writer.SetMeta("payload", std::string(PolicyName(options.payload)));
   writer.SetMeta("levels", aten && acl ? "aten,acl" : aten ? "aten" : acl ? "acl" : "");
-  std::string recorder =
-      fmt::format(R"({{"composites":{},"modules":{},"ring_bytes":{},"slots":{},"steps_from":)",
-                  options.composites, options.modules, options.ring_bytes, options.slots);
+  std::string recorder = fmt::format(
+      R"({{"composites":{},"modules":{},"stacks":"{}","ring_bytes":{},"slots":{},"steps_from":)",
+      options.composites, options.modules, StacksName(options.stacks), options.ring_bytes,
+      options.slots);
   storage::AppendQuoted(recorder, options.steps_from);
   writer.SetMeta("recorder", recorder + "}");
   writer.AddQuirk("frame_time_at_begin",
@@ -428,6 +434,7 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.payload = options.payload;
   arena_options.composites = options.composites;
   arena_options.modules = options.modules;
+  arena_options.stacks = options.stacks;
   ArenaOwner arena(arena_options);
 
   storage::Writer::Options writer_options;

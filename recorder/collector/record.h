@@ -37,10 +37,11 @@ struct RecordOptions {
   // The bytes of records that may wait in memory: a quarter of this while a processor is idle, all
   // of it while the program uses every processor.
   uint64_t backlog_bytes = uint64_t{256} << 20;
-  uint32_t slots = 64;            // threads recorded at the same time
-  bool composites = true;         // enclosing calls, ranges and phases
-  bool modules = false;           // ranges of torch.nn modules
-  std::string agent_library;      // preloaded; empty: none
+  uint32_t slots = 64;                                 // threads recorded at the same time
+  bool composites = true;                              // enclosing calls, ranges and phases
+  bool modules = false;                                // ranges of torch.nn modules
+  wire::StackPolicy stacks = wire::StackPolicy::kTop;  // lines of the program's source
+  std::string agent_library;                           // preloaded; empty: none
   std::string acl_agent_library;  // preloaded too when the ACL level is recorded
   // The folders in which the agent looks for kits (kit/place.h). Empty: no plug-in is loaded.
   std::string torch_kits;

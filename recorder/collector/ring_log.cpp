@@ -27,7 +27,7 @@ storage::Phase PhaseOf(wire::Phase phase) {
 }  // namespace
 
 RingLog::RingLog(TraceBuilder& trace, uint32_t pid, uint32_t tid)
-    : trace_(trace), thread_id_(trace.AddThread(pid, tid)) {}
+    : trace_(trace), thread_id_(trace.AddThread(pid, tid)), stacks_(trace.writer()) {}
 
 void RingLog::Break(const char* cause) {
   broken_ = true;
@@ -159,7 +159,8 @@ bool RingLog::TakeCall(RecordBytes record) {
   if (slot_bytes != 0) {
     std::memcpy(call_.buffers.data(), rest.data() + call.signature_bytes, slot_bytes);
   }
-  trace_.AddCall(call_, scopes_.empty() ? 0 : ScopeOf(call_.call_id));
+  if (call.place_id != 0) stacks_.Use(call.place_id);
+  trace_.AddCall(call_, scopes_.empty() ? 0 : ScopeOf(call_.call_id), call.place_id);
   ++call_records_;
   return true;
 }
@@ -198,6 +199,7 @@ bool RingLog::TakeAclCall(RecordBytes record) {
   if (slot_bytes != 0) {
     std::memcpy(call.buffers.data(), rest.data() + row.signature_bytes, slot_bytes);
   }
+  if (row.place_id != 0) stacks_.Use(row.place_id);
   trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id), row.place_id);
   ++call_records_;
   return true;
@@ -208,10 +210,7 @@ bool RingLog::TakePlace(RecordBytes record) {
   std::span<const std::byte> rest;
   std::string_view texts[2];
   if (!SplitRecord(record, &place, &rest) || !SplitTexts(rest, texts, 2)) return false;
-  if (place.place_id == 0) return false;
-  trace_.writer().AddStack(place.place_id,
-                           {{std::string(texts[0]), place.line, std::string(texts[1])}});
-  return true;
+  return stacks_.Take(place, texts[0], texts[1]);
 }
 
 bool RingLog::TakeHandle(RecordBytes record) {

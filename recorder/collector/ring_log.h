@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "recorder/collector/stacks.h"
 #include "recorder/collector/trace_builder.h"
 #include "recorder/wire/records.h"
 
@@ -80,6 +81,7 @@ class RingLog {
   std::vector<OpenFrame> frames_;
   std::vector<OpenScope> scopes_;
   IncomingPayload payload_;
+  Stacks stacks_;
   storage::Call call_;  // reused, so that a call allocates nothing
   int64_t last_ns_ = 0;
   uint64_t call_records_ = 0;

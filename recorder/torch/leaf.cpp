@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 
+#include "recorder/agent/python_line.h"
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/forward_calls.h"
@@ -114,7 +115,7 @@ __attribute__((always_inline)) inline void Close(ThreadState& state) {
 }
 
 // Writes the record of a finished leaf.
-__attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, int32_t status) {
+__attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, uint8_t status) {
   state.leaf_begun = false;
   agent::Tape* tape = state.tape;
   wire::CallRecord& call = state.call();
@@ -169,6 +170,7 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
   }
   if (__builtin_expect(call_id >= state.report_at, 0)) LookAround(state);
   if (__builtin_expect(state.keep_tensors, 0)) state.values->BeforeCall(call_id);
+  if (state.keep_lines) call.place_id = agent::PythonLine(*tape, agent::LockUse::kTake);
   call.begin_tick = wire::Tick();
 }
 

@@ -58,6 +58,7 @@ ThreadState::ThreadState(agent::Tape* tape)
       keys(&c10::impl::raw_local_dispatch_key_set),
       keep_tensors(tape->arena->payload != wire::PayloadPolicy::kNone),
       follow_nodes(tape->arena->record_composites != 0),
+      keep_lines(tape->arena->stacks != wire::StackPolicy::kNone),
       values(keep_tensors ? std::make_unique<LeafValues>(*this) : nullptr),
       op_rows(1024),
       begin_ns(wire::MonotonicNs()) {

@@ -102,6 +102,7 @@ struct ThreadState {
   bool leaf_begun = false;      // the leaf has a call id and no record so far
   const bool keep_tensors;      // the payload policy wants to see them
   const bool follow_nodes;      // backward nodes come by
+  const bool keep_lines;        // of the program's source
   bool maybe_backward = false;  // a backward node came by and the engine was not seen idle since
   int optimizer_depth = 0;
   int position = 0;                // of the argument or return whose turn it is

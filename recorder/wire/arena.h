@@ -19,12 +19,19 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 4;
+constexpr uint32_t kArenaVersion = 5;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 
 enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
 enum LevelBits : uint32_t { kLevelAten = 1, kLevelAcl = 2 };
+
+// For which calls the line of the program's source is kept, and how much of the stack around it.
+enum class StackPolicy : uint32_t {
+  kNone = 0,
+  kTop = 1,  // the innermost frame of the user's own code
+  kFull = 2  // all frames
+};
 
 enum class SlotState : uint32_t { kFree = 0, kClaimed = 1, kClosing = 2 };
 
@@ -55,7 +62,7 @@ struct ArenaHeader {
   uint32_t record_composites;  // 1: enclosing calls, scopes and phases too
   uint32_t record_modules;     // 1: scopes of torch.nn modules too (Python)
   uint32_t collector_pid;
-  uint32_t reserved0;
+  StackPolicy stacks;
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
   uint64_t base_ns;

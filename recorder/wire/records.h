@@ -95,8 +95,8 @@ struct CallRecord {
   uint32_t signature_bytes;
   uint16_t slot_count;
   Phase phase;
-  uint8_t reserved0;
-  int32_t status;  // 0 fine, 1 the operator threw
+  uint8_t status;     // 0 fine, 1 the operator threw
+  uint32_t place_id;  // the line of source that it comes from, 0: unknown
 };
 static_assert(sizeof(CallRecord) == 56);
 
@@ -123,12 +123,19 @@ struct AclCallRecord {
 static_assert(sizeof(AclCallRecord) == 80);
 
 // A line of the program's source (a "place"). Two NUL-terminated strings follow: file and function.
-// Ids come from the counter of handles, so that they hold in every ring. The collector may read a
-// call before it reads the call's line.
+// Ids come from the counter of handles, so that they hold in every ring. Where stacks are kept
+// whole, a place is a line together with the place that called it, and belongs to the ring that
+// announced it. Else the collector may read a call before it reads the call's line.
 struct PlaceRecord {
   RecordHeader header;
   uint32_t place_id;
   int32_t line;
+  uint32_t outer_id;  // the place that called this one, 0: the outermost, or stacks are not whole
+  uint32_t flags;     // PlaceFlags
+};
+enum PlaceFlags : uint32_t {
+  kPlaceUsers = 1,  // a line of the user's own code, and not of the framework's
+  kPlaceWhole = 2,  // stacks are kept whole
 };
 
 // Streams, events and models have ids in place of handles, which are addresses that are used again.

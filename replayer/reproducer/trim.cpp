@@ -227,7 +227,7 @@ constexpr CopyRule kCopyRules[] = {
     {"scope_range",
      "scope_id IN (SELECT scope_id FROM main.scope) AND EXISTS (SELECT 1 FROM main.call_row c"
      " WHERE c.call_id BETWEEN first_call AND last_call)"},
-    {"stack", "stack_id IN (SELECT stack_id FROM main.call_extra)"},
+    {"stack", "stack_id IN (SELECT stack_id FROM main.call)"},
     {"stream", ""},
     {"event", ""},
     {"model", ""},

@@ -49,9 +49,10 @@ class RowWriter {
         add_call_(copy.database(),
                   "INSERT INTO main.call_row SELECT ?, signature_id, ?, NULL, scope_id, bits, "
                   "coalesce((SELECT begin_ns FROM source.call_row WHERE call_id = ?), begin_ns), "
-                  "duration_ns, buffers FROM source.call_row WHERE call_id = ?"),
+                  "duration_ns, buffers, (SELECT stack_id FROM source.call WHERE call_id = ?) "
+                  "FROM source.call_row WHERE call_id = ?"),
         add_extra_(copy.database(),
-                   "INSERT INTO main.call_extra SELECT ?, status, ?, stack_id, prepare_ns, "
+                   "INSERT INTO main.call_extra SELECT ?, status, ?, NULL, prepare_ns, "
                    "launch_ns, NULL, NULL FROM source.call_extra WHERE call_id = ?"),
         add_snapshot_(copy.Insert<storage::tables::kSnapshot>()) {
     for (const int64_t leaf : plan.leaves) {
@@ -94,7 +95,7 @@ class RowWriter {
                    " UNION SELECT tensor_id >> 24 FROM main.snapshot)",
                    {{"alloc_call", "NULL"}, {"free_call", "NULL"}});
     copy_.CopyRows("buffer_role", "buffer_id IN (SELECT buffer_id FROM main.buffer_row)");
-    copy_.CopyRows("stack", "stack_id IN (SELECT stack_id FROM main.call_extra)");
+    copy_.CopyRows("stack", "stack_id IN (SELECT stack_id FROM main.call)");
     copy_.CopyRows("stream", "stream_id = " + std::to_string(stream),
                    {{"create_call", "NULL"}, {"destroy_call", "NULL"}});
     WriteScopes();

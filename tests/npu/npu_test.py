@@ -266,7 +266,7 @@ class Recorded(Recording):
                              f"{kind}@{leaf[op]}", code=1).stdout
             self.assertRegex(said, rf"verdict +found: call \d+ {op} ", kind)
             call = int(re.search(r"verdict +found: call (\d+) ", said).group(1))
-            self.assertRegex(said, rf"(?m)^ +from +{re.escape(lines[call])}$", kind)
+            self.assertRegex(said, rf"(?m)^ +where +{re.escape(lines[call])}$", kind)
 
     def test_training_and_the_lines_of_its_backward(self):
         trace = self.record(os.path.join(harness.PROGRAMS, "training.py"))

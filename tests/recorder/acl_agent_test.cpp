@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "recorder/acl/memory.h"
-#include "recorder/acl/pointer_map.h"
 #include "recorder/acl/tensor_bytes.h"
+#include "recorder/agent/pointer_map.h"
 #include "recorder/wire/records.h"
 
 namespace acltape::acl_agent {
@@ -22,7 +22,7 @@ const void* Pointer(uint64_t key) { return reinterpret_cast<const void*>(key); }
 TEST(PointerMap, DoesWhatAStandardMapDoes) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
-  static PointerMap<uint64_t> map;  // as the agent's maps it is never destroyed
+  static agent::PointerMap<uint64_t> map;  // as the agent's maps it is never destroyed
   std::unordered_map<uint64_t, uint64_t> expected;
   for (int step = 0; step < 200000; ++step) {
     const uint64_t key = (1 + random() % 700) * 16;
@@ -50,7 +50,7 @@ TEST(PointerMap, DoesWhatAStandardMapDoes) {
 }
 
 TEST(PointerMap, EightThreadsKeepTheirOwnEntries) {
-  static PointerMap<uint64_t> map;
+  static agent::PointerMap<uint64_t> map;
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (uint64_t thread = 0; thread < 8; ++thread) {

@@ -17,8 +17,10 @@ TEST(CreateText, HasColumnsConstraintsAndTheFormOfTheTable) {
       CreateText(tables::kPlacement),
       "CREATE TABLE IF NOT EXISTS placement(plan_id INTEGER, call_id INTEGER, stream INTEGER, "
       "PRIMARY KEY(plan_id, call_id)) WITHOUT ROWID");
-  EXPECT_EQ(CreateText(tables::kStack),
-            "CREATE TABLE IF NOT EXISTS stack(stack_id INTEGER PRIMARY KEY, frames TEXT)");
+  EXPECT_EQ(
+      CreateText(tables::kStack),
+      "CREATE TABLE IF NOT EXISTS stack(stack_id INTEGER PRIMARY KEY, frames TEXT, user_frame "
+      "INTEGER)");
 }
 
 TEST_F(TraceTest, EveryDescribedTableIsInATraceWithItsColumnsInOrder) {

@@ -6,9 +6,9 @@
 // assigns; the graph itself is held by an object whose method is among the callers.
 #pragma once
 
-#include "recorder/acl/interpreter.h"
+#include "recorder/agent/interpreter.h"
 
-namespace acltape::acl_agent {
+namespace acltape::agent {
 
 // True when the code of the frame, which says that it is in this file, was generated. The caller
 // holds the interpreter's lock.
@@ -21,4 +21,4 @@ bool IsGenerated(const Interpreter& py, Object* frame, const char* file);
 // be given away for a moment.
 char* OriginsOf(const Interpreter& py, Object* frame, const char* passed_over);
 
-}  // namespace acltape::acl_agent
+}  // namespace acltape::agent

@@ -1,12 +1,12 @@
-#include "recorder/acl/interpreter.h"
+#include "recorder/agent/interpreter.h"
 
 #include <dlfcn.h>
 
 #include <atomic>
 
-#include "recorder/acl/lock.h"
+#include "recorder/agent/lock.h"
 
-namespace acltape::acl_agent {
+namespace acltape::agent {
 
 namespace {
 
@@ -29,11 +29,13 @@ Interpreter FindInterpreter() {
       Resolve(py.give_lock, "PyGILState_Release") && Resolve(py.error_occurred, "PyErr_Occurred") &&
       Resolve(py.frame_of, "PyThreadState_GetFrame") && Resolve(py.back_of, "PyFrame_GetBack") &&
       Resolve(py.code_of, "PyFrame_GetCode") && Resolve(py.line_of, "PyFrame_GetLineNumber") &&
-      Resolve(py.attribute, "PyObject_GetAttrString") && Resolve(py.text, "PyUnicode_AsUTF8") &&
-      Resolve(py.clear_error, "PyErr_Clear") && Resolve(py.release, "Py_DecRef") &&
-      Resolve(py.builtins, "PyEval_GetBuiltins") && Resolve(py.new_dict, "PyDict_New") &&
-      Resolve(py.item, "PyDict_GetItemString") && Resolve(py.set_item, "PyDict_SetItemString") &&
-      Resolve(py.run, "PyRun_StringFlags") && Resolve(py.call, "PyObject_CallFunction");
+      Resolve(py.line_at, "PyCode_Addr2Line") && Resolve(py.integer, "PyLong_AsLong") &&
+      Resolve(py.version, "Py_GetVersion") && Resolve(py.attribute, "PyObject_GetAttrString") &&
+      Resolve(py.text, "PyUnicode_AsUTF8") && Resolve(py.clear_error, "PyErr_Clear") &&
+      Resolve(py.release, "Py_DecRef") && Resolve(py.builtins, "PyEval_GetBuiltins") &&
+      Resolve(py.new_dict, "PyDict_New") && Resolve(py.item, "PyDict_GetItemString") &&
+      Resolve(py.set_item, "PyDict_SetItemString") && Resolve(py.run, "PyRun_StringFlags") &&
+      Resolve(py.call, "PyObject_CallFunction");
   return py;
 }
 
@@ -51,4 +53,4 @@ const Interpreter& TheInterpreter() {
 
 void ForgetInterpreterLock() { g_mutex.Forget(); }
 
-}  // namespace acltape::acl_agent
+}  // namespace acltape::agent

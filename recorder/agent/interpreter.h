@@ -4,7 +4,7 @@
 // costs nothing.
 #pragma once
 
-namespace acltape::acl_agent {
+namespace acltape::agent {
 
 // Types of the interpreter's C interface, of which only addresses are used here.
 struct Object;
@@ -24,6 +24,9 @@ struct Interpreter {
   Object* (*back_of)(Object*);
   Object* (*code_of)(Object*);
   int (*line_of)(Object*);
+  int (*line_at)(Object*, int);  // of a code object, at an offset in bytes
+  long (*integer)(Object*);
+  const char* (*version)();
   Object* (*attribute)(Object*, const char*);
   const char* (*text)(Object*);
   void (*clear_error)();
@@ -44,4 +47,4 @@ const Interpreter& TheInterpreter();
 
 void ForgetInterpreterLock();
 
-}  // namespace acltape::acl_agent
+}  // namespace acltape::agent

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace acltape::acl_agent {
+namespace acltape::agent {
 
 class Mutex {
  public:
@@ -43,4 +43,4 @@ class Lock {
   Mutex& mutex_;
 };
 
-}  // namespace acltape::acl_agent
+}  // namespace acltape::agent

@@ -1,8 +1,8 @@
-#include "recorder/acl/generated_code.h"
+#include "recorder/agent/generated_code.h"
 
 #include <string.h>
 
-namespace acltape::acl_agent {
+namespace acltape::agent {
 
 namespace {
 
@@ -105,4 +105,4 @@ char* OriginsOf(const Interpreter& py, Object* frame, const char* passed_over) {
   return copy;
 }
 
-}  // namespace acltape::acl_agent
+}  // namespace acltape::agent

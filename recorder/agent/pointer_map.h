@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "recorder/acl/lock.h"
+#include "recorder/agent/lock.h"
 
-namespace acltape::acl_agent {
+namespace acltape::agent {
 
 template <typename T>
 class PointerMap {
@@ -119,4 +119,4 @@ class PointerMap {
   Shard shards_[kShards];
 };
 
-}  // namespace acltape::acl_agent
+}  // namespace acltape::agent

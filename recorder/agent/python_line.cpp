@@ -1,0 +1,487 @@
+#include "recorder/agent/python_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "recorder/agent/generated_code.h"
+#include "recorder/agent/interpreter.h"
+#include "recorder/agent/lock.h"
+#include "recorder/agent/pointer_map.h"
+#include "recorder/agent/python_frames.h"
+
+namespace acltape::agent {
+
+namespace {
+
+Mutex g_mutex;
+
+constexpr int kMaxDepth = 256;
+// Functions that are remembered; each keeps its code object alive. More are passed over.
+constexpr uint32_t kMostCodes = 65536;
+
+// Code whose frames are passed over: the framework's, and what it generates. A part a line.
+constexpr char kNotTheUsers[] =
+    "-packages/torch/\n"
+    "-packages/torch_npu/\n"
+    "-packages/torchair/\n"
+    "-packages/npugraph_ex/\n"
+    "/torch_npu/dynamo/\n"
+    "<eval_with_key>\n"
+    "<frozen \n"
+    "/torchinductor_\n";
+
+struct CodeLine {
+  int32_t number;
+  uint32_t place_id;
+};
+
+// The line from which a line of generated code was made; see generated_code.h.
+struct Origin {
+  int32_t line;  // of the generated code
+  int32_t number;
+  uint32_t place_id;  // 0 until it is announced
+  const char* file;
+  const char* function;
+};
+
+// A code object that was met. The reference is kept, so that its address stays its own.
+struct Code {
+  bool users;
+  bool generated;
+  bool asked;  // of generated code: where its lines come from
+  char* file;
+  char* function;
+  CodeLine* lines;
+  uint32_t line_count;
+  uint32_t line_capacity;
+  Origin* origins;
+  uint32_t origin_count;
+};
+
+PointerMap<Code*> g_codes;
+std::atomic<uint32_t> g_code_count{0};
+// Stands for what the interpreter has in frames of its own, which belong to no function.
+Code g_no_code;
+
+}  // namespace
+
+// What a thread met before. Entries are found by hash and replaced by later ones; what was replaced
+// is found again in g_codes and in the code's own lines.
+struct LineCache {
+  struct CodeEntry {
+    const void* address;
+    Code* code;
+  };
+  struct LineEntry {
+    const void* address;  // of the code
+    uint64_t instruction;
+    uint32_t outer_id;  // with whole stacks
+    uint32_t place_id;
+  };
+  // With whole stacks: a line with its callers. Open addressing.
+  struct Node {
+    const Code* code;
+    int32_t number;
+    uint32_t outer_id;
+    uint32_t place_id;  // 0: the entry is free
+  };
+  static constexpr size_t kCodes = 256;
+  static constexpr size_t kLines = 512;
+  CodeEntry codes[kCodes];
+  LineEntry lines[kLines];
+  Node* nodes;
+  size_t node_count;
+  size_t node_capacity;
+};
+
+namespace {
+
+size_t Mix(uint64_t a, uint64_t b) {
+  return static_cast<size_t>((a ^ (b * 0xBF58476D1CE4E5B9ull)) * 0x9E3779B97F4A7C15ull >> 32);
+}
+
+char* TextOf(const Interpreter& py, Object* object, const char* name) {
+  Object* value = py.attribute(object, name);
+  if (value == nullptr) {
+    py.clear_error();
+    return nullptr;
+  }
+  const char* text = py.text(value);
+  char* copy = text != nullptr ? strdup(text) : nullptr;
+  if (text == nullptr) py.clear_error();
+  py.release(value);
+  return copy;
+}
+
+// Python's own library is in the folder of its version, beside the packages that were installed.
+bool IsPythons(const char* file) {
+  return strstr(file, "/lib/python3.") != nullptr && strstr(file, "-packages/") == nullptr;
+}
+
+bool IsTheUsers(const char* file) {
+  if (IsPythons(file)) return false;
+  for (const char* part = kNotTheUsers; *part != '\0';) {
+    const char* end = strchr(part, '\n');
+    if (memmem(file, strlen(file), part, static_cast<size_t>(end - part)) != nullptr) return false;
+    part = end + 1;
+  }
+  return true;
+}
+
+// The entry of the frame's code object; takes over the reference to `code` or gives it back. Null:
+// unknown.
+Code* CodeOf(const Interpreter& py, Object* frame, Object* code) {
+  Code* known = nullptr;
+  if (g_codes.Get(code, &known)) {
+    py.release(code);
+    return known;
+  }
+  // Asking for an attribute would lose an error that the program has yet to meet.
+  auto* made = py.error_occurred() == nullptr && g_code_count < kMostCodes
+                   ? static_cast<Code*>(calloc(1, sizeof(Code)))
+                   : nullptr;
+  if (made == nullptr) {
+    py.release(code);
+    return nullptr;
+  }
+  made->file = TextOf(py, code, "co_filename");
+  made->function = TextOf(py, code, "co_qualname");  // since 3.11
+  if (made->function == nullptr) made->function = TextOf(py, code, "co_name");
+  if (made->file != nullptr && made->function != nullptr) {
+    made->generated = IsGenerated(py, frame, made->file);
+    made->users = !made->generated && IsTheUsers(made->file);
+  }
+  g_codes.Put(code, made);
+  ++g_code_count;
+  return made;
+}
+
+uint32_t Announce(Tape& tape, const char* file, const char* function, int32_t number,
+                  uint32_t outer_id, uint32_t flags) {
+  const char* texts[] = {file, function};
+  const uint32_t place_id = tape.NextHandleId();
+  tape.WriteWithTexts(
+      wire::PlaceRecord{{wire::RecordKind::kPlace, 0, 0}, place_id, number, outer_id, flags}, texts,
+      2);
+  return place_id;
+}
+
+uint32_t PlaceOf(Tape& tape, Code& code, int32_t number) {
+  for (uint32_t i = 0; i < code.line_count; ++i) {
+    if (code.lines[i].number == number) return code.lines[i].place_id;
+  }
+  if (code.line_count == code.line_capacity) {
+    const uint32_t capacity = code.line_capacity == 0 ? 4 : 2 * code.line_capacity;
+    void* larger = realloc(code.lines, capacity * sizeof(CodeLine));
+    if (larger == nullptr) return 0;
+    code.lines = static_cast<CodeLine*>(larger);
+    code.line_capacity = capacity;
+  }
+  const CodeLine line{number,
+                      Announce(tape, code.file, code.function, number, 0, wire::kPlaceUsers)};
+  code.lines[code.line_count++] = line;
+  return line.place_id;
+}
+
+// The next field of a line of `text`, which ends at a tab or at the end of the line.
+char* TakeField(char** text) {
+  char* field = *text;
+  char* end = field + strcspn(field, "\t\n");
+  *text = *end == '\0' ? end : end + 1;
+  *end = '\0';
+  return field;
+}
+
+// Reads the lines that OriginsOf gave; the texts of the origins stay in them.
+void KeepOrigins(Code& code, char* text) {
+  uint32_t count = 0;
+  for (const char* at = text; (at = strchr(at, '\n')) != nullptr; ++at) ++count;
+  if (count == 0) return;
+  code.origins = static_cast<Origin*>(calloc(count, sizeof(Origin)));
+  if (code.origins == nullptr) return;
+  for (char* at = text; code.origin_count < count && *at != '\0';) {
+    Origin& origin = code.origins[code.origin_count++];
+    origin.line = atoi(TakeField(&at));
+    origin.file = TakeField(&at);
+    origin.number = atoi(TakeField(&at));
+    origin.function = TakeField(&at);
+  }
+}
+
+Origin* OriginOf(Code& code, int32_t line) {
+  for (uint32_t i = 0; i < code.origin_count; ++i) {
+    if (code.origins[i].line == line) return &code.origins[i];
+  }
+  return nullptr;
+}
+
+// 0 where the line has no origin.
+uint32_t PlaceOfOrigin(Tape& tape, Code& code, int32_t line) {
+  Origin* found = OriginOf(code, line);
+  if (found == nullptr) return 0;
+  for (uint32_t i = 0; i < code.origin_count && found->place_id == 0; ++i) {
+    const Origin& other = code.origins[i];
+    if (other.place_id == 0 || other.number != found->number) continue;
+    if (strcmp(other.file, found->file) == 0) found->place_id = other.place_id;
+  }
+  if (found->place_id == 0) {
+    found->place_id =
+        Announce(tape, found->file, found->function, found->number, 0, wire::kPlaceUsers);
+  }
+  return found->place_id;
+}
+
+// Asks once where the lines of generated code come from. That runs Python, which may give the
+// interpreter's lock away for a moment: not with a lock of ours held, and not where the caller may
+// hold one that a thread with the interpreter's lock waits for.
+void AskForOrigins(const Interpreter& py, Object* frame, Code& code, LockUse use) {
+  if (use != LockUse::kTake || py.error_occurred() != nullptr) return;
+  {
+    Lock lock(g_mutex);
+    if (code.asked) return;
+    code.asked = true;
+  }
+  char* text = OriginsOf(py, frame, kNotTheUsers);
+  if (text == nullptr) return;
+  Lock lock(g_mutex);
+  KeepOrigins(code, text);
+}
+
+// Makes the code of all frames known. False if some stays unknown, or if generated code could not
+// be asked for its origins. The caller holds the interpreter's lock.
+bool LearnCode(const Interpreter& py, ThreadState* state, LockUse use) {
+  bool all = true;
+  Object* frame = py.frame_of(state);
+  for (int depth = 0; frame != nullptr && depth < kMaxDepth; ++depth) {
+    Object* object = py.code_of(frame);
+    Code* code = nullptr;
+    if (object != nullptr) {
+      Lock lock(g_mutex);
+      code = CodeOf(py, frame, object);
+    }
+    if (code != nullptr && code->generated) AskForOrigins(py, frame, *code, use);
+    all = all && code != nullptr;
+    Object* outer = py.back_of(frame);
+    py.release(frame);
+    frame = outer;
+  }
+  if (frame != nullptr) py.release(frame);
+  return all;
+}
+
+// The same line as TopLine gives, from the interpreter's public functions. The caller holds the
+// interpreter's lock.
+uint32_t TopLineByFunctions(Tape& tape, const Interpreter& py, ThreadState* state) {
+  Object* frame = py.frame_of(state);
+  uint32_t place_id = 0;
+  for (int depth = 0; frame != nullptr && depth < kMaxDepth; ++depth) {
+    Object* object = py.code_of(frame);
+    Code* code = nullptr;
+    if (object != nullptr) {
+      Lock lock(g_mutex);
+      code = CodeOf(py, frame, object);
+    }
+    if (code != nullptr && (code->users || code->generated)) {
+      Lock lock(g_mutex);
+      const int32_t line = py.line_of(frame);
+      place_id = code->users ? PlaceOf(tape, *code, line) : PlaceOfOrigin(tape, *code, line);
+      if (place_id != 0 || code->users) break;
+    }
+    Object* outer = py.back_of(frame);
+    py.release(frame);
+    frame = outer;
+  }
+  if (frame != nullptr) py.release(frame);
+  return place_id;
+}
+
+// Null: the code was not met before.
+Code* KnownCode(LineCache& cache, const void* address) {
+  const auto key = reinterpret_cast<uint64_t>(address);
+  LineCache::CodeEntry& entry = cache.codes[Mix(key, 0) % LineCache::kCodes];
+  if (entry.address == address) return entry.code;
+  Code* code = nullptr;
+  if (!g_codes.Get(address, &code)) return g_code_count < kMostCodes ? nullptr : &g_no_code;
+  entry = {address, code};
+  return code;
+}
+
+constexpr uint32_t kUnknown = ~uint32_t{0};
+
+// The place of a frame of the user's or of generated code. 0: generated code without an origin.
+// kUnknown: generated code that was not asked yet.
+uint32_t PlaceAt(Tape& tape, LineCache& cache, const Interpreter& py, Code& code,
+                 const RawFrame& frame) {
+  const auto address = reinterpret_cast<uint64_t>(frame.code);
+  LineCache::LineEntry& entry = cache.lines[Mix(address, frame.instruction) % LineCache::kLines];
+  if (entry.address == frame.code && entry.instruction == frame.instruction) return entry.place_id;
+  const int32_t line = LineOf(py, frame);
+  uint32_t place_id = 0;
+  {
+    Lock lock(g_mutex);
+    if (!code.users && !code.asked) return kUnknown;
+    place_id = code.users ? PlaceOf(tape, code, line) : PlaceOfOrigin(tape, code, line);
+  }
+  entry = {frame.code, frame.instruction, 0, place_id};
+  return place_id;
+}
+
+// kUnknown: a function of the stack was not met before.
+uint32_t TopLine(Tape& tape, LineCache& cache, const Interpreter& py, const ThreadState* state) {
+  RawFrame frame = InnermostFrame(state);
+  for (int depth = 0; frame.at != nullptr && depth < kMaxDepth; ++depth) {
+    Code* code = KnownCode(cache, frame.code);
+    if (code == nullptr) return kUnknown;
+    if (code->users || code->generated) {
+      const uint32_t place_id = PlaceAt(tape, cache, py, *code, frame);
+      if (place_id != 0) return place_id;
+    }
+    frame = CallerOf(frame);
+  }
+  return 0;
+}
+
+bool GrowNodes(LineCache& cache) {
+  const size_t capacity = cache.node_capacity == 0 ? 256 : 2 * cache.node_capacity;
+  auto* nodes = static_cast<LineCache::Node*>(calloc(capacity, sizeof(LineCache::Node)));
+  if (nodes == nullptr) return false;
+  for (size_t i = 0; i < cache.node_capacity; ++i) {
+    const LineCache::Node& node = cache.nodes[i];
+    if (node.place_id == 0) continue;
+    size_t at = Mix(reinterpret_cast<uint64_t>(node.code) + node.number, node.outer_id);
+    while (nodes[at % capacity].place_id != 0) ++at;
+    nodes[at % capacity] = node;
+  }
+  free(cache.nodes);
+  cache.nodes = nodes;
+  cache.node_capacity = capacity;
+  return true;
+}
+
+// The id of a line whose callers have the id `outer_id`; 0: no memory.
+uint32_t NodeOf(Tape& tape, LineCache& cache, Code& code, int32_t number, uint32_t outer_id) {
+  if (2 * (cache.node_count + 1) > cache.node_capacity && !GrowNodes(cache)) return 0;
+  size_t at = Mix(reinterpret_cast<uint64_t>(&code) + number, outer_id);
+  for (;; ++at) {
+    LineCache::Node& node = cache.nodes[at % cache.node_capacity];
+    if (node.place_id == 0) break;
+    if (node.code == &code && node.number == number && node.outer_id == outer_id) {
+      return node.place_id;
+    }
+  }
+  Lock lock(g_mutex);
+  const Origin* origin = code.users ? nullptr : OriginOf(code, number);
+  const bool users = code.users || origin != nullptr;
+  const uint32_t flags = wire::kPlaceWhole | (users ? wire::kPlaceUsers : uint32_t{0});
+  const uint32_t place_id =
+      origin != nullptr
+          ? Announce(tape, origin->file, origin->function, origin->number, outer_id, flags)
+          : Announce(tape, code.file, code.function, number, outer_id, flags);
+  cache.nodes[at % cache.node_capacity] = {&code, number, outer_id, place_id};
+  ++cache.node_count;
+  return place_id;
+}
+
+// As TopLine, of all frames.
+uint32_t WholeStack(Tape& tape, LineCache& cache, const Interpreter& py, const ThreadState* state) {
+  struct Entry {
+    RawFrame frame;
+    Code* code;
+  };
+  Entry stack[kMaxDepth];
+  int depth = 0;
+  for (RawFrame frame = InnermostFrame(state); frame.at != nullptr && depth < kMaxDepth;
+       frame = CallerOf(frame)) {
+    Code* code = KnownCode(cache, frame.code);
+    if (code == nullptr) return kUnknown;
+    if (code->file != nullptr && code->function != nullptr) stack[depth++] = {frame, code};
+  }
+  uint32_t id = 0;
+  while (depth > 0) {
+    const auto& [frame, code] = stack[--depth];
+    const auto address = reinterpret_cast<uint64_t>(frame.code);
+    LineCache::LineEntry& entry =
+        cache.lines[Mix(address + id, frame.instruction) % LineCache::kLines];
+    if (entry.address != frame.code || entry.instruction != frame.instruction ||
+        entry.outer_id != id) {
+      const uint32_t node = NodeOf(tape, cache, *code, LineOf(py, frame), id);
+      if (node == 0) return id;
+      entry = {frame.code, frame.instruction, id, node};
+    }
+    id = entry.place_id;
+  }
+  return id;
+}
+
+uint32_t FromFrames(Tape& tape, LineCache& cache, const Interpreter& py, const ThreadState* state) {
+  return tape.arena->stacks == wire::StackPolicy::kFull ? WholeStack(tape, cache, py, state)
+                                                        : TopLine(tape, cache, py, state);
+}
+
+// What the interpreter has in frames of its own is no code of a function. Called when all functions
+// of the stack are known.
+void LearnOwnFrames(const ThreadState* state) {
+  RawFrame frame = InnermostFrame(state);
+  for (int depth = 0; frame.at != nullptr && depth < kMaxDepth; ++depth) {
+    Code* code = nullptr;
+    if (!g_codes.Get(frame.code, &code)) g_codes.Put(frame.code, &g_no_code);
+    frame = CallerOf(frame);
+  }
+}
+
+// The caller holds the interpreter's lock.
+uint32_t LearnAndRead(Tape& tape, LineCache& cache, const Interpreter& py, ThreadState* state,
+                      LockUse use) {
+  const bool all = LearnCode(py, state, use);
+  VerifyFrames(py, state);
+  if (!CanReadFrames()) return TopLineByFunctions(tape, py, state);
+  if (all) LearnOwnFrames(state);
+  const uint32_t place_id = FromFrames(tape, cache, py, state);
+  return place_id == kUnknown ? 0 : place_id;
+}
+
+LineCache* CacheOf(Tape& tape) {
+  if (tape.lines == nullptr) {
+    tape.lines = static_cast<LineCache*>(calloc(1, sizeof(LineCache)));
+  }
+  return tape.lines;
+}
+
+}  // namespace
+
+uint32_t PythonLine(Tape& tape, LockUse use) {
+  if (tape.arena->stacks == wire::StackPolicy::kNone) return 0;
+  const Interpreter& py = TheInterpreter();
+  if (!py.complete || py.is_initialized() == 0 || py.is_finalizing() != 0) return 0;
+  ThreadState* state = py.this_thread();
+  if (state == nullptr) return 0;
+  LineCache* cache = CacheOf(tape);
+  if (cache == nullptr) return 0;
+  if (CanReadFrames()) {
+    const uint32_t place_id = FromFrames(tape, *cache, py, state);
+    if (place_id != kUnknown) return place_id;
+  }
+  if (py.has_lock() != 0) return LearnAndRead(tape, *cache, py, state, use);
+  if (use == LockUse::kIfHeld) return 0;
+  const int before = py.take_lock();
+  const uint32_t place_id = LearnAndRead(tape, *cache, py, state, use);
+  py.give_lock(before);
+  return place_id;
+}
+
+void FreeLines(LineCache* lines) {
+  if (lines == nullptr) return;
+  free(lines->nodes);
+  free(lines);
+}
+
+void ForgetPythonLocks() {
+  ForgetInterpreterLock();
+  g_mutex.Forget();
+  g_codes.ForgetLocks();
+}
+
+}  // namespace acltape::agent

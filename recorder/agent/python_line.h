@@ -1,0 +1,37 @@
+// The line of the user's own Python code that a call comes from.
+//
+// The line is that of the innermost frame outside of the framework's own packages and of Python's
+// library. Of code that a compiler of the framework generated it is the line that the generated one
+// was made from. A line costs some twenty nanoseconds: frames are read in place (python_frames.h),
+// and each thread remembers the lines that it met.
+//
+// Note [Taking the interpreter's lock]. A framework gives the lock back before it runs an operator.
+// So the lock is taken again for a moment when the stack holds a function that was not met before.
+// That is safe where the framework's own dispatch may do the same: at a leaf of PyTorch, and where
+// an operator's first phase is called. It is not safe inside the framework's allocators: they call
+// the interface with a mutex held for which a thread that has the lock may wait. There a new
+// function gives no line unless the thread has the lock already.
+#pragma once
+
+#include <cstdint>
+
+#include "recorder/agent/tape.h"
+
+namespace acltape::agent {
+
+enum class LockUse : uint8_t {
+  kIfHeld,  // the interpreter's lock is used if the thread has it
+  kTake     // the lock is waited for
+};
+
+// The id of the line (wire::PlaceRecord) that the calling thread executes, announced in its ring at
+// the first use. With whole stacks it is the id of the line and its callers. 0: no line is wanted,
+// no interpreter, a thread that never ran Python, no frame of the user's.
+ACLTAPE_AGENT_API uint32_t PythonLine(Tape& tape, LockUse use);
+
+// Frees what PythonLine keeps for a thread.
+void FreeLines(LineCache* lines);
+
+void ForgetPythonLocks();
+
+}  // namespace acltape::agent
