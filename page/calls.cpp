@@ -49,10 +49,10 @@ class Places {
                     "WHERE file IS NOT NULL ORDER BY call_id");
     } else {
       rows_.emplace(database,
-                    "SELECT x.call_id, json_extract(k.frames, '$[0].file'), "
+                    "SELECT c.call_id, json_extract(k.frames, '$[0].file'), "
                     "json_extract(k.frames, '$[0].line'), json_extract(k.frames, '$[0].function'), "
-                    "'own' FROM call_extra x JOIN stack k ON k.stack_id = x.stack_id "
-                    "WHERE json_extract(k.frames, '$[0].file') IS NOT NULL ORDER BY x.call_id");
+                    "'own' FROM call c CROSS JOIN stack k ON k.stack_id = c.stack_id "
+                    "WHERE json_extract(k.frames, '$[0].file') IS NOT NULL ORDER BY c.call_id");
     }
     Advance();
   }

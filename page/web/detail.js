@@ -6,7 +6,7 @@ const Detail = {
 
   open(...content) {
     this.side ??= document.getElementById("side");
-    this.side.replaceChildren(...content);
+    this.side.replaceChildren(...content.filter(part => part !== null));
     this.side.hidden = false;
     this.side.scrollTop = 0;
   },
@@ -85,7 +85,7 @@ const Detail = {
       this.show(i, {zoom: true});
     }}}, make("span", {class: "faint"}, Calls.id[i]), make("span", {class: "name", title: Calls.name(i)}, Calls.name(i)), make("span", {class: "soft"}, timeText(Calls.duration[i]))));
     const word = Data.json.get("facts").word;
-    const isSelection = /^(\d|step:|op:|stream:)/.test(Search.text);
+    const isSelection = /^(\d|step:|op:|stream:|line:)/.test(Search.text);
     this.open(this.head(`${plural(Search.found.length, "call")} found`),
         make("p", {class: "soft"}, `Leaves among them take ${timeText(total)} on the host.`),
         isSelection ? commandLine(`acltape graph ${word} ${shellWord(Search.text)}`) : null, ...rows,

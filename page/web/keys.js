@@ -9,7 +9,7 @@ const kKeys = [
   ["click", "show a call", ""],
   ["double click", "zoom to a call", ""],
   ["0", "the whole trace", ""],
-  ["/", "search", "step:3, op:aten::mm, 100-200, stream:1, joined by /, or any text"],
+  ["/", "search", "step:3, op:aten::mm, 100-200, stream:1, line:train.py:41, joined by /, or any text"],
   ["n, N", "next, previous call found", ""],
   ["1 … 9", "sections", ""],
   ["t", "light or dark", ""],
@@ -55,6 +55,7 @@ function startKeys() {
     const input = document.getElementById("search-text");
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape") {
+      event.preventDefault();  // the field would empty itself, and the search with it
       if (typing) event.target.blur();
       if (document.getElementById("side").hidden && Search.text) setSearch("");
       else if (!document.getElementById("side").hidden) Detail.close();

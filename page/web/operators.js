@@ -2,8 +2,8 @@
 
 const kSubjects = {
   operators: {word: "Operator", of: i => Calls.name(i), find: key => `op:${key}`},
-  lines: {word: "Line", of: i => Calls.placeText(i), find: key => key,
-          none: "The trace holds no lines of the program; they are recorded with the calls of a device (`acltape record --level aten,acl`)."},
+  lines: {word: "Line", of: i => Calls.placeText(i), find: key => `line:${key.replace(/ \([^(]*\)$/, "").replace(/^.*\//, "")}`,
+          none: "The trace holds no lines of the program; `acltape record --stacks top` records them."},
   modules: {word: "Module", of: i => Calls.moduleOf(i), find: key => key,
             none: "The trace holds no modules; `acltape record --modules` records them."},
 };

@@ -1,6 +1,6 @@
 // The grammar by which every command of acltape picks calls (cli/selection.h), and free text.
 //
-//   100-200   step:3   op:aten::mm,aten::add*   stream:1   step:3/op:aten::mm
+//   100-200   step:3   op:aten::mm,aten::add*   stream:1   line:train.py:41   step:3/op:aten::mm
 //
 // Anything else is free text: calls whose operator, module, range or line contains it.
 
@@ -36,8 +36,19 @@ function bareName(name) {
   return dot < 0 ? name : name.slice(0, dot);
 }
 
+// "train.py:41": a file without its folders, and perhaps lines of it.
+function parseLine(text) {
+  const [, file, lines] = /^(.*?)(?::([\d,-]+))?$/s.exec(text);
+  if (file === "") throw new SelectionError(`'line:${text}' names no file, such as line:train.py:41`);
+  const ranges = lines ? lines.split(",").map(parseRange) : [[0, Infinity]];
+  const wanted = Calls.places.map(([path, line]) => matchesPattern(file, path.slice(path.lastIndexOf("/") + 1)) &&
+      ranges.some(([first, last]) => first <= line && line <= last));
+  if (!wanted.length) throw new SelectionError("the trace has no lines of source; record with --stacks top");
+  return i => Calls.place[i] > 0 && wanted[Calls.place[i] - 1];
+}
+
 function parseTerm(text) {
-  const [, word, rest] = /^(step:|op:|stream:)?(.*)$/s.exec(text);
+  const [, word, rest] = /^(step:|op:|stream:|line:)?(.*)$/s.exec(text);
   if (rest === "") throw new SelectionError(`'${text}' is no term; examples: 100-200, step:3, op:aten::mm, stream:1`);
   if (word === "op:") {
     const patterns = rest.split(",");
@@ -46,6 +57,7 @@ function parseTerm(text) {
         matchesPattern(pattern, name) || matchesPattern(pattern, bareName(name))));
     return i => wanted[Calls.op[i]];
   }
+  if (word === "line:") return parseLine(rest);
   const ranges = rest.split(",").map(parseRange);
   const holds = number => ranges.some(([first, last]) => first <= number && number <= last);
   if (word === "stream:") return i => Calls.stream[i] > 0 && holds(Calls.stream[i]);
@@ -67,7 +79,7 @@ function parseText(text) {
 
 // A function of an index. Commands pick leaves and calls alike; so does this. Throws SelectionError.
 function parseSelection(text) {
-  const looksLikeSelection = /^(\d+(-\d*)?(,|\/|$)|step:|op:|stream:)/.test(text);
+  const looksLikeSelection = /^(\d+(-\d*)?(,|\/|$)|step:|op:|stream:|line:)/.test(text);
   if (!looksLikeSelection) return parseText(text);
   const terms = text.split("/").map(parseTerm);
   return i => terms.every(term => term(i));
