@@ -17,9 +17,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const int64_t written =
-        acl ? acltape::bench::WriteSyntheticServing(argv[1], calls, 1)
-            : acltape::bench::WriteSyntheticTraining(argv[1], {.calls = calls});
+    const int64_t written = acl ? acltape::bench::WriteSyntheticServing(argv[1], calls, 1)
+                                : acltape::bench::WriteSyntheticTraining(argv[1], {.calls = calls});
     fmt::print("{} calls\n", written);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

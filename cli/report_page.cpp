@@ -112,8 +112,8 @@ class ReportCommand final : public Command {
       file.close();
       std::filesystem::rename(unfinished, path, failed);
       if (failed) {
-        throw Error(ErrorKind::kDevice, fmt::format("{} cannot be written: {}.", path.string(),
-                                                    failed.message()));
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("{} cannot be written: {}.", path.string(), failed.message()));
       }
       return report;
     } catch (...) {

@@ -49,9 +49,10 @@ json SideOf(const storage::Reader& trace) {
 json FirstDifference(const storage::Reader& a, const storage::Reader& b,
                      const std::function<void(int64_t, int64_t)>& progress) {
   if (std::max(a.CallCount(true), b.CallCount(true)) > kMostCallsToAlign) {
-    return {{"note", fmt::format("The traces were not aligned, because one has more than {} leaves; "
-                                 "`acltape diff` does it.",
-                                 kMostCallsToAlign)}};
+    return {
+        {"note", fmt::format("The traces were not aligned, because one has more than {} leaves; "
+                             "`acltape diff` does it.",
+                             kMostCallsToAlign)}};
   }
   try {
     analyzer::DiffOptions options;

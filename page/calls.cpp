@@ -21,7 +21,7 @@ using storage::Statement;
 constexpr int64_t kLeafBit = 4;
 constexpr int64_t kFailedBit = 8;
 constexpr int64_t kMostCallsForOrigins = 200000;  // the view is not made for longer traces
-constexpr int64_t kForwardPlaceBit = 16;  // the line is that of the forward leaf
+constexpr int64_t kForwardPlaceBit = 16;          // the line is that of the forward leaf
 
 // SQL that holds for rows of the chosen process; `thread` is the column with the thread's id.
 std::string OfProcess(const storage::Reader& trace, const char* thread) {
@@ -84,8 +84,9 @@ class Places {
 
 // Times that the program spent in its ranges and modules.
 void WriteRanges(const storage::Reader& trace, int64_t last_call, Document& page) {
-  page.AddJson("scopes", TextOf(RowsOf(trace, "SELECT scope_id, parent_id, kind, name, path "
-                                              "FROM scope ORDER BY scope_id")));
+  page.AddJson("scopes", TextOf(RowsOf(trace,
+                                       "SELECT scope_id, parent_id, kind, name, path "
+                                       "FROM scope ORDER BY scope_id")));
   Column scope(Column::Coding::kPlain), thread(Column::Coding::kPlain);
   Column begin(Column::Coding::kDifference), duration(Column::Coding::kPlain);
   Statement rows(trace.database(),
@@ -132,8 +133,7 @@ CallsWritten WriteCalls(const storage::Reader& trace, int64_t most, Document& pa
   CallsWritten written;
   storage::Database& database = trace.database();
   const std::string chosen = OfProcess(trace, "c.thread_id");
-  written.all =
-      database.Integer(("SELECT count(*) FROM call_row c WHERE " + chosen).c_str());
+  written.all = database.Integer(("SELECT count(*) FROM call_row c WHERE " + chosen).c_str());
   // Traces of older schemas do not know forward calls.
   const bool forward_known = HasColumns(trace, "call_extra", "forward_call");
   Statement rows(

@@ -40,6 +40,8 @@ def main():
     # The scripts share one scope; each file is an idea.
     own = '"use strict";\n(() => {\n' + "\n".join(read(path) for path in scripts) + "\n})();\n"
     scripts = [read(d3), own]
+    if "d3js.org v5." not in scripts[0][:200]:
+        sys.exit(f"embed.py: {d3} is not d3 5, which the page is written for; install node-d3 of Debian 12")
     for text in scripts:
         if "</script" in text.lower() or "<!--" in text:
             sys.exit("embed.py: a script holds text that would end it inside a page")

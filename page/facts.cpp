@@ -13,9 +13,9 @@ using nlohmann::json;
 
 // Facts of the table `meta` that the page shows.
 constexpr const char* kMetaShown[] = {
-    "command",       "cwd",         "exit_code",      "signal",        "host",
-    "system",        "cpu",         "cpu_count",      "acltape_version", "levels",
-    "payload",       "begin_wall_ns", "wall_ns",      "torch_version", "torch_commit",
+    "command",       "cwd",           "exit_code",     "signal",          "host",
+    "system",        "cpu",           "cpu_count",     "acltape_version", "levels",
+    "payload",       "begin_wall_ns", "wall_ns",       "torch_version",   "torch_commit",
     "torch_library", "torch_threads", "schema_version"};
 
 json MetaOf(const storage::Reader& trace) {
@@ -57,8 +57,9 @@ json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& ste
         {{"id", stream.id}, {"device", stream.device}, {"default", stream.handle == 0}});
   }
   facts["values_kept"] =
-      RowsOf(trace, "SELECT count(*) AS snapshots, (SELECT ifnull(sum(bytes), 0) FROM payload) AS "
-                    "bytes FROM snapshot")[0];
+      RowsOf(trace,
+             "SELECT count(*) AS snapshots, (SELECT ifnull(sum(bytes), 0) FROM payload) AS "
+             "bytes FROM snapshot")[0];
   json rows = json::array();
   for (const storage::Step& step : steps) {
     rows.push_back({step.step, step.first_call, step.last_call});

@@ -17,7 +17,7 @@ constexpr int64_t kMostSamples = 200000;
 constexpr size_t kMostExperiments = 5000;
 
 // Keys of a journal's line that the page shows; its evidence may hold thousands of digests.
-constexpr const char* kOfExperiment[] = {"experiment", "altered",    "verdict",
+constexpr const char* kOfExperiment[] = {"experiment", "altered",        "verdict",
                                          "executions", "bad_executions", "seconds"};
 constexpr const char* kOfEvidence[] = {"op", "call", "step", "expected", "actual", "max_ulp"};
 
@@ -80,7 +80,8 @@ json RunsOf(const storage::Reader& trace) {
   }
   view["samples"] = std::move(samples);
   view["comparisons"] = RowsOf(
-      trace, "SELECT run_id, verdict, count(*) AS results FROM comparison GROUP BY run_id, verdict");
+      trace,
+      "SELECT run_id, verdict, count(*) AS results FROM comparison GROUP BY run_id, verdict");
   return view;
 }
 

@@ -47,12 +47,11 @@ class RoleNumbers {
 
 }  // namespace
 
-json MemoryOf(const storage::Reader& trace,
-              const std::unordered_map<int64_t, std::string>& roles) {
-  storage::Statement rows(
-      trace.database(),
-      "SELECT buffer_id, ifnull(bytes, 0), ifnull(alloc_ns, 0), ifnull(free_ns, 0), ifnull(alloc_call, 0), "
-      "ifnull(free_call, 0), ifnull(role, ''), device, is_foreign FROM buffer");
+json MemoryOf(const storage::Reader& trace, const std::unordered_map<int64_t, std::string>& roles) {
+  storage::Statement rows(trace.database(),
+                          "SELECT buffer_id, ifnull(bytes, 0), ifnull(alloc_ns, 0), "
+                          "ifnull(free_ns, 0), ifnull(alloc_call, 0), "
+                          "ifnull(free_call, 0), ifnull(role, ''), device, is_foreign FROM buffer");
   const int64_t base_ns = std::stoll(trace.Meta("base_ns", "0"));
   RoleNumbers numbers;
   std::vector<Change> changes;
@@ -74,8 +73,7 @@ json MemoryOf(const storage::Reader& trace,
     if (word.empty()) word = "no leaf uses it";
     const int32_t role = numbers.Of(word);
     const int64_t end = rows.Integer(3);
-    buffers.push_back(
-        {rows.Integer(0), bytes, begin, end, rows.Integer(4), rows.Integer(5), role});
+    buffers.push_back({rows.Integer(0), bytes, begin, end, rows.Integer(4), rows.Integer(5), role});
   }
   // Memory that was there before the recording has no time of its own: it counts from the first
   // allocation that has one.
@@ -106,9 +104,7 @@ json MemoryOf(const storage::Reader& trace,
   int64_t alive = 0, most_alive = 0, most_at = first, bucket = 0;
   int64_t peak = 0, peak_at = first;
   json points = json::array();
-  const auto close = [&](int64_t at_ns) {
-    points.push_back(json::array({at_ns, most}));
-  };
+  const auto close = [&](int64_t at_ns) { points.push_back(json::array({at_ns, most})); };
   for (const Change& change : changes) {
     const int64_t its = (change.at_ns - first) * (kPoints - 1) / span;
     if (its != bucket) {

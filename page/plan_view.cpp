@@ -147,8 +147,8 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
   }
   json nodes = json::array();
   for (size_t i = 0; i < count; ++i) {
-    nodes.push_back({IdOf(work, calls[i]), work.op(calls[i]).FullName(), region_of[i],
-                     stream_of[i], work.calls[calls[i]].duration_ns});
+    nodes.push_back({IdOf(work, calls[i]), work.op(calls[i]).FullName(), region_of[i], stream_of[i],
+                     work.calls[calls[i]].duration_ns});
   }
   json edges = json::array();
   if (count > 0) {

@@ -80,8 +80,8 @@ std::string Signatures::Json() const {
     nlohmann::json arguments = nlohmann::json::array();
     if (text.size() < kMostArgumentBytes) {
       for (const storage::Argument& argument : trace_.SignatureArguments(signature_id)) {
-        arguments.push_back({argument.name, static_cast<int>(argument.direction),
-                             ArgumentText(trace_, argument)});
+        arguments.push_back(
+            {argument.name, static_cast<int>(argument.direction), ArgumentText(trace_, argument)});
       }
     } else {
       ++bare;

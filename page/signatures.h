@@ -25,7 +25,7 @@ class Signatures {
   const storage::Reader& trace_;
   std::unordered_map<int64_t, int64_t> numbers_;
   std::unordered_map<int64_t, int64_t> op_numbers_;
-  std::vector<int64_t> ops_;                              // op_id by number
+  std::vector<int64_t> ops_;                             // op_id by number
   std::vector<std::pair<int64_t, int64_t>> signatures_;  // id and number of its operator
 };
 

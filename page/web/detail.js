@@ -55,7 +55,7 @@ const Detail = {
         make("h3", {}, "Arguments and results"),
         ...(args.length ? args : [make("p", {class: "soft"}, missing ? "Left out to keep the page small; the command below shows them." : "It has none.")]),
         around.length ? make("h3", {}, "Inside of") : null,
-        ...around.map(up => make("div", {}, make("button", {type: "button", class: "link", on: {click: () => this.show(up)}}, `${Calls.name(up)} `), make("span", {class: "faint"}, timeText(Calls.duration[up])))),
+        ...around.map(up => make("div", {}, make("button", {type: "button", class: "link", on: {click: () => this.show(up)}}, Calls.name(up)), " ", make("span", {class: "faint"}, timeText(Calls.duration[up])))),
         make("h3", {}, "On the command line"),
         commandLine(`acltape query ${word} "SELECT * FROM argument WHERE call_id = ${Calls.id[i]}"`),
         commandLine(`acltape graph ${word} ${shellWord(Calls.isLeaf(i) ? `${Calls.id[i]}` : this.leavesInside(i))}`),

@@ -20,7 +20,7 @@ const Sections = {
     this.list.forEach((entry, at) => {
       const count = entry.count ? entry.count() : 0;
       entry.button = make("button", {type: "button", "data-section": entry.name, on: {click: () => this.open(entry.name)}},
-          make("span", {class: "key", "aria-hidden": "true"}, (at + 1) % 10), make("span", {class: "label"}, entry.title), count ? make("span", {class: "count"}, shortCount(count)) : null);
+          make("span", {class: "key", "aria-hidden": "true"}, at < 9 ? at + 1 : ""), make("span", {class: "label"}, entry.title), count ? make("span", {class: "count"}, shortCount(count)) : null);
       bar.append(entry.button);
     });
     addEventListener("hashchange", () => this.open(location.hash.slice(1)));

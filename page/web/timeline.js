@@ -433,7 +433,10 @@ const Timeline = {
   },
 };
 
+// A time of an axis whose ticks lie `unit` apart, with as many digits as they need.
 function axisTime(time, unit) {
-  const [size, word] = unit >= 1e9 ? [1e9, "s"] : unit >= 1e6 ? [1e6, "ms"] : unit >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-  return `${countText(Math.round(time / size * 1000) / 1000)} ${word}`;
+  const most = Math.max(Math.abs(time), unit);
+  const [size, word] = most >= 1e9 ? [1e9, "s"] : most >= 1e6 ? [1e6, "ms"] : most >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+  const digits = Math.min(9, Math.max(0, Math.ceil(Math.log10(size / unit) - 1e-9)));
+  return `${(time / size).toFixed(digits)} ${word}`;
 }

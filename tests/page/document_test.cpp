@@ -1,13 +1,13 @@
 // Whatever a trace says, it enters the page as data.
 #include "page/document.h"
 
-#include "storage/error.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+
+#include "storage/error.h"
 
 namespace acltape::page {
 namespace {

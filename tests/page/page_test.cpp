@@ -57,8 +57,7 @@ TEST_F(PageOfTrace, HoldsItsCallsAndTheirArguments) {
   const nlohmann::json signatures = PartOf(page, "signatures");
   ASSERT_EQ(signatures["ops"].size(), 1u);
   EXPECT_EQ(signatures["ops"][0][0], "aten::relu");
-  EXPECT_EQ(signatures["signatures"][0][1][0],
-            nlohmann::json::array({"self", 0, "float32[2, 3]"}));
+  EXPECT_EQ(signatures["signatures"][0][1][0], nlohmann::json::array({"self", 0, "float32[2, 3]"}));
   EXPECT_NE(page.find("data-name=\"calls.begin\" data-count=\"5\""), std::string::npos);
 }
 
