@@ -138,7 +138,13 @@ const Calls = {
   placeText(i) {
     if (!this.place[i]) return "";
     const [file, line, inside] = this.places[this.place[i] - 1];
-    return `${file}:${line}${inside ? ` (${inside})` : ""}`;
+    return `${this.shortFile(file)}:${line}${inside ? ` (${inside})` : ""}`;
+  },
+
+  // A file below the folder in which the program ran is named from there on.
+  shortFile(file) {
+    const folder = `${Data.json.get("facts").meta.cwd || ""}/`;
+    return folder !== "/" && file.startsWith(folder) ? file.slice(folder.length) : file;
   },
 
   argumentsOf(i) { return this.signatures[this.signature[i]][1]; },

@@ -50,7 +50,7 @@ function overviewSection(section) {
   const stepTimes = bounds.map(bound => bound.end - bound.begin);
   section.append(make("h1", {}, facts.title));
   const recorded = meta.begin_wall_ns ? new Date(Number(meta.begin_wall_ns) / 1e6) : null;
-  section.append(make("p", {class: "lead"},
+  if (recorded || meta.torch_version) section.append(make("p", {class: "lead"},
       `Recorded${recorded ? ` on ${recorded.toLocaleString("en-GB", {dateStyle: "long", timeStyle: "short"})}` : ""}${meta.host ? ` on ${meta.host}` : ""}${meta.torch_version ? `, PyTorch ${meta.torch_version}` : ""}.`));
   if (commandText(meta)) section.append(commandLine(commandText(meta)));
   if (extent.shown < extent.all) {
@@ -65,7 +65,7 @@ function overviewSection(section) {
       card(timeText(Calls.span), "recorded", `${plural(facts.threads.length, "thread")}, ${plural(facts.processes.length, "process", "processes")}`),
       bounds.length ? card(countText(bounds.length), "steps", `median ${timeText(d3.median(stepTimes))}`) : card("none", "steps", "the program does not repeat"),
       saving ? card(saving.after > 0 ? `${(saving.before / saving.after).toFixed(2)} ×` : "–", `faster captured, ${saving.how}`, saving.what) : null,
-      card(bytesText(Data.json.get("memory").peak_bytes || 0), "most bytes alive", `${plural(Data.json.get("memory").buffers, "buffer")}`),
+      !Data.json.get("memory").points ? null : card(bytesText(Data.json.get("memory").peak_bytes), "most bytes alive", `${plural(Data.json.get("memory").buffers, "buffer")}`),
       card(countText(findings.length), findings.length === 1 ? "finding" : "findings", findings.filter(row => row.severity === "error").length ? `${plural(findings.filter(row => row.severity === "error").length, "error")}` : "no errors")));
 
   const left = make("div"), right = make("div");
@@ -90,7 +90,7 @@ function overviewSection(section) {
     left.append(make("h2", {}, "Steps"), make("p", {},
         `${plural(bounds.length, "step")}, ${timeText(d3.min(stepTimes))} to ${timeText(d3.max(stepTimes))}, median ${timeText(d3.median(stepTimes))}, with ${countText(Math.round(d3.median(bounds, bound => bound.leaves)))} leaves. ${stepSourceText(facts.steps_found_by)}`));
     const inside = d3.median(bounds, bound => bound.inside / Math.max(1, bound.end - bound.begin));
-    left.append(make("p", {class: "soft"}, `Operators fill ${shareText(inside)} of a step's time; the rest passes between them, in Python and in the framework.`));
+    left.append(make("p", {class: "soft"}, `Operators fill ${shareText(inside)} of a step's time; the rest passes between them.`));
   }
 
   right.append(make("h2", {}, "What can be captured"));
@@ -100,7 +100,7 @@ function overviewSection(section) {
   right.append(make("h2", {}, "What is wrong"));
   const errors = findings.filter(row => row.severity === "error").length;
   right.append(make("p", {}, findings.length === 0 ? "Lint found nothing." :
-      `${plural(findings.length, "finding")}${errors ? `, ${errors === 1 ? "one of them an error" : `${errors} of them errors`}` : ", none of them an error"} (${source === "stored" ? "stored in the trace" : "made for this page, as `acltape lint` does"}). `,
+      `${plural(findings.length, "finding")}${findings.length === 1 ? (errors ? ", an error" : ", no error") : errors ? `, ${errors === findings.length ? `all of them errors` : errors === 1 ? "one of them an error" : `${errors} of them errors`}` : ", none of them an error"} (${source === "stored" ? "stored in the trace" : "made for this page, as `acltape lint` does"}). `,
       findings.length ? make("button", {type: "button", class: "link", on: {click: () => Sections.open("findings")}}, "Show them") : null));
   const loss = ledger.filter(row => row.severity !== "info");
   right.append(make("p", {}, loss.length === 0 ? "The recording lost nothing." : `The ledger has ${plural(loss.length, "entry", "entries")}: ${loss.map(row => row.kind.replaceAll("_", " ")).slice(0, 4).join(", ")}.`));

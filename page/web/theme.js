@@ -13,9 +13,17 @@ const Theme = {
     const all = this.colours();
     return all[Math.min(index, all.length - 1)];
   },
-  word(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); },
+  words: new Map(),
+  // A colour of the style sheet; asking the style costs too much for each thing drawn.
+  word(name) {
+    if (!this.words.has(name)) {
+      this.words.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+    }
+    return this.words.get(name);
+  },
   set(dark) {
     this.dark = dark;
+    this.words.clear();
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     for (const listener of this.listeners) listener();
   },

@@ -30,6 +30,7 @@ const Timeline = {
     }
     const ranges = this.rangeLanes();
     this.groups = [];
+    this.encloses = Calls.bits.some(bits => !(bits & 4));
     const process = new Map(facts.processes.map(row => [row.process_id, row]));
     for (const id of new Set([...lanes.keys(), ...ranges.keys()])) {
       const thread = threads.get(id) || {};
@@ -168,7 +169,7 @@ const Timeline = {
       return make("span", {title: text}, dot, text);
     };
     this.legend.replaceChildren(...shown.map(op => swatch(Theme.colour(Calls.rank[op]), Calls.ops[op][0].replace(/^aten::/, ""))),
-        swatch(Theme.word("composite"), "encloses others"), swatch(Theme.word("backward"), "backward node"),
+        ...(this.encloses ? [swatch(Theme.word("composite"), "encloses others"), swatch(Theme.word("backward"), "backward node")] : []),
         ...(Data.columns.get("ranges.thread").length ? [swatch(Theme.word("range"), "range or module")] : []));
   },
 
