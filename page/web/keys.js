@@ -55,6 +55,7 @@ function startKeys() {
     const input = document.getElementById("search-text");
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape") {
+      if (document.getElementById("keys").open) return;  // the browser closes it
       event.preventDefault();  // the field would empty itself, and the search with it
       if (typing) event.target.blur();
       if (document.getElementById("side").hidden && Search.text) setSearch("");
