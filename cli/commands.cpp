@@ -5,14 +5,14 @@ namespace acltape::cli {
 std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   for (auto* make : {
-           MakeRecordCommand,     MakeRunCommand,        MakeEnvCommand,        MakeInfoCommand,
-           MakeQueryCommand,      MakeGraphCommand,      MakeStepsCommand,      MakeGearsCommand,
-           MakeCapturesCommand,   MakeJointCommand,      MakePlanCommand,       MakeEmitCommand,
-           MakeLintCommand,       MakeReplayCommand,     MakeCompareCommand,    MakeProveCommand,
-           MakeStandardsCommand,  MakeTrimCommand,       MakePackCommand,       MakeRedactCommand,
-           MakeExportCommand,     MakeExperimentCommand, MakeBisectCommand,     MakeDiffCommand,
-           MakeTorchCommand,      MakeDoctorCommand,     MakeCompletionCommand, MakeManCommand,
-           MakeServeCallsCommand,
+           MakeRecordCommand, MakeRunCommand,        MakeEnvCommand,        MakeInfoCommand,
+           MakeQueryCommand,  MakeReportCommand,     MakeGraphCommand,      MakeStepsCommand,
+           MakeGearsCommand,  MakeCapturesCommand,   MakeJointCommand,      MakePlanCommand,
+           MakeEmitCommand,   MakeLintCommand,       MakeReplayCommand,     MakeCompareCommand,
+           MakeProveCommand,  MakeStandardsCommand,  MakeTrimCommand,       MakePackCommand,
+           MakeRedactCommand, MakeExportCommand,     MakeExperimentCommand, MakeBisectCommand,
+           MakeDiffCommand,   MakeTorchCommand,      MakeDoctorCommand,     MakeCompletionCommand,
+           MakeManCommand,    MakeServeCallsCommand,
        }) {
     commands.push_back(make());
   }

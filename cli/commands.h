@@ -12,6 +12,7 @@ std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeEnvCommand();
 std::unique_ptr<Command> MakeInfoCommand();
 std::unique_ptr<Command> MakeQueryCommand();
+std::unique_ptr<Command> MakeReportCommand();
 std::unique_ptr<Command> MakeGraphCommand();
 std::unique_ptr<Command> MakeStepsCommand();
 std::unique_ptr<Command> MakeGearsCommand();

@@ -1,0 +1,136 @@
+// `acltape report`: a trace as one HTML file. The tables that replays print are in report.h.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "page/page.h"
+#include "storage/shell_word.h"
+
+namespace acltape::cli {
+namespace {
+
+class ReportCommand final : public Command {
+ public:
+  std::string Name() const override { return "report"; }
+  std::string Summary() const override {
+    return "Write a page that shows the trace: timeline, graph, operators, memory, findings";
+  }
+  std::string Examples() const override {
+    return "  acltape report t.db                        writes t.html, which any browser opens\n"
+           "  acltape report t.db -o page.html --force\n"
+           "  acltape report t.db --plan plan.json       with this plan's regions and streams\n"
+           "  acltape report before.db --against after.db";
+  }
+
+  void Declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "The trace")->required();
+    app.add_option("-o,--output", output_,
+                   "The page to write (default: the trace's name with .html, beside it)")
+        ->type_name("FILE");
+    app.add_flag("--force", force_, "Replace the page when it exists");
+    app.add_option("--title", options_.title, "Its title (default: the trace's name)");
+    app.add_option("--plan", options_.plan_file,
+                   "Plan file to show (default: the newest plan of the trace, else one is made in "
+                   "memory)")
+        ->type_name("FILE");
+    app.add_option("--journal", options_.journal,
+                   "Journal of `acltape bisect` to show (default: TRACE.bisect.jsonl if it is "
+                   "there)")
+        ->type_name("FILE");
+    app.add_option("--against", against_, "Another trace to show beside this one")
+        ->type_name("TRACE");
+    app.add_option("--max-calls", options_.most_calls,
+                   "Calls on the page at most, the earliest; it says so where it leaves some out")
+        ->check(AtLeast(1))
+        ->capture_default_str();
+  }
+
+  int Run() override {
+    const storage::Reader reader(trace_);
+    std::unique_ptr<storage::Reader> other;
+    if (!against_.empty()) other = std::make_unique<storage::Reader>(against_);
+    options_.against = other.get();
+    const std::filesystem::path path =
+        output_.empty() ? std::filesystem::path(trace_).replace_extension(".html")
+                        : std::filesystem::path(output_);
+    RequireFree(path);
+    if (options_.title.empty()) {
+      options_.title = std::filesystem::path(trace_).filename().string();
+    }
+    Progress progress("report");
+    options_.progress = [&](const char*, int64_t done, int64_t total) {
+      progress.Update(done, total);
+    };
+    const page::PageReport report = Write(reader, path);
+    progress.Clear();
+    fmt::print("{}: {}, {} call{}{}\n", path.string(),
+               HumanBytes(static_cast<int64_t>(std::filesystem::file_size(path))),
+               report.calls_shown, report.calls_shown == 1 ? "" : "s",
+               report.calls_shown < report.calls
+                   ? fmt::format(" of {}; --max-calls shows more", report.calls)
+                   : "");
+    fmt::print("open it in a browser: xdg-open {}\n", storage::ShellWord(path.string()));
+    return kExitFine;
+  }
+
+ private:
+  void RequireFree(const std::filesystem::path& path) const {
+    std::error_code ignored;
+    for (const std::string& trace : {trace_, against_}) {
+      if (!trace.empty() && std::filesystem::equivalent(path, trace, ignored)) {
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("{} is the trace itself; name another file with -o.", trace));
+      }
+    }
+    if (std::filesystem::is_directory(path, ignored)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} is a folder; name a file with -o.", path.string()));
+    }
+    if (!force_ && std::filesystem::exists(path, ignored)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} exists; choose another name with -o, or --force to replace it.",
+                              path.string()));
+    }
+  }
+
+  // The page takes its name only when it is whole.
+  page::PageReport Write(const storage::Reader& reader, const std::filesystem::path& path) const {
+    const std::string unfinished = path.string() + "." + std::to_string(getpid()) + ".tmp";
+    std::error_code failed;
+    try {
+      std::ofstream file(unfinished, std::ios::binary);
+      if (!file) {
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("{} cannot be written; choose a place with -o.", path.string()));
+      }
+      const page::PageReport report = page::WritePage(reader, options_, file);
+      file.close();
+      std::filesystem::rename(unfinished, path, failed);
+      if (failed) {
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("{} cannot be written: {}.", path.string(), failed.message()));
+      }
+      return report;
+    } catch (...) {
+      std::filesystem::remove(unfinished, failed);
+      throw;
+    }
+  }
+
+  std::string trace_;
+  std::string output_;
+  std::string against_;
+  bool force_ = false;
+  page::PageOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeReportCommand() { return std::make_unique<ReportCommand>(); }
+
+}  // namespace acltape::cli

@@ -1,0 +1,94 @@
+#include "page/against.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/diff/diff.h"
+#include "analyzer/steps.h"
+#include "page/facts.h"
+#include "page/rows.h"
+
+namespace acltape::page {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMostCallsToAlign = 200000;
+
+// Nanoseconds from the first begin to the last end of each step.
+json StepTimesOf(const storage::Reader& trace) {
+  json times = json::array();
+  try {
+    analyzer::Work work = analyzer::LoadWork(trace);
+    if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+    for (const analyzer::WorkStep& step : work.steps) {
+      int64_t begin = 0, end = 0, inside = 0;
+      for (size_t call = step.first; call < step.end; ++call) {
+        const analyzer::WorkCall& row = work.calls[call];
+        begin = call == step.first ? row.begin_ns : std::min(begin, row.begin_ns);
+        end = std::max(end, row.begin_ns + row.duration_ns);
+        inside += row.duration_ns;
+      }
+      times.push_back({step.step, end - begin, inside});
+    }
+  } catch (const Error&) {
+    // A trace without work has no steps; its other figures are shown all the same.
+  }
+  return times;
+}
+
+json SideOf(const storage::Reader& trace) {
+  json side;
+  side["facts"] = FactsOf(trace, trace.Steps());
+  side["totals"] = TotalsOf(trace);
+  side["step_times"] = StepTimesOf(trace);
+  return side;
+}
+
+json FirstDifference(const storage::Reader& a, const storage::Reader& b,
+                     const std::function<void(int64_t, int64_t)>& progress) {
+  if (std::max(a.CallCount(true), b.CallCount(true)) > kMostCallsToAlign) {
+    return {
+        {"note", fmt::format("The traces were not aligned, because one has more than {} leaves; "
+                             "`acltape diff` does it.",
+                             kMostCallsToAlign)}};
+  }
+  try {
+    analyzer::DiffOptions options;
+    options.progress = progress;
+    const analyzer::DiffReport report = analyzer::Diff(a, b, options);
+    json found{{"standard", report.standard},
+               {"aligned", report.counts.aligned},
+               {"changed", report.counts.changed},
+               {"inserted", report.counts.inserted},
+               {"deleted", report.counts.deleted},
+               {"equal", report.counts.equal},
+               {"within", report.counts.within},
+               {"different", report.counts.different},
+               {"not_comparable", report.counts.not_comparable}};
+    if (report.first >= 0) {
+      const analyzer::DiffRow& row = report.rows[static_cast<size_t>(report.first)];
+      found["first"] = {{"a_calls", row.a_calls},
+                        {"b_calls", row.b_calls},
+                        {"a_op", row.a_op},
+                        {"b_op", row.b_op},
+                        {"cause", std::string(analyzer::DiffCauseName(row.cause))},
+                        {"change", row.change},
+                        {"output", row.output},
+                        {"reason", row.reason}};
+    }
+    return found;
+  } catch (const Error& error) {
+    return {{"note", error.what()}};
+  }
+}
+
+}  // namespace
+
+json AgainstView(const storage::Reader& a, const storage::Reader& b,
+                 const std::function<void(int64_t, int64_t)>& progress) {
+  return {{"a", SideOf(a)}, {"b", SideOf(b)}, {"diff", FirstDifference(a, b, progress)}};
+}
+
+}  // namespace acltape::page

@@ -1,0 +1,126 @@
+#include "page/page.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/level.h"
+#include "analyzer/roles.h"
+#include "analyzer/steps.h"
+#include "page/against.h"
+#include "page/calls.h"
+#include "page/document.h"
+#include "page/facts.h"
+#include "page/findings.h"
+#include "page/measurements.h"
+#include "page/memory.h"
+#include "page/plan_view.h"
+#include "page/rows.h"
+
+namespace acltape::page {
+namespace {
+
+using nlohmann::json;
+
+// Finding the roles of buffers takes all arguments of all leaves in memory.
+constexpr int64_t kMostLeavesForRoles = 200000;
+// Finding the order of an ACL program's device work takes minutes beyond this.
+constexpr int64_t kMostCallsForAclPlan = 200000;
+
+std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
+  std::unordered_map<int64_t, std::string> roles;
+  if (trace.CallCount(/*leaves_only=*/true) > kMostLeavesForRoles) return roles;
+  try {
+    analyzer::Program program = analyzer::LoadProgram(trace);
+    analyzer::AssignSteps(program, nullptr);
+    for (const auto& [buffer, role] : analyzer::ClassifyBuffers(program)) {
+      roles[buffer] = analyzer::BufferRoleName(role);
+    }
+  } catch (const Error&) {
+    // Without a program there are no roles; the curve then has one colour.
+    roles.clear();
+  }
+  return roles;
+}
+
+// The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets
+// the sentence.
+std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, bool wanted,
+                                       std::string& why) {
+  try {
+    if (!wanted && analyzer::ChooseLevel(trace) == analyzer::Level::kAcl &&
+        trace.CallCount(/*leaves_only=*/false) > kMostCallsForAclPlan) {
+      why = fmt::format(
+          "A plan of an ACL program with more than {} calls takes minutes, so none was made for "
+          "this page; `acltape plan` makes one, and `acltape report --plan` shows it.",
+          kMostCallsForAclPlan);
+      return std::nullopt;
+    }
+    return analyzer::LoadLeaves(trace, nullptr);
+  } catch (const Error& error) {
+    why = error.what();
+    return std::nullopt;
+  }
+}
+
+// The steps that the trace names, else those that are found in it now.
+std::vector<storage::Step> StepsFor(const storage::Reader& trace,
+                                    const std::optional<analyzer::Work>& leaves) {
+  if (!trace.Steps().empty()) return trace.Steps();
+  // Calls of executed graphs have ids of their own, which the recorded calls do not have.
+  if (leaves && leaves->dialect == analyzer::Dialect::kAten) return StepsOf(*leaves);
+  try {
+    analyzer::Work work = analyzer::LoadWork(trace);
+    analyzer::AssignSteps(work, nullptr);
+    return StepsOf(work);
+  } catch (const Error&) {
+    return {};  // no work, no steps
+  }
+}
+
+}  // namespace
+
+PageReport WritePage(const storage::Reader& trace, const PageOptions& options, std::ostream& out) {
+  const auto tell = [&](const char* part, int64_t done, int64_t total) {
+    if (options.progress) options.progress(part, done, total);
+  };
+  // What can be refused comes first, before anything is written.
+  const json searches = SearchesOf(trace, options.journal);
+  std::string why;
+  tell("program", 0, 1);
+  std::optional<analyzer::Work> work = LeavesOf(trace, !options.plan_file.empty(), why);
+  if (!work && !options.plan_file.empty()) throw Error(ErrorKind::kTrace, why);
+  tell("plan", 0, 1);
+  json plan = work ? PlanView(trace, *work, options.plan_file) : json{{"why_none", why}};
+  const std::vector<storage::Step> steps = StepsFor(trace, work);
+  work.reset();
+
+  Document page(out);
+  json facts = FactsOf(trace, steps);
+  facts["title"] = options.title;
+  page.AddJson("facts", TextOf(facts));
+  page.AddJson("plan", TextOf(plan));
+  plan = {};
+  page.AddJson("searches", TextOf(searches));
+  page.AddJson("runs", TextOf(RunsOf(trace)));
+  tell("lint", 0, 1);
+  page.AddJson("findings", TextOf(FindingsOf(trace)));
+  tell("memory", 0, 1);
+  page.AddJson("memory", TextOf(MemoryOf(trace, RolesOf(trace))));
+  const CallsWritten calls =
+      WriteCalls(trace, options.most_calls, page,
+                 [&](int64_t done, int64_t total) { tell("calls", done, total); });
+  page.AddJson("extent", TextOf(json{{"shown", calls.shown}, {"all", calls.all}}));
+  if (options.against != nullptr) {
+    page.AddJson("against",
+                 TextOf(AgainstView(trace, *options.against, [&](int64_t done, int64_t total) {
+                   tell("diff", done, total);
+                 })));
+  }
+  page.Finish();
+  return {calls.shown, calls.all};
+}
+
+}  // namespace acltape::page

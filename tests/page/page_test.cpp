@@ -1,0 +1,113 @@
+// What the page of a small trace holds.
+#include "page/page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "tests/analyzer/trace_builder.h"
+
+namespace acltape::page {
+namespace {
+
+using namespace test;  // NOLINT(google-build-using-namespace): the words of the trace builder
+
+// The JSON of a part that is short enough to be readable.
+nlohmann::json PartOf(const std::string& page, const std::string& name) {
+  const std::string begin = "<script type=\"application/json\" data-name=\"" + name + "\">";
+  const size_t at = page.find(begin);
+  if (at == std::string::npos) return nullptr;
+  const size_t end = page.find("</script>", at);
+  return nlohmann::json::parse(page.substr(at + begin.size(), end - at - begin.size()));
+}
+
+class PageOfTrace : public ::testing::Test {
+ protected:
+  // Calls in a row, each of the result of the one before.
+  std::string Write(int calls, const PageOptions& options, const std::string& op = "aten::relu") {
+    return Write(std::vector<std::string>(static_cast<size_t>(calls), op), options);
+  }
+  std::string Write(const std::vector<std::string>& ops, const PageOptions& options) {
+    TraceBuilder trace(file_.path());
+    Tensor x = trace.NewTensor({2, 3});
+    for (const std::string& op : ops) {
+      const Tensor y = trace.NewTensor({2, 3});
+      trace.Call(op, {In("self", x)}, {Out("out", y)});
+      x = y;
+    }
+    trace.Finish();
+    const storage::Reader reader(file_.path());
+    std::ostringstream out;
+    report_ = WritePage(reader, options, out);
+    return out.str();
+  }
+
+  TemporaryTrace file_{"page"};
+  PageReport report_;
+};
+
+TEST_F(PageOfTrace, HoldsItsCallsAndTheirArguments) {
+  const std::string page = Write(5, {.title = "five"});
+  EXPECT_EQ(report_.calls_shown, 5);
+  EXPECT_EQ(PartOf(page, "facts")["title"], "five");
+  const nlohmann::json signatures = PartOf(page, "signatures");
+  ASSERT_EQ(signatures["ops"].size(), 1u);
+  EXPECT_EQ(signatures["ops"][0][0], "aten::relu");
+  EXPECT_EQ(signatures["signatures"][0][1][0], nlohmann::json::array({"self", 0, "float32[2, 3]"}));
+  EXPECT_NE(page.find("data-name=\"calls.begin\" data-count=\"5\""), std::string::npos);
+}
+
+TEST_F(PageOfTrace, SaysWhichPartIsShown) {
+  const std::string page = Write(9, {.most_calls = 4});
+  EXPECT_EQ(report_.calls_shown, 4);
+  EXPECT_EQ(report_.calls, 9);
+  EXPECT_EQ(PartOf(page, "extent"), (nlohmann::json{{"shown", 4}, {"all", 9}}));
+  EXPECT_NE(page.find("data-name=\"calls.id\" data-count=\"4\""), std::string::npos);
+}
+
+TEST_F(PageOfTrace, ShowsAStepOfAnUnrepeatedProgramWithoutAPlan) {
+  const std::string page = Write({"aten::relu", "aten::tanh", "aten::neg"}, {});
+  const nlohmann::json plan = PartOf(page, "plan");
+  EXPECT_EQ(plan["source"], "");
+  EXPECT_NE(plan["why_none"], "");
+  EXPECT_EQ(plan["nodes"].size(), 3u);
+  EXPECT_EQ(plan["edges"].size(), 2u);  // each reads what the one before wrote
+}
+
+TEST_F(PageOfTrace, TakesATraceWithoutCalls) {
+  const std::string page = Write(0, {});
+  EXPECT_EQ(report_.calls, 0);
+  EXPECT_NE(PartOf(page, "plan")["why_none"], "");
+}
+
+TEST_F(PageOfTrace, KeepsBytesThatAreNoText) {
+  const std::string page = Write(1, {}, "aten::\xff\xfe");
+  EXPECT_NE(PartOf(page, "signatures")["ops"][0][0].get<std::string>().find("\xef\xbf\xbd"),
+            std::string::npos);
+}
+
+TEST_F(PageOfTrace, HidesTheEnvironmentOfTheProgram) {
+  Write(1, {});
+  storage::Reader writable(file_.path(), storage::Reader::Mode::kReadWrite);
+  writable.database().Execute(
+      "INSERT OR REPLACE INTO meta(key, value) VALUES ('environment', '{\"TOKEN\": \"secret\"}')");
+  std::ostringstream out;
+  WritePage(writable, {}, out);
+  EXPECT_EQ(out.str().find("secret"), std::string::npos);
+}
+
+TEST_F(PageOfTrace, RefusesAJournalThatIsNone) {
+  Write(1, {});
+  const storage::Reader reader(file_.path());
+  std::ostringstream out;
+  EXPECT_THROW(WritePage(reader, {.journal = "/nowhere/journal"}, out), Error);
+  EXPECT_THROW(WritePage(reader, {.journal = file_.path()}, out), Error);
+  EXPECT_EQ(out.str(), "");  // nothing is written before what can be refused
+}
+
+}  // namespace
+}  // namespace acltape::page

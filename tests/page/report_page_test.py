@@ -1,0 +1,492 @@
+#!/usr/bin/env python3
+"""The report page in a real browser, by real input: it draws, zooms, searches, and runs nothing of
+what a trace says.
+
+Screenshots of failed tests are kept; the message names the file.
+"""
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
+
+import webdriver  # noqa: E402
+from harness import TORCH_PYTHON, WORKLOADS, CommandTest, main  # noqa: E402
+
+NAMES = ["overview", "timeline", "graph", "operators", "icicle", "memory", "findings", "measurements",
+         "bisections", "against"]
+needs_browser = unittest.skipIf(webdriver.MISSING, webdriver.MISSING)
+
+# Sets a flag, opens a window and asks the network, in every way in which a text could be taken for
+# more than text.
+INJECTIONS = ["</script><script>window.hacked=1;alert(1)</script>", "<img src=x onerror='hacked=2;alert(2)'>",
+              "\"><svg onload=\"window.hacked=3\">", "javascript:window.hacked=4", "${hacked=5}{{hacked=5}}",
+              "<iframe src='https://example.com/hacked'></iframe>", "<!--<script>hacked=6</script>",
+              "'+(window.hacked=7)+'", "\u2028window.hacked=8\u2029", "<style>*{display:none!important}</style>"]
+
+
+class PageTest(CommandTest):
+    """Traces recorded once for a class; a page in a browser for each test that opens one."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(cls.folder, "mlp.db")
+        test = cls("skipTest")
+        test.record(cls.trace, TORCH_PYTHON, os.path.join(WORKLOADS, "mlp_train.py"), "--steps", "6",
+                    payload="all", options=["--modules"])
+
+    def page(self, *options, trace=None):
+        path = self.path(f"{self.id().rsplit('.', 1)[-1]}.html")
+        self.acltape("report", trace or self.trace, "-o", path, "--force", *options)
+        return path
+
+    def open(self, path, dark=False):
+        browser = webdriver.Browser(1400, 900, dark)
+        browser.__enter__()
+        self.addCleanup(browser.__exit__, None, None, None)
+        self.browser = browser
+        browser.requests()
+        browser.console()
+        browser.open("file://" + path)
+        browser.wait_for("return document.documentElement.dataset.ready")
+        return browser
+
+    def show(self, name):
+        self.browser.click_on(f"[data-section={name}]")
+        self.browser.wait_for("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
+
+    def assertQuiet(self):
+        """No message in the console, no request but for the page itself."""
+        self.assertEqual([entry["message"] for entry in self.browser.console()], [])
+        asked = [url for url in self.browser.requests() if not url.startswith(("file:///", "data:", "chrome:"))]
+        self.assertEqual(asked, [])
+
+    def colours(self, selector):
+        """How many colours an element shows, and its pixels as bytes."""
+        x, y, width, height = (int(value) for value in self.browser.box(selector))
+        ratio = self.browser.run("return devicePixelRatio")
+        self.assertEqual(ratio, 1)
+        columns, rows, unit, data = webdriver.pixels(self.browser.screenshot())
+        right, bottom = min(x + width, columns), min(y + height, rows)
+        part = [bytes(data[row][x * unit:right * unit]) for row in range(y, bottom, 3)]
+        seen = {line[at:at + 3] for line in part for at in range(0, len(line), unit * 2)}
+        return len(seen), b"".join(part)
+
+    def tearDown(self):
+        """Keeps a picture of the page where a check failed."""
+        browser = getattr(self, "browser", None)
+        failed = any(error for _, error in self._outcome.errors) if hasattr(self._outcome, "errors") else \
+            self._outcome.result.failures or self._outcome.result.errors
+        if browser is not None and failed:
+            picture = os.path.join(tempfile.gettempdir(), f"acltape_{self.id()}.png")
+            browser.screenshot(picture)
+            print("the page looked like this:", picture)
+
+
+class Command(PageTest):
+    def test_writes_beside_the_trace_and_says_what_next(self):
+        copy = self.path("copy.db")
+        shutil.copy(self.trace, copy)
+        result = self.acltape("report", copy)
+        page = self.path("copy.html")
+        self.assertTrue(os.path.exists(page), result)
+        self.assertIn(page, result.out)
+        self.assertIn("KiB", result.out)
+        self.assertIn("browser", result.out)
+
+    def test_never_replaces_what_is_there_unasked(self):
+        page = self.page()
+        before = os.path.getmtime(page)
+        self.assertSentence(self.acltape("report", self.trace, "-o", page, code=2), page, "--force")
+        self.assertEqual(os.path.getmtime(page), before)
+        self.acltape("report", self.trace, "-o", page, "--force")
+
+    def test_never_replaces_the_trace(self):
+        result = self.acltape("report", self.trace, "-o", self.trace, "--force", code=2)
+        self.assertSentence(result, "the trace itself")
+        self.acltape("info", self.trace)
+
+    def test_names_what_cannot_be_shown(self):
+        self.assertSentence(self.acltape("report", self.path("none.db"), code=3), "none.db")
+        self.assertSentence(self.acltape("report", self.trace, "-o", "/nowhere/t.html", code=4), "/nowhere/t.html")
+        self.assertSentence(self.acltape("report", self.trace, "-o", self.folder, code=2), "folder")
+        wrong = self.path("wrong.json")
+        with open(wrong, "w") as file:
+            file.write("{}")
+        page = self.path("unwritten.html")
+        result = self.acltape("report", self.trace, "-o", page, "--plan", wrong, code=2)
+        self.assertSentence(result, "PLAN-")
+        self.assertSentence(self.acltape("report", self.trace, "-o", page, "--journal", wrong, code=2), "journal")
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("unwritten")], [])
+
+    def test_a_trace_stays_as_it_is(self):
+        copy = self.path("untouched.db")
+        shutil.copy(self.trace, copy)
+        with open(copy, "rb") as file:
+            before = file.read()
+        self.acltape("report", copy, "-o", self.path("untouched.html"))
+        with open(copy, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_the_page_is_the_same_each_time(self):
+        with open(self.page(), "rb") as first:
+            with open(self.page(), "rb") as second:
+                self.assertEqual(first.read(), second.read())
+
+
+@needs_browser
+class Timeline(PageTest):
+    CANVAS = "#timeline-canvas"
+
+    def setUp(self):
+        self.open(self.page())
+        self.show("timeline")
+
+    def visible(self):
+        """Begin and end of what is visible, in ns."""
+        return self.browser.run(
+            "const c = document.querySelector('#timeline-canvas'), t = c.__zoom;"
+            "return [-t.x / t.k, t.k]")
+
+    def middle(self):
+        x, y, width, height = self.browser.box(self.CANVAS)
+        return x + width / 2, y + 160
+
+    def test_is_drawn_and_zooms_by_wheel(self):
+        count, before = self.colours(self.CANVAS)
+        self.assertGreater(count, 12, "the canvas is blank")
+        self.browser.wheel(*self.middle(), -400, times=4)
+        self.assertGreater(self.visible()[1], 3)
+        count, after = self.colours(self.CANVAS)
+        self.assertGreater(count, 8)
+        self.assertNotEqual(before, after)
+        self.assertQuiet()
+
+    def test_zooms_and_moves_by_keys(self):
+        self.browser.keys("www")
+        left, scale = self.visible()
+        self.assertGreater(scale, 2.5)
+        self.browser.keys("dd")
+        moved, same = self.visible()
+        self.assertGreater(moved, left)
+        self.assertAlmostEqual(same, scale, places=6)
+        self.browser.keys("aa")
+        self.assertLess(self.visible()[0], moved)
+        self.browser.keys("ss")
+        self.assertLess(self.visible()[1], scale)
+        self.browser.keys("0")
+        self.browser.wait_for("return document.querySelector('#timeline-canvas').__zoom.k < 1.001")
+        self.assertQuiet()
+
+    def test_moves_by_dragging(self):
+        x, y = self.middle()
+        self.browser.keys("wwww")
+        left, _ = self.visible()
+        self.browser.drag(x, y + 100, x - 200, y + 100)
+        self.assertGreater(self.visible()[0], left)
+
+    def test_a_click_shows_the_call(self):
+        # Found by search, zoomed to, and clicked where it is drawn: in the middle.
+        self.browser.keys("/", "op:aten::addmm", "Enter")
+        self.browser.wait_for("return document.querySelectorAll('#side .hit').length > 5")
+        self.browser.click_on("#side .hit:nth-of-type(2)")
+        self.browser.wait_for("return document.querySelector('#side h2').textContent === 'aten::addmm'")
+        chosen = self.browser.text("#side")
+        self.browser.click_on("#side .head button")
+        self.browser.wait_for("return document.querySelector('#side').hidden")
+        found = ""
+        for line in range(100, 420, 12):
+            # The panel takes room from the canvas, whose middle stays the middle of the call.
+            x, y, width, height = self.browser.box(self.CANVAS)
+            self.browser.click(x + width / 2, y + line)
+            if not self.browser.run("return document.querySelector('#side').hidden"):
+                found = self.browser.text("#side")
+                if "aten::addmm" in found.splitlines()[0]:
+                    break
+        self.assertIn("aten::addmm", found)
+        for word in ("float32[", "Step", "Module", "Sequential", "mat1", "acltape query", "acltape graph"):
+            self.assertIn(word, found, chosen)
+        self.browser.keys("Escape")
+        self.assertTrue(self.browser.run("return document.querySelector('#side').hidden"))
+        self.assertQuiet()
+
+    def test_searches_with_the_words_of_the_commands(self):
+        for text in ("op:aten::addmm", "step:2/op:aten::mm,aten::add*", "10-40", "op:*backward*", "5,7-9",
+                     "step:1-2", "step:4-"):
+            with self.subTest(selection=text):
+                rows = self.json("graph", self.trace, text)
+                expected = sum(row["opcode"] == "call_function" for row in rows)
+                self.browser.run("document.querySelector('#search-text').value = ''")
+                self.browser.keys("Escape", "Escape", "/", text, "Enter")
+                state = self.browser.wait_for("return document.querySelector('#search-state').textContent")
+                found = self.browser.run(
+                    "return [...document.querySelectorAll('#side .hit .name')].map(e => e.textContent)")
+                self.assertGreater(len(found), 0, state)
+                sql = {"op:aten::addmm": "op LIKE 'aten::addmm%'", "10-40": "call_id BETWEEN 10 AND 40",
+                       "step:2/op:aten::mm,aten::add*":
+                           "step = 2 AND (op = 'aten::mm' OR op LIKE 'aten::mm.%' OR op LIKE 'aten::add%')",
+                       "op:*backward*": "op GLOB '*backward*'", "5,7-9": "call_id IN (5, 7, 8, 9)",
+                       "step:1-2": "step IN (1, 2)", "step:4-": "step >= 4"}[text]
+                count = self.json("query", self.trace, f"SELECT count(*) AS n FROM call WHERE {sql}")[0]["n"]
+                self.assertEqual(int(state.split()[0].replace(",", "")), count)
+                leaves = self.json("query", self.trace,
+                                   f"SELECT count(*) AS n FROM call WHERE leaf = 1 AND {sql}")[0]["n"]
+                self.assertLessEqual(expected, leaves)  # `graph` leaves views of nothing out
+
+    def test_a_wrong_selection_says_what_is_wrong(self):
+        self.browser.keys("/", "step:x", "Enter")
+        self.browser.wait_for("return document.querySelector('#search-text').classList.contains('wrong')")
+        self.assertIn("'x'", self.browser.text("#search-state"))
+        self.assertQuiet()
+
+    def test_free_text_finds_modules(self):
+        self.browser.keys("/", "sequential", "Enter")
+        self.browser.wait_for("return document.querySelectorAll('#side .hit').length > 3")
+
+    def test_found_calls_stand_out(self):
+        _, before = self.colours(self.CANVAS)
+        self.browser.keys("/", "op:aten::mm", "Enter")
+        self.browser.wait_for("return document.querySelectorAll('#side .hit').length > 3")
+        self.browser.keys("Escape")
+        _, after = self.colours(self.CANVAS)
+        self.assertNotEqual(before, after)
+        self.browser.keys("n")
+        self.browser.wait_for("return document.querySelector('#side h2')?.textContent === 'aten::mm'")
+        self.assertGreater(self.visible()[1], 10)  # it went there
+
+    def test_keys_are_explained(self):
+        self.browser.keys("?")
+        self.assertTrue(self.browser.run("return document.querySelector('#keys').open"))
+        self.assertIn("search", self.browser.text("#keys"))
+        self.browser.keys("Escape")
+        self.assertFalse(self.browser.run("return document.querySelector('#keys').open"))
+
+
+@needs_browser
+class Sections(PageTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        test = cls("skipTest")
+        cls.full = os.path.join(cls.folder, "full.db")
+        shutil.copy(cls.trace, cls.full)
+        plan = os.path.join(cls.folder, "plan.json")
+        test.acltape("plan", cls.full, "-o", plan)
+        test.acltape("lint", cls.full, code=1)
+        test.acltape("compare", cls.full, "--plan", plan, "--repetitions", "5", "--warmup", "1")
+        call = test.json("query", cls.full, "SELECT call_id FROM call WHERE op = 'aten::addmm' AND step = 1 LIMIT 1")
+        test.acltape("bisect", cls.full, "--plan", plan, "--plant", f"wrong_bits@{call[0]['call_id']}", code=1)
+
+    def test_each_section_says_which_command_fills_it(self):
+        browser = self.open(self.page())
+        wanted = {"measurements": "acltape compare", "bisections": "acltape bisect", "against": "--against"}
+        for name in NAMES:
+            self.show(name)
+            self.assertIn(wanted.get(name, ""), browser.text("#main"))
+        self.assertQuiet()
+
+    def test_sections_show_what_tools_stored(self):
+        browser = self.open(self.page(trace=self.full))
+        expected = {"overview": ["mlp_train.py", "What dominates", "aten::", "Measured by acltape compare", "What to do next"],
+                    "operators": ["Own time", "aten::addmm"], "icicle": ["Sequential"],
+                    "memory": ["alive at once", "Pools of captured graphs", "parameter"],
+                    "findings": ["LINT-", "Edit:", "Ledger"],
+                    "measurements": ["eager", "captured by the plan", "95 % interval"],
+                    "bisections": ["addmm", "experiments", "bad", "good"]}
+        for name, words in expected.items():
+            self.show(name)
+            text = browser.text("#main > section:not([hidden])")
+            for word in words:
+                self.assertIn(word, text, name)
+        self.assertQuiet()
+
+    def test_medians_are_those_of_the_stored_samples(self):
+        browser = self.open(self.page(trace=self.full))
+        self.show("measurements")
+        rows = self.json("query", self.full, "SELECT s.host_ns AS t FROM sample s JOIN run r USING (run_id) "
+                         "WHERE r.mode = 'eager' AND s.call_id IS NULL ORDER BY t")
+        times = [row["t"] for row in rows]
+        middle = len(times) // 2
+        median = times[middle] if len(times) % 2 else (times[middle - 1] + times[middle]) / 2
+        cells = browser.run("return [...document.querySelectorAll('[data-name=measurements] tbody tr:first-child td')].map(e => e.textContent)")
+        shown = float(cells[2].split()[0]) * {"µs": 1e3, "ms": 1e6}[cells[2].split()[1]]
+        self.assertAlmostEqual(shown / median, 1, delta=0.01)
+
+    def test_operators_agree_with_the_views(self):
+        browser = self.open(self.page())
+        self.show("operators")
+        top = self.json("query", self.trace, "SELECT op, calls, total_ns FROM top_ops LIMIT 1")[0]
+        row = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody tr')]"
+                          ".map(r => [...r.children].map(c => c.textContent)).find(r => r[0] === arguments[0])", top["op"])
+        self.assertEqual(int(row[1].replace(",", "")), top["calls"])
+        # Sorted by a click on a column, filtered by a text.
+        browser.click_on("[data-name=operators] th:first-child button")
+        names = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody td:first-child')].map(e => e.textContent)")
+        self.assertEqual(names, sorted(names))
+        browser.click_on("[data-name=operators] input.filter")
+        browser.keys("mm")
+        names = browser.run("return [...document.querySelectorAll('[data-name=operators] tbody td:first-child')].map(e => e.textContent)")
+        self.assertTrue(names and all("mm" in name.lower() for name in names), names)
+        self.assertQuiet()
+
+    def test_the_graph_is_drawn_and_zooms(self):
+        browser = self.open(self.page())
+        self.show("graph")
+        count, before = self.colours("#graph-canvas")
+        self.assertGreater(count, 6)
+        x, y, width, height = browser.box("#graph-canvas")
+        browser.wheel(x + width / 2, y + height / 2, -300, times=2)
+        count, after = self.colours("#graph-canvas")
+        self.assertNotEqual(before, after)
+        browser.run("for (const b of document.querySelectorAll('[data-name=graph] .choice button')) if (b.textContent === 'By stream') b.click()")
+        self.show("graph")
+        self.assertNotEqual(self.colours("#graph-canvas")[1], after)
+        self.assertQuiet()
+
+    def test_light_and_dark(self):
+        page = self.page()
+        browser = self.open(page)
+        ground = "return getComputedStyle(document.body).backgroundColor"
+        light = browser.run(ground)
+        browser.keys("t")
+        self.assertNotEqual(browser.run(ground), light)
+        browser.click_on("#theme")
+        self.assertEqual(browser.run(ground), light)
+        dark = self.open(page, dark=True)
+        self.assertNotEqual(dark.run(ground), light)
+
+    def test_says_which_part_is_shown(self):
+        browser = self.open(self.page("--max-calls", "100"))
+        self.assertIn("earliest 100 of", browser.text("#main"))
+        for name in NAMES:
+            self.show(name)
+        self.assertQuiet()
+
+    def test_a_trace_without_calls(self):
+        trace = self.path("empty.db")
+        shutil.copy(self.trace, trace)
+        database = sqlite3.connect(trace)
+        for table in ("call_row", "call_extra", "step", "scope_range", "buffer_row", "snapshot"):
+            database.execute(f"DELETE FROM {table}")
+        database.commit()
+        database.close()
+        browser = self.open(self.page(trace=trace))
+        for name in NAMES:
+            self.show(name)
+        self.assertQuiet()
+
+
+@needs_browser
+class Hostile(PageTest):
+    def test_nothing_that_a_trace_says_runs(self):
+        trace = self.path("hostile.db")
+        shutil.copy(self.trace, trace)
+        number = [0]
+
+        def hostile(*unused):
+            number[0] += 1
+            return INJECTIONS[number[0] % len(INJECTIONS)] + str(number[0])
+
+        database = sqlite3.connect(trace)
+        database.create_function("hostile", -1, hostile)
+        places = {"op": ["name", "overload", "schema"], "scope": ["name", "path"], "thread": ["name"],
+                  "process": ["name"], "ledger": ["kind", "subject", "cause", "remedy"],
+                  "signature_argument": ["name"]}
+        for table, columns in places.items():
+            for column in columns:
+                database.execute(f"UPDATE {table} SET {column} = hostile({column})")
+        command = json.dumps(["python3", *INJECTIONS])
+        for key in ("command", "host", "torch_version", "cwd", "torch_library"):
+            database.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)",
+                             (key, command if key == "command" else hostile()))
+        for at in range(12):
+            database.execute("INSERT INTO finding(rule, severity, call_id, code, message, evidence, verdict) "
+                             "VALUES (hostile(), hostile(), ?, 1, hostile(), ?, hostile())",
+                             (at + 3, json.dumps({"edit": hostile(), "calls": [hostile(), 4], "count": hostile(),
+                                                  "codes": {hostile(): hostile()}})))
+            database.execute("INSERT INTO ledger(kind, severity, count, subject, cause, remedy) "
+                             "VALUES (hostile(), 'notice', ?, hostile(), hostile(), hostile())", (at,))
+            database.execute("INSERT INTO witness(kind, options, plan_id, call_id, position, message, verdict, command) "
+                             "VALUES (hostile(), '{}', 0, ?, 0, hostile(), hostile(), hostile())", (at + 3,))
+        for run in range(1, 4):
+            database.execute("INSERT INTO run(run_id, mode, device, options, begin_ns, exit_code) "
+                             "VALUES (?, hostile(), hostile(), '{}', 1, 0)", (run,))
+            for at in range(20):
+                database.execute("INSERT INTO sample(run_id, repetition, step, host_ns, device_ns) "
+                                 "VALUES (?, ?, 1, ?, ?)", (run, at, 1000 + at, 2000 + at))
+            database.execute("INSERT INTO comparison(run_id, step, call_id, position, metrics, verdict) "
+                             "VALUES (?, 1, 5, 0, '{}', hostile())", (run,))
+        database.execute("INSERT OR REPLACE INTO buffer_role(buffer_id, role) SELECT buffer_id, hostile() FROM buffer_row LIMIT 30")
+        database.commit()
+        database.close()
+        journal = self.path("journal")
+        with open(journal, "w") as file:
+            file.write(json.dumps({"acltape_journal": 1}) + "\n")
+            for at in range(12):
+                file.write(json.dumps({"experiment": hostile(), "altered": "0-3", "verdict": hostile(), "seconds": 1,
+                                       "executions": 2, "evidence": {"op": hostile(), "call": hostile()}}) + "\n")
+        page = self.page("--title", INJECTIONS[0], "--journal", journal, "--against", self.trace, trace=trace)
+        with open(page) as file:
+            text = file.read()
+        self.assertNotIn("<img src=x", text)
+        self.assertNotIn("hacked=1;alert", text.replace("\\u003cscript\\u003ewindow.hacked=1;alert", ""))
+
+        browser = self.open(page)
+        for name in NAMES:
+            self.show(name)
+            x, y, width, height = browser.box("#main")
+            for at in range(4):  # what appears under the pointer is text, too
+                browser.move(x + width * (0.2 + 0.2 * at), y + height * (0.25 + 0.1 * at))
+            self.assertFalse(browser.alert_is_open(), name)
+        self.show("timeline")
+        browser.keys("/", "e", "Enter")
+        browser.wait_for("return document.querySelectorAll('#side .hit').length > 3")
+        for at in range(4):
+            browser.keys("Escape", "n")
+        self.assertFalse(browser.alert_is_open())
+        self.assertIsNone(browser.run("return window.hacked === undefined ? null : window.hacked"))
+        self.assertEqual(browser.run("return document.querySelectorAll('img, iframe, object, embed, link').length"), 0)
+        self.assertEqual(browser.run("return document.querySelectorAll('body style').length"), 0)
+        # The words themselves are there to be read.
+        self.show("findings")
+        self.assertIn("<img src=x onerror", browser.text("#main"))
+        self.assertQuiet()
+
+    def test_the_policy_stops_what_would_run(self):
+        """The check above can fail: a page that put text in as HTML would still be stopped, and say so."""
+        browser = self.open(self.page())
+        browser.run("const e = document.createElement('div'); e.innerHTML = \"<img src=x onerror='window.hacked=1'>\";"
+                    "document.body.append(e); const s = document.createElement('script'); s.textContent = 'window.hacked=2';"
+                    "document.body.append(s);")
+        browser.wait_for("return true")
+        self.assertIsNone(browser.run("return window.hacked === undefined ? null : window.hacked"))
+        said = " ".join(entry["message"] for entry in browser.console())
+        self.assertIn("Content Security Policy", said)
+
+
+@needs_browser
+class Against(PageTest):
+    def test_two_traces_stand_side_by_side(self):
+        other = self.path("other.db")
+        self.record(other, TORCH_PYTHON, os.path.join(WORKLOADS, "mlp_train.py"), "--steps", "4", payload="all")
+        browser = self.open(self.page("--against", other))
+        self.show("against")
+        text = browser.text("#main > section:not([hidden])")
+        for word in ("mlp.db", "other.db", "B / A", "Median step", "aligned by dataflow", "aten::addmm"):
+            self.assertIn(word, text)
+        rows = browser.run("return [...document.querySelectorAll('[data-name=against] tbody tr')].map(r => [...r.children].map(c => c.textContent))")
+        calls = {row[0]: row for row in rows}
+        mine = self.json("query", self.trace, "SELECT count(*) AS n FROM call")[0]["n"]
+        its = self.json("query", other, "SELECT count(*) AS n FROM call")[0]["n"]
+        self.assertEqual([int(word.replace(",", "")) for word in calls["Calls"][1:3]], [mine, its])
+        self.assertQuiet()
+
+
+if __name__ == "__main__":
+    main()
