@@ -72,6 +72,10 @@ _acltape() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
   local kind=any options='' words='' i
   COMPREPLY=()
+  # bash takes "--option=word" for three words.
+  [[ $current == = ]] && current='' && before="=$before"
+  [[ $before == = ]] && before==${{COMP_WORDS[COMP_CWORD-2]}}
+  before=${{before#=}}
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W '{}' -- "$current")
     return

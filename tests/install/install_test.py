@@ -159,6 +159,8 @@ class Completion(InstallTest):
         self.assertEqual(self.bash("acltape record --payload "), {"all", "digest", "inputs", "none"})
         self.assertEqual(self.bash("acltape export t.db --to p"), {"perfetto"})
         self.assertEqual(self.bash("acltape replay --repetitions "), set())
+        self.assertEqual(self.bash("acltape export t.db --to = p"), {"perfetto"})  # --to=p
+        self.assertEqual(self.bash("acltape record --payload ="), {"all", "digest", "inputs", "none"})
         self.assertLessEqual({"add", "list", "remove"}, self.bash("acltape torch "))
 
     def test_names_of_files_with_their_spaces(self):

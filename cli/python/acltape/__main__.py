@@ -1,0 +1,3 @@
+from acltape import main
+
+main()
