@@ -21,7 +21,7 @@ struct RegressionQuestion {
   double limit = 0;      // part that the host time may grow by
   std::string baseline;  // a run of the trace by its number, or what `compare --format json`
                          // printed (FILE); empty: the last run of the trace like this one
-  std::string plan;  // the plan that was timed; empty: captured on one stream
+  std::string plan;      // the plan that was timed; empty: captured on one stream
   double confidence = 0.95;
 };
 
