@@ -316,6 +316,13 @@ class LintCommand final : public Command {
       int64_t calls = 0;
       std::string inputs;
     };
+    Table table({"call_id", "op", "calls", "message"});
+    // Most traces have none, which one look at the statistics tells.
+    if (storage::RunQuery(trace,
+                          "SELECT 1 FROM snapshot WHERE nan_count > 0 OR inf_count > 0 LIMIT 1")
+            .rows.empty()) {
+      return table;
+    }
     std::map<std::pair<std::string, std::string>, Turned> by_operator;
     const auto text = [](const storage::Cell& cell) {
       const auto* value = std::get_if<std::string>(&cell);
@@ -343,7 +350,6 @@ class LintCommand final : public Command {
     }
     std::sort(rows.begin(), rows.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
-    Table table({"call_id", "op", "calls", "message"});
     for (auto& [first, row] : rows) table.Add(std::move(row));
     return table;
   }

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/soft_environment.h"
 #include "cli/torch_kits.h"
+#include "cli/usage.h"
 #include "storage/error.h"
 #include "storage/pointers.h"
 
@@ -34,7 +35,17 @@ class RunCommand final : public Command {
   }
 
   int Run() override {
-    if (program_.empty()) program_ = app_->remaining();
+    const std::vector<std::string> before = app_->remaining();
+    if (!before.empty() && before.front().front() == '-') {
+      throw Error(ErrorKind::kUsage, UnknownOption(*app_, before.front()));
+    }
+    if (!before.empty() && !program_.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("'{}' stands before --, behind which the program begins; write "
+                              "acltape run -- PROGRAM [ARGUMENTS].",
+                              before.front()));
+    }
+    if (program_.empty()) program_ = before;
     if (program_.empty()) {
       throw Error(ErrorKind::kUsage, "run needs a program: acltape run -- python3 script.py.");
     }

@@ -82,8 +82,11 @@ const CLI::Option* FindOption(const CLI::App& command, const std::string& name) 
 std::string ChoicesOf(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t colon = type.find(':');
-  const std::string words = colon == std::string::npos ? type : type.substr(colon + 1);
-  return words.find('|') == std::string::npos ? "" : words;
+  std::string words = colon == std::string::npos ? "" : type.substr(colon + 1);
+  if (words.find(' ') != std::string::npos) return "";  // a range
+  std::erase_if(words, [](char letter) { return letter == '{' || letter == '}'; });
+  std::replace(words.begin(), words.end(), ',', '|');
+  return words;
 }
 
 std::vector<std::string> SplitAt(const std::string& text, char separator) {
@@ -155,14 +158,11 @@ std::string WrongValue(const CLI::App& command, const std::string& message) {
   const CLI::Option* option = FindOption(command, name);
   const std::string choices = option == nullptr ? "" : ChoicesOf(*option);
   std::smatch part;
-  if (std::regex_search(said, part, std::regex("^Check (.*) value in "))) {
+  if (std::regex_search(said, part, std::regex("^Check (.*) value in ")) ||
+      std::regex_search(said, part, std::regex("^(.*) not in \\{"))) {
     const std::string word = part[1];
-    return fmt::format("`{} {}` is none of {}{}", name, word, choices,
-                       DidYouMean(word, SplitAt(choices, '|')));
-  }
-  if (std::regex_search(said, part, std::regex("^(.*) not in \\{"))) {
-    const std::string word = part[1];
-    return fmt::format("`{} {}` is none of {}{}", name, word, choices,
+    const bool positional = option != nullptr && option->get_positional();
+    return fmt::format("`{}{}` is none of {}{}", positional ? "" : name + ' ', word, choices,
                        DidYouMean(word, SplitAt(choices, '|')));
   }
   if (std::regex_search(said, part, std::regex("^Value (.*) not in range (.*) to (.*)$"))) {
