@@ -39,8 +39,7 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 std::string LocatedFinding::Where() const { return place.empty() ? scope : place; }
 
 std::string LocatedFinding::Identity() const {
-  const std::string place =
-      file.empty() ? "" : fmt::format("{}:{} ({})", FileName(file), line, function);
+  const std::string place = file.empty() ? "" : fmt::format("{} ({})", FileName(file), function);
   return fmt::format("{} | {} | {} | {} | {}", finding->rule->id, op, scope, place, ordinal);
 }
 

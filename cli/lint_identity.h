@@ -27,8 +27,9 @@ struct LocatedFinding {
 
   // "train.py:17 (forward)", else the scope, else empty.
   std::string Where() const;
-  // Rule, operator, scope, place and ordinal. Of the file only its name counts, so that another
-  // checkout gives the same identity. Call ids are no part of it.
+  // Rule, operator, scope, place and ordinal. Of the place only the file's name and the function
+  // count, so that another checkout, or a line added above, gives the same identity. Call ids are
+  // no part of it.
   std::string Identity() const;
 };
 

@@ -21,6 +21,7 @@ what it would save, and proves that by replay. It needs no NPU: the default
 device is a soft one on the CPU behind the public ACL C interface.")
 # Libraries are found by dpkg-shlibdeps; those of acltape itself are no packages.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3")  # the Python module
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib ${ACLTAPE_SDK_LIB})
 # Programs of PyTorch, with a BLAS that is not the slow one of reference; kits for other versions of it;
 # a look into traces by hand.

@@ -43,7 +43,6 @@ json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& ste
   json facts;
   std::error_code ignored;
   facts["file"] = std::filesystem::path(trace.path()).filename().string();
-  facts["path"] = trace.path();
   facts["word"] = storage::ShellWord(trace.path());
   facts["bytes"] = static_cast<int64_t>(std::filesystem::file_size(trace.path(), ignored));
   facts["state"] = trace.State();

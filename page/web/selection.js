@@ -38,9 +38,10 @@ function bareName(name) {
 
 // "train.py:41": a file without its folders, and perhaps lines of it.
 function parseLine(text) {
-  const [, file, lines] = /^(.*?)(?::([\d,-]+))?$/s.exec(text);
+  const colon = text.lastIndexOf(":");
+  const file = colon < 0 ? text : text.slice(0, colon);
   if (file === "") throw new SelectionError(`'line:${text}' names no file, such as line:train.py:41`);
-  const ranges = lines ? lines.split(",").map(parseRange) : [[0, Infinity]];
+  const ranges = colon < 0 ? [[0, Infinity]] : text.slice(colon + 1).split(",").map(parseRange);
   const wanted = Calls.places.map(([path, line]) => matchesPattern(file, path.slice(path.lastIndexOf("/") + 1)) &&
       ranges.some(([first, last]) => first <= line && line <= last));
   if (!wanted.length) throw new SelectionError("the trace has no lines of source; record with --stacks top");

@@ -111,6 +111,7 @@ class RowWriter {
     add_call_.Bind(2, thread);
     add_call_.Bind(3, analyzer::IssuedBy(leaf));
     add_call_.Bind(4, recorded);
+    add_call_.Bind(5, recorded);
     add_call_.Run();
     add_extra_.Bind(1, ids_.at(index));
     add_extra_.Bind(2, stream);

@@ -105,7 +105,7 @@ class Liberties(CommandTest):
         report, _ = self.bisect("--plant", f"overwritten_output@{self.call_of('aten::bmm')}",
                                 "--what", "buffers", "--emit", folder, code=1)
         row, = report["reproducers"]
-        self.assertEqual((row["exit code"], row["with --clean"]), (1, 0))
+        self.assertEqual((row["exit_code"], row["with_clean"]), (1, 0))
 
     def test_a_difference_that_stays_without_them_is_a_matter_of_calls(self):
         call = self.call_of("aten::bmm")

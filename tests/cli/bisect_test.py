@@ -311,7 +311,7 @@ class Captured(BisectTest):
                                         "--journal",
                                         self.path(f"{fault}.jsonl"), code=1)
                 row, = report["reproducers"]
-                self.assertLessEqual(row["trace's calls"], 0.05 * len(self.all_leaves()))
+                self.assertLessEqual(row["trace_s_calls"], 0.05 * len(self.all_leaves()))
                 os.remove(os.path.join(folder, "repro"))
                 self.assertEqual(run("sh", "-c", row["build"]).code, 0)
                 self.assertEqual(run("sh", "-c", row["run"]).code, 1)

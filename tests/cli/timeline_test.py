@@ -153,6 +153,7 @@ class TorchTimeline(TimelineTest):
 
     def test_places_in_the_source_are_arguments_where_the_trace_has_them(self):
         trace = self.copy(self.trace, "places.db")
+        self.ask(trace, "DROP VIEW call_location")
         self.ask(trace, "CREATE VIEW call_location AS SELECT call_id, 'model.py' AS file, "
                         "call_id + 100 AS line, 'forward' AS function, 'stack' AS via FROM call_row")
         for call_id, s in self.both(trace).by_call().items():

@@ -143,7 +143,7 @@ class Completion(InstallTest):
         return set(filter(None, self.check(done).splitlines()))
 
     def test_commands(self):
-        self.assertEqual(self.bash("acltape re"), {"record", "redact", "replay"})
+        self.assertEqual(self.bash("acltape re"), {"record", "redact", "replay", "report"})
         self.assertLessEqual({"record", "--version", "--help", "man"}, self.bash("acltape "))
         self.assertNotIn("serve-calls", self.bash("acltape "))
 
@@ -190,7 +190,7 @@ class Completion(InstallTest):
         ask = lambda line: {row.split("\t")[0] for row in self.check(run(
             "fish", "--no-config", "-c", f"source '{script}'; complete -C '{line}'",
             cwd=self.folder, env=self.environment)).splitlines()}
-        self.assertEqual(ask("acltape re"), {"record", "redact", "replay"})
+        self.assertEqual(ask("acltape re"), {"record", "redact", "replay", "report"})
         self.assertEqual(ask("acltape record --payload "), {"all", "digest", "inputs", "none"})
         self.assertIn("--plan", ask("acltape replay --pl"))
 

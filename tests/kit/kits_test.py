@@ -80,8 +80,8 @@ class Missing(KitTest):
         script, trace = self.script(PROGRAM), self.path("t.db")
         alone = run(TORCH_PYTHON, script)
         environment = dict(os.environ, PATH=self.tools(), ACLTAPE_CACHE=self.path("cache"))
-        recorded = run(self.copied_build(), "record", "--force", "-o", trace, "--", TORCH_PYTHON,
-                       script, env=environment)
+        recorded = run(self.copied_build(), "record", "--force", "--keep-empty", "-o", trace, "--",
+                       TORCH_PYTHON, script, env=environment)
         self.assertEqual((recorded.code, recorded.out), (alone.code, alone.out), recorded)
         self.assertIn("cmake is not installed", recorded.err, recorded)
         ledger = self.ledger(trace)
@@ -151,7 +151,7 @@ class Unknown(KitTest):
             file.write(b"no library")
         trace = self.path("t.db")
         script = self.script(PROGRAM)
-        recorded = run(self.copied_build(places), "record", "-o", trace, "--", TORCH_PYTHON, script,
+        recorded = run(self.copied_build(places), "record", "--keep-empty", "-o", trace, "--", TORCH_PYTHON, script,
                        env=dict(os.environ, PATH=self.path("no"), ACLTAPE_CACHE=self.path("none")))
         self.assertEqual((recorded.code, recorded.out), (0, run(TORCH_PYTHON, script).out), recorded)
         self.assertIn("torch_plugin_failed", self.ledger(trace), recorded)

@@ -178,7 +178,7 @@ class Compiled(LintTest):
         self.assertRegex(output, "failed: .* 107030")
         copy, = (row for row in findings if row["rule"] == "LINT-03")
         self.assertEqual(copy["verdict"], "reproduced", copy)
-        place = re.search(re.escape(cache) + r":(\d+) \((.*)\)$", copy["message"])
+        place = re.search(r"transformers/cache_utils.py:(\d+) \((.*)\)$", copy["message"])
         self.assertIsNotNone(place, copy)
         with open(cache) as file:
             line = file.read().splitlines()[int(place[1]) - 1]

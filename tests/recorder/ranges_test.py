@@ -94,7 +94,8 @@ class Ranges(CommandTest):
                 self.assertEqual(built.returncode, 0, built.stderr)
                 self.assertEqual(subprocess.run([binary], capture_output=True, text=True).stdout, "done\n")
                 trace = binary + ".db"
-                self.assertEqual(self.record(trace, binary, payload="none").out, "done\n")
+                self.assertEqual(self.record(trace, binary, payload="none",
+                                             options=["--keep-empty"]).out, "done\n")
                 ranges = sqlite3.connect(trace).execute(
                     "SELECT path, count(*) FROM scope_range JOIN scope USING (scope_id) GROUP BY path").fetchall()
                 self.assertEqual(sorted(ranges), [("acltape.step", 3), ("acltape.step/inner", 3)])

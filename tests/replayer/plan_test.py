@@ -130,7 +130,7 @@ for i in range(4):
         self.assertIn(f"ACLTAPE_SOFT_JITTER={seed} acltape replay {self.trace} --plan {racy} "
                       "--allow-races --repetitions 10", result.out)
         self.assertRegex(result.out, r"PLAN-RACE +error .*touch bytes")
-        self.assertRegex(result.out, rf"(?m)^ *\d+ +\d+ +aten::(sub|add).Tensor")
+        self.assertRegex(result.out, r"(?m)^ *\d+ +\S+:\d+ \(.*\) +\d+ +aten::(sub|add).Tensor")
 
     def test_runs_name_their_plan_and_a_plan_is_kept_once(self):
         repaired = self.plan_with((self.sub, self.add), (self.mm, self.sub))

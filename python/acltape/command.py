@@ -1,4 +1,4 @@
-"""The command acltape as a Python package: `acltape` on the path becomes the program that lies here."""
+"""The command `acltape` of a wheel: it becomes the program that lies beside this module."""
 import os
 import sys
 

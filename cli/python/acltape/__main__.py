@@ -1,3 +1,0 @@
-from acltape import main
-
-main()

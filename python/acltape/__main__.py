@@ -1,0 +1,3 @@
+from acltape.command import main
+
+main()
