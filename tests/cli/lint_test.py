@@ -164,7 +164,7 @@ class Lint(CommandTest):
         below = self.acltape("lint", trace, "--no-results", "--format", "sarif", code=1, cwd=SOURCE)
         self.assertIn('"uri": "tests/programs/python_lines.py"', below.out)
         grouped = self.acltape("lint", trace, "--no-results", code=1)
-        self.assertIn(f"{script}:{place['region']['startLine']}", grouped.out)
+        self.assertIn(f"python_lines.py:{place['region']['startLine']} (prepare)", grouped.out)
 
     def test_junit_counts_what_it_holds(self):
         path = self.baseline()

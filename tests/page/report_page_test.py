@@ -203,12 +203,17 @@ class Timeline(PageTest):
         found = ""
         for line in range(160, 420, 12):  # below the ranges, which a click zooms to
             # The panel takes room from the canvas, whose middle stays the middle of the call.
+            self.browser.wait_for("const c = document.querySelector('#timeline-canvas'); "
+                                  "return Math.abs(c.width - c.clientWidth * devicePixelRatio) < 2")
             x, y, width, height = self.browser.box(self.CANVAS)
             self.browser.click(x + width / 2, y + line)
-            if not self.browser.run("return document.querySelector('#side').hidden"):
-                found = self.browser.text("#side")
-                if "aten::addmm" in found.splitlines()[0]:
-                    break
+            if self.browser.run("return document.querySelector('#side').hidden"):
+                continue
+            found = self.browser.text("#side")
+            if "aten::addmm" in found.splitlines()[0]:
+                break
+            self.browser.click_on("#side .head button")
+            self.browser.wait_for("return document.querySelector('#side').hidden")
         self.assertIn("aten::addmm", found)
         for word in ("float32[", "Step", "Module", "Sequential", "mat1", "acltape query", "acltape graph"):
             self.assertIn(word, found, chosen)
