@@ -2,7 +2,7 @@
 //
 // The line is that of the innermost frame outside of the framework's own packages and of Python's
 // library. Of code that a compiler of the framework generated it is the line that the generated one
-// was made from. A line costs some twenty nanoseconds: frames are read in place (python_frames.h),
+// was made from. A line costs some thirty nanoseconds: frames are read in place (python_frames.h),
 // and each thread remembers the lines that it met.
 //
 // Note [Taking the interpreter's lock]. A framework gives the lock back before it runs an operator.
