@@ -250,10 +250,11 @@ void AskForOrigins(const Interpreter& py, Object* frame, Code& code, LockUse use
   KeepOrigins(code, text);
 }
 
-// Makes the code of all frames known. False if some stays unknown, or if generated code could not
-// be asked for its origins. The caller holds the interpreter's lock.
-bool LearnCode(const Interpreter& py, ThreadState* state, LockUse use) {
-  bool all = true;
+// Visits the frames of the thread, the innermost first, by the interpreter's public functions:
+// `visit(frame, code)`, with a null code where it stays unknown, is true to go on. The caller holds
+// the interpreter's lock.
+template <typename Visit>
+void VisitFrames(const Interpreter& py, ThreadState* state, const Visit& visit) {
   Object* frame = py.frame_of(state);
   for (int depth = 0; frame != nullptr && depth < kMaxDepth; ++depth) {
     Object* object = py.code_of(frame);
@@ -262,39 +263,37 @@ bool LearnCode(const Interpreter& py, ThreadState* state, LockUse use) {
       Lock lock(g_mutex);
       code = CodeOf(py, frame, object);
     }
-    if (code != nullptr && code->generated) AskForOrigins(py, frame, *code, use);
-    all = all && code != nullptr;
+    if (!visit(frame, code)) break;
     Object* outer = py.back_of(frame);
     py.release(frame);
     frame = outer;
   }
   if (frame != nullptr) py.release(frame);
+}
+
+// Makes the code of all frames known, and asks generated code for its origins. False if some code
+// stays unknown. The caller holds the interpreter's lock.
+bool LearnCode(const Interpreter& py, ThreadState* state, LockUse use) {
+  bool all = true;
+  VisitFrames(py, state, [&](Object* frame, Code* code) {
+    if (code != nullptr && code->generated) AskForOrigins(py, frame, *code, use);
+    all = all && code != nullptr;
+    return true;
+  });
   return all;
 }
 
 // The same line as TopLine gives, from the interpreter's public functions. The caller holds the
 // interpreter's lock.
 uint32_t TopLineByFunctions(Tape& tape, const Interpreter& py, ThreadState* state) {
-  Object* frame = py.frame_of(state);
   uint32_t place_id = 0;
-  for (int depth = 0; frame != nullptr && depth < kMaxDepth; ++depth) {
-    Object* object = py.code_of(frame);
-    Code* code = nullptr;
-    if (object != nullptr) {
-      Lock lock(g_mutex);
-      code = CodeOf(py, frame, object);
-    }
-    if (code != nullptr && (code->users || code->generated)) {
-      Lock lock(g_mutex);
-      const int32_t line = py.line_of(frame);
-      place_id = code->users ? PlaceOf(tape, *code, line) : PlaceOfOrigin(tape, *code, line);
-      if (place_id != 0 || code->users) break;
-    }
-    Object* outer = py.back_of(frame);
-    py.release(frame);
-    frame = outer;
-  }
-  if (frame != nullptr) py.release(frame);
+  VisitFrames(py, state, [&](Object* frame, Code* code) {
+    if (code == nullptr || (!code->users && !code->generated)) return true;
+    Lock lock(g_mutex);
+    const int32_t line = py.line_of(frame);
+    place_id = code->users ? PlaceOf(tape, *code, line) : PlaceOfOrigin(tape, *code, line);
+    return place_id == 0 && !code->users;
+  });
   return place_id;
 }
 

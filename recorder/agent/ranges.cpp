@@ -9,12 +9,7 @@ namespace wire = acltape::wire;
 extern "C" ACLTAPE_AGENT_API void acltape_agent_range_begin(const char* name) {
   Tape* tape = CurrentTape();
   if (tape == nullptr || name == nullptr || tape->arena->record_composites == 0) return;
-  const wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
-                                      wire::Tick(),
-                                      tape->arena->next_call_id.load(std::memory_order_relaxed),
-                                      wire::ScopeKind::kUser,
-                                      0};
-  tape->WriteWithTexts(record, &name, 1);
+  tape->WriteScopeBegin(name, wire::ScopeKind::kUser);
   ++tape->own_ranges;
 }
 
@@ -22,10 +17,5 @@ extern "C" ACLTAPE_AGENT_API void acltape_agent_range_end() {
   Tape* tape = CurrentTape();
   if (tape == nullptr || tape->own_ranges == 0) return;
   --tape->own_ranges;
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
-  if (record == nullptr) return;
-  record->tick = wire::Tick();
-  record->next_call_id = tape->arena->next_call_id.load(std::memory_order_relaxed);
-  tape->End(total);
+  tape->WriteScopeEnd();
 }

@@ -104,6 +104,24 @@ class Tape {
     WriteWithTexts(record, texts, 4);
   }
 
+  // A range of the program begins or ends on this thread.
+  void WriteScopeBegin(const char* name, wire::ScopeKind kind) {
+    const wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
+                                        wire::Tick(),
+                                        arena->next_call_id.load(std::memory_order_relaxed),
+                                        kind,
+                                        0};
+    WriteWithTexts(record, &name, 1);
+  }
+  void WriteScopeEnd() {
+    uint32_t total = 0;
+    auto* record = Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
+    if (record == nullptr) return;
+    record->tick = wire::Tick();
+    record->next_call_id = arena->next_call_id.load(std::memory_order_relaxed);
+    End(total);
+  }
+
   uint64_t NextCallId() { return arena->next_call_id.fetch_add(1, std::memory_order_relaxed); }
   // Buffer ids come in blocks, so that most need no shared counter.
   uint64_t NextBufferId() {

@@ -162,14 +162,7 @@ void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 }
 
 void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind) {
-  agent::Tape* tape = state.tape;
-  wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
-                                wire::Tick(),
-                                tape->arena->next_call_id.load(std::memory_order_relaxed),
-                                kind,
-                                0};
-  const char* texts[] = {name};
-  tape->WriteWithTexts(record, texts, 1);
+  state.tape->WriteScopeBegin(name, kind);
   const bool optimizer = std::strncmp(name, kOptimizerPrefix.data(), kOptimizerPrefix.size()) == 0;
   state.scope_is_optimizer.push_back(optimizer);
   state.optimizer_depth += optimizer ? 1 : 0;
@@ -179,13 +172,7 @@ void EndScope(ThreadState& state) {
   if (state.scope_is_optimizer.empty()) return;
   state.optimizer_depth -= state.scope_is_optimizer.back() ? 1 : 0;
   state.scope_is_optimizer.pop_back();
-  agent::Tape* tape = state.tape;
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::ScopeEndRecord>(wire::RecordKind::kScopeEnd, 0, &total);
-  if (record == nullptr) return;
-  record->tick = wire::Tick();
-  record->next_call_id = tape->arena->next_call_id.load(std::memory_order_relaxed);
-  tape->End(total);
+  state.tape->WriteScopeEnd();
 }
 
 ACLTAPE_HOT void RecordEnclosingFrames(ThreadState& state) {
