@@ -33,7 +33,9 @@ void NoteBuffers(Program& program, const Leaf& leaf) {
     auto [entry, created] = program.buffers.try_emplace(tensor.buffer_id);
     BufferUse& use = entry->second;
     if (created) {
-      use.bytes = program.trace->GetBuffer(tensor.buffer_id).bytes;
+      const storage::Buffer& buffer = program.trace->GetBuffer(tensor.buffer_id);
+      use.bytes = buffer.bytes;
+      if (buffer.alloc_call == 0) use.there_at_ns = buffer.alloc_ns;
       use.first_leaf = leaf.index;
     }
     use.last_leaf = leaf.index;

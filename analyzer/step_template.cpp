@@ -93,6 +93,9 @@ std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& 
 bool IsInternal(const Program& program, int64_t buffer_id, const StepRange& range) {
   const BufferUse& use = program.buffers.at(buffer_id);
   if (use.first_leaf < range.first_leaf) return false;
+  // A window of the recording can begin with the first call that the trace has of older memory.
+  const int64_t begin_ns = program.leaves[range.first_leaf].call.begin_ns;
+  if (use.there_at_ns != 0 && use.there_at_ns <= begin_ns) return false;
   // Memory of an ACL program often lives as long as the program. Its first step is the first to
   // write it, but no other step finds it fresh.
   if (program.level == Level::kAcl && use.last_leaf >= range.end_leaf) return false;

@@ -15,6 +15,7 @@
 #include "cli/next_step.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/quantities.h"
 #include "cli/soft_environment.h"
 #include "cli/step_source.h"
 #include "cli/table.h"
@@ -47,28 +48,6 @@ uint32_t ParseLevels(const std::string& text) {
   }
   if (levels == 0) throw Error(ErrorKind::kUsage, "--level names no level; it takes aten,acl.");
   return levels;
-}
-
-// "16M" -> bytes; binary units.
-uint64_t ParseBytes(const std::string& text) {
-  size_t used = 0;
-  uint64_t value = 0;
-  try {
-    value = std::stoull(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  const std::string unit = text.substr(used);
-  const uint64_t scale = unit.empty()  ? 1
-                         : unit == "K" ? uint64_t{1} << 10
-                         : unit == "M" ? uint64_t{1} << 20
-                         : unit == "G" ? uint64_t{1} << 30
-                                       : 0;
-  if (used == 0 || scale == 0 || value == 0 || text[0] == '-') {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is no size; write 65536, 64K, 16M or 1G.", text));
-  }
-  return value * scale;
 }
 
 // Values of tensors on a device, which only the ACL level has kept. A failure costs only those.
@@ -134,6 +113,8 @@ class RecordCommand final : public Command {
     return "  acltape record -- python3 train.py --epochs 1\n"
            "  acltape record -o t.db --payload all -- python3 bench/workloads/decoder.py\n"
            "  acltape record --soft -- python3 train_npu.py\n"
+           "  acltape record --record-steps 100-110 -- python3 train.py\n"
+           "  acltape record --delay 30 --duration 5s -- ./serve model.pt\n"
            "  acltape record --steps-from 'step*' --payload digest -- ./serve model.pt\n"
            "The program's output and exit code are its own; the summary goes to stderr.";
   }
@@ -156,6 +137,16 @@ class RecordCommand final : public Command {
     app.add_option("--steps-from", options_.steps_from,
                    "Every user range of this name is a step; NAME* takes all that begin so "
                    "(default: steps are found by their period)");
+    app.add_option("--record-steps", record_steps_,
+                   "Record these steps alone: 100-110, 7, or 100- for all from step 100 on;\n"
+                   "counted from 0. What a step is: --steps-from, else what the program marks,\n"
+                   "else what lies between two steps of an optimizer");
+    app.add_option("--delay", delay_, "Begin to record so long after the program's start: 5, 200ms, 2m");
+    app.add_option("--duration", duration_,
+                   "Stop recording so long after it began; the program runs on to its end");
+    app.add_flag("--start-closed", options_.start_closed,
+                 "Record nothing until the program opens the recording (acltape.window), or a\n"
+                 "signal does: `kill -USR1` to this process opens and closes it at any time");
     app.add_flag("--no-composites", leaves_only_, "Leave out enclosing calls, ranges and phases");
     app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
     AddChoice(
@@ -214,8 +205,9 @@ class RecordCommand final : public Command {
     }
     options_.levels = ParseLevels(levels_);
     options_.composites = !leaves_only_;
-    options_.ring_bytes = ParseBytes(ring_size_);
-    options_.backlog_bytes = ParseBytes(backlog_);
+    options_.ring_bytes = ParseSize(ring_size_);
+    options_.backlog_bytes = ParseSize(backlog_);
+    ChooseWindows();
     options_.agent_library = AgentLibrary();
     options_.acl_agent_library = AclAgentLibrary();
     for (const std::string* library : {&options_.agent_library, &options_.acl_agent_library}) {
@@ -259,6 +251,36 @@ class RecordCommand final : public Command {
     }
   }
 
+  // Reads the options that say when calls are recorded.
+  void ChooseWindows() {
+    if (options_.steps_from.size() >= wire::kStepNameBytes) {
+      throw Error(ErrorKind::kUsage, fmt::format("the name for --steps-from is too long; {} bytes "
+                                                 "are the most, and NAME* takes a beginning.",
+                                                 wire::kStepNameBytes - 1));
+    }
+    if (!record_steps_.empty()) {
+      if (leaves_only_) {
+        throw Error(ErrorKind::kUsage,
+                    "--record-steps needs the ranges that --no-composites leaves out; leave one of "
+                    "the two out.");
+      }
+      options_.steps = ParseNumbers("--record-steps", record_steps_);
+    }
+    if (!delay_.empty()) options_.delay_ns = ParseDuration("--delay", delay_);
+    if (!duration_.empty()) options_.duration_ns = ParseDuration("--duration", duration_);
+    if (options_.delay_ns && options_.start_closed) {
+      throw Error(ErrorKind::kUsage,
+                  "--delay opens the recording by itself, --start-closed waits for the program or "
+                  "a signal; leave one of the two out.");
+    }
+    if (!quiet_) {
+      options_.window_changed = [](bool open, int64_t wall_ns) {
+        fmt::print(stderr, "acltape: recording {} after {}\n", open ? "opened" : "closed",
+                   HumanNs(static_cast<double>(wall_ns)));
+      };
+    }
+  }
+
   // Says in one sentence why there is no trace. What went wrong on our side has its own, more exact
   // rows in the ledger.
   void SayNothingRecorded(const collector::RecordSummary& summary) const {
@@ -270,7 +292,7 @@ class RecordCommand final : public Command {
     fmt::print(stderr,
                "acltape: {}nothing was recorded and no trace is left{}; --keep-empty keeps such a "
                "trace.\n",
-               WhyNothing(summary), ours ? "" : Advice());
+               WhyNothing(summary), ours ? "" : Advice(summary));
   }
 
   static bool PluginFailed(const storage::LedgerEntry& entry) {
@@ -279,6 +301,12 @@ class RecordCommand final : public Command {
 
   // "there was no torch in it: ..., so ", or an empty text.
   std::string WhyNothing(const collector::RecordSummary& summary) const {
+    if (options_.steps && summary.steps_seen <= options_.steps->first &&
+        summary.torch_processes + summary.acl_processes != 0) {
+      return fmt::format("the program came to {} steps and the first to record was step {}, so ",
+                         summary.steps_seen, options_.steps->first);
+    }
+    if (summary.never_opened) return "the recording was never opened, so ";
     const bool plugin_failed =
         std::any_of(summary.ledger.begin(), summary.ledger.end(), PluginFailed);
     const bool aten = (options_.levels & wire::kLevelAten) != 0;
@@ -296,7 +324,8 @@ class RecordCommand final : public Command {
   }
 
   // What to do about a Python program whose interpreter has no torch, and else a general hint.
-  std::string Advice() const {
+  std::string Advice(const collector::RecordSummary& summary) const {
+    if (summary.torch_processes + summary.acl_processes != 0) return "";
     const std::filesystem::path named = NamedInterpreter(options_.command);
     if (named.empty() || (options_.levels & wire::kLevelAten) == 0) {
       return "; check that the command runs the program that was meant, dynamically linked";
@@ -337,9 +366,10 @@ class RecordCommand final : public Command {
     }
     SayLedger(summary);
     fmt::print(stderr,
-               "acltape: {} holds {} calls, {} of them leaves in {} steps, in {} ({}; {} of values "
-               "kept; {})\n",
+               "acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
+               "values kept; {})\n",
                options_.output, summary.calls, summary.leaves, steps.count,
+               summary.windows > 1 ? fmt::format("{} windows, in ", summary.windows) : "",
                HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
                HumanNs(static_cast<double>(summary.wall_ns)));
     if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {
@@ -349,6 +379,9 @@ class RecordCommand final : public Command {
 
   collector::RecordOptions options_;
   std::string levels_ = "aten,acl";
+  std::string record_steps_;
+  std::string delay_;
+  std::string duration_;
   std::string ring_size_ = "4M";
   std::string backlog_ = "256M";
   bool soft_ = false;

@@ -140,6 +140,9 @@ inline constexpr StoredColumn kModel[] = {{"model_id", "INTEGER PRIMARY KEY"},
                                           {"begin_call", "INTEGER"},
                                           {"end_call", "INTEGER"},
                                           {"destroy_call", "INTEGER"}};
+inline constexpr StoredColumn kRecordedWindow[] = {
+    {"window_id", "INTEGER PRIMARY KEY"}, {"process_id", "INTEGER"}, {"first_call", "INTEGER"},
+    {"last_call", "INTEGER"},             {"begin_ns", "INTEGER"},   {"end_ns", "INTEGER"}};
 inline constexpr StoredColumn kStep[] = {{"step", "INTEGER PRIMARY KEY"},
                                          {"first_call", "INTEGER"},
                                          {"last_call", "INTEGER"},
@@ -228,6 +231,7 @@ inline constexpr StoredTable kStack{"stack", columns::kStack};
 inline constexpr StoredTable kStream{"stream", columns::kStream};
 inline constexpr StoredTable kEvent{"event", columns::kEvent};
 inline constexpr StoredTable kModel{"model", columns::kModel};
+inline constexpr StoredTable kRecordedWindow{"recorded_window", columns::kRecordedWindow};
 
 // What tools find.
 inline constexpr StoredTable kStep{"step", columns::kStep};
@@ -256,7 +260,7 @@ inline constexpr const StoredTable* kRecorded[] = {&kMeta,    &kQuirk,      &kLe
                                                    &kCallRow, &kCallExtra,  &kBufferRow,
                                                    &kPayload, &kSnapshot,   &kScope,
                                                    &kStack,   &kScopeRange, &kStream,
-                                                   &kEvent,   &kModel};
+                                                   &kEvent,   &kModel,      &kRecordedWindow};
 inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
                                                   &kPlan, &kRegion,     &kPlacement,  &kSync,
                                                   &kRun,  &kSample,     &kComparison, &kWitness};

@@ -166,6 +166,16 @@ struct Statistics {
   DType dtype = DType::kUndefined;
 };
 
+// A stretch of time in which the calls of a process were recorded. Times are absolute.
+struct RecordedWindow {
+  int64_t window_id = 0;  // from 1 on, in the order in which they opened
+  int64_t process_id = 0;
+  int64_t first_call = 0;
+  int64_t last_call = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
 struct Step {
   int64_t step = 0;
   int64_t first_call = 0;

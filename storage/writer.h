@@ -75,6 +75,7 @@ class Writer {
   void AddPayload(const std::string& digest, const void* data, size_t bytes);
   void AddSnapshot(const Snapshot& snapshot, const std::optional<Statistics>& statistics);
   void AddStep(const Step& step);
+  void AddWindow(const RecordedWindow& window);  // replaces an earlier row of this id
   void AddLedger(const LedgerEntry& entry);  // counts of the same kind and subject add up
 
   void Commit();

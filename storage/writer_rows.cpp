@@ -368,6 +368,20 @@ void Writer::AddStep(const Step& step) {
   s.Wrote();
 }
 
+void Writer::AddWindow(const RecordedWindow& window) {
+  State_& s = *state_;
+  s.Begin();
+  RowInsert<tables::kRecordedWindow> insert(s.database, kReplace);
+  insert.Set<"window_id">(window.window_id);
+  insert.Set<"process_id">(window.process_id);
+  insert.Set<"first_call">(window.first_call);
+  insert.Set<"last_call">(window.last_call);
+  insert.Set<"begin_ns">(window.begin_ns - s.options.base_ns);
+  insert.Set<"end_ns">(window.end_ns - s.options.base_ns);
+  insert.Run();
+  s.Wrote();
+}
+
 void Writer::State_::AddLedger(const LedgerEntry& entry) {
   Begin();
   AddRow(add_ledger, entry);

@@ -8,6 +8,9 @@ In a program, recorded or not:
             with acltape.range("forward"):
                 ...
 
+    with acltape.window():           # under `acltape record --start-closed`: only this is recorded
+        train(batch)
+
 Steps that are marked so are the steps of the trace. In a program that is not recorded this does
 nothing. Afterwards:
 
@@ -17,7 +20,7 @@ nothing. Afterwards:
 
 Both give a pandas.DataFrame where pandas is installed, else a list of dictionaries.
 """
-from acltape.ranges import range, recorded, step
+from acltape.ranges import close_window, open_window, range, recorded, step, window
 from acltape.trace import Trace
 
-__all__ = ["Trace", "range", "recorded", "step"]
+__all__ = ["Trace", "close_window", "open_window", "range", "recorded", "step", "window"]

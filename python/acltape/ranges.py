@@ -1,4 +1,4 @@
-"""Ranges that a program marks itself. The recorder is looked for once, when the module is imported."""
+"""Ranges and windows that a program marks itself. The recorder is looked for once, when the module is imported."""
 import contextlib
 import ctypes
 
@@ -6,6 +6,8 @@ _STEP = "acltape.step"
 _process = ctypes.PyDLL(None)  # the lock is kept: a call takes less time than giving it back
 _begin = getattr(_process, "acltape_agent_range_begin", None)
 _end = getattr(_process, "acltape_agent_range_end", None)
+_open = getattr(_process, "acltape_agent_window_open", None)
+_close = getattr(_process, "acltape_agent_window_close", None)
 if _begin is not None:
     _begin.argtypes, _begin.restype = [ctypes.c_char_p], None
     _end.argtypes, _end.restype = [], None
@@ -35,6 +37,32 @@ def range(name):
         yield
     finally:
         _end()
+
+
+@contextlib.contextmanager
+def window():
+    """Records calls while it lasts, where the recording begins closed (`acltape record --start-closed`).
+
+    It opens and closes the recording of the whole process tree; it is best opened where no other
+    thread works. A context manager, or a decorator.
+    """
+    open_window()
+    try:
+        yield
+    finally:
+        close_window()
+
+
+def open_window():
+    """Begins to record calls, where the recording is closed."""
+    if _open is not None:
+        _open()
+
+
+def close_window():
+    """Records no more calls until the recording is opened again."""
+    if _close is not None:
+        _close()
 
 
 def step():

@@ -21,6 +21,10 @@ using wire::HandleKind;
 
 constexpr uint64_t kTextBytes = 4096;
 
+bool BeginsSo(const char* name, const char* prefix) {
+  return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 // Copies, waits for a stream and the ends of a capture are what an operator or the program itself
 // does, never an allocator; see Note [Taking the interpreter's lock].
 agent::LockUse LockUseOf(const CallInfo& info) {
@@ -35,8 +39,43 @@ agent::LockUse LockUseOf(const CallInfo& info) {
       break;
   }
   constexpr char kWait[] = "aclrtSynchronizeStream";
-  const bool waits = strncmp(info.name, kWait, sizeof(kWait) - 1) == 0;
+  const bool waits = BeginsSo(info.name, kWait);
   return waits ? agent::LockUse::kTake : agent::LockUse::kIfHeld;
+}
+
+// True for a call that is left out while recording is closed. Others set something up that a later
+// window may need: devices, captures, attributes of a stream.
+bool CanBeMuted(const CallInfo& info) {
+  switch (info.effect) {
+    case Effect::kCaptureBegin:
+    case Effect::kCaptureEnd:
+    case Effect::kGroupEnd:
+    case Effect::kUpdateBegin:
+    case Effect::kUpdateEnd:
+    case Effect::kDeviceChange:
+    case Effect::kDeviceEnd:
+    case Effect::kExchange:
+      return false;
+    case Effect::kNone:
+    case Effect::kCallsBack:
+      break;
+    default:
+      return true;
+  }
+  if (BeginsSo(info.name, "aclrtSet")) return false;
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Role role = info.rules[i].role;
+    if (role == Role::kOutStream || role == Role::kOutDefaultStream || role == Role::kOutEvent) {
+      return true;
+    }
+  }
+  if (info.stream >= 0) return true;
+  constexpr const char* kQuestions[] = {"aclrtSynchronize", "aclrtQuery", "aclrtGet",
+                                        "aclrtEvent", "aclGet"};
+  for (const char* question : kQuestions) {
+    if (BeginsSo(info.name, question)) return true;
+  }
+  return false;
 }
 
 // The size of the memory that an argument stands for.
@@ -91,6 +130,16 @@ uint64_t Created(Thread& thread, const CallInfo& info, Role role, const uint64_t
       return AddHandle(thread, HandleKind::kEvent, handle, FlagsOf(info, values));
     default:
       return IdOf(thread, HandleKind::kModel, handle);
+  }
+}
+
+// The streams and events that a muted call has created.
+void KeepCreated(Thread& thread, const CallInfo& info, const uint64_t* values) {
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Role role = info.rules[i].role;
+    const bool created = role == Role::kOutStream || role == Role::kOutDefaultStream ||
+                         role == Role::kOutEvent || role == Role::kOutModel;
+    if (created && values[i] != 0) Created(thread, info, role, values, values[i]);
   }
 }
 
@@ -303,11 +352,11 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     case Effect::kCopy:
     case Effect::kCopy2d:
-      if (WantsAnything(thread)) AfterCopy(thread, info, values, open, stream, model_id);
+      if (WantsAnything(thread) && !thread.muted) AfterCopy(thread, info, values, open, stream, model_id);
       break;
     case Effect::kFill: {
       Block block;
-      if (!WantsAnything(thread) || !FindBlock(at(0), &block)) break;
+      if (!WantsAnything(thread) || thread.muted || !FindBlock(at(0), &block)) break;
       const uint64_t first = at(0) - block.begin;
       const uint64_t end = first + RangeBytes(info.rules[info.at[0]], values);
       if (model_id != 0) {
@@ -318,7 +367,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     }
     case Effect::kExecute:
-      if (WantsAnything(thread)) {
+      if (WantsAnything(thread) && !thread.muted) {
         KeepAfterExecution(thread, open.call_id, IdOf(thread, HandleKind::kModel, at(0)), stream);
       }
       break;
@@ -372,10 +421,15 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   agent::Tape* tape = thread->tape;
   memset(open, 0, sizeof(*open));
   open->thread = thread;
-  open->place_id = agent::SourceLine(*tape, LockUseOf(info), caller);
-  open->call_id = tape->NextCallId();
+  NoticeWindow(*thread);
+  open->muted = thread->muted = thread->muted && CanBeMuted(info);
   open->outer_call = tape->open_call;
-  tape->open_call = open->call_id;
+  // The call may turn out to belong to a capture, which is recorded.
+  if (!open->muted || ActiveCaptures() != 0) {
+    open->place_id = agent::SourceLine(*tape, LockUseOf(info), caller);
+    open->call_id = tape->NextCallId();
+    tape->open_call = open->call_id;
+  }
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
   switch (info.effect) {
     case Effect::kDeath: {
@@ -388,7 +442,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       break;
     }
     case Effect::kExecute:
-      if (WantsInputs(*thread)) {
+      if (WantsInputs(*thread) && !open->muted) {
         KeepBeforeExecution(*thread, open->call_id,
                             IdOf(*thread, HandleKind::kModel, values[info.at[0]]), stream);
       }
@@ -426,6 +480,11 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
+  const bool bounds = info.effect == Effect::kCaptureBegin || info.effect == Effect::kCaptureEnd;
+  thread.muted = open->muted;  // a call inside this one may have changed it
+  uint64_t model_id = 0;
+  if (succeeded && info.stream >= 0 && !bounds) model_id = CaptureOf(thread, stream);
+  if (model_id != 0) thread.muted = false;
   if (open->stream_id == 0) open->stream_id = StreamId(thread, info, values, succeeded);
   if (info.effect == Effect::kDeviceChange || info.effect == Effect::kDeviceEnd) thread.device = -1;
 
@@ -437,8 +496,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   call.stream_id = open->stream_id;
   call.place_id = open->place_id;
   call.status = status;
-  const bool bounds = info.effect == Effect::kCaptureBegin || info.effect == Effect::kCaptureEnd;
-  if (succeeded && info.stream >= 0 && !bounds) call.model_id = CaptureOf(thread, stream);
+  call.model_id = model_id;
 
   // Births come before the record that names them.
   if (succeeded) AfterSuccess(thread, info, values, *open, stream, call.model_id);
@@ -458,6 +516,11 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
     } else {
       PutHandle(kind, values[info.at[0]], open->ended_id);
     }
+  }
+  if (thread.muted) {
+    if (succeeded) KeepCreated(thread, info, values);
+    tape->open_call = open->outer_call;
+    return;
   }
   thread.BeginEncoding();
   for (int position = 0; position < info.argument_count; ++position) {

@@ -23,6 +23,10 @@ agent::PointerMap<uint64_t> g_groups;   // models of task groups
 agent::PointerMap<uint64_t> g_updates;  // models that streams are changing
 std::atomic<int64_t> g_update_count{0};
 
+// Objects that a muted call created, by id: told when a recorded call first names them.
+agent::PointerMap<wire::HandleRecord> g_untold;
+std::atomic<uint64_t> g_untold_handles{0};
+
 agent::PointerMap<uint64_t>& Ids(wire::HandleKind kind) { return g_ids[static_cast<int>(kind)]; }
 
 void Write(Thread& thread, const wire::HandleRecord& row) {
@@ -34,6 +38,22 @@ void Write(Thread& thread, const wire::HandleRecord& row) {
   *record = row;
   record->header = header;
   tape->End(total);
+}
+
+const void* UntoldKey(uint64_t id) { return reinterpret_cast<const void*>(id << 4); }
+
+bool TakeUntoldHandle(uint64_t id, wire::HandleRecord* row) {
+  if (__builtin_expect(g_untold_handles.load(std::memory_order_relaxed) == 0, 1)) return false;
+  if (!g_untold.Take(UntoldKey(id), row)) return false;
+  g_untold_handles.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+// The id, which a record is about to name.
+uint64_t Named(Thread& thread, uint64_t id) {
+  wire::HandleRecord row;
+  if (!thread.muted && TakeUntoldHandle(id, &row)) Write(thread, row);
+  return id;
 }
 
 uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags,
@@ -48,7 +68,11 @@ uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t fl
   row.flags = flags;
   row.kind = kind;
   row.moment = wire::HandleMoment::kCreated;
-  Write(thread, row);
+  if (!thread.muted) {
+    Write(thread, row);
+  } else if (g_untold.Put(UntoldKey(id), row)) {
+    g_untold_handles.fetch_add(1, std::memory_order_relaxed);
+  }
   return id;
 }
 
@@ -57,7 +81,7 @@ uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t fl
 uint64_t IdOf(Thread& thread, wire::HandleKind kind, uint64_t handle, bool add) {
   if (handle == 0) return 0;
   uint64_t id = 0;
-  if (Ids(kind).Get(reinterpret_cast<void*>(handle), &id)) return id;
+  if (Ids(kind).Get(reinterpret_cast<void*>(handle), &id)) return Named(thread, id);
   return add ? Add(thread, kind, handle, 0, 0) : 0;
 }
 
@@ -76,11 +100,11 @@ uint64_t DefaultStreamId(Thread& thread) {
   if (g_default_streams[device] == 0) {
     g_default_streams[device] = Add(thread, wire::HandleKind::kStream, 0, 0, 0);
   }
-  return g_default_streams[device];
+  return Named(thread, g_default_streams[device]);
 }
 
 uint64_t AddHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags) {
-  return Add(thread, kind, handle, flags, thread.tape->open_call);
+  return Add(thread, kind, handle, flags, thread.muted ? 0 : thread.tape->open_call);
 }
 
 uint64_t AddDefaultStream(Thread& thread, uint64_t handle) {
@@ -100,6 +124,8 @@ void EndCapture(Thread& thread, uint64_t model_id) {
 
 void EndHandle(Thread& thread, wire::HandleKind kind, uint64_t id) {
   wire::HandleRecord row{};
+  if (TakeUntoldHandle(id, &row)) return;
+  row = {};
   row.handle_id = id;
   row.call_id = thread.tape->open_call;
   row.kind = kind;
@@ -159,6 +185,7 @@ uint64_t UpdatedModel(uint64_t stream) {
 
 void ForgetHandleLocks() {
   g_groups.ForgetLocks();
+  g_untold.ForgetLocks();
   g_updates.ForgetLocks();
   for (auto& ids : g_ids) ids.ForgetLocks();
   g_mutex.Forget();

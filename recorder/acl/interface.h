@@ -96,6 +96,7 @@ struct OpenCall {
   uint32_t exchanged;
   uint32_t freed_device;
   uint32_t place_id;  // line of source, 0: unknown
+  bool muted;         // only identities are kept of it, see NoticeWindow
 };
 
 // False: pass the call on and record nothing. `caller` is the address to which the call returns.

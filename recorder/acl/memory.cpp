@@ -76,15 +76,59 @@ struct Ranges {
   Range* ranges;
   uint32_t count;
   uint32_t capacity;
+  uint32_t window;
 };
 agent::Mutex g_known_mutex;
+uint32_t g_known_window = 0;
 agent::PointerMap<Ranges>& Known() {
   static agent::PointerMap<Ranges> known;
   return known;
 }
 const void* KeyOf(uint64_t buffer_id) { return reinterpret_cast<const void*>(buffer_id << 4); }
 
+// What is known of a buffer in the present window.
+Ranges KnownOf(uint64_t buffer_id) {
+  Ranges known{};
+  Known().Get(KeyOf(buffer_id), &known);
+  if (known.window != g_known_window) known.count = 0;
+  known.window = g_known_window;
+  return known;
+}
+
+// Blocks whose birth is not told so far.
+agent::PointerMap<Block>& Untold() {
+  static agent::PointerMap<Block> untold;
+  return untold;
+}
+std::atomic<uint64_t> g_untold_count{0};
+
+void WriteBirth(agent::Tape* tape, const Block& block, uint64_t tick, uint64_t call_id) {
+  uint32_t total = 0;
+  auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
+  if (record == nullptr) return;
+  record->buffer_id = block.buffer_id;
+  record->address = block.begin;
+  record->bytes = block.bytes;
+  record->tick = tick;
+  record->call_id = call_id;
+  record->device = block.device;
+  record->flags = 0;
+  tape->End(total);
+}
+
+bool TakeUntold(uint64_t buffer_id, Block* block) {
+  if (__builtin_expect(g_untold_count.load(std::memory_order_relaxed) == 0, 1)) return false;
+  if (!Untold().Take(KeyOf(buffer_id), block)) return false;
+  g_untold_count.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
+
+void TellBirth(Thread& thread, uint64_t buffer_id) {
+  Block block;
+  if (TakeUntold(buffer_id, &block)) WriteBirth(thread.tape, block, thread.tape->window_tick, 0);
+}
 
 bool FindBlock(uint64_t address, Block* block) {
   if (address == 0) return false;
@@ -110,17 +154,11 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
     agent::Lock lock(g_mutex);
     Insert(block);
   }
-  uint32_t total = 0;
-  auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
-  if (record == nullptr) return;
-  record->buffer_id = block.buffer_id;
-  record->address = begin;
-  record->bytes = bytes;
-  record->tick = wire::Tick();
-  record->call_id = tape->open_call;
-  record->device = device;
-  record->flags = 0;
-  tape->End(total);
+  if (!thread.muted) {
+    WriteBirth(tape, block, wire::Tick(), tape->open_call);
+  } else if (Untold().Put(KeyOf(block.buffer_id), block)) {
+    g_untold_count.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 bool TakeBlock(uint64_t begin, Block* block) {
@@ -144,6 +182,8 @@ void RecordDeath(Thread& thread, const Block& block) {
     Ranges ranges{};
     if (Known().Take(KeyOf(block.buffer_id), &ranges)) free(ranges.ranges);
   }
+  Block untold;
+  if (TakeUntold(block.buffer_id, &untold)) return;
   agent::Tape* tape = thread.tape;
   uint32_t total = 0;
   auto* record = tape->Begin<wire::BufferDeathRecord>(wire::RecordKind::kBufferDeath, 0, &total);
@@ -157,8 +197,7 @@ void RecordDeath(Thread& thread, const Block& block) {
 void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   agent::Lock lock(g_known_mutex);
-  Ranges known{};
-  Known().Get(KeyOf(buffer_id), &known);
+  Ranges known = KnownOf(buffer_id);
   uint32_t first = 0;
   while (first < known.count && known.ranges[first].end < begin) first++;
   uint32_t behind = first;
@@ -183,8 +222,7 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   if (begin >= end) return true;
   agent::Lock lock(g_known_mutex);
-  Ranges known{};
-  if (!Known().Get(KeyOf(buffer_id), &known)) return false;
+  const Ranges known = KnownOf(buffer_id);
   for (uint32_t i = 0; i < known.count; ++i) {
     if (known.ranges[i].begin <= begin) {
       if (end <= known.ranges[i].end) return true;
@@ -195,7 +233,13 @@ bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   return false;
 }
 
+void ForgetContents(uint32_t window) {
+  agent::Lock lock(g_known_mutex);
+  if (window > g_known_window) g_known_window = window;
+}
+
 void ForgetMemoryLocks() {
+  Untold().ForgetLocks();
   g_mutex.Forget();
   g_known_mutex.Forget();
   Known().ForgetLocks();

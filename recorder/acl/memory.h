@@ -19,7 +19,8 @@ struct Block {
 // Any thread. The block that holds `address`; one past the end does not count.
 bool FindBlock(uint64_t address, Block* block);
 
-// Adds a block and records its birth in the open call. A block that was there at one of its
+// Adds a block and records its birth in the open call; of a muted call, when TellBirth is asked for
+// it. A block that was there at one of its
 // addresses is gone: its end was not seen.
 void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device);
 // Takes a block out, before it is freed: its address may be given out again at once.
@@ -28,12 +29,17 @@ bool TakeBlock(uint64_t begin, Block* block);
 void PutBlock(const Block& block);
 // Records the end of a taken block.
 void RecordDeath(Thread& thread, const Block& block);
+// A record is about to name the buffer.
+void TellBirth(Thread& thread, uint64_t buffer_id);
 
 // Marks bytes [begin, end) of a buffer as known: a recorded call wrote them, or they have been
 // kept.
 void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
 // True when every byte of [begin, end) is marked as known. An empty range is known.
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
+// A window opens: what was written while recording was closed is not known. Windows are numbered
+// upwards; a thread that comes later to the same one changes nothing.
+void ForgetContents(uint32_t window);
 
 void ForgetMemoryLocks();
 

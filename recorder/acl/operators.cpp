@@ -154,6 +154,16 @@ void PutPrepared(Prepared* prepared) {
   if (!g_prepared.Put(prepared->executor, prepared, &before)) FreePrepared(nullptr, before);
 }
 
+// A repeatable executor can be launched again.
+void AfterLaunch(Thread* thread, Prepared* prepared) {
+  prepared->launched = true;
+  if (prepared->repeatable) {
+    PutPrepared(prepared);
+  } else {
+    FreePrepared(thread, prepared);
+  }
+}
+
 // Inputs that nothing explains are kept before the call that reads them.
 void KeepInputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint64_t stream,
                 uint64_t model_id) {
@@ -200,14 +210,20 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   if (real == nullptr) return ACLNN_ERR_INNER_NULLPTR;
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
-  const uint32_t place_id = agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
+  NoticeWindow(*thread);
+  const uint32_t place_id =
+      thread->muted && ActiveCaptures() == 0
+          ? 0
+          : agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
   Inside::Set(*thread);
   const uint64_t begin = wire::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);
   const uint64_t end = wire::Tick();
   Inside::Clear(*thread);
   if (status != ACLNN_SUCCESS || executor == nullptr || *executor == nullptr) {
-    RecordFailedPrepare(*thread, op, values, place_id, begin, end, status);
+    if (!thread->muted) {
+      RecordFailedPrepare(*thread, op, values, place_id, begin, end, status);
+    }
     return status;
   }
   Prepared* prepared = NewPrepared(*thread);
@@ -238,7 +254,19 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   }
   agent::Tape* tape = thread->tape;
   Prepared* prepared = TakePrepared(executor);
+  const auto handle = reinterpret_cast<uint64_t>(stream);
+  NoticeWindow(*thread);
   FinishedCall call;
+  call.model_id = CaptureOf(*thread, handle);
+  const uint64_t graph = call.model_id != 0 ? call.model_id : UpdatedModel(handle);
+  if (thread->muted && graph == 0) {
+    const Inside inside(*thread);
+    const aclnnStatus status =
+        info.launch(real, repeated, workspace, workspace_size, executor, stream);
+    if (prepared != nullptr) AfterLaunch(thread, prepared);
+    return status;
+  }
+  thread->muted = false;
   call.call_id = tape->NextCallId();
   const uint64_t outer_call = tape->open_call;
   call.parent_id = prepared != nullptr ? prepared->parent_id : outer_call;
@@ -246,10 +274,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   call.launched = true;
   call.op_index = OpIndex(*thread, op);
   tape->open_call = call.call_id;
-  const auto handle = reinterpret_cast<uint64_t>(stream);
-  call.model_id = CaptureOf(*thread, handle);
   const bool values = WantsAnything(*thread);
-  const uint64_t graph = call.model_id != 0 ? call.model_id : UpdatedModel(handle);
   if (values && prepared != nullptr) {
     KeepInputs(*thread, *prepared, call.call_id, handle, graph);
   }
@@ -285,12 +310,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   if (values && succeeded) {
     KeepOutputs(*thread, *prepared, call.call_id, handle, graph);
   }
-  prepared->launched = true;
-  if (prepared->repeatable) {
-    PutPrepared(prepared);
-  } else {
-    FreePrepared(thread, prepared);
-  }
+  AfterLaunch(thread, prepared);
   return call.status;
 }
 

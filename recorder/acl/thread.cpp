@@ -11,6 +11,7 @@
 #include "recorder/acl/operators.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/window.h"
 
 namespace acltape::acl_agent {
 
@@ -93,6 +94,13 @@ Thread* Enter() {
   return thread;
 }
 
+void NoticeWindow(Thread& thread) {
+  thread.muted = !agent::IsOpen(*thread.tape);
+  if (__builtin_expect(thread.muted || thread.window == thread.tape->window, 1)) return;
+  thread.window = thread.tape->window;
+  ForgetContents(thread.window);
+}
+
 int32_t CurrentDevice(Thread& thread) {
   if (thread.device >= 0) return thread.device;
   using Function = aclError (*)(int32_t*);
@@ -119,6 +127,7 @@ uint32_t Thread::OpIndex(uint32_t function, uint32_t dialect, const char* name,
 
 void WriteCall(Thread& thread, const FinishedCall& call) {
   agent::Tape* tape = thread.tape;
+  for (uint32_t slot = 0; slot < thread.slot_count; ++slot) TellBirth(thread, thread.slots[slot]);
   if (thread.signature.lost) {
     tape->WriteLedger(2, 1, "arguments_too_long", "calls of the ACL interface",
                       "a call has more than a megabyte of arguments, which were left out",

@@ -43,6 +43,8 @@ struct Thread {
   uint32_t slot_count = 0;
   uint32_t* op_rows = nullptr;  // by function, the ring's index plus one
   Prepared* spare = nullptr;    // of a launch, for the next first phase
+  uint32_t window = 0;          // of the contents that memory.h knows
+  bool muted = false;           // the call at hand is not recorded; see NoticeWindow
 
   static constexpr uint32_t kMaxSlots = 4096;
 
@@ -65,6 +67,12 @@ struct Thread {
 
 // This thread's state; null when the thread is not recorded, or is inside a recorded call.
 Thread* Enter();
+
+// Sets `thread.muted`: true while recording is closed (Note [Windows] in recorder/wire/arena.h). Of a
+// muted call only identities are kept: births of buffers, streams, events and models are told when a
+// recorded call first names them. The capture of a graph is recorded at any time, because a window
+// may execute the graph; and so are calls that set something up, such as aclrtSetDevice.
+void NoticeWindow(Thread& thread);
 
 // While one lives the thread is inside the library: what that calls in turn, and the threads that
 // it starts, are not recorded.

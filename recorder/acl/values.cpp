@@ -129,6 +129,7 @@ void TellContent(Thread& thread, const Content& content, const void* data) {
   const XXH128_hash_t digest = XXH3_128bits(data, content.bytes);
   const bool payload = Policy(thread) >= PayloadPolicy::kInputs;
   if (payload && FirstTime(digest)) SendData(tape, digest, data, content.bytes);
+  TellBirth(thread, content.buffer_id);
   agent::Statistics statistics;
   const auto dtype = static_cast<wire::DType>(content.encoding[1]);
   const bool summarised = content.after && SummariseContent(content, data, dtype, &statistics);

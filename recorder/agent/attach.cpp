@@ -7,6 +7,7 @@
 
 #include "recorder/agent/process.h"
 #include "recorder/agent/source_line.h"
+#include "recorder/agent/window.h"
 
 namespace acltape::agent {
 
@@ -60,6 +61,7 @@ bool Attach() {
   g_process.pid = static_cast<uint32_t>(getpid());
   g_process.arena = header;
   header->attached_processes.fetch_add(1);
+  PrepareSteps(*header);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   return true;
 }

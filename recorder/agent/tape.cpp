@@ -13,6 +13,8 @@
 
 #include "recorder/agent/process.h"
 #include "recorder/agent/python_line.h"
+#include "recorder/agent/ranges.h"
+#include "recorder/agent/window.h"
 
 namespace acltape::agent {
 
@@ -60,6 +62,7 @@ Tape* ClaimSlot() {
     pthread_getname_np(pthread_self(), name, sizeof(name));
     const char* texts[] = {name};
     tape->WriteWithTexts(wire::TextRecord{{wire::RecordKind::kThreadName, 0, 0}}, texts, 1);
+    EnterWindow(*tape);
     return tape;
   }
   arena->threads_without_slot.fetch_add(1);
@@ -92,6 +95,7 @@ void CloseTape() {
   wire::UnmapRing(tape->ring.base(), *tape->arena);
   tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
   FreeLines(tape->lines);
+  FreeRanges(*tape);
   free(tape);
 }
 

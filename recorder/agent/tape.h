@@ -20,6 +20,7 @@ namespace acltape::agent {
 
 class Tape;
 struct LineCache;
+struct OpenRange;
 
 // The arena of this process, or nullptr when it is not being recorded.
 ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
@@ -104,7 +105,7 @@ class Tape {
     WriteWithTexts(record, texts, 4);
   }
 
-  // A range of the program begins or ends on this thread.
+  // Records of ranges.h.
   void WriteScopeBegin(const char* name, wire::ScopeKind kind) {
     const wire::ScopeBeginRecord record{{wire::RecordKind::kScopeBegin, 0, 0},
                                         wire::Tick(),
@@ -148,7 +149,15 @@ class Tape {
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];
-  uint32_t own_ranges = 0;     // that the program has marked and not ended (ranges.cpp)
+  // Changes with every window; a content that is known is known in one window alone (window.h).
+  uint32_t window = 0;
+  uint64_t window_tick = 0;       // when the thread took notice of it
+  bool open = false;              // calls are recorded, as of the last look (window.h)
+  OpenRange* ranges = nullptr;    // of the thread, innermost last (ranges.h)
+  uint32_t range_count = 0;
+  uint32_t range_capacity = 0;
+  uint32_t optimizer_depth = 0;  // ranges of optimizers among them
+  uint32_t own_ranges = 0;     // of these, what the program has marked itself
   LineCache* lines = nullptr;  // python_line.cpp
   uint32_t next_op = 0;        // index of the next operator that is announced in this ring
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's

@@ -73,6 +73,13 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   header_->record_composites = options.composites ? 1 : 0;
   header_->record_modules = options.modules ? 1 : 0;
   header_->stacks = options.stacks;
+  header_->window.store(options.open ? 1 : 0);
+  options.steps_from.copy(header_->step_name, wire::kStepNameBytes - 1);
+  if (options.steps) {
+    header_->choose_steps = 1;
+    header_->first_step = options.steps->first;
+    header_->last_step = options.steps->second;
+  }
   header_->collector_pid = static_cast<uint32_t>(getpid());
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "recorder/wire/arena.h"
 #include "storage/error.h"
@@ -20,6 +22,9 @@ struct ArenaOptions {
   bool composites = true;
   bool modules = false;
   wire::StackPolicy stacks = wire::StackPolicy::kNone;
+  bool open = true;  // recording begins with the program
+  std::optional<std::pair<uint64_t, uint64_t>> steps;  // the first and the last that are recorded
+  std::string steps_from;  // as in RecordOptions; shorter than wire::kStepNameBytes
 };
 
 class ArenaOwner {

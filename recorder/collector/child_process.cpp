@@ -22,7 +22,9 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 // Signals that arrived and are to be passed on, one bit each.
 std::atomic<unsigned> g_pending{0};
+std::atomic<int> g_toggles{0};  // SIGUSR1 that arrived
 struct sigaction g_before[std::size(kSignals)];
+struct sigaction g_before_toggle;
 
 void OnSignal(int number, siginfo_t* info, void*) {
   // A terminal sends its signals to the whole process group, so the program has this one already.
@@ -30,6 +32,14 @@ void OnSignal(int number, siginfo_t* info, void*) {
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] == number) g_pending.fetch_or(1u << i);
   }
+}
+
+void OnToggle(int) { g_toggles.fetch_add(1); }
+
+// Sets the signals back as they were before.
+void RestoreSignals() {
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
+  sigaction(SIGUSR1, &g_before_toggle, nullptr);
 }
 
 [[noreturn]] void CannotRun(const std::string& name, int number) {
@@ -106,6 +116,13 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     if (g_before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 
+  g_toggles.store(0);
+  struct sigaction toggle = {};
+  toggle.sa_handler = OnToggle;
+  toggle.sa_flags = SA_RESTART;
+  sigemptyset(&toggle.sa_mask);
+  sigaction(SIGUSR1, &toggle, &g_before_toggle);
+
   pid_ = fork();
   if (pid_ == 0) {
     // exec resets handlers to the default and keeps ignored signals ignored: as it was before.
@@ -127,15 +144,15 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   if (pid_ > 0 && bytes != sizeof(number)) return;
 
   if (pid_ > 0) waitpid(pid_, nullptr, 0);
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
+  RestoreSignals();
   if (pid_ > 0) CannotRun(command[0], number);
   throw Error(ErrorKind::kDevice,
               fmt::format("cannot start a process ({})", std::strerror(fork_error)));
 }
 
-ChildProcess::~ChildProcess() {
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
-}
+ChildProcess::~ChildProcess() { RestoreSignals(); }
+
+int ChildProcess::TakeToggles() { return g_toggles.exchange(0); }
 
 bool ChildProcess::HasEnded() {
   if (ended_) return true;

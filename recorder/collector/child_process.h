@@ -27,6 +27,9 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
+  // How often SIGUSR1 has come since the last call; it is kept from the program.
+  static int TakeToggles();
+
   // Passes signals on and, without waiting, looks whether the child has ended.
   bool HasEnded();
 

@@ -195,7 +195,11 @@ class Recording {
         trace_(writer, arena, options.steps_from),
         backlog_(trace_),
         drain_(arena, trace_, backlog_),
-        begin_(Now()) {}
+        begin_(Now()) {
+    if (options.delay_ns) opens_ = begin_ + *options.delay_ns;
+    const bool open_now = !options.start_closed && !options.delay_ns;
+    if (options.duration_ns && open_now) closes_ = begin_ + *options.duration_ns;
+  }
 
   RecordSummary Run();
 
@@ -203,6 +207,9 @@ class Recording {
   void DrainUntilEnd();
   void DrainRest();
   void Tick(int64_t now);
+  // Opens and closes the recording when it is time, or when a signal asks for it.
+  void TurnWindow();
+  void SetWindow(bool open);
   // Runs `action`; what it throws ends the recording, not the program.
   template <typename Action>
   void Guard(const Action& action);
@@ -228,6 +235,8 @@ class Recording {
   Backlog backlog_;
   SlotDrain drain_;
   int64_t begin_;
+  std::optional<int64_t> opens_;   // the next times at which the recording opens and closes
+  std::optional<int64_t> closes_;
   int64_t last_tick_ = 0;
   int64_t last_commit_ = 0;
   int64_t last_living_ = 0;
@@ -267,6 +276,29 @@ void Recording::Write(int64_t until_ns) {
   Guard([&] { backlog_.Write(until_ns); });
 }
 
+void Recording::SetWindow(bool open) {
+  wire::ArenaHeader& header = arena_.header();
+  if (!(open ? wire::OpenWindow(header) : wire::CloseWindow(header))) return;
+  const int64_t now = Now();
+  closes_.reset();
+  if (open && options_.duration_ns) closes_ = now + *options_.duration_ns;
+  if (options_.window_changed) options_.window_changed(open, now - begin_);
+}
+
+void Recording::TurnWindow() {
+  if (ChildProcess::TakeToggles() % 2 != 0) {
+    opens_.reset();
+    SetWindow((arena_.header().window.load() & 1) == 0);
+  }
+  const int64_t now = Now();
+  if (opens_ && now >= *opens_) {
+    opens_.reset();
+    SetWindow(true);
+  } else if (closes_ && now >= *closes_) {
+    SetWindow(false);
+  }
+}
+
 void Recording::Tick(int64_t now) {
   if (now - last_tick_ < 100 * kMillisecond) return;
   last_tick_ = now;
@@ -279,6 +311,7 @@ void Recording::Tick(int64_t now) {
     try {
       trace_.buffers().WriteLiving();
       trace_.handles().WriteLiving();
+      trace_.windows().Write();
       writer_.Commit();
     } catch (const Error& error) {
       Fail(error);
@@ -301,6 +334,7 @@ void Recording::DrainUntilEnd() {
     const bool full = BacklogIsFull();
     const size_t drained = full ? 0 : Round();
     if (child_.HasEnded()) return;
+    TurnWindow();
     const int64_t now = Now();
     Tick(now);
     const bool can_wait = drained > 0 && BacklogCanWait();
@@ -408,6 +442,9 @@ RecordSummary Recording::Run() {
   summary.leaves = trace_.leaves();
   summary.torch_processes = arena_.header().torch_processes.load();
   summary.acl_processes = arena_.header().acl_processes.load();
+  summary.windows = trace_.windows().count();
+  summary.never_opened = arena_.header().window.load() == 0;
+  summary.steps_seen = arena_.header().steps_seen.load();
   summary.wall_ns = Now() - begin_;
   return summary;
 }
@@ -435,6 +472,9 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.composites = options.composites;
   arena_options.modules = options.modules;
   arena_options.stacks = options.stacks;
+  arena_options.open = !options.start_closed && !options.delay_ns;
+  arena_options.steps = options.steps;
+  arena_options.steps_from = options.steps_from;
   ArenaOwner arena(arena_options);
 
   storage::Writer::Options writer_options;

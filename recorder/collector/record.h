@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "recorder/wire/arena.h"
@@ -33,6 +35,16 @@ struct RecordOptions {
   // Every instance of a user range of this name becomes a step; "NAME*" takes every range whose
   // name begins so. Empty: what the program marks as steps itself (recorder/ranges/acltape.h).
   std::string steps_from;
+  // When calls are recorded (Note [Windows] in recorder/wire/arena.h). `delay_ns` after its start
+  // the program's recording opens, `duration_ns` after that it closes; SIGUSR1 to this process, or
+  // the program itself (recorder/ranges/acltape.h), open and close it at any time.
+  bool start_closed = false;
+  std::optional<int64_t> delay_ns;
+  std::optional<int64_t> duration_ns;
+  // The first and the last step that are recorded, in each process; see steps_from. A program that
+  // marks no steps is cut where a step of an optimizer ends.
+  std::optional<std::pair<uint64_t, uint64_t>> steps;
+  std::function<void(bool open, int64_t wall_ns)> window_changed;  // by time or signal
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two
   // The bytes of records that may wait in memory: a quarter of this while a processor is idle, all
   // of it while the program uses every processor.
@@ -65,6 +77,9 @@ struct RecordSummary {
   int64_t file_bytes = 0;
   uint64_t torch_processes = 0;
   uint64_t acl_processes = 0;
+  int64_t windows = 0;      // that hold calls
+  uint64_t steps_seen = 0;  // where steps are chosen
+  bool never_opened = false;
   std::vector<storage::LedgerEntry> ledger;
   int64_t wall_ns = 0;
 };

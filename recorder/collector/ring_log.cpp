@@ -90,6 +90,8 @@ bool RingLog::Take(RecordBytes record) {
       return TakeHandle(record);
     case RecordKind::kPlace:
       return TakePlace(record);
+    case RecordKind::kWindow:
+      return TakeWindow(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -163,6 +165,7 @@ bool RingLog::TakeCall(RecordBytes record) {
   }
   if (call.place_id != 0) stacks_.Use(call.place_id);
   trace_.AddCall(call_, scopes_.empty() ? 0 : ScopeOf(call_.call_id), call.place_id);
+  if (window_ != nullptr) window_->Add(call_.call_id, last_ns_);
   ++call_records_;
   return true;
 }
@@ -203,6 +206,7 @@ bool RingLog::TakeAclCall(RecordBytes record) {
   }
   if (row.place_id != 0) stacks_.Use(row.place_id);
   trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id), row.place_id);
+  if (window_ != nullptr) window_->Add(call.call_id, last_ns_);
   ++call_records_;
   return true;
 }
@@ -213,6 +217,15 @@ bool RingLog::TakePlace(RecordBytes record) {
   std::string_view texts[2];
   if (!SplitRecord(record, &place, &rest) || !SplitTexts(rest, texts, 2)) return false;
   return stacks_.Take(place, texts[0], texts[1]);
+}
+
+bool RingLog::TakeWindow(RecordBytes record) {
+  wire::WindowRecord row;
+  std::span<const std::byte> rest;
+  if (!SplitRecord(record, &row, &rest)) return false;
+  last_ns_ = trace_.ToNs(row.tick);
+  window_ = &trace_.windows().Enter(trace_.ProcessOf(thread_id_), row.window, last_ns_);
+  return true;
 }
 
 bool RingLog::TakeHandle(RecordBytes record) {

@@ -59,6 +59,7 @@ class RingLog {
   bool TakeAclCall(RecordBytes record);
   bool TakeHandle(RecordBytes record);
   bool TakePlace(RecordBytes record);
+  bool TakeWindow(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);
@@ -82,6 +83,7 @@ class RingLog {
   std::vector<OpenScope> scopes_;
   IncomingPayload payload_;
   Stacks stacks_;
+  Windows::Window* window_ = nullptr;  // null before the first
   storage::Call call_;  // reused, so that a call allocates nothing
   int64_t last_ns_ = 0;
   uint64_t call_records_ = 0;

@@ -70,6 +70,7 @@ TraceBuilder::TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::stri
       arena_(arena),
       buffers_(writer),
       handles_(writer),
+      windows_(writer),
       steps_from_(std::move(steps_from)) {}
 
 int64_t TraceBuilder::AddThread(uint32_t pid, uint32_t tid) {
@@ -175,15 +176,6 @@ bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_
   return true;
 }
 
-bool TraceBuilder::IsStepName(std::string_view name) const {
-  // What the program itself marks as a step (recorder/ranges/acltape.h).
-  if (steps_from_.empty()) return name == "acltape.step";
-  if (steps_from_.back() == '*') {
-    return name.starts_with(std::string_view(steps_from_).substr(0, steps_from_.size() - 1));
-  }
-  return name == steps_from_;
-}
-
 void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::string& name) {
   if (last_call < first_call) return;
   storage::Step step{static_cast<int64_t>(steps_.size()), first_call, last_call, "range:" + name};
@@ -194,6 +186,7 @@ void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::str
 void TraceBuilder::Finish() {
   buffers_.WriteLiving();
   handles_.WriteLiving();
+  windows_.Write();
   const int64_t unborn = buffers_.WriteUnborn();
   if (unborn > 0) {
     Note(storage::Severity::kNotice, "buffer_without_birth", "buffers",

@@ -17,6 +17,8 @@
 #include "recorder/collector/buffer_lives.h"
 #include "recorder/collector/handle_lives.h"
 #include "recorder/collector/op_schema.h"
+#include "recorder/collector/windows.h"
+#include "recorder/wire/step_name.h"
 #include "storage/writer.h"
 
 namespace acltape::collector {
@@ -37,6 +39,7 @@ class TraceBuilder {
   AddressLines& addresses() { return addresses_; }
   BufferLives& buffers() { return buffers_; }
   HandleLives& handles() { return handles_; }
+  Windows& windows() { return windows_; }
   int64_t ProcessOf(int64_t thread_id) const {
     return threads_[static_cast<size_t>(thread_id) - 1].process_id;
   }
@@ -82,7 +85,7 @@ class TraceBuilder {
   // The bytes of a payload; false when they do not have this digest.
   bool AddPayload(const std::string& digest, const void* data, size_t bytes);
 
-  bool IsStepName(std::string_view name) const;
+  bool IsStepName(std::string_view name) const { return wire::IsStepName(steps_from_, name); }
   void AddStep(int64_t first_call, int64_t last_call, const std::string& name);
 
   // Last rows: living buffers, missing payloads, steps in order, ledger. Afterwards `data_lost`
@@ -108,6 +111,7 @@ class TraceBuilder {
   ArenaOwner& arena_;
   BufferLives buffers_;
   HandleLives handles_;
+  Windows windows_;
   std::string steps_from_;
   int64_t calls_ = 0;
   int64_t leaves_ = 0;

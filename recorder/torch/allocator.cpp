@@ -42,16 +42,16 @@ bool KeepSpare(agent::Tape* tape, size_t size_class, void* block) {
 
 constexpr uint32_t kMagic = 0x66754261;
 
-__attribute__((always_inline)) inline void WriteBirth(agent::Tape* tape,
-                                                      const BufferHeader& header) {
+__attribute__((always_inline)) inline void WriteBirth(agent::Tape* tape, const BufferHeader& header,
+                                                      uint64_t tick, uint64_t call_id) {
   uint32_t total = 0;
   auto* record = tape->Begin<wire::BufferBirthRecord>(wire::RecordKind::kBufferBirth, 0, &total);
   if (record == nullptr) return;
   record->buffer_id = header.buffer_id;
   record->address = reinterpret_cast<uint64_t>(header.data);
   record->bytes = header.bytes;
-  record->tick = tape->last_tick;
-  record->call_id = tape->open_call;
+  record->tick = tick;
+  record->call_id = call_id;
   record->device = header.device;
   record->flags = header.foreign != 0 ? uint32_t{wire::kBufferForeign} : 0;
   tape->End(total);
@@ -78,7 +78,12 @@ __attribute__((always_inline)) inline c10::DataPtr Hand(agent::Tape* tape, void*
   if (tape != nullptr) {
     header->buffer_id = tape->NextBufferId();
     header->process = tape->process;
-    WriteBirth(tape, *header);
+    if (__builtin_expect(tape->open, 1)) {
+      header->told.store(1, std::memory_order_relaxed);
+      WriteBirth(tape, *header, tape->last_tick, tape->open_call);
+    }
+  } else {
+    header->told.store(1, std::memory_order_relaxed);  // it has no identity
   }
   // Context and data are the same pointer, as the framework's raw interface asks for.
   return {header->data, header->data, &ReleaseBlock, c10::Device(c10::DeviceType::CPU)};
@@ -126,7 +131,10 @@ __attribute__((hot)) void ReleaseBlock(void* data) {
   agent::Tape* tape = agent::CurrentTape();
   if (tape != nullptr) {
     // A forked child frees its copy of the parent's buffers; those live on in the parent.
-    if (tape->process == header->process && header->buffer_id != 0) WriteDeath(tape, *header);
+    if (tape->process == header->process && header->buffer_id != 0 &&
+        header->told.load(std::memory_order_relaxed) != 0) {
+      WriteDeath(tape, *header);
+    }
     const size_t size_class = SizeClass(header->bytes);
     if (size_class < agent::kSpareClasses && header->pooled != 0 &&
         KeepSpare(tape, size_class, header)) {
@@ -136,9 +144,18 @@ __attribute__((hot)) void ReleaseBlock(void* data) {
   g_base_deleter(header);
 }
 
-void RecordBirth(agent::Tape* tape, const BufferHeader& header) { WriteBirth(tape, header); }
+void RecordBirth(agent::Tape* tape, BufferHeader& header) {
+  header.told.store(1, std::memory_order_relaxed);
+  WriteBirth(tape, header, tape->last_tick, tape->open_call);
+}
 
-void RecordDeath(agent::Tape* tape, const BufferHeader& header) { WriteDeath(tape, header); }
+__attribute__((cold)) void TellBirth(agent::Tape* tape, BufferHeader& header) {
+  if (header.told.exchange(1, std::memory_order_relaxed) == 0) WriteBirth(tape, header, tape->window_tick, 0);
+}
+
+void RecordDeath(agent::Tape* tape, const BufferHeader& header) {
+  if (header.told.load(std::memory_order_relaxed) != 0) WriteDeath(tape, header);
+}
 
 void FreeSpareBlocks(agent::Tape* tape) {
   for (size_t size_class = 0; size_class < agent::kSpareClasses; ++size_class) {

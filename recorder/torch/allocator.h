@@ -13,7 +13,7 @@
 
 namespace acltape::torch_plugin {
 
-// The recorder's knowledge of a buffer's content, as bits.
+// The recorder's knowledge of a buffer's content, as bits. It holds in one window alone.
 enum BufferState : uint32_t {
   kContentKnown = 1,  // written by recorded calls, or kept as a snapshot
   kHasDigest = 2,     // `digest` is that of the content at `verified_call`
@@ -23,11 +23,12 @@ struct alignas(64) BufferHeader {
   void* data;
   uint64_t buffer_id;
   uint64_t bytes;
-  std::atomic<uint32_t> state;
+  std::atomic<uint32_t> state;  // BufferState, above it the low bits of the window
   uint32_t process;        // agent::Tape::process of the allocation
   uint8_t foreign;         // 1: not from the framework's allocator
   uint8_t device;          // as in wire::BufferBirthRecord: 0 the host, n + 1 device n
-  uint16_t pooled;         // 1: the block is as large as its size class
+  uint8_t pooled;          // 1: the block is as large as its size class
+  std::atomic<uint8_t> told;  // 1: its birth is recorded
   uint32_t magic;          // set while the block is in use
   uint64_t digest;         // XXH3-64 of the whole content
   uint64_t sample;         // XXH3-64 of the sampled cache lines
@@ -35,9 +36,21 @@ struct alignas(64) BufferHeader {
 };
 static_assert(sizeof(BufferHeader) == 64);
 
+// Writes the birth of a buffer that was born while recording was closed, when a recorded call first
+// uses it.
+void TellBirth(agent::Tape* tape, BufferHeader& header);
 // Write the birth and the death of a buffer to the thread's ring.
-void RecordBirth(agent::Tape* tape, const BufferHeader& header);
+void RecordBirth(agent::Tape* tape, BufferHeader& header);
 void RecordDeath(agent::Tape* tape, const BufferHeader& header);
+
+constexpr int kStateBits = 8;
+inline uint32_t KnownState(const BufferHeader& header, uint32_t window) {
+  const uint32_t state = header.state.load(std::memory_order_relaxed);
+  return (state ^ window << kStateBits) >> kStateBits == 0 ? state & ((1u << kStateBits) - 1) : 0;
+}
+inline void SetKnownState(BufferHeader& header, uint32_t window, uint32_t bits) {
+  header.state.store(window << kStateBits | bits, std::memory_order_relaxed);
+}
 
 // Frees the blocks that a thread keeps for its next allocations.
 void FreeSpareBlocks(agent::Tape* tape);

@@ -232,7 +232,10 @@ __attribute__((cold, noinline)) void EncodeUnusual(ThreadState& state, const at:
   }
   const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   const c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  const BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
+  BufferHeader* header = storage != nullptr ? HeaderOf(storage) : nullptr;
+  if (header != nullptr && header->told.load(std::memory_order_relaxed) == 0) {
+    TellBirth(state.tape, *header);
+  }
   const auto slot = static_cast<uint16_t>(state.slots.size());
   state.slots.Push(header != nullptr ? header->buffer_id : 0);
   if (state.keep_tensors && !InsideTensor::HidesSizes(*impl)) {
@@ -257,6 +260,8 @@ ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
   const c10::impl::SizesAndStrides& shape = InsideTensor::Shape(*impl);
   const size_t rank = shape.size();
   if (__builtin_expect(data.get_deleter() != &ReleaseBlock || data.get() == nullptr ||
+                           HeaderBefore(data.get_context())->told.load(
+                               std::memory_order_relaxed) == 0 ||
                            rank > kInlineDims || !InsideTensor::IsPlain(*impl) ||
                            !(impl->key_set() & kUnusualKeys).empty() || state.keep_tensors ||
                            !state.slots.HasRoom(1) ||

@@ -15,8 +15,8 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <string_view>
 
+#include "recorder/agent/ranges.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/forward_calls.h"
@@ -28,8 +28,6 @@
 namespace acltape::torch_plugin {
 
 namespace {
-
-constexpr std::string_view kOptimizerPrefix = "Optimizer.step";
 
 ACLTAPE_HOT void RecordFrame(ThreadState& state, Frame& frame) {
   agent::Tape* tape = state.tape;
@@ -81,7 +79,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     BeginScope(*state, function.name(), wire::ScopeKind::kUser);
   } else {
     state->maybe_backward = true;
-    state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
+    if (agent::IsOpen(*state->tape)) state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
   }
   return nullptr;
 }
@@ -142,7 +140,7 @@ void RegisterComposites(Registrations& registrations) {
 
 ACLTAPE_HOT CompositeScope::CompositeScope(const c10::OperatorHandle* op, size_t hot)
     : state_(CurrentThread()) {
-  if (state_ == nullptr || state_->in_leaf) {
+  if (state_ == nullptr || state_->in_leaf || !agent::IsOpen(*state_->tape)) {
     state_ = nullptr;
     return;
   }
@@ -162,18 +160,10 @@ void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 }
 
 void BeginScope(ThreadState& state, const char* name, wire::ScopeKind kind) {
-  state.tape->WriteScopeBegin(name, kind);
-  const bool optimizer = std::strncmp(name, kOptimizerPrefix.data(), kOptimizerPrefix.size()) == 0;
-  state.scope_is_optimizer.push_back(optimizer);
-  state.optimizer_depth += optimizer ? 1 : 0;
+  agent::BeginRange(*state.tape, name, kind);
 }
 
-void EndScope(ThreadState& state) {
-  if (state.scope_is_optimizer.empty()) return;
-  state.optimizer_depth -= state.scope_is_optimizer.back() ? 1 : 0;
-  state.scope_is_optimizer.pop_back();
-  state.tape->WriteScopeEnd();
-}
+void EndScope(ThreadState& state) { agent::EndRange(*state.tape); }
 
 ACLTAPE_HOT void RecordEnclosingFrames(ThreadState& state) {
   while (state.frames_recorded < state.frames.size()) {

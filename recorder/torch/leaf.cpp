@@ -140,9 +140,18 @@ __attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, uint8_t
 
 }  // namespace
 
+bool RecordsLeaves(ThreadState& state) {
+  if (__builtin_expect(agent::IsOpen(*state.tape), 1)) return true;
+  // So that the first recorded leaf is not taken for the one that made the nodes of these.
+  if (state.follow_nodes) state.next_node = at::sequence_number::peek();
+  return false;
+}
+
 ACLTAPE_HOT ThreadState* EnterLeaf(size_t hot) {
   ThreadState* state = CurrentThread();
-  if (__builtin_expect(state == nullptr || state->in_leaf, 0)) return nullptr;
+  if (__builtin_expect(state == nullptr || state->in_leaf || !RecordsLeaves(*state), 0)) {
+    return nullptr;
+  }
   if (__builtin_expect(state->keep_tensors, 0)) {
     state->values->Start(*state->Row(*HotHandle(hot)).info);
   }
@@ -202,7 +211,7 @@ bool HasDeviceKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
 void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) {
   ThreadState* state = CurrentThread();
-  if (state != nullptr && !state->in_leaf) {
+  if (state != nullptr && !state->in_leaf && RecordsLeaves(*state)) {
     const ThreadState::OpRow& row = state->Row(op);
     if (!row.info->composite || HasDeviceKernel(op, keys)) {
       RecordLeaf(*state, row, op, keys, stack);

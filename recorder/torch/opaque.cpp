@@ -63,7 +63,7 @@ int acltape_torch_opaque_begin(const char* name, const char* version, const uint
                                int read, int updated, int written) {
   using namespace acltape::torch_plugin;
   ThreadState* state = CurrentThread();
-  if (state == nullptr || state->in_leaf || t_leaf != nullptr) return 0;
+  if (state == nullptr || state->in_leaf || t_leaf != nullptr || !RecordsLeaves(*state)) return 0;
   const OpInfo* info = DescribeKernel(name, version);
   SayOnce(*state, info->name);
   const int count = read + updated + written;

@@ -68,7 +68,7 @@ ThreadState::ThreadState(agent::Tape* tape)
 ThreadState::~ThreadState() = default;
 
 wire::Phase ThreadState::LookUpPhase() {
-  if (optimizer_depth > 0) return wire::Phase::kOptimizer;
+  if (tape->optimizer_depth > 0) return wire::Phase::kOptimizer;
   maybe_backward = EngineIsRunning();
   return maybe_backward ? wire::Phase::kBackward : wire::Phase::kForward;
 }

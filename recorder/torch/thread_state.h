@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "recorder/agent/tape.h"
+#include "recorder/agent/window.h"
 #include "recorder/torch/op_info.h"
 #include "recorder/torch/scratch.h"
 
@@ -88,7 +89,7 @@ struct ThreadState {
   wire::CallRecord& call() { return *reinterpret_cast<wire::CallRecord*>(record.begin()); }
 
   wire::Phase phase() {
-    if (__builtin_expect(optimizer_depth == 0 && follow_nodes && !maybe_backward, 1)) {
+    if (__builtin_expect(tape->optimizer_depth == 0 && follow_nodes && !maybe_backward, 1)) {
       return wire::Phase::kForward;
     }
     return LookUpPhase();
@@ -104,7 +105,6 @@ struct ThreadState {
   const bool follow_nodes;      // backward nodes come by
   const bool keep_lines;        // of the program's source
   bool maybe_backward = false;  // a backward node came by and the engine was not seen idle since
-  int optimizer_depth = 0;
   int position = 0;                // of the argument or return whose turn it is
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf
@@ -123,7 +123,6 @@ struct ThreadState {
   std::vector<OpRow> op_rows;             // open addressing, a power of two
   uint32_t op_count = 0;                  // used rows
   std::unordered_map<std::string, uint32_t> nodes;
-  std::vector<bool> scope_is_optimizer;
   uint64_t verify_ns = 0;  // time spent looking for buffers that changed
   uint64_t begin_ns = 0;
   uint64_t sampled_reads = 0;  // reads of inputs that were checked by sample alone

@@ -155,7 +155,7 @@ void LeafValues::BeforeCall(uint64_t call_id) {
 void LeafValues::KeepInput(const at::Tensor& tensor, const ArgumentInfo& argument) {
   BufferHeader* header = HeaderOfTensor(tensor);
   if (header == nullptr || header->bytes == 0) return;
-  const uint32_t known = header->state.load(std::memory_order_relaxed);
+  const uint32_t known = KnownState(*header, state_.tape->window);
   const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
   if ((known & kContentKnown) == 0) {
     if (argument.overwritten && CoversItsBuffer(tensor, *header)) return;
@@ -190,7 +190,7 @@ void LeafValues::KeepBuffer(BufferHeader* header, const void* data, bool changed
   header->digest = digest.low;
   if (header->bytes > kAlwaysFullBytes) header->sample = SampleOf(data, header->bytes);
   header->sampled_reads = 0;
-  header->state.store(kContentKnown | kHasDigest, std::memory_order_relaxed);
+  SetKnownState(*header, tape->window, kContentKnown | kHasDigest);
 }
 
 void LeafValues::KeepDeviceBuffer(BufferHeader* header, const void* data) {
@@ -207,7 +207,7 @@ void LeafValues::KeepDeviceBuffer(BufferHeader* header, const void* data) {
         recorded ? "replay at the ACL level, which does not need the value"
                  : "record with --level aten,acl");
   }
-  header->state.store(kContentKnown, std::memory_order_relaxed);
+  SetKnownState(*header, state_.tape->window, kContentKnown);
 }
 
 void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
@@ -296,15 +296,15 @@ void LeafValues::AfterCall() {
     BufferHeader* header = HeaderOfTensor(tensor);
     if (header == nullptr) return;
     if (header->device != 0) {
-      header->state.store(kContentKnown, std::memory_order_relaxed);
+      SetKnownState(*header, state_.tape->window, kContentKnown);
       return;
     }
     if (all && header->bytes != 0) {
       const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
       header->digest = DigestOf(data, header->bytes).low;
     }
-    header->state.store(all ? kContentKnown | kHasDigest : +kContentKnown,
-                        std::memory_order_relaxed);
+    SetKnownState(*header, state_.tape->window,
+                  all ? kContentKnown | kHasDigest : +kContentKnown);
     KeepOutput(tensor, position);
   };
   if (info_->allocation) return;

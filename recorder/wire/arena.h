@@ -19,9 +19,10 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 5;
+constexpr uint32_t kArenaVersion = 6;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
+constexpr size_t kStepNameBytes = 256;
 
 enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
 enum LevelBits : uint32_t { kLevelAten = 1, kLevelAcl = 2 };
@@ -63,6 +64,11 @@ struct ArenaHeader {
   uint32_t record_modules;     // 1: scopes of torch.nn modules too (Python)
   uint32_t collector_pid;
   StackPolicy stacks;
+  // Which steps are recorded (Note [Windows]). 0: all of them.
+  uint32_t choose_steps;
+  uint64_t first_step;
+  uint64_t last_step;
+  char step_name[kStepNameBytes];  // which ranges are steps, as wire::IsStepName takes it
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
   uint64_t base_ns;
@@ -78,8 +84,30 @@ struct ArenaHeader {
   std::atomic<uint64_t> attached_processes;    // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;       // processes in which the torch plug-in registered
   std::atomic<uint64_t> acl_processes;         // processes in which an ACL library was wrapped
+  std::atomic<uint64_t> steps_seen;            // of the process that has seen most; choose_steps
+  alignas(64) std::atomic<uint32_t> window;    // odd: open
 };
 static_assert(sizeof(ArenaHeader) <= kPage);
+
+// Note [Windows]. Calls are recorded while a window is open. `window` counts openings and closings
+// of the whole process tree, by the collector or by the program; where steps are chosen, each
+// process has a gate of its own besides (recorder/agent/window.h). While closed, the recorder keeps
+// identities alone: which buffers, streams, events and captured graphs there are. A window that
+// opens knows no contents, so that its calls' inputs are kept anew.
+inline bool OpenWindow(ArenaHeader& header) {
+  uint32_t now = header.window.load();
+  while ((now & 1) == 0) {
+    if (header.window.compare_exchange_weak(now, now + 1)) return true;
+  }
+  return false;
+}
+inline bool CloseWindow(ArenaHeader& header) {
+  uint32_t now = header.window.load();
+  while ((now & 1) == 1) {
+    if (header.window.compare_exchange_weak(now, now + 1)) return true;
+  }
+  return false;
+}
 
 constexpr size_t SlotOffset(uint32_t slot) { return kPage * (1 + size_t{slot}); }
 constexpr size_t RingOffset(const ArenaHeader& header, uint32_t slot) {

@@ -40,6 +40,7 @@ enum class RecordKind : uint16_t {
   kAclCall = 14,     // AclCallRecord: one finished call of the ACL interface
   kHandle = 15,      // HandleRecord: a stream, an event or a model begins or ends
   kPlace = 16,       // PlaceRecord: a line of the program's source
+  kWindow = 17,      // WindowRecord: what follows in this ring belongs to another window
 };
 
 struct RecordHeader {
@@ -138,6 +139,15 @@ enum PlaceFlags : uint32_t {
   kPlaceWhole = 2,  // stacks are kept whole
   // The texts are the file of a program or library and an address in it, in hexadecimal digits.
   kPlaceAddress = 4,
+};
+
+// The thread's first record in a window (Note [Windows] in arena.h).
+struct WindowRecord {
+  RecordHeader header;
+  uint64_t tick;
+  uint64_t next_call_id;
+  uint32_t window;  // grows in the process with each window
+  uint32_t reserved0;
 };
 
 // Streams, events and models have ids in place of handles, which are addresses that are used again.

@@ -1,0 +1,20 @@
+// Which ranges of a program are its steps.
+#pragma once
+
+#include <string_view>
+
+namespace acltape::wire {
+
+// What the program itself marks as a step (recorder/ranges/acltape.h).
+inline constexpr std::string_view kMarkedStep = "acltape.step";
+
+// True when a range of this name is a step. `wanted` is a name, or "NAME*" for all names that begin
+// so; empty for what the program marks itself.
+inline bool IsStepName(std::string_view wanted, std::string_view name) {
+  if (wanted.empty()) return name == kMarkedStep;
+  if (wanted.back() != '*') return name == wanted;
+  wanted.remove_suffix(1);
+  return name.substr(0, wanted.size()) == wanted;
+}
+
+}  // namespace acltape::wire
