@@ -32,7 +32,8 @@ class ContentCheck {
                              : program_.models.end();
       if (model != program_.models.end()) {
         for (const int64_t stored : model->second.calls) Touch(program_.calls[stored], &call);
-      } else if (call.call.model_id == 0) {
+      } else if (call.call.model_id == 0 && call.group < 0) {
+        // The update of a task runs nothing.
         Touch(call, nullptr);
       }
     }
