@@ -144,6 +144,9 @@ class RecordCommand final : public Command {
     app.add_option("--delay", delay_, "Begin to record so long after the program's start: 5, 200ms, 2m");
     app.add_option("--duration", duration_,
                    "Stop recording so long after it began; the program runs on to its end");
+    app.add_option("--max-size", max_size_,
+                   "Keep the trace below this size (64M, 2G): the newest steps stay, the oldest are\n"
+                   "dropped as a whole");
     app.add_flag("--start-closed", options_.start_closed,
                  "Record nothing until the program opens the recording (acltape.window), or a\n"
                  "signal does: `kill -USR1` to this process opens and closes it at any time");
@@ -220,7 +223,7 @@ class RecordCommand final : public Command {
     PrepareKitFor(options_.command);
 
     collector::RecordSummary summary = collector::Record(options_);
-    if (!summary.failure.empty()) CountWhatIsKept(options_.output, summary);
+    if (!summary.failure.empty() || options_.max_bytes > 0) CountWhatIsKept(options_.output, summary);
     if (summary.calls == 0 && summary.failure.empty() && !keep_empty_) {
       std::error_code ignored;
       std::filesystem::remove(options_.output, ignored);
@@ -268,6 +271,15 @@ class RecordCommand final : public Command {
     }
     if (!delay_.empty()) options_.delay_ns = ParseDuration("--delay", delay_);
     if (!duration_.empty()) options_.duration_ns = ParseDuration("--duration", duration_);
+    if (!max_size_.empty()) {
+      options_.max_bytes = static_cast<int64_t>(ParseSize(max_size_));
+      constexpr int64_t kLeastBytes = 4 << 20;
+      if (options_.max_bytes < kLeastBytes) {
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("--max-size {} is too small for a few steps; give at least 4M.",
+                                max_size_));
+      }
+    }
     if (options_.delay_ns && options_.start_closed) {
       throw Error(ErrorKind::kUsage,
                   "--delay opens the recording by itself, --start-closed waits for the program or "
@@ -382,6 +394,7 @@ class RecordCommand final : public Command {
   std::string record_steps_;
   std::string delay_;
   std::string duration_;
+  std::string max_size_;
   std::string ring_size_ = "4M";
   std::string backlog_ = "256M";
   bool soft_ = false;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,8 +76,26 @@ class Writer {
   void AddPayload(const std::string& digest, const void* data, size_t bytes);
   void AddSnapshot(const Snapshot& snapshot, const std::optional<Statistics>& statistics);
   void AddStep(const Step& step);
+  void RemoveSteps();
   void AddWindow(const RecordedWindow& window);  // replaces an earlier row of this id
   void AddLedger(const LedgerEntry& entry);  // counts of the same kind and subject add up
+
+  // Pages of the file that hold something; a file never becomes smaller.
+  int64_t UsedBytes();
+  // DropBefore leaves this call.
+  void KeepAlways(int64_t call_id);
+  // Drops the calls with smaller ids, what belongs to them alone, and buffers that were gone at
+  // `before_ns`. Contents that nothing names any more go too, when `is_old` says that no snapshot of
+  // them is on its way.
+  struct Dropped {
+    int64_t calls = 0;
+    std::vector<std::string> digests;
+  };
+  Dropped DropBefore(int64_t call_id, int64_t before_ns,
+                     const std::function<bool(const std::string&)>& is_old);
+  // Before Finish: rows that name calls that were dropped name none, and the file becomes as large as
+  // what it holds.
+  void ForgetDropped();
 
   void Commit();
   int64_t uncommitted_rows() const;

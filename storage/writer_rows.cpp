@@ -368,6 +368,11 @@ void Writer::AddStep(const Step& step) {
   s.Wrote();
 }
 
+void Writer::RemoveSteps() {
+  state_->Begin();
+  state_->database.Execute("DELETE FROM step");
+}
+
 void Writer::AddWindow(const RecordedWindow& window) {
   State_& s = *state_;
   s.Begin();

@@ -89,6 +89,7 @@ struct Writer::State_ {
   }
   void AddLedger(const LedgerEntry& entry);
   void Fold();
+  void MakeKeptCalls();
 
   std::string path;
   Options options;
@@ -97,6 +98,8 @@ struct Writer::State_ {
   const bool has_schema = MakeEmptyTrace(database);  // before the statements that need it
   bool open_transaction = false;
   bool finished = false;
+  bool has_kept_calls = false;  // the table of KeepAlways is there
+  bool dropped = false;
   int64_t pending_rows = 0;
   int64_t pending_bytes = 0;
   int64_t payload_bytes = 0;

@@ -497,6 +497,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   call.place_id = open->place_id;
   call.status = status;
   call.model_id = model_id;
+  call.lasting = model_id != 0 || !CanBeMuted(info);
 
   // Births come before the record that names them.
   if (succeeded) AfterSuccess(thread, info, values, *open, stream, call.model_id);

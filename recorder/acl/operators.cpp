@@ -267,6 +267,7 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
     return status;
   }
   thread->muted = false;
+  call.lasting = graph != 0;
   call.call_id = tape->NextCallId();
   const uint64_t outer_call = tape->open_call;
   call.parent_id = prepared != nullptr ? prepared->parent_id : outer_call;

@@ -153,7 +153,7 @@ void WriteCall(Thread& thread, const FinishedCall& call) {
   record->phase = wire::Phase::kForward;
   record->launched = call.launched ? 1 : 0;
   record->place_id = call.place_id;
-  record->reserved0 = 0;
+  record->lasting = call.lasting ? 1 : 0;
   auto* out = reinterpret_cast<std::byte*>(record + 1);
   if (thread.signature.size != 0) std::memcpy(out, thread.signature.data, thread.signature.size);
   if (slot_bytes != 0) std::memcpy(out + thread.signature.size, thread.slots, slot_bytes);

@@ -115,6 +115,7 @@ struct FinishedCall {
   int32_t status = 0;
   uint32_t op_index = 0;
   bool launched = false;
+  bool lasting = false;  // as in wire::AclCallRecord
 };
 void WriteCall(Thread& thread, const FinishedCall& call);
 

@@ -18,6 +18,7 @@
 #include "recorder/agent/lock.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/agent/statistics.h"
+#include "recorder/agent/window.h"
 
 namespace acltape::acl_agent {
 
@@ -27,15 +28,20 @@ using wire::PayloadPolicy;
 
 constexpr size_t kPieceBytes = 1 << 20;
 
-agent::PointerMap<uint64_t> g_sent;  // digests whose bytes were sent, low half to high half
+struct Sent {
+  uint64_t high;  // half of the digest
+  uint32_t epoch;
+};
+agent::PointerMap<Sent> g_sent;  // digests whose bytes were sent, by their low half
 
 PayloadPolicy Policy(const Thread& thread) { return thread.tape->arena->payload; }
 
-bool FirstTime(const XXH128_hash_t& digest) {
+bool FirstTime(const agent::Tape& tape, const XXH128_hash_t& digest) {
   const auto* key = reinterpret_cast<const void*>(digest.low64 | 1);
-  uint64_t high = 0;
-  if (g_sent.Get(key, &high) && high == digest.high64) return false;
-  g_sent.Put(key, digest.high64);
+  const uint32_t epoch = agent::SentEpoch(tape);
+  Sent sent{};
+  if (g_sent.Get(key, &sent) && sent.high == digest.high64 && sent.epoch >= epoch) return false;
+  g_sent.Put(key, {digest.high64, epoch});
   return true;
 }
 
@@ -128,7 +134,7 @@ void TellContent(Thread& thread, const Content& content, const void* data) {
   agent::Tape* tape = thread.tape;
   const XXH128_hash_t digest = XXH3_128bits(data, content.bytes);
   const bool payload = Policy(thread) >= PayloadPolicy::kInputs;
-  if (payload && FirstTime(digest)) SendData(tape, digest, data, content.bytes);
+  if (payload && FirstTime(*tape, digest)) SendData(tape, digest, data, content.bytes);
   TellBirth(thread, content.buffer_id);
   agent::Statistics statistics;
   const auto dtype = static_cast<wire::DType>(content.encoding[1]);

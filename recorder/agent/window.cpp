@@ -12,6 +12,7 @@ std::atomic<uint64_t> g_marked_steps{0};  // that have begun
 std::atomic<uint64_t> g_turns{0};         // steps of optimizers that have ended
 
 bool ChoosesSteps(const Tape& tape) { return tape.arena->choose_steps != 0; }
+bool FollowsSteps(const Tape& tape) { return ChoosesSteps(tape) || tape.arena->limit_size != 0; }
 
 void SetGate(bool open) {
   uint32_t now = g_step_gate.load();
@@ -24,6 +25,12 @@ void TellSteps(Tape& tape, uint64_t count) {
   uint64_t before = seen.load(std::memory_order_relaxed);
   while (before < count && !seen.compare_exchange_weak(before, count)) {
   }
+}
+
+// One step ends and the next begins.
+void TurnIfAsked(Tape& tape) {
+  if (tape.arena->turn.load(std::memory_order_relaxed) == 0) return;
+  if (tape.arena->turn.exchange(0) != 0) wire::TurnWindow(*tape.arena);
 }
 
 }  // namespace
@@ -54,9 +61,10 @@ void PrepareSteps(wire::ArenaHeader& arena) {
 
 uint64_t StepBegins(Tape& tape) {
   const uint64_t step = g_marked_steps.fetch_add(1);
-  if (!ChoosesSteps(tape)) return step;
+  if (!FollowsSteps(tape)) return step;
+  TurnIfAsked(tape);
   TellSteps(tape, step + 1);
-  if (step == tape.arena->first_step) SetGate(true);
+  if (ChoosesSteps(tape) && step == tape.arena->first_step) SetGate(true);
   return step;
 }
 
@@ -67,10 +75,12 @@ void StepEnded(Tape& tape, uint64_t step) {
 // What lies between the ends of two steps of the optimizer is a step of the program; the first one
 // begins with the program.
 void OptimizerEnded(Tape& tape) {
-  if (!ChoosesSteps(tape) || tape.arena->step_name[0] != '\0') return;
+  if (!FollowsSteps(tape) || tape.arena->step_name[0] != '\0') return;
   if (g_marked_steps.load(std::memory_order_relaxed) != 0) return;
   const uint64_t turns = g_turns.fetch_add(1) + 1;
+  TurnIfAsked(tape);
   TellSteps(tape, turns);
+  if (!ChoosesSteps(tape)) return;
   if (turns == tape.arena->first_step) SetGate(true);
   if (turns == tape.arena->last_step + 1) SetGate(false);
 }

@@ -26,6 +26,11 @@ inline bool IsOpen(Tape& tape) {
   return __builtin_expect(WindowNow(tape) == tape.window, 1) ? tape.open : EnterWindow(tape);
 }
 
+// Contents that were sent are sent again in a later epoch, because what was sent may be dropped.
+inline uint32_t SentEpoch(const Tape& tape) {
+  return tape.arena->limit_size != 0 ? tape.window : 0;
+}
+
 // Sets the gate of this process as the arena says. Called once, when the agent attaches.
 void PrepareSteps(wire::ArenaHeader& arena);
 // A range of a step's name began; returns the number of the step.

@@ -75,6 +75,7 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   header_->stacks = options.stacks;
   header_->window.store(options.open ? 1 : 0);
   options.steps_from.copy(header_->step_name, wire::kStepNameBytes - 1);
+  header_->limit_size = options.limit_size ? 1 : 0;
   if (options.steps) {
     header_->choose_steps = 1;
     header_->first_step = options.steps->first;

@@ -19,6 +19,7 @@
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/child_process.h"
+#include "recorder/collector/size_limit.h"
 #include "recorder/collector/slot_drain.h"
 #include "recorder/collector/spare_time.h"
 #include "recorder/collector/trace_builder.h"
@@ -195,6 +196,7 @@ class Recording {
         trace_(writer, arena, options.steps_from),
         backlog_(trace_),
         drain_(arena, trace_, backlog_),
+        size_limit_(arena, trace_, options.max_bytes),
         begin_(Now()) {
     if (options.delay_ns) opens_ = begin_ + *options.delay_ns;
     const bool open_now = !options.start_closed && !options.delay_ns;
@@ -221,9 +223,14 @@ class Recording {
     Write(now + 10 * kMillisecond);
   }
   // While the backlog is full the rings are left alone, and a program that fills them waits.
-  bool BacklogIsFull() const { return backlog_.bytes() > options_.backlog_bytes; }
+  bool BacklogIsFull() const { return backlog_.bytes() > BacklogBytes(); }
   // True while the backlog is small enough that its records need not be written at once.
-  bool BacklogCanWait() const { return backlog_.bytes() <= options_.backlog_bytes / 4; }
+  bool BacklogCanWait() const { return backlog_.bytes() <= BacklogBytes() / 4; }
+  // A trace of a limited size must not grow by leaps.
+  uint64_t BacklogBytes() const {
+    const auto limit = static_cast<uint64_t>(options_.max_bytes);
+    return limit == 0 ? options_.backlog_bytes : std::min(options_.backlog_bytes, limit / 2);
+  }
   void Fail(const Error& error);
   void Close(RecordSummary& summary);
 
@@ -234,6 +241,7 @@ class Recording {
   TraceBuilder trace_;
   Backlog backlog_;
   SlotDrain drain_;
+  SizeLimit size_limit_;
   int64_t begin_;
   std::optional<int64_t> opens_;   // the next times at which the recording opens and closes
   std::optional<int64_t> closes_;
@@ -302,6 +310,7 @@ void Recording::TurnWindow() {
 void Recording::Tick(int64_t now) {
   if (now - last_tick_ < 100 * kMillisecond) return;
   last_tick_ = now;
+  if (failure_.empty()) Guard([&] { size_limit_.Look(now, static_cast<int64_t>(backlog_.bytes())); });
   if (now - last_living_ >= 250 * kMillisecond) {
     last_living_ = now;
     drain_.CheckLiving();
@@ -408,6 +417,15 @@ void Recording::Close(RecordSummary& summary) {
                 fmt::format("signal {} ended the program", child_.signal()),
                 "the trace holds every call that was complete");
   }
+  size_limit_.Finish();
+  if (size_limit_.windows_dropped() > 0) {
+    trace_.Note(Severity::kNotice, "oldest_dropped", "trace",
+                fmt::format("the trace came to its greatest size, so the calls of its {} oldest "
+                            "windows were dropped",
+                            size_limit_.windows_dropped()),
+                "allow a larger --max-size, or record fewer values or steps",
+                size_limit_.calls_dropped());
+  }
   trace_.Finish();
   writer_.SetMeta("exit_code", std::to_string(child_.exit_code()));
   writer_.SetMeta("signal", std::to_string(child_.signal()));
@@ -474,6 +492,7 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.stacks = options.stacks;
   arena_options.open = !options.start_closed && !options.delay_ns;
   arena_options.steps = options.steps;
+  arena_options.limit_size = options.max_bytes > 0;
   arena_options.steps_from = options.steps_from;
   ArenaOwner arena(arena_options);
 

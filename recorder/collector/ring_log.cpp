@@ -207,6 +207,7 @@ bool RingLog::TakeAclCall(RecordBytes record) {
   if (row.place_id != 0) stacks_.Use(row.place_id);
   trace_.AddCall(call, scopes_.empty() ? 0 : ScopeOf(call.call_id), row.place_id);
   if (window_ != nullptr) window_->Add(call.call_id, last_ns_);
+  if (row.lasting != 0) trace_.KeepAlways(call.call_id);
   ++call_records_;
   return true;
 }
@@ -222,9 +223,10 @@ bool RingLog::TakePlace(RecordBytes record) {
 bool RingLog::TakeWindow(RecordBytes record) {
   wire::WindowRecord row;
   std::span<const std::byte> rest;
-  if (!SplitRecord(record, &row, &rest)) return false;
+  if (!SplitRecord(record, &row, &rest) || !trace_.IsNextCallId(row.next_call_id)) return false;
   last_ns_ = trace_.ToNs(row.tick);
-  window_ = &trace_.windows().Enter(trace_.ProcessOf(thread_id_), row.window, last_ns_);
+  window_ = &trace_.windows().Enter(trace_.ProcessOf(thread_id_), row.window,
+                                     static_cast<int64_t>(row.next_call_id), last_ns_);
   return true;
 }
 
@@ -360,7 +362,7 @@ bool RingLog::TakeData(RecordBytes record) {
   }
   const std::span<const std::byte> piece = rest.first(data.piece_bytes);
   const auto keep = [this](const std::string& digest, std::span<const std::byte> bytes) {
-    if (trace_.AddPayload(digest, bytes.data(), bytes.size())) return;
+    if (trace_.AddPayload(digest, bytes.data(), bytes.size(), last_ns_)) return;
     trace_.Note(Severity::kDataLoss, "payload_damaged", "payloads",
                 "a content does not match its digest: it changed while it was recorded",
                 "keep other threads from writing tensors that an operator reads");

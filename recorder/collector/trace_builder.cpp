@@ -169,7 +169,9 @@ void TraceBuilder::Note(storage::Severity severity, const std::string& kind,
   if (__builtin_add_overflow(total, count, &total)) total = INT64_MAX;
 }
 
-bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_t bytes) {
+bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_t bytes,
+                              int64_t arrived_ns) {
+  if (limited_) arrived_ns_[digest] = arrived_ns;
   if (writer_.HasPayload(digest)) return true;
   if (storage::DigestOf(data, bytes) != digest) return false;
   writer_.AddPayload(digest, data, bytes);
@@ -178,9 +180,25 @@ bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_
 
 void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::string& name) {
   if (last_call < first_call) return;
-  storage::Step step{static_cast<int64_t>(steps_.size()), first_call, last_call, "range:" + name};
+  storage::Step step{next_step_++, first_call, last_call, "range:" + name};
   writer_.AddStep(step);
   steps_.push_back(std::move(step));
+}
+
+int64_t TraceBuilder::DropBefore(const Windows::Cut& cut) {
+  const auto is_old = [&](const std::string& digest) {
+    const auto arrived = arrived_ns_.find(digest);
+    return arrived == arrived_ns_.end() || arrived->second < cut.begin_ns;
+  };
+  const storage::Writer::Dropped dropped =
+      writer_.DropBefore(cut.first_call, cut.begin_ns, is_old);
+  for (const std::string& digest : dropped.digests) {
+    promised_.erase(digest);
+    arrived_ns_.erase(digest);
+  }
+  std::erase_if(steps_, [&](const auto& step) { return step.last_call < cut.first_call; });
+  calls_ -= dropped.calls;
+  return dropped.calls;
 }
 
 void TraceBuilder::Finish() {
@@ -203,10 +221,11 @@ void TraceBuilder::Finish() {
   }
 
   // Ranges of several threads end in another order than they begin.
-  const bool ordered = std::is_sorted(
+  const bool ordered = !limited_ && std::is_sorted(
       steps_.begin(), steps_.end(),
       [](const auto& left, const auto& right) { return left.first_call < right.first_call; });
   if (!ordered) {
+    writer_.RemoveSteps();
     std::sort(steps_.begin(), steps_.end(), [](const auto& left, const auto& right) {
       return left.first_call < right.first_call;
     });

@@ -77,13 +77,23 @@ class TraceBuilder {
   }
 
   void AddMeta(const std::string& key, const std::string& value);
+  // From now on the trace may have to drop its oldest part (size_limit.h).
+  void LimitSize() { limited_ = true; }
+  bool limited() const { return limited_; }
+  // Later windows need the call.
+  void KeepAlways(int64_t call_id) {
+    if (limited_) writer_.KeepAlways(call_id);
+  }
+  // Drops what came before the cut; returns how many calls.
+  int64_t DropBefore(const Windows::Cut& cut);
+
   // Something worth telling; rows of one kind and subject are added up.
   void Note(storage::Severity severity, const std::string& kind, const std::string& subject,
             const std::string& cause, const std::string& remedy, int64_t count = 1);
   // A payload announced by a snapshot: must have arrived when recording ends.
   void Promise(const std::string& digest) { promised_.insert(digest); }
   // The bytes of a payload; false when they do not have this digest.
-  bool AddPayload(const std::string& digest, const void* data, size_t bytes);
+  bool AddPayload(const std::string& digest, const void* data, size_t bytes, int64_t arrived_ns);
 
   bool IsStepName(std::string_view name) const { return wire::IsStepName(steps_from_, name); }
   void AddStep(int64_t first_call, int64_t last_call, const std::string& name);
@@ -117,6 +127,8 @@ class TraceBuilder {
   int64_t leaves_ = 0;
   int64_t last_call_ = 0;
   bool data_lost_ = false;
+  bool limited_ = false;
+  std::unordered_map<std::string, int64_t> arrived_ns_;  // contents, when limited
 
   std::unordered_map<uint32_t, int64_t> processes_;
   struct Thread {
@@ -128,6 +140,7 @@ class TraceBuilder {
   std::unordered_map<Key, int64_t, KeyHash> signatures_;
   std::unordered_set<std::string> promised_;
   std::vector<storage::Step> steps_;
+  int64_t next_step_ = 0;
   std::map<std::pair<std::string, std::string>, storage::LedgerEntry> notes_;
 };
 

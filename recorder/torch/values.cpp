@@ -21,7 +21,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "recorder/agent/statistics.h"
 #include "recorder/torch/arguments.h"
@@ -49,11 +49,15 @@ uint64_t SampleOf(const void* data, size_t bytes) {
 }
 
 // Contents that were sent already; a second tensor of the same bytes costs its digest only.
-bool FirstTime(const Digest& digest) {
+bool FirstTime(const agent::Tape& tape, const Digest& digest) {
   static auto* mutex = new std::mutex;
-  static auto* sent = new std::unordered_set<Digest, DigestHash>;
+  static auto* sent = new std::unordered_map<Digest, uint32_t, DigestHash>;  // their last epochs
+  const uint32_t epoch = agent::SentEpoch(tape);
   std::lock_guard<std::mutex> lock(*mutex);
-  return sent->insert(digest).second;
+  const auto [entry, fresh] = sent->try_emplace(digest, epoch);
+  if (fresh || entry->second >= epoch) return fresh;
+  entry->second = epoch;
+  return true;
 }
 
 void SendData(agent::Tape* tape, const Digest& digest, const void* data, size_t bytes) {
@@ -173,7 +177,7 @@ void LeafValues::KeepInput(const at::Tensor& tensor, const ArgumentInfo& argumen
 void LeafValues::KeepBuffer(BufferHeader* header, const void* data, bool changed) {
   const Digest digest = DigestOf(data, header->bytes);
   agent::Tape* tape = state_.tape;
-  if (FirstTime(digest)) SendData(tape, digest, data, header->bytes);
+  if (FirstTime(*tape, digest)) SendData(tape, digest, data, header->bytes);
   wire::SnapshotRecord row{};
   row.call_id = call_id_;
   row.buffer_id = header->buffer_id;
@@ -258,7 +262,7 @@ void LeafValues::KeepOutput(const at::Tensor& tensor, int position) {
   const void* data = packed.data_ptr();
   const size_t bytes = packed.numel() * packed.itemsize();
   const Digest digest = DigestOf(data, bytes);
-  if (payload && FirstTime(digest)) SendData(state_.tape, digest, data, bytes);
+  if (payload && FirstTime(*state_.tape, digest)) SendData(state_.tape, digest, data, bytes);
   wire::SnapshotRecord row{};
   row.call_id = call_id_;
   row.buffer_id = header->buffer_id;

@@ -68,6 +68,7 @@ struct ArenaHeader {
   uint32_t choose_steps;
   uint64_t first_step;
   uint64_t last_step;
+  uint32_t limit_size;  // 1: a new window begins at the end of a step when `turn` asks for it
   char step_name[kStepNameBytes];  // which ranges are steps, as wire::IsStepName takes it
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
@@ -84,7 +85,8 @@ struct ArenaHeader {
   std::atomic<uint64_t> attached_processes;    // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;       // processes in which the torch plug-in registered
   std::atomic<uint64_t> acl_processes;         // processes in which an ACL library was wrapped
-  std::atomic<uint64_t> steps_seen;            // of the process that has seen most; choose_steps
+  std::atomic<uint64_t> steps_seen;            // of the process that has seen most
+  std::atomic<uint32_t> turn;                  // 1: the collector wants a new window
   alignas(64) std::atomic<uint32_t> window;    // odd: open
 };
 static_assert(sizeof(ArenaHeader) <= kPage);
@@ -100,6 +102,11 @@ inline bool OpenWindow(ArenaHeader& header) {
     if (header.window.compare_exchange_weak(now, now + 1)) return true;
   }
   return false;
+}
+// Begins another window where one is open, so that what came before can be dropped.
+inline void TurnWindow(ArenaHeader& header) {
+  header.turn.store(0);
+  header.window.fetch_add(2);
 }
 inline bool CloseWindow(ArenaHeader& header) {
   uint32_t now = header.window.load();

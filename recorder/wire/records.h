@@ -119,7 +119,7 @@ struct AclCallRecord {
   Phase phase;
   uint8_t launched;   // 1: an operator's second phase
   uint32_t place_id;  // the line of source that it comes from, 0: unknown
-  uint32_t reserved0;
+  uint32_t lasting;   // 1: later windows need it: it sets something up, or is of a captured graph
 };
 static_assert(sizeof(AclCallRecord) == 80);
 
