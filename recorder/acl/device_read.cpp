@@ -8,6 +8,11 @@
 #include "recorder/acl/thread.h"
 #include "recorder/agent/tape.h"
 
+// True when the device can be read now: no capture is active, which refuses such copies.
+extern "C" ACLTAPE_AGENT_API bool acltape_device_is_readable() {
+  return acltape::acl_agent::ActiveCaptures() == 0;
+}
+
 // A copy that the program does not make and the trace does not show. It waits for no stream, so it
 // is for contents that the host has put there. False while a capture is active, which refuses such
 // copies, and when the device refuses it.

@@ -17,7 +17,10 @@
 #include <dlfcn.h>
 #include <xxhash.h>
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -121,6 +124,39 @@ ReadDevice FindReadDevice() {
   return read;
 }
 
+// Waits until the device has done what it was given; false where this PyTorch has no way to.
+template <typename Guard>
+bool WaitFor(const Guard& guard, c10::DeviceIndex device) {
+  if constexpr (requires { guard.synchronizeDevice(device); }) {
+    guard.synchronizeDevice(device);
+    return true;
+  }
+  return false;
+}
+
+// Note [Values on a device] tells of contents that the host has put there. In a window that opens
+// later, a content may be one that the device has still to compute. So the first read of a device in
+// such a window waits for it, once. The wait is no call of the program.
+void WaitOnceInWindow(agent::Tape& tape, c10::DeviceIndex device) {
+  constexpr uint32_t kFromTheStart = 1;
+  static std::atomic<uint32_t> waited_in[16];
+  if (tape.window == kFromTheStart) return;
+  if (waited_in[static_cast<uint8_t>(device) % 16].exchange(tape.window) == tape.window) return;
+  const auto* guard = c10::impl::getDeviceGuardImpl(c10::DeviceType::PrivateUse1);
+  const bool inside = agent::t_inside;
+  agent::t_inside = true;
+  agent::t_tape = agent::kNoTape;
+  const bool waited = guard != nullptr && WaitFor(*guard, device);
+  agent::t_inside = inside;
+  agent::t_tape = &tape;
+  if (waited) return;
+  tape.WriteLedger(1, 1, "device_not_waited_for", "PyTorch's tensors on a device",
+                   "this PyTorch has no wait for a device, so that a value from before the window "
+                   "may have been read too early",
+                   "open the window where the program waits for the device, or replay at the ACL "
+                   "level");
+}
+
 bool CoversItsBuffer(const at::Tensor& tensor, const BufferHeader& header) {
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          static_cast<uint64_t>(tensor.numel()) * tensor.itemsize() == header.bytes;
@@ -199,6 +235,11 @@ void LeafValues::KeepBuffer(BufferHeader* header, const void* data, bool changed
 
 void LeafValues::KeepDeviceBuffer(BufferHeader* header, const void* data) {
   const ReadDevice read = FindReadDevice();
+  static const auto readable =
+      reinterpret_cast<bool (*)()>(dlsym(RTLD_DEFAULT, "acltape_device_is_readable"));
+  if (readable != nullptr && readable()) {
+    WaitOnceInWindow(*state_.tape, static_cast<c10::DeviceIndex>(header->device - 1));
+  }
   const std::unique_ptr<char[]> copy(new char[header->bytes]);
   if (read != nullptr && read(copy.get(), data, header->bytes)) {
     KeepBuffer(header, copy.get(), false);
