@@ -66,7 +66,8 @@ struct Access {
 
 struct BufferUse {
   int64_t bytes = 0;  // at least up to the end of all recorded tensors
-  // It was there at this time already, 0: a recorded call allocated it. In nanoseconds as the calls.
+  // It was there at this time already, 0: a recorded call allocated it. In nanoseconds as the
+  // calls.
   int64_t there_at_ns = 0;
   // The first and the last leaf that name it, including views and allocations.
   int64_t first_leaf = 0;

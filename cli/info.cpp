@@ -59,6 +59,12 @@ class InfoCommand final : public Command {
     report.Add("meta", MetaTable(reader));
     AddQuery(report, reader, "threads", "threads");
     report.Add("steps", StepTable(reader));
+    // Traces before schema version 5 have no such table, and most others one window.
+    const char* kHasWindows = "SELECT count(*) FROM sqlite_master WHERE name = 'recorded_window'";
+    if (Count(reader, kHasWindows) != 0 &&
+        Count(reader, "SELECT count(*) FROM recorded_window") > 1) {
+      AddQuery(report, reader, "windows", "windows");
+    }
     // Traces of the first schema version have the table only once there is a row for it.
     if (Count(reader, "SELECT count(*) FROM sqlite_master WHERE name = 'witness'") != 0) {
       AddQuery(report, reader, "witnesses", "witnesses");

@@ -141,12 +141,14 @@ class RecordCommand final : public Command {
                    "Record these steps alone: 100-110, 7, or 100- for all from step 100 on;\n"
                    "counted from 0. What a step is: --steps-from, else what the program marks,\n"
                    "else what lies between two steps of an optimizer");
-    app.add_option("--delay", delay_, "Begin to record so long after the program's start: 5, 200ms, 2m");
+    app.add_option("--delay", delay_,
+                   "Begin to record so long after the program's start: 5, 200ms, 2m");
     app.add_option("--duration", duration_,
                    "Stop recording so long after it began; the program runs on to its end");
-    app.add_option("--max-size", max_size_,
-                   "Keep the trace below this size (64M, 2G): the newest steps stay, the oldest are\n"
-                   "dropped as a whole");
+    app.add_option(
+        "--max-size", max_size_,
+        "Keep the trace below this size (64M, 2G): the newest steps stay, the oldest are\n"
+        "dropped as a whole");
     app.add_flag("--start-closed", options_.start_closed,
                  "Record nothing until the program opens the recording (acltape.window), or a\n"
                  "signal does: `kill -USR1` to this process opens and closes it at any time");
@@ -223,7 +225,8 @@ class RecordCommand final : public Command {
     PrepareKitFor(options_.command);
 
     collector::RecordSummary summary = collector::Record(options_);
-    if (!summary.failure.empty() || options_.max_bytes > 0) CountWhatIsKept(options_.output, summary);
+    if (!summary.failure.empty() || options_.max_bytes > 0)
+      CountWhatIsKept(options_.output, summary);
     if (summary.calls == 0 && summary.failure.empty() && !keep_empty_) {
       std::error_code ignored;
       std::filesystem::remove(options_.output, ignored);
@@ -381,7 +384,9 @@ class RecordCommand final : public Command {
                "acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
                "values kept; {})\n",
                options_.output, summary.calls, summary.leaves, steps.count,
-               summary.windows > 1 ? fmt::format("{} windows, in ", summary.windows) : "",
+               summary.windows > 1 && options_.max_bytes == 0
+                   ? fmt::format("{} windows, in ", summary.windows)
+                   : "",
                HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
                HumanNs(static_cast<double>(summary.wall_ns)));
     if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {

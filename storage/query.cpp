@@ -75,6 +75,9 @@ constexpr NamedQuery kQueries[] = {
      "SELECT t.thread_id, t.process_id, p.pid, t.tid, t.name, "
      "(SELECT count(*) FROM call_row c WHERE c.thread_id = t.thread_id) AS calls "
      "FROM thread t LEFT JOIN process p ON p.process_id = t.process_id ORDER BY t.thread_id"},
+    {"windows", "stretches of time in which calls were recorded",
+     "SELECT window_id, process_id, first_call, last_call, begin_ns, end_ns - begin_ns AS wall_ns "
+     "FROM recorded_window ORDER BY window_id"},
     {"payloads", "the 50 largest payloads",
      "SELECT digest, sum(bytes) AS bytes, codec, sum(length(data)) AS stored_bytes FROM payload "
      "GROUP BY digest ORDER BY bytes DESC LIMIT 50"},

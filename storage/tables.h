@@ -140,9 +140,12 @@ inline constexpr StoredColumn kModel[] = {{"model_id", "INTEGER PRIMARY KEY"},
                                           {"begin_call", "INTEGER"},
                                           {"end_call", "INTEGER"},
                                           {"destroy_call", "INTEGER"}};
-inline constexpr StoredColumn kRecordedWindow[] = {
-    {"window_id", "INTEGER PRIMARY KEY"}, {"process_id", "INTEGER"}, {"first_call", "INTEGER"},
-    {"last_call", "INTEGER"},             {"begin_ns", "INTEGER"},   {"end_ns", "INTEGER"}};
+inline constexpr StoredColumn kRecordedWindow[] = {{"window_id", "INTEGER PRIMARY KEY"},
+                                                   {"process_id", "INTEGER"},
+                                                   {"first_call", "INTEGER"},
+                                                   {"last_call", "INTEGER"},
+                                                   {"begin_ns", "INTEGER"},
+                                                   {"end_ns", "INTEGER"}};
 inline constexpr StoredColumn kStep[] = {{"step", "INTEGER PRIMARY KEY"},
                                          {"first_call", "INTEGER"},
                                          {"last_call", "INTEGER"},

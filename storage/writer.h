@@ -11,8 +11,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,23 +78,23 @@ class Writer {
   void AddStep(const Step& step);
   void RemoveSteps();
   void AddWindow(const RecordedWindow& window);  // replaces an earlier row of this id
-  void AddLedger(const LedgerEntry& entry);  // counts of the same kind and subject add up
+  void AddLedger(const LedgerEntry& entry);      // counts of the same kind and subject add up
 
   // Pages of the file that hold something; a file never becomes smaller.
   int64_t UsedBytes();
   // DropBefore leaves this call.
   void KeepAlways(int64_t call_id);
   // Drops the calls with smaller ids, what belongs to them alone, and buffers that were gone at
-  // `before_ns`. Contents that nothing names any more go too, when `is_old` says that no snapshot of
-  // them is on its way.
+  // `before_ns`. Contents that nothing names any more go too, when `is_old` says that no snapshot
+  // of them is on its way.
   struct Dropped {
     int64_t calls = 0;
     std::vector<std::string> digests;
   };
   Dropped DropBefore(int64_t call_id, int64_t before_ns,
                      const std::function<bool(const std::string&)>& is_old);
-  // Before Finish: rows that name calls that were dropped name none, and the file becomes as large as
-  // what it holds.
+  // Before Finish: rows that name calls that were dropped name none, and the file becomes as large
+  // as what it holds.
   void ForgetDropped();
 
   void Commit();

@@ -70,8 +70,8 @@ bool CanBeMuted(const CallInfo& info) {
     }
   }
   if (info.stream >= 0) return true;
-  constexpr const char* kQuestions[] = {"aclrtSynchronize", "aclrtQuery", "aclrtGet",
-                                        "aclrtEvent", "aclGet"};
+  constexpr const char* kQuestions[] = {"aclrtSynchronize", "aclrtQuery", "aclrtGet", "aclrtEvent",
+                                        "aclGet"};
   for (const char* question : kQuestions) {
     if (BeginsSo(info.name, question)) return true;
   }
@@ -352,7 +352,8 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
       break;
     case Effect::kCopy:
     case Effect::kCopy2d:
-      if (WantsAnything(thread) && !thread.muted) AfterCopy(thread, info, values, open, stream, model_id);
+      if (WantsAnything(thread) && !thread.muted)
+        AfterCopy(thread, info, values, open, stream, model_id);
       break;
     case Effect::kFill: {
       Block block;

@@ -211,10 +211,9 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   Thread* thread = Enter();
   if (thread == nullptr) return info.prepare(real, values, workspace_size, executor);
   NoticeWindow(*thread);
-  const uint32_t place_id =
-      thread->muted && ActiveCaptures() == 0
-          ? 0
-          : agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
+  const uint32_t place_id = thread->muted && ActiveCaptures() == 0
+                                ? 0
+                                : agent::SourceLine(*thread->tape, agent::LockUse::kTake, caller);
   Inside::Set(*thread);
   const uint64_t begin = wire::Tick();
   const aclnnStatus status = info.prepare(real, values, workspace_size, executor);

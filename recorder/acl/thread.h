@@ -68,10 +68,10 @@ struct Thread {
 // This thread's state; null when the thread is not recorded, or is inside a recorded call.
 Thread* Enter();
 
-// Sets `thread.muted`: true while recording is closed (Note [Windows] in recorder/wire/arena.h). Of a
-// muted call only identities are kept: births of buffers, streams, events and models are told when a
-// recorded call first names them. The capture of a graph is recorded at any time, because a window
-// may execute the graph; and so are calls that set something up, such as aclrtSetDevice.
+// Sets `thread.muted`: true while recording is closed (Note [Windows] in recorder/wire/arena.h). Of
+// a muted call only identities are kept: births of buffers, streams, events and models are told
+// when a recorded call first names them. The capture of a graph is recorded at any time, because a
+// window may execute the graph; and so are calls that set something up, such as aclrtSetDevice.
 void NoticeWindow(Thread& thread);
 
 // While one lives the thread is inside the library: what that calls in turn, and the threads that

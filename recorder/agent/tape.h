@@ -151,15 +151,15 @@ class Tape {
   SpareBlocks spare_blocks[kSpareClasses];
   // Changes with every window; a content that is known is known in one window alone (window.h).
   uint32_t window = 0;
-  uint64_t window_tick = 0;       // when the thread took notice of it
-  bool open = false;              // calls are recorded, as of the last look (window.h)
-  OpenRange* ranges = nullptr;    // of the thread, innermost last (ranges.h)
+  uint64_t window_tick = 0;     // when the thread took notice of it
+  bool open = false;            // calls are recorded, as of the last look (window.h)
+  OpenRange* ranges = nullptr;  // of the thread, innermost last (ranges.h)
   uint32_t range_count = 0;
   uint32_t range_capacity = 0;
   uint32_t optimizer_depth = 0;  // ranges of optimizers among them
-  uint32_t own_ranges = 0;     // of these, what the program has marked itself
-  LineCache* lines = nullptr;  // python_line.cpp
-  uint32_t next_op = 0;        // index of the next operator that is announced in this ring
+  uint32_t own_ranges = 0;       // of these, what the program has marked itself
+  LineCache* lines = nullptr;    // python_line.cpp
+  uint32_t next_op = 0;          // index of the next operator that is announced in this ring
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };
 

@@ -22,7 +22,7 @@ struct ArenaOptions {
   bool composites = true;
   bool modules = false;
   wire::StackPolicy stacks = wire::StackPolicy::kNone;
-  bool open = true;  // recording begins with the program
+  bool open = true;                                    // recording begins with the program
   std::optional<std::pair<uint64_t, uint64_t>> steps;  // the first and the last that are recorded
   bool limit_size = false;
   std::string steps_from;  // as in RecordOptions; shorter than wire::kStepNameBytes

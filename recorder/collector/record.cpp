@@ -243,7 +243,7 @@ class Recording {
   SlotDrain drain_;
   SizeLimit size_limit_;
   int64_t begin_;
-  std::optional<int64_t> opens_;   // the next times at which the recording opens and closes
+  std::optional<int64_t> opens_;  // the next times at which the recording opens and closes
   std::optional<int64_t> closes_;
   int64_t last_tick_ = 0;
   int64_t last_commit_ = 0;
@@ -308,9 +308,11 @@ void Recording::TurnWindow() {
 }
 
 void Recording::Tick(int64_t now) {
+  if (failure_.empty()) {
+    Guard([&] { size_limit_.Look(now, static_cast<int64_t>(backlog_.bytes())); });
+  }
   if (now - last_tick_ < 100 * kMillisecond) return;
   last_tick_ = now;
-  if (failure_.empty()) Guard([&] { size_limit_.Look(now, static_cast<int64_t>(backlog_.bytes())); });
   if (now - last_living_ >= 250 * kMillisecond) {
     last_living_ = now;
     drain_.CheckLiving();

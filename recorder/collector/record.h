@@ -44,8 +44,8 @@ struct RecordOptions {
   // The first and the last step that are recorded, in each process; see steps_from. A program that
   // marks no steps is cut where a step of an optimizer ends.
   std::optional<std::pair<uint64_t, uint64_t>> steps;
-  // The trace is kept below this size, 0: no limit. The oldest steps are dropped as a whole; a row of
-  // the ledger says how many calls they had.
+  // The trace is kept below this size, 0: no limit. The oldest steps are dropped as a whole; a row
+  // of the ledger says how many calls they had.
   int64_t max_bytes = 0;
   std::function<void(bool open, int64_t wall_ns)> window_changed;  // by time or signal
   uint64_t ring_bytes = uint64_t{4} << 20;  // per thread; rounded up to a power of two

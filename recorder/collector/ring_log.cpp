@@ -226,7 +226,7 @@ bool RingLog::TakeWindow(RecordBytes record) {
   if (!SplitRecord(record, &row, &rest) || !trace_.IsNextCallId(row.next_call_id)) return false;
   last_ns_ = trace_.ToNs(row.tick);
   window_ = &trace_.windows().Enter(trace_.ProcessOf(thread_id_), row.window,
-                                     static_cast<int64_t>(row.next_call_id), last_ns_);
+                                    static_cast<int64_t>(row.next_call_id), last_ns_);
   return true;
 }
 

@@ -84,7 +84,7 @@ class RingLog {
   IncomingPayload payload_;
   Stacks stacks_;
   Windows::Window* window_ = nullptr;  // null before the first
-  storage::Call call_;  // reused, so that a call allocates nothing
+  storage::Call call_;                 // reused, so that a call allocates nothing
   int64_t last_ns_ = 0;
   uint64_t call_records_ = 0;
   bool in_step_ = false;

@@ -4,6 +4,7 @@ namespace acltape::collector {
 namespace {
 
 constexpr int64_t kWindowsInTrace = 4;
+constexpr int64_t kPauseNs = 2000000;        // between two looks
 constexpr int64_t kPatienceNs = 1000000000;  // for the end of a step
 
 }  // namespace
@@ -42,7 +43,8 @@ int64_t SizeLimit::DropTo(int64_t most) {
 }
 
 void SizeLimit::Look(int64_t now_ns, int64_t waiting) {
-  if (limit_ <= 0) return;
+  if (limit_ <= 0 || now_ns - looked_ns_ < kPauseNs) return;
+  looked_ns_ = now_ns;
   const int64_t bytes = DropTo(limit_ - limit_ / kWindowsInTrace) + waiting;
   const uint32_t window = arena_.header().window.load();
   if (window != window_) {

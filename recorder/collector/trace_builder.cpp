@@ -190,8 +190,7 @@ int64_t TraceBuilder::DropBefore(const Windows::Cut& cut) {
     const auto arrived = arrived_ns_.find(digest);
     return arrived == arrived_ns_.end() || arrived->second < cut.begin_ns;
   };
-  const storage::Writer::Dropped dropped =
-      writer_.DropBefore(cut.first_call, cut.begin_ns, is_old);
+  const storage::Writer::Dropped dropped = writer_.DropBefore(cut.first_call, cut.begin_ns, is_old);
   for (const std::string& digest : dropped.digests) {
     promised_.erase(digest);
     arrived_ns_.erase(digest);
@@ -221,9 +220,10 @@ void TraceBuilder::Finish() {
   }
 
   // Ranges of several threads end in another order than they begin.
-  const bool ordered = !limited_ && std::is_sorted(
-      steps_.begin(), steps_.end(),
-      [](const auto& left, const auto& right) { return left.first_call < right.first_call; });
+  const bool ordered = !limited_ && std::is_sorted(steps_.begin(), steps_.end(),
+                                                   [](const auto& left, const auto& right) {
+                                                     return left.first_call < right.first_call;
+                                                   });
   if (!ordered) {
     writer_.RemoveSteps();
     std::sort(steps_.begin(), steps_.end(), [](const auto& left, const auto& right) {

@@ -3,7 +3,7 @@
 namespace acltape::collector {
 
 Windows::Window& Windows::Enter(int64_t process_id, uint32_t number, int64_t next_call,
-                                 int64_t at_ns) {
+                                int64_t at_ns) {
   Window*& known = known_[{process_id, number}];
   if (known == nullptr) {
     known = &windows_.emplace_back();

@@ -19,8 +19,8 @@ class Windows {
   struct Window {
     storage::RecordedWindow row;
     int64_t entered_at_call = 0;  // no smaller id lies in it
-    bool used = false;     // a call lies in it
-    bool changed = false;  // since its row was written
+    bool used = false;            // a call lies in it
+    bool changed = false;         // since its row was written
     bool dropped = false;
 
     void Add(int64_t call_id, int64_t end_ns) {

@@ -7,8 +7,8 @@
  * Ranges nest, and belong to the thread that begins them. A range of the name ACLTAPE_STEP is a
  * step of the program: `acltape record` takes these as the steps when it is not told others.
  *
- * Where the recording begins closed (`acltape record --start-closed`), the program opens it for what
- * it wants to see; calls outside of a window cost little and are not in the trace:
+ * Where the recording begins closed (`acltape record --start-closed`), the program opens it for
+ * what it wants to see; calls outside of a window cost little and are not in the trace:
  *
  *   acltape_window_open();
  *   ...

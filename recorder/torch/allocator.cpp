@@ -150,7 +150,8 @@ void RecordBirth(agent::Tape* tape, BufferHeader& header) {
 }
 
 __attribute__((cold)) void TellBirth(agent::Tape* tape, BufferHeader& header) {
-  if (header.told.exchange(1, std::memory_order_relaxed) == 0) WriteBirth(tape, header, tape->window_tick, 0);
+  if (header.told.exchange(1, std::memory_order_relaxed) == 0)
+    WriteBirth(tape, header, tape->window_tick, 0);
 }
 
 void RecordDeath(agent::Tape* tape, const BufferHeader& header) {

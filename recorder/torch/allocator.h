@@ -24,15 +24,15 @@ struct alignas(64) BufferHeader {
   uint64_t buffer_id;
   uint64_t bytes;
   std::atomic<uint32_t> state;  // BufferState, above it the low bits of the window
-  uint32_t process;        // agent::Tape::process of the allocation
-  uint8_t foreign;         // 1: not from the framework's allocator
-  uint8_t device;          // as in wire::BufferBirthRecord: 0 the host, n + 1 device n
-  uint8_t pooled;          // 1: the block is as large as its size class
-  std::atomic<uint8_t> told;  // 1: its birth is recorded
-  uint32_t magic;          // set while the block is in use
-  uint64_t digest;         // XXH3-64 of the whole content
-  uint64_t sample;         // XXH3-64 of the sampled cache lines
-  uint64_t sampled_reads;  // reads checked by sample alone since the last full check
+  uint32_t process;             // agent::Tape::process of the allocation
+  uint8_t foreign;              // 1: not from the framework's allocator
+  uint8_t device;               // as in wire::BufferBirthRecord: 0 the host, n + 1 device n
+  uint8_t pooled;               // 1: the block is as large as its size class
+  std::atomic<uint8_t> told;    // 1: its birth is recorded
+  uint32_t magic;               // set while the block is in use
+  uint64_t digest;              // XXH3-64 of the whole content
+  uint64_t sample;              // XXH3-64 of the sampled cache lines
+  uint64_t sampled_reads;       // reads checked by sample alone since the last full check
 };
 static_assert(sizeof(BufferHeader) == 64);
 

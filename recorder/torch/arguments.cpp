@@ -259,14 +259,13 @@ ACLTAPE_HOT void Encode(ThreadState& state, const at::Tensor& tensor) {
   const c10::DataPtr& data = storage->data_ptr();
   const c10::impl::SizesAndStrides& shape = InsideTensor::Shape(*impl);
   const size_t rank = shape.size();
-  if (__builtin_expect(data.get_deleter() != &ReleaseBlock || data.get() == nullptr ||
-                           HeaderBefore(data.get_context())->told.load(
-                               std::memory_order_relaxed) == 0 ||
-                           rank > kInlineDims || !InsideTensor::IsPlain(*impl) ||
-                           !(impl->key_set() & kUnusualKeys).empty() || state.keep_tensors ||
-                           !state.slots.HasRoom(1) ||
-                           !state.record.HasRoom(TensorEncodingBytes(kInlineDims)),
-                       0)) {
+  if (__builtin_expect(
+          data.get_deleter() != &ReleaseBlock || data.get() == nullptr ||
+              HeaderBefore(data.get_context())->told.load(std::memory_order_relaxed) == 0 ||
+              rank > kInlineDims || !InsideTensor::IsPlain(*impl) ||
+              !(impl->key_set() & kUnusualKeys).empty() || state.keep_tensors ||
+              !state.slots.HasRoom(1) || !state.record.HasRoom(TensorEncodingBytes(kInlineDims)),
+          0)) {
     return EncodeUnusual(state, tensor);
   }
   const int64_t* sizes = shape.sizes_data();

@@ -79,7 +79,8 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     BeginScope(*state, function.name(), wire::ScopeKind::kUser);
   } else {
     state->maybe_backward = true;
-    if (agent::IsOpen(*state->tape)) state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
+    if (agent::IsOpen(*state->tape))
+      state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
   }
   return nullptr;
 }

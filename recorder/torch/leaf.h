@@ -14,8 +14,8 @@ inline c10::DispatchKeySet BelowKey(c10::DispatchKeySet keys, c10::DispatchKey k
 // True when a leaf that begins now is recorded.
 bool RecordsLeaves(ThreadState& state);
 // Begins to record a leaf; from here on operators of this thread are part of it and do not come by.
-// nullptr: the thread is not recorded now, or is in a leaf already; there is nothing to do but to run
-// the kernel. The first is for a hot operator, by its index.
+// nullptr: the thread is not recorded now, or is in a leaf already; there is nothing to do but to
+// run the kernel. The first is for a hot operator, by its index.
 ThreadState* EnterLeaf(size_t hot);
 void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row);
 // The arguments are encoded; the kernel comes next.

@@ -100,11 +100,11 @@ struct ThreadState {
   agent::Tape* const tape;
   c10::impl::PODLocalDispatchKeySet* const keys;  // the thread's own
   bool in_leaf = false;
-  bool leaf_begun = false;      // the leaf has a call id and no record so far
-  const bool keep_tensors;      // the payload policy wants to see them
-  const bool follow_nodes;      // backward nodes come by
-  const bool keep_lines;        // of the program's source
-  bool maybe_backward = false;  // a backward node came by and the engine was not seen idle since
+  bool leaf_begun = false;         // the leaf has a call id and no record so far
+  const bool keep_tensors;         // the payload policy wants to see them
+  const bool follow_nodes;         // backward nodes come by
+  const bool keep_lines;           // of the program's source
+  bool maybe_backward = false;     // a backward node came by and the engine was not seen idle since
   int position = 0;                // of the argument or return whose turn it is
   uint64_t true_arguments = 0;     // bit i: argument i is the bool true
   c10::DispatchKeySet excluded;    // before the leaf

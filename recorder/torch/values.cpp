@@ -14,10 +14,9 @@
 #include "recorder/torch/values.h"
 
 #define XXH_INLINE_ALL
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 #include <xxhash.h>
-
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <algorithm>
 #include <atomic>
@@ -135,8 +134,8 @@ bool WaitFor(const Guard& guard, c10::DeviceIndex device) {
 }
 
 // Note [Values on a device] tells of contents that the host has put there. In a window that opens
-// later, a content may be one that the device has still to compute. So the first read of a device in
-// such a window waits for it, once. The wait is no call of the program.
+// later, a content may be one that the device has still to compute. So the first read of a device
+// in such a window waits for it, once. The wait is no call of the program.
 void WaitOnceInWindow(agent::Tape& tape, c10::DeviceIndex device) {
   constexpr uint32_t kFromTheStart = 1;
   static std::atomic<uint32_t> waited_in[16];
@@ -348,8 +347,7 @@ void LeafValues::AfterCall() {
       const void* data = BufferData(tensor.storage().unsafeGetStorageImpl());
       header->digest = DigestOf(data, header->bytes).low;
     }
-    SetKnownState(*header, state_.tape->window,
-                  all ? kContentKnown | kHasDigest : +kContentKnown);
+    SetKnownState(*header, state_.tape->window, all ? kContentKnown | kHasDigest : +kContentKnown);
     KeepOutput(tensor, position);
   };
   if (info_->allocation) return;
