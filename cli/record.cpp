@@ -163,6 +163,8 @@ class RecordCommand final : public Command {
         {{"top", StackPolicy::kTop}, {"full", StackPolicy::kFull}, {"none", StackPolicy::kNone}},
         "Which lines of the program's source to keep for each call: the innermost of your own "
         "code; the whole Python stack; none");
+    app.add_flag("--device-times", options_.device_times,
+                 "Keep when the device did the work of each call, told by events around it");
     app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
     app.add_option("--backlog", backlog_,

@@ -73,6 +73,7 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   header_->record_composites = options.composites ? 1 : 0;
   header_->record_modules = options.modules ? 1 : 0;
   header_->stacks = options.stacks;
+  header_->device_times = options.device_times ? 1 : 0;
   header_->collector_pid = static_cast<uint32_t>(getpid());
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);

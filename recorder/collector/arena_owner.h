@@ -20,6 +20,7 @@ struct ArenaOptions {
   bool composites = true;
   bool modules = false;
   wire::StackPolicy stacks = wire::StackPolicy::kNone;
+  bool device_times = false;
 };
 
 class ArenaOwner {

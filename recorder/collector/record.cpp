@@ -435,6 +435,7 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.composites = options.composites;
   arena_options.modules = options.modules;
   arena_options.stacks = options.stacks;
+  arena_options.device_times = options.device_times;
   ArenaOwner arena(arena_options);
 
   storage::Writer::Options writer_options;

@@ -90,6 +90,8 @@ bool RingLog::Take(RecordBytes record) {
       return TakeHandle(record);
     case RecordKind::kPlace:
       return TakePlace(record);
+    case RecordKind::kDeviceSpan:
+      return TakeDeviceSpan(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -213,6 +215,19 @@ bool RingLog::TakePlace(RecordBytes record) {
   std::string_view texts[2];
   if (!SplitRecord(record, &place, &rest) || !SplitTexts(rest, texts, 2)) return false;
   return stacks_.Take(place, texts[0], texts[1]);
+}
+
+bool RingLog::TakeDeviceSpan(RecordBytes record) {
+  wire::DeviceSpanRecord span;
+  std::span<const std::byte> rest;
+  if (!SplitRecord(record, &span, &rest) || !trace_.IsCallId(span.call_id)) return false;
+  constexpr int64_t kMostNs = int64_t{4000000000000000000};  // as times from ticks
+  if (span.begin_ns < -kMostNs || span.begin_ns > kMostNs) return false;
+  if (span.duration_ns > static_cast<uint64_t>(kMostNs)) return false;
+  trace_.writer().AddDeviceSpan(
+      {static_cast<int64_t>(span.call_id), span.stream_id, span.begin_ns,
+       span.begin_ns + static_cast<int64_t>(span.duration_ns), span.error_ns});
+  return true;
 }
 
 bool RingLog::TakeHandle(RecordBytes record) {

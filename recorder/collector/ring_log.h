@@ -59,6 +59,7 @@ class RingLog {
   bool TakeAclCall(RecordBytes record);
   bool TakeHandle(RecordBytes record);
   bool TakePlace(RecordBytes record);
+  bool TakeDeviceSpan(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);

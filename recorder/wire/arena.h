@@ -19,7 +19,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 5;
+constexpr uint32_t kArenaVersion = 6;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 
@@ -63,6 +63,7 @@ struct ArenaHeader {
   uint32_t record_modules;     // 1: scopes of torch.nn modules too (Python)
   uint32_t collector_pid;
   StackPolicy stacks;
+  uint32_t device_times;  // 1: the times at which the device did the work of calls (ACL level)
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
   uint64_t base_ns;
