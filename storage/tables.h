@@ -210,8 +210,8 @@ inline constexpr StoredColumn kBarrierRule[] = {
 namespace tables {
 
 // What is recorded. Four tables grow with the program: call_row, buffer_row and, where they are
-// kept, snapshot and device_span. All that calls repeat is interned in the others. Columns that are rarely set are
-// in call_extra, because even a NULL costs a byte and a bind on the hot path.
+// kept, snapshot and device_span. All that calls repeat is interned in the others. Columns that are
+// rarely set are in call_extra, because even a NULL costs a byte and a bind on the hot path.
 inline constexpr StoredTable kMeta{"meta", columns::kMeta, "", true};
 inline constexpr StoredTable kQuirk{"quirk", columns::kQuirk, "", true};
 inline constexpr StoredTable kLedger{"ledger", columns::kLedger, "PRIMARY KEY(kind, subject)"};

@@ -60,8 +60,8 @@ struct CallSpan {
 // Several steps tell the usual cost of a call apart from that of its first execution, which often
 // loads its kernel. The host takes as long to issue as it did. The device takes as long as it did,
 // where the trace has its times (storage/device_spans.h): those of work that waited in its stream
-// count before those that include launching. Elsewhere it takes as long as the recorded operator: in
-// a program recorded on the CPU that is its computation, in one recorded on a device only the
+// count before those that include launching. Elsewhere it takes as long as the recorded operator:
+// in a program recorded on the CPU that is its computation, in one recorded on a device only the
 // dispatch.
 DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges);
 

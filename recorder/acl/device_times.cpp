@@ -25,13 +25,13 @@ struct DeviceTask {
   aclrtStream stream;
   aclrtEvent begin;
   aclrtEvent end;
-  uint32_t generation;   // of the owner when the task began
+  uint32_t generation;  // of the owner when the task began
   uint64_t call_id;
-  int64_t recorded_ns;   // host time just before the first event was recorded
-  int64_t called_ns;     // host time at which the call began
-  int64_t launched_ns;   // host time just before the second event was recorded
-  int64_t device_ns;     // time of the first event, by the device's clock
-  int64_t duration_ns;   // from the first event to the second
+  int64_t recorded_ns;  // host time just before the first event was recorded
+  int64_t called_ns;    // host time at which the call began
+  int64_t launched_ns;  // host time just before the second event was recorded
+  int64_t device_ns;    // time of the first event, by the device's clock
+  int64_t duration_ns;  // from the first event to the second
 };
 
 namespace {
@@ -59,13 +59,13 @@ struct StreamTimes {
   uint64_t stream_id;  // 0: the stream has ended
   uint32_t device;
   bool timed;
-  bool mixed;           // calls of two threads have met on the stream
-  uint32_t open;        // calls that have begun and not returned
-  uint32_t waiting;     // tasks in the queue
-  uint32_t done_count;  // tasks in `done`
-  uint32_t generation;  // grows when events are thrown away
-  int64_t last_end_ns;  // of the last span
-  DeviceTask* first;    // the queue, in order of the stream
+  bool mixed;                        // calls of two threads have met on the stream
+  uint32_t open;                     // calls that have begun and not returned
+  uint32_t waiting;                  // tasks in the queue
+  uint32_t done_count;               // tasks in `done`
+  std::atomic<uint32_t> generation;  // grows when events are thrown away
+  int64_t last_end_ns;               // of the last span
+  DeviceTask* first;                 // the queue, in order of the stream
   DeviceTask* last;
   DeviceTask* done;  // tasks whose times are read and not sent
   DeviceTask* spare;
@@ -85,8 +85,10 @@ constexpr MissingText kMissingTexts[kMissingKinds] = {
      "see the program's own errors; record without --device-times"},
     {"threads on one stream", "two threads issued work on a stream at the same time",
      "give each thread a stream of its own"},
-    {"unfinished work", "the device had not done the work when its stream, its device or the "
-     "program ended", "synchronise before the end"},
+    {"unfinished work",
+     "the device had not done the work when its stream, its device or the "
+     "program ended",
+     "synchronise before the end"},
     {"first calls of unknown streams", "the stream was not seen before this call",
      "record from the program's start"},
 };
@@ -111,10 +113,10 @@ struct TimeFunctions {
   decltype(&aclrtQueryEventStatus) query;
   decltype(&aclrtEventGetTimestamp) time;
   decltype(&aclrtEventElapsedTime) elapsed;
-  decltype(&aclrtStreamGetFlags) flags;          // may be null
-  decltype(&aclrtPeekAtLastError) peek_error;    // may be null
-  decltype(&aclrtGetLastError) take_error;       // may be null
-  decltype(&aclGetRecentErrMsg) take_message;    // may be null
+  decltype(&aclrtStreamGetFlags) flags;        // may be null
+  decltype(&aclrtPeekAtLastError) peek_error;  // may be null
+  decltype(&aclrtGetLastError) take_error;     // may be null
+  decltype(&aclGetRecentErrMsg) take_message;  // may be null
   bool complete;
 };
 
@@ -148,8 +150,9 @@ void Miss(Missing kind, uint64_t count = 1) {
   g_missing[kind].fetch_add(count, std::memory_order_relaxed);
 }
 
-// Calls of the recorder's own. A failing one sets the thread's last error and message (rules ERR-01,
-// ERR-02), which the program may ask for: they are cleared again where there was none before.
+// Calls of the recorder's own. A failing one sets the thread's last error and message (rules
+// ERR-01, ERR-02), which the program may ask for: they are cleared again where there was none
+// before.
 class OwnCalls {
  public:
   explicit OwnCalls(Thread& thread) : inside_(thread), functions_(Functions()) {
@@ -393,8 +396,7 @@ DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
     OwnCalls own(thread);
     auto* task = static_cast<DeviceTask*>(calloc(1, sizeof(DeviceTask)));
     // An event without the bit for waits leaves nothing in a capture (rule CAP-44).
-    if (task != nullptr &&
-        own.Succeeded(Functions().create(&task->begin, ACL_EVENT_TIME_LINE))) {
+    if (task != nullptr && own.Succeeded(Functions().create(&task->begin, ACL_EVENT_TIME_LINE))) {
       if (own.Succeeded(Functions().create(&task->end, ACL_EVENT_TIME_LINE))) return task;
       own.Succeeded(Functions().destroy(task->begin));
     }
@@ -446,14 +448,18 @@ void EndDeviceTask(Thread& thread, DeviceTask* task, uint64_t call_id, uint64_t 
                    bool succeeded) {
   if (task == nullptr) return;
   StreamTimes& times = *task->owner;
+  // The device ended while the call ran. The task's events were its own, so that nobody touches
+  // them.
+  const auto of_former_device = [&] { return task->generation != times.generation.load(); };
   OwnCalls own(thread);
   task->launched_ns = HostNs(thread, wire::Tick());
-  const bool refused = succeeded && !own.Succeeded(Functions().record(task->end, task->stream));
+  const bool refused = succeeded && !of_former_device() &&
+                       !own.Succeeded(Functions().record(task->end, task->stream));
   if (refused) Miss(kRefused);
   agent::Lock lock(times.mutex);
   const bool met = times.mixed;
   if (--times.open == 0) times.mixed = false;
-  if (task->generation != times.generation) {  // its events are those of a former device
+  if (of_former_device()) {
     free(task);
     g_tasks.fetch_sub(1);
     if (succeeded) Miss(kNeverDone);

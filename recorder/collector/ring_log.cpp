@@ -224,9 +224,9 @@ bool RingLog::TakeDeviceSpan(RecordBytes record) {
   constexpr int64_t kMostNs = int64_t{4000000000000000000};  // as times from ticks
   if (span.begin_ns < -kMostNs || span.begin_ns > kMostNs) return false;
   if (span.duration_ns > static_cast<uint64_t>(kMostNs)) return false;
-  trace_.writer().AddDeviceSpan(
-      {static_cast<int64_t>(span.call_id), span.stream_id, span.begin_ns,
-       span.begin_ns + static_cast<int64_t>(span.duration_ns), span.error_ns});
+  trace_.writer().AddDeviceSpan({static_cast<int64_t>(span.call_id), span.stream_id, span.begin_ns,
+                                 span.begin_ns + static_cast<int64_t>(span.duration_ns),
+                                 span.error_ns});
   return true;
 }
 

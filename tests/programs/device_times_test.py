@@ -60,7 +60,8 @@ class Times(DeviceTimesTest):
                     self.assertLessEqual(last - error, wait, f"{op}, call {call}")
 
     def test_spans_of_a_stream_do_not_overlap(self):
-        for run in (run_of("multi_stream", "--threads"), run_of("task_queue"), run_of("seed_streams")):
+        threads = next(run for run in RUNS if run.name == "multi_stream_threads")
+        for run in (threads, run_of("task_queue"), run_of("seed_streams")):
             with self.subTest(name=run.name):
                 trace = self.timed(run)
                 overlaps = self.scalar(trace, """
@@ -127,22 +128,32 @@ class Times(DeviceTimesTest):
         self.assertIn("aclrtMemcpyAsync", {gap["op"] for gap in late})
         self.assertIn("device busy", self.acltape("info", trace))
         self.assertIn("device busy", self.acltape("steps", trace))
-        self.assertIn("timeline.json", self.acltape("export", trace, "--to", "chrome", "-o",
-                                                    trace + ".timeline.json"))
-        with open(trace + ".timeline.json", encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
-        work = [event for event in events if event.get("cat") == "device" and event["ph"] == "X"]
-        self.assertEqual(len(work), len(self.spans(trace)))
+
+    def test_the_timeline_and_the_page_show_the_spans_beside_their_calls(self):
+        trace = self.timed(run_of("multi_stream"))
+        spans = self.spans(trace)
+        self.acltape("export", trace, "--to", "chrome", "-o", trace + ".json")
+        with open(trace + ".json", encoding="utf-8") as file:
+            begins = [event for event in json.load(file)["traceEvents"] if event["ph"] == "B"]
+        work = {event["args"]["call_id"]: event for event in begins if event.get("cat") == "device"}
+        calls = {event["args"]["call_id"]: event for event in begins
+                 if event.get("cat") != "device" and "call_id" in event.get("args", {})}
+        self.assertEqual(set(work), set(spans))
+        self.assertEqual(len({event["tid"] for event in work.values()}), 3)  # streams
+        for call, (begin, _, _, _) in spans.items():
+            called = self.scalar(trace, "SELECT begin_ns FROM call WHERE call_id = ?", call)
+            self.assertAlmostEqual(work[call]["ts"] - calls[call]["ts"], (begin - called) / 1e3,
+                                   delta=0.002)
+        self.acltape("report", trace, "-o", trace + ".html")
 
     def test_a_plan_takes_the_costs_of_the_device_from_the_trace(self):
         # Products that take far longer on the device than to launch.
         run = run_of("workload")._replace(
             environment={"ACLTAPE_SOFT_FAULTS": "aclnnMatmul delay=3ms"})
-        plan = self.folder + "/plan.json"
         makespans = {}
         for name, options in (("without", ()), ("with", ("--device-times",))):
             trace = self.record(run, "inputs", options=options)
-            summary = json.loads(self.acltape("plan", trace, "-o", plan, "--force", "--format",
+            summary = json.loads(self.acltape("plan", trace, "-o", f"{self.folder}/{name}.json", "--format",
                                               "json"))["plan"]
             rows = {row["figure"]: row["value"] for row in summary}
             makespans[name] = rows["makespan of the graphs"]
@@ -155,7 +166,7 @@ class Times(DeviceTimesTest):
         self.assertLess(makespans["without"], 15e6)
 
     def test_copies_of_the_trace_keep_the_spans(self):
-        trace = self.timed(run_of("workload"), payload="inputs")
+        trace = self.timed(run_of("workload"), payload="all")
         spans = len(self.spans(trace))
         for command, options in (("redact", ()), ("trim", ("--calls", "step:2"))):
             copy = f"{trace}.{command}.db"
