@@ -215,6 +215,11 @@ class RecordCommand final : public Command {
       }
     }
     options_.levels = ParseLevels(levels_);
+    if (options_.device_times && (options_.levels & wire::kLevelAcl) == 0) {
+      throw Error(ErrorKind::kUsage,
+                  "--device-times needs the ACL level, which sees the work of streams; leave "
+                  "--level out, or write --level aten,acl.");
+    }
     options_.composites = !leaves_only_;
     options_.ring_bytes = ParseBytes(ring_size_);
     options_.backlog_bytes = ParseBytes(backlog_);

@@ -148,9 +148,10 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.SetMeta("payload", std::string(PolicyName(options.payload)));
   writer.SetMeta("levels", aten && acl ? "aten,acl" : aten ? "aten" : acl ? "acl" : "");
   std::string recorder = fmt::format(
-      R"({{"composites":{},"modules":{},"stacks":"{}","ring_bytes":{},"slots":{},"steps_from":)",
-      options.composites, options.modules, StacksName(options.stacks), options.ring_bytes,
-      options.slots);
+      R"({{"composites":{},"modules":{},"stacks":"{}","device_times":{},"ring_bytes":{},"slots":{},)"
+      R"("steps_from":)",
+      options.composites, options.modules, StacksName(options.stacks), options.device_times,
+      options.ring_bytes, options.slots);
   storage::AppendQuoted(recorder, options.steps_from);
   writer.SetMeta("recorder", recorder + "}");
   writer.AddQuirk("frame_time_at_begin",

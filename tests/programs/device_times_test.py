@@ -199,6 +199,12 @@ class Unchanged(DeviceTimesTest):
         self.assertEqual(self.ask(trace, MISSING), [])
         self.assertEqual(self.ask(self.timed(run), MISSING), [("events", 3)])
 
+    def test_the_level_of_pytorch_alone_has_no_work_of_streams(self):
+        done = subprocess.run([ACLTAPE, "record", "--level", "aten", "--device-times", "--", "true"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--device-times needs the ACL level", done.stderr)
+
     def test_refused_events_cost_spans_and_leave_no_error_behind(self):
         # error_handling asks for the thread's last error and message all the time.
         for fault, subject in (("aclrtRecordEvent return=507015", "refused events"),
