@@ -82,8 +82,9 @@ TEST_F(PageOfTrace, HasTheDevicesWorkForTheCallsThatItShows) {
     std::ostringstream out;
     WritePage(reader, {.most_calls = most_calls}, out);
     for (const char* column : {"call", "stream", "begin", "duration"}) {
-      EXPECT_NE(out.str().find(fmt::format("data-name=\"device.{}\" data-count=\"{}\"", column, spans)),
-                std::string::npos)
+      EXPECT_NE(
+          out.str().find(fmt::format("data-name=\"device.{}\" data-count=\"{}\"", column, spans)),
+          std::string::npos)
           << column;
     }
   }

@@ -166,7 +166,8 @@ std::atomic<uint64_t> g_updating{0};
 // What the agent's other files would say.
 void* RealByName(const char* name) {
   static const std::map<std::string, void*> functions = {
-      {"aclrtCreateEventExWithFlag", reinterpret_cast<void*>(+[](aclrtEvent* event, uint32_t flags) {
+      {"aclrtCreateEventExWithFlag",
+       reinterpret_cast<void*>(+[](aclrtEvent* event, uint32_t flags) {
          EXPECT_EQ(flags, static_cast<uint32_t>(ACL_EVENT_TIME_LINE));
          return Device::The().Create(event);
        })},
@@ -186,9 +187,8 @@ void* RealByName(const char* name) {
        reinterpret_cast<void*>(+[](float* ms, aclrtEvent begin, aclrtEvent end) {
          return Device::The().Elapsed(ms, begin, end);
        })},
-      {"aclrtPeekAtLastError", reinterpret_cast<void*>(+[](aclrtLastErrLevel) {
-         return Device::The().last_error.load();
-       })},
+      {"aclrtPeekAtLastError",
+       reinterpret_cast<void*>(+[](aclrtLastErrLevel) { return Device::The().last_error.load(); })},
       {"aclrtGetLastError", reinterpret_cast<void*>(+[](aclrtLastErrLevel) {
          return Device::The().last_error.exchange(ACL_SUCCESS);
        })},
@@ -245,10 +245,10 @@ class Recorded {
       if (header->kind != wire::RecordKind::kDeviceSpan) return;
       const auto* record = reinterpret_cast<const wire::DeviceSpanRecord*>(header);
       const auto end = record->begin_ns + static_cast<int64_t>(record->duration_ns);
-      EXPECT_TRUE(
-          spans.emplace(record->call_id, Span{record->begin_ns, end, record->error_ns,
-                                              record->stream_id})
-              .second)
+      EXPECT_TRUE(spans
+                      .emplace(record->call_id,
+                               Span{record->begin_ns, end, record->error_ns, record->stream_id})
+                      .second)
           << "call " << record->call_id;
     });
     return spans;
