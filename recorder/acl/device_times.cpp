@@ -327,6 +327,9 @@ void TellAllDone(Thread& thread, bool all) {
 
 // Throws the queue and all events of the stream away. The stream's lock is held.
 void Drop(Thread& thread, StreamTimes& stream) {
+  ++stream.generation;
+  // Nothing of a library that may have ended is called without need.
+  if (stream.first == nullptr && stream.done == nullptr && stream.spare == nullptr) return;
   OwnCalls own(thread);
   if (stream.waiting != 0) Miss(kNeverDone, stream.waiting);
   for (DeviceTask** list : {&stream.first, &stream.done, &stream.spare}) {
@@ -337,7 +340,6 @@ void Drop(Thread& thread, StreamTimes& stream) {
   }
   stream.last = nullptr;
   stream.waiting = stream.done_count = 0;
-  ++stream.generation;
 }
 
 // The id of a stream that the trace knows, 0: it does not.
@@ -407,6 +409,25 @@ DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
   return nullptr;
 }
 
+// True when the device ended while the call ran. The task's events were the device's, so that
+// nobody may touch them.
+bool IsStale(const StreamTimes& stream, const DeviceTask* task) {
+  return task->generation != stream.generation.load();
+}
+
+bool DropIfStale(const StreamTimes& stream, DeviceTask* task) {
+  if (!IsStale(stream, task)) return false;
+  free(task);
+  g_tasks.fetch_sub(1);
+  return true;
+}
+
+// A call on the stream has returned. The stream's lock is held.
+void Leave(StreamTimes& stream) {
+  if (stream.open > 0) --stream.open;
+  if (stream.open == 0) stream.mixed = false;
+}
+
 }  // namespace
 
 DeviceTask* BeginDeviceTask(Thread& thread, uint64_t stream) {
@@ -439,8 +460,8 @@ DeviceTask* BeginDeviceTask(Thread& thread, uint64_t stream) {
   if (own.Succeeded(Functions().record(task->begin, task->stream))) return task;
   Miss(kRefused);
   agent::Lock lock(times->mutex);
-  if (--times->open == 0) times->mixed = false;
-  Keep(*times, task);
+  Leave(*times);
+  if (!DropIfStale(*times, task)) Keep(*times, task);
   return nullptr;
 }
 
@@ -448,20 +469,15 @@ void EndDeviceTask(Thread& thread, DeviceTask* task, uint64_t call_id, uint64_t 
                    bool succeeded) {
   if (task == nullptr) return;
   StreamTimes& times = *task->owner;
-  // The device ended while the call ran. The task's events were its own, so that nobody touches
-  // them.
-  const auto of_former_device = [&] { return task->generation != times.generation.load(); };
   OwnCalls own(thread);
   task->launched_ns = HostNs(thread, wire::Tick());
-  const bool refused = succeeded && !of_former_device() &&
+  const bool refused = succeeded && !IsStale(times, task) &&
                        !own.Succeeded(Functions().record(task->end, task->stream));
   if (refused) Miss(kRefused);
   agent::Lock lock(times.mutex);
   const bool met = times.mixed;
-  if (--times.open == 0) times.mixed = false;
-  if (of_former_device()) {
-    free(task);
-    g_tasks.fetch_sub(1);
+  Leave(times);
+  if (DropIfStale(times, task)) {
     if (succeeded) Miss(kNeverDone);
     return;
   }
