@@ -47,14 +47,15 @@ NPU_PROGRAMS = [
     ("mlp_train", ["mlp_train.py", "--option=--steps", "--few=5", "--many=25", "--device=npu"]),
 ]
 # `none`, `digest` and `inputs` are payload policies, with the line of the user's code for each call, as it
-# is without options. `no_lines` and `stacks` are --payload none with --stacks none and full. `closed` is a
-# recording that never opens.
+# is without options. `no_lines` and `stacks` are --payload none with --stacks none and full, `closed` is a
+# recording that never opens, and `device_times`, which only programs of a device have, is with --device-times.
 RECORDED = {"no_lines": ["--payload", "none", "--stacks", "none"],
             "none": ["--payload", "none"],
             "stacks": ["--payload", "none", "--stacks", "full"],
             "digest": ["--payload", "digest"],
             "inputs": ["--payload", "inputs"],
-            "closed": ["--payload", "inputs", "--start-closed", "--keep-empty"]}
+            "closed": ["--payload", "inputs", "--start-closed", "--keep-empty"],
+            "device_times": ["--payload", "none", "--device-times"]}
 INSTRUMENTS = ["profiler", "profiler_shapes", "profiler_stacks", "execution_graph"]
 
 
@@ -172,7 +173,8 @@ def main():
                         help="intra-op threads of the programs; default: their own choice")
     parser.add_argument("--only", help="only programs whose name contains this")
     parser.add_argument("--no-instruments", action="store_true", help="leave PyTorch's own out")
-    parser.add_argument("--payloads", nargs="+", choices=RECORDED, default=list(RECORDED),
+    parser.add_argument("--payloads", nargs="+", choices=RECORDED,
+                        default=[name for name in RECORDED if name != "device_times"],
                         help="ways to record that are measured; none always is")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the variants")
     parser.add_argument("--npu", action="store_true", help="programs of torch_npu, on the soft device")

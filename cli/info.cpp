@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/query_table.h"
 #include "cli/step_source.h"
+#include "storage/device_spans.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {
@@ -98,6 +99,9 @@ class InfoCommand final : public Command {
     add("payloads", Count(reader, "SELECT count(DISTINCT digest) FROM payload"));
     add("payload bytes", Count(reader, "SELECT sum(bytes) FROM payload"));
     add("payload bytes stored", Count(reader, "SELECT sum(length(data)) FROM payload"));
+    if (const auto busy = storage::FindDeviceBusy(reader)) {
+      add("device busy", storage::DeviceBusyText(*busy));
+    }
     add("replayable", Replayable(reader, leaves));
     return table;
   }

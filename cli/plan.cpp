@@ -202,8 +202,19 @@ class PlanCommand final : public Command {
     add("races, by the race checker", int64_t{0});
     add("input copies per step", static_cast<int64_t>(planned.plan.copies.size()));
     add("argument updates per step", static_cast<int64_t>(planned.plan.updates.size()));
-    add("costs", measured ? "calibrated on " + measured->device : std::string("recorded"));
+    add("costs", measured ? "calibrated on " + measured->device : RecordedCostsText(planned));
     return table;
+  }
+
+  // "recorded, with the device's own times of 12 of 14 signatures, 3 of which include launching".
+  static std::string RecordedCostsText(const PlannedStep& planned) {
+    if (planned.timed_signatures == 0) return "recorded";
+    const std::string launching =
+        planned.launching_signatures == 0
+            ? ""
+            : fmt::format(", {} of which include launching", planned.launching_signatures);
+    return fmt::format("recorded, with the device's own times of {} of {} signatures{}",
+                       planned.timed_signatures, planned.signatures, launching);
   }
 
   // The number of graphs that the device holds when the plan's graphs are captured again and again,

@@ -159,6 +159,8 @@ class RecordCommand final : public Command {
         {{"top", StackPolicy::kTop}, {"full", StackPolicy::kFull}, {"none", StackPolicy::kNone}},
         "Which lines of the program's source to keep for each call: the innermost of your own "
         "code; the whole Python stack; none");
+    app.add_flag("--device-times", options_.device_times,
+                 "Keep when the device did the work of each call, told by events around it");
     app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
     app.add_option("--backlog", backlog_,
@@ -209,6 +211,11 @@ class RecordCommand final : public Command {
       }
     }
     options_.levels = ParseLevels(levels_);
+    if (options_.device_times && (options_.levels & wire::kLevelAcl) == 0) {
+      throw Error(ErrorKind::kUsage,
+                  "--device-times needs the ACL level, which sees the work of streams; leave "
+                  "--level out, or write --level aten,acl.");
+    }
     options_.composites = !leaves_only_;
     options_.ring_bytes = ParseSize(ring_size_);
     options_.backlog_bytes = ParseSize(backlog_);

@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/step_source.h"
 #include "cli/where.h"
+#include "storage/device_spans.h"
 
 namespace acltape::cli {
 namespace {
@@ -71,6 +72,9 @@ class StepsCommand final : public Command {
     Table steps({"fact", "value"});
     steps.Add({"steps", static_cast<int64_t>(work.steps.size())});
     AddStepSource(steps, work.steps.front().found_by);
+    if (const auto busy = storage::FindDeviceBusy(opened.reader())) {
+      steps.Add({"device busy", storage::DeviceBusyText(*busy)});
+    }
     report.Add("steps", std::move(steps));
     report.Add("families", FamilyTable(work, families));
     const analyzer::SourceLines lines(opened.reader());

@@ -11,6 +11,7 @@
 #include "page/rows.h"
 #include "page/signatures.h"
 #include "storage/database.h"
+#include "storage/device_spans.h"
 
 namespace acltape::page {
 namespace {
@@ -106,14 +107,16 @@ void WriteRanges(const storage::Reader& trace, int64_t last_call, Document& page
   page.AddColumn("ranges.duration", duration);
 }
 
-// Tasks as the device executed them, in traces that have them.
-void WriteDeviceSpans(const storage::Reader& trace, Document& page) {
-  if (!HasColumns(trace, "device_span", "call_id,stream_id,begin_ns,end_ns")) return;
+// The work that the device did for the calls, in traces that have its times.
+void WriteDeviceSpans(const storage::Reader& trace, int64_t last_call, Document& page) {
+  if (!storage::HasDeviceSpans(trace)) return;
   Column call(Column::Coding::kDifference), stream(Column::Coding::kPlain);
   Column begin(Column::Coding::kDifference), duration(Column::Coding::kPlain);
   Statement rows(trace.database(),
-                 "SELECT ifnull(call_id, 0), ifnull(stream_id, 0), begin_ns, end_ns - begin_ns "
-                 "FROM device_span WHERE end_ns >= begin_ns ORDER BY begin_ns");
+                 fmt::format("SELECT d.call_id, d.stream_id, d.begin_ns, d.end_ns - d.begin_ns "
+                             "FROM device_span d JOIN call_row c ON c.call_id = d.call_id "
+                             "WHERE d.call_id <= {} AND {} ORDER BY d.begin_ns",
+                             last_call, OfProcess(trace, "c.thread_id")));
   while (rows.Next()) {
     call.Add(rows.Integer(0));
     stream.Add(rows.Integer(1));
@@ -189,7 +192,7 @@ CallsWritten WriteCalls(const storage::Reader& trace, int64_t most, Document& pa
   page.AddJson("signatures", signatures.Json());
   page.AddJson("places", TextOf(places.Json()));
   WriteRanges(trace, last_call, page);
-  WriteDeviceSpans(trace, page);
+  WriteDeviceSpans(trace, last_call, page);
   return written;
 }
 

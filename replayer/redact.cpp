@@ -62,6 +62,7 @@ std::vector<TableRule> Rules() {
       {"stream", "", {{"handle", "iif(handle = 0, 0, stream_id)"}}},
       {"event", "", {{"handle", "event_id"}}},
       {"model", "", {{"handle", "model_id"}}},
+      {"device_span", "", {}},
       {"step", "", {{"found_by", "iif(found_by LIKE 'range:%', 'range', found_by)"}}, "scopes"},
       {"buffer_role", "", {}},
       {"dependency", "", {}},

@@ -46,8 +46,33 @@ WHERE s.moment = 'after' AND ((s.nan_count > 0 AND ifnull(i.nans, 0) = 0) OR
   (s.nan_count = 0 AND s.inf_count > 0 AND ifnull(i.nans, 0) = 0 AND ifnull(i.infs, 0) = 0))
 ORDER BY s.call_id)sql";
 
+// The host is at fault when the call that ended the idle time began after the device had nothing
+// left to do. Work that had been launched by then waited for an event, or for launching itself.
+constexpr char kDeviceGaps[] = R"sql(
+SELECT g.idle_ns, g.device, g.begin_ns, g.call_id AS ended_by, c.op, g.stream_id, c.step,
+  iif(c.begin_ns >= g.begin_ns, 'the host was late', 'the work waited on the device') AS cause,
+  (SELECT l.file || iif(l.line > 0, ':' || l.line, '') FROM call_location l
+   WHERE l.call_id IN (c.call_id, c.parent_id) ORDER BY l.call_id DESC LIMIT 1) AS "where"
+FROM (SELECT begin_ns - idle_from AS idle_ns, device, idle_from AS begin_ns, call_id,
+        on_stream AS stream_id
+      FROM device_work WHERE stream_id IS NULL AND begin_ns > idle_from
+      ORDER BY 1 DESC, call_id LIMIT 50) g
+LEFT JOIN call c ON c.call_id = g.call_id ORDER BY g.idle_ns DESC, g.call_id)sql";
+
 constexpr NamedQuery kQueries[] = {
-    {"top_ops", "operators by total host time", "SELECT * FROM top_ops"},
+    {"top_ops", "operators by total host time, with the device's time where it was recorded",
+     "SELECT * FROM top_ops"},
+    {"top_device_ops", "all that the device did, by its time (record --device-times)",
+     "SELECT c.op, count(*) AS tasks, sum(d.end_ns - d.begin_ns) AS device_ns, "
+     "sum(d.end_ns - d.begin_ns) / count(*) AS mean_ns, min(d.end_ns - d.begin_ns) AS min_ns, "
+     "max(d.end_ns - d.begin_ns) AS max_ns, round(100.0 * sum(d.end_ns - d.begin_ns) / "
+     "nullif(sum(sum(d.end_ns - d.begin_ns)) OVER (), 0), 2) AS percent FROM device_span d "
+     "JOIN call c USING (call_id) GROUP BY c.op_id ORDER BY device_ns DESC, c.op"},
+    {"device_idle", "how much of its time each device, and each stream, idled",
+     "SELECT process_id, device, stream_id, tasks, busy_ns, idle_ns, idle_percent, "
+     "longest_idle_ns, launch_ns FROM device_use"},
+    {"device_gaps", "the 50 longest times in which a device idled, and what ended them",
+     kDeviceGaps},
     {"top_lines", "the 50 lines of the program's source on which most of the leaves' time goes",
      "SELECT file, line, function, leaves, total_ns, "
      "round(100.0 * total_ns / sum(total_ns) OVER (), 1) AS share_percent, forward_ns, "

@@ -146,6 +146,11 @@ inline constexpr StoredColumn kRecordedWindow[] = {{"window_id", "INTEGER PRIMAR
                                                    {"last_call", "INTEGER"},
                                                    {"begin_ns", "INTEGER"},
                                                    {"end_ns", "INTEGER"}};
+inline constexpr StoredColumn kDeviceSpan[] = {{"call_id", "INTEGER"},
+                                               {"stream_id", "INTEGER"},
+                                               {"begin_ns", "INTEGER"},
+                                               {"end_ns", "INTEGER"},
+                                               {"error_ns", "INTEGER"}};
 inline constexpr StoredColumn kStep[] = {{"step", "INTEGER PRIMARY KEY"},
                                          {"first_call", "INTEGER"},
                                          {"last_call", "INTEGER"},
@@ -210,9 +215,9 @@ inline constexpr StoredColumn kBarrierRule[] = {
 
 namespace tables {
 
-// What is recorded. Three tables grow with the program: call_row, buffer_row and, where values are
-// kept, snapshot. All that calls repeat is interned in the others. Columns that are rarely set are
-// in call_extra, because even a NULL costs a byte and a bind on the hot path.
+// What is recorded. Four tables grow with the program: call_row, buffer_row and, where they are
+// kept, snapshot and device_span. All that calls repeat is interned in the others. Columns that are
+// rarely set are in call_extra, because even a NULL costs a byte and a bind on the hot path.
 inline constexpr StoredTable kMeta{"meta", columns::kMeta, "", true};
 inline constexpr StoredTable kQuirk{"quirk", columns::kQuirk, "", true};
 inline constexpr StoredTable kLedger{"ledger", columns::kLedger, "PRIMARY KEY(kind, subject)"};
@@ -235,6 +240,7 @@ inline constexpr StoredTable kStream{"stream", columns::kStream};
 inline constexpr StoredTable kEvent{"event", columns::kEvent};
 inline constexpr StoredTable kModel{"model", columns::kModel};
 inline constexpr StoredTable kRecordedWindow{"recorded_window", columns::kRecordedWindow};
+inline constexpr StoredTable kDeviceSpan{"device_span", columns::kDeviceSpan};
 
 // What tools find.
 inline constexpr StoredTable kStep{"step", columns::kStep};
@@ -263,7 +269,8 @@ inline constexpr const StoredTable* kRecorded[] = {&kMeta,    &kQuirk,      &kLe
                                                    &kCallRow, &kCallExtra,  &kBufferRow,
                                                    &kPayload, &kSnapshot,   &kScope,
                                                    &kStack,   &kScopeRange, &kStream,
-                                                   &kEvent,   &kModel,      &kRecordedWindow};
+                                                   &kEvent,   &kModel,      &kRecordedWindow,
+                                                   &kDeviceSpan};
 inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
                                                   &kPlan, &kRegion,     &kPlacement,  &kSync,
                                                   &kRun,  &kSample,     &kComparison, &kWitness};

@@ -131,6 +131,15 @@ struct Handle {
   int64_t destroy_call = 0;  // 0: never
 };
 
+// The time that the work of a call took on the device.
+struct DeviceSpan {
+  int64_t call_id = 0;
+  int64_t stream_id = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t error_ns = 0;  // it lies at most so much earlier or later
+};
+
 struct Buffer {
   int64_t buffer_id = 0;
   int64_t address = 0;

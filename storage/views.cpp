@@ -85,16 +85,80 @@ FROM (SELECT DISTINCT buffer_id, layout_id FROM tensor_use) u
 JOIN layout l ON l.layout_id = u.layout_id;
 )sql";
 
+// What the device did, in recordings with its times.
+constexpr char kDeviceViews[] = R"sql(
+-- The device's time for each call, and for each call of PyTorch whose kernel launched the work. A
+-- stream that idled was ready before the host had launched: then launching is part of the time, and
+-- it is not exact.
+CREATE VIEW device_time AS
+WITH span AS (
+  SELECT d.call_id AS call_id, c.parent_id AS parent_id, d.begin_ns AS begin_ns,
+    d.end_ns AS end_ns, d.begin_ns >= c.begin_ns + c.duration_ns
+      + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS exact
+  FROM device_span d CROSS JOIN call_row c ON c.call_id = d.call_id)
+SELECT call_id, count(*) AS tasks, sum(end_ns - begin_ns) AS device_ns, min(begin_ns) AS begin_ns,
+  max(end_ns) AS end_ns, min(exact) AS exact
+FROM span GROUP BY call_id
+UNION ALL
+SELECT a.call_id, count(*), sum(s.end_ns - s.begin_ns), min(s.begin_ns), max(s.end_ns),
+  min(s.exact)
+FROM span s CROSS JOIN call_row a ON a.call_id = s.parent_id
+JOIN signature n ON n.signature_id = a.signature_id
+JOIN op o ON o.op_id = n.op_id AND o.dialect = 'aten'
+GROUP BY a.call_id;
+
+-- Each piece of work with the end of what ran before it, `idle_from`: on its stream, and, with
+-- stream_id NULL, on its device.
+CREATE VIEW device_work AS
+WITH span AS (
+  SELECT s.process_id AS process_id, ifnull(s.device, 0) AS device, d.stream_id AS stream_id,
+    d.call_id AS call_id, d.begin_ns AS begin_ns, d.end_ns AS end_ns
+  FROM device_span d LEFT JOIN stream s ON s.stream_id = d.stream_id)
+SELECT process_id, device, stream_id, stream_id AS on_stream, call_id, begin_ns, end_ns,
+  max(end_ns) OVER (PARTITION BY stream_id ORDER BY begin_ns, end_ns, call_id
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from
+FROM span
+UNION ALL
+SELECT process_id, device, NULL, stream_id, call_id, begin_ns, end_ns,
+  max(end_ns) OVER (PARTITION BY process_id, device ORDER BY begin_ns, end_ns, call_id
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+FROM span;
+
+-- What each device, and each stream of it, was used for, from its first work to its last.
+CREATE VIEW device_use AS
+SELECT process_id, device, stream_id, count(*) AS tasks, sum(busy_ns) AS busy_ns,
+  sum(idle_ns) AS idle_ns,
+  round(100.0 * sum(idle_ns) / nullif(sum(busy_ns) + sum(idle_ns), 0), 2) AS idle_percent,
+  max(idle_ns) AS longest_idle_ns, sum(launch_ns) AS launch_ns, min(begin_ns) AS begin_ns,
+  max(end_ns) AS end_ns
+FROM (SELECT w.process_id AS process_id, w.device AS device, w.stream_id AS stream_id,
+        w.begin_ns AS begin_ns, w.end_ns AS end_ns,
+        max(0, w.end_ns - max(w.begin_ns, ifnull(w.idle_from, w.begin_ns))) AS busy_ns,
+        max(0, w.begin_ns - ifnull(w.idle_from, w.begin_ns)) AS idle_ns,
+        max(0, min(w.end_ns, c.begin_ns + c.duration_ns
+          + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns')) - w.begin_ns)
+          AS launch_ns
+      FROM device_work w LEFT JOIN call_row c ON c.call_id = w.call_id)
+GROUP BY process_id, device, stream_id
+ORDER BY process_id, device, stream_id;
+)sql";
+
 constexpr char kAnalysisViews[] = R"sql(
 CREATE VIEW top_ops AS
 SELECT o.name || iif(o.overload = '', '', '.' || o.overload) AS op, o.dialect AS dialect,
   sum(t.calls) AS calls, sum(t.total_ns) AS total_ns, sum(t.total_ns) / sum(t.calls) AS mean_ns,
   min(t.min_ns) AS min_ns, max(t.max_ns) AS max_ns,
   round(100.0 * sum(t.total_ns) / nullif(sum(sum(t.total_ns)) OVER (), 0), 2) AS percent,
-  count(*) AS signatures
+  count(*) AS signatures, sum(v.device_ns) AS device_ns,
+  sum(v.device_ns) / sum(v.calls) AS device_mean_ns,
+  round(100.0 * sum(v.device_ns) / nullif(sum(sum(v.device_ns)) OVER (PARTITION BY o.dialect), 0),
+    2) AS device_percent
 FROM (SELECT signature_id, count(*) AS calls, sum(duration_ns) AS total_ns,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
       FROM call_row WHERE bits & 4 GROUP BY signature_id) t
+LEFT JOIN (SELECT c.signature_id AS signature_id, count(*) AS calls, sum(d.device_ns) AS device_ns
+           FROM device_time d CROSS JOIN call_row c ON c.call_id = d.call_id
+           GROUP BY c.signature_id) v ON v.signature_id = t.signature_id
 JOIN signature s ON s.signature_id = t.signature_id
 JOIN op o ON o.op_id = s.op_id
 GROUP BY o.op_id
@@ -309,6 +373,7 @@ std::string WithOperators(std::string sql) {
 
 void CreateViews(Database& database) {
   database.Execute(kCallViews);
+  database.Execute(kDeviceViews);
   database.Execute(WithOperators(kAnalysisViews).c_str());
 }
 

@@ -67,6 +67,7 @@ class Writer {
   // Times are absolute; Call::scope_id is ignored in favour of `scope_id`. `stack_id` 0: no place.
   // `forward_call`, of a backward node: the leaf whose gradient it computes, 0: not known.
   void AddCall(const Call& call, int64_t scope_id, int64_t stack_id = 0, int64_t forward_call = 0);
+  void AddDeviceSpan(const DeviceSpan& span);
   void AddBuffer(const Buffer& buffer);  // replaces an earlier row of this id
   // Each replaces an earlier row of this id.
   void AddStream(const Handle& stream);

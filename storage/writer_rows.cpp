@@ -275,6 +275,19 @@ void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64
   s.Wrote();
 }
 
+void Writer::AddDeviceSpan(const DeviceSpan& span) {
+  State_& s = *state_;
+  s.Begin();
+  auto& row = s.device_spans;
+  row.Begin();
+  row.Set<"call_id">(span.call_id);
+  row.Set<"stream_id">(span.stream_id);
+  row.Set<"begin_ns">(span.begin_ns);
+  row.Set<"end_ns">(span.end_ns);
+  row.Set<"error_ns">(span.error_ns);
+  s.Wrote();
+}
+
 void Writer::AddBuffer(const Buffer& buffer) {
   State_& s = *state_;
   s.Begin();

@@ -66,6 +66,7 @@ struct Writer::State_ {
     calls.Flush();
     buffers.Flush();
     extras.Flush();
+    device_spans.Flush();
     commit.Run();
     open_transaction = false;
   }
@@ -76,6 +77,7 @@ struct Writer::State_ {
     calls.Clear();
     buffers.Clear();
     extras.Clear();
+    device_spans.Clear();
     open_transaction = false;
     pending_rows = 0;
   }
@@ -118,6 +120,7 @@ struct Writer::State_ {
   TableBatch<tables::kCallRow> calls{database, kReplace};
   TableBatch<tables::kBufferRow> buffers{database, kReplace};
   TableBatch<tables::kCallExtra> extras{database, kReplace};
+  TableBatch<tables::kDeviceSpan> device_spans{database};
   RowInsert<tables::kOp> add_op{database};
   RowInsert<tables::kLayout> add_layout{database};
   RowInsert<tables::kSignature> add_signature{database};

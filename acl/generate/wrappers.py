@@ -90,6 +90,17 @@ EFFECTS = {
     "aclrtDestroyContext": ("kDeviceEnd",),
     "aclFinalize": ("kDeviceEnd",),
     "aclFinalizeReference": ("kDeviceEnd",),
+    **{name: ("kWork",) for name in (
+        "aclrtLaunchKernel", "aclrtLaunchKernelWithConfig", "aclrtLaunchKernelV2",
+        "aclrtLaunchKernelWithHostArgs", "aclrtLaunchKernelWithArgsArray",
+        "aclrtLaunchSIMTKernelWithArgsArray", "aclrtLaunchSIMTKernelWithHostArgs",
+        "aclrtReduceAsync", "aclrtMemcpyFromSymbolAsync", "aclrtMemcpyToSymbolAsync",
+        "aclrtMemcpyAsyncWithOffset", "aclrtMemcpyAsyncWithDesc", "aclrtMemcpyBatchAsync",
+        "aclrtMemcpyBatchAsyncV2", "aclopCompileAndExecute", "aclopCompileAndExecuteV2")},
+    **{name: ("kWait",) for name in (
+        "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout", "aclrtSynchronizeDevice",
+        "aclrtSynchronizeDeviceWithTimeout", "aclrtSynchronizeEvent",
+        "aclrtSynchronizeEventWithTimeout")},
     # They call functions of the program, whose calls are recorded too.
     "aclrtProcessReport": ("kCallsBack",),
     "aclrtProcessHostFunc": ("kCallsBack",),

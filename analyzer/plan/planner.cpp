@@ -141,6 +141,9 @@ class Planner {
     plan.capture_mode = options_.capture_mode;
     plan.soc = options_.soc;
     planned_.measured = costs_.measured();
+    planned_.signatures = static_cast<int64_t>(costs_.by_signature.size());
+    planned_.timed_signatures = costs_.timed_signatures;
+    planned_.launching_signatures = costs_.launching_signatures;
     planned_.steps = work_.steps.size();
     planned_.families = families.size();
     planned_.classes = classes_.size();

@@ -69,7 +69,11 @@ struct PlannedStep {
   // buffers. `pools` are those of the graphs on one stream.
   int64_t graph_bytes = 0;
   PoolSet pools;
-  bool measured = false;   // the costs come from a calibration
+  bool measured = false;  // the costs come from a calibration
+  // Of the costs that the recording gave; see DeviceCosts.
+  int64_t signatures = 0;
+  int64_t timed_signatures = 0;
+  int64_t launching_signatures = 0;
   size_t steps = 0;        // of the trace
   size_t families = 0;     // of equal operators
   size_t classes = 0;      // of equal shapes too

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "analyzer/acl_leaves.h"
 #include "storage/database.h"
+#include "storage/device_spans.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -45,12 +47,23 @@ double Median(std::vector<double>& values) {
 struct Samples {
   std::vector<double> host_ns;
   std::vector<double> device_ns;
+  // From the device's own clock.
+  std::vector<double> exact_ns;
+  std::vector<double> launching_ns;
+
+  // The best of the three.
+  std::vector<double>& BestDeviceNs() {
+    if (!exact_ns.empty()) return exact_ns;
+    return launching_ns.empty() ? device_ns : launching_ns;
+  }
 };
 using SamplesBySignature = std::unordered_map<int64_t, Samples>;
 
 // The host's time lasts until the next active call begins. Across steps this time is not the
 // call's.
-void AddSamples(const Work& work, const CallSpan& range, SamplesBySignature& samples) {
+void AddSamples(const Work& work, const CallSpan& range,
+                const std::unordered_map<int64_t, storage::DeviceTime>& times,
+                SamplesBySignature& samples) {
   size_t open = range.end;
   for (size_t call = range.first; call < range.end; ++call) {
     if (!work.form(call).active()) continue;
@@ -63,13 +76,19 @@ void AddSamples(const Work& work, const CallSpan& range, SamplesBySignature& sam
     Samples& of_form = samples[work.form(call).signature_id];
     of_form.host_ns.push_back(static_cast<double>(row.duration_ns));
     of_form.device_ns.push_back(static_cast<double>(row.duration_ns));
+    if (const auto time = times.find(RecordedCall(row.call_id)); time != times.end()) {
+      (time->second.exact ? of_form.exact_ns : of_form.launching_ns)
+          .push_back(static_cast<double>(time->second.ns));
+    }
     open = call;
   }
 }
 
 void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
   for (auto& [signature, values] : samples) {
-    costs.by_signature[signature] = {Median(values.host_ns), Median(values.device_ns)};
+    costs.by_signature[signature] = {Median(values.host_ns), Median(values.BestDeviceNs())};
+    if (!values.exact_ns.empty() || !values.launching_ns.empty()) ++costs.timed_signatures;
+    if (values.exact_ns.empty() && !values.launching_ns.empty()) ++costs.launching_signatures;
   }
 }
 
@@ -77,7 +96,8 @@ void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
 
 DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges) {
   SamplesBySignature samples;
-  for (const CallSpan& range : ranges) AddSamples(work, range, samples);
+  const auto times = storage::DeviceTimes(*work.trace);
+  for (const CallSpan& range : ranges) AddSamples(work, range, times, samples);
   DeviceCosts costs;
   SetMedians(samples, costs);
   return costs;

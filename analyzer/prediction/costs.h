@@ -42,6 +42,11 @@ struct DeviceCosts {
   double host_read_ns = 10000;  // from the end of the stream's work until the host goes on
   int64_t queue_depth = 2048;   // most tasks of a stream that wait behind the host
 
+  // Signatures whose device time the recording has (record --device-times), and those of them whose
+  // time includes launching, because their work always met an idle stream.
+  int64_t timed_signatures = 0;
+  int64_t launching_signatures = 0;
+
   bool measured() const { return !device.empty(); }
 };
 
@@ -53,10 +58,11 @@ struct CallSpan {
 
 // Costs of the calls of several ranges, such as steps, by signature, as medians of the recording.
 // Several steps tell the usual cost of a call apart from that of its first execution, which often
-// loads its kernel. The host takes as long to issue as it did, and the device takes as long as the
-// recorded operator. In a program recorded on the CPU that is its computation. In one recorded on a
-// device it is only the dispatch, because a recording at the aten level does not see the device's
-// work.
+// loads its kernel. The host takes as long to issue as it did. The device takes as long as it did,
+// where the trace has its times (storage/device_spans.h): those of work that waited in its stream
+// count before those that include launching. Elsewhere it takes as long as the recorded operator:
+// in a program recorded on the CPU that is its computation, in one recorded on a device only the
+// dispatch.
 DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges);
 
 // The last calibration in the trace for a device whose description is `device`. An empty text means

@@ -109,7 +109,7 @@ const Timeline = {
       by.get(stream[k]).push(k);
     }
     const indexOf = k => Calls.indexOf(call[k]);
-    for (const [id, items] of by) {
+    for (const [id, items] of [...by].sort((a, b) => a[0] - b[0])) {
       this.groups.push({title: `Device, stream ${id}`, note: "as the device executed it", lines: [{kind: "device",
           row: new SpanRow(Int32Array.from(items), Data.columns.get("device.begin"), Data.columns.get("device.duration"), {
             searchable: false, alpha: () => 1, ink: () => Theme.dark ? "#101214" : "#ffffff",

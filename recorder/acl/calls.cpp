@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
+#include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
@@ -76,6 +77,20 @@ bool CanBeMuted(const CallInfo& info) {
     if (BeginsSo(info.name, question)) return true;
   }
   return false;
+}
+
+// True for calls whose work a stream does. A call without a stream has the host wait for it.
+bool PutsWorkOnStream(const CallInfo& info) {
+  switch (info.effect) {
+    case Effect::kCopy:
+    case Effect::kCopy2d:
+    case Effect::kFill:
+    case Effect::kExecute:
+    case Effect::kWork:
+      return info.stream >= 0;
+    default:
+      return false;
+  }
 }
 
 // The size of the memory that an argument stands for.
@@ -453,6 +468,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       break;
     case Effect::kDeviceEnd:
       if (WantsAnything(*thread)) TellFinished(*thread, true);
+      if (WantsDeviceTimes(*thread)) EndDeviceTimes(*thread);
       break;
     case Effect::kExchange:
       if (values[info.at[0]] != 0) {
@@ -468,6 +484,9 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     open->ended_id = TakeHandle(kind, values[info.at[0]]);
     if (kind == HandleKind::kStream) open->stream_id = open->ended_id;
   }
+  if (WantsDeviceTimes(*thread) && !open->muted && PutsWorkOnStream(info)) {
+    open->device_task = BeginDeviceTask(*thread, stream);
+  }
   if (info.effect != Effect::kCallsBack) Inside::Set(*thread);
   open->begin_tick = wire::Tick();
   return true;
@@ -480,6 +499,8 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   agent::Tape* tape = thread.tape;
   if (info.effect != Effect::kCallsBack) Inside::Clear(thread);
   const bool succeeded = status == ACL_SUCCESS;
+  EndDeviceTask(thread, static_cast<DeviceTask*>(open->device_task), open->call_id,
+                open->begin_tick, succeeded);
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
   const bool bounds = info.effect == Effect::kCaptureBegin || info.effect == Effect::kCaptureEnd;
   thread.muted = open->muted;  // a call inside this one may have changed it
@@ -514,6 +535,9 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   if (open->ended_id != 0 && EndsHandle(info.effect, &kind)) {
     if (succeeded) {
       if (kind == HandleKind::kModel) ForgetModel(open->ended_id);
+      if (kind == HandleKind::kStream && WantsDeviceTimes(thread)) {
+        EndStreamTimes(thread, open->ended_id);
+      }
       EndHandle(thread, kind, open->ended_id);
     } else {
       PutHandle(kind, values[info.at[0]], open->ended_id);
@@ -533,6 +557,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   WriteCall(thread, call);
   tape->open_call = open->outer_call;
   if (WantsOutputs(thread)) TellFinished(thread, false);
+  if (info.effect == Effect::kWait && WantsDeviceTimes(thread)) TellDeviceTimes(thread);
 }
 
 void TellMissing(uint32_t number) {

@@ -62,6 +62,8 @@ enum class Effect : uint8_t {
   kFill,          // destination
   kDeviceChange,  // the thread's device may be another
   kDeviceEnd,     // objects of the device end
+  kWork,          // work on a stream, with no effect of those above
+  kWait,          // the host waits for work
   kCallsBack,     // functions of the program run inside
   kExchange,      // the 32 bit value it exchanges
 };
@@ -97,6 +99,7 @@ struct OpenCall {
   uint32_t freed_device;
   uint32_t place_id;  // line of source, 0: unknown
   bool muted;         // only identities are kept of it, see NoticeWindow
+  void* device_task;  // a DeviceTask, null: none (device_times.h)
 };
 
 // False: pass the call on and record nothing. `caller` is the address to which the call returns.

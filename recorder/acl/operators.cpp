@@ -5,6 +5,7 @@
 
 #include "acl/invoke/operator_table.h"
 #include "generated/recorder/operator_parts.h"
+#include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
@@ -278,12 +279,14 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   if (values && prepared != nullptr) {
     KeepInputs(*thread, *prepared, call.call_id, handle, graph);
   }
+  DeviceTask* task = WantsDeviceTimes(*thread) ? BeginDeviceTask(*thread, handle) : nullptr;
   Inside::Set(*thread);
   call.begin_tick = wire::Tick();
   call.status = info.launch(real, repeated, workspace, workspace_size, executor, stream);
   call.end_tick = wire::Tick();
   Inside::Clear(*thread);
   const bool succeeded = call.status == ACLNN_SUCCESS;
+  EndDeviceTask(*thread, task, call.call_id, call.begin_tick, succeeded);
   if (stream != nullptr) {
     call.stream_id = IdOf(*thread, wire::HandleKind::kStream, handle, succeeded);
   } else if (succeeded) {

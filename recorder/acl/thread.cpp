@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
@@ -40,6 +41,7 @@ void AfterForkInChild() {
   ForgetObjectLocks();
   ForgetExecutorLocks();
   ForgetValueLocks();
+  ForgetDeviceTimeLocks();
 }
 
 __attribute__((constructor)) void Begin() {

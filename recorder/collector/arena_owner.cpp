@@ -81,6 +81,7 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
     header_->first_step = options.steps->first;
     header_->last_step = options.steps->second;
   }
+  header_->device_times = options.device_times ? 1 : 0;
   header_->collector_pid = static_cast<uint32_t>(getpid());
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);

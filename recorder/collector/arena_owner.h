@@ -26,6 +26,7 @@ struct ArenaOptions {
   std::optional<std::pair<uint64_t, uint64_t>> steps;  // the first and the last that are recorded
   bool limit_size = false;
   std::string steps_from;  // as in RecordOptions; shorter than wire::kStepNameBytes
+  bool device_times = false;
 };
 
 class ArenaOwner {

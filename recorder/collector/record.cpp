@@ -149,9 +149,10 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.SetMeta("payload", std::string(PolicyName(options.payload)));
   writer.SetMeta("levels", aten && acl ? "aten,acl" : aten ? "aten" : acl ? "acl" : "");
   std::string recorder = fmt::format(
-      R"({{"composites":{},"modules":{},"stacks":"{}","ring_bytes":{},"slots":{},"steps_from":)",
-      options.composites, options.modules, StacksName(options.stacks), options.ring_bytes,
-      options.slots);
+      R"({{"composites":{},"modules":{},"stacks":"{}","device_times":{},"ring_bytes":{},"slots":{},)"
+      R"("steps_from":)",
+      options.composites, options.modules, StacksName(options.stacks), options.device_times,
+      options.ring_bytes, options.slots);
   storage::AppendQuoted(recorder, options.steps_from);
   writer.SetMeta("recorder", recorder + "}");
   writer.AddQuirk("frame_time_at_begin",
@@ -496,6 +497,7 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.steps = options.steps;
   arena_options.limit_size = options.max_bytes > 0;
   arena_options.steps_from = options.steps_from;
+  arena_options.device_times = options.device_times;
   ArenaOwner arena(arena_options);
 
   storage::Writer::Options writer_options;

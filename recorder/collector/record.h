@@ -56,6 +56,7 @@ struct RecordOptions {
   bool composites = true;                              // enclosing calls, ranges and phases
   bool modules = false;                                // ranges of torch.nn modules
   wire::StackPolicy stacks = wire::StackPolicy::kTop;  // lines of the program's source
+  bool device_times = false;                           // when the device did the work of calls
   std::string agent_library;                           // preloaded; empty: none
   std::string acl_agent_library;  // preloaded too when the ACL level is recorded
   // The folders in which the agent looks for kits (kit/place.h). Empty: no plug-in is loaded.

@@ -92,6 +92,8 @@ bool RingLog::Take(RecordBytes record) {
       return TakePlace(record);
     case RecordKind::kWindow:
       return TakeWindow(record);
+    case RecordKind::kDeviceSpan:
+      return TakeDeviceSpan(record);
   }
   trace_.Note(Severity::kNotice, "unknown_record",
               fmt::format("kind {}", static_cast<int>(header.kind)),
@@ -227,6 +229,19 @@ bool RingLog::TakeWindow(RecordBytes record) {
   last_ns_ = trace_.ToNs(row.tick);
   window_ = &trace_.windows().Enter(trace_.ProcessOf(thread_id_), row.window,
                                     static_cast<int64_t>(row.next_call_id), last_ns_);
+  return true;
+}
+
+bool RingLog::TakeDeviceSpan(RecordBytes record) {
+  wire::DeviceSpanRecord span;
+  std::span<const std::byte> rest;
+  if (!SplitRecord(record, &span, &rest) || !trace_.IsCallId(span.call_id)) return false;
+  constexpr int64_t kMostNs = int64_t{4000000000000000000};  // as times from ticks
+  if (span.begin_ns < -kMostNs || span.begin_ns > kMostNs) return false;
+  if (span.duration_ns > static_cast<uint64_t>(kMostNs)) return false;
+  trace_.writer().AddDeviceSpan({static_cast<int64_t>(span.call_id), span.stream_id, span.begin_ns,
+                                 span.begin_ns + static_cast<int64_t>(span.duration_ns),
+                                 span.error_ns});
   return true;
 }
 

@@ -60,6 +60,7 @@ class RingLog {
   bool TakeHandle(RecordBytes record);
   bool TakePlace(RecordBytes record);
   bool TakeWindow(RecordBytes record);
+  bool TakeDeviceSpan(RecordBytes record);
   bool TakeFrameBegin(RecordBytes record);
   bool TakeFrameEnd(RecordBytes record);
   bool TakeScopeBegin(RecordBytes record);

@@ -70,6 +70,7 @@ struct ArenaHeader {
   uint64_t last_step;
   uint32_t limit_size;  // 1: a new window begins at the end of a step when `turn` asks for it
   char step_name[kStepNameBytes];  // which ranges are steps, as wire::IsStepName takes it
+  uint32_t device_times;  // 1: the times at which the device did the work of calls (ACL level)
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
   uint64_t base_ns;

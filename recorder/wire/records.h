@@ -41,6 +41,7 @@ enum class RecordKind : uint16_t {
   kHandle = 15,      // HandleRecord: a stream, an event or a model begins or ends
   kPlace = 16,       // PlaceRecord: a line of the program's source
   kWindow = 17,      // WindowRecord: what follows in this ring belongs to another window
+  kDeviceSpan = 18,  // DeviceSpanRecord: the time that the work of a call took on the device
 };
 
 struct RecordHeader {
@@ -165,6 +166,18 @@ struct HandleRecord {
   HandleMoment moment;
   uint8_t reserved0[6];
 };
+
+// The time that the work of an AclCallRecord took on the device. It comes later than that record,
+// maybe from another ring.
+struct DeviceSpanRecord {
+  RecordHeader header;
+  uint64_t call_id;
+  int64_t begin_ns;      // of CLOCK_MONOTONIC
+  uint64_t duration_ns;  // by the device's clock
+  uint32_t stream_id;
+  uint32_t error_ns;  // the span lies at most so much earlier or later than it says
+};
+static_assert(sizeof(DeviceSpanRecord) == 40);
 
 // An enclosing call. It is written only when a leaf of another op runs inside it.
 enum class FrameKind : uint32_t { kComposite = 0, kBackwardNode = 1 };

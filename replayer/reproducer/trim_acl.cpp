@@ -1,10 +1,12 @@
 #include "replayer/reproducer/trim_acl.h"
 
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "analyzer/acl_calls.h"
 #include "analyzer/acl_leaves.h"
+#include "storage/device_spans.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
 
@@ -55,6 +57,11 @@ class RowWriter {
                    "INSERT INTO main.call_extra SELECT ?, status, ?, NULL, prepare_ns, "
                    "launch_ns, NULL, NULL FROM source.call_extra WHERE call_id = ?"),
         add_snapshot_(copy.Insert<storage::tables::kSnapshot>()) {
+    if (storage::HasDeviceSpans(*program.trace)) {
+      add_spans_.emplace(copy.database(),
+                         "INSERT INTO main.device_span SELECT ?, ?, begin_ns, end_ns, error_ns "
+                         "FROM source.device_span WHERE call_id = ?");
+    }
     for (const int64_t leaf : plan.leaves) {
       for (const analyzer::TensorUse& use : program.uses[leaf].reads) {
         read_.insert(use.tensor.buffer_id);
@@ -117,6 +124,11 @@ class RowWriter {
     add_extra_.Bind(2, stream);
     add_extra_.Bind(3, recorded);
     add_extra_.Run();
+    if (!add_spans_) return;
+    add_spans_->Bind(1, ids_.at(index));
+    add_spans_->Bind(2, stream);
+    add_spans_->Bind(3, recorded);
+    add_spans_->Run();
   }
 
   void AddSnapshot(int64_t id, Snapshot snapshot) {
@@ -243,6 +255,7 @@ class RowWriter {
   const std::map<int64_t, int64_t>& ids_;
   const std::map<int64_t, int64_t>& waits_;
   Statement add_call_, add_extra_;
+  std::optional<Statement> add_spans_;
   storage::RowInsert<storage::tables::kSnapshot> add_snapshot_;
   std::set<int64_t> read_;     // buffers that kept leaves read
   std::set<std::string> own_;  // contents that the source does not have as such

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/prediction/resource.h"
+#include "storage/database.h"
 #include "storage/results.h"
 #include "tests/analyzer/trace_builder.h"
 
@@ -157,6 +158,40 @@ TEST(RecordedCosts, TakesTheHostUntilTheNextCallAndTheOperatorsTime) {
   EXPECT_EQ(cost.device_ns, static_cast<double>(work.calls[0].duration_ns));
   EXPECT_EQ(cost.host_ns, static_cast<double>(work.calls[1].begin_ns - work.calls[0].begin_ns));
   EXPECT_FALSE(costs.measured());
+}
+
+// Calls begin and end at times of the builder's; the spans tell what the device did.
+TEST(RecordedCosts, TakeTheDevicesOwnTimeWhereTheTraceHasIt) {
+  TemporaryTrace file("recorded-spans");
+  TraceBuilder trace(file.path());
+  const Tensor x = trace.NewTensor({4});
+  for (int i = 0; i < 3; ++i) {
+    trace.Call("aten::relu", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  }
+  trace.Call("aten::neg", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  trace.Call("aten::abs", {In("self", x)}, {Out("out", trace.NewTensor({4}))});
+  trace.Finish();
+  {
+    storage::Reader reader(file.path(), storage::Reader::Mode::kReadWrite);
+    // The first relu met an idle stream: launching is part of its span. The others waited in their
+    // stream. The only span of neg includes launching.
+    reader.database().Execute(
+        "INSERT INTO device_span SELECT call_id, 1, begin_ns, begin_ns + 90000, 0 FROM call "
+        "WHERE op = 'aten::relu' ORDER BY call_id LIMIT 1;"
+        "INSERT INTO device_span SELECT call_id, 1, end_ns, end_ns + 7000 + call_id, 0 FROM call "
+        "WHERE op = 'aten::relu' ORDER BY call_id LIMIT -1 OFFSET 1;"
+        "INSERT INTO device_span SELECT call_id, 1, begin_ns, begin_ns + 50000, 0 FROM call "
+        "WHERE op = 'aten::neg'");
+  }
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const DeviceCosts costs = RecordedCosts(work, {{0, work.size()}});
+  const auto device_ns = [&](size_t call) { return CostOf(costs, work, call).device_ns; };
+  EXPECT_EQ(device_ns(0), 7000 + static_cast<double>(work.calls[2].call_id));  // the upper median
+  EXPECT_EQ(device_ns(3), 50000);
+  EXPECT_EQ(device_ns(4), static_cast<double>(work.calls[4].duration_ns));
+  EXPECT_EQ(costs.timed_signatures, 2);
+  EXPECT_EQ(costs.launching_signatures, 1);
 }
 
 // The first execution of a call often loads its kernel.

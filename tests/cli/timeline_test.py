@@ -134,10 +134,9 @@ class TorchTimeline(TimelineTest):
 
     def test_work_of_the_device_has_a_track_per_stream_and_arrows_to_it(self):
         trace = self.copy(self.trace, "device.db")
-        self.ask(trace, "CREATE TABLE device_span(call_id, stream_id, begin_ns, end_ns)")
         self.ask(trace, "INSERT INTO device_span SELECT call_id, 1 + call_id % 2, begin_ns + 500, "
-                        "begin_ns + 600 FROM call WHERE leaf ORDER BY call_id DESC")
-        self.ask(trace, "INSERT INTO device_span SELECT call_id, 1, begin_ns + 700, begin_ns + 750 "
+                        "begin_ns + 600, 0 FROM call WHERE leaf ORDER BY call_id DESC")
+        self.ask(trace, "INSERT INTO device_span SELECT call_id, 1, begin_ns + 700, begin_ns + 750, 0 "
                         "FROM call WHERE call_id = 1")
         timeline = self.both(trace)
         device = [s for s in timeline.slices if s.category == "device"]

@@ -268,6 +268,31 @@ class Recorded(Recording):
             call = int(re.search(r"verdict +found: call (\d+) ", said).group(1))
             self.assertRegex(said, rf"(?m)^ +where +{re.escape(lines[call])}$", kind)
 
+    def test_the_devices_time_for_the_leaves_of_a_decoder(self):
+        trace = self.record(os.path.join(harness.WORKLOADS, "decoder.py"), "--device", "npu", "--tokens", "3",
+                            options=("--device-times",))
+        self.replays(trace, "--level", "acl")
+        with sqlite3.connect(trace) as database:
+            def ask(query):
+                return database.execute(query).fetchall()
+            missing = ask("SELECT * FROM ledger WHERE kind = 'device_time_missing'")
+            launched = ask("SELECT call_id FROM call WHERE op GLOB 'aclnn*' AND status = 0")
+            timed = ask("SELECT c.call_id FROM device_span JOIN call c USING (call_id) WHERE c.op GLOB 'aclnn*'")
+            # A leaf has the sum of the spans of what its kernel launched.
+            wrong = ask("""
+                SELECT t.call_id, t.device_ns, sum(d.end_ns - d.begin_ns) FROM device_time t
+                JOIN call c ON c.call_id = t.call_id AND c.op GLOB 'aten::*'
+                JOIN call_row r ON r.parent_id = c.call_id JOIN device_span d ON d.call_id = r.call_id
+                GROUP BY t.call_id HAVING t.device_ns <> sum(d.end_ns - d.begin_ns)""")
+            leaves = {op: ns for op, ns in ask("SELECT op, device_ns FROM top_ops WHERE dialect = 'aten'") if ns}
+        self.assertEqual(missing, [])
+        self.assertGreater(len(launched), 100)
+        self.assertEqual(sorted(timed), sorted(launched))
+        self.assertEqual(wrong, [])
+        self.assertLessEqual({"aten::addmm", "aten::matmul", "aten::_softmax"}, set(leaves))
+        said = self.call(harness.BINARY, "plan", trace, "-o", "plan.json").stdout
+        self.assertRegex(said, r"costs +recorded, with the device's own times of \d+ of \d+ signatures")
+
     def test_training_and_the_lines_of_its_backward(self):
         trace = self.record(os.path.join(harness.PROGRAMS, "training.py"))
         self.replays(trace)

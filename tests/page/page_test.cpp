@@ -1,6 +1,7 @@
 // What the page of a small trace holds.
 #include "page/page.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -67,6 +68,26 @@ TEST_F(PageOfTrace, SaysWhichPartIsShown) {
   EXPECT_EQ(report_.calls, 9);
   EXPECT_EQ(PartOf(page, "extent"), (nlohmann::json{{"shown", 4}, {"all", 9}}));
   EXPECT_NE(page.find("data-name=\"calls.id\" data-count=\"4\""), std::string::npos);
+}
+
+TEST_F(PageOfTrace, HasTheDevicesWorkForTheCallsThatItShows) {
+  EXPECT_EQ(Write(5, {}).find("data-name=\"device."), std::string::npos);
+  {
+    storage::Reader reader(file_.path(), storage::Reader::Mode::kReadWrite);
+    reader.database().Execute(
+        "INSERT INTO device_span SELECT call_id, 1, end_ns, end_ns + 100, 0 FROM call");
+  }
+  const storage::Reader reader(file_.path());
+  for (const auto& [most_calls, spans] : {std::pair{4, 4}, std::pair{5, 5}}) {
+    std::ostringstream out;
+    WritePage(reader, {.most_calls = most_calls}, out);
+    for (const char* column : {"call", "stream", "begin", "duration"}) {
+      EXPECT_NE(
+          out.str().find(fmt::format("data-name=\"device.{}\" data-count=\"{}\"", column, spans)),
+          std::string::npos)
+          << column;
+    }
+  }
 }
 
 TEST_F(PageOfTrace, ShowsAStepOfAnUnrepeatedProgramWithoutAPlan) {

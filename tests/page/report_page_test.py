@@ -6,6 +6,7 @@ Screenshots of failed tests are kept; the message names the file.
 """
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -219,6 +220,27 @@ class Timeline(PageTest):
             self.assertIn(word, found, chosen)
         self.browser.keys("Escape")
         self.assertTrue(self.browser.run("return document.querySelector('#side').hidden"))
+        self.assertQuiet()
+
+    def test_work_of_the_device_has_a_track_and_shows_its_call(self):
+        trace = self.path("device.db")
+        shutil.copy(self.trace, trace)
+        with sqlite3.connect(trace) as database:
+            begin, end = database.execute("SELECT min(begin_ns), max(end_ns) FROM call").fetchone()
+            call, = database.execute("SELECT max(call_id) FROM call WHERE op = 'aten::addmm'").fetchone()
+            # The device works on the last product from the first call on.
+            database.execute("INSERT INTO device_span VALUES (?, 1, ?, ?, 0)", (call, begin, end))
+        self.open(self.page(trace=trace))
+        self.show("timeline")
+        x, y, width, height = self.browser.box(self.CANVAS)
+        found = ""
+        for line in range(int(height) - 10, 100, -12):  # the device's line is the lowest
+            self.browser.click(x + width / 4, y + line)
+            if not self.browser.run("return document.querySelector('#side').hidden"):
+                found = self.browser.text("#side")
+                break
+        self.assertIn("aten::addmm", found)
+        self.assertRegex(found, rf"\b{call}\b")
         self.assertQuiet()
 
     def test_searches_with_the_words_of_the_commands(self):

@@ -7,6 +7,7 @@
 
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/collector/ring_log.h"
+#include "storage/database.h"
 #include "storage/writer.h"
 #include "tests/recorder/producer.h"
 #include "tests/recorder/record_fixture.h"
@@ -152,6 +153,8 @@ class RingLogTest : public RecordTest {
     producer.Write(wire::RecordKind::kHandle, handle);
     producer.Write(wire::RecordKind::kPlace, wire::PlaceRecord{{}, 2, 17},
                    Producer::Texts({"train.py", "main"}));
+    producer.Write(wire::RecordKind::kDeviceSpan,
+                   wire::DeviceSpanRecord{{}, acl.call_id, 5'000'000, 700, 1, 20});
     producer.Write(static_cast<wire::RecordKind>(999), wire::TextRecord{});
     std::byte* ring = wire::MapRing(arena_->fd(), arena_->header(), 0);
     std::vector<std::byte> bytes(ring, ring + producer.slot()->head.load());
@@ -177,6 +180,10 @@ TEST_F(RingLogTest, SoundRecordsOfEveryKindAreTaken) {
   EXPECT_EQ(reader.Calls(false).size(), 3u);
   EXPECT_EQ(reader.Streams().size(), 1u);
   EXPECT_EQ(reader.Steps().size(), 1u);
+  EXPECT_EQ(reader.database().Integer(
+                "SELECT count(*) FROM device_span WHERE stream_id = 1 AND begin_ns = 5000000 AND "
+                "end_ns = 5000700 AND error_ns = 20"),
+            1);
   EXPECT_EQ(reader.Meta("torch_version"), "1.13");
   const auto ledger = reader.Ledger();
   ASSERT_NE(Find(ledger, "unknown_record"), nullptr);

@@ -143,6 +143,87 @@ TEST_F(TraceTest, TopOpsAddsUpLeavesOnly) {
             "aten::view aten 2 100 50 3.7\n");
 }
 
+// Two streams of one device. Times count from kBase.
+//   stream 1: call 2 (500 .. 900, launched until 600), call 3 (1000 .. 1600, launched until 800)
+//   stream 2: call 4 (1100 .. 1300, launched until 1050), call 5 (2500 .. 2600, begun at 2400)
+class DeviceViewsTest : public TraceTest {
+ protected:
+  std::string MakeTimed() {
+    Writer writer(Path(), WriterOptions());
+    const auto signature = [&](const char* dialect, const char* name) {
+      return writer.AddSignature(writer.InternOp({0, dialect, name, "", ""}), {});
+    };
+    const auto add = [&](int64_t id, int64_t parent, int64_t signature, int64_t begin,
+                         int64_t end) {
+      Call call;
+      call.call_id = id;
+      call.parent_id = parent;
+      call.signature_id = signature;
+      call.thread_id = 1;
+      call.begin_ns = kBase + begin;
+      call.end_ns = kBase + end;
+      call.leaf = true;
+      writer.AddCall(call, 0, id == 5 ? 1 : 0);
+    };
+    const int64_t add_op = signature("aclnn", "aclnnAdd");
+    writer.AddStack(1, {{"model.py", 17, "forward"}});
+    add(1, 0, signature("aten", "aten::linear"), 300, 850);
+    add(2, 1, signature("aclnn", "aclnnMm"), 400, 600);
+    add(3, 1, add_op, 700, 800);
+    add(4, 0, add_op, 1000, 1050);
+    add(5, 0, add_op, 2400, 2450);
+    for (const int64_t id : {1, 2}) {
+      Handle stream;
+      stream.id = id;
+      stream.process_id = 1;
+      writer.AddStream(stream);
+    }
+    writer.AddDeviceSpan({2, 1, kBase + 500, kBase + 900, 10});
+    writer.AddDeviceSpan({3, 1, kBase + 1000, kBase + 1600, 10});
+    writer.AddDeviceSpan({4, 2, kBase + 1100, kBase + 1300, 10});
+    writer.AddDeviceSpan({5, 2, kBase + 2500, kBase + 2600, 10});
+    writer.Finish("complete");
+    return Path();
+  }
+};
+
+TEST_F(DeviceViewsTest, ALeafHasTheTimeOfWhatItLaunched) {
+  const Reader reader(MakeTimed());
+  EXPECT_EQ(
+      Rows(reader, "SELECT call_id, tasks, device_ns, exact FROM device_time ORDER BY call_id"),
+      "1 2 1000 0\n2 1 400 0\n3 1 600 1\n4 1 200 1\n5 1 100 1\n");
+  EXPECT_EQ(
+      Rows(reader, "SELECT op, device_ns, device_mean_ns, device_percent FROM top_ops ORDER BY op"),
+      "aclnnAdd 900 300 69.23\naclnnMm 400 400 30.77\naten::linear 1000 1000 100\n");
+}
+
+TEST_F(DeviceViewsTest, WorkOfSeveralStreamsCountsOnceForTheDevice) {
+  const Reader reader(MakeTimed());
+  EXPECT_EQ(Rows(reader,
+                 "SELECT stream_id, tasks, busy_ns, idle_ns, idle_percent, longest_idle_ns, "
+                 "launch_ns FROM device_use"),
+            "- 4 1100 1000 47.62 900 100\n"
+            "1 2 1000 100 9.09 100 100\n"
+            "2 2 300 1200 80 1200 0\n");
+}
+
+TEST_F(DeviceViewsTest, GapsSayWhoWasLateAndWhere) {
+  const Reader reader(MakeTimed());
+  EXPECT_EQ(Rows(reader, std::string(FindNamedQuery("device_gaps")->sql)),
+            "900 0 1000000001600 5 aclnnAdd 2 - the host was late model.py:17\n"
+            "100 0 1000000000900 3 aclnnAdd 1 - the work waited on the device -\n");
+}
+
+TEST_F(TraceTest, WithoutDeviceTimesTheColumnsAreEmpty) {
+  const Reader reader(Make());
+  EXPECT_EQ(
+      Rows(reader, "SELECT op, device_ns, device_mean_ns, device_percent FROM top_ops LIMIT 1"),
+      "aten::addmm - - -\n");
+  for (const char* name : {"device_idle", "device_gaps", "top_device_ops"}) {
+    EXPECT_EQ(Rows(reader, std::string(FindNamedQuery(name)->sql)), "") << name;
+  }
+}
+
 TEST_F(TraceTest, HostGapsAreBetweenLeavesOfAThreadLongestFirst) {
   const Reader reader(Make());
   EXPECT_EQ(Rows(reader,
