@@ -12,16 +12,10 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
-from harness import TORCH_PYTHON, CommandTest, main  # noqa: E402
+from harness import TORCH_PYTHON, CommandTest, main, marks_of  # noqa: E402
 
 TORCH2_PYTHON = os.environ.get("ACLTAPE_TORCH2_PYTHON", "")
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # the adapter needs a device
-
-
-def marks_of(text):
-    """The number of each marked line, by its mark."""
-    return {line.split("#: ")[1].strip(): number
-            for number, line in enumerate(text.splitlines(), 1) if "#: " in line}
 
 
 class LinesTest(CommandTest):
