@@ -332,6 +332,19 @@ for step in range(4):
     def test_plan_names_the_line_on_which_a_region_begins(self):
         trace = self.run_recorded(self.PROGRAM, payload="all")
         regions = self.json("plan", self.trace, "-o", self.path("plan.json"))["regions"]
+        self.assertBeginAtTheirLines(trace, regions)
+
+    def test_compare_and_replay_name_the_lines_on_which_graphs_begin(self):
+        trace = self.run_recorded(self.PROGRAM, payload="all")
+        plan = self.path("plan.json")
+        self.acltape("plan", self.trace, "-o", plan)
+        report = self.json("compare", self.trace, "--plan", plan, "--repetitions", "3", "--warmup", "1")
+        replay = self.json("replay", self.trace, "--mode", "captured")
+        for regions in (report["regions"], report["regions_of_the_plan"], replay["regions"]):
+            self.assertBeginAtTheirLines(trace, regions)
+        self.assertIn("captured", {region["kind"] for region in report["regions"]})
+
+    def assertBeginAtTheirLines(self, trace, regions):
         self.assertTrue(regions)
         for region in regions:
             line, = trace.execute("SELECT line FROM call_location WHERE call_id = ?",
