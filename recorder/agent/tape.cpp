@@ -11,6 +11,7 @@
 
 #include <new>
 
+#include "recorder/agent/native_stack.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/python_line.h"
 
@@ -92,6 +93,7 @@ void CloseTape() {
   wire::UnmapRing(tape->ring.base(), *tape->arena);
   tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
   FreeLines(tape->lines);
+  FreeNativeNodes(tape->native_nodes);
   free(tape);
 }
 

@@ -20,6 +20,7 @@ namespace acltape::agent {
 
 class Tape;
 struct LineCache;
+struct NativeNodes;
 
 // The arena of this process, or nullptr when it is not being recorded.
 ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
@@ -148,9 +149,10 @@ class Tape {
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];
-  uint32_t own_ranges = 0;     // that the program has marked and not ended (ranges.cpp)
-  LineCache* lines = nullptr;  // python_line.cpp
-  uint32_t next_op = 0;        // index of the next operator that is announced in this ring
+  uint32_t own_ranges = 0;              // that the program has marked and not ended (ranges.cpp)
+  LineCache* lines = nullptr;           // python_line.cpp
+  NativeNodes* native_nodes = nullptr;  // native_stack.cpp
+  uint32_t next_op = 0;                 // index of the next operator that is announced in this ring
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };
 
