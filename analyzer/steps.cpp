@@ -38,8 +38,9 @@ std::vector<storage::Step> StepsOfCalls(const storage::Reader& trace) {
 
 std::vector<StepRange> RangesOf(const Program& program, const std::vector<storage::Step>& steps) {
   std::vector<StepRange> ranges;
+  const IssueOrder order(program.leaves);
   for (const storage::Step& step : steps) {
-    const auto [first, end] = LeavesIssuedBy(program.leaves, step.first_call, step.last_call);
+    const auto [first, end] = order.LeavesOf(step.first_call, step.last_call);
     if (first >= end) continue;
     ranges.push_back(
         {step.step, static_cast<int64_t>(first), static_cast<int64_t>(end), step.found_by});
