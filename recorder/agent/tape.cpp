@@ -56,6 +56,7 @@ Tape* ClaimSlot() {
     tape->arena = arena;
     tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
     tape->process = process.forks;
+    tape->last_tick = wire::Tick();
     if (g_end_key_made) pthread_setspecific(g_end_key, tape);
     char name[64] = "";
     pthread_getname_np(pthread_self(), name, sizeof(name));

@@ -145,7 +145,8 @@ class Tape {
   // The last leaf whose values are random: what it leaves is kept with the inputs. The plug-in says
   // so of PyTorch's random operators, the ACL level of a leaf that launches one.
   uint64_t random_call = 0;
-  uint64_t last_tick = 0;  // of the last call that ended; stamps what happens between calls
+  // Of the last call that ended, or of the tape's begin; stamps what happens between calls.
+  uint64_t last_tick = 0;
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];
