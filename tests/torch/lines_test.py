@@ -223,6 +223,24 @@ class Torch2Lines(Lines):
     python = TORCH2_PYTHON
 
 
+class LinesByFunctions(Lines):
+    """The same lines by the interpreter's public functions alone, as of one whose frames nobody knows."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.environ["ACLTAPE_PYTHON_LAYOUT"] = "none"
+
+    @classmethod
+    def tearDownClass(cls):
+        del os.environ["ACLTAPE_PYTHON_LAYOUT"]
+        super().tearDownClass()
+
+
+class Torch2LinesByFunctions(LinesByFunctions):
+    python = TORCH2_PYTHON
+
+
 class Whole(LinesTest):
     PROGRAM = """
 import torch
@@ -389,7 +407,8 @@ for step in range(4):
 
 
 if not TORCH2_PYTHON:
-    Torch2Lines = unittest.skip("ACLTAPE_TORCH2_PYTHON names no interpreter")(Torch2Lines)
+    skip = unittest.skip("ACLTAPE_TORCH2_PYTHON names no interpreter")
+    Torch2Lines, Torch2LinesByFunctions = skip(Torch2Lines), skip(Torch2LinesByFunctions)
 
 if __name__ == "__main__":
     main()
