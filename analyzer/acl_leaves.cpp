@@ -265,16 +265,19 @@ int64_t IssuedBy(const Leaf& leaf) {
   return leaf.execution != 0 ? leaf.execution : RecordedCall(leaf.call.call_id);
 }
 
-std::pair<size_t, size_t> LeavesIssuedBy(const std::vector<Leaf>& leaves, int64_t first_call,
-                                         int64_t last_call) {
-  std::pair<size_t, size_t> found{leaves.size(), leaves.size()};
+IssueOrder::IssueOrder(const std::vector<Leaf>& leaves) {
+  latest_.reserve(leaves.size());
   int64_t latest = 0;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    latest = std::max(latest, IssuedBy(leaves[i]));
-    if (latest >= first_call) found.first = std::min(found.first, i);
-    if (latest > last_call) found.second = std::min(found.second, i);
+  for (const Leaf& leaf : leaves) {
+    latest = std::max(latest, IssuedBy(leaf));
+    latest_.push_back(latest);
   }
-  return found;
+}
+
+std::pair<size_t, size_t> IssueOrder::LeavesOf(int64_t first_call, int64_t last_call) const {
+  const auto first = std::lower_bound(latest_.begin(), latest_.end(), first_call);
+  const auto end = std::upper_bound(latest_.begin(), latest_.end(), last_call);
+  return {first - latest_.begin(), end - latest_.begin()};
 }
 
 storage::Layout RowsOf(const Leaf& leaf, const storage::Argument& argument, storage::Layout range) {
@@ -340,9 +343,10 @@ Work WorkOfAclLeaves(const Work& calls, const Program& program) {
     work.issued_by.push_back(IssuedBy(leaf));
     work.place_of_id.emplace(call.call_id, work.calls.size() - 1);
   }
+  const IssueOrder order(program.leaves);
   for (const WorkStep& step : calls.steps) {
-    const auto [first, end] = LeavesIssuedBy(program.leaves, calls.calls[step.first].call_id,
-                                             calls.calls[step.end - 1].call_id);
+    const auto [first, end] =
+        order.LeavesOf(calls.calls[step.first].call_id, calls.calls[step.end - 1].call_id);
     if (first >= end) continue;
     work.steps.push_back({step.step, first, end, step.found_by});
     for (size_t i = first; i < end; ++i) work.calls[i].step = static_cast<int32_t>(step.step);

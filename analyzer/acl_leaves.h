@@ -28,10 +28,18 @@ Program LoadAclLeaves(const storage::Reader& trace);
 // The id of the call with which the host put the work of a leaf on its stream. For work in a graph
 // this is the execution of the graph. `leaf` must be one of an ACL program.
 int64_t IssuedBy(const Leaf& leaf);
-// The places [first, second) of the leaves whose work calls [first_call, last_call] issued. Work
-// that had to wait counts at the place where it ran.
-std::pair<size_t, size_t> LeavesIssuedBy(const std::vector<Leaf>& leaves, int64_t first_call,
-                                         int64_t last_call);
+
+// Finds the leaves of ranges of calls, each in logarithmic time.
+class IssueOrder {
+ public:
+  explicit IssueOrder(const std::vector<Leaf>& leaves);
+  // The places [first, second) of the leaves whose work calls [first_call, last_call] issued. Work
+  // that had to wait counts at the place where it ran.
+  std::pair<size_t, size_t> LeavesOf(int64_t first_call, int64_t last_call) const;
+
+ private:
+  std::vector<int64_t> latest_;  // by leaf: the latest call that issued it or a leaf before it
+};
 
 // The uses of a leaf of an ACL program.
 std::vector<ArgumentUse> UsesOfAclLeaf(const storage::Op& op, LeafKind kind,

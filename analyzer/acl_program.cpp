@@ -1,7 +1,9 @@
 #include "analyzer/acl_program.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "storage/error.h"
 #include "storage/process_choice.h"
@@ -119,9 +121,9 @@ class GraphFinder {
   void Place(AclCall& call) {
     if (WaitedForFailedWork(call)) {
       program_.task_errors.insert(call.call.status);
-      for (const int64_t index : unseen_) {
-        AclCall& work = program_.calls[index];
-        if (call.stream() == 0 || work.stream() == call.stream()) work.suspect = true;
+      for (const auto& [stream, calls] : unseen_) {
+        if (call.stream() != 0 && stream != call.stream()) continue;
+        for (const int64_t index : calls) program_.calls[index].suspect = true;
       }
       return;
     }
@@ -148,12 +150,11 @@ class GraphFinder {
   // Notes work whose end the host has not seen yet.
   void NoteUnseen(const AclCall& call) {
     if (call.kind() == AclCallKind::kDeviceSync) unseen_.clear();
-    if (call.kind() == AclCallKind::kStreamSync) {
-      std::erase_if(unseen_,
-                    [&](int64_t index) { return program_.calls[index].stream() == call.stream(); });
-    }
+    if (call.kind() == AclCallKind::kStreamSync) unseen_.erase(call.stream());
     const bool work = IsDeviceWork(call.kind()) && call.call.model_id == 0;
-    if (work || call.kind() == AclCallKind::kExecute) unseen_.push_back(call.index);
+    if (work || call.kind() == AclCallKind::kExecute) {
+      unseen_[call.stream()].push_back(call.index);
+    }
   }
 
   void PlaceByKind(AclCall& call) {
@@ -226,10 +227,10 @@ class GraphFinder {
   }
 
   AclProgram& program_;
-  std::vector<int64_t> unseen_;
-  std::map<int64_t, int64_t> captures_;     // stream to the begin of its capture
-  std::map<int64_t, int64_t> open_groups_;  // stream to group
-  std::map<int64_t, Update> updates_;       // stream to the calls of its open update
+  std::unordered_map<int64_t, std::vector<int64_t>> unseen_;  // by stream
+  std::map<int64_t, int64_t> captures_;                       // stream to the begin of its capture
+  std::map<int64_t, int64_t> open_groups_;                    // stream to group
+  std::map<int64_t, Update> updates_;  // stream to the calls of its open update
   std::map<int64_t, int64_t> group_of_handle_;
 };
 
@@ -287,6 +288,35 @@ bool WaitsForLaterWork(const AclProgram& program) {
   }
   return false;
 }
+
+// The step of a call, found in logarithmic time. Ranges of several threads may lie in each other;
+// then it is the last one that begins before the call and holds it.
+class StepsByCall {
+ public:
+  explicit StepsByCall(std::vector<storage::Step> steps) : steps_(std::move(steps)) {
+    std::stable_sort(steps_.begin(), steps_.end(),
+                     [](const auto& a, const auto& b) { return a.first_call < b.first_call; });
+    int64_t latest = 0;
+    for (const storage::Step& step : steps_) {
+      latest = std::max(latest, step.last_call);
+      latest_end_.push_back(latest);
+    }
+  }
+
+  std::optional<int64_t> Of(int64_t call) const {
+    const auto behind = std::upper_bound(
+        steps_.begin(), steps_.end(), call,
+        [](int64_t id, const storage::Step& step) { return id < step.first_call; });
+    for (auto i = behind - steps_.begin(); i-- > 0 && latest_end_[i] >= call;) {
+      if (steps_[i].last_call >= call) return steps_[i].step;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<storage::Step> steps_;  // by first call
+  std::vector<int64_t> latest_end_;   // of all steps up to this one
+};
 
 }  // namespace
 
@@ -362,7 +392,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
 
   std::unordered_map<int64_t, size_t> at;
   std::map<std::string, int64_t> forms;
-  const std::vector<storage::Step> steps = trace.Steps();
+  const StepsByCall steps(trace.Steps());
   for (size_t i = 0; i < program.calls.size(); ++i) {
     AclCall& call = program.calls[i];
     call.index = static_cast<int64_t>(i);
@@ -372,11 +402,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
     at.emplace(call.call.call_id, i);
     FindUses(trace, call);
     call.form = forms.emplace(FormText(call), static_cast<int64_t>(forms.size())).first->second;
-    for (const storage::Step& step : steps) {
-      if (step.first_call <= call.call.call_id && call.call.call_id <= step.last_call) {
-        call.step = step.step;
-      }
-    }
+    call.step = steps.Of(call.call.call_id).value_or(call.step);
   }
   for (storage::Snapshot& snapshot : trace.Snapshots()) {
     const auto found = at.find(snapshot.call_id);

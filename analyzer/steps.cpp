@@ -38,8 +38,9 @@ std::vector<storage::Step> StepsOfCalls(const storage::Reader& trace) {
 
 std::vector<StepRange> RangesOf(const Program& program, const std::vector<storage::Step>& steps) {
   std::vector<StepRange> ranges;
+  const IssueOrder order(program.leaves);
   for (const storage::Step& step : steps) {
-    const auto [first, end] = LeavesIssuedBy(program.leaves, step.first_call, step.last_call);
+    const auto [first, end] = order.LeavesOf(step.first_call, step.last_call);
     if (first >= end) continue;
     ranges.push_back(
         {step.step, static_cast<int64_t>(first), static_cast<int64_t>(end), step.found_by});
@@ -176,6 +177,10 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
   return places;
 }
 
+Level LevelOf(const Work& work) {
+  return work.dialect == Dialect::kAten ? Level::kAten : Level::kAcl;
+}
+
 void WriteSteps(const std::vector<storage::Step>& rows, const storage::Reader& trace, Level level,
                 storage::Results* results) {
   // The table has the steps of all processes or of none.
@@ -212,6 +217,10 @@ std::vector<WorkStep> FindSteps(const Work& work) {
   return steps;
 }
 
+std::vector<storage::Step> StoredSteps(const Work& work) {
+  return StepsOf(*work.trace, LevelOf(work));
+}
+
 void AssignSteps(Program& program, storage::Results* results) {
   std::vector<storage::Step> rows;
   const bool acl = program.level == Level::kAcl;
@@ -241,8 +250,7 @@ void AssignSteps(Work& work, storage::Results* results) {
     rows.push_back({step.step, work.calls[step.first].call_id, work.calls[step.end - 1].call_id,
                     step.found_by});
   }
-  WriteSteps(rows, *work.trace, work.dialect == Dialect::kAten ? Level::kAten : Level::kAcl,
-             results);
+  WriteSteps(rows, *work.trace, LevelOf(work), results);
 }
 
 Work LoadLeaves(const storage::Reader& trace, storage::Results* results) {

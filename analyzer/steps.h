@@ -27,6 +27,9 @@ constexpr const char* kFoundByPeriod = "period";
 std::vector<StepRange> FindSteps(const Program& program);
 std::vector<WorkStep> FindSteps(const Work& work);
 
+// The steps that the trace names for the level of the work (analyzer/level.h).
+std::vector<storage::Step> StoredSteps(const Work& work);
+
 // Sets program.steps and the step of each leaf. Steps found by period are written to `results`
 // unless it is null.
 void AssignSteps(Program& program, storage::Results* results);

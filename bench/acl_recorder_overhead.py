@@ -30,6 +30,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ.get("ACLTAPE_BUILD", os.path.join(ROOT, "build")))
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--stacks", choices=("top", "full", "none"), default="top")
     parser.add_argument("--check", action="store_true", help="exit 1 when the target is missed")
     args = parser.parse_args()
     binaries = os.path.join(args.build, "bin")
@@ -37,7 +38,7 @@ def main():
     bare, added, timed = {}, {}, {}
     with tempfile.TemporaryDirectory(dir=args.build) as folder:
         record = [os.path.join(binaries, "acltape"), "record", "--force", "--quiet", "--level", "acl",
-                  "--payload", "none", "-o", os.path.join(folder, "t.db")]
+                  "--payload", "none", "--stacks", args.stacks, "-o", os.path.join(folder, "t.db")]
         for _ in range(args.rounds):
             without, recorded = measure(program), measure([*record, "--", *program])
             with_times = measure([*record, "--device-times", "--", *program])

@@ -8,9 +8,11 @@
 #include <set>
 
 #include "analyzer/diff/diff.h"
+#include "analyzer/source_lines.h"
 #include "cli/bisect_report.h"
 #include "cli/progress.h"
 #include "cli/selection.h"
+#include "cli/where.h"
 #include "replayer/against/against_experiment.h"
 #include "replayer/session.h"
 #include "storage/shell_word.h"
@@ -175,6 +177,10 @@ class Against {
         }
         BisectionReport report = Search(experiment, a.device().description());
         report.equal_beforehand = "nothing found: the diff names no pair of calls that differs";
+        for (FoundCause& found : report.found) {
+          if (found.cause.elements.empty()) continue;
+          found.first_call = experiment.CallOf(found.cause.elements.front());
+        }
         code = Conclude(experiment, report);
       });
     });
@@ -200,10 +206,10 @@ class Against {
     Keep(experiment, report);
     Report output =
         BisectTables(report, {options_.a, options_.b, "calls that differ"}, a_.reader());
-    output.Add("pairs", PairTable(diff_, experiment.facts(), options_.format != Format::kTable));
-    output.Add("only one side", NamedTable(diff_, [&](const DiffRow& row) {
-                 return !Paired(row) && OwnCause(row);
-               }));
+    const auto on_one_side = [](const DiffRow& row) { return !Paired(row) && OwnCause(row); };
+    output.Add("pairs",
+               LinesOfA(PairTable(diff_, experiment.facts(), options_.format != Format::kTable)));
+    output.Add("only one side", LinesOfA(NamedTable(diff_, on_one_side)));
     Table notes({"note"});
     notes.Add({step_ >= 0 ? fmt::format("step {} of {} was executed", step_, options_.a)
                           : fmt::format("the calls of {} outside of steps were bisected, and those "
@@ -231,6 +237,11 @@ class Against {
     output.Add("notes", std::move(notes));
     fmt::print("{}", output.ToText(options_.format));
     return code;
+  }
+
+  // The table with the lines that the calls of A come from.
+  Table LinesOfA(const Table& table) const {
+    return WithLines(table, "a_call", analyzer::SourceLines(a_.reader()));
   }
 
   // A call that only B has belongs to the step of the calls of B beside it.
@@ -275,7 +286,7 @@ class Against {
                                 : "nothing found: the diff names no difference"});
     Report output;
     output.Add("summary", std::move(summary));
-    output.Add("named by the diff", NamedTable(diff_, OwnCause));
+    output.Add("named by the diff", LinesOfA(NamedTable(diff_, OwnCause)));
     fmt::print("{}", output.ToText(options_.format));
     return diff_.different() ? static_cast<int>(ErrorKind::kCannotJudge) : 0;
   }

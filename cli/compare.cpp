@@ -205,7 +205,10 @@ class CompareCommand final : public Command {
     Table setting = Facts(report, options_, trace.reader().Meta("payload"), people);
     AddStepSource(setting, trace.reader());
     output.Add("setting", std::move(setting));
-    output.Add("notes", NoteTable(report.notes));
+    const analyzer::SourceLines lines(trace.reader());
+    output.Add("notes", NoteTable(report.notes, lines));
+    output.Add("regions", RegionTable(report.regions, lines));
+    output.Add("regions of the plan", RegionTable(report.planned_regions, lines));
     // Last, because it is what one looks for.
     output.Add("times", people ? TimesForPeople(report) : TimesForPrograms(report));
     if (people && options_.plan) output.Add("times with the plan", PlannedTimesForPeople(report));

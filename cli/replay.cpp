@@ -64,18 +64,6 @@ Table FlakyTable(const replayer::ReplayReport& report) {
   return table;
 }
 
-Table RegionTable(const replayer::CaptureReport& capture) {
-  Table table({"region", "first_call", "last_call", "kind", "leaves", "tasks", "streams", "waits",
-               "why not captured"});
-  int64_t number = 0;
-  for (const auto& region : capture.regions) {
-    table.Add({++number, region.first_call, region.last_call,
-               region.captured ? "captured" : "eager", region.leaves, region.tasks, region.streams,
-               region.waits, region.captured ? Cell() : Cell(region.reason)});
-  }
-  return table;
-}
-
 std::string Verdict(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
   if (!report.refusal.empty()) return report.refusal;
   const std::string flaky =
@@ -306,11 +294,13 @@ class ReplayCommand final : public Command {
     if (options_.noise_runs > 0) {
       output.Add("flaky operators", WithLines(FlakyTable(report), "first call_id", lines));
     }
-    if (options_.mode == Mode::kCaptured) output.Add("regions", RegionTable(report.capture));
+    if (options_.mode == Mode::kCaptured) {
+      output.Add("regions", RegionTable(report.capture.regions, lines));
+    }
     Table eager_steps({"steps that ran eagerly"});
     for (const std::string& reason : report.capture.eager_reasons) eager_steps.Add({reason});
     output.Add("eager steps", std::move(eager_steps));
-    output.Add("notes", NoteTable(report.notes));
+    output.Add("notes", NoteTable(report.notes, lines));
     fmt::print("{}", output.ToText(format_));
     return report.NothingCompared() ? NothingCompared(WhyNothing()) : report.ExitCode();
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "cli/where.h"
+
 namespace acltape::cli {
 
 OpenedTrace::OpenedTrace(const std::string& path, bool discard_results) {
@@ -18,13 +20,26 @@ OpenedTrace::OpenedTrace(const std::string& path, bool discard_results) {
   reader_ = std::make_unique<storage::Reader>(path);
 }
 
-Table NoteTable(const std::vector<replayer::Note>& notes) {
+Table NoteTable(const std::vector<replayer::Note>& notes, const analyzer::SourceLines& lines) {
   Table table({"rule", "severity", "call_id", "calls", "verdict", "message"});
   for (const replayer::Note& note : notes) {
     table.Add({note.rule, note.severity, note.call_id == 0 ? Cell() : Cell(note.call_id),
                note.count, note.verdict, note.message});
   }
-  return table;
+  return WithLines(table, "call_id", lines);
+}
+
+Table RegionTable(const std::vector<replayer::RegionReport>& regions,
+                  const analyzer::SourceLines& lines) {
+  Table table({"region", "first_call", "last_call", "kind", "leaves", "tasks", "streams", "waits",
+               "why not captured"});
+  int64_t number = 0;
+  for (const replayer::RegionReport& region : regions) {
+    table.Add({++number, region.first_call, region.last_call,
+               region.captured ? "captured" : "eager", region.leaves, region.tasks, region.streams,
+               region.waits, region.captured ? Cell() : Cell(region.reason)});
+  }
+  return WithLines(table, "first_call", lines);
 }
 
 }  // namespace acltape::cli

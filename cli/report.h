@@ -1,11 +1,12 @@
-// Parts that the replaying commands share: opening a trace to which they also write results,
-// choices among named values, and the table of notes.
+// Parts that the replaying commands share: opening a trace to which they also write results, and
+// tables that several of them print.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "analyzer/source_lines.h"
 #include "cli/table.h"
 #include "replayer/replay.h"
 #include "storage/reader.h"
@@ -26,6 +27,10 @@ class OpenedTrace {
   std::unique_ptr<storage::Results> results_;
 };
 
-Table NoteTable(const std::vector<replayer::Note>& notes);
+Table NoteTable(const std::vector<replayer::Note>& notes, const analyzer::SourceLines& lines);
+
+// The regions of a captured step, in order: the graphs, and what runs eagerly between them.
+Table RegionTable(const std::vector<replayer::RegionReport>& regions,
+                  const analyzer::SourceLines& lines);
 
 }  // namespace acltape::cli

@@ -26,8 +26,6 @@ using nlohmann::json;
 
 // Finding the roles of buffers takes all arguments of all leaves in memory.
 constexpr int64_t kMostLeavesForRoles = 200000;
-// Finding the order of an ACL program's device work takes minutes beyond this.
-constexpr int64_t kMostCallsForAclPlan = 200000;
 
 std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
   std::unordered_map<int64_t, std::string> roles;
@@ -47,17 +45,8 @@ std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
 
 // The leaves with their steps, from which a plan is made; nothing where there are none. `why` gets
 // the sentence.
-std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, bool wanted,
-                                       std::string& why) {
+std::optional<analyzer::Work> LeavesOf(const storage::Reader& trace, std::string& why) {
   try {
-    if (!wanted && analyzer::ChooseLevel(trace) == analyzer::Level::kAcl &&
-        trace.CallCount(/*leaves_only=*/false) > kMostCallsForAclPlan) {
-      why = fmt::format(
-          "A plan of an ACL program with more than {} calls takes minutes, so none was made for "
-          "this page; `acltape plan` makes one, and `acltape report --plan` shows it.",
-          kMostCallsForAclPlan);
-      return std::nullopt;
-    }
     return analyzer::LoadLeaves(trace, nullptr);
   } catch (const Error& error) {
     why = error.what();
@@ -90,7 +79,7 @@ PageReport WritePage(const storage::Reader& trace, const PageOptions& options, s
   const json searches = SearchesOf(trace, options.journal);
   std::string why;
   tell("program", 0, 1);
-  std::optional<analyzer::Work> work = LeavesOf(trace, !options.plan_file.empty(), why);
+  std::optional<analyzer::Work> work = LeavesOf(trace, why);
   if (!work && !options.plan_file.empty()) throw Error(ErrorKind::kTrace, why);
   tell("plan", 0, 1);
   json plan = work ? PlanView(trace, *work, options.plan_file) : json{{"why_none", why}};

@@ -143,10 +143,14 @@ class Timer {
       graph->Describe(capture);
       report_.copies_per_step = capture.copies_per_step;
       report_.copy_bytes_per_step = capture.copy_bytes_per_step;
+      report_.regions = std::move(capture.regions);
     }
     if (planned) {
       planned->Preload();
       planned->WarmUpAndCapture(0);
+      CaptureReport capture;
+      planned->Describe(capture);
+      report_.planned_regions = std::move(capture.regions);
     }
     std::vector<Contender> contenders;
     contenders.push_back(ContenderOf("eager", report_.eager_run_id, report_.eager));

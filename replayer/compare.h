@@ -85,6 +85,9 @@ struct CompareReport {
   int64_t break_even_steps = -1;
   int repetitions = 0;
   int warmup = 0;
+  // The regions of the template step, as captured on one stream and as captured by the plan.
+  std::vector<RegionReport> regions;
+  std::vector<RegionReport> planned_regions;
   std::string refusal;  // why the program cannot be captured (only eager is timed); or empty
   std::vector<Note> notes;
   int ExitCode() const { return refusal.empty() ? 0 : 1; }

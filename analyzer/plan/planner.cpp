@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
+#include "analyzer/byte_set.h"
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/plan/plan_dag.h"
 #include "analyzer/plan/validate.h"
 #include "analyzer/prediction/resource.h"
 #include "analyzer/regions.h"
+#include "analyzer/steps.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -133,7 +136,7 @@ class Planner {
     plan.step = step.step;
     plan.first_call = work_.calls[step.first].call_id;
     plan.last_call = work_.calls[step.end - 1].call_id;
-    for (const storage::Step& stored : work_.trace->Steps()) {
+    for (const storage::Step& stored : StoredSteps(work_)) {
       if (stored.step != step.step) continue;
       plan.first_call = stored.first_call;  // an enclosing call may begin before its first leaf
       plan.last_call = stored.last_call;
@@ -361,15 +364,11 @@ class Planner {
         read.insert(inputs_of_[at].begin(), inputs_of_[at].end());
       }
     }
+    const std::set<int32_t> brought = BroughtFromOutside(read);
     for (const int32_t index : read) {
+      if (!brought.contains(index)) continue;
       const StepInput& input = *inputs_[index];
       const size_t call = calls_[input.place];
-      bool needed = false;  // an input that is only written needs no copy
-      work_.VisitAccesses(call, [&](const ByteAccess& access) {
-        needed = needed || (!access.write && access.form->argument == input.argument &&
-                            access.form->element == input.element);
-      });
-      if (!needed) continue;
       const storage::Argument& argument = (*work_.form(call).arguments)[input.argument];
       std::string name = argument.name;
       if (argument.kind == storage::ValueKind::kTensorList) {
@@ -377,6 +376,34 @@ class Planner {
       }
       planned_.plan.copies.push_back({work_.calls[call].call_id, name, input.bytes});
     }
+  }
+
+  // Those of the inputs whose bytes the planned step reads and has not written itself before. In
+  // memory that is used again a call such as a fill in place seems to read what lies there: in one
+  // step bytes from before the step, in another what the step wrote.
+  std::set<int32_t> BroughtFromOutside(const std::set<int32_t>& inputs) const {
+    std::map<size_t, std::vector<int32_t>> by_place;
+    for (const int32_t index : inputs) by_place[inputs_[index]->place].push_back(index);
+    std::set<int32_t> brought;
+    std::unordered_map<int64_t, ByteSet> written;
+    for (size_t place = 0; place < calls_.size(); ++place) {
+      const auto here = by_place.find(place);
+      if (here != by_place.end()) {
+        work_.VisitAccesses(calls_[place], [&](const ByteAccess& access) {
+          if (access.write || written[access.buffer].Covers(access.first, access.end)) return;
+          for (const int32_t index : here->second) {
+            const StepInput& input = *inputs_[index];
+            const bool same =
+                access.form->argument == input.argument && access.form->element == input.element;
+            if (same) brought.insert(index);
+          }
+        });
+      }
+      work_.VisitAccesses(calls_[place], [&](const ByteAccess& access) {
+        if (access.write) written[access.buffer].Add(access.first, access.end);
+      });
+    }
+    return brought;
   }
 
   void FillUpdates() {

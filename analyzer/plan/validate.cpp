@@ -10,6 +10,7 @@
 #include "analyzer/graph/hazards.h"
 #include "analyzer/plan/plan_dag.h"
 #include "analyzer/regions.h"
+#include "analyzer/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/race_checker.h"
 
@@ -98,7 +99,7 @@ class Validator {
            "it was made for a trace of {} calls and this one has {}; plan this trace again",
            plan_.trace_calls, calls);
     }
-    const std::vector<storage::Step> steps = work_.trace->Steps();
+    const std::vector<storage::Step> steps = StoredSteps(work_);
     const auto found = std::find_if(steps.begin(), steps.end(),
                                     [&](const storage::Step& s) { return s.step == plan_.step; });
     if (steps.empty()) return;  // nobody stored the steps in the trace

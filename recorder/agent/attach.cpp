@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "recorder/agent/native_stack.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/source_line.h"
 #include "recorder/agent/window.h"
@@ -59,6 +60,7 @@ bool Attach() {
   }
   g_process.slots = slots;
   g_process.pid = static_cast<uint32_t>(getpid());
+  if (header->stacks == wire::StackPolicy::kFull) PrepareNativeStacks();
   g_process.arena = header;
   header->attached_processes.fetch_add(1);
   PrepareSteps(*header);

@@ -26,7 +26,8 @@ struct RawFrame {
 bool CanReadFrames();
 
 // Compares the layout for this interpreter with its public functions, at the first call that finds
-// a frame. The caller holds the interpreter's lock; `state` is its own.
+// a frame. With ACLTAPE_PYTHON_LAYOUT=none in the environment no layout fits; tests set it. The
+// caller holds the interpreter's lock; `state` is its own.
 void VerifyFrames(const Interpreter& py, ThreadState* state);
 
 // The innermost frame of the thread, and the frame that called another one. Only after

@@ -1,8 +1,7 @@
 // The line of the program's source that a call of the ACL interface comes from.
 //
 // In a process that runs Python it is a line of Python (python_line.h). Else it is the place in the
-// machine code that called, as a file and an address in it: the collector looks up the line, so
-// that the program does not wait for debug information to be read.
+// machine code that called (native_stack.h).
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 
 #include <new>
 
+#include "recorder/agent/native_stack.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/python_line.h"
 #include "recorder/agent/ranges.h"
@@ -57,6 +58,7 @@ Tape* ClaimSlot() {
     tape->arena = arena;
     tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
     tape->process = process.forks;
+    tape->last_tick = wire::Tick();
     if (g_end_key_made) pthread_setspecific(g_end_key, tape);
     char name[64] = "";
     pthread_getname_np(pthread_self(), name, sizeof(name));
@@ -96,6 +98,7 @@ void CloseTape() {
   tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
   FreeLines(tape->lines);
   FreeRanges(*tape);
+  FreeNativeNodes(tape->native_nodes);
   free(tape);
 }
 

@@ -21,6 +21,7 @@ namespace acltape::agent {
 class Tape;
 struct LineCache;
 struct OpenRange;
+struct NativeNodes;
 
 // The arena of this process, or nullptr when it is not being recorded.
 ACLTAPE_AGENT_API wire::ArenaHeader* Arena();
@@ -145,7 +146,8 @@ class Tape {
   // The last leaf whose values are random: what it leaves is kept with the inputs. The plug-in says
   // so of PyTorch's random operators, the ACL level of a leaf that launches one.
   uint64_t random_call = 0;
-  uint64_t last_tick = 0;  // of the last call that ended; stamps what happens between calls
+  // Of the last call that ended, or of the tape's begin; stamps what happens between calls.
+  uint64_t last_tick = 0;
   uint64_t buffer_id = 0;
   uint64_t buffer_id_end = 0;
   SpareBlocks spare_blocks[kSpareClasses];
@@ -159,6 +161,7 @@ class Tape {
   uint32_t optimizer_depth = 0;  // ranges of optimizers among them
   uint32_t own_ranges = 0;       // of these, what the program has marked itself
   LineCache* lines = nullptr;    // python_line.cpp
+  NativeNodes* native_nodes = nullptr;  // native_stack.cpp
   uint32_t next_op = 0;          // index of the next operator that is announced in this ring
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };

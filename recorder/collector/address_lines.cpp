@@ -1,6 +1,7 @@
 #include "recorder/collector/address_lines.h"
 
 #include <cxxabi.h>
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
@@ -74,6 +75,10 @@ AddressLine AddressLines::Find(const std::string& file, uint64_t address) {
   if (const char* symbol = dwfl_module_addrname(opened.module, at)) {
     found.function = Demangled(symbol);
   }
+  // libdwfl gives code without debug information to the unit that lies before it.
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = dwfl_module_addrdie(opened.module, at, &bias);
+  if (unit == nullptr || dwarf_haspc(unit, at - bias) != 1) return found;
   Dwfl_Line* line = dwfl_module_getsrc(opened.module, at);
   int number = 0;
   const char* source =

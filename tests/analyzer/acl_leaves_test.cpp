@@ -33,6 +33,19 @@ std::string ErrorOf(const storage::Reader& reader) {
   return "";
 }
 
+TEST(IssueOrder, WorkThatWaitedCountsWhereItRan) {
+  std::vector<Leaf> leaves;
+  for (const int64_t call : {10, 12, 30, 14, 31, 50}) leaves.emplace_back().call.call_id = call;
+  leaves[5].execution = 40;  // it is in a graph, which this call executed
+  const IssueOrder order(leaves);
+  using Places = std::pair<size_t, size_t>;
+  EXPECT_EQ(order.LeavesOf(1, 9), (Places{0, 0}));
+  EXPECT_EQ(order.LeavesOf(10, 20), (Places{0, 2}));
+  EXPECT_EQ(order.LeavesOf(21, 35), (Places{2, 5}));  // 14 ran behind 30
+  EXPECT_EQ(order.LeavesOf(36, 40), (Places{5, 6}));
+  EXPECT_EQ(order.LeavesOf(41, 99), (Places{6, 6}));
+}
+
 TEST(AclLeaves, WorkOfTheDeviceIsSortedByWhatTheHostHasToDoWithIt) {
   TemporaryTrace file("acl-leaves-kinds");
   AclTraceBuilder trace(file.path());

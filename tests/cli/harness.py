@@ -41,6 +41,12 @@ def run(*command, **options):
     return Result(command, subprocess.run(command, capture_output=True, text=True, **options))
 
 
+def marks_of(text):
+    """The number of each marked line, by its mark: "#: NAME" at its end."""
+    return {line.split("#: ")[1].strip(): number
+            for number, line in enumerate(text.splitlines(), 1) if "#: " in line}
+
+
 class CommandTest(unittest.TestCase):
     maxDiff = None
 

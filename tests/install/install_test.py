@@ -131,7 +131,7 @@ acltape replay acl.db
 
 
 class Completion(InstallTest):
-    """In a real bash, and in fish where it is installed."""
+    """In a real bash, and in zsh and fish where they are installed."""
 
     def bash(self, line, folder=None):
         """What Tab gives behind the line."""
@@ -182,6 +182,39 @@ class Completion(InstallTest):
             if shutil.which(shell):
                 self.check(run(shell, "-n", path))
         self.assertIn("powershell", run(self.acltape, "completion", "powershell").stderr)
+
+    ZSH = r"""
+zmodload zsh/zpty
+zpty shell 'zsh -f -i'
+zpty -w shell "fpath=('$1' \$fpath); autoload -Uz compinit; compinit -u -D"
+zpty -w shell "show() { print -rn -- \"\$BUFFER\" > '$2'; BUFFER=exit; zle accept-line }"
+zpty -w shell "zle -N show; bindkey '^X' show; print rea''dy"
+zpty -r -m shell answer '*ready*'
+zpty -w -n shell "$3"$'\t\C-x'
+while zpty -r shell answer; do :; done
+"""
+
+    def zsh(self, line):
+        """The line after Tab, in an interactive zsh on a terminal of its own."""
+        answer = os.path.join(self.folder, "zsh_answer")
+        folder = os.path.dirname(self.share("zsh", "*", "_acltape")[0])
+        done = run("zsh", "-f", "-c", self.ZSH, "zsh", folder, answer, line, cwd=self.folder,
+                   env={**self.environment, "TERM": "xterm"}, timeout=60)
+        self.assertTrue(os.path.exists(answer), done.stdout + done.stderr)
+        with open(answer) as file:
+            text = file.read()
+        os.remove(answer)
+        return text
+
+    def test_zsh_completes(self):
+        if shutil.which("zsh") is None:
+            self.skipTest("zsh is not installed")
+        self.assertEqual(self.zsh("acltape rec"), "acltape record ")
+        self.assertEqual(self.zsh("acltape record --pay"), "acltape record --payload ")
+        self.assertEqual(self.zsh("acltape record --payload dig"), "acltape record --payload digest ")
+        self.assertEqual(self.zsh("acltape export t.db --to p"), "acltape export t.db --to perfetto ")
+        open(os.path.join(self.folder, "one trace.db"), "w").close()
+        self.assertEqual(self.zsh("acltape replay one"), "acltape replay one\\ trace.db ")
 
     def test_fish_completes(self):
         if shutil.which("fish") is None:

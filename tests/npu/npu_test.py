@@ -333,6 +333,59 @@ class Recorded(Recording):
         self.check_race(self.record(program, "--missing-wait"), program)
 
 
+class PlantedMistakes(Recording):
+    """A mistake that was planted behind the model of a workload is named at its line, at both levels."""
+
+    PROGRAM = os.path.join(harness.SOURCE, "tests", "torch", "programs", "planted_mistakes.py")
+    DECODER = ("decoder.py", "--device", "npu", "--tokens", "4", "--layers", "1", "--width", "32")
+    TRAINING = ("mlp_train.py", "--device", "npu", "--steps", "5", "--width", "32")
+    LEVELS = ("aten", "acl")
+
+    def planted(self, mistakes, workload):
+        name, *arguments = workload
+        trace = self.record("-B", self.PROGRAM, mistakes, os.path.join(harness.WORKLOADS, name), *arguments)
+        named = os.path.join(self.folder, mistakes + ".db")
+        os.rename(trace, named)
+        return named
+
+    def place(self, mark):
+        with open(self.PROGRAM) as file:
+            line, = (number for number, text in enumerate(file, 1) if text.endswith(f"#: {mark}\n"))
+        return f"{self.PROGRAM}:{line} (Planted.leave)"
+
+    def tables(self, *words, code=0):
+        return json.loads(self.call(harness.BINARY, *words, "--format", "json", code=code).stdout)
+
+    def test_host_read_and_varying_factor_are_named_by_lint_steps_and_plan(self):
+        for workload in (self.DECODER, self.TRAINING):
+            trace = self.planted("item,rate", workload)
+            for level in self.LEVELS:
+                with self.subTest(workload=workload[0], level=level):
+                    found = self.tables("lint", trace, "--level", level, "--no-results", code=1)["findings"]
+                    named = {(row["rule"], row["where"].removeprefix("backward of ")) for row in found}
+                    self.assertIn(("LINT-38" if level == "aten" else "LINT-02", self.place("item")), named)
+                    factors = {where for rule, where in named if rule == "LINT-14"}
+                    self.assertEqual(factors, {self.place("factor")})
+                    varying = [row for row in self.tables("steps", trace, "--level", level)["arguments"]
+                               if row["op"] != "aclrtMemcpy"]  # from other host memory in each step
+                    self.assertEqual({row["where"].removeprefix("backward of ") for row in varying},
+                                     {self.place("factor")})
+                    regions = self.tables("plan", trace, "--level", level, "--no-results", "-o",
+                                          trace + ".json")["regions"]
+                    self.assertIn(self.place("item"),
+                                  {row["where"] for row in regions if row["kind"] == "eager"}, regions)
+
+    def test_wrong_constant_is_named_by_diff_and_bisect(self):
+        right, wrong = self.planted("none", self.DECODER), self.planted("constant", self.DECODER)
+        for level in self.LEVELS:
+            with self.subTest(level=level):
+                origin = self.tables("diff", right, wrong, "--level", level, "--no-results", code=1)["origins"][0]
+                self.assertEqual(origin["where"], self.place("factor"))
+                said = self.call(harness.BINARY, "bisect", right, "--against", wrong, "--level", level,
+                                 "--no-results", "--no-journal", code=1).stdout
+                self.assertRegex(said, rf"(?m)^ +where +{re.escape(self.place('factor'))}$")
+
+
 class Planned(Recording):
     """A plan for an eager program, followed by the adapter's own compilers."""
 

@@ -367,5 +367,66 @@ class MissingWait(LeavesTest):
         self.assertIn("has no finding 'all'", refused.stderr)
 
 
+class PlantedMistakes(LeavesTest):
+    """seed_streams.cpp with one line that is wrong: each command names that line."""
+
+    SUB = "RUN_OP(main_, aclnnSub, tensors_[kSize], tensors_[kB], one_, tensors_[kDifference]);"
+    SUB_BY = SUB.replace("one_", "MakeScalar(%s)")
+    ADD = "RUN_OP(main_, aclnnAdd, tensors_[kDifference], tensors_[kProduct], one_, tensors_[kTotal]);"
+
+    def planted(self, name, old="", new="", options=()):
+        """The trace of the program with `new` in place of `old`, and the place of the line."""
+        with open(os.path.join(acl_programs.FOLDER, "seed_streams.cpp")) as file:
+            text = file.read()
+        self.assertEqual(text.count(old or self.ADD), 1)
+        source, binary = (os.path.join(self.folder, name + end) for end in (".cpp", ".bin"))
+        with open(source, "w") as file:
+            file.write(text.replace(old, new) if old else text)
+        flags = ("-g", "-O2", "-I" + acl_programs.FOLDER)
+        built = subprocess.run(acl_programs.build_line(source, binary, options=flags), capture_output=True,
+                               text=True)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        trace = os.path.join(self.folder, name + ".db")
+        self.acltape("record", "--force", "--quiet", "--level", "acl", "--payload", "all", "-o", trace, "--",
+                     binary, *options)
+        wanted = new or self.ADD
+        with open(source) as file:
+            line, = (number for number, text in enumerate(file, 1) if wanted in text)
+        # Names of files are shortened where they lie in the folder of the recording.
+        return trace, f"{name}.cpp:{line} ("
+
+    def assertNames(self, place, rows, **wanted):
+        """A row with these cells has this place in its column `where`."""
+        found = [row for row in rows if wanted.items() <= row.items() and place in (row["where"] or "")]
+        self.assertTrue(found, (place, wanted, rows))
+
+    def test_host_read_in_a_step(self):
+        read = "CHECK_ACL(aclrtMemcpy(host_, 4, blocks_[kA], 4, ACL_MEMCPY_DEVICE_TO_HOST)); "
+        trace, place = self.planted("read", self.SUB, read + self.SUB)
+        self.assertNames(place, self.json("lint", trace, codes=(1,))["findings"], rule="LINT-03")
+        regions = self.json("plan", trace, "-o", trace + ".json")["regions"]
+        self.assertNames(place, regions, kind="eager", reason="host read")
+
+    def test_number_that_varies_between_steps(self):
+        trace, place = self.planted("rate", self.SUB, "static int uses = 0; " + self.SUB_BY % "++uses")
+        self.assertNames(place, self.json("lint", trace, codes=(1,))["findings"], rule="LINT-14")
+        self.assertNames(place, self.json("steps", trace)["arguments"], op="aclnnSub", argument="alpha",
+                         kind="varying")
+
+    def test_wrong_constant(self):
+        right, place = self.planted("right", self.SUB, self.SUB_BY % 1)
+        wrong, _ = self.planted("wrong", self.SUB, self.SUB_BY % 3)
+        origins = self.json("diff", right, wrong, codes=(1,))["origins"]
+        self.assertIn(place, origins[0]["where"])
+        summary = self.facts(self.json("bisect", right, "--against", wrong, "--no-journal",
+                                       codes=(1,))["summary"])
+        self.assertIn(place, summary["where"])
+
+    def test_race_of_two_streams(self):
+        trace, place = self.planted("race", options=("--missing-wait",))
+        rows = self.json("lint", trace, codes=(1,))["findings"]
+        self.assertNames(place, rows, rule="LINT-19")
+
+
 if __name__ == "__main__":
     unittest.main()

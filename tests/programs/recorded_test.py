@@ -271,7 +271,7 @@ class Calls(RecordedTest):
                                   "USING (stack_id) WHERE op = 'aclrtMemcpy' ORDER BY call_id DESC")
         self.assertIn("line of the copy back", lines[last - 1])
 
-    def lines_of_race(self, *options):
+    def lines_of_race(self, *options, record=(), capture=False):
         """(operator, file, line, function) of a C++ program that was compiled with these options."""
         source = "planted_race.cpp"
         binary = os.path.join(self.folder, "race" + "".join(options))
@@ -280,8 +280,8 @@ class Calls(RecordedTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         trace = binary + ".db"
         recorded = subprocess.run([ACLTAPE, "record", "--force", "--quiet", "--level", "acl", "-o", trace,
-                                   "--", binary, "--event"], capture_output=True, text=True,
-                                  env=acl_programs.environment())
+                                   *record, "--", binary, "--event", *["--capture"] * capture],
+                                  capture_output=True, text=True, env=acl_programs.environment())
         self.assertEqual(recorded.returncode, 0, recorded.stderr)
         return trace, binary, self.ask(
             trace, "SELECT op, file, line, function FROM call JOIN call_location USING (call_id) "
@@ -305,6 +305,27 @@ class Calls(RecordedTest):
                     self.assertIn(op, lines[line - 1])
                 copies = [row for row in rows if row[0].startswith("aclrtMemcpy")]
                 self.assertTrue(copies and all("Memcpy" in lines[row[2] - 1] for row in copies), copies)
+
+    def test_whole_stacks_of_a_program_in_cpp_reach_from_the_call_to_main(self):
+        path = os.path.join(acl_programs.FOLDER, "planted_race.cpp")
+        with open(path) as file:
+            lines = file.read().splitlines()
+        within = [next(i for i, line in enumerate(lines, 1) if line.startswith(begin))
+                  for begin in ("void SubmitRounds", "void RunCaptured", "uint64_t Digest", "int main")]
+        for capture, callers in ((False, ["main"]), (True, ["RunCaptured", "main"])):
+            # Without inlining, so that each function is there, and without frame pointers.
+            trace, _, _ = self.lines_of_race("-g", "-O2", "-fno-inline", "-fomit-frame-pointer",
+                                             record=("--stacks", "full"), capture=capture)
+            stacks = self.ask(trace, "SELECT DISTINCT frames, user_frame FROM call JOIN stack USING (stack_id) "
+                                     "WHERE op = 'aclnnInplaceMuls'")
+            self.assertEqual(len(stacks), 1)  # one line, reached in one way
+            frames = [frame for frame in json.loads(stacks[0][0]) if frame["file"] == path]
+            self.assertIsNone(stacks[0][1])  # the innermost frame
+            self.assertEqual([frame["function"] for frame in frames], ["SubmitRounds", *callers])
+            self.assertIn("aclnnInplaceMuls,", lines[frames[0]["line"] - 1])
+            self.assertIn("SubmitRounds(program);", lines[frames[1]["line"] - 1])
+            self.assertGreater(frames[1]["line"], within[1])
+            self.assertGreater(frames[-1]["line"], within[-1])
 
     def test_without_debug_information_functions_are_named_and_then_addresses(self):
         _, binary, rows = self.lines_of_race("-O0")

@@ -6,6 +6,7 @@
 """
 import ctypes
 import glob
+import itertools
 import os
 import shutil
 import subprocess
@@ -45,6 +46,10 @@ class Probe:
 def check_here(path):
     probe = Probe(path)
     verdict = probe.with_lock.acltape_verify()
+    if os.environ.get("ACLTAPE_PYTHON_LAYOUT") == "none":
+        assert verdict == 0, f"a layout is used though none is wanted ({verdict})"
+        print(f"{sys.version.split()[0]}: no layout on request")
+        return
     if sys.version_info[1] not in TESTED:
         assert verdict != 1, "a layout that nobody tested counts as known"
         print(f"{sys.version.split()[0]}: not known, lines come from public functions")
@@ -113,9 +118,10 @@ def main():
         check_here(path)
         return
     failed = 0
-    for place in interpreters():
+    for place, layout in itertools.product(interpreters(), ("known", "none")):
         done = subprocess.run([place, "-B", os.path.abspath(__file__), path, "--here"],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True,
+                              env={**os.environ, "ACLTAPE_PYTHON_LAYOUT": layout})
         print(f"{place}: {done.stdout.strip() or done.stderr.strip()}")
         if done.returncode != 0:
             failed += 1

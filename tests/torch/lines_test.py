@@ -12,16 +12,10 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
-from harness import TORCH_PYTHON, CommandTest, main  # noqa: E402
+from harness import TORCH_PYTHON, CommandTest, main, marks_of  # noqa: E402
 
 TORCH2_PYTHON = os.environ.get("ACLTAPE_TORCH2_PYTHON", "")
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # the adapter needs a device
-
-
-def marks_of(text):
-    """The number of each marked line, by its mark."""
-    return {line.split("#: ")[1].strip(): number
-            for number, line in enumerate(text.splitlines(), 1) if "#: " in line}
 
 
 class LinesTest(CommandTest):
@@ -229,6 +223,24 @@ class Torch2Lines(Lines):
     python = TORCH2_PYTHON
 
 
+class LinesByFunctions(Lines):
+    """The same lines by the interpreter's public functions alone, as of one whose frames nobody knows."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.environ["ACLTAPE_PYTHON_LAYOUT"] = "none"
+
+    @classmethod
+    def tearDownClass(cls):
+        del os.environ["ACLTAPE_PYTHON_LAYOUT"]
+        super().tearDownClass()
+
+
+class Torch2LinesByFunctions(LinesByFunctions):
+    python = TORCH2_PYTHON
+
+
 class Whole(LinesTest):
     PROGRAM = """
 import torch
@@ -338,6 +350,19 @@ for step in range(4):
     def test_plan_names_the_line_on_which_a_region_begins(self):
         trace = self.run_recorded(self.PROGRAM, payload="all")
         regions = self.json("plan", self.trace, "-o", self.path("plan.json"))["regions"]
+        self.assertBeginAtTheirLines(trace, regions)
+
+    def test_compare_and_replay_name_the_lines_on_which_graphs_begin(self):
+        trace = self.run_recorded(self.PROGRAM, payload="all")
+        plan = self.path("plan.json")
+        self.acltape("plan", self.trace, "-o", plan)
+        report = self.json("compare", self.trace, "--plan", plan, "--repetitions", "3", "--warmup", "1")
+        replay = self.json("replay", self.trace, "--mode", "captured")
+        for regions in (report["regions"], report["regions_of_the_plan"], replay["regions"]):
+            self.assertBeginAtTheirLines(trace, regions)
+        self.assertIn("captured", {region["kind"] for region in report["regions"]})
+
+    def assertBeginAtTheirLines(self, trace, regions):
         self.assertTrue(regions)
         for region in regions:
             line, = trace.execute("SELECT line FROM call_location WHERE call_id = ?",
@@ -382,7 +407,8 @@ for step in range(4):
 
 
 if not TORCH2_PYTHON:
-    Torch2Lines = unittest.skip("ACLTAPE_TORCH2_PYTHON names no interpreter")(Torch2Lines)
+    skip = unittest.skip("ACLTAPE_TORCH2_PYTHON names no interpreter")
+    Torch2Lines, Torch2LinesByFunctions = skip(Torch2Lines), skip(Torch2LinesByFunctions)
 
 if __name__ == "__main__":
     main()

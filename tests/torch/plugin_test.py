@@ -202,6 +202,19 @@ for thread in threads: thread.join()
             "WHERE op.name = 'aten::mul'").fetchone()
         self.assertEqual((count, threads), (5, 5))
 
+    def test_no_buffer_is_older_than_the_recording(self):
+        trace = self.run_recorded("""
+import threading, torch
+x = torch.ones(4)  # the first thing that the thread records is a buffer
+threads = [threading.Thread(target=lambda: torch.zeros(4)) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+""")
+        base, = trace.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns'").fetchone()
+        begins = [ns for ns, in trace.execute("SELECT alloc_ns FROM buffer WHERE alloc_ns IS NOT NULL")]
+        self.assertGreaterEqual(len(begins), 4)
+        self.assertGreaterEqual(min(begins), base)
+
     def test_user_ranges_become_steps(self):
         trace = self.run_recorded("""
 import torch
