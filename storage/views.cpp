@@ -7,6 +7,7 @@
 // columns are not asked for. The step of a call is one look-up in the index of first calls.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "meaning/torch_operators.h"
 #include "storage/database.h"
@@ -305,7 +306,31 @@ std::string WithOperators(std::string sql) {
   return sql;
 }
 
+// Takes a text of views apart. Each begins a line with CREATE VIEW and ends with a semicolon; behind
+// that there may be comments.
+void AppendViews(std::string_view text, std::vector<ViewText>& views) {
+  constexpr std::string_view kBegin = "\nCREATE VIEW ";
+  for (size_t at = text.find(kBegin); at != std::string_view::npos;) {
+    const size_t next = text.find(kBegin, at + 1);
+    const std::string_view piece = text.substr(at + 1, next - at);
+    const size_t name = kBegin.size() - 1;
+    views.push_back({std::string(piece.substr(name, piece.find(' ', name) - name)),
+                     std::string(piece.substr(0, piece.rfind(";\n")))});
+    at = next;
+  }
+}
+
 }  // namespace
+
+std::span<const ViewText> ViewTexts() {
+  static const std::vector<ViewText> kViews = [] {
+    std::vector<ViewText> views;
+    AppendViews(kCallViews, views);
+    AppendViews(WithOperators(kAnalysisViews), views);
+    return views;
+  }();
+  return kViews;
+}
 
 void CreateViews(Database& database) {
   database.Execute(kCallViews);
