@@ -205,7 +205,26 @@ class Authorized {
   sqlite3* handle_;
 };
 
+[[noreturn]] void RefuseCell(std::string_view expected) {
+  throw Error(ErrorKind::kTrace,
+              fmt::format("the trace cannot be used: a row has another value where {} is expected; "
+                          "no acltape wrote that, so record the program again",
+                          expected));
+}
+
 }  // namespace
+
+int64_t IntegerIn(const Cell& cell) {
+  const auto* integer = std::get_if<int64_t>(&cell);
+  if (integer == nullptr) RefuseCell("a whole number");
+  return *integer;
+}
+
+const std::string& TextIn(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  if (text == nullptr) RefuseCell("a text");
+  return *text;
+}
 
 std::span<const NamedQuery> NamedQueries() { return kQueries; }
 

@@ -76,7 +76,7 @@ class SchemaCheck {
   [[noreturn]] void Refuse(std::string_view kind, const std::string& name,
                            std::string_view why) const {
     throw Error(ErrorKind::kTrace,
-                fmt::format("'{}' cannot be used: it has a {} {}, {}; no acltape wrote that, so "
+                fmt::format("'{}' cannot be used: it has the {} {}, {}; no acltape wrote that, so "
                             "remove it, or record the program again",
                             database_.path(), kind, ShownValue(name), why));
   }
