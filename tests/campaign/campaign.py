@@ -35,6 +35,8 @@ REFUSALS = {2, 3, 4, 125}
 SECONDS = 30  # the longest that a run may take
 NEVER = re.compile(rb"AddressSanitizer|runtime error:|LeakSanitizer|terminate called|\[json\.exception|"
                    rb"unexpected failure|basic_string|vector::|std::|what\(\)|Assertion")
+# Sentences that are no refusals and can stand before one.
+NOTES = re.compile(rb"for which there is no kit|no steps were looked for|the steps are a guess")
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:allocator_may_return_null=1:max_allocation_size_mb=8192:"
@@ -112,7 +114,7 @@ def what_is_wrong(code, out, err, seconds):
     forbidden = NEVER.search(err) or NEVER.search(out[:2000])
     if forbidden:
         return f"the inside shows: {forbidden.group().decode()}"
-    said = [line for line in err.splitlines() if line.startswith(b"acltape: ")]
+    said = [line for line in err.splitlines() if line.startswith(b"acltape: ") and not NOTES.search(line)]
     if code in REFUSALS and len(said) != 1:
         return f"{len(said)} sentences where it refuses"
     if code in REFUSALS and len(said[0]) > 2000:
@@ -188,18 +190,29 @@ class Campaign:
         begin = time.monotonic()
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=dict(os.environ, **ENVIRONMENT), cwd=pristine, start_new_session=True)
-        try:
-            out, err = process.communicate(timeout=SECONDS)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            out, err = process.communicate()
-            code = None
+        out, err, code = self.wait_for(process)
         seconds = time.monotonic() - begin
         wrong = what_is_wrong(code, out, err, SECONDS)
         shutil.rmtree(pristine, ignore_errors=True)
         command = " ".join(words).replace(pristine, folder)
         return Verdict(name, command, wrong, err, seconds), code
+
+    @staticmethod
+    def wait_for(process):
+        """What the process printed and its code; no code when it had to be killed. On a machine that is
+        busy with other work it gets more time, but no more of a processor."""
+        for seconds in (SECONDS, 3 * SECONDS):
+            try:
+                out, err = process.communicate(timeout=seconds)
+                return out, err, process.returncode
+            except subprocess.TimeoutExpired:
+                with open(f"/proc/{process.pid}/stat") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+                if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 0.8 * SECONDS:
+                    break
+        os.killpg(process.pid, 9)
+        out, err = process.communicate()
+        return out, err, None
 
     def run_mutant(self, seed, everything=False):
         folder = tempfile.mkdtemp(prefix=f"acltape_mutant_{seed}_")

@@ -54,6 +54,17 @@ class Trust(CommandTest):
             trace = self.changed(f"INSERT OR REPLACE INTO meta VALUES('{key}', '1000000')")
             self.assertSentence(self.acltape("replay", trace, "--mode", "eager", code=3), key, "1000000", "1024")
 
+    def test_a_trace_does_not_run_the_file_that_it_names_as_its_libtorch(self):
+        marker, program = self.path("was_run"), self.path("evil")
+        with open(program, "w") as file:
+            file.write(f"#!/bin/sh\ntouch {marker}\n")
+        os.chmod(program, 0o755)
+        trace = self.changed(f"UPDATE meta SET value = '{program}' WHERE key = 'torch_library'",
+                             "UPDATE meta SET value = 'evil' WHERE key = 'torch_identity'")
+        said = self.acltape("replay", trace, "--mode", "eager", code=125)  # no result was kept
+        self.assertFalse(os.path.exists(marker), "the trace had a program run")
+        self.assertIn("there is no kit", said.err)
+
     def test_a_row_of_another_type_ends_in_a_sentence(self):
         trace = self.changed("UPDATE layout SET dtype = 'evil'")
         for words in (("steps", trace), ("lint", trace), ("replay", trace, "--mode", "captured"), ("diff", trace, self.good)):
