@@ -131,9 +131,10 @@ void Complain(const std::string& sentence, ColourWish colour) {
 
 // What the gate of the trace (storage/row_gate.h) let through and a command stumbled over.
 std::string NotAsWritten(std::string_view what) {
-  return fmt::format("{} that this command reads is not as acltape writes it; record the program "
-                     "again, or make the file anew.",
-                     what);
+  return fmt::format(
+      "{} that this command reads is not as acltape writes it; record the program "
+      "again, or make the file anew.",
+      what);
 }
 
 // Output that cannot be written makes every verdict doubtful. A reader that went away, such as

@@ -358,11 +358,12 @@ void UseKit(const std::string& identity, const std::string& library) {
   }
   // The trace may come from anywhere. The file that it names is neither opened nor built against:
   // that would run what somebody put there.
-  fmt::print(stderr,
-             "acltape: the trace was recorded with {}, for which there is no kit; the operators of "
-             "the default kit are used, whose results can differ in their last bits; where that file "
-             "is yours, `acltape torch add` builds its kit.\n",
-             storage::ShownValue(library));
+  fmt::print(
+      stderr,
+      "acltape: the trace was recorded with {}, for which there is no kit; the operators of "
+      "the default kit are used, whose results can differ in their last bits; where that file "
+      "is yours, `acltape torch add` builds its kit.\n",
+      storage::ShownValue(library));
 }
 
 }  // namespace acltape::cli

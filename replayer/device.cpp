@@ -163,10 +163,11 @@ std::string RecordedThreads(const storage::Reader& trace, const std::string& key
   const auto read = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size() || threads < 1 ||
       threads > kMostRecordedThreads) {
-    throw Error(ErrorKind::kTrace,
-                "'" + trace.path() + "' cannot be used: the row '" + key + "' of its table meta has " +
-                    storage::ShownValue(text) + ", where a number of threads from 1 to " +
-                    std::to_string(kMostRecordedThreads) + " is expected; record the program again");
+    throw Error(ErrorKind::kTrace, "'" + trace.path() + "' cannot be used: the row '" + key +
+                                       "' of its table meta has " + storage::ShownValue(text) +
+                                       ", where a number of threads from 1 to " +
+                                       std::to_string(kMostRecordedThreads) +
+                                       " is expected; record the program again");
   }
   return text;
 }

@@ -108,9 +108,9 @@ class Device {
   std::vector<aclrtStream> side_streams_;
 };
 
-// Returns the number of threads that the trace names in its table meta, as text; empty when it names
-// none. `key` is torch_threads or blas_threads. Throws Error kTrace when that is no number from 1 to
-// kMostRecordedThreads, because so many threads are started.
+// Returns the number of threads that the trace names in its table meta, as text; empty when it
+// names none. `key` is torch_threads or blas_threads. Throws Error kTrace when that is no number
+// from 1 to kMostRecordedThreads, because so many threads are started.
 constexpr int64_t kMostRecordedThreads = 1024;
 std::string RecordedThreads(const storage::Reader& trace, const std::string& key);
 

@@ -39,8 +39,9 @@ void CheckedRow::RefuseValue(int column, std::string_view name, std::string_view
 void CheckedRow::Refuse(std::string_view wrong) const {
   const int type = TypeOf(key_);
   const std::string row = type == SQLITE_INTEGER ? fmt::format("row {}", rows_.Integer(key_))
-                          : type == SQLITE_TEXT ? fmt::format("row {}", ShownValue(rows_.Text(key_)))
-                                                : std::string("a row");
+                          : type == SQLITE_TEXT
+                              ? fmt::format("row {}", ShownValue(rows_.Text(key_)))
+                              : std::string("a row");
   throw Error(ErrorKind::kTrace,
               fmt::format("'{}' cannot be used: {} of its table {} {}; no acltape wrote that, so "
                           "record the program again",

@@ -1,6 +1,6 @@
-// A row of a trace whose values are not trusted yet. Each value is taken with the type and the range
-// that it must have. A value that breaks them ends in an Error of kind kTrace, one sentence that
-// names the file, the table, the row, the column, the value and what is wrong.
+// A row of a trace whose values are not trusted yet. Each value is taken with the type and the
+// range that it must have. A value that breaks them ends in an Error of kind kTrace, one sentence
+// that names the file, the table, the row, the column, the value and what is wrong.
 //
 // A trace may come from anywhere: all code that makes objects of rows takes their values through
 // here, so that what works on the objects need not ask again (docs/trust.md).
@@ -17,8 +17,8 @@ namespace acltape::storage {
 
 // Limits that hold for every trace. They leave room in 64 bits: sums and products of values within
 // them, as code behind the gate makes them, do not overflow.
-constexpr int64_t kMostBytes = int64_t{1} << 47;        // of a buffer, and as far as a tensor reaches
-constexpr int64_t kMostId = int64_t{1} << 53;           // of a call, a signature, a stream
+constexpr int64_t kMostBytes = int64_t{1} << 47;  // of a buffer, and as far as a tensor reaches
+constexpr int64_t kMostId = int64_t{1} << 53;     // of a call, a signature, a stream
 constexpr int64_t kMostBufferId = (int64_t{1} << 39) - 1;  // a tensor's id holds it above 24 bits
 constexpr int64_t kMostLayoutId = (int64_t{1} << 24) - 1;
 constexpr int64_t kMostNs = int64_t{1} << 61;  // a time or a duration

@@ -154,13 +154,13 @@ struct Finalizer {
 
 // Pragmas that only tell something, also as tables: pragma_table_info('call').
 constexpr std::string_view kToldByName[] = {
-    "table_info", "table_xinfo", "table_list",       "index_list",   "index_info",
-    "index_xinfo", "foreign_key_list", "collation_list", "function_list", "compile_options",
-    "database_list", "integrity_check", "quick_check"};
+    "table_info",    "table_xinfo",      "table_list",     "index_list",    "index_info",
+    "index_xinfo",   "foreign_key_list", "collation_list", "function_list", "compile_options",
+    "database_list", "integrity_check",  "quick_check"};
 // Pragmas that only tell something when they are given no value.
-constexpr std::string_view kToldWithoutValue[] = {
-    "application_id", "encoding",  "freelist_count", "page_count",
-    "page_size",      "user_version", "schema_version", "journal_mode"};
+constexpr std::string_view kToldWithoutValue[] = {"application_id", "encoding",    "freelist_count",
+                                                  "page_count",     "page_size",   "user_version",
+                                                  "schema_version", "journal_mode"};
 // Functions that load code, or tell addresses of this process.
 constexpr std::string_view kRefusedFunctions[] = {"load_extension", "fts3_tokenizer"};
 
@@ -173,8 +173,7 @@ bool Has(std::span<const std::string_view> names, const char* name) {
 }
 
 // What a query may do is listed; all else is refused.
-int Authorize(void*, int action, const char* first, const char* second, const char*,
-              const char*) {
+int Authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:

@@ -61,9 +61,10 @@ int64_t ToInteger(const std::string& text) {
 // A row of another table that the trace does not have.
 [[noreturn]] void RefuseMissing(const std::string& path, std::string_view row,
                                 std::string_view what) {
-  Refuse(fmt::format("'{}' cannot be used: {} names {}, which the trace does not have; no acltape "
-                     "wrote that, so record the program again",
-                     path, row, what));
+  Refuse(
+      fmt::format("'{}' cannot be used: {} names {}, which the trace does not have; no acltape "
+                  "wrote that, so record the program again",
+                  path, row, what));
 }
 
 }  // namespace
@@ -223,8 +224,8 @@ void Reader::State_::LoadSignatures() {
       if (tensor.layout_id == 0) continue;
       const auto layout = layouts.find(tensor.layout_id);
       if (layout == layouts.end()) {
-        row.Refuse(fmt::format("names layout {}, which is no row of its table layout",
-                               tensor.layout_id));
+        row.Refuse(
+            fmt::format("names layout {}, which is no row of its table layout", tensor.layout_id));
       }
       if (tensor.buffer_id != 0) NoteSlot(signature->second, tensor, layout->second);
     }
@@ -262,11 +263,12 @@ const Reader::State_::SignatureRow& Reader::State_::SignatureOf(const Call& call
                   fmt::format("signature {}", call.signature_id));
   }
   if (call.buffers.size() < signature->second.slot_bytes.size()) {
-    Refuse(fmt::format("'{}' cannot be used: row {} of its table call_row has {} buffers, where its "
-                       "signature {} has tensors in {}; no acltape wrote that, so record the "
-                       "program again",
-                       path, call.call_id, call.buffers.size(), call.signature_id,
-                       signature->second.slot_bytes.size()));
+    Refuse(
+        fmt::format("'{}' cannot be used: row {} of its table call_row has {} buffers, where its "
+                    "signature {} has tensors in {}; no acltape wrote that, so record the "
+                    "program again",
+                    path, call.call_id, call.buffers.size(), call.signature_id,
+                    signature->second.slot_bytes.size()));
   }
   return signature->second;
 }
@@ -277,11 +279,12 @@ void Reader::State_::CheckSpans(const Call& call) {
   for (size_t slot = 0; slot < signature.slot_bytes.size(); ++slot) {
     const auto buffer = buffers.find(call.buffers[slot]);
     if (buffer == buffers.end() || signature.slot_bytes[slot] <= buffer->second.bytes) continue;
-    Refuse(fmt::format("'{}' cannot be used: row {} of its table call_row has layout {} in buffer "
-                       "{}, which reaches to byte {} of {}; no acltape wrote that, so record the "
-                       "program again",
-                       path, call.call_id, signature.slot_layouts[slot], call.buffers[slot],
-                       signature.slot_bytes[slot], buffer->second.bytes));
+    Refuse(
+        fmt::format("'{}' cannot be used: row {} of its table call_row has layout {} in buffer "
+                    "{}, which reaches to byte {} of {}; no acltape wrote that, so record the "
+                    "program again",
+                    path, call.call_id, signature.slot_layouts[slot], call.buffers[slot],
+                    signature.slot_bytes[slot], buffer->second.bytes));
   }
 }
 
@@ -433,7 +436,8 @@ std::vector<Argument> Reader::Arguments(int64_t signature_id,
 std::vector<Handle> Reader::Streams() const {
   std::vector<Handle> streams;
   Statement rows(state_->database,
-                 fmt::format("SELECT stream_id, process_id, handle, device, flags, create_call, destroy_call FROM stream WHERE {} ORDER BY stream_id",
+                 fmt::format("SELECT stream_id, process_id, handle, device, flags, create_call, "
+                             "destroy_call FROM stream WHERE {} ORDER BY stream_id",
                              state_->OfProcess()));
   const CheckedRow row(rows, path(), "stream");
   while (rows.Next()) streams.push_back(TakeStream(row));
@@ -443,7 +447,8 @@ std::vector<Handle> Reader::Streams() const {
 std::vector<Handle> Reader::Events() const {
   std::vector<Handle> events;
   Statement rows(state_->database,
-                 fmt::format("SELECT event_id, process_id, handle, flags, create_call, destroy_call FROM event WHERE {} ORDER BY event_id",
+                 fmt::format("SELECT event_id, process_id, handle, flags, create_call, "
+                             "destroy_call FROM event WHERE {} ORDER BY event_id",
                              state_->OfProcess()));
   const CheckedRow row(rows, path(), "event");
   while (rows.Next()) events.push_back(TakeEvent(row));
@@ -453,7 +458,8 @@ std::vector<Handle> Reader::Events() const {
 std::vector<Handle> Reader::Models() const {
   std::vector<Handle> models;
   Statement rows(state_->database,
-                 fmt::format("SELECT model_id, process_id, handle, mode, begin_call, end_call, destroy_call FROM model WHERE {} ORDER BY model_id",
+                 fmt::format("SELECT model_id, process_id, handle, mode, begin_call, end_call, "
+                             "destroy_call FROM model WHERE {} ORDER BY model_id",
                              state_->OfProcess()));
   const CheckedRow row(rows, path(), "model");
   while (rows.Next()) models.push_back(TakeModel(row));

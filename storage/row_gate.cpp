@@ -230,7 +230,8 @@ Buffer TakeBuffer(const CheckedRow& row, int64_t base_ns) {
   buffer.device = static_cast<int>(flags >> 8);
   if (!row.IsNull(6)) {
     buffer.alloc_ns = row.Integer(6, "alloc_ns", -kMostNs, kMostNs) + base_ns;
-    if (!row.IsNull(7)) buffer.free_ns = buffer.alloc_ns + row.Integer(7, "life_ns", -kMostNs, kMostNs);
+    if (!row.IsNull(7))
+      buffer.free_ns = buffer.alloc_ns + row.Integer(7, "life_ns", -kMostNs, kMostNs);
   }
   return buffer;
 }
@@ -341,11 +342,12 @@ int64_t TakeBaseNs(const std::string& path, std::string_view text) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), base);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size() || base < 0 ||
       base > kMostNs) {
-    throw Error(ErrorKind::kTrace,
-                fmt::format("'{}' cannot be used: the row 'base_ns' of its table meta has value {}, "
-                            "where a time in nanoseconds is expected; no acltape wrote that, so "
-                            "record the program again",
-                            path, ShownValue(text)));
+    throw Error(
+        ErrorKind::kTrace,
+        fmt::format("'{}' cannot be used: the row 'base_ns' of its table meta has value {}, "
+                    "where a time in nanoseconds is expected; no acltape wrote that, so "
+                    "record the program again",
+                    path, ShownValue(text)));
   }
   return base;
 }

@@ -12,7 +12,8 @@ constexpr std::array<std::string_view, kValueKinds> kValueKindNames = {
     "text",          "int_list", "real_list",   "bool_list", "dtype",  "device",
     "memory_format", "layout",   "complex",     "other",     "scalar", "scalar_list"};
 
-constexpr std::array<std::string_view, kSeverities> kSeverityNames = {"info", "notice", "data_loss", "error"};
+constexpr std::array<std::string_view, kSeverities> kSeverityNames = {"info", "notice", "data_loss",
+                                                                      "error"};
 
 }  // namespace
 

@@ -106,8 +106,9 @@ class SchemaCheck {
     names.Bind(1, table.name);
     while (names.Next()) {
       const std::string_view name = names.Text(0);
-      const auto known = std::find_if(table.columns.begin(), table.columns.end(),
-                                      [&](const StoredColumn& column) { return column.name == name; });
+      const auto known =
+          std::find_if(table.columns.begin(), table.columns.end(),
+                       [&](const StoredColumn& column) { return column.name == name; });
       if (known == table.columns.end()) {
         Refuse("table", std::string(table.name),
                fmt::format("whose column {} is not known", ShownValue(name)));
@@ -160,10 +161,10 @@ void CheckSchemaObjects(Database& database, int64_t version) {
 
 void Distrust(Database& database) {
   sqlite3* handle = database.handle();
-  for (const auto& [setting, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
-                                       std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-                                       std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
-                                       std::pair(SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0)}) {
+  for (const auto& [setting, value] :
+       {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0)}) {
     sqlite3_db_config(handle, setting, value, nullptr);
   }
   constexpr int kMostBytesOfAValue = 512 << 20;  // twice a piece of a payload

@@ -1,5 +1,5 @@
-// The tables, views and triggers of a trace. A view can run for ever and a trigger can write what it
-// likes, so only those that an acltape wrote count.
+// The tables, views and triggers of a trace. A view can run for ever and a trigger can write what
+// it likes, so only those that an acltape wrote count.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@ namespace acltape::storage {
 
 class Database;
 
-// Checks what the trace declares. `version` is its schema version. Throws Error kTrace when it has a
-// trigger, a virtual table, a view or an index over expressions that acltape does not have, a view in
-// the place of a table, or a table with other columns.
+// Checks what the trace declares. `version` is its schema version. Throws Error kTrace when it has
+// a trigger, a virtual table, a view or an index over expressions that acltape does not have, a
+// view in the place of a table, or a table with other columns.
 //
 // The views of an older acltape differ, and so may those of a hand that changed them. Then this
 // connection gets its own views, which hide those of the file. In a trace of an older schema,

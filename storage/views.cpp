@@ -6,8 +6,8 @@
 // add columns are joined by LEFT JOIN on their primary key, which SQLite leaves out when the
 // columns are not asked for. The step of a call is one look-up in the index of first calls.
 //
-// Chains of parents are followed down to smaller ids alone: a trace in which they lead back must not
-// make a query endless.
+// Chains of parents are followed down to smaller ids alone: a trace in which they lead back must
+// not make a query endless.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -310,8 +310,8 @@ std::string WithOperators(std::string sql) {
   return sql;
 }
 
-// Takes a text of views apart. Each begins a line with CREATE VIEW and ends with a semicolon; behind
-// that there may be comments.
+// Takes a text of views apart. Each begins a line with CREATE VIEW and ends with a semicolon;
+// behind that there may be comments.
 void AppendViews(std::string_view text, std::vector<ViewText>& views) {
   constexpr std::string_view kBegin = "\nCREATE VIEW ";
   for (size_t at = text.find(kBegin); at != std::string_view::npos;) {

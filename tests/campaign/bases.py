@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "programs"))
 
 Base = collections.namedtuple("Base", "name trace plan journal")
 
-# Loops with what traces have: views, in-place writes, lists, random numbers, a host read, ranges.
+#Loops with what traces have : views, in - place writes, lists, random numbers, a host read, ranges.
 PROGRAM = '''
 import torch
 torch.manual_seed(1)

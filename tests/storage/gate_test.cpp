@@ -63,18 +63,21 @@ TEST_F(Gate, AWrongRowIsToldByTableRowAndColumn) {
       {"UPDATE layout SET shape = '[2' || char(27) || ']' WHERE layout_id = 2",
        "row 2 of its table layout has shape '[2\\x1b]', where a list of whole numbers is expected"},
       {"UPDATE layout SET shape = '[2,4,1]' WHERE layout_id = 2",
-       "row 2 of its table layout has strides '[4,1]', which are 2 where its shape has 3 dimensions"},
+       "row 2 of its table layout has strides '[4,1]', which are 2 where its shape has 3 "
+       "dimensions"},
       {"UPDATE layout SET shape = '[100000000000000,100000000000000]' WHERE layout_id = 2",
        "row 2 of its table layout has shape '[100000000000000,100000000000000]', which is larger "
        "than any memory"},
       {"UPDATE layout SET shape = '[9223372036854775808,1]' WHERE layout_id = 2",
-       "row 2 of its table layout has shape '[9223372036854775808,1]', where a list of whole numbers "
+       "row 2 of its table layout has shape '[9223372036854775808,1]', where a list of whole "
+       "numbers "
        "is expected"},
       {"UPDATE layout SET strides = '[4611686018427387904,1]' WHERE layout_id = 2",
        "row 2 of its table layout has strides '[4611686018427387904,1]', which is larger than any "
        "memory"},
       {"UPDATE layout SET strides = '[140737488355328,1]' WHERE layout_id = 2",
-       "row 2 of its table layout has strides '[140737488355328,1]', which reach beyond any memory"},
+       "row 2 of its table layout has strides '[140737488355328,1]', which reach beyond any "
+       "memory"},
       {"UPDATE layout SET strides = '[4,-1]' WHERE layout_id = 2",
        "row 2 of its table layout has strides '[4,-1]', where no number may be negative"},
       {"UPDATE layout SET byte_offset = -64 WHERE layout_id = 2",
@@ -118,12 +121,14 @@ TEST_F(Gate, AWrongRowIsToldByTableRowAndColumn) {
       {"UPDATE snapshot SET digest = 'x' WHERE moment = 'before'",
        "row 2 of its table snapshot has digest 'x', where 32 hexadecimal digits are expected"},
       {"UPDATE step SET last_call = 0 WHERE step = 1",
-       "row 1 of its table step has last_call 0, where a whole number from 5 to 9007199254740992 is "
+       "row 1 of its table step has last_call 0, where a whole number from 5 to 9007199254740992 "
+       "is "
        "expected"},
       {"UPDATE ledger SET severity = 'evil'",
        "row 'recorder_stall' of its table ledger has severity 'evil', which is no severity"},
       {"UPDATE meta SET value = 'x' WHERE key = 'base_ns'",
-       "the row 'base_ns' of its table meta has value 'x', where a time in nanoseconds is expected"},
+       "the row 'base_ns' of its table meta has value 'x', where a time in nanoseconds is "
+       "expected"},
   };
   for (const Wrong& wrong : kWrong) {
     EXPECT_EQ(After(wrong.sql),
@@ -143,19 +148,22 @@ TEST_F(Gate, AnOpaqueTensorHasNoStrides) {
 
 TEST_F(Gate, ForeignPartsOfTheSchemaAreRefused) {
   constexpr Wrong kWrong[] = {
-      {"PRAGMA legacy_alter_table = ON; ALTER TABLE call_row RENAME TO gone; CREATE VIEW call_row AS SELECT 1 AS call_id",
+      {"PRAGMA legacy_alter_table = ON; ALTER TABLE call_row RENAME TO gone; CREATE VIEW call_row "
+       "AS SELECT 1 AS call_id",
        "it has the view 'call_row', which is a table in a trace of acltape"},
       {"CREATE TRIGGER evil AFTER INSERT ON run BEGIN DELETE FROM run; END",
        "it has the trigger 'evil', acltape writes none"},
       {"CREATE VIEW evil AS SELECT 1", "it has the view 'evil', which acltape does not know"},
-      {"CREATE INDEX evil ON op(hex(name))", "it has the index 'evil', which acltape does not know"},
+      {"CREATE INDEX evil ON op(hex(name))",
+       "it has the index 'evil', which acltape does not know"},
       {"DROP TABLE step; CREATE TABLE step(step INTEGER PRIMARY KEY, first_call INTEGER, last_call "
        "INTEGER, found_by TEXT CHECK(hex(found_by) <> ''))",
        "it has the table 'step', which is not declared as acltape does"},
       {"DROP TABLE step; CREATE TABLE step(step INTEGER PRIMARY KEY, first_call INTEGER, last_call "
        "INTEGER)",
        "it has the table 'step', which lacks columns of its schema version"},
-      {"ALTER TABLE step ADD COLUMN evil", "it has the table 'step', whose column 'evil' is not known"},
+      {"ALTER TABLE step ADD COLUMN evil",
+       "it has the table 'step', whose column 'evil' is not known"},
   };
   for (const Wrong& wrong : kWrong) {
     EXPECT_EQ(After(wrong.sql),
@@ -205,10 +213,10 @@ TEST_F(Gate, ChainsOfParentsThatLeadBackEnd) {
 TEST_F(Gate, QueriesDoOnlyWhatIsListed) {
   Make();
   const Reader reader(Path());
-  for (const char* sql :
-       {"BEGIN", "SAVEPOINT x", "PRAGMA journal_mode=DELETE", "PRAGMA writable_schema=1",
-        "PRAGMA temp_store_directory='/'", "VACUUM", "REINDEX", "ANALYZE", "DETACH main",
-        "CREATE TEMP TABLE x(y)", "SELECT fts3_tokenizer('simple')", "SELECT load_extension('x')"}) {
+  for (const char* sql : {"BEGIN", "SAVEPOINT x", "PRAGMA journal_mode=DELETE",
+                          "PRAGMA writable_schema=1", "PRAGMA temp_store_directory='/'", "VACUUM",
+                          "REINDEX", "ANALYZE", "DETACH main", "CREATE TEMP TABLE x(y)",
+                          "SELECT fts3_tokenizer('simple')", "SELECT load_extension('x')"}) {
     const auto [kind, sentence] = ErrorOf([&] { RunQuery(reader, sql); });
     EXPECT_EQ(kind, 2) << sql << ": " << sentence;
   }
