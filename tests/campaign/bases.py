@@ -2,6 +2,7 @@
 a plan, with findings of lint, and where it can have one with the journal of a bisection.
 """
 import collections
+import hashlib
 import os
 import re
 import subprocess
@@ -10,9 +11,9 @@ import sys
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "programs"))
 
-Base = collections.namedtuple("Base", "name trace plan journal")
+Base = collections.namedtuple("Base", "name trace plan journal plant")
 
-#Loops with what traces have : views, in - place writes, lists, random numbers, a host read, ranges.
+# Loops with what traces have: views, in-place writes, lists, random numbers, a host read, ranges.
 PROGRAM = '''
 import torch
 torch.manual_seed(1)
@@ -74,19 +75,34 @@ def complete(recorder, trace):
     run(recorder, "lint", trace)
     run(recorder, "plan", trace, "-o", stem + ".plan.json")
     run(recorder, "replay", trace, "--mode", "captured")
-    journal = stem + ".journal"
-    listed = run(recorder, "query", trace, "SELECT call_id FROM call WHERE op IN ('aten::addmm', 'aten::relu', 'aclnnAdd') "
-                 "AND leaf = 1 ORDER BY 1 LIMIT 1", "--format", "csv").stdout.split()
-    found = listed[1:] and subprocess.run(
-        [recorder, "bisect", trace, "--plant", f"wrong_bits@{listed[1]}", "--journal", journal, "--budget", "20s"],
-        capture_output=True, text=True, timeout=300)
-    if not found or not os.path.exists(journal) or os.path.getsize(journal) == 0:
-        return None
-    return journal
 
 
-def make(folder, recorder):
-    """The bases of a folder; records them where it has none."""
+def make_journal(binary, trace):
+    """The journal of a bisection of a planted fault, and the fault; it names the device of `binary`, so that
+    each build has its own. Nothing where no fault can be planted."""
+    build = hashlib.sha256(os.path.abspath(binary).encode()).hexdigest()[:8]
+    journal = f"{trace[:-3]}.{build}.journal"
+    note = journal + ".plant"
+    if not os.path.exists(note):
+        listed = run(binary, "query", trace, "SELECT call_id FROM call WHERE op IN ('aten::addmm', 'aten::relu', 'aclnnAdd') "
+                     "AND leaf = 1 ORDER BY 1 DESC LIMIT 8", "--format", "csv").stdout.split()[1:]
+        planted = ""
+        for call in listed:
+            subprocess.run([binary, "bisect", trace, "--plant", f"wrong_bits@{call}", "--journal", journal, "--restart",
+                            "--budget", "60s"], capture_output=True, text=True, timeout=300)
+            with open(journal) as file:
+                if len(file.readlines()) > 1:
+                    planted = f"wrong_bits@{call}"
+                    break
+        with open(note, "w") as file:
+            file.write(planted)
+    with open(note) as file:
+        planted = file.read()
+    return (journal, planted) if planted else (None, "wrong_bits@1")
+
+
+def make(folder, recorder, binary):
+    """The bases of a folder; records them where it has none. The journals are those of `binary`."""
     os.makedirs(folder, exist_ok=True)
     listing = os.path.join(folder, "bases")
     if not os.path.exists(listing):
@@ -101,8 +117,6 @@ def make(folder, recorder):
         names = re.findall(r"\S+", file.read())
     bases = []
     for name in names:
-        stem = os.path.join(folder, name)
-        journal = stem + ".journal"
-        has_journal = os.path.exists(journal) and os.path.getsize(journal) > 0
-        bases.append(Base(name, stem + ".db", stem + ".plan.json", journal if has_journal else None))
+        trace = os.path.join(folder, name + ".db")
+        bases.append(Base(name, trace, trace[:-3] + ".plan.json", *make_journal(binary, trace)))
     return bases

@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Gives acltape damaged and hostile traces, and looks how its commands end.
 
 A mutant is a copy of a trace with something changed (mutations.py). A run is one command on it. A run
@@ -35,7 +35,7 @@ REFUSALS = {2, 3, 4, 125}
 SECONDS = 30  # the longest that a run may take
 NEVER = re.compile(rb"AddressSanitizer|runtime error:|LeakSanitizer|terminate called|\[json\.exception|"
                    rb"unexpected failure|basic_string|vector::|std::|what\(\)|Assertion")
-#Sentences that are no refusals and can stand before one.
+# Sentences that are no refusals and can stand before one.
 NOTES = re.compile(rb"for which there is no kit|no steps were looked for|the steps are a guess")
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 ENVIRONMENT = {
@@ -43,9 +43,8 @@ ENVIRONMENT = {
                     "soft_rss_limit_mb=2500:detect_odr_violation=0",
     "UBSAN_OPTIONS": "print_stacktrace=1", "OMP_NUM_THREADS": "1", "ACLTAPE_PAGER": "", "NO_COLOR": "1"}
 
-#{trace } : the mutant.{other } : the trace that it was made of.{out } : a file that is not there.
-#{plan } : a plan, changed in a third of the mutants.{journal } : a journal of a bisection, \
-                                                      the same.
+# {trace}: the mutant. {other}: the trace that it was made of. {out}: a file that is not there.
+# {plan}: a plan, changed in some of the mutants. {journal}: a journal of a bisection, the same.
 COMMANDS = {
     "info": "info {trace}",
     "info.json": "info {trace} --format json",
@@ -94,6 +93,7 @@ COMMANDS = {
     "experiment": "experiment {trace}",
     "experiment.plan": "experiment {trace} --plan {plan}",
     "bisect": "bisect {trace} --budget 5s --journal {journal}",
+    "bisect.journal": "bisect {trace} --plant {plant} --budget 5s --journal {journal}",
     "diff": "diff {other} {trace}",
     "diff.all": "diff {trace} {other} --all",
 }
@@ -144,7 +144,7 @@ class Campaign:
         rng = random.Random(seed)
         base = rng.choice(self.traces)
         files = {"trace": os.path.join(folder, "mutant.db"), "other": os.path.join(folder, "other.db"),
-                 "plan": os.path.join(folder, "plan.json"), "journal": os.path.join(folder, "journal.jsonl")}
+                 "plan": os.path.join(folder, "plan.json"), "journal": os.path.join(folder, "journal.jsonl"), "plant": base.plant}
         shutil.copyfile(base.trace, files["trace"])
         shutil.copyfile(base.trace, files["other"])
         shutil.copyfile(base.plan, files["plan"])
@@ -180,7 +180,7 @@ class Campaign:
         pristine = os.path.join(folder, name)
         os.mkdir(pristine)
         places = dict(files, out=os.path.join(pristine, "out"))
-#Commands add results to a trace; each gets the mutant as it was made.
+        # Commands add results to a trace; each gets the mutant as it was made.
         for key in ("trace", "other", "journal"):
             places[key] = os.path.join(pristine, os.path.basename(files[key]))
             for suffix in ("", "-wal", "-journal"):
@@ -222,7 +222,7 @@ class Campaign:
             names = self.commands_of(rng, everything)
             if not everything and not self.only and kind < 0.16:
                 using = "{plan}" if kind < 0.12 else "{journal}"
-                names = [name for name in COMMANDS if using in COMMANDS[name]]
+                names = [name for name in COMMANDS if using in COMMANDS[name] and name != "bisect"]
             for name in names:
                 verdict, code = self.run_command(name, files, folder)
                 with self.lock:
@@ -270,14 +270,13 @@ def main():
     parser.add_argument("--command", default="", help="only commands whose name begins so")
     parser.add_argument("--keep", help="write the mutant of --mutant to this folder and run nothing")
     options = parser.parse_args()
-#A finding ends in a sanitizer's report, not in a core file.
     if options.bases is None:
         options.bases = tempfile.mkdtemp(prefix="acltape_campaign_")
         made_here = True
     else:
         made_here = False
     try:
-        traces = bases.make(os.path.abspath(options.bases), options.recorder or options.binary)
+        traces = bases.make(os.path.abspath(options.bases), options.recorder or options.binary, options.binary)
         campaign = Campaign(os.path.abspath(options.binary), traces, options.keep, options.command)
         if options.keep:
             os.makedirs(options.keep, exist_ok=True)

@@ -50,7 +50,7 @@ class Mutant:
         return self.database.execute(f"SELECT count(*) FROM {quote(table)}").fetchone()[0]
 
     def filled_table(self):
-#What programs read most is changed most.
+        # What programs read most is changed most.
         weights = {"layout": 6, "signature_argument": 6, "call_row": 6, "buffer_row": 5, "snapshot": 4,
                    "signature": 3, "op": 3, "call_extra": 3, "step": 3, "payload": 3, "stream": 2, "event": 2,
                    "model": 2, "meta": 2, "barrier_rule": 0}

@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """The campaign's own rules: one number gives one mutant, and a run that ends wrongly is found."""
 import os
 import random

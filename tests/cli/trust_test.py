@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Traces from anywhere: what they say is shown without effect on the terminal, and what they ask for has
 limits. Recordings hold against limits of the system and against each other."""
 import os
