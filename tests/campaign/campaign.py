@@ -36,7 +36,7 @@ SECONDS = 30  # the longest that a run may take
 NEVER = re.compile(rb"AddressSanitizer|runtime error:|LeakSanitizer|terminate called|\[json\.exception|"
                    rb"unexpected failure|basic_string|vector::|std::|what\(\)|Assertion")
 # Sentences that are no refusals and can stand before one.
-NOTES = re.compile(rb"for which there is no kit|no steps were looked for|the steps are a guess")
+NOTES = re.compile(rb"for which there is no kit|no steps were looked for|the steps are a guess|the journal is ")
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:allocator_may_return_null=1:max_allocation_size_mb=8192:"
