@@ -205,7 +205,8 @@ class Matcher {
   std::optional<StepDifference> MatchUse(const Leaf& a, const Leaf& b, const TensorUse& x,
                                          const TensorUse& y) {
     const std::string& name = a.arguments[x.argument].name;
-    if (x.layout->ElementCount() == 0) return std::nullopt;
+    // Nothing is read or written: no elements, or elements of a type without bytes.
+    if (x.layout->EndByte() <= x.layout->FirstByte()) return std::nullopt;
     const int64_t from = x.tensor.buffer_id;
     const int64_t to = y.tensor.buffer_id;
     const bool internal = IsInternal(program_, from, program_.steps[start_.step]);

@@ -12,7 +12,10 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <system_error>
+#include <variant>
 
 #include "analyzer/level.h"
 #include "cli/command.h"
@@ -27,6 +30,7 @@
 #include "storage/error.h"
 #include "storage/process_choice.h"
 #include "storage/reader.h"
+#include "storage/visible_text.h"
 
 namespace acltape::cli {
 namespace {
@@ -122,7 +126,15 @@ void AddOutputOptions(CLI::App& command, OutputOptions& options) {
 void Complain(const std::string& sentence, ColourWish colour) {
   const bool painted = LookAt(STDERR_FILENO, colour).colour;
   fmt::print(stderr, "{} {}\n", Painted("acltape:", painted ? Paint::kError : Paint::kNone),
-             sentence);
+             storage::VisibleText(sentence));
+}
+
+// What the gate of the trace (storage/row_gate.h) let through and a command stumbled over.
+std::string NotAsWritten(std::string_view what) {
+  return fmt::format(
+      "{} that this command reads is not as acltape writes it; record the program "
+      "again, or make the file anew.",
+      what);
 }
 
 // Output that cannot be written makes every verdict doubtful. A reader that went away, such as
@@ -157,6 +169,18 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
     code = static_cast<int>(error.kind());
   } catch (const std::bad_alloc&) {
     complaint = "out of memory.";
+  } catch (const nlohmann::json::exception&) {
+    complaint = NotAsWritten("a document in JSON");
+    code = static_cast<int>(ErrorKind::kTrace);
+  } catch (const std::bad_variant_access&) {
+    complaint = NotAsWritten("a row of the trace");
+    code = static_cast<int>(ErrorKind::kTrace);
+  } catch (const std::length_error&) {
+    complaint = NotAsWritten("a length in the trace");
+    code = static_cast<int>(ErrorKind::kTrace);
+  } catch (const std::out_of_range&) {
+    complaint = NotAsWritten("a number in the trace");
+    code = static_cast<int>(ErrorKind::kTrace);
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::broken_pipe) return kExitReaderGone;
     complaint = fmt::format("unexpected failure: {}", error.what());

@@ -333,7 +333,7 @@ class LintCommand final : public Command {
         [&](std::vector<storage::Cell>& row) {
           Turned& turned = by_operator[{text(row.at(2)), text(row.at(3))}];
           if (turned.calls++ == 0) {
-            turned.first_call = std::get<int64_t>(row.at(0));
+            turned.first_call = storage::IntegerIn(row.at(0));
             turned.inputs = text(row.at(4));
           }
           return true;

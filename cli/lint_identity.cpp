@@ -26,7 +26,7 @@ std::unordered_map<int64_t, std::string> ScopePaths(const analyzer::Work& work) 
   std::unordered_map<int64_t, std::string> paths;
   for (const auto& row : storage::RunQuery(*work.trace, "SELECT scope_id, path FROM scope").rows) {
     if (const auto* path = std::get_if<std::string>(&row.at(1))) {
-      paths.emplace(std::get<int64_t>(row.at(0)), *path);
+      paths.emplace(storage::IntegerIn(row.at(0)), *path);
     }
   }
   return paths;

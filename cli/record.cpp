@@ -50,6 +50,19 @@ uint32_t ParseLevels(const std::string& text) {
   return levels;
 }
 
+// A write beyond the limit on the size of files (ulimit -f) would end this process without a word.
+// With a handler it fails with EFBIG. A handler does not outlive exec, so that the recorded program
+// has the default again; a signal that is ignored stays ignored.
+void FailOnLargeFiles() {
+  struct sigaction before = {};
+  if (sigaction(SIGXFSZ, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGXFSZ, &action, nullptr);
+}
+
 // Values of tensors on a device, which only the ACL level has kept. A failure costs only those.
 void CompleteDeviceValues(const std::string& path, const collector::RecordOptions& options) {
   const int both = wire::kLevelAten | wire::kLevelAcl;
@@ -231,6 +244,7 @@ class RecordCommand final : public Command {
     options_.torch_kits = KitPlaces();
     PrepareKitFor(options_.command);
 
+    FailOnLargeFiles();
     collector::RecordSummary summary = collector::Record(options_);
     if (!summary.failure.empty() || options_.max_bytes > 0)
       CountWhatIsKept(options_.output, summary);

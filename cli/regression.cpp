@@ -34,7 +34,7 @@ Estimate TimesOfRun(const storage::Reader& trace, int64_t run, double confidence
                          "region_id IS NULL AND host_ns IS NOT NULL",
                          run));
   for (const auto& row : found.rows) {
-    samples.push_back(static_cast<double>(std::get<int64_t>(row.at(0))));
+    samples.push_back(static_cast<double>(storage::IntegerIn(row.at(0))));
   }
   return samples.empty() ? Estimate() : replayer::MedianOf(std::move(samples), confidence);
 }
@@ -84,13 +84,13 @@ std::string DeviceOfRun(const storage::Reader& trace, int64_t run) {
       storage::RunQuery(trace, fmt::format("SELECT device, mode FROM run WHERE run_id = {} AND "
                                            "json_extract(options, '$.purpose') = 'timing'",
                                            run));
-  if (found.rows.empty() || std::get<std::string>(found.rows[0].at(1)) != "captured") {
+  if (found.rows.empty() || storage::TextIn(found.rows[0].at(1)) != "captured") {
     throw Error(ErrorKind::kUsage,
                 fmt::format("run {} of the trace is no captured run of `compare`; `acltape query "
                             "TRACE \"SELECT run_id, mode, options FROM run\"` lists the runs.",
                             run));
   }
-  return std::get<std::string>(found.rows[0].at(0));
+  return storage::TextIn(found.rows[0].at(0));
 }
 
 // The number of a run, when the baseline is one.

@@ -11,6 +11,7 @@
 #include "cli/paint.h"
 #include "cli/table_layout.h"
 #include "storage/error.h"
+#include "storage/visible_text.h"
 
 namespace acltape::cli {
 namespace {
@@ -82,7 +83,7 @@ std::string Dump(const nlohmann::ordered_json& json) {
 std::string CellForPeople(const Cell& cell) {
   std::string text = Shown(cell, Format::kTable);
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+  return storage::VisibleText(text);
 }
 
 std::string CsvLine(const std::vector<Cell>& cells) {

@@ -19,6 +19,7 @@
 #include "generated/kit/stamp.h"
 #include "kit/identity.h"
 #include "kit/place.h"
+#include "storage/checked_row.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -351,20 +352,18 @@ void PrepareKitFor(const std::vector<std::string>& command) {
 void UseKit(const std::string& identity, const std::string& library) {
   // The user's own choice wins.
   if (std::getenv(kit::kFolderVariable) != nullptr) return;
-  auto found = FindKit(identity);
-  std::error_code ignored;
-  if (!found && fs::exists(library, ignored)) {
-    const Torch torch = FindTorch(library);
-    if (torch.identity == identity && EnsureKit(torch)) found = FindKit(identity);
-  }
-  if (found) {
+  if (const auto found = FindKit(identity)) {
     setenv(kit::kFolderVariable, found->folder.c_str(), 1);
     return;
   }
-  fmt::print(stderr,
-             "acltape: the trace was recorded with {}, for which there is no kit; the operators of "
-             "the default kit are used, whose results can differ in their last bits.\n",
-             library);
+  // The trace may come from anywhere. The file that it names is neither opened nor built against:
+  // that would run what somebody put there.
+  fmt::print(
+      stderr,
+      "acltape: the trace was recorded with {}, for which there is no kit; the operators of "
+      "the default kit are used, whose results can differ in their last bits; where that file "
+      "is yours, `acltape torch add` builds its kit.\n",
+      storage::ShownValue(library));
 }
 
 }  // namespace acltape::cli

@@ -54,9 +54,8 @@ BuildReport BuildKit(const Torch& torch);
 // run a program. Never fails: an obstacle is one sentence on stderr, and the program runs without
 // the kit.
 void PrepareKitFor(const std::vector<std::string>& command);
-// Makes the kit of this libtorch the kit of this process. For commands that execute a trace. The
-// kit is built when it is missing and `library` is still that libtorch. Otherwise one sentence says
-// what differs.
+// Makes the kit of this libtorch the kit of this process. For commands that execute a trace. When
+// there is none, one sentence says what differs: what a trace names is never built or executed.
 void UseKit(const std::string& identity, const std::string& library);
 
 }  // namespace acltape::cli

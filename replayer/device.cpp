@@ -1,7 +1,10 @@
 #include "replayer/device.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <utility>
+
+#include "storage/checked_row.h"
 
 namespace acltape::replayer {
 namespace {
@@ -153,9 +156,25 @@ void Device::Synchronize() const {
   Check(api().aclrtSynchronizeStream(stream_), "aclrtSynchronizeStream");
 }
 
+std::string RecordedThreads(const storage::Reader& trace, const std::string& key) {
+  std::string text = trace.Meta(key);
+  if (text.empty()) return text;
+  int64_t threads = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || threads < 1 ||
+      threads > kMostRecordedThreads) {
+    throw Error(ErrorKind::kTrace, "'" + trace.path() + "' cannot be used: the row '" + key +
+                                       "' of its table meta has " + storage::ShownValue(text) +
+                                       ", where a number of threads from 1 to " +
+                                       std::to_string(kMostRecordedThreads) +
+                                       " is expected; record the program again");
+  }
+  return text;
+}
+
 void AdoptRecordedThreads(const storage::Reader& trace) {
-  const std::string threads = trace.Meta("torch_threads");
-  const std::string blas = trace.Meta("blas_threads");
+  const std::string threads = RecordedThreads(trace, "torch_threads");
+  const std::string blas = RecordedThreads(trace, "blas_threads");
   constexpr int kKeep = 0;  // do not overwrite what the user set
   if (!blas.empty()) setenv("OPENBLAS_NUM_THREADS", blas.c_str(), kKeep);
   if (threads.empty()) return;

@@ -108,6 +108,12 @@ class Device {
   std::vector<aclrtStream> side_streams_;
 };
 
+// Returns the number of threads that the trace names in its table meta, as text; empty when it
+// names none. `key` is torch_threads or blas_threads. Throws Error kTrace when that is no number
+// from 1 to kMostRecordedThreads, because so many threads are started.
+constexpr int64_t kMostRecordedThreads = 1024;
+std::string RecordedThreads(const storage::Reader& trace, const std::string& key);
+
 // Gives a device that computes on the CPU as many threads as the recorded process had, so that sums
 // are split in the same way. Variables that the user has set stay. Must be called before the first
 // Device of the process.

@@ -1,6 +1,7 @@
 #include "storage/database.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,6 +12,11 @@ namespace {
 std::string SystemText(sqlite3* handle) {
   const int number = handle == nullptr ? 0 : sqlite3_system_errno(handle);
   return number == 0 ? std::string() : fmt::format(" ({})", std::strerror(number));
+}
+
+bool HasSizeLimit() {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 }  // namespace
@@ -53,6 +59,12 @@ void Database::Fail(int code, std::string_view doing) const {
       throw Error(ErrorKind::kDevice, fmt::format("cannot open '{}' or its journal beside it{}",
                                                   path_, SystemText(handle_)));
     case SQLITE_IOERR:
+      if (code == SQLITE_IOERR_WRITE && HasSizeLimit()) {
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("'{}' cannot grow while {}: this process has a limit on the size "
+                                "of files (ulimit -f)",
+                                path_, doing));
+      }
       throw Error(ErrorKind::kDevice, fmt::format("input or output on '{}' failed while {}{}",
                                                   path_, doing, SystemText(handle_)));
     case SQLITE_BUSY:

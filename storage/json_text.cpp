@@ -80,7 +80,7 @@ std::vector<int64_t> ParseIntegers(std::string_view text) {
   return values;
 }
 
-void ParseIntegers(std::string_view text, std::vector<int64_t>& values) {
+bool ParseIntegers(std::string_view text, std::vector<int64_t>& values) {
   values.clear();
   const char* at = text.data();
   const char* end = at + text.size();
@@ -91,14 +91,21 @@ void ParseIntegers(std::string_view text, std::vector<int64_t>& values) {
     }
     int64_t value = 0;
     const auto [next, problem] = std::from_chars(at, end, value);
-    if (problem != std::errc()) break;
+    if (problem != std::errc()) return false;
     values.push_back(value);
     at = next;
   }
+  return true;
 }
 
 std::vector<double> ParseReals(std::string_view text) {
   std::vector<double> values;
+  ParseReals(text, values);
+  return values;
+}
+
+bool ParseReals(std::string_view text, std::vector<double>& values) {
+  values.clear();
   const char* at = text.data();
   const char* end = at + text.size();
   while (at < end) {
@@ -117,12 +124,12 @@ std::vector<double> ParseReals(std::string_view text) {
       value = *at == '-' ? -std::numeric_limits<double>::infinity()
                          : std::numeric_limits<double>::infinity();
     } else if (problem != std::errc()) {
-      break;
+      return false;
     }
     values.push_back(value);
     at = next;
   }
-  return values;
+  return true;
 }
 
 }  // namespace acltape::storage

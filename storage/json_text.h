@@ -24,7 +24,10 @@ void AppendQuoted(std::string& text, std::string_view value);
 // All numbers in the text in order, brackets of nested arrays ignored. Parsing ends at the first
 // character that is not part of an array of numbers.
 std::vector<int64_t> ParseIntegers(std::string_view text);
-void ParseIntegers(std::string_view text, std::vector<int64_t>& values);  // in place of its content
+// The same in place of the content of `values`. Returns false when parsing ended before the text
+// did, or when a number does not fit.
+bool ParseIntegers(std::string_view text, std::vector<int64_t>& values);
+bool ParseReals(std::string_view text, std::vector<double>& values);
 std::vector<double> ParseReals(std::string_view text);
 
 }  // namespace acltape::storage

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "storage/database.h"
 
 namespace acltape::storage {
@@ -178,14 +180,78 @@ struct Finalizer {
   sqlite3_stmt* statement = nullptr;
 };
 
-// ATTACH and PRAGMA can write files although SQLite counts some of them as read-only.
-int Authorize(void*, int action, const char*, const char* argument, const char*, const char*) {
-  if (action == SQLITE_ATTACH || action == SQLITE_DETACH) return SQLITE_DENY;
-  if (action == SQLITE_PRAGMA && argument != nullptr) return SQLITE_DENY;
-  return SQLITE_OK;
+// Pragmas that only tell something, also as tables: pragma_table_info('call').
+constexpr std::string_view kToldByName[] = {
+    "table_info",    "table_xinfo",      "table_list",     "index_list",    "index_info",
+    "index_xinfo",   "foreign_key_list", "collation_list", "function_list", "compile_options",
+    "database_list", "integrity_check",  "quick_check"};
+// Pragmas that only tell something when they are given no value.
+constexpr std::string_view kToldWithoutValue[] = {"application_id", "encoding",    "freelist_count",
+                                                  "page_count",     "page_size",   "user_version",
+                                                  "schema_version", "journal_mode"};
+// Functions that load code, or tell addresses of this process.
+constexpr std::string_view kRefusedFunctions[] = {"load_extension", "fts3_tokenizer"};
+
+bool Has(std::span<const std::string_view> names, const char* name) {
+  const std::string_view wanted = name == nullptr ? "" : name;
+  return std::any_of(names.begin(), names.end(), [&](std::string_view known) {
+    return wanted.size() == known.size() &&
+           sqlite3_strnicmp(wanted.data(), known.data(), static_cast<int>(known.size())) == 0;
+  });
+}
+
+// What a query may do is listed; all else is refused.
+int Authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return Has(kRefusedFunctions, second) ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_PRAGMA:
+      return Has(kToldByName, first) || (second == nullptr && Has(kToldWithoutValue, first))
+                 ? SQLITE_OK
+                 : SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+// Asks Authorize about all that is prepared while it lives: a query can prepare more when it runs.
+class Authorized {
+ public:
+  explicit Authorized(sqlite3* handle) : handle_(handle) {
+    sqlite3_set_authorizer(handle, Authorize, nullptr);
+  }
+  ~Authorized() { sqlite3_set_authorizer(handle_, nullptr, nullptr); }
+  Authorized(const Authorized&) = delete;
+  Authorized& operator=(const Authorized&) = delete;
+
+ private:
+  sqlite3* handle_;
+};
+
+[[noreturn]] void RefuseCell(std::string_view expected) {
+  throw Error(ErrorKind::kTrace,
+              fmt::format("the trace cannot be used: a row has another value where {} is expected; "
+                          "no acltape wrote that, so record the program again",
+                          expected));
 }
 
 }  // namespace
+
+int64_t IntegerIn(const Cell& cell) {
+  const auto* integer = std::get_if<int64_t>(&cell);
+  if (integer == nullptr) RefuseCell("a whole number");
+  return *integer;
+}
+
+const std::string& TextIn(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  if (text == nullptr) RefuseCell("a text");
+  return *text;
+}
 
 std::span<const NamedQuery> NamedQueries() { return kQueries; }
 
@@ -201,12 +267,11 @@ void RunQuery(const Reader& reader, std::string_view sql,
               const std::function<bool(std::vector<Cell>&)>& on_row) {
   sqlite3* handle = reader.handle();
   const QueryOnly guard(handle);
+  const Authorized authorized(handle);
   Finalizer owner;
   const char* rest = nullptr;
-  sqlite3_set_authorizer(handle, Authorize, nullptr);
   const int prepared =
       sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &owner.statement, &rest);
-  sqlite3_set_authorizer(handle, nullptr, nullptr);
   if (prepared != SQLITE_OK) {
     if ((prepared & 0xff) == SQLITE_CORRUPT) reader.database().Fail(prepared, "reading");
     if ((prepared & 0xff) == SQLITE_AUTH) RefuseSql("queries only read the trace");

@@ -28,6 +28,11 @@ struct Blob {
 // One value as SQLite has it: NULL, integer, real, text, blob.
 using Cell = std::variant<std::monostate, int64_t, double, std::string, Blob>;
 
+// The value of a cell that acltape writes as a whole number, or as a text. Error kTrace when it is
+// something else.
+int64_t IntegerIn(const Cell& cell);
+const std::string& TextIn(const Cell& cell);
+
 struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;

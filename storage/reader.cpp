@@ -5,21 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "storage/database.h"
-#include "storage/json_text.h"
 #include "storage/payload.h"
 #include "storage/process_choice.h"
 #include "storage/process_identity.h"
+#include "storage/row_gate.h"
 #include "storage/schema.h"
+#include "storage/trace_schema.h"
 
 namespace acltape::storage {
 namespace {
@@ -60,26 +58,34 @@ int64_t ToInteger(const std::string& text) {
   return value;
 }
 
-template <typename T, size_t N>
-T FromName(std::string_view name, std::string_view (*name_of)(T), T otherwise) {
-  for (size_t i = 0; i < N; ++i) {
-    if (name_of(static_cast<T>(i)) == name) return static_cast<T>(i);
-  }
-  return otherwise;
-}
-
-Direction DirectionFromName(std::string_view name) {
-  if (name == "out") return Direction::kOut;
-  return name == "inout" ? Direction::kInOut : Direction::kIn;
+// A row of another table that the trace does not have.
+[[noreturn]] void RefuseMissing(const std::string& path, std::string_view row,
+                                std::string_view what) {
+  Refuse(
+      fmt::format("'{}' cannot be used: {} names {}, which the trace does not have; no acltape "
+                  "wrote that, so record the program again",
+                  path, row, what));
 }
 
 }  // namespace
 
 struct Reader::State_ {
+  // What the calls of a signature share.
+  struct SignatureRow {
+    int64_t op_id = 0;
+    // Tensors name slots here: buffer_id is slot + 1, 0 for none.
+    std::vector<Argument> arguments;
+    // How many bytes the buffer of each slot must have at least.
+    std::vector<int64_t> slot_bytes;
+    // The layout that reaches so far.
+    std::vector<int64_t> slot_layouts;
+  };
+
   State_(const std::string& file, Mode mode)
       : path(CheckFile(file)),
         database(path, mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) {
     sqlite3_busy_timeout(database.handle(), 5000);
+    Distrust(database);
     CheckSchema();
     process = ChosenProcess(database, path);
     const std::string folder =
@@ -94,6 +100,13 @@ struct Reader::State_ {
   void LoadSignatures();
   void LoadBuffers();
   void LoadPayloads();
+  static void NoteSlot(SignatureRow& signature, const TensorRef& tensor, const Layout& layout);
+  // The signatures are loaded. Refuses a call that does not fit its signature.
+  const SignatureRow& SignatureOf(const Call& call);
+  // Refuses a call with a tensor that reaches beyond its buffer.
+  void CheckSpans(const Call& call);
+  // Refuses a content that is not as long as its tensor, or whose tensor is not in its buffer.
+  void CheckContent(const CheckedRow& row, const Snapshot& snapshot) const;
 
   std::string path;
   Database database;
@@ -126,9 +139,7 @@ struct Reader::State_ {
   bool have_payloads = false;
   std::unordered_map<int64_t, Op> ops;
   std::unordered_map<int64_t, Layout> layouts;
-  std::unordered_map<int64_t, int64_t> signature_ops;
-  // Tensors name slots here: buffer_id is slot + 1, 0 for none.
-  std::unordered_map<int64_t, std::vector<Argument>> signatures;
+  std::unordered_map<int64_t, SignatureRow> signatures;
   std::unordered_map<int64_t, Buffer> buffers;
   std::unordered_map<int64_t, Buffer> unknown_buffers;
   std::unordered_set<std::string> payloads;
@@ -147,7 +158,8 @@ void Reader::State_::CheckSchema() {
                       "update acltape",
                       path, version, kSchemaVersion));
     }
-    base_ns = database.Integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns'");
+    CheckSchemaObjects(database, version);
+    base_ns = TakeBaseNs(path, database.Text("SELECT value FROM meta WHERE key = 'base_ns'"));
     // Touches both ends of the table that grows, which finds a truncated file.
     database.Integer("SELECT min(call_id) FROM call_row");
     database.Integer("SELECT max(call_id) FROM call_row");
@@ -160,119 +172,147 @@ void Reader::State_::CheckSchema() {
 
 void Reader::State_::LoadOps() {
   if (have_ops) return;
-  have_ops = true;
-  Statement rows(database, "SELECT op_id, dialect, name, overload, schema FROM op");
+  Statement rows(database, fmt::format("SELECT {} FROM op", kOpColumns));
+  const CheckedRow row(rows, path, "op");
   while (rows.Next()) {
-    ops.emplace(rows.Integer(0),
-                Op{rows.Integer(0), std::string(rows.Text(1)), std::string(rows.Text(2)),
-                   std::string(rows.Text(3)), std::string(rows.Text(4))});
+    Op op = TakeOp(row);
+    const int64_t op_id = op.op_id;
+    ops.emplace(op_id, std::move(op));
   }
+  have_ops = true;
 }
 
 void Reader::State_::LoadLayouts() {
   if (have_layouts) return;
-  have_layouts = true;
-  Statement rows(database,
-                 "SELECT layout_id, dtype, byte_offset, shape, strides, flags, format FROM layout");
+  Statement rows(database, fmt::format("SELECT {} FROM layout", kLayoutColumns));
+  const CheckedRow row(rows, path, "layout");
   while (rows.Next()) {
-    Layout layout;
-    layout.layout_id = rows.Integer(0);
-    layout.dtype = DTypeFromName(rows.Text(1));
-    layout.byte_offset = rows.Integer(2);
-    layout.shape = ParseIntegers(rows.Text(3));
-    layout.strides = ParseIntegers(rows.Text(4));
-    layout.flags = static_cast<uint32_t>(rows.Integer(5));
-    const std::string_view format = rows.Text(6);
-    if (format != "strided" && format != "opaque") layout.format = format;
-    layouts.emplace(layout.layout_id, std::move(layout));
+    Layout layout = TakeLayout(row);
+    const int64_t layout_id = layout.layout_id;
+    layouts.emplace(layout_id, std::move(layout));
   }
+  have_layouts = true;
 }
 
 void Reader::State_::LoadSignatures() {
   if (have_signatures) return;
-  have_signatures = true;
+  LoadOps();
+  LoadLayouts();
   {
     Statement rows(database, "SELECT signature_id, op_id FROM signature");
-    while (rows.Next()) signature_ops.emplace(rows.Integer(0), rows.Integer(1));
+    const CheckedRow row(rows, path, "signature");
+    while (rows.Next()) {
+      SignatureRow& signature = signatures[row.Id("signature_id")];
+      signature.op_id = row.Integer(1, "op_id", 1, kMostId);
+      if (!ops.contains(signature.op_id)) {
+        row.RefuseValue(1, "op_id", "which is no row of its table op");
+      }
+    }
   }
   Statement rows(database,
-                 "SELECT signature_id, position, name, direction, kind, layout_id, slot, integer, "
-                 "real, text, list FROM signature_argument ORDER BY signature_id, position");
+                 fmt::format("SELECT {} FROM signature_argument ORDER BY signature_id, position",
+                             kArgumentColumns));
+  const CheckedRow row(rows, path, "signature_argument");
   while (rows.Next()) {
-    Argument argument;
-    argument.position = static_cast<int>(rows.Integer(1));
-    argument.name = rows.Text(2);
-    argument.direction = DirectionFromName(rows.Text(3));
-    argument.kind = FromName<ValueKind, 18>(rows.Text(4), ValueKindName, ValueKind::kOther);
-    argument.integer = rows.Integer(7);
-    argument.real = rows.Real(8);
-    argument.text = rows.Text(9);
-    switch (argument.kind) {
-      case ValueKind::kTensor:
-        argument.tensors.push_back(
-            {rows.IsNull(6) ? 0 : rows.Integer(6) + 1, rows.IsNull(5) ? 0 : rows.Integer(5)});
-        break;
-      case ValueKind::kTensorList: {
-        const std::vector<int64_t> pairs = ParseIntegers(rows.Text(10));
-        for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-          argument.tensors.push_back({pairs[i] + 1, pairs[i + 1]});
-        }
-        break;
-      }
-      case ValueKind::kReal:
-        if (rows.IsNull(8)) argument.real = std::numeric_limits<double>::quiet_NaN();
-        if (argument.text == "-0.0") argument.real = -0.0;
-        argument.text.clear();
-        break;
-      case ValueKind::kScalar:
-        argument.reals = ParseReals(rows.Text(10));
-        if (rows.IsNull(8)) break;
-        if (argument.text.find("float") != std::string::npos) {
-          argument.real = std::bit_cast<double>(argument.integer);
-        }
-        break;
-      case ValueKind::kIntList:
-      case ValueKind::kBoolList:
-      case ValueKind::kScalarList:
-        argument.integers = ParseIntegers(rows.Text(10));
-        break;
-      case ValueKind::kRealList:
-      case ValueKind::kComplex:
-        argument.reals = ParseReals(rows.Text(10));
-        break;
-      default:
-        break;
+    const auto signature = signatures.find(row.Id("signature_id"));
+    if (signature == signatures.end()) {
+      row.RefuseValue(0, "signature_id", "which is no row of its table signature");
     }
-    signatures[rows.Integer(0)].push_back(std::move(argument));
+    std::vector<Argument>& arguments = signature->second.arguments;
+    arguments.push_back(TakeArgument(row, static_cast<int>(arguments.size())));
+    for (const TensorRef& tensor : arguments.back().tensors) {
+      if (tensor.layout_id == 0) continue;
+      const auto layout = layouts.find(tensor.layout_id);
+      if (layout == layouts.end()) {
+        row.Refuse(
+            fmt::format("names layout {}, which is no row of its table layout", tensor.layout_id));
+      }
+      if (tensor.buffer_id != 0) NoteSlot(signature->second, tensor, layout->second);
+    }
   }
+  have_signatures = true;
+}
+
+void Reader::State_::NoteSlot(SignatureRow& signature, const TensorRef& tensor,
+                              const Layout& layout) {
+  const auto slot = static_cast<size_t>(tensor.buffer_id - 1);
+  if (slot >= signature.slot_bytes.size()) {
+    signature.slot_bytes.resize(slot + 1);
+    signature.slot_layouts.resize(slot + 1);
+  }
+  if (layout.EndByte() < signature.slot_bytes[slot]) return;
+  signature.slot_bytes[slot] = layout.EndByte();
+  signature.slot_layouts[slot] = layout.layout_id;
 }
 
 void Reader::State_::LoadBuffers() {
   if (have_buffers) return;
-  have_buffers = true;
-  Statement rows(database,
-                 "SELECT buffer_id, address, bytes, alloc_call, free_call, flags, alloc_ns, "
-                 "life_ns FROM buffer_row");
+  Statement rows(database, fmt::format("SELECT {} FROM buffer_row", kBufferColumns));
+  const CheckedRow row(rows, path, "buffer_row");
   while (rows.Next()) {
-    Buffer buffer;
-    buffer.buffer_id = rows.Integer(0);
-    buffer.address = rows.Integer(1);
-    buffer.bytes = rows.Integer(2);
-    buffer.alloc_call = rows.Integer(3);
-    buffer.free_call = rows.Integer(4);
-    buffer.foreign = (rows.Integer(5) & 1) != 0;
-    buffer.device = static_cast<int>(rows.Integer(5) >> 8);
-    if (!rows.IsNull(6)) buffer.alloc_ns = rows.Integer(6) + base_ns;
-    if (!rows.IsNull(6) && !rows.IsNull(7)) buffer.free_ns = buffer.alloc_ns + rows.Integer(7);
+    const Buffer buffer = TakeBuffer(row, base_ns);
     buffers.emplace(buffer.buffer_id, buffer);
+  }
+  have_buffers = true;
+}
+
+const Reader::State_::SignatureRow& Reader::State_::SignatureOf(const Call& call) {
+  const auto signature = signatures.find(call.signature_id);
+  if (signature == signatures.end()) {
+    RefuseMissing(path, fmt::format("row {} of its table call_row", call.call_id),
+                  fmt::format("signature {}", call.signature_id));
+  }
+  if (call.buffers.size() < signature->second.slot_bytes.size()) {
+    Refuse(
+        fmt::format("'{}' cannot be used: row {} of its table call_row has {} buffers, where its "
+                    "signature {} has tensors in {}; no acltape wrote that, so record the "
+                    "program again",
+                    path, call.call_id, call.buffers.size(), call.signature_id,
+                    signature->second.slot_bytes.size()));
+  }
+  return signature->second;
+}
+
+void Reader::State_::CheckSpans(const Call& call) {
+  LoadBuffers();
+  const SignatureRow& signature = SignatureOf(call);
+  for (size_t slot = 0; slot < signature.slot_bytes.size(); ++slot) {
+    const auto buffer = buffers.find(call.buffers[slot]);
+    if (buffer == buffers.end() || signature.slot_bytes[slot] <= buffer->second.bytes) continue;
+    Refuse(
+        fmt::format("'{}' cannot be used: row {} of its table call_row has layout {} in buffer "
+                    "{}, which reaches to byte {} of {}; no acltape wrote that, so record the "
+                    "program again",
+                    path, call.call_id, signature.slot_layouts[slot], call.buffers[slot],
+                    signature.slot_bytes[slot], buffer->second.bytes));
+  }
+}
+
+void Reader::State_::CheckContent(const CheckedRow& row, const Snapshot& snapshot) const {
+  const auto layout = layouts.find(snapshot.tensor.layout_id);
+  if (layout == layouts.end()) {
+    row.Refuse(fmt::format("names layout {}, which is no row of its table layout",
+                           snapshot.tensor.layout_id));
+  }
+  const int64_t bytes = layout->second.ElementCount() * DTypeBytes(layout->second.dtype);
+  if (snapshot.bytes != bytes) {
+    row.RefuseValue(5, "bytes",
+                    fmt::format("where its layout {} has {}", layout->second.layout_id, bytes));
+  }
+  const auto buffer = buffers.find(snapshot.tensor.buffer_id);
+  if (buffer != buffers.end() && layout->second.EndByte() > buffer->second.bytes) {
+    row.Refuse(fmt::format("has layout {} in buffer {}, which reaches to byte {} of {}",
+                           layout->second.layout_id, snapshot.tensor.buffer_id,
+                           layout->second.EndByte(), buffer->second.bytes));
   }
 }
 
 void Reader::State_::LoadPayloads() {
   if (have_payloads) return;
-  have_payloads = true;
   Statement rows(database, "SELECT DISTINCT digest FROM payload");
-  while (rows.Next()) payloads.emplace(rows.Text(0));
+  const CheckedRow row(rows, path, "payload");
+  while (rows.Next()) payloads.emplace(row.Text(0, "digest"));
+  have_payloads = true;
 }
 
 Reader::Reader(const std::string& path, Mode mode) : state_(std::make_unique<State_>(path, mode)) {}
@@ -351,33 +391,13 @@ void Reader::VisitCalls(bool leaves_only,
   state_->LoadSignatures();
   Call call;
   Statement rows(state_->database,
-                 fmt::format("SELECT c.call_id, c.signature_id, c.thread_id, c.parent_id, "
-                             "c.scope_id, c.bits, c.begin_ns, c.duration_ns, c.buffers, x.status, "
-                             "x.stream_id, x.model_id, x.prepare_ns, x.launch_ns "
-                             "FROM call_row c LEFT JOIN call_extra x ON x.call_id = c.call_id "
-                             "{} ORDER BY c.call_id",
-                             state_->WhereCalls(leaves_only, "c.")));
+                 fmt::format("SELECT {} FROM call_row c LEFT JOIN call_extra x ON x.call_id = "
+                             "c.call_id {} ORDER BY c.call_id",
+                             kCallColumns, state_->WhereCalls(leaves_only, "c.")));
+  const CheckedRow row(rows, path(), "call_row");
   while (rows.Next()) {
-    call.call_id = rows.Integer(0);
-    call.signature_id = rows.Integer(1);
-    call.thread_id = rows.Integer(2);
-    call.parent_id = rows.Integer(3);
-    call.scope_id = rows.Integer(4);
-    call.phase = static_cast<Phase>(rows.Integer(5) & meaning::kPhaseBits);
-    call.leaf = (rows.Integer(5) & meaning::kLeafBit) != 0;
-    call.begin_ns = rows.Integer(6) + state_->base_ns;
-    call.end_ns = call.begin_ns + rows.Integer(7);
-    ParseIntegers(rows.Text(8), call.buffers);
-    call.status = static_cast<int32_t>(rows.Integer(9));
-    call.stream_id = rows.Integer(10);
-    call.model_id = rows.Integer(11);
-    call.prepare_ns = rows.Integer(12);
-    call.launch_ns = rows.Integer(13);
-    const auto op = state_->signature_ops.find(call.signature_id);
-    if (op == state_->signature_ops.end()) {
-      Refuse(fmt::format("'{}' is damaged: call {} has no signature", path(), call.call_id));
-    }
-    call.op_id = op->second;
+    TakeCall(row, state_->base_ns, call);
+    call.op_id = state_->SignatureOf(call).op_id;
     visit(call);
   }
 }
@@ -392,10 +412,12 @@ const std::vector<Argument>& Reader::SignatureArguments(int64_t signature_id) co
   state_->LoadSignatures();
   static const std::vector<Argument> kNone;
   const auto found = state_->signatures.find(signature_id);
-  return found == state_->signatures.end() ? kNone : found->second;
+  return found == state_->signatures.end() ? kNone : found->second.arguments;
 }
 
 std::vector<Argument> Reader::Arguments(const Call& call) const {
+  state_->LoadSignatures();
+  state_->CheckSpans(call);
   return Arguments(call.signature_id, call.buffers);
 }
 
@@ -417,16 +439,8 @@ std::vector<Handle> Reader::Streams() const {
                  fmt::format("SELECT stream_id, process_id, handle, device, flags, create_call, "
                              "destroy_call FROM stream WHERE {} ORDER BY stream_id",
                              state_->OfProcess()));
-  while (rows.Next()) {
-    Handle& stream = streams.emplace_back();
-    stream.id = rows.Integer(0);
-    stream.process_id = rows.Integer(1);
-    stream.handle = rows.Integer(2);
-    stream.device = rows.Integer(3);
-    stream.flags = rows.Integer(4);
-    stream.create_call = rows.Integer(5);
-    stream.destroy_call = rows.Integer(6);
-  }
+  const CheckedRow row(rows, path(), "stream");
+  while (rows.Next()) streams.push_back(TakeStream(row));
   return streams;
 }
 
@@ -436,15 +450,8 @@ std::vector<Handle> Reader::Events() const {
                  fmt::format("SELECT event_id, process_id, handle, flags, create_call, "
                              "destroy_call FROM event WHERE {} ORDER BY event_id",
                              state_->OfProcess()));
-  while (rows.Next()) {
-    Handle& event = events.emplace_back();
-    event.id = rows.Integer(0);
-    event.process_id = rows.Integer(1);
-    event.handle = rows.Integer(2);
-    event.flags = rows.Integer(3);
-    event.create_call = rows.Integer(4);
-    event.destroy_call = rows.Integer(5);
-  }
+  const CheckedRow row(rows, path(), "event");
+  while (rows.Next()) events.push_back(TakeEvent(row));
   return events;
 }
 
@@ -454,16 +461,8 @@ std::vector<Handle> Reader::Models() const {
                  fmt::format("SELECT model_id, process_id, handle, mode, begin_call, end_call, "
                              "destroy_call FROM model WHERE {} ORDER BY model_id",
                              state_->OfProcess()));
-  while (rows.Next()) {
-    Handle& model = models.emplace_back();
-    model.id = rows.Integer(0);
-    model.process_id = rows.Integer(1);
-    model.handle = rows.Integer(2);
-    model.mode = rows.Text(3);
-    model.create_call = rows.Integer(4);
-    model.end_call = rows.Integer(5);
-    model.destroy_call = rows.Integer(6);
-  }
+  const CheckedRow row(rows, path(), "model");
+  while (rows.Next()) models.push_back(TakeModel(row));
   return models;
 }
 
@@ -482,28 +481,24 @@ std::vector<Step> Reader::Steps() const {
                 "JOIN scope s USING (scope_id) JOIN step t ON t.first_call = r.first_call AND "
                 "t.last_call = r.last_call AND t.found_by = 'range:' || s.name WHERE {})",
                 state_->ThreadOfProcess("r.thread_id")));
-  while (rows.Next()) {
-    steps.push_back({rows.Integer(0), rows.Integer(1), rows.Integer(2), std::string(rows.Text(3))});
-  }
+  const CheckedRow row(rows, path(), "step");
+  while (rows.Next()) steps.push_back(TakeStep(row));
   return steps;
 }
 
 std::vector<Snapshot> Reader::Snapshots() const {
   state_->LoadPayloads();
+  state_->LoadLayouts();
+  state_->LoadBuffers();
   std::vector<Snapshot> snapshots;
   Statement rows(state_->database,
-                 "SELECT call_id, position, moment, tensor_id, digest, bytes, packing, changed "
-                 "FROM snapshot ORDER BY call_id, moment DESC, position, rowid");
+                 fmt::format("SELECT {} FROM snapshot ORDER BY call_id, moment DESC, position, "
+                             "rowid",
+                             kSnapshotColumns));
+  const CheckedRow row(rows, path(), "snapshot");
   while (rows.Next()) {
-    Snapshot& snapshot = snapshots.emplace_back();
-    snapshot.call_id = rows.Integer(0);
-    snapshot.position = static_cast<int>(rows.Integer(1));
-    snapshot.after = rows.Text(2) == "after";
-    snapshot.tensor = {rows.Integer(3) >> 24, rows.Integer(3) & 0xffffff};
-    snapshot.digest = rows.Text(4);
-    snapshot.bytes = rows.Integer(5);
-    snapshot.packing = static_cast<int>(rows.Integer(6));
-    snapshot.changed = rows.Integer(7) != 0;
+    Snapshot& snapshot = snapshots.emplace_back(TakeSnapshot(row));
+    state_->CheckContent(row, snapshot);
     snapshot.has_payload = state_->payloads.contains(snapshot.digest);
   }
   return snapshots;
@@ -554,12 +549,8 @@ std::vector<LedgerEntry> Reader::Ledger() const {
   Statement rows(state_->database,
                  "SELECT kind, severity, count, subject, cause, remedy FROM ledger ORDER BY kind, "
                  "subject");
-  while (rows.Next()) {
-    ledger.push_back({std::string(rows.Text(0)),
-                      FromName<Severity, 4>(rows.Text(1), SeverityName, Severity::kError),
-                      rows.Integer(2), std::string(rows.Text(3)), std::string(rows.Text(4)),
-                      std::string(rows.Text(5))});
-  }
+  const CheckedRow row(rows, path(), "ledger");
+  while (rows.Next()) ledger.push_back(TakeLedgerEntry(row));
   return ledger;
 }
 

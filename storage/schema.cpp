@@ -35,8 +35,9 @@ CREATE INDEX IF NOT EXISTS scope_range_by_scope ON scope_range(scope_id);
 
 // Leads from a leaf of PyTorch to the calls that it launched on a device. Only calls with a parent
 // have an entry.
-constexpr char kIndexOfParents[] =
-    "CREATE INDEX IF NOT EXISTS call_by_parent ON call_row(parent_id) WHERE parent_id IS NOT NULL";
+constexpr std::string_view kIndexOfParents =
+    "CREATE INDEX call_by_parent ON call_row(parent_id) WHERE parent_id IS NOT NULL";
+constexpr std::string_view kPartialIndexes[] = {kIndexOfParents};
 
 // Adds the operators of PyTorch that end a captured region, from their table. Those with masks are
 // told by their arguments.
@@ -82,7 +83,10 @@ void CreateWitnessTable(Database& database) {
 void CreateIndexes(Database& database) {
   database.Execute(kIndexes);
   Statement places(database, "SELECT 1 FROM stack LIMIT 1");
-  if (places.Next()) database.Execute(kIndexOfParents);
+  Statement known(database, "SELECT 1 FROM sqlite_master WHERE name = 'call_by_parent'");
+  if (places.Next() && !known.Next()) database.Execute(std::string(kIndexOfParents).c_str());
 }
+
+std::span<const std::string_view> IndexTexts() { return kPartialIndexes; }
 
 }  // namespace acltape::storage

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace acltape::storage {
 
@@ -24,5 +26,15 @@ void CreateWitnessTable(Database& database);
 
 // Part of CreateSchema; in a file of its own (views.cpp) because it is the part users read.
 void CreateViews(Database& database);
+
+// The views that CreateViews adds, in that order.
+struct ViewText {
+  std::string name;
+  std::string sql;  // "CREATE VIEW name AS ...", without a semicolon at the end
+};
+std::span<const ViewText> ViewTexts();
+
+// The indexes over a part of a table that CreateIndexes adds, as SQLite keeps their text.
+std::span<const std::string_view> IndexTexts();
 
 }  // namespace acltape::storage

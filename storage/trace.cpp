@@ -7,12 +7,13 @@
 namespace acltape::storage {
 namespace {
 
-constexpr std::array<std::string_view, 18> kValueKindNames = {
+constexpr std::array<std::string_view, kValueKinds> kValueKindNames = {
     "none",          "tensor",   "tensor_list", "int",       "real",   "bool",
     "text",          "int_list", "real_list",   "bool_list", "dtype",  "device",
     "memory_format", "layout",   "complex",     "other",     "scalar", "scalar_list"};
 
-constexpr std::array<std::string_view, 4> kSeverityNames = {"info", "notice", "data_loss", "error"};
+constexpr std::array<std::string_view, kSeverities> kSeverityNames = {"info", "notice", "data_loss",
+                                                                      "error"};
 
 }  // namespace
 

@@ -68,6 +68,7 @@ enum class ValueKind : uint8_t {
                // the value as a double, which `real` holds too; complex: reals
   kScalarList  // text: the dtypes, separated by commas; integers as for kScalar
 };
+inline constexpr size_t kValueKinds = 18;
 std::string_view ValueKindName(ValueKind kind);  // "tensor", "int_list", ...
 
 struct Argument {
@@ -193,6 +194,7 @@ struct Step {
 };
 
 enum class Severity : uint8_t { kInfo = 0, kNotice = 1, kDataLoss = 2, kError = 3 };
+inline constexpr size_t kSeverities = 4;
 std::string_view SeverityName(Severity severity);
 
 struct LedgerEntry {

@@ -5,8 +5,12 @@
 // (CROSS JOIN fixes that order), so that a range of call_id is a range of rows. Tables that only
 // add columns are joined by LEFT JOIN on their primary key, which SQLite leaves out when the
 // columns are not asked for. The step of a call is one look-up in the index of first calls.
+//
+// Chains of parents are followed down to smaller ids alone: a trace in which they lead back must
+// not make a query endless.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "meaning/torch_operators.h"
 #include "storage/database.h"
@@ -273,6 +277,7 @@ WITH launched AS (
        WHERE u.call_id = a.parent_id
        UNION ALL
        SELECT u.call_id, u.parent_id, o.dialect FROM up JOIN call u ON u.call_id = up.parent_id
+         AND u.call_id < up.call_id
        JOIN op o USING (op_id))
      SELECT call_id FROM up WHERE dialect = 'autograd' LIMIT 1) AS node
   FROM call c JOIN op o ON o.op_id = c.op_id
@@ -293,7 +298,7 @@ SELECT call_id, op, step, stream_id, model_id, aten_call, aten_op, phase, backwa
      WHERE scope_id = coalesce(w.forward_scope, w.aten_scope, w.scope_id)
      UNION ALL
      SELECT s.scope_id, s.parent_id, s.kind, s.path FROM up JOIN scope s
-       ON s.scope_id = up.parent_id)
+       ON s.scope_id = up.parent_id AND s.scope_id < up.scope_id)
    SELECT path FROM up WHERE kind = 'module' LIMIT 1) AS module,
   k.file AS file, k.line AS line, k.function AS function
 FROM followed w LEFT JOIN stack_location k ON k.stack_id = w.place;
@@ -309,7 +314,7 @@ LEFT JOIN call_row f ON c.parent_id IS NOT NULL AND f.call_id = (
     SELECT c.parent_id, 0
     UNION ALL
     SELECT p.parent_id, depth + 1 FROM up JOIN call_row p ON p.call_id = up.call_id
-    WHERE p.parent_id IS NOT NULL)
+    WHERE p.parent_id < p.call_id)
   SELECT x.forward_call FROM up JOIN call_extra x ON x.call_id = up.call_id
   WHERE x.forward_call IS NOT NULL ORDER BY depth LIMIT 1)
 JOIN stack_location k ON k.stack_id = ifnull(f.stack_id, c.stack_id);
@@ -369,7 +374,31 @@ std::string WithOperators(std::string sql) {
   return sql;
 }
 
+// Takes a text of views apart. Each begins a line with CREATE VIEW and ends with a semicolon;
+// behind that there may be comments.
+void AppendViews(std::string_view text, std::vector<ViewText>& views) {
+  constexpr std::string_view kBegin = "\nCREATE VIEW ";
+  for (size_t at = text.find(kBegin); at != std::string_view::npos;) {
+    const size_t next = text.find(kBegin, at + 1);
+    const std::string_view piece = text.substr(at + 1, next - at);
+    const size_t name = kBegin.size() - 1;
+    views.push_back({std::string(piece.substr(name, piece.find(' ', name) - name)),
+                     std::string(piece.substr(0, piece.rfind(";\n")))});
+    at = next;
+  }
+}
+
 }  // namespace
+
+std::span<const ViewText> ViewTexts() {
+  static const std::vector<ViewText> kViews = [] {
+    std::vector<ViewText> views;
+    AppendViews(kCallViews, views);
+    AppendViews(WithOperators(kAnalysisViews), views);
+    return views;
+  }();
+  return kViews;
+}
 
 void CreateViews(Database& database) {
   database.Execute(kCallViews);

@@ -1,52 +1,14 @@
 #include "storage/writer.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include "storage/process_identity.h"
 #include "storage/schema.h"
 #include "storage/writer_state.h"
 
 namespace acltape::storage {
-namespace {
-
-void RemoveTraceFiles(const std::string& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-    unlink((path + suffix).c_str());
-  }
-}
-
-// Refuses or makes way, and finds out before anything else whether the file can be created, so that
-// the sentence can say why not.
-void ClaimPath(const std::string& path, bool overwrite) {
-  struct stat status;
-  if (stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) {
-      throw Error(ErrorKind::kUsage, fmt::format("'{}' is a folder; name a file", path));
-    }
-    if (!overwrite) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' exists already; use --force to overwrite it", path));
-    }
-    if (!S_ISREG(status.st_mode)) {
-      throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a regular file", path));
-    }
-    RemoveTraceFiles(path);
-  }
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("cannot create '{}' ({})", path, std::strerror(errno)));
-  }
-  close(file);
-}
-
-}  // namespace
 
 bool MakeEmptyTrace(Database& database) {
   database.Execute(
@@ -57,9 +19,9 @@ bool MakeEmptyTrace(Database& database) {
 }
 
 Writer::Writer(const std::string& path, const Options& options) {
-  ClaimPath(path, options.overwrite);
+  auto claim = std::make_unique<FileClaim>(path, options.overwrite);
   try {
-    state_ = std::make_unique<State_>(path, options);
+    state_ = std::make_unique<State_>(path, options, std::move(claim));
     SetMeta("schema_version", std::to_string(kSchemaVersion));
     SetMeta("state", "recording");
     SetMeta("base_ns", std::to_string(options.base_ns));

@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "storage/database.h"
+#include "storage/file_claim.h"
 #include "storage/payload_rows.h"
 #include "storage/tables.h"
 #include "storage/writer.h"
@@ -23,8 +26,11 @@ namespace acltape::storage {
 bool MakeEmptyTrace(Database& database);
 
 struct Writer::State_ {
-  State_(const std::string& file, const Options& wanted)
-      : path(file), options(wanted), database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {
+  State_(const std::string& file, const Options& wanted, std::unique_ptr<FileClaim> claimed)
+      : path(file),
+        options(wanted),
+        claim(std::move(claimed)),
+        database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {
     Reserve();
   }
   ~State_() { ReleaseReserve(); }
@@ -96,6 +102,7 @@ struct Writer::State_ {
   std::string path;
   Options options;
   int reserve = -1;
+  std::unique_ptr<FileClaim> claim;  // before the database, so that it ends after it
   Database database;
   const bool has_schema = MakeEmptyTrace(database);  // before the statements that need it
   bool open_transaction = false;

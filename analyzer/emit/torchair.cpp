@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analyzer/emit/emit.h"
@@ -17,6 +18,12 @@ std::string FxTarget(const storage::Op& op) {
   const size_t colons = target.find("::");
   if (colons != std::string::npos) target.replace(colons, 2, ".");
   return target + "." + (op.overload.empty() ? "default" : op.overload);
+}
+
+// A literal of Python. A name comes from the trace, and must not end the literal and go on as code.
+std::string PythonText(std::string_view text) {
+  constexpr bool kAsciiAlone = true;  // JSON's escapes mean the same in Python then
+  return nlohmann::json(text).dump(-1, ' ', kAsciiAlone, nlohmann::json::error_handler_t::replace);
 }
 
 std::string_view OperatorName(const storage::Op& op) {
@@ -42,8 +49,8 @@ std::string RegionText(const PlanRegion& region, const Work& work,
   std::string text = fmt::format("    Region({}, [\n", region.region);
   for (const PlannedCall& planned : calls) {
     if (planned.region != index) continue;
-    text += fmt::format("        Call({}, \"{}\", {}, {}),\n", work.calls[planned.call].call_id,
-                        FxTarget(work.op(planned.call)), planned.stream, planned.issue);
+    text += fmt::format("        Call({}, {}, {}, {}),\n", work.calls[planned.call].call_id,
+                        PythonText(FxTarget(work.op(planned.call))), planned.stream, planned.issue);
   }
   text += "    ], [\n";
   for (const PlanWait& wait : region.waits) {
@@ -72,7 +79,7 @@ std::string TorchairPass(const Plan& plan, const Work& work) {
   }
   std::string views;
   for (const std::string_view view : RecordedViews(plan, work)) {
-    views += fmt::format("{}\"{}\"", views.empty() ? "" : ", ", view);
+    views += fmt::format("{}{}", views.empty() ? "" : ", ", PythonText(view));
   }
   std::string text = fmt::format(
       "\"\"\"Streams of step {} of a recorded program, for torchair's FX graphs. Made by acltape "

@@ -11,7 +11,7 @@ void EachRow(const Work& work, const char* query,
   storage::RunQuery(
       *work.trace, query, [](const std::vector<std::string>&) {},
       [&](std::vector<storage::Cell>& row) {
-        visit(std::get<int64_t>(row.at(0)), std::get<int64_t>(row.at(1)));
+        visit(storage::IntegerIn(row.at(0)), storage::IntegerIn(row.at(1)));
         return true;
       });
 }

@@ -6,12 +6,13 @@
 #include "analyzer/plan/plan_file.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/session.h"
+#include "storage/checked_row.h"
 #include "storage/query.h"
 
 namespace acltape::replayer {
 namespace {
 
-std::string TextIn(const storage::Cell& cell) {
+std::string TextOrEmpty(const storage::Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
   return text == nullptr ? "" : *text;
 }
@@ -43,9 +44,10 @@ WitnessedTrial ParseWitness(const std::string& kind, const std::string& options)
     witnessed.standard = json.at("standard");
     witnessed.trial.step = ParseMixedStep(json.at("step"));
     return witnessed;
-  } catch (const std::exception& cause) {
-    throw Error(ErrorKind::kTrace, "a witness of kind '" + kind + "' cannot be read (" +
-                                       cause.what() + "); run acltape prove again to find it anew");
+  } catch (const std::exception&) {
+    throw Error(ErrorKind::kTrace, "the options of a witness of kind " + storage::ShownValue(kind) +
+                                       " are not as acltape writes them; run acltape prove again "
+                                       "to find it anew");
   }
 }
 
@@ -62,15 +64,15 @@ std::vector<StoredWitness> ReadWitnesses(const storage::Reader& trace, int64_t w
        storage::RunQuery(trace, sql + " ORDER BY witness_id").rows) {
     StoredWitness witness;
     witness.witness_id = NumberIn(row[0]);
-    witness.row.kind = TextIn(row[1]);
-    witness.row.options = TextIn(row[2]);
+    witness.row.kind = TextOrEmpty(row[1]);
+    witness.row.options = TextOrEmpty(row[2]);
     witness.row.plan_id = NumberIn(row[3]);
     witness.row.call_id = NumberIn(row[4]);
     witness.row.position = static_cast<int>(NumberIn(row[5]));
-    witness.row.message = TextIn(row[6]);
-    witness.row.verdict = TextIn(row[7]);
-    witness.row.command = TextIn(row[8]);
-    witness.plan_name = TextIn(row[9]);
+    witness.row.message = TextOrEmpty(row[6]);
+    witness.row.verdict = TextOrEmpty(row[7]);
+    witness.row.command = TextOrEmpty(row[8]);
+    witness.plan_name = TextOrEmpty(row[9]);
     witnesses.push_back(std::move(witness));
   }
   return witnesses;
@@ -87,7 +89,7 @@ std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
                                        "; name its file with --plan");
   }
   auto chosen = std::make_shared<ChosenPlan>();
-  chosen->plan = analyzer::ParsePlan(TextIn(plans.rows[0][0]));
+  chosen->plan = analyzer::ParsePlan(TextOrEmpty(plans.rows[0][0]));
   chosen->path = witness.plan_name;
   chosen->plan_id = witness.row.plan_id;
   return chosen;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "replayer/device.h"
 #include "storage/error.h"
 
 namespace acltape::replayer {
@@ -49,7 +50,7 @@ std::vector<std::string> EnvironmentOfSide(std::vector<std::string> environment,
     environment.push_back(setting);
   }
   for (const RecordedVariable& row : kRecorded) {
-    const std::string value = trace.Meta(row.meta);
+    const std::string value = RecordedThreads(trace, row.meta);
     if (value.empty() || Has(environment, row.name) || Has(settings, row.unless)) continue;
     environment.push_back(std::string(row.name) + "=" + value);
   }

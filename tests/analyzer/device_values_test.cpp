@@ -173,7 +173,8 @@ TEST_F(DeviceValues, AResultWithGapsIsPutTogetherWithoutWhatLiesInTheGaps) {
   {
     BothLevels trace(file_.path());
     const Tensor block = trace.OnDevice({64}, 0x10000);
-    Tensor y = trace.OnDevice({3}, 0x10000);
+    Tensor y = trace.OnDevice({5}, 0x10000);
+    y.layout.shape = {3};
     y.layout.strides = {2};
     leaf = trace.Call("aten::fill_.Scalar", {Written("self", y)}).last_call();
     trace.Launch(leaf, "aclnnInplaceFillScalar", {Written("self", trace.InBlock(block, {2}, 0))});

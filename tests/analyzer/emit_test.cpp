@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/emit/planned_step.h"
+#include "storage/database.h"
 #include "storage/error.h"
 #include "tests/analyzer/trace_builder.h"
 
@@ -89,6 +90,20 @@ TEST(Emit, GivesTheTorchairPassTargetsStreamsAndOrder) {
   Plan eager = TwoStreams();
   eager.regions = {{0, false, 1, 5, "by hand", 0, {}, {}}};
   EXPECT_THROW(TorchairPass(eager, work), Error);
+}
+
+// The pass is imported into a program: a name in a trace must not be code there.
+TEST(Emit, ANameInATraceIsNoCodeInTheTorchairPass) {
+  TemporaryTrace file("emit-code");
+  WriteProgram(file.path());
+  {
+    storage::Database database(file.path(), SQLITE_OPEN_READWRITE);
+    database.Execute("UPDATE op SET overload = '\", evil(), \"' WHERE name = 'aten::mm'");
+  }
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const std::string pass = TorchairPass(TwoStreams(), work);
+  EXPECT_NE(pass.find(R"(Call(1, "aten.mm.\", evil(), \"", 0, 1),)"), std::string::npos) << pass;
 }
 
 TEST(Emit, ResolvedJsonHoldsWhatIsPredicted) {

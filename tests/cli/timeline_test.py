@@ -152,9 +152,11 @@ class TorchTimeline(TimelineTest):
 
     def test_places_in_the_source_are_arguments_where_the_trace_has_them(self):
         trace = self.copy(self.trace, "places.db")
-        self.ask(trace, "DROP VIEW call_location")
-        self.ask(trace, "CREATE VIEW call_location AS SELECT call_id, 'model.py' AS file, "
-                        "call_id + 100 AS line, 'forward' AS function, 'stack' AS via FROM call_row")
+        self.ask(trace, "DELETE FROM stack")
+        self.ask(trace, "INSERT INTO stack SELECT call_id, json_array(json_object('file', 'model.py', 'line', "
+                        "call_id + 100, 'function', 'forward')), 0 FROM call_row")
+        self.ask(trace, "UPDATE call_row SET stack_id = call_id")
+        self.ask(trace, "UPDATE call_extra SET forward_call = NULL, stack_id = NULL")
         for call_id, s in self.both(trace).by_call().items():
             self.assertEqual(s.arguments["source"], f"model.py:{call_id + 100} (forward)")
 

@@ -139,6 +139,7 @@ class TraceTest : public ::testing::Test {
     after.after = true;
     after.position = 4;
     after.tensor = {4, matrix};
+    after.bytes = 32;
     after.digest = std::string(32, 'a');
     writer.AddSnapshot(after, Statistics{-1, 2, 0.5, 3.25, 0, 1});
     writer.AddLedger({"recorder_stall", Severity::kNotice, 3, "process 4242", "cause", "remedy"});

@@ -1,0 +1,80 @@
+#include "storage/file_claim.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "storage/error.h"
+
+namespace acltape::storage {
+namespace {
+
+[[noreturn]] void SayTaken(const std::string& path) {
+  throw Error(ErrorKind::kDevice,
+              fmt::format("'{}' is being recorded by another process; wait for it, or name another "
+                          "file",
+                          path));
+}
+
+// True when another process holds the file. A file system without such locks holds nothing.
+bool IsHeld(int file) { return flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+
+// Removes a trace that nobody writes.
+void MakeWay(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    const bool held = IsHeld(file);
+    if (!held) RemoveTraceFiles(path);
+    close(file);
+    if (held) SayTaken(path);
+  } else {
+    RemoveTraceFiles(path);
+  }
+}
+
+}  // namespace
+
+void RemoveTraceFiles(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    unlink((path + suffix).c_str());
+  }
+}
+
+FileClaim::FileClaim(const std::string& path, bool overwrite) {
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      throw Error(ErrorKind::kUsage, fmt::format("'{}' is a folder; name a file", path));
+    }
+    if (!overwrite) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("'{}' exists already; use --force to overwrite it", path));
+    }
+    if (!S_ISREG(status.st_mode)) {
+      throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a regular file", path));
+    }
+    MakeWay(path);
+  }
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file_ < 0) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("cannot create '{}' ({})", path, std::strerror(errno)));
+  }
+  // Another process can have removed it before it was held here.
+  struct stat own;
+  const bool held = IsHeld(file_);
+  if (held || fstat(file_, &own) != 0 || stat(path.c_str(), &status) != 0 ||
+      own.st_ino != status.st_ino || own.st_dev != status.st_dev) {
+    close(file_);
+    SayTaken(path);
+  }
+}
+
+FileClaim::~FileClaim() { close(file_); }
+
+}  // namespace acltape::storage
