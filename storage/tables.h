@@ -263,13 +263,13 @@ inline constexpr StoredTable kWitness{"witness", columns::kWitness,
 inline constexpr StoredTable kBarrierRule{"barrier_rule", columns::kBarrierRule, "", true};
 
 // In an order in which they can be copied.
-inline constexpr const StoredTable* kRecorded[] = {&kMeta,    &kQuirk,      &kLedger,
-                                                   &kProcess, &kThread,     &kOp,
-                                                   &kLayout,  &kSignature,  &kSignatureArgument,
-                                                   &kCallRow, &kCallExtra,  &kBufferRow,
-                                                   &kPayload, &kSnapshot,   &kScope,
-                                                   &kStack,   &kScopeRange, &kStream,
-                                                   &kEvent,   &kModel,      &kRecordedWindow,
+inline constexpr const StoredTable* kRecorded[] = {&kMeta,      &kQuirk,      &kLedger,
+                                                   &kProcess,   &kThread,     &kOp,
+                                                   &kLayout,    &kSignature,  &kSignatureArgument,
+                                                   &kCallRow,   &kCallExtra,  &kBufferRow,
+                                                   &kPayload,   &kSnapshot,   &kScope,
+                                                   &kStack,     &kScopeRange, &kStream,
+                                                   &kEvent,     &kModel,      &kRecordedWindow,
                                                    &kDeviceSpan};
 inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
                                                   &kPlan, &kRegion,     &kPlacement,  &kSync,

@@ -158,11 +158,11 @@ class Tape {
   OpenRange* ranges = nullptr;  // of the thread, innermost last (ranges.h)
   uint32_t range_count = 0;
   uint32_t range_capacity = 0;
-  uint32_t optimizer_depth = 0;  // ranges of optimizers among them
-  uint32_t own_ranges = 0;       // of these, what the program has marked itself
-  LineCache* lines = nullptr;    // python_line.cpp
+  uint32_t optimizer_depth = 0;         // ranges of optimizers among them
+  uint32_t own_ranges = 0;              // of these, what the program has marked itself
+  LineCache* lines = nullptr;           // python_line.cpp
   NativeNodes* native_nodes = nullptr;  // native_stack.cpp
-  uint32_t next_op = 0;          // index of the next operator that is announced in this ring
+  uint32_t next_op = 0;                 // index of the next operator that is announced in this ring
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };
 
