@@ -6,8 +6,8 @@
 
 #include "acl/acl.h"
 #include "recorder/acl/device_clock.h"
+#include "recorder/acl/event_calls.h"
 #include "recorder/acl/handles.h"
-#include "recorder/acl/real.h"
 #include "recorder/agent/lock.h"
 #include "recorder/agent/pointer_map.h"
 
@@ -105,74 +105,9 @@ bool g_tells_at_exit = false;
 
 const void* TimesKey(uint64_t stream_id) { return reinterpret_cast<const void*>(stream_id << 4); }
 
-// The library's functions that taking times needs.
-struct TimeFunctions {
-  decltype(&aclrtCreateEventExWithFlag) create;
-  decltype(&aclrtDestroyEvent) destroy;
-  decltype(&aclrtRecordEvent) record;
-  decltype(&aclrtQueryEventStatus) query;
-  decltype(&aclrtEventGetTimestamp) time;
-  decltype(&aclrtEventElapsedTime) elapsed;
-  decltype(&aclrtStreamGetFlags) flags;        // may be null
-  decltype(&aclrtPeekAtLastError) peek_error;  // may be null
-  decltype(&aclrtGetLastError) take_error;     // may be null
-  decltype(&aclGetRecentErrMsg) take_message;  // may be null
-  bool complete;
-};
-
-template <typename Function>
-void Find(Function& function, const char* name) {
-  function = reinterpret_cast<Function>(RealByName(name));
-}
-
-const TimeFunctions& Functions() {
-  static TimeFunctions f{};
-  static std::atomic<bool> found{false};
-  if (found.load(std::memory_order_acquire)) return f;
-  agent::Lock lock(g_streams_mutex);
-  Find(f.create, "aclrtCreateEventExWithFlag");
-  Find(f.destroy, "aclrtDestroyEvent");
-  Find(f.record, "aclrtRecordEvent");
-  Find(f.query, "aclrtQueryEventStatus");
-  Find(f.time, "aclrtEventGetTimestamp");
-  Find(f.elapsed, "aclrtEventElapsedTime");
-  Find(f.flags, "aclrtStreamGetFlags");
-  Find(f.peek_error, "aclrtPeekAtLastError");
-  Find(f.take_error, "aclrtGetLastError");
-  Find(f.take_message, "aclGetRecentErrMsg");
-  f.complete = f.create != nullptr && f.destroy != nullptr && f.record != nullptr &&
-               f.query != nullptr && f.time != nullptr && f.elapsed != nullptr;
-  found.store(true, std::memory_order_release);
-  return f;
-}
-
 void Miss(Missing kind, uint64_t count = 1) {
   g_missing[kind].fetch_add(count, std::memory_order_relaxed);
 }
-
-// Calls of the recorder's own. A failing one sets the thread's last error and message (rules
-// ERR-01, ERR-02), which the program may ask for: they are cleared again where there was none
-// before.
-class OwnCalls {
- public:
-  explicit OwnCalls(Thread& thread) : inside_(thread), functions_(Functions()) {
-    if (functions_.peek_error != nullptr) before_ = functions_.peek_error(ACL_RT_THREAD_LEVEL);
-  }
-  // True when the call succeeded.
-  bool Succeeded(aclError status) {
-    if (status == ACL_SUCCESS) return true;
-    if (before_ == ACL_SUCCESS) {
-      if (functions_.take_error != nullptr) functions_.take_error(ACL_RT_THREAD_LEVEL);
-      if (functions_.take_message != nullptr) functions_.take_message();
-    }
-    return false;
-  }
-
- private:
-  const Inside inside_;
-  const TimeFunctions& functions_;
-  aclError before_ = ACL_SUCCESS;
-};
 
 int64_t HostNs(const Thread& thread, uint64_t tick) {
   const wire::ArenaHeader& arena = *thread.tape->arena;
@@ -202,8 +137,8 @@ void TellTimesAtExit() {
 
 // Gives the events back. They may be pending (rule EVT-16).
 void FreeTask(OwnCalls& own, DeviceTask* task) {
-  own.Succeeded(Functions().destroy(task->begin));
-  own.Succeeded(Functions().destroy(task->end));
+  own.Succeeded(TheEventFunctions().destroy(task->begin));
+  own.Succeeded(TheEventFunctions().destroy(task->end));
   free(task);
   g_tasks.fetch_sub(1);
 }
@@ -215,7 +150,7 @@ void Keep(StreamTimes& stream, DeviceTask* task) {
 
 // Reads the times of a task. False: the device has not done it.
 bool ReadTimes(OwnCalls& own, DeviceTask* task, bool* refused) {
-  const TimeFunctions& f = Functions();
+  const EventFunctions& f = TheEventFunctions();
   auto status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
   if (!own.Succeeded(f.query(task->end, &status))) return false;
   if (status != ACL_EVENT_RECORDED_STATUS_COMPLETE) return false;
@@ -350,10 +285,10 @@ uint64_t KnownStream(Thread& thread, uint64_t handle) {
 }
 
 bool RunsItsTasks(Thread& thread, uint64_t handle) {
-  if (handle == 0 || Functions().flags == nullptr) return true;
+  if (handle == 0 || TheEventFunctions().flags == nullptr) return true;
   uint32_t flags = 0;
   OwnCalls own(thread);
-  return own.Succeeded(Functions().flags(reinterpret_cast<aclrtStream>(handle), &flags)) &&
+  return own.Succeeded(TheEventFunctions().flags(reinterpret_cast<aclrtStream>(handle), &flags)) &&
          (flags & kNotTimed) == 0;
 }
 
@@ -398,9 +333,10 @@ DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
     OwnCalls own(thread);
     auto* task = static_cast<DeviceTask*>(calloc(1, sizeof(DeviceTask)));
     // An event without the bit for waits leaves nothing in a capture (rule CAP-44).
-    if (task != nullptr && own.Succeeded(Functions().create(&task->begin, ACL_EVENT_TIME_LINE))) {
-      if (own.Succeeded(Functions().create(&task->end, ACL_EVENT_TIME_LINE))) return task;
-      own.Succeeded(Functions().destroy(task->begin));
+    if (task != nullptr &&
+        own.Succeeded(TheEventFunctions().create(&task->begin, ACL_EVENT_TIME_LINE))) {
+      if (own.Succeeded(TheEventFunctions().create(&task->end, ACL_EVENT_TIME_LINE))) return task;
+      own.Succeeded(TheEventFunctions().destroy(task->begin));
     }
     free(task);
   }
@@ -433,7 +369,7 @@ void Leave(StreamTimes& stream) {
 DeviceTask* BeginDeviceTask(Thread& thread, uint64_t stream) {
   if (ActiveCaptures() != 0 && ModelHandleOf(thread, stream) != 0) return nullptr;
   if (UpdatedModel(stream) != 0) return nullptr;
-  if (!Functions().complete) {
+  if (!TheEventFunctions().complete) {
     Miss(kRefused);
     return nullptr;
   }
@@ -457,7 +393,7 @@ DeviceTask* BeginDeviceTask(Thread& thread, uint64_t stream) {
   task->stream = reinterpret_cast<aclrtStream>(stream);
   OwnCalls own(thread);
   task->recorded_ns = HostNs(thread, wire::Tick());
-  if (own.Succeeded(Functions().record(task->begin, task->stream))) return task;
+  if (own.Succeeded(TheEventFunctions().record(task->begin, task->stream))) return task;
   Miss(kRefused);
   agent::Lock lock(times->mutex);
   Leave(*times);
@@ -472,7 +408,7 @@ void EndDeviceTask(Thread& thread, DeviceTask* task, uint64_t call_id, uint64_t 
   OwnCalls own(thread);
   task->launched_ns = HostNs(thread, wire::Tick());
   const bool refused = succeeded && !IsStale(times, task) &&
-                       !own.Succeeded(Functions().record(task->end, task->stream));
+                       !own.Succeeded(TheEventFunctions().record(task->end, task->stream));
   if (refused) Miss(kRefused);
   agent::Lock lock(times.mutex);
   const bool met = times.mixed;
@@ -525,6 +461,7 @@ void EndDeviceTimes(Thread& thread) {
 }
 
 void ForgetDeviceTimeLocks() {
+  ForgetEventCallLocks();
   g_times.ForgetLocks();
   g_streams_mutex.Forget();
   g_clock_mutex.Forget();

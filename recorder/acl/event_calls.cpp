@@ -1,0 +1,44 @@
+#include "recorder/acl/event_calls.h"
+
+#include <atomic>
+
+#include "recorder/acl/real.h"
+#include "recorder/agent/lock.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+agent::Mutex g_event_functions_mutex;
+
+template <typename Function>
+void Find(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(RealByName(name));
+}
+
+}  // namespace
+
+const EventFunctions& TheEventFunctions() {
+  static EventFunctions f{};
+  static std::atomic<bool> found{false};
+  if (found.load(std::memory_order_acquire)) return f;
+  agent::Lock lock(g_event_functions_mutex);
+  Find(f.create, "aclrtCreateEventExWithFlag");
+  Find(f.destroy, "aclrtDestroyEvent");
+  Find(f.record, "aclrtRecordEvent");
+  Find(f.query, "aclrtQueryEventStatus");
+  Find(f.time, "aclrtEventGetTimestamp");
+  Find(f.elapsed, "aclrtEventElapsedTime");
+  Find(f.flags, "aclrtStreamGetFlags");
+  Find(f.peek_error, "aclrtPeekAtLastError");
+  Find(f.take_error, "aclrtGetLastError");
+  Find(f.take_message, "aclGetRecentErrMsg");
+  f.complete = f.create != nullptr && f.destroy != nullptr && f.record != nullptr &&
+               f.query != nullptr && f.time != nullptr && f.elapsed != nullptr;
+  found.store(true, std::memory_order_release);
+  return f;
+}
+
+void ForgetEventCallLocks() { g_event_functions_mutex.Forget(); }
+
+}  // namespace acltape::acl_agent
