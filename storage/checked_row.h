@@ -38,15 +38,13 @@ class CheckedRow {
     return Integer(key_, name, least, most);
   }
   int64_t Integer(int column, std::string_view name, int64_t least, int64_t most) const {
-    const int64_t value = rows_.Integer(column);
-    if (TypeOf(column) != SQLITE_INTEGER || value < least || value > most) {
-      RefuseInteger(column, name, least, most);
-    }
-    return value;
+    return IntegerOf(sqlite3_column_value(rows_.handle(), column), column, name, least, most);
   }
   // NULL reads as 0.
   int64_t IntegerOrNull(int column, std::string_view name, int64_t least, int64_t most) const {
-    return TypeOf(column) == SQLITE_NULL ? 0 : Integer(column, name, least, most);
+    sqlite3_value* value = sqlite3_column_value(rows_.handle(), column);
+    return sqlite3_value_type(value) == SQLITE_NULL ? 0
+                                                    : IntegerOf(value, column, name, least, most);
   }
   // NULL reads as 0; integers are reals too.
   double RealOrNull(int column, std::string_view name) const;
@@ -66,6 +64,16 @@ class CheckedRow {
   [[noreturn]] void Refuse(std::string_view wrong) const;
 
  private:
+  // One look at the column serves type and value, which counts where there is a row per call. (Such
+  // a value is safe as long as one thread has the connection.)
+  int64_t IntegerOf(sqlite3_value* value, int column, std::string_view name, int64_t least,
+                    int64_t most) const {
+    const int64_t integer = sqlite3_value_int64(value);
+    if (sqlite3_value_type(value) != SQLITE_INTEGER || integer < least || integer > most) {
+      RefuseInteger(column, name, least, most);
+    }
+    return integer;
+  }
   int TypeOf(int column) const { return sqlite3_column_type(rows_.handle(), column); }
   [[noreturn]] void RefuseInteger(int column, std::string_view name, int64_t least,
                                   int64_t most) const;
