@@ -265,7 +265,7 @@ int64_t IssuedBy(const Leaf& leaf) {
   return leaf.execution != 0 ? leaf.execution : RecordedCall(leaf.call.call_id);
 }
 
-IssuedLeaves::IssuedLeaves(const std::vector<Leaf>& leaves) {
+LeavesByCall::LeavesByCall(const std::vector<Leaf>& leaves) {
   latest_.reserve(leaves.size());
   int64_t latest = 0;
   for (const Leaf& leaf : leaves) {
@@ -274,7 +274,7 @@ IssuedLeaves::IssuedLeaves(const std::vector<Leaf>& leaves) {
   }
 }
 
-std::pair<size_t, size_t> IssuedLeaves::LeavesOf(int64_t first_call, int64_t last_call) const {
+std::pair<size_t, size_t> LeavesByCall::LeavesOf(int64_t first_call, int64_t last_call) const {
   const auto first = std::lower_bound(latest_.begin(), latest_.end(), first_call);
   const auto end = std::upper_bound(latest_.begin(), latest_.end(), last_call);
   return {first - latest_.begin(), end - latest_.begin()};
@@ -343,7 +343,7 @@ Work WorkOfAclLeaves(const Work& calls, const Program& program) {
     work.issued_by.push_back(IssuedBy(leaf));
     work.place_of_id.emplace(call.call_id, work.calls.size() - 1);
   }
-  const IssuedLeaves order(program.leaves);
+  const LeavesByCall order(program.leaves);
   for (const WorkStep& step : calls.steps) {
     const auto [first, end] =
         order.LeavesOf(calls.calls[step.first].call_id, calls.calls[step.end - 1].call_id);

@@ -30,9 +30,9 @@ Program LoadAclLeaves(const storage::Reader& trace);
 int64_t IssuedBy(const Leaf& leaf);
 
 // Finds the leaves of ranges of calls, each in logarithmic time.
-class IssuedLeaves {
+class LeavesByCall {
  public:
-  explicit IssuedLeaves(const std::vector<Leaf>& leaves);
+  explicit LeavesByCall(const std::vector<Leaf>& leaves);
   // The places [first, second) of the leaves whose work calls [first_call, last_call] issued. Work
   // that had to wait counts at the place where it ran.
   std::pair<size_t, size_t> LeavesOf(int64_t first_call, int64_t last_call) const;

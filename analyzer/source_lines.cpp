@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "storage/columns.h"
 #include "storage/query.h"
 
 namespace acltape::analyzer {
@@ -17,10 +18,6 @@ constexpr char kFormerLocations[] =
     "SELECT stack_id, json_extract(frames, '$[0].file'), json_extract(frames, '$[0].line'), "
     "json_extract(frames, '$[0].function') FROM stack "
     "WHERE json_extract(frames, '$[0].file') IS NOT NULL";
-
-bool Holds(const storage::Reader& trace, const std::string& condition) {
-  return !RunQuery(trace, "SELECT 1 FROM " + condition, 1).rows.empty();
-}
 
 // 0 where the query gives no row.
 int64_t FirstInteger(const storage::Reader& trace, const std::string& query) {
@@ -40,7 +37,7 @@ std::string Shortened(const std::string& file, const std::string& folder) {
 
 SourceLines::SourceLines(const storage::Reader& trace)
     : trace_(trace), folder_(trace.Meta("cwd") + "/") {
-  const bool views = Holds(trace, "sqlite_master WHERE name = 'stack_location'");
+  const bool views = storage::HasColumns(trace, "stack_location", "stack_id,file,line,function");
   for (const auto& row : RunQuery(trace, views ? kLocations : kFormerLocations).rows) {
     const auto* file = std::get_if<std::string>(&row.at(1));
     const auto* line = std::get_if<int64_t>(&row.at(2));
@@ -48,7 +45,7 @@ SourceLines::SourceLines(const storage::Reader& trace)
     if (file == nullptr || line == nullptr || function == nullptr) continue;
     lines_.emplace(std::get<int64_t>(row.at(0)), SourceLine{*file, *line, *function});
   }
-  has_forward_calls_ = Holds(trace, "pragma_table_info('call_extra') WHERE name = 'forward_call'");
+  has_forward_calls_ = storage::HasColumns(trace, "call_extra", "forward_call");
 }
 
 const SourceLine* SourceLines::Find(int64_t stack_id) const {
@@ -100,7 +97,7 @@ void SourceLines::Visit(
     const std::function<void(int64_t call_id, const SourceLine& line)>& visit) const {
   if (!any()) return;
   const auto no_columns = [](const std::vector<std::string>&) {};
-  if (!Holds(trace_, "sqlite_master WHERE name = 'call_location'")) {
+  if (!storage::HasColumns(trace_, "call_location", "call_id,file,line,function,via")) {
     RunQuery(trace_, "SELECT call_id, stack_id FROM call WHERE stack_id IS NOT NULL", no_columns,
              [&](std::vector<storage::Cell>& row) {
                const auto found = lines_.find(std::get<int64_t>(row.at(1)));

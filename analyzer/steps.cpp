@@ -38,7 +38,7 @@ std::vector<storage::Step> StepsOfCalls(const storage::Reader& trace) {
 
 std::vector<StepRange> RangesOf(const Program& program, const std::vector<storage::Step>& steps) {
   std::vector<StepRange> ranges;
-  const IssuedLeaves order(program.leaves);
+  const LeavesByCall order(program.leaves);
   for (const storage::Step& step : steps) {
     const auto [first, end] = order.LeavesOf(step.first_call, step.last_call);
     if (first >= end) continue;

@@ -83,6 +83,8 @@ class Variant:
     def __init__(self, bench, arguments, variant):
         kind = ["loop"] if arguments == ["loop"] else [
             "workload", os.path.join(ROOT, "bench", "workloads", arguments[0]), *arguments[1:]]
+        if kind == ["loop"] and variant.startswith("profiler"):
+            kind.append("--iterations=10000")  # a profile of 100,000 operators takes ten seconds to end
         self.name, self.times = variant, []
         self.path = os.path.join(bench.folder, variant + ".times")
         self.trace = os.path.join(bench.folder, variant + ".db")

@@ -10,6 +10,7 @@
 
 #include "page/rows.h"
 #include "page/signatures.h"
+#include "storage/columns.h"
 #include "storage/database.h"
 #include "storage/device_spans.h"
 
@@ -38,12 +39,13 @@ class Places {
     storage::Database& database = trace.database();
     // Without frames the views would look at every call for nothing.
     if (database.Integer("SELECT EXISTS (SELECT 1 FROM stack)") == 0) return;
-    if (HasColumns(trace, "call_location", "call_id,file,line,function,via")) {
+    if (storage::HasColumns(trace, "call_location", "call_id,file,line,function,via")) {
       rows_.emplace(database,
                     "SELECT call_id, file, line, function, via FROM call_location "
                     "WHERE file IS NOT NULL ORDER BY call_id");
     } else if (trace.CallCount(false) <= kMostCallsForOrigins &&
-               HasColumns(trace, "device_call_origin", "call_id,file,line,function,phase")) {
+               storage::HasColumns(trace, "device_call_origin",
+                                   "call_id,file,line,function,phase")) {
       rows_.emplace(database,
                     "SELECT call_id, file, line, function, "
                     "iif(phase = 'backward', 'forward', 'own') FROM device_call_origin "
@@ -138,7 +140,7 @@ CallsWritten WriteCalls(const storage::Reader& trace, int64_t most, Document& pa
   const std::string chosen = OfProcess(trace, "c.thread_id");
   written.all = database.Integer(("SELECT count(*) FROM call_row c WHERE " + chosen).c_str());
   // Traces of older schemas do not know forward calls.
-  const bool forward_known = HasColumns(trace, "call_extra", "forward_call");
+  const bool forward_known = storage::HasColumns(trace, "call_extra", "forward_call");
   Statement rows(
       database,
       fmt::format("SELECT c.call_id, ifnull(c.parent_id, 0), c.thread_id, ifnull(c.scope_id, 0), "

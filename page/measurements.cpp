@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "page/rows.h"
+#include "storage/columns.h"
 
 namespace acltape::page {
 namespace {
@@ -88,7 +89,7 @@ json RunsOf(const storage::Reader& trace) {
 json SearchesOf(const storage::Reader& trace, const std::string& journal) {
   json view;
   view["witnesses"] =
-      HasColumns(trace, "witness", "kind")
+      storage::HasColumns(trace, "witness", "kind")
           ? RowsOf(trace,
                    "SELECT witness_id, kind, call_id, position, message, verdict, command "
                    "FROM witness ORDER BY witness_id")

@@ -1,7 +1,5 @@
 #include "page/rows.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "storage/query.h"
@@ -27,18 +25,6 @@ nlohmann::json RowsOf(const storage::Reader& trace, std::string_view sql, int64_
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-bool HasColumns(const storage::Reader& trace, std::string_view table, std::string_view columns) {
-  for (size_t at = 0; at <= columns.size();) {
-    const size_t end = std::min(columns.find(',', at), columns.size());
-    const storage::Table found = storage::RunQuery(
-        trace, fmt::format("SELECT 1 FROM pragma_table_info('{}') WHERE name = '{}'", table,
-                           columns.substr(at, end - at)));
-    if (found.rows.empty()) return false;
-    at = end + 1;
-  }
-  return true;
 }
 
 std::string TextOf(const nlohmann::json& value) {

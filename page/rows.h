@@ -11,8 +11,6 @@ namespace acltape::page {
 
 // An array with an object for each row, the columns as keys. Throws as storage::RunQuery does.
 nlohmann::json RowsOf(const storage::Reader& trace, std::string_view sql, int64_t limit = 0);
-// True if the trace has a table or a view of this name with all of these columns ("a,b").
-bool HasColumns(const storage::Reader& trace, std::string_view table, std::string_view columns);
 // The JSON as text. Bytes of a string that are no UTF-8 become U+FFFD.
 std::string TextOf(const nlohmann::json& value);
 

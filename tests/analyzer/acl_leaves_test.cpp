@@ -33,11 +33,11 @@ std::string ErrorOf(const storage::Reader& reader) {
   return "";
 }
 
-TEST(IssuedLeaves, WorkThatWaitedCountsWhereItRan) {
+TEST(LeavesByCall, WorkThatWaitedCountsWhereItRan) {
   std::vector<Leaf> leaves;
   for (const int64_t call : {10, 12, 30, 14, 31, 50}) leaves.emplace_back().call.call_id = call;
   leaves[5].execution = 40;  // it is in a graph, which this call executed
-  const IssuedLeaves order(leaves);
+  const LeavesByCall order(leaves);
   using Places = std::pair<size_t, size_t>;
   EXPECT_EQ(order.LeavesOf(1, 9), (Places{0, 0}));
   EXPECT_EQ(order.LeavesOf(10, 20), (Places{0, 2}));
