@@ -130,6 +130,22 @@ std::string_view PolicyName(wire::PayloadPolicy policy) {
   return kNames[static_cast<size_t>(policy) % 4];
 }
 
+// Which part of the program is recorded, as members of a JSON object.
+std::string WindowText(const RecordOptions& options) {
+  std::string text;
+  if (options.steps) {
+    const auto [first, last] = *options.steps;
+    const bool open_ended = last > static_cast<uint64_t>(INT64_MAX);
+    text += fmt::format(R"(,"record_steps":[{},{}])", first,
+                        open_ended ? "null" : std::to_string(last));
+  }
+  if (options.start_closed) text += R"(,"start_closed":true)";
+  if (options.delay_ns) text += fmt::format(R"(,"delay_ns":{})", *options.delay_ns);
+  if (options.duration_ns) text += fmt::format(R"(,"duration_ns":{})", *options.duration_ns);
+  if (options.max_bytes > 0) text += fmt::format(R"(,"max_bytes":{})", options.max_bytes);
+  return text;
+}
+
 void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   utsname host{};
   uname(&host);
@@ -154,7 +170,7 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
       options.composites, options.modules, StacksName(options.stacks), options.device_times,
       options.ring_bytes, options.slots);
   storage::AppendQuoted(recorder, options.steps_from);
-  writer.SetMeta("recorder", recorder + "}");
+  writer.SetMeta("recorder", recorder + WindowText(options) + "}");
   writer.AddQuirk("frame_time_at_begin",
                   "the begin of an enclosing call is when it was entered, its row is written when "
                   "its first leaf ran");

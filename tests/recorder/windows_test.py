@@ -106,6 +106,9 @@ class Steps(WindowTest):
         trace = self.recorded(["--record-steps", "3-5"], TORCH_PYTHON, MLP_TRAIN, "--steps", "8")
         self.assertEqual(self.leaves(trace, "aten::nll_loss_backward"), 3)
         self.assertEqual(len(self.windows(trace)), 1)
+        chosen = trace.execute("SELECT json_extract(value, '$.record_steps') FROM meta "
+                               "WHERE key = 'recorder'").fetchone()
+        self.assertEqual(chosen, ("[3,5]",))
         self.replays()
 
     def test_first_steps_and_all_from_a_step_on(self):
