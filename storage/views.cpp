@@ -394,6 +394,7 @@ std::span<const ViewText> ViewTexts() {
   static const std::vector<ViewText> kViews = [] {
     std::vector<ViewText> views;
     AppendViews(kCallViews, views);
+    AppendViews(kDeviceViews, views);
     AppendViews(WithOperators(kAnalysisViews), views);
     return views;
   }();
