@@ -126,6 +126,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   pid_ = fork();
   if (pid_ == 0) {
     // exec resets handlers to the default and keeps ignored signals ignored: as it was before.
+    if (g_before_toggle.sa_handler == SIG_IGN) sigaction(SIGUSR1, &g_before_toggle, nullptr);
     execvpe(arguments[0], arguments.data(), variables.data());
     const int number = errno;
     static_cast<void>(!write(report[1], &number, sizeof(number)));

@@ -122,6 +122,7 @@ class RingLogTest : public RecordTest {
     producer.Op(0, "aten::add", "Tensor", Producer::kAddSchema);
     producer.Op(1, "aten::linear", "", "aten::linear(Tensor a) -> Tensor");
     producer.Meta("torch_version", "1.13");
+    producer.Write(wire::RecordKind::kWindow, wire::WindowRecord{{}, wire::Tick(), 1, 3, 0});
     producer.ScopeBegin("step");
     const uint64_t frame = producer.FrameBegin(1);
     const uint64_t buffer = producer.Birth(16, frame);
@@ -183,6 +184,9 @@ TEST_F(RingLogTest, SoundRecordsOfEveryKindAreTaken) {
   EXPECT_EQ(reader.database().Integer(
                 "SELECT count(*) FROM device_span WHERE stream_id = 1 AND begin_ns = 5000000 AND "
                 "end_ns = 5000700 AND error_ns = 20"),
+            1);
+  EXPECT_EQ(reader.database().Integer("SELECT count(*) FROM recorded_window WHERE window_id = 1 "
+                                      "AND process_id = 1 AND last_call > first_call"),
             1);
   EXPECT_EQ(reader.Meta("torch_version"), "1.13");
   const auto ledger = reader.Ledger();
