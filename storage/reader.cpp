@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstring>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "storage/database.h"
 #include "storage/payload.h"
@@ -142,7 +141,7 @@ struct Reader::State_ {
   std::unordered_map<int64_t, SignatureRow> signatures;
   std::unordered_map<int64_t, Buffer> buffers;
   std::unordered_map<int64_t, Buffer> unknown_buffers;
-  std::unordered_set<std::string> payloads;
+  std::unordered_map<std::string, int64_t> payloads;  // their bytes
 };
 
 void Reader::State_::CheckSchema() {
@@ -294,12 +293,22 @@ void Reader::State_::CheckContent(const CheckedRow& row, const Snapshot& snapsho
     row.Refuse(fmt::format("names layout {}, which is no row of its table layout",
                            snapshot.tensor.layout_id));
   }
+  const auto buffer = buffers.find(snapshot.tensor.buffer_id);
   const int64_t bytes = layout->second.ElementCount() * DTypeBytes(layout->second.dtype);
-  if (snapshot.bytes != bytes) {
+  if (snapshot.position < 0 && buffer != buffers.end()) {
+    // A range of the buffer. A trimmed trace may name it by the layout of a tensor that begins
+    // there.
+    if (snapshot.bytes > buffer->second.bytes - layout->second.FirstByte()) {
+      row.RefuseValue(
+          5, "bytes",
+          fmt::format("where buffer {} has {} behind byte {}", snapshot.tensor.buffer_id,
+                      buffer->second.bytes - layout->second.FirstByte(),
+                      layout->second.FirstByte()));
+    }
+  } else if (snapshot.bytes != bytes) {
     row.RefuseValue(5, "bytes",
                     fmt::format("where its layout {} has {}", layout->second.layout_id, bytes));
   }
-  const auto buffer = buffers.find(snapshot.tensor.buffer_id);
   if (buffer != buffers.end() && layout->second.EndByte() > buffer->second.bytes) {
     row.Refuse(fmt::format("has layout {} in buffer {}, which reaches to byte {} of {}",
                            layout->second.layout_id, snapshot.tensor.buffer_id,
@@ -309,9 +318,11 @@ void Reader::State_::CheckContent(const CheckedRow& row, const Snapshot& snapsho
 
 void Reader::State_::LoadPayloads() {
   if (have_payloads) return;
-  Statement rows(database, "SELECT DISTINCT digest FROM payload");
+  // No piece is longer than 256 MiB; a sum of wrong ones must not overflow.
+  Statement rows(database,
+                 "SELECT digest, sum(max(0, min(bytes, 1 << 28))) FROM payload GROUP BY digest");
   const CheckedRow row(rows, path, "payload");
-  while (rows.Next()) payloads.emplace(row.Text(0, "digest"));
+  while (rows.Next()) payloads.emplace(row.Text(0, "digest"), rows.Integer(1));
   have_payloads = true;
 }
 
@@ -499,7 +510,11 @@ std::vector<Snapshot> Reader::Snapshots() const {
   while (rows.Next()) {
     Snapshot& snapshot = snapshots.emplace_back(TakeSnapshot(row));
     state_->CheckContent(row, snapshot);
-    snapshot.has_payload = state_->payloads.contains(snapshot.digest);
+    const auto payload = state_->payloads.find(snapshot.digest);
+    snapshot.has_payload = payload != state_->payloads.end();
+    if (snapshot.has_payload && payload->second != snapshot.bytes) {
+      row.RefuseValue(5, "bytes", fmt::format("where its content has {}", payload->second));
+    }
   }
   return snapshots;
 }

@@ -316,7 +316,8 @@ Snapshot TakeSnapshot(const CheckedRow& row) {
   const bool digits = std::all_of(snapshot.digest.begin(), snapshot.digest.end(), [](char c) {
     return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f');
   });
-  if (snapshot.digest.size() != 32 || !digits) {
+  const bool redacted = snapshot.digest.empty();
+  if (!redacted && (snapshot.digest.size() != 32 || !digits)) {
     row.RefuseValue(4, "digest", "where 32 hexadecimal digits are expected");
   }
   snapshot.bytes = row.Integer(5, "bytes", 0, kMostBytes);

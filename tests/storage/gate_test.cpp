@@ -117,7 +117,9 @@ TEST_F(Gate, AWrongRowIsToldByTableRowAndColumn) {
       {"UPDATE buffer_row SET bytes = 8 WHERE buffer_id = 1",
        "row 2 of its table call_row has layout 1 in buffer 1, which reaches to byte 16 of 8"},
       {"UPDATE snapshot SET bytes = 15 WHERE moment = 'before'",
-       "row 2 of its table snapshot has bytes 15, where its layout 1 has 16"},
+       "row 2 of its table snapshot has bytes 15, where its content has 16"},
+      {"UPDATE snapshot SET bytes = 17 WHERE moment = 'before'",
+       "row 2 of its table snapshot has bytes 17, where buffer 1 has 16 behind byte 0"},
       {"UPDATE snapshot SET digest = 'x' WHERE moment = 'before'",
        "row 2 of its table snapshot has digest 'x', where 32 hexadecimal digits are expected"},
       {"UPDATE step SET last_call = 0 WHERE step = 1",
@@ -141,7 +143,7 @@ TEST_F(Gate, AWrongRowIsToldByTableRowAndColumn) {
 TEST_F(Gate, AnOpaqueTensorHasNoStrides) {
   EXPECT_EQ(After("UPDATE layout SET flags = 8, format = 'opaque', strides = '[]' "
                   "WHERE layout_id = 1; UPDATE snapshot SET tensor_id = 1 << 24 | 3, bytes = 32 "
-                  "WHERE moment = 'before'; UPDATE buffer_row SET bytes = 32")
+                  "WHERE moment = 'before'; UPDATE buffer_row SET bytes = 32; DELETE FROM payload")
                 .first,
             0);
 }

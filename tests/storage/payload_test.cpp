@@ -82,12 +82,12 @@ TEST_F(TraceTest, APayloadThatDoesNotMatchItsDigestIsDamaged) {
         "UPDATE payload SET bytes = 1000000000000"}) {
     std::filesystem::remove(Path());
     Make();
+    const std::string digest = Reader(Path()).Snapshots()[0].digest;
     {
       Database database(Path(), SQLITE_OPEN_READWRITE);
       database.Execute(change);
     }
     const Reader reader(Path());
-    const std::string digest = reader.Snapshots()[0].digest;
     const auto [kind, sentence] = ErrorOf([&] { reader.Payload(digest); });
     EXPECT_EQ(kind, 3) << change;
     EXPECT_NE(sentence.find("is damaged"), std::string::npos) << sentence;
