@@ -112,7 +112,7 @@ void RunTorn(const Arena& arena) {
   const std::string content(1000, 'x');
   wire::DataRecord record{{}, 1, 2, 2000, 0, content.size()};
   producer.Write(wire::RecordKind::kData, record, content);
-  producer.Snapshot(2, loop.a, 1, 2, 2000);
+  producer.Snapshot(2, producer.Birth(2000, 0), 1, 2, 2000);
   raise(SIGKILL);
 }
 
