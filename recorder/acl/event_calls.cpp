@@ -23,6 +23,7 @@ const EventFunctions& TheEventFunctions() {
   static std::atomic<bool> found{false};
   if (found.load(std::memory_order_acquire)) return f;
   agent::Lock lock(g_event_functions_mutex);
+  if (found.load(std::memory_order_relaxed)) return f;  // by the thread that had the lock before
   Find(f.create, "aclrtCreateEventExWithFlag");
   Find(f.destroy, "aclrtDestroyEvent");
   Find(f.record, "aclrtRecordEvent");
