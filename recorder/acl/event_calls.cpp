@@ -11,11 +11,6 @@ namespace {
 
 agent::Mutex g_event_functions_mutex;
 
-template <typename Function>
-void Find(Function& function, const char* name) {
-  function = reinterpret_cast<Function>(RealByName(name));
-}
-
 }  // namespace
 
 const EventFunctions& TheEventFunctions() {
@@ -24,16 +19,16 @@ const EventFunctions& TheEventFunctions() {
   if (found.load(std::memory_order_acquire)) return f;
   agent::Lock lock(g_event_functions_mutex);
   if (found.load(std::memory_order_relaxed)) return f;  // by the thread that had the lock before
-  Find(f.create, "aclrtCreateEventExWithFlag");
-  Find(f.destroy, "aclrtDestroyEvent");
-  Find(f.record, "aclrtRecordEvent");
-  Find(f.query, "aclrtQueryEventStatus");
-  Find(f.time, "aclrtEventGetTimestamp");
-  Find(f.elapsed, "aclrtEventElapsedTime");
-  Find(f.flags, "aclrtStreamGetFlags");
-  Find(f.peek_error, "aclrtPeekAtLastError");
-  Find(f.take_error, "aclrtGetLastError");
-  Find(f.take_message, "aclGetRecentErrMsg");
+  Resolve(f.create, "aclrtCreateEventExWithFlag");
+  Resolve(f.destroy, "aclrtDestroyEvent");
+  Resolve(f.record, "aclrtRecordEvent");
+  Resolve(f.query, "aclrtQueryEventStatus");
+  Resolve(f.time, "aclrtEventGetTimestamp");
+  Resolve(f.elapsed, "aclrtEventElapsedTime");
+  Resolve(f.flags, "aclrtStreamGetFlags");
+  Resolve(f.peek_error, "aclrtPeekAtLastError");
+  Resolve(f.take_error, "aclrtGetLastError");
+  Resolve(f.take_message, "aclGetRecentErrMsg");
   f.complete = f.create != nullptr && f.destroy != nullptr && f.record != nullptr &&
                f.query != nullptr && f.time != nullptr && f.elapsed != nullptr;
   found.store(true, std::memory_order_release);

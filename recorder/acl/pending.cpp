@@ -51,11 +51,6 @@ aclrtEvent g_events[64];
 uint32_t g_event_count = 0;
 bool g_at_exit = false;
 
-template <typename Function>
-void Resolve(Function& function, const char* name) {
-  function = reinterpret_cast<Function>(RealByName(name));
-}
-
 const Library& TheLibrary() {
   static Library library{};
   if (library.complete) return library;

@@ -32,4 +32,10 @@ uint32_t ObjectFunctionNumber(uint32_t object_function);
 // An interface function for the recorder's own use, past the wrapper; null when there is none.
 void* RealByName(const char* name);
 
+// The same as a function of its type.
+template <typename Function>
+void Resolve(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(RealByName(name));
+}
+
 }  // namespace acltape::acl_agent

@@ -183,16 +183,6 @@ class TraceErrors(CommandTest):
             with self.subTest(command=command):
                 self.assertSentence(self.acltape(command, trace, *options, code=3), *words)
 
-    def changed_copy(self, name, *statements):
-        trace = self.path(name)
-        shutil.copy(self.good, trace)
-        connection = sqlite3.connect(trace)
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-        connection.close()
-        return trace
-
     def test_trace_missing(self):
         self.each_command(self.path("missing.db"), "missing.db")
 
@@ -219,7 +209,7 @@ class TraceErrors(CommandTest):
         self.each_command(self.folder, self.folder)
 
     def test_newer_schema(self):
-        trace = self.changed_copy("newer.db", "UPDATE meta SET value = '1000' "
+        trace = self.changed_copy(self.good, "newer.db", "UPDATE meta SET value = '1000' "
                                   "WHERE key = 'schema_version'", "PRAGMA user_version = 1000")
         self.each_command(trace, "newer.db", "1000")
 

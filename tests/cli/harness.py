@@ -6,6 +6,7 @@ command that was run and what it printed.
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,17 @@ class CommandTest(unittest.TestCase):
     def record(self, trace, *words, payload="inputs", code=0, options=()):
         return self.acltape("record", "--force", "-o", trace, "--payload", payload, *options, "--",
                             *words, code=code)
+
+    def changed_copy(self, good, name, *statements):
+        """A copy of a trace, as `name`, after these statements of SQL."""
+        trace = self.path(name)
+        shutil.copy(good, trace)
+        connection = sqlite3.connect(trace)
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+        connection.close()
+        return trace
 
     def json(self, *words, code=0, **options):
         return json.loads(self.acltape(*words, "--format", "json", code=code, **options).out)

@@ -3,8 +3,6 @@
 limits. Recordings hold against limits of the system and against each other."""
 import os
 import resource
-import shutil
-import sqlite3
 import subprocess
 import time
 
@@ -29,14 +27,7 @@ class Trust(CommandTest):
                        capture_output=True, check=True)
 
     def changed(self, *statements):
-        trace = self.path(f"{self.id().rsplit('.', 1)[-1]}.db")
-        shutil.copy(self.good, trace)
-        connection = sqlite3.connect(trace)
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-        connection.close()
-        return trace
+        return self.changed_copy(self.good, f"{self.id().rsplit('.', 1)[-1]}.db", *statements)
 
     def test_names_in_a_trace_do_not_reach_the_terminal_as_commands(self):
         trace = self.changed("UPDATE op SET name = 'evil' || char(27) || '[2J' || char(155) WHERE name = 'aten::mul'",
