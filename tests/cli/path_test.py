@@ -172,11 +172,11 @@ for i in range(3):
     def test_a_changed_payload_is_a_difference(self):
         trace = self.path("changed.db")
         self.record(trace, TORCH_PYTHON, "-c", "import torch; torch.arange(4.) * 3", payload="all")
-        # The digest recorded for the product becomes that of its input.
+        # The digest recorded for the product becomes that of its input, which has as many bytes.
         self.acltape("replay", trace)
         subprocess.run(["sqlite3", trace, "UPDATE snapshot SET digest = (SELECT digest FROM snapshot "
-                        "ORDER BY call_id, moment DESC LIMIT 1) WHERE call_id = (SELECT max(call_id) "
-                        "FROM snapshot)"], check=True)
+                        "WHERE bytes = 16 ORDER BY call_id, moment DESC LIMIT 1) "
+                        "WHERE call_id = (SELECT max(call_id) FROM snapshot) AND bytes = 16"], check=True)
         result = self.acltape("replay", trace, code=1)
         self.assertIn("aten::mul", result.out)
 
