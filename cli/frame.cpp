@@ -19,6 +19,7 @@
 
 #include "analyzer/level.h"
 #include "cli/command.h"
+#include "cli/fold_spools.h"
 #include "cli/next_step.h"
 #include "cli/pager.h"
 #include "cli/paint.h"
@@ -162,6 +163,7 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
   PagedOutput pager(paged ? PagerCommand() : "", terminal);
   try {
     CheckFiles(app);
+    FoldSpools(app);
     if (chosen.ExecutesTrace()) UseKitOfTrace(app.get_option("trace")->as<std::string>());
     code = chosen.Run();
   } catch (const Error& error) {

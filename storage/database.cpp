@@ -21,8 +21,8 @@ bool HasSizeLimit() {
 
 }  // namespace
 
-Database::Database(const std::string& path, int flags) : path_(path) {
-  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+Database::Database(const std::string& path, int flags, const char* vfs) : path_(path) {
+  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags | SQLITE_OPEN_NOMUTEX, vfs);
   if (code != SQLITE_OK) {
     const std::string system = SystemText(handle_);
     sqlite3_close(handle_);

@@ -19,8 +19,8 @@ namespace acltape::storage {
 
 class Database {
  public:
-  // `flags` are those of sqlite3_open_v2. Opening does not read the file yet.
-  Database(const std::string& path, int flags);
+  // `flags` and `vfs` are those of sqlite3_open_v2. Opening does not read the file yet.
+  Database(const std::string& path, int flags, const char* vfs = nullptr);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -40,7 +40,7 @@ void MakeWay(const std::string& path) {
 }  // namespace
 
 void RemoveTraceFiles(const std::string& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal", ".spool"}) {
     unlink((path + suffix).c_str());
   }
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/process_identity.h"
@@ -10,10 +11,14 @@
 
 namespace acltape::storage {
 
-bool MakeEmptyTrace(Database& database) {
+bool MakeEmptyTrace(Database& database, int64_t room) {
+  // Indexes are sorted in files: in memory they would take as much as the trace.
   database.Execute(
       "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
-      "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=1024; PRAGMA temp_store=MEMORY;");
+      "PRAGMA cache_size=-65536; PRAGMA temp_store=FILE;");
+  constexpr int64_t kPage = 8192;
+  const int64_t pages = std::clamp<int64_t>(room / 4 / kPage, 32, 1024);
+  database.Execute(("PRAGMA wal_autocheckpoint=" + std::to_string(pages)).c_str());
   CreateSchema(database);
   return true;
 }
@@ -44,7 +49,6 @@ Writer::~Writer() {
   } catch (const Error&) {
     // The trace stays as it was committed; its state reads as partial once this process is gone.
     state_->Rollback();
-    state_->ReleaseReserve();
   }
 }
 
@@ -53,6 +57,8 @@ void Writer::SetMeta(const std::string& key, const std::string& value) {
 }
 
 void Writer::Commit() { state_->CommitNow(); }
+int64_t Writer::commits() const { return state_->commits; }
+bool Writer::disk_is_full() const { return state_->room.in_use(); }
 int64_t Writer::uncommitted_rows() const { return state_->pending_rows; }
 int64_t Writer::payload_bytes() const { return state_->payload_bytes; }
 
@@ -67,12 +73,23 @@ void Writer::State_::Fold() {
   }
 }
 
+// Indexes make queries fast, and nothing is missing without them.
+void Writer::State_::IndexIfThereIsRoom() {
+  if (room.in_use()) return;
+  try {
+    CreateIndexes(database);
+  } catch (const Error&) {
+    if (!room.in_use()) throw;
+    Rollback();
+  }
+}
+
 void Writer::Finish(const std::string& state) {
   State_& s = *state_;
   s.SetMeta("state", state);
   s.CommitNow();
-  CreateIndexes(s.database);
-  s.ReleaseReserve();
+  s.IndexIfThereIsRoom();
+  s.room.GiveBackAll();
   s.Fold();
   s.finished = true;
 }
@@ -80,7 +97,8 @@ void Writer::Finish(const std::string& state) {
 void Writer::FinishAfterFailure(const LedgerEntry& entry) noexcept {
   State_& s = *state_;
   s.Rollback();
-  s.ReleaseReserve();
+  s.EmptyJournal();
+  s.room.GiveBackAll();
   try {
     s.AddLedger(entry);
     s.SetMeta("state", "partial");

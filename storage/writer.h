@@ -5,9 +5,9 @@
 // it and sees what was committed. Nothing is synced to the disk: a killed collector loses only the
 // open transaction, a power failure may lose the trace.
 //
-// Every failure of the disk is an Error of kind kDevice, after which the file is still an openable
-// trace of all that was committed; `FinishAfterFailure` then uses room that was reserved on the
-// same disk to say so in the ledger.
+// A full disk does not fail at once: room that was reserved on it is used up (reserved_room.h), and
+// `disk_is_full` says so. Every other failure is an Error of kind kDevice, after which the file is
+// still an openable trace of all that was committed; `FinishAfterFailure` says so in the ledger.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,10 @@ class Writer {
   void AddEvent(const Handle& event);
   void AddModel(const Handle& model);
   bool HasPayload(const std::string& digest) const;
+  // A content for which a full disk has no room is left out.
   void AddPayload(const std::string& digest, const void* data, size_t bytes);
+  // Takes over all contents of another trace, which nobody writes.
+  void AdoptContents(const std::string& path);
   void AddSnapshot(const Snapshot& snapshot, const std::optional<Statistics>& statistics);
   void AddStep(const Step& step);
   void RemoveSteps();
@@ -99,6 +102,9 @@ class Writer {
   void ForgetDropped();
 
   void Commit();
+  int64_t commits() const;  // transactions so far
+  // The disk has no room any more, and what was reserved is in use: add as little as possible.
+  bool disk_is_full() const;
   int64_t uncommitted_rows() const;
   int64_t payload_bytes() const;  // of distinct payloads, before compression
 

@@ -354,9 +354,45 @@ bool Writer::HasPayload(const std::string& digest) const {
   return state_->payloads.contains(digest);
 }
 
+void Writer::State_::AddLargePayload(const std::string& digest, const void* data, size_t bytes) {
+  CommitNow();
+  room.Hold(true);
+  try {
+    Begin();
+    payload_rows.Add(digest, data, bytes, options.compression_level);
+    CommitNow();
+    room.Hold(false);
+  } catch (const Error&) {
+    room.Hold(false);
+    if (!room.in_use()) throw;
+    Rollback();
+    EmptyJournal();
+    return;
+  }
+  payloads.insert(digest);
+  payload_bytes += static_cast<int64_t>(bytes);
+}
+
+void Writer::AdoptContents(const std::string& path) {
+  State_& s = *state_;
+  s.CommitNow();
+  Statement attach(s.database, "ATTACH ? AS other");
+  attach.Bind(1, path);
+  attach.Run();
+  s.database.Execute("INSERT INTO main.payload SELECT * FROM other.payload; DETACH other");
+  Statement rows(s.database, "SELECT digest, sum(bytes) FROM payload GROUP BY digest");
+  while (rows.Next()) {
+    if (s.payloads.insert(std::string(rows.Text(0))).second) s.payload_bytes += rows.Integer(1);
+  }
+}
+
 void Writer::AddPayload(const std::string& digest, const void* data, size_t bytes) {
   State_& s = *state_;
   if (s.payloads.contains(digest)) return;
+  if (static_cast<int64_t>(bytes) >= s.LargeContent()) {
+    s.AddLargePayload(digest, data, bytes);
+    return;
+  }
   s.Begin();
   s.payload_rows.Add(digest, data, bytes, s.options.compression_level);
   s.payloads.insert(digest);

@@ -2,9 +2,7 @@
 // (one function per kind of row).
 #pragma once
 
-#include <fcntl.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,44 +15,32 @@
 #include "storage/database.h"
 #include "storage/file_claim.h"
 #include "storage/payload_rows.h"
+#include "storage/reserved_room.h"
 #include "storage/tables.h"
 #include "storage/writer.h"
 
 namespace acltape::storage {
 
-// Turns a new database into an empty trace; true.
-bool MakeEmptyTrace(Database& database);
+// Turns a new database into an empty trace; true. `room`: bytes that are kept free on its disk.
+bool MakeEmptyTrace(Database& database, int64_t room);
 
 struct Writer::State_ {
   State_(const std::string& file, const Options& wanted, std::unique_ptr<FileClaim> claimed)
       : path(file),
-        options(wanted),
         claim(std::move(claimed)),
-        database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) {
-    Reserve();
-  }
-  ~State_() { ReleaseReserve(); }
-  State_(const State_&) = delete;
-  State_& operator=(const State_&) = delete;
+        room(file, wanted.reserve_bytes),
+        options(Fitting(wanted, room.bytes())),
+        database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, room.vfs()) {}
 
-  // Room for the last words on a full disk: as much as one transaction and the journal that has
-  // not been folded yet can need. Less, or none, on a small disk. The file has no name, so that
-  // nothing is left of it when this process is killed.
-  void Reserve() {
-    const std::string name = path + ".reserve";
-    reserve = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (reserve < 0) return;
-    unlink(name.c_str());
-    bool done = false;
-    for (int64_t bytes = options.reserve_bytes; bytes >= 65536 && !done; bytes /= 4) {
-      done = posix_fallocate(reserve, 0, bytes) == 0;
-      if (!done) static_cast<void>(!ftruncate(reserve, 0));
-    }
+  // A transaction must find room on a full disk, and so must what is in the journal.
+  static Options Fitting(Options options, int64_t room) {
+    const int64_t part = std::max(room / 4, int64_t{256} << 10);
+    options.commit_bytes = std::min(options.commit_bytes, part);
+    options.commit_rows = std::min(options.commit_rows, part / 128);
+    return options;
   }
-  void ReleaseReserve() {
-    if (reserve >= 0) close(reserve);
-    reserve = -1;
-  }
+  // A content of this size has a transaction of its own, so that nothing else is lost with it.
+  int64_t LargeContent() const { return options.commit_bytes / 8; }
 
   void Begin() {
     if (open_transaction) return;
@@ -75,6 +61,7 @@ struct Writer::State_ {
     device_spans.Flush();
     commit.Run();
     open_transaction = false;
+    ++commits;
   }
   void Rollback() noexcept {
     if (sqlite3_get_autocommit(database.handle()) == 0) {
@@ -88,6 +75,11 @@ struct Writer::State_ {
     pending_rows = 0;
   }
 
+  // What was rolled back lies in the journal, and takes room until the journal is short again.
+  void EmptyJournal() noexcept {
+    sqlite3_exec(database.handle(), "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
+  }
+
   void SetMeta(const std::string& key, const std::string& value) {
     Begin();
     set_meta.Set<"key">(key);
@@ -96,19 +88,23 @@ struct Writer::State_ {
     Wrote();
   }
   void AddLedger(const LedgerEntry& entry);
+  void AddLargePayload(const std::string& digest, const void* data, size_t bytes);
   void Fold();
+  void IndexIfThereIsRoom();
   void MakeKeptCalls();
 
   std::string path;
-  Options options;
-  int reserve = -1;
   std::unique_ptr<FileClaim> claim;  // before the database, so that it ends after it
+  ReservedRoom room;
+  Options options;
   Database database;
-  const bool has_schema = MakeEmptyTrace(database);  // before the statements that need it
+  const bool has_schema =
+      MakeEmptyTrace(database, room.bytes());  // before the statements that need it
   bool open_transaction = false;
   bool finished = false;
   bool has_kept_calls = false;  // the table of KeepAlways is there
   bool dropped = false;
+  int64_t commits = 0;
   int64_t pending_rows = 0;
   int64_t pending_bytes = 0;
   int64_t payload_bytes = 0;

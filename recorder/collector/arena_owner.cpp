@@ -82,6 +82,7 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
     header_->last_step = options.steps->second;
   }
   header_->device_times = options.device_times ? 1 : 0;
+  header_->patience_ns = options.patience_ns;
   header_->collector_pid = static_cast<uint32_t>(getpid());
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);
@@ -100,14 +101,15 @@ void ArenaOwner::Calibrate() {
   const ClockPair first = ReadBoth();
   usleep(20000);
   const ClockPair second = ReadBoth();
-  base_tick_ = second.tick;
-  base_ns_ = static_cast<int64_t>(second.ns);
-  ns_per_tick_ = second.tick == first.tick ? 1.0
-                                           : static_cast<double>(second.ns - first.ns) /
-                                                 static_cast<double>(second.tick - first.tick);
-  header_->base_tick = base_tick_;
+  clock_.base_tick = second.tick;
+  clock_.base_ns = static_cast<int64_t>(second.ns);
+  clock_.ns_per_tick = second.tick == first.tick
+                           ? 1.0
+                           : static_cast<double>(second.ns - first.ns) /
+                                 static_cast<double>(second.tick - first.tick);
+  header_->base_tick = clock_.base_tick;
   header_->base_ns = second.ns;
-  header_->ns_per_tick = ns_per_tick_;
+  header_->ns_per_tick = clock_.ns_per_tick;
 }
 
 wire::Slot& ArenaOwner::slot(uint32_t index) {

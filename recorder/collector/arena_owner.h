@@ -2,13 +2,13 @@
 // clock, and maps rings.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "recorder/collector/tick_clock.h"
 #include "recorder/wire/arena.h"
 #include "storage/error.h"
 
@@ -27,6 +27,7 @@ struct ArenaOptions {
   bool limit_size = false;
   std::string steps_from;  // as in RecordOptions; shorter than wire::kStepNameBytes
   bool device_times = false;
+  uint64_t patience_ns = wire::kPatienceNs;
 };
 
 class ArenaOwner {
@@ -43,13 +44,7 @@ class ArenaOwner {
   // A path by which any process of this user opens the arena while the collector lives.
   std::string path() const;
 
-  // Nanoseconds of CLOCK_MONOTONIC at a tick. Within 4e18 even for a tick that makes no sense, so
-  // that differences of times never overflow.
-  int64_t ToNs(uint64_t tick) const {
-    const double since =
-        static_cast<double>(static_cast<int64_t>(tick - base_tick_)) * ns_per_tick_;
-    return base_ns_ + static_cast<int64_t>(std::clamp(since, -4e18, 4e18 - 1e16));
-  }
+  const TickClock& clock() const { return clock_; }
 
   // Gives the memory of a drained ring back to the system.
   void ReleasePages(uint32_t slot);
@@ -61,9 +56,7 @@ class ArenaOwner {
   std::byte* memory_ = nullptr;  // header and slot pages
   size_t mapped_bytes_ = 0;
   wire::ArenaHeader* header_ = nullptr;
-  int64_t base_ns_ = 0;
-  uint64_t base_tick_ = 0;
-  double ns_per_tick_ = 1;
+  TickClock clock_;
 };
 
 }  // namespace acltape::collector

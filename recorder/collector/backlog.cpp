@@ -2,54 +2,156 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "recorder/wire/clock.h"
 
 namespace acltape::collector {
+namespace {
 
 using storage::Severity;
 
+// Contents below this are not worth a call of the system.
+constexpr size_t kLeastContent = size_t{32} << 10;
+
+// Where large contents of tensors lie among records.
+std::vector<Backlog::Range> ContentsIn(std::span<const std::byte> records) {
+  std::vector<Backlog::Range> found;
+  size_t at = 0;
+  while (at < records.size()) {
+    const RecordBytes record = FirstRecord(records.subspan(at));
+    if (record.empty()) break;
+    wire::RecordHeader header;
+    std::memcpy(&header, record.data(), sizeof(header));
+    if (header.kind == wire::RecordKind::kData && record.size() >= kLeastContent) {
+      found.emplace_back(at + sizeof(wire::DataRecord), record.size() - sizeof(wire::DataRecord));
+    }
+    at += record.size();
+  }
+  return found;
+}
+
+template <typename T>
+std::span<const std::byte> BytesOf(const T& object) {
+  return std::as_bytes(std::span(&object, 1));
+}
+
+}  // namespace
+
+std::shared_ptr<RingLog> Backlog::Open(const LogOrigin& origin) {
+  const uint32_t number = logs_++;
+  const SpoolOpen fixed{origin.pid, origin.tid, origin.rank ? 1u : 0u, 0, origin.rank.value_or(0)};
+  std::vector<std::byte> body(BytesOf(fixed).begin(), BytesOf(fixed).end());
+  const auto name = std::as_bytes(std::span(origin.process_name));
+  body.insert(body.end(), name.begin(), name.end());
+  spool_.Append({SpoolKind::kOpen, number, 0, trace_.next_call_id(), trace_.next_buffer_id()},
+                body);
+  return std::make_shared<RingLog>(trace_, number, origin);
+}
+
 void Backlog::Append(const std::shared_ptr<RingLog>& log, std::span<const std::byte> records) {
-  pieces_.push_back({log, {records.begin(), records.end()}, false, {}});
+  Piece piece{log, records.size(), {}, {}, false, {}};
+  piece.offset = spool_.Append(
+      {SpoolKind::kRecords, log->number(), 0, trace_.next_call_id(), trace_.next_buffer_id()},
+      records);
+  if (piece.offset) {
+    ++in_spool_;
+  } else {
+    piece.records.assign(records.begin(), records.end());
+    Settle();
+  }
+  pieces_.push_back(std::move(piece));
   bytes_ += records.size();
 }
 
 void Backlog::AppendEnd(const std::shared_ptr<RingLog>& log, const SlotEnd& end) {
-  pieces_.push_back({log, {}, true, end});
+  spool_.Append({SpoolKind::kEnd, log->number(), 0, trace_.next_call_id(), trace_.next_buffer_id()},
+                BytesOf(end));
+  pieces_.push_back({log, 0, {}, {}, true, end});
+}
+
+std::span<const std::byte> Backlog::RecordsOf(const Piece& piece) {
+  if (!piece.offset) return piece.records;
+  if (buffer_.size() < piece.bytes) buffer_.resize(piece.bytes);
+  const std::span<std::byte> records = std::span(buffer_).first(piece.bytes);
+  spool_.Read(*piece.offset, records);
+  return records;
+}
+
+void Backlog::Leave(const Piece& piece, std::span<const std::byte> records) {
+  if (!piece.offset) return;
+  --in_spool_;
+  const int64_t commits = trace_.writer().commits();
+  if (!spool_.taking()) {
+    done_.push_back({commits, *piece.offset + piece.bytes, {}});
+    return;
+  }
+  std::vector<Range>& contents = contents_[piece.log.get()];
+  for (const auto& [offset, bytes] : ContentsIn(records)) {
+    contents.emplace_back(*piece.offset + offset, bytes);
+  }
+  // A content that comes in pieces is written when the last is there.
+  if (piece.log->has_incoming_payload()) return;
+  done_.push_back({commits, *piece.offset + piece.bytes, std::move(contents)});
+  contents.clear();
+}
+
+void Backlog::Settle() {
+  const int64_t commits = trace_.writer().commits();
+  while (!done_.empty() && done_.front().after_commit < commits) {
+    const Done& done = done_.front();
+    for (const auto& [offset, bytes] : done.contents) spool_.TakeOut(offset, bytes);
+    written_end_ = done.end;
+    done_.pop_front();
+  }
+  if (!spool_.taking() && written_end_ > taken_out_) {
+    const uint64_t begin = taken_out_ - taken_out_ % wire::kPage;
+    spool_.TakeOut(begin, written_end_ - begin);
+    taken_out_ = written_end_;
+  }
+  if (!spool_.taking() && in_spool_ == 0 && done_.empty()) spool_.Remove();
 }
 
 void Backlog::Write(int64_t until_ns) {
   while (!pieces_.empty()) {
     const Piece piece = std::move(pieces_.front());
     pieces_.pop_front();
-    bytes_ -= piece.records.size();
-    std::span<const std::byte> rest = piece.records;
+    bytes_ -= piece.bytes;
+    const std::span<const std::byte> records = RecordsOf(piece);
+    std::span<const std::byte> rest = records;
     while (!rest.empty()) rest = rest.subspan(piece.log->Consume(rest));
-    if (piece.last) Finish(*piece.log, piece.end);
+    Leave(piece, records);
+    Settle();
+    if (piece.last) {
+      FinishLog(trace_, *piece.log, piece.end);
+      contents_.erase(piece.log.get());
+    }
     if (static_cast<int64_t>(wire::MonotonicNs()) >= until_ns) break;
   }
 }
 
 void Backlog::Clear() {
   pieces_.clear();
-  bytes_ = 0;
+  done_.clear();
+  contents_.clear();
+  bytes_ = in_spool_ = 0;
 }
 
-void Backlog::Finish(RingLog& log, const SlotEnd& end) {
+void FinishLog(TraceBuilder& trace, RingLog& log, const SlotEnd& end) {
   log.Finish(end.completed_calls);
   if (end.dropped_records > 0) {
-    trace_.Note(Severity::kDataLoss, "records_dropped", fmt::format("process {}", end.pid),
-                "a thread gave up records: one was larger than the ring, or the collector did not "
-                "answer",
-                "record with larger rings", static_cast<int64_t>(end.dropped_records));
+    trace.Note(Severity::kDataLoss, "records_dropped", fmt::format("process {}", end.pid),
+               "a thread gave up records: one was larger than the ring, or the collector did not "
+               "answer",
+               "record with larger rings", static_cast<int64_t>(end.dropped_records));
   }
   if (end.stalled_ns > 0) {
-    trace_.Note(Severity::kNotice, "recorder_stall", fmt::format("process {}", end.pid),
-                "microseconds that threads waited for room in their rings; times in the trace "
-                "include them",
-                "record fewer values (--payload), with larger rings, or to a faster disk",
-                static_cast<int64_t>(end.stalled_ns / 1000 + 1));
+    trace.Note(Severity::kNotice, "recorder_stall", fmt::format("process {}", end.pid),
+               "microseconds that threads waited for room in their rings; times in the trace "
+               "include them",
+               "record fewer values (--payload), with larger rings, or to a faster disk",
+               static_cast<int64_t>(end.stalled_ns / 1000 + 1));
   }
 }
 

@@ -2,38 +2,40 @@
 // arrival.
 //
 // Emptying a ring is cheap, writing rows is not: about a microsecond a call, on a processor that
-// the program may want. So records wait here while the program uses every processor.
+// the program may want. So records wait while the program uses every processor: in the spool, and
+// in memory where the spool was given up.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "recorder/collector/ring_log.h"
+#include "recorder/collector/spool.h"
 
 namespace acltape::collector {
 
-// The final counts of a thread's slot.
-struct SlotEnd {
-  uint32_t pid = 0;
-  uint64_t completed_calls = 0;
-  uint64_t dropped_records = 0;
-  uint64_t stalled_ns = 0;
-};
-
 class Backlog {
  public:
-  explicit Backlog(TraceBuilder& trace) : trace_(trace) {}
+  using Range = std::pair<uint64_t, uint64_t>;  // offset and size
 
+  Backlog(TraceBuilder& trace, Spool& spool) : trace_(trace), spool_(spool) {}
+
+  // A log for a thread that was met.
+  std::shared_ptr<RingLog> Open(const LogOrigin& origin);
   void Append(const std::shared_ptr<RingLog>& log, std::span<const std::byte> records);
   // After the last records of a log.
   void AppendEnd(const std::shared_ptr<RingLog>& log, const SlotEnd& end);
 
   // Writes the oldest until nothing is left or CLOCK_MONOTONIC has passed `until_ns`, always at
-  // least what was taken at one look at a ring. Throws what the trace's writer throws.
+  // least what was taken at one look at a ring. Throws what the trace's writer throws, and Error
+  // kDevice when the spool cannot be read.
   void Write(int64_t until_ns);
 
   void Clear();
@@ -44,16 +46,40 @@ class Backlog {
   // Records of one ring from one look at it, or the end of its log.
   struct Piece {
     std::shared_ptr<RingLog> log;
-    std::vector<std::byte> records;
+    size_t bytes = 0;
+    std::optional<uint64_t> offset;  // in the spool
+    std::vector<std::byte> records;  // where the spool does not have them
     bool last = false;
     SlotEnd end;
   };
+  // A piece of the spool whose rows are written.
+  struct Done {
+    int64_t after_commit = 0;     // this transaction may not have them yet, the next has
+    uint64_t end = 0;             // in the spool
+    std::vector<Range> contents;  // of tensors, in the spool
+  };
 
-  void Finish(RingLog& log, const SlotEnd& end);
+  std::span<const std::byte> RecordsOf(const Piece& piece);
+  void Leave(const Piece& piece, std::span<const std::byte> records);
+  // Takes out of the spool what the trace has for good.
+  void Settle();
 
   TraceBuilder& trace_;
+  Spool& spool_;
   std::deque<Piece> pieces_;
+  std::deque<Done> done_;
+  // Contents of tensors that were read from the spool and may not be in the trace yet.
+  std::unordered_map<const RingLog*, std::vector<Range>> contents_;
+  std::vector<std::byte> buffer_;  // the piece that is being written
   size_t bytes_ = 0;
+  size_t in_spool_ = 0;       // pieces that wait there
+  uint64_t written_end_ = 0;  // in the spool: the trace has what is before
+  uint64_t taken_out_ = 0;    // from the beginning of a spool that was given up
+  uint32_t logs_ = 0;
 };
+
+// The rows that follow the last record of a log. Also what the thread could not send becomes a row
+// of the ledger.
+void FinishLog(TraceBuilder& trace, RingLog& log, const SlotEnd& end);
 
 }  // namespace acltape::collector

@@ -22,6 +22,7 @@
 #include "recorder/collector/size_limit.h"
 #include "recorder/collector/slot_drain.h"
 #include "recorder/collector/spare_time.h"
+#include "recorder/collector/spool.h"
 #include "recorder/collector/trace_builder.h"
 #include "recorder/wire/clock.h"
 #include "storage/json_text.h"
@@ -201,6 +202,12 @@ std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const 
   return environment;
 }
 
+// How large the spool may become. A recording that drops its oldest part must not keep all of it
+// elsewhere; it has no spool.
+uint64_t SpoolBytes(const RecordOptions& options) {
+  return options.max_bytes > 0 ? 0 : options.spool_bytes;
+}
+
 // One recording, from the moment that the program runs.
 class Recording {
  public:
@@ -210,11 +217,16 @@ class Recording {
         arena_(arena),
         writer_(writer),
         child_(child),
-        trace_(writer, arena, options.steps_from),
-        backlog_(trace_),
-        drain_(arena, trace_, backlog_),
+        trace_(writer, arena.header(), arena.clock(), options.steps_from),
+        spool_(options.output, arena.clock(), options.steps_from, SpoolBytes(options)),
+        backlog_(trace_, spool_),
+        drain_(arena, backlog_),
         size_limit_(arena, trace_, options.max_bytes),
         begin_(Now()) {
+    if (spool_.taking()) {
+      writer.SetMeta(kSpoolKey, spool_.identity());
+      writer.Commit();
+    }
     if (options.delay_ns) opens_ = begin_ + *options.delay_ns;
     const bool open_now = !options.start_closed && !options.delay_ns;
     if (options.duration_ns && open_now) closes_ = begin_ + *options.duration_ns;
@@ -248,6 +260,10 @@ class Recording {
     const auto limit = static_cast<uint64_t>(options_.max_bytes);
     return limit == 0 ? options_.backlog_bytes : std::min(options_.backlog_bytes, limit / 2);
   }
+  void StopOnFullDisk();
+  std::string FullDisk() const {
+    return fmt::format("no room left on the disk of '{}' while writing", options_.output);
+  }
   void Fail(const Error& error);
   void Close(RecordSummary& summary);
 
@@ -256,6 +272,7 @@ class Recording {
   storage::Writer& writer_;
   ChildProcess& child_;
   TraceBuilder trace_;
+  Spool spool_;
   Backlog backlog_;
   SlotDrain drain_;
   SizeLimit size_limit_;
@@ -266,6 +283,7 @@ class Recording {
   int64_t last_commit_ = 0;
   int64_t last_living_ = 0;
   bool outlived_ = false;
+  bool disk_was_full_ = false;
   std::string failure_;
 };
 
@@ -276,6 +294,7 @@ void Recording::Fail(const Error& error) {
   failure_ = error.what();
   arena_.header().stop.store(1);
   drain_.Discard();
+  spool_.Remove();
   writer_.FinishAfterFailure({"recording_stopped", Severity::kDataLoss, 1, "trace", failure_,
                               "make room, or record fewer values (--payload none)"});
 }
@@ -298,7 +317,20 @@ size_t Recording::Round() {
 }
 
 void Recording::Write(int64_t until_ns) {
-  Guard([&] { backlog_.Write(until_ns); });
+  Guard([&] {
+    backlog_.Write(until_ns);
+    StopOnFullDisk();
+  });
+}
+
+// What was received becomes rows all the same, in the room that was reserved. Contents do not.
+void Recording::StopOnFullDisk() {
+  if (disk_was_full_ || !writer_.disk_is_full()) return;
+  disk_was_full_ = true;
+  arena_.header().stop.store(1);
+  spool_.GiveUp();
+  trace_.Note(Severity::kDataLoss, "recording_stopped", "trace", FullDisk(),
+              "make room, or record fewer values (--payload none)");
 }
 
 void Recording::SetWindow(bool open) {
@@ -341,6 +373,7 @@ void Recording::Tick(int64_t now) {
       trace_.handles().WriteLiving();
       trace_.windows().Write();
       writer_.Commit();
+      StopOnFullDisk();
     } catch (const Error& error) {
       Fail(error);
     }
@@ -445,6 +478,7 @@ void Recording::Close(RecordSummary& summary) {
                 "allow a larger --max-size, or record fewer values or steps",
                 size_limit_.calls_dropped());
   }
+  StopOnFullDisk();
   trace_.Finish();
   writer_.SetMeta("exit_code", std::to_string(child_.exit_code()));
   writer_.SetMeta("signal", std::to_string(child_.signal()));
@@ -473,6 +507,7 @@ RecordSummary Recording::Run() {
       Fail(error);
     }
   }
+  if (failure_.empty() && disk_was_full_) failure_ = FullDisk();
   if (!failure_.empty()) summary.state = "partial";
   summary.failure = failure_;
   summary.calls = trace_.calls();
@@ -514,6 +549,7 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.limit_size = options.max_bytes > 0;
   arena_options.steps_from = options.steps_from;
   arena_options.device_times = options.device_times;
+  arena_options.patience_ns = options.patience_ns;
   ArenaOwner arena(arena_options);
 
   storage::Writer::Options writer_options;

@@ -26,9 +26,10 @@ storage::Phase PhaseOf(wire::Phase phase) {
 
 }  // namespace
 
-RingLog::RingLog(TraceBuilder& trace, uint32_t pid, uint32_t tid)
+RingLog::RingLog(TraceBuilder& trace, uint32_t number, const LogOrigin& origin)
     : trace_(trace),
-      thread_id_(trace.AddThread(pid, tid)),
+      number_(number),
+      thread_id_(trace.AddThread(origin)),
       stacks_(trace.writer(), trace.addresses()) {}
 
 void RingLog::Break(const char* cause) {

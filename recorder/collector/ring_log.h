@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "recorder/collector/spool.h"
 #include "recorder/collector/stacks.h"
 #include "recorder/collector/trace_builder.h"
 #include "recorder/wire/records.h"
@@ -17,7 +18,8 @@ namespace acltape::collector {
 
 class RingLog {
  public:
-  RingLog(TraceBuilder& trace, uint32_t pid, uint32_t tid);
+  // `number` counts the logs of a recording.
+  RingLog(TraceBuilder& trace, uint32_t number, const LogOrigin& origin);
 
   // Takes whole records from the front of `bytes`, some 64 KiB of them, and returns how many bytes
   // they were. A malformed record ends the log: it is noted in the ledger, and this and every later
@@ -28,6 +30,9 @@ class RingLog {
   // finished leaves.
   void Finish(uint64_t expected_calls);
 
+  uint32_t number() const { return number_; }
+  // A content of which a part has come.
+  bool has_incoming_payload() const { return payload_.active; }
   bool broken() const { return broken_; }
   uint64_t call_records() const { return call_records_; }
 
@@ -78,6 +83,7 @@ class RingLog {
   void Break(const char* cause);
 
   TraceBuilder& trace_;
+  uint32_t number_;
   int64_t thread_id_;
   std::vector<KnownOp> ops_;
   std::vector<OpenFrame> frames_;

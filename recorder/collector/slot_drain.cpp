@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "recorder/collector/log_origin.h"
 #include "storage/process_identity.h"
 
 namespace acltape::collector {
@@ -17,8 +18,8 @@ bool ThreadRuns(uint32_t pid, uint32_t tid) {
 
 }  // namespace
 
-SlotDrain::SlotDrain(ArenaOwner& arena, TraceBuilder& trace, Backlog& backlog)
-    : arena_(arena), trace_(trace), backlog_(backlog), slots_(arena.header().slot_count) {}
+SlotDrain::SlotDrain(ArenaOwner& arena, Backlog& backlog)
+    : arena_(arena), backlog_(backlog), slots_(arena.header().slot_count) {}
 
 SlotDrain::~SlotDrain() {
   for (Adopted& adopted : slots_) wire::UnmapRing(adopted.ring, arena_.header());
@@ -45,7 +46,7 @@ void SlotDrain::Adopt(uint32_t index) {
       other.gone = true;
     }
   }
-  if (!discarding_) adopted.log = std::make_shared<RingLog>(trace_, adopted.pid, adopted.tid);
+  if (!discarding_) adopted.log = backlog_.Open(OriginOf(adopted.pid, adopted.tid));
 }
 
 size_t SlotDrain::Drain(Adopted& adopted) {

@@ -11,14 +11,13 @@
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/ring_log.h"
-#include "recorder/collector/trace_builder.h"
 #include "recorder/wire/ring.h"
 
 namespace acltape::collector {
 
 class SlotDrain {
  public:
-  SlotDrain(ArenaOwner& arena, TraceBuilder& trace, Backlog& backlog);
+  SlotDrain(ArenaOwner& arena, Backlog& backlog);
   ~SlotDrain();
   SlotDrain(const SlotDrain&) = delete;
   SlotDrain& operator=(const SlotDrain&) = delete;
@@ -58,7 +57,6 @@ class SlotDrain {
   void Free(uint32_t index);
 
   ArenaOwner& arena_;
-  TraceBuilder& trace_;
   Backlog& backlog_;
   std::vector<Adopted> slots_;  // by index; slot == nullptr: not adopted
   bool discarding_ = false;

@@ -4,12 +4,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <map>
 #include <optional>
 
-#include "recorder/wire/rank_variables.h"
+#include "recorder/collector/log_origin.h"
 #include "storage/payload.h"
 
 namespace acltape::collector {
@@ -30,68 +27,40 @@ constexpr Dialect kDialects[] = {
 constexpr std::string_view kOwnKeys[] = {"schema_version", "state",  "base_ns",        "command",
                                          "exit_code",      "signal", "acltape_version"};
 
-std::string ProcessName(uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
-std::optional<int64_t> ParseRank(std::string_view text) {
-  int64_t rank = -1;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || rank < 0) return {};
-  return rank;
-}
-
-// Reads the rank from the environment that the process was started with. A process that sets it
-// later tells it itself.
-std::optional<int64_t> RankOf(uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/environ", pid));
-  std::map<std::string, std::string> environment;
-  for (std::string variable; std::getline(file, variable, '\0');) {
-    const size_t equals = variable.find('=');
-    if (equals != std::string::npos) {
-      environment.emplace(variable.substr(0, equals), variable.substr(equals + 1));
-    }
-  }
-  for (const char* name : wire::kRankVariables) {
-    const auto found = environment.find(name);
-    if (found == environment.end()) continue;
-    if (const std::optional<int64_t> rank = ParseRank(found->second)) return rank;
-  }
-  return {};
-}
-
 }  // namespace
 
-TraceBuilder::TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from)
+TraceBuilder::TraceBuilder(storage::Writer& writer, const wire::ArenaHeader& header,
+                           const TickClock& clock, std::string steps_from)
     : writer_(writer),
-      arena_(arena),
+      header_(header),
+      clock_(clock),
       buffers_(writer),
       handles_(writer),
       windows_(writer),
       steps_from_(std::move(steps_from)) {}
 
-int64_t TraceBuilder::AddThread(uint32_t pid, uint32_t tid) {
+int64_t TraceBuilder::AddThread(const LogOrigin& origin) {
   const auto [process, fresh] =
-      processes_.try_emplace(pid, static_cast<int64_t>(processes_.size()) + 1);
-  if (fresh) writer_.AddProcess(process->second, pid, ProcessName(pid), RankOf(pid));
-  threads_.push_back({process->second, pid, tid});
+      processes_.try_emplace(origin.pid, static_cast<int64_t>(processes_.size()) + 1);
+  if (fresh) {
+    writer_.AddProcess(process->second, origin.pid, origin.process_name, origin.rank);
+  }
+  threads_.push_back({process->second, origin});
   const auto thread_id = static_cast<int64_t>(threads_.size());
-  writer_.AddThread(thread_id, process->second, tid, "");
+  writer_.AddThread(thread_id, process->second, origin.tid, "");
   return thread_id;
 }
 
 void TraceBuilder::SetRank(int64_t thread_id, const std::string& rank) {
   const Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
   const std::optional<int64_t> number = ParseRank(rank);
-  if (number) writer_.AddProcess(thread.process_id, thread.pid, ProcessName(thread.pid), number);
+  if (!number) return;
+  writer_.AddProcess(thread.process_id, thread.origin.pid, thread.origin.process_name, number);
 }
 
 void TraceBuilder::NameThread(int64_t thread_id, const std::string& name) {
   const Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
-  writer_.AddThread(thread_id, thread.process_id, thread.tid, name);
+  writer_.AddThread(thread_id, thread.process_id, thread.origin.tid, name);
 }
 
 KnownOp TraceBuilder::AddOp(uint32_t dialect, std::string_view name, std::string_view overload,
@@ -172,7 +141,7 @@ void TraceBuilder::Note(storage::Severity severity, const std::string& kind,
 bool TraceBuilder::AddPayload(const std::string& digest, const void* data, size_t bytes,
                               int64_t arrived_ns) {
   if (limited_) arrived_ns_[digest] = arrived_ns;
-  if (writer_.HasPayload(digest)) return true;
+  if (writer_.disk_is_full() || writer_.HasPayload(digest)) return true;
   if (storage::DigestOf(data, bytes) != digest) return false;
   writer_.AddPayload(digest, data, bytes);
   return true;

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "recorder/collector/address_lines.h"
-#include "recorder/collector/arena_owner.h"
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/collector/buffer_lives.h"
 #include "recorder/collector/handle_lives.h"
 #include "recorder/collector/op_schema.h"
+#include "recorder/collector/spool.h"
+#include "recorder/collector/tick_clock.h"
 #include "recorder/collector/windows.h"
+#include "recorder/wire/arena.h"
 #include "recorder/wire/step_name.h"
 #include "storage/writer.h"
 
@@ -32,8 +34,10 @@ struct KnownOp {
 
 class TraceBuilder {
  public:
+  // `header` tells which ids have been given out; it may change while the object lives.
   // `steps_from` as in RecordOptions.
-  TraceBuilder(storage::Writer& writer, ArenaOwner& arena, std::string steps_from);
+  TraceBuilder(storage::Writer& writer, const wire::ArenaHeader& header, const TickClock& clock,
+               std::string steps_from);
 
   storage::Writer& writer() { return writer_; }
   AddressLines& addresses() { return addresses_; }
@@ -43,21 +47,17 @@ class TraceBuilder {
   int64_t ProcessOf(int64_t thread_id) const {
     return threads_[static_cast<size_t>(thread_id) - 1].process_id;
   }
-  int64_t ToNs(uint64_t tick) const { return arena_.ToNs(tick); }
+  int64_t ToNs(uint64_t tick) const { return clock_.ToNs(tick); }
+  uint64_t next_call_id() const { return header_.next_call_id.load(std::memory_order_relaxed); }
+  uint64_t next_buffer_id() const { return header_.next_buffer_id.load(std::memory_order_relaxed); }
   // Ids that no process can have been given belong to a damaged record.
-  bool IsCallId(uint64_t id) const {
-    return id != 0 && id < arena_.header().next_call_id.load(std::memory_order_relaxed);
-  }
+  bool IsCallId(uint64_t id) const { return id != 0 && id < next_call_id(); }
   // An id that the next call had at some moment.
-  bool IsNextCallId(uint64_t id) const {
-    return id != 0 && id <= arena_.header().next_call_id.load(std::memory_order_relaxed);
-  }
-  bool IsBufferId(uint64_t id) const {
-    return id != 0 && id < arena_.header().next_buffer_id.load(std::memory_order_relaxed);
-  }
+  bool IsNextCallId(uint64_t id) const { return id != 0 && id <= next_call_id(); }
+  bool IsBufferId(uint64_t id) const { return id != 0 && id < next_buffer_id(); }
 
   // Registers a thread (and its process) at its first record.
-  int64_t AddThread(uint32_t pid, uint32_t tid);
+  int64_t AddThread(const LogOrigin& origin);
   void NameThread(int64_t thread_id, const std::string& name);
   // The rank of the thread's process, a number.
   void SetRank(int64_t thread_id, const std::string& rank);
@@ -92,7 +92,8 @@ class TraceBuilder {
             const std::string& cause, const std::string& remedy, int64_t count = 1);
   // A payload announced by a snapshot: must have arrived when recording ends.
   void Promise(const std::string& digest) { promised_.insert(digest); }
-  // The bytes of a payload; false when they do not have this digest.
+  // The bytes of a payload, left out when the disk is full; false when they do not have this
+  // digest.
   bool AddPayload(const std::string& digest, const void* data, size_t bytes, int64_t arrived_ns);
 
   bool IsStepName(std::string_view name) const { return wire::IsStepName(steps_from_, name); }
@@ -118,7 +119,8 @@ class TraceBuilder {
 
   storage::Writer& writer_;
   AddressLines addresses_;
-  ArenaOwner& arena_;
+  const wire::ArenaHeader& header_;
+  TickClock clock_;
   BufferLives buffers_;
   HandleLives handles_;
   Windows windows_;
@@ -133,8 +135,7 @@ class TraceBuilder {
   std::unordered_map<uint32_t, int64_t> processes_;
   struct Thread {
     int64_t process_id;
-    uint32_t pid;
-    uint32_t tid;
+    LogOrigin origin;
   };
   std::vector<Thread> threads_;
   std::unordered_map<Key, int64_t, KeyHash> signatures_;

@@ -19,10 +19,11 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 6;
+constexpr uint32_t kArenaVersion = 7;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 constexpr size_t kStepNameBytes = 256;
+constexpr uint64_t kPatienceNs = 30'000'000'000;
 
 enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
 enum LevelBits : uint32_t { kLevelAten = 1, kLevelAcl = 2 };
@@ -44,7 +45,7 @@ struct Slot {
   uint32_t tid;
   uint32_t generation;                     // grows by one with each claim
   alignas(64) std::atomic<uint64_t> head;  // written by the producer, released after each record
-  std::atomic<uint64_t> completed_calls;   // CallRecords written since the claim
+  std::atomic<uint64_t> completed_calls;   // finished since the claim, those without room too
   alignas(64) std::atomic<uint64_t> tail;  // written by the collector
   alignas(64) std::atomic<uint64_t> stalled_ns;  // time the producer waited for room
   std::atomic<uint64_t> dropped_records;         // records given up, because the collector was gone
@@ -71,6 +72,7 @@ struct ArenaHeader {
   uint32_t limit_size;  // 1: a new window begins at the end of a step when `turn` asks for it
   char step_name[kStepNameBytes];  // which ranges are steps, as wire::IsStepName takes it
   uint32_t device_times;  // 1: the times at which the device did the work of calls (ACL level)
+  uint64_t patience_ns;   // how long a thread waits for a collector that does not answer
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
   uint64_t base_ns;

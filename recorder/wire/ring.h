@@ -116,6 +116,9 @@ class RingProducer {
     __builtin_prefetch(ahead + 64, 1);
   }
 
+  // From now on there is no room for anything.
+  void GiveUp() { capacity_ = 0; }
+
   Slot* slot() const { return slot_; }
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return capacity_; }

@@ -58,6 +58,37 @@ TEST_F(RecordTest, AFullDiskStopsTheTraceAndNotTheProgram) {
   EXPECT_FALSE(std::filesystem::exists(options.output + "-wal"));
 }
 
+// Values fill the disk; every call that was complete when the recorder noticed is in the trace.
+TEST_F(RecordTest, AFullDiskLosesNoCall) {
+  for (const char* size : {"4500k", "9m", "20m"}) {
+    const SmallDisk disk(Path(size), size);
+    if (!disk.mounted()) GTEST_SKIP() << "this user cannot mount a small file system";
+    for (const char* bytes : {"3000", "30000", "3000000"}) {
+      SCOPED_TRACE(std::string("disk of ") + size + ", values of " + bytes + " bytes");
+      const std::string count_file = Path(std::string("count") + bytes);
+      auto options = Options({"payload", "20000", bytes, count_file});
+      options.payload = wire::PayloadPolicy::kAll;
+      options.output = Path(size) + "/t.db";
+      options.overwrite = true;
+      const auto summary = collector::Record(options);
+      EXPECT_EQ(summary.exit_code, 0);
+      EXPECT_EQ(summary.state, "partial");
+      EXPECT_EQ(summary.failure,
+                "no room left on the disk of '" + options.output + "' while writing");
+      const storage::Reader reader(options.output);
+      EXPECT_EQ(reader.State(), "partial");
+      EXPECT_NE(Find(reader.Ledger(), "recording_stopped"), nullptr);
+      EXPECT_EQ(reader.CallCount(true), CountIn(count_file));
+      EXPECT_GT(reader.CallCount(true), 0);
+      for (const storage::Snapshot& snapshot : reader.Snapshots()) {
+        if (!snapshot.has_payload) continue;
+        EXPECT_EQ(std::to_string(reader.Payload(snapshot.digest).size()), bytes);
+      }
+      EXPECT_FALSE(std::filesystem::exists(options.output + ".spool"));
+    }
+  }
+}
+
 TEST_F(RecordTest, ALimitOnTheFileSizeStopsTheTraceAndNotTheProgram) {
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);

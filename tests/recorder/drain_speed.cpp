@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "recorder/collector/arena_owner.h"
 #include "recorder/collector/ring_log.h"
 #include "storage/writer.h"
 #include "tests/recorder/producer.h"
@@ -36,8 +37,8 @@ int main(int argc, char** argv) {
   writer_options.overwrite = true;
   writer_options.base_ns = static_cast<int64_t>(arena.header().base_ns);
   storage::Writer writer(path, writer_options);
-  collector::TraceBuilder trace(writer, arena, "");
-  collector::RingLog log(trace, 1, 1);
+  collector::TraceBuilder trace(writer, arena.header(), arena.clock(), "");
+  collector::RingLog log(trace, 0, {1, 1, "program", {}});
 
   const test::Arena mapped = test::Arena::Open(arena.fd());
   test::Producer producer(mapped);

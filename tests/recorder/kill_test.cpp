@@ -13,12 +13,6 @@
 namespace acltape::test {
 namespace {
 
-uint64_t CountIn(const std::string& path) {
-  uint64_t count = 0;
-  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&count), sizeof(count));
-  return count;
-}
-
 // The pid of the only child of this process.
 pid_t OnlyChild() {
   std::ifstream file("/proc/self/task/" + std::to_string(getpid()) + "/children");
@@ -49,7 +43,7 @@ TEST_F(RecordTest, KilledAtRandomMomentsEveryCompletedCallIsThere) {
     EXPECT_EQ(summary.state, "partial");
     const storage::Reader reader(options.output);
     EXPECT_EQ(reader.State(), "partial");
-    const auto count = static_cast<int64_t>(CountIn(options.command.back()));
+    const int64_t count = CountIn(options.command.back());
     // The program counts after it has recorded: it may be one call behind its records.
     EXPECT_GE(reader.CallCount(true), count);
     EXPECT_LE(reader.CallCount(true), count + 1);

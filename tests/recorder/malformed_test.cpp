@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "recorder/collector/arena_owner.h"
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/collector/ring_log.h"
 #include "storage/database.h"
@@ -99,7 +100,8 @@ class RingLogTest : public RecordTest {
     options.slots = 1;
     arena_ = std::make_unique<collector::ArenaOwner>(options);
     writer_ = std::make_unique<storage::Writer>(Path(), storage::Writer::Options{});
-    trace_ = std::make_unique<collector::TraceBuilder>(*writer_, *arena_, "step");
+    trace_ = std::make_unique<collector::TraceBuilder>(*writer_, arena_->header(), arena_->clock(),
+                                                       "step");
   }
   void TearDown() override {
     trace_.reset();
@@ -170,7 +172,7 @@ class RingLogTest : public RecordTest {
 
 TEST_F(RingLogTest, SoundRecordsOfEveryKindAreTaken) {
   const auto bytes = SoundRecords();
-  collector::RingLog log(*trace_, 1, 1);
+  collector::RingLog log(*trace_, 0, {1, 1, "program", {}});
   Feed(log, bytes);
   EXPECT_FALSE(log.broken());
   log.Finish(2);
@@ -205,7 +207,7 @@ TEST_F(RingLogTest, ChangedBytesNeverCrash) {
     for (int i = 0; i < changes; ++i) {
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     }
-    collector::RingLog log(*trace_, 1, static_cast<uint32_t>(round));
+    collector::RingLog log(*trace_, 0, {1, static_cast<uint32_t>(round), "program", {}});
     Feed(log, bytes);
     log.Finish(1);
   }
@@ -222,7 +224,7 @@ TEST_F(RingLogTest, RandomBodiesUnderSoundHeadersNeverCrash) {
     const wire::RecordHeader header{static_cast<wire::RecordKind>(random() % 15), 0,
                                     static_cast<uint32_t>(8 * words.size())};
     memcpy(words.data(), &header, sizeof(header));
-    collector::RingLog log(*trace_, 1, static_cast<uint32_t>(round));
+    collector::RingLog log(*trace_, 0, {1, static_cast<uint32_t>(round), "program", {}});
     Feed(log, std::as_bytes(std::span(words)));
     log.Finish(0);
   }
@@ -232,7 +234,7 @@ TEST_F(RingLogTest, AMalformedRecordEndsTheLogAndIsADataLoss) {
   auto bytes = SoundRecords();
   const std::vector<std::byte> rest(1000, std::byte{0xff});
   bytes.insert(bytes.end(), rest.begin(), rest.end());
-  collector::RingLog log(*trace_, 1, 1);
+  collector::RingLog log(*trace_, 0, {1, 1, "program", {}});
   Feed(log, bytes);
   EXPECT_TRUE(log.broken());
   EXPECT_EQ(log.call_records(), 2u);
@@ -241,7 +243,7 @@ TEST_F(RingLogTest, AMalformedRecordEndsTheLogAndIsADataLoss) {
 
 TEST_F(RingLogTest, AThreadThatCountedMoreCallsThanItSentIsADataLoss) {
   const auto bytes = SoundRecords();
-  collector::RingLog log(*trace_, 1, 1);
+  collector::RingLog log(*trace_, 0, {1, 1, "program", {}});
   Feed(log, bytes);
   log.Finish(5);
   EXPECT_TRUE(trace_->data_lost());

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ class RecordTest : public ::testing::Test {
 
   std::string folder_;
 };
+
+// The count that recorded_program keeps in a file.
+inline int64_t CountIn(const std::string& path) {
+  int64_t count = 0;
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&count), sizeof(count));
+  return count;
+}
 
 // The ledger row of a kind; nullptr when there is none.
 inline const storage::LedgerEntry* Find(const std::vector<storage::LedgerEntry>& ledger,

@@ -4,7 +4,9 @@
 //   recorded_program loop CALLS            four-element adds in one thread
 //   recorded_program threads THREADS CALLS
 //   recorded_program steps STEPS           ranges "step" with two calls, inside "epoch"
-//   recorded_program payload COUNT BYTES   snapshots of random content, one each
+//   recorded_program payload COUNT BYTES [FILE]   snapshots of random content, one each; keeps its
+//   own
+//                                                 count of calls in FILE (8 bytes)
 //   recorded_program fork CALLS            parent and child record; the child is waited for
 //   recorded_program exec CALLS            records, then replaces itself by `loop CALLS`
 //   recorded_program outlive               leaves a child behind that records now and then
@@ -73,7 +75,15 @@ void RunSteps(const Arena& arena, int steps) {
   producer.ScopeEnd();
 }
 
-void RunPayloads(const Arena& arena, int count, size_t bytes) {
+// Eight bytes of a file, which outlive this process.
+volatile uint64_t* CountIn(const char* path) {
+  const int file = open(path, O_RDWR | O_CREAT, 0644);
+  static_cast<void>(!ftruncate(file, 0) && !ftruncate(file, 8));
+  return static_cast<volatile uint64_t*>(
+      mmap(nullptr, 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+}
+
+void RunPayloads(const Arena& arena, int count, size_t bytes, volatile uint64_t* counted) {
   Producer producer(arena);
   Loop loop(producer);
   std::mt19937_64 random(7);
@@ -84,16 +94,14 @@ void RunPayloads(const Arena& arena, int count, size_t bytes) {
     const uint64_t buffer = producer.Birth(bytes);
     producer.Data(hash.low64, hash.high64, content, 100000);
     const uint64_t call = loop.Add();
+    if (counted != nullptr) *counted = *counted + 1;
     producer.Snapshot(call, buffer, hash.low64, hash.high64, bytes);
     if (producer.header().stop.load() != 0) return;
   }
 }
 
 void RunCounted(const Arena& arena, const char* path) {
-  const int file = open(path, O_RDWR | O_CREAT, 0644);
-  static_cast<void>(!ftruncate(file, 8));
-  auto* count = static_cast<volatile uint64_t*>(
-      mmap(nullptr, 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  volatile uint64_t* const count = CountIn(path);
   Producer producer(arena);
   Loop loop(producer);
   for (;;) {
@@ -157,7 +165,8 @@ int Main(int argc, char** argv) {
   } else if (mode == "steps") {
     RunSteps(arena, static_cast<int>(number(2)));
   } else if (mode == "payload") {
-    RunPayloads(arena, static_cast<int>(number(2)), static_cast<size_t>(number(3)));
+    RunPayloads(arena, static_cast<int>(number(2)), static_cast<size_t>(number(3)),
+                argc > 4 ? CountIn(argv[4]) : nullptr);
   } else if (mode == "fork") {
     RunLoop(arena, number(2));
     usleep(50000);  // the collector frees the slot

@@ -1,0 +1,14 @@
+// Before a command opens a trace: what its killed recorder had received is put into it.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace acltape::cli {
+
+// Of all traces that the command was given. Says on stderr what was done, and why something could
+// not be done; the command then works on the trace as it is.
+void FoldSpools(const CLI::App& command);
+
+}  // namespace acltape::cli

@@ -1,0 +1,267 @@
+#include "recorder/collector/fold.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "recorder/collector/backlog.h"
+#include "recorder/collector/spool.h"
+#include "recorder/collector/trace_builder.h"
+#include "storage/database.h"
+#include "storage/file_claim.h"
+#include "storage/reader.h"
+#include "storage/schema.h"
+#include "storage/writer.h"
+
+namespace acltape::collector {
+namespace {
+
+using storage::Severity;
+
+constexpr char kFoldingSuffix[] = ".folding";
+constexpr uint64_t kChunk = uint64_t{8} << 20;
+
+class File {
+ public:
+  File(const std::string& path, int flags) : number_(open(path.c_str(), flags | O_CLOEXEC)) {}
+  ~File() {
+    if (number_ >= 0) close(number_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int number() const { return number_; }
+  uint64_t size() const {
+    struct stat status;
+    return fstat(number_, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+  }
+  // Fewer bytes than asked for at the end of the file, or where it cannot be read.
+  size_t Read(uint64_t offset, void* into, size_t bytes) const {
+    size_t done = 0;
+    while (done < bytes) {
+      const ssize_t part = pread(number_, static_cast<char*>(into) + done, bytes - done,
+                                 static_cast<off_t>(offset + done));
+      if (part < 0 && errno == EINTR) continue;
+      if (part <= 0) break;
+      done += static_cast<size_t>(part);
+    }
+    return done;
+  }
+
+ private:
+  int number_;
+};
+
+// The bytes of the whole records at the front.
+size_t WholeRecords(std::span<const std::byte> bytes) {
+  size_t at = 0;
+  while (at < bytes.size()) {
+    const RecordBytes record = FirstRecord(bytes.subspan(at));
+    if (record.empty()) break;
+    at += record.size();
+  }
+  return at;
+}
+
+// Gives the entries of a spool to logs, as they were received.
+class SpoolReader {
+ public:
+  SpoolReader(const File& file, TraceBuilder& trace, wire::ArenaHeader& ids)
+      : file_(file), trace_(trace), ids_(ids), size_(file.size()) {}
+
+  void ReadAll(const std::function<void(int64_t, int64_t)>& progress) {
+    uint64_t at = sizeof(SpoolHeader);
+    SpoolEntry entry;
+    while (at + sizeof(entry) <= size_ && file_.Read(at, &entry, sizeof(entry)) == sizeof(entry)) {
+      at += sizeof(entry);
+      const uint64_t there = std::min(entry.bytes, size_ - at);
+      if (!Take(entry, at, there)) break;
+      if (there < entry.bytes) break;
+      at += entry.bytes + (8 - entry.bytes % 8) % 8;
+      if (progress) progress(static_cast<int64_t>(at), static_cast<int64_t>(size_));
+    }
+    for (const auto& log : logs_) {
+      if (log != nullptr) FinishLog(trace_, *log, {});
+    }
+  }
+
+ private:
+  // False: the spool ends here.
+  bool Take(const SpoolEntry& entry, uint64_t at, uint64_t there) {
+    ids_.next_call_id.store(std::max(ids_.next_call_id.load(), entry.next_call_id));
+    ids_.next_buffer_id.store(std::max(ids_.next_buffer_id.load(), entry.next_buffer_id));
+    if (entry.kind == SpoolKind::kOpen) return TakeOpen(entry, at, there);
+    if (entry.log >= logs_.size() || logs_[entry.log] == nullptr) return false;
+    if (entry.kind == SpoolKind::kRecords) {
+      TakeRecords(*logs_[entry.log], at, there, there < entry.bytes);
+      return true;
+    }
+    SlotEnd end;
+    if (entry.kind != SpoolKind::kEnd || there != sizeof(end)) return false;
+    if (file_.Read(at, &end, sizeof(end)) != sizeof(end)) return false;
+    FinishLog(trace_, *logs_[entry.log], end);
+    logs_[entry.log] = nullptr;
+    return true;
+  }
+
+  bool TakeOpen(const SpoolEntry& entry, uint64_t at, uint64_t there) {
+    constexpr uint64_t kMostName = 4096;
+    SpoolOpen fixed;
+    if (entry.log != logs_.size() || there != entry.bytes) return false;
+    if (there < sizeof(fixed) || there > sizeof(fixed) + kMostName) return false;
+    LogOrigin origin;
+    origin.process_name.resize(there - sizeof(fixed));
+    if (file_.Read(at, &fixed, sizeof(fixed)) != sizeof(fixed)) return false;
+    file_.Read(at + sizeof(fixed), origin.process_name.data(), origin.process_name.size());
+    origin.pid = fixed.pid;
+    origin.tid = fixed.tid;
+    if (fixed.has_rank != 0 && fixed.rank >= 0) origin.rank = fixed.rank;
+    logs_.push_back(std::make_unique<RingLog>(trace_, entry.log, origin));
+    return true;
+  }
+
+  // The recorder may have been killed while it wrote the last piece: `cut` then.
+  void TakeRecords(RingLog& log, uint64_t at, uint64_t there, bool cut) {
+    uint64_t window = kChunk;
+    while (there > 0) {
+      const size_t bytes = std::min(window, there);
+      if (buffer_.size() < bytes) buffer_.resize(bytes);
+      const std::span<const std::byte> read(buffer_.data(), file_.Read(at, buffer_.data(), bytes));
+      size_t whole = WholeRecords(read);
+      if (whole == 0 && read.size() == bytes && bytes < there) {
+        window *= 2;  // a record that is larger
+        continue;
+      }
+      if (whole == 0 && cut) return;
+      if (whole == 0) whole = read.size();  // no record: the log says so and ends
+      if (whole == 0) return;
+      std::span<const std::byte> rest = read.first(whole);
+      while (!rest.empty()) rest = rest.subspan(log.Consume(rest));
+      at += whole;
+      there -= whole;
+      window = kChunk;
+    }
+  }
+
+  const File& file_;
+  TraceBuilder& trace_;
+  wire::ArenaHeader& ids_;
+  uint64_t size_;
+  std::vector<std::unique_ptr<RingLog>> logs_;  // null: ended
+  std::vector<std::byte> buffer_;
+};
+
+// What the recorder wrote when it began: the command, the machine and so on.
+void CopyFacts(const storage::Reader& from, storage::Writer& to) {
+  constexpr std::string_view kOwn[] = {"state", "schema_version", "base_ns"};
+  for (const auto& [key, value] : from.AllMeta()) {
+    const bool own = std::find(std::begin(kOwn), std::end(kOwn), key) != std::end(kOwn) ||
+                     key.starts_with("collector_");
+    if (!own) to.SetMeta(key, value);
+  }
+  storage::Statement quirks(from.database(), "SELECT name, description FROM quirk");
+  while (quirks.Next()) to.AddQuirk(std::string(quirks.Text(0)), std::string(quirks.Text(1)));
+}
+
+// Writes the new trace beside the old one.
+void WriteAnew(const std::string& trace, const std::string& path, const File& spool,
+               const SpoolHeader& header, const std::function<void(int64_t, int64_t)>& progress,
+               Folded& folded) {
+  storage::Writer::Options options;
+  options.overwrite = true;
+  options.base_ns = header.base_ns;
+  storage::Writer writer(path, options);
+  try {
+    {
+      const storage::Reader old(trace);
+      folded.calls_before = old.CallCount(false);
+      CopyFacts(old, writer);
+    }
+    writer.AdoptContents(trace);
+    wire::ArenaHeader ids{};
+    std::string steps_from(header.steps_from, strnlen(header.steps_from, wire::kStepNameBytes));
+    TraceBuilder builder(writer, ids, {header.base_ns, header.base_tick, header.ns_per_tick},
+                         std::move(steps_from));
+    SpoolReader(spool, builder, ids).ReadAll(progress);
+    builder.Note(Severity::kDataLoss, "recorder_killed", "trace",
+                 "acltape was killed while it recorded; the trace holds what it had received, and "
+                 "lacks what was in the threads' rings and what came later",
+                 "let acltape end by itself");
+    builder.Finish();
+    folded.calls = builder.calls();
+    writer.Finish("partial");
+  } catch (...) {
+    writer.Discard();
+    throw;
+  }
+}
+
+[[noreturn]] void Fail(const std::string& doing, const std::string& trace) {
+  throw Error(ErrorKind::kDevice,
+              fmt::format("cannot {} '{}' ({})", doing, trace, std::strerror(errno)));
+}
+
+}  // namespace
+
+Folded FoldSpool(const std::string& trace,
+                 const std::function<void(int64_t done, int64_t all)>& progress) {
+  Folded folded;
+  const std::string path = trace + kSpoolSuffix;
+  const File spool(path, O_RDONLY);
+  SpoolHeader header;
+  if (spool.number() < 0 || spool.Read(0, &header, sizeof(header)) != sizeof(header) ||
+      header.magic != kSpoolMagic) {
+    return folded;
+  }
+  // Who records holds the trace, and so does who folds.
+  const File claim(trace, O_RDONLY);
+  if (claim.number() < 0) return folded;
+  if (flock(claim.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || storage::Reader(trace).State() == "recording") return folded;
+    if (flock(claim.number(), LOCK_EX) != 0) return folded;
+    return FoldSpool(trace, progress);
+  }
+  {
+    const storage::Reader old(trace);
+    if (old.Meta(kSpoolKey) != SpoolIdentity(header)) return folded;
+    if (old.State() == "recording") return folded;
+    if (old.Meta("state") != "recording" || header.whole == 0) {
+      unlink(path.c_str());
+      return folded;
+    }
+    if (header.version != kSpoolVersion || header.arena_version != wire::kArenaVersion ||
+        old.Meta("schema_version") != std::to_string(storage::kSchemaVersion)) {
+      throw Error(ErrorKind::kTrace,
+                  fmt::format("'{}' was received by another version of acltape than this one; open "
+                              "the trace with that version, or remove the file",
+                              path));
+    }
+  }
+  const std::string folding = trace + kFoldingSuffix;
+  WriteAnew(trace, folding, spool, header, progress, folded);
+  {
+    // Its journal must not be taken for that of the new file.
+    storage::Database old(trace, SQLITE_OPEN_READWRITE);
+    old.Execute("PRAGMA journal_mode=DELETE");
+  }
+  if (rename(folding.c_str(), trace.c_str()) != 0) {
+    const int number = errno;
+    storage::RemoveTraceFiles(folding);
+    errno = number;
+    Fail("replace", trace);
+  }
+  unlink(path.c_str());
+  folded.done = true;
+  return folded;
+}
+
+}  // namespace acltape::collector

@@ -1,0 +1,27 @@
+// Puts what a killed recorder had received into its trace (Note [What was received is kept] in
+// recorder/collector/spool.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace acltape::collector {
+
+struct Folded {
+  bool done = false;  // the trace was made anew
+  int64_t calls_before = 0;
+  int64_t calls = 0;
+};
+
+// Looks for the spool of a trace and does nothing where there is none, or where the trace is still
+// being recorded. Else the trace is made anew from all records and replaced; its contents of
+// tensors are taken over. A spool of a trace that was closed is removed. `progress` gets the bytes
+// that are read and their number. Waits while another process does the same.
+//
+// Throws Error kDevice when the new trace cannot be written, kTrace when the spool is of another
+// version; trace and spool stay as they were then.
+Folded FoldSpool(const std::string& trace,
+                 const std::function<void(int64_t done, int64_t all)>& progress);
+
+}  // namespace acltape::collector

@@ -1,0 +1,17 @@
+// What the collector asks the system about a process that it meets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "recorder/collector/spool.h"
+
+namespace acltape::collector {
+
+LogOrigin OriginOf(uint32_t pid, uint32_t tid);
+
+// A rank as variables of launchers have it; nothing when the text is no number from 0 on.
+std::optional<int64_t> ParseRank(std::string_view text);
+
+}  // namespace acltape::collector

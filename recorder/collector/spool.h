@@ -1,0 +1,129 @@
+// The records that were received, in a file beside the trace until the recording ends.
+//
+// Note [What was received is kept]. Records wait before they become rows, because rows cost
+// processor time that the program may want (recorder/collector/backlog.h). When the program and the
+// collector are killed together, by the system that is out of memory or by the end of a container,
+// what waited must not be lost. So each piece of records goes into this file before anything else
+// happens to it, and is read back from there when its rows are written. The kernel keeps the file,
+// whoever is killed. It holds the recording from its beginning, because a later record means
+// something only together with earlier ones; fold.h makes the trace anew from it.
+//
+// The file is a SpoolHeader, then entries: a SpoolEntry, its body, zeros up to a multiple of 8. The
+// contents of tensors are taken out of it again (their blocks of the disk are given back) when the
+// trace has them. The last room of a disk is the trace's: when it becomes scarce the file is given
+// up. Records wait in memory then, and what the trace has is taken out of the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "recorder/collector/tick_clock.h"
+#include "recorder/wire/arena.h"
+
+namespace acltape::collector {
+
+// The process and thread that a log of records is of, as the collector met it.
+struct LogOrigin {
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  std::string process_name;
+  std::optional<int64_t> rank;
+};
+
+// The final counts of a thread's slot.
+struct SlotEnd {
+  uint32_t pid = 0;
+  uint64_t completed_calls = 0;
+  uint64_t dropped_records = 0;
+  uint64_t stalled_ns = 0;
+};
+
+constexpr uint64_t kSpoolMagic = 0x6c6f6f7073746361;  // "actspool" in memory order
+constexpr uint32_t kSpoolVersion = 1;
+constexpr char kSpoolSuffix[] = ".spool";
+// The key of table meta that names the spool which belongs to a trace.
+constexpr char kSpoolKey[] = "collector_spool";
+
+struct SpoolHeader {
+  uint64_t magic = kSpoolMagic;
+  uint32_t version = kSpoolVersion;
+  uint32_t arena_version = wire::kArenaVersion;  // of the records
+  uint64_t identity[2] = {};                     // random; the trace has the same
+  int64_t base_ns = 0;
+  uint64_t base_tick = 0;
+  double ns_per_tick = 1;
+  uint32_t whole = 1;  // 0: given up, parts are missing
+  uint32_t reserved = 0;
+  char steps_from[wire::kStepNameBytes] = {};
+};
+
+enum class SpoolKind : uint32_t { kOpen = 1, kRecords = 2, kEnd = 3 };
+
+struct SpoolEntry {
+  SpoolKind kind = SpoolKind::kRecords;
+  uint32_t log = 0;    // counts from 0, in the order of kOpen
+  uint64_t bytes = 0;  // of the body
+  // Of the whole recording when the body was received: no record of it names these or later ones.
+  uint64_t next_call_id = 0;
+  uint64_t next_buffer_id = 0;
+};
+
+// The body of kOpen, followed by the process's name.
+struct SpoolOpen {
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint32_t has_rank = 0;
+  uint32_t reserved = 0;
+  int64_t rank = 0;
+};
+static_assert(std::is_trivially_copyable_v<SpoolHeader> && sizeof(SpoolEntry) == 32);
+static_assert(std::is_trivially_copyable_v<SlotEnd>);
+
+// The text of an identity, as table meta has it.
+std::string SpoolIdentity(const SpoolHeader& header);
+
+class Spool {
+ public:
+  // Creates PATH.spool for the trace PATH; a file that was there is replaced. Where that cannot be
+  // done, the spool is given up from the beginning. `most_bytes`: how large it may become.
+  Spool(const std::string& path, const TickClock& clock, const std::string& steps_from,
+        uint64_t most_bytes);
+  // Removes the file.
+  ~Spool();
+  Spool(const Spool&) = delete;
+  Spool& operator=(const Spool&) = delete;
+
+  // False: nothing is added any more.
+  bool taking() const { return taking_; }
+  std::string identity() const { return SpoolIdentity(header_); }
+
+  // Adds an entry and returns where its body is; nothing when the spool is given up.
+  std::optional<uint64_t> Append(SpoolEntry entry, std::span<const std::byte> body);
+  // Reads a body back. Throws Error kDevice when the disk does not give it.
+  void Read(uint64_t offset, std::span<std::byte> into) const;
+  // Gives a range's blocks back to the disk; what is read there is zero from now on.
+  void TakeOut(uint64_t offset, uint64_t bytes) const;
+  // Adds nothing from now on. The file lives as long as something waits in it.
+  void GiveUp();
+  // Removes the file: nothing is left in it that the trace does not have.
+  void Remove();
+
+ private:
+  bool IsDiskScarce();
+
+  SpoolHeader header_;
+  std::string path_;
+  int file_ = -1;
+  uint64_t end_ = 0;
+  uint64_t next_look_ = 0;  // at the disk, when the file is so large
+  uint64_t most_bytes_;
+  bool taking_ = false;
+};
+
+}  // namespace acltape::collector
