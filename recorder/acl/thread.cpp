@@ -140,7 +140,7 @@ void WriteCall(Thread& thread, const FinishedCall& call) {
   const size_t extra = slot_bytes + thread.signature.size;
   uint32_t total = 0;
   auto* record = tape->Begin<wire::AclCallRecord>(wire::RecordKind::kAclCall, extra, &total);
-  if (record == nullptr) return;
+  if (record == nullptr) return tape->CountCall();
   record->call_id = call.call_id;
   record->parent_id = call.parent_id;
   record->begin_tick = call.begin_tick;
@@ -161,8 +161,7 @@ void WriteCall(Thread& thread, const FinishedCall& call) {
   if (slot_bytes != 0) std::memcpy(out + thread.signature.size, thread.slots, slot_bytes);
   tape->End(total);
   tape->last_tick = call.end_tick;
-  auto& completed = tape->ring.slot()->completed_calls;
-  completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  tape->CountCall();
 }
 
 }  // namespace acltape::acl_agent

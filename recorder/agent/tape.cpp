@@ -129,14 +129,14 @@ std::byte* WaitForRoom(Tape* tape, size_t bytes) {
       if (beat != heartbeat) {
         heartbeat = beat;
         heartbeat_seen = now;
-      } else if (now - heartbeat_seen > 30000000000u) {
+      } else if (now - heartbeat_seen > tape->arena->patience_ns) {
         break;
       }
     }
   }
   slot->dropped_records.fetch_add(1, std::memory_order_relaxed);
-  // The tape stays allocated: callers up the stack still hold it.
-  if (bytes <= tape->ring.capacity()) t_tape = kNoTape;
+  // Later records can mean nothing without this one, so that none follows; all are counted.
+  if (bytes <= tape->ring.capacity()) tape->ring.GiveUp();
   return nullptr;
 }
 

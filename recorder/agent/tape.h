@@ -39,16 +39,15 @@ ACLTAPE_AGENT_API extern __thread bool t_inside __attribute__((tls_model("initia
 // Claims a slot at the first call in a thread.
 ACLTAPE_AGENT_API Tape* FirstTape();
 
-// This thread's tape, or nullptr when the process is not recorded, no slot was free, or the
-// collector is gone.
+// This thread's tape, or nullptr when the process is not recorded or no slot was free.
 inline Tape* CurrentTape() {
   Tape* tape = t_tape;
   if (__builtin_expect(tape == nullptr, 0)) tape = FirstTape();
   return tape == kNoTape ? nullptr : tape;
 }
 
-// Room for `bytes` bytes in the tape's ring, waited for where need be. nullptr: recording has
-// ended, drop the record.
+// Room for `bytes` bytes in the tape's ring, waited for where need be. nullptr: drop the record, as
+// it is larger than the ring, or the collector does not answer. It is counted.
 ACLTAPE_AGENT_API std::byte* WaitForRoom(Tape* tape, size_t bytes);
 
 // Small memory blocks that the plug-in keeps for the thread's next allocations, by size class.
@@ -67,6 +66,11 @@ class Tape {
     return __builtin_expect(room != nullptr, 1) ? room : WaitForRoom(this, bytes);
   }
   void End(size_t bytes) { ring.Commit(bytes); }
+  // Counts a call that has finished, whether its record found room or not.
+  void CountCall() {
+    auto& completed = ring.slot()->completed_calls;
+    completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   // Room for a record of type R and `extra` bytes behind it; the header is filled in.
   template <typename R>

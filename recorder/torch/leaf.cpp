@@ -129,13 +129,12 @@ __attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, uint8_t
   call.phase = state.phase();
   call.status = status;
   std::byte* out = tape->Begin(total + kScratchSlack);
-  if (__builtin_expect(out == nullptr, 0)) return;
+  if (__builtin_expect(out == nullptr, 0)) return tape->CountCall();
   CopyBlocks(out, state.record.begin(), bytes);
   CopyBlocks(out + bytes, state.slots.begin(), 8 * slots);
   tape->End(total);
   tape->last_tick = call.end_tick;
-  auto& completed = tape->ring.slot()->completed_calls;
-  completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  tape->CountCall();
 }
 
 }  // namespace

@@ -14,46 +14,17 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "recorder/agent/tape.h"
-#include "tests/recorder/producer.h"
+#include "tests/recorder/agent_call.h"
 
 namespace acltape::test {
 namespace {
 
 constexpr int kFiles = 4;
 constexpr size_t kFileBytes = 1 << 20;  // longer than the arena, so that all of a ring fits in
-
-// One add in the calling thread, written by the agent's own tape.
-void RecordOneCall() {
-  agent::Tape* tape = agent::CurrentTape();
-  if (tape == nullptr) return;
-  const char* texts[] = {"aten::add", "Tensor", Producer::kAddSchema};
-  tape->WriteWithTexts(wire::OpRecord{{wire::RecordKind::kOp, 0, 0}, tape->next_op, 0}, texts, 3);
-  const std::string signature = Producer::AddSignature();
-  const uint64_t slots[] = {0, 0, 0};
-  uint32_t bytes = 0;
-  auto* record = tape->Begin<wire::CallRecord>(wire::RecordKind::kCall,
-                                               signature.size() + sizeof(slots), &bytes);
-  if (record == nullptr) return;
-  const wire::RecordHeader header = record->header;
-  memset(static_cast<void*>(record), 0, bytes);
-  record->header = header;
-  record->call_id = tape->NextCallId();
-  record->begin_tick = record->end_tick = wire::Tick();
-  record->op_index = tape->next_op++;
-  record->signature_bytes = static_cast<uint32_t>(signature.size());
-  record->slot_count = 3;
-  auto* out = reinterpret_cast<char*>(record + 1);
-  memcpy(out, signature.data(), signature.size());
-  memcpy(out + signature.size(), slots, sizeof(slots));
-  tape->End(bytes);
-  tape->ring.slot()->completed_calls.fetch_add(1);
-}
 
 int OpenFile(const std::string& folder, int index) {
   const std::string path = folder + "/one-file." + std::to_string(index);

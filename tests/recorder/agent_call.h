@@ -1,0 +1,39 @@
+// A call that a test program records by the real agent, without an operator behind it.
+#pragma once
+
+#include <cstring>
+#include <string>
+
+#include "recorder/agent/tape.h"
+#include "tests/recorder/producer.h"
+
+namespace acltape::test {
+
+// One add in the calling thread, written by the agent's own tape.
+inline void RecordOneCall() {
+  agent::Tape* tape = agent::CurrentTape();
+  if (tape == nullptr) return;
+  const char* texts[] = {"aten::add", "Tensor", Producer::kAddSchema};
+  tape->WriteWithTexts(wire::OpRecord{{wire::RecordKind::kOp, 0, 0}, tape->next_op, 0}, texts, 3);
+  const std::string signature = Producer::AddSignature();
+  const uint64_t slots[] = {0, 0, 0};
+  uint32_t bytes = 0;
+  auto* record = tape->Begin<wire::CallRecord>(wire::RecordKind::kCall,
+                                               signature.size() + sizeof(slots), &bytes);
+  if (record == nullptr) return tape->CountCall();
+  const wire::RecordHeader header = record->header;
+  memset(static_cast<void*>(record), 0, bytes);
+  record->header = header;
+  record->call_id = tape->NextCallId();
+  record->begin_tick = record->end_tick = wire::Tick();
+  record->op_index = tape->next_op++;
+  record->signature_bytes = static_cast<uint32_t>(signature.size());
+  record->slot_count = 3;
+  auto* out = reinterpret_cast<char*>(record + 1);
+  memcpy(out, signature.data(), signature.size());
+  memcpy(out + signature.size(), slots, sizeof(slots));
+  tape->End(bytes);
+  tape->CountCall();
+}
+
+}  // namespace acltape::test
