@@ -1,6 +1,8 @@
 """Generates the exported operator functions of the soft device's libopapi.so.
 
-Operators of acl/data/not_exported.json are left out. Each packs its arguments and hands them to acltape::opapi::Prepare or Launch (runtime/opapi/stub.h).
+Operators of acl/data/not_exported.json are left out. Each packs its arguments and hands them to
+acltape::opapi::Prepare or Launch (runtime/opapi/stub.h). No workspace here depends on the contents of an
+array, so that the greatest one (acl/data/max_workspace.json) is that of the first phase.
 
 usage: exports.py OUTPUT_DIRECTORY PARTS   writes aclnn_exports_0.cpp .. aclnn_exports_(PARTS-1).cpp
 """
@@ -13,7 +15,10 @@ import tables
 
 def definition(index, op):
     unused = "".join(f"{arg['ctype']}, " for arg in op["args"]) if op.get("exec_signature") else ""
-    return tables.first_phase(index, op) + (
+    first = tables.first_phase(index, op)
+    if op["op"] in tables.max_workspace():
+        first += tables.first_phase(index, op, name="GetMaxWorkspaceSize")
+    return first + (
         f"aclnnStatus {op['op']}(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, "
         f"{unused}aclrtStream stream) {{\n"
         f"  return Launch({index}, workspace, workspaceSize, executor, stream);\n}}\n"

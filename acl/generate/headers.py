@@ -179,10 +179,15 @@ def operator_declaration(op):
     )
     # One operator repeats its arguments in the second phase.
     launch_args = args + separator if op.get("exec_signature") else ""
+    names = ["GetWorkspaceSize"] + ["GetMaxWorkspaceSize"] * (op["op"] in tables.max_workspace())
+    first_phases = "".join(
+        f"ACL_FUNC_VISIBILITY aclnnStatus {op['op']}{name}(\n"
+        f"    {args}{separator}uint64_t* workspaceSize, aclOpExecutor** executor);\n"
+        for name in names
+    )
     return (
         f"// {op['op']} ({op['domain']}{', experimental' if op.get('experimental') else ''})\n{notes}"
-        f"ACL_FUNC_VISIBILITY aclnnStatus {op['op']}GetWorkspaceSize(\n"
-        f"    {args}{separator}uint64_t* workspaceSize, aclOpExecutor** executor);\n"
+        f"{first_phases}"
         f"ACL_FUNC_VISIBILITY aclnnStatus {op['op']}(void* workspace, uint64_t workspaceSize, "
         f"aclOpExecutor* executor,\n    {launch_args}aclrtStream stream);\n\n"
     )

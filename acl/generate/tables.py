@@ -1,5 +1,6 @@
 """Reads the two tables in acl/data and writes generated files, leaving equal ones untouched."""
 
+import functools
 import json
 import os
 
@@ -24,6 +25,17 @@ def not_exported():
         return {row["op"] for row in json.load(file)}
 
 
+@functools.cache
+def max_workspace():
+    """Names of the operators with a further function, aclnnXGetMaxWorkspaceSize.
+
+    It tells the workspace that suffices for all contents of the operator's arrays, such as lengths of
+    sequences. A program that captures the operator takes that much, and updates the lengths later.
+    """
+    with open(os.path.join(DATA, "max_workspace.json")) as file:
+        return set(json.load(file))
+
+
 def write_if_changed(path, text):
     """Writes `text` unless the file holds it already, so that nothing is recompiled for nothing."""
     try:
@@ -44,11 +56,11 @@ def packed_arguments(op):
     return f"const ArgValue argument_values[] = {{{packed}}};"
 
 
-def first_phase(index, op, further=""):
+def first_phase(index, op, further="", name="GetWorkspaceSize"):
     """Definition of an operator's first phase, which hands its packed arguments to Prepare, and `further`."""
     params = "".join(f"{arg['ctype']} {arg['name']}, " for arg in op["args"])
     return (
-        f"aclnnStatus {op['op']}GetWorkspaceSize({params}uint64_t* workspaceSize, "
+        f"aclnnStatus {op['op']}{name}({params}uint64_t* workspaceSize, "
         f"aclOpExecutor** executor) {{\n  {packed_arguments(op)}\n"
         f"  return Prepare({index}, argument_values, workspaceSize, executor{further});\n}}\n"
     )

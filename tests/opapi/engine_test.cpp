@@ -31,6 +31,15 @@ TEST(Exports, HaveBothPhasesOfTheOperatorsOfTheTable) {
   EXPECT_GT(exported, acl::OperatorCount() - 20);
 }
 
+// Adapters ask for it before they capture an operator whose lengths they update later.
+TEST(Exports, HaveTheGreatestWorkspaceOfFusedAttention) {
+  for (const char* version : {"V3", "V4", "V5"}) {
+    const std::string op = std::string("aclnnFusedInferAttentionScore") + version;
+    EXPECT_NE(dlsym(RTLD_DEFAULT, (op + "GetMaxWorkspaceSize").c_str()), nullptr) << op;
+  }
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "aclnnAddGetMaxWorkspaceSize"), nullptr);
+}
+
 TEST(Exports, TellWhichOperatorsHaveAKernel) {
   const auto has_kernel =
       reinterpret_cast<int (*)(const char*)>(dlsym(RTLD_DEFAULT, "SoftOperatorHasKernel"));
