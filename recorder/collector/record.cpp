@@ -459,7 +459,8 @@ void Recording::Close(RecordSummary& summary) {
                 "allow the program more address space or memory, or record with smaller rings",
                 static_cast<int64_t>(without_ring));
   }
-  if (header.torch_processes.load() == 0 && header.acl_processes.load() == 0) {
+  if (header.torch_processes.load() == 0 && header.acl_processes.load() == 0 &&
+      !trace_.met_torch()) {
     trace_.Note(Severity::kNotice, "no_operators", options_.command[0],
                 "the program loaded neither libtorch nor an ACL library",
                 "check that the command runs the program that was meant, dynamically linked");

@@ -123,6 +123,7 @@ void TraceBuilder::AddMeta(const std::string& key, const std::string& value) {
   const bool own = key.starts_with("collector_") ||
                    std::find(std::begin(kOwnKeys), std::end(kOwnKeys), key) != std::end(kOwnKeys);
   writer_.SetMeta(own ? "agent." + key : key, value);
+  if (key == "torch_library") met_torch_ = true;
 }
 
 void TraceBuilder::Note(storage::Severity severity, const std::string& kind,

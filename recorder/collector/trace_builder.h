@@ -77,6 +77,8 @@ class TraceBuilder {
   }
 
   void AddMeta(const std::string& key, const std::string& value);
+  // A process has libtorch, recorded or not.
+  bool met_torch() const { return met_torch_; }
   // From now on the trace may have to drop its oldest part (size_limit.h).
   void LimitSize() { limited_ = true; }
   bool limited() const { return limited_; }
@@ -129,6 +131,7 @@ class TraceBuilder {
   int64_t leaves_ = 0;
   int64_t last_call_ = 0;
   bool data_lost_ = false;
+  bool met_torch_ = false;
   bool limited_ = false;
   std::unordered_map<std::string, int64_t> arrived_ns_;  // contents, when limited
 

@@ -71,6 +71,31 @@ class Queue(harness.NpuTest):
                 self.program("task_queue.py", environment={"TASK_QUEUE_ENABLE": level})
 
 
+class Features(harness.NpuTest):
+    """What models use of the adapter works as on the CPU, and the same when it is recorded."""
+
+    PROGRAM = os.path.join(harness.PROGRAMS, "features.py")
+
+    def each(self, *command):
+        """Name, exit code and output of each feature, and what failed with its messages."""
+        done = self.call(harness.BINARY, *command, "--", harness.PYTHON, "-W", "ignore", "-B", self.PROGRAM,
+                         "--each")
+        results = json.loads(done.stdout)
+        failed = {name: result["errors"] for name, result in results.items() if result["code"] != 0}
+        self.assertEqual(failed, {})
+        return {name: result["output"] for name, result in results.items()}
+
+    def test_each_feature_alone_and_recorded(self):
+        alone = self.each("run")
+        self.assertGreater(len(alone), 40)
+        recorded = self.each("record", "--soft", "-o", "t.db", "--payload", "inputs")
+        self.assertEqual(recorded, alone)
+        with sqlite3.connect(os.path.join(self.folder, "t.db")) as database:
+            lost = database.execute("SELECT kind, subject, cause FROM ledger WHERE severity IN "
+                                    "('data_loss', 'error')").fetchall()
+        self.assertEqual(lost, [])
+
+
 class Allocator(harness.NpuTest):
     def test_expandable_segments(self):
         self.program("expandable.py")
