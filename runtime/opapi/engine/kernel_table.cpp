@@ -22,6 +22,7 @@ constexpr KernelRows (*kFamilies[])() = {
     RecurrentRows,      BatchStatisticsRows,
     LinalgRows,         QuantizeRows,
     GroupedMatmulRows,  CtcLossRows,
+    BlockSparseRows,
 };
 
 // Rows by operator index, made once and kept until the process ends.

@@ -50,6 +50,7 @@ KernelRows OptimizerRows();
 KernelRows TransformerRows();
 KernelRows AttentionRows();
 KernelRows InferAttentionRows();
+KernelRows BlockSparseRows();
 KernelRows SelectionRows();
 KernelRows UpsampleRows();
 KernelRows SearchRows();

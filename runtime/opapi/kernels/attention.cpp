@@ -86,10 +86,7 @@ ScoreMask ReadScoreMask(const Call& call, int mask_index, int pre_index, int nex
   ScoreMask result;
   if (!call.IsAbsent(mask_index)) {
     result.mask = call.View(mask_index);
-    const at::ScalarType dtype = result.mask.scalar_type();
-    if (dtype != at::kBool && dtype != at::kByte && dtype != at::kChar) {
-      call.RejectArg(mask_index, "is neither bool nor a byte");
-    }
+    ExpectByteMask(call, mask_index, result.mask);
   }
   if (mode == 1) return result;
   if (mode == 0) {
@@ -108,6 +105,31 @@ ScoreMask ReadScoreMask(const Call& call, int mask_index, int pre_index, int nex
   result.before = mode == 4 ? call.Int(pre_index) : kUnbounded;
   result.after = mode == 4 ? call.Int(next_index) : 0;
   return result;
+}
+
+std::vector<SequencePlace> PlaceSequences(const std::vector<int64_t>& lengths,
+                                          const std::vector<int64_t>& key_lengths, bool packed) {
+  std::vector<SequencePlace> places;
+  SequencePlace next{};
+  for (size_t s = 0; s < lengths.size(); ++s) {
+    next.queries = lengths[s];
+    next.keys = key_lengths[s];
+    places.push_back(next);
+    if (packed) {
+      next.first_query += lengths[s];
+      next.first_key += key_lengths[s];
+    } else {
+      ++next.batch;
+    }
+  }
+  return places;
+}
+
+void ExpectByteMask(const Call& call, int i, const Tensor& mask) {
+  const at::ScalarType dtype = mask.scalar_type();
+  if (dtype != at::kBool && dtype != at::kByte && dtype != at::kChar) {
+    call.RejectArg(i, "is neither bool nor a byte");
+  }
 }
 
 void ExpectQueryDtype(const Call& call, int i, const Tensor& tensor, const Tensor& query) {
@@ -132,16 +154,17 @@ void ExpectScores(const Call& call, int i, const Tensor& tensor, const Extent& e
   }
 }
 
-void ExpectKeys(const Call& call, const Tensor& query, const Tensor& key, const Tensor& value) {
+void ExpectKeys(const Call& call, const Tensor& query, const Tensor& key, const Tensor& value,
+                int i) {
   if (key.size(0) != query.size(0) || key.size(3) != query.size(3)) {
-    call.RejectArg(1, "has another batch or width than query");
+    call.RejectArg(i, "has another batch or width than query");
   }
   if (key.size(1) == 0 || query.size(1) % key.size(1) != 0) {
-    call.RejectArg(1, "has a number of heads that does not divide query's");
+    call.RejectArg(i, "has a number of heads that does not divide query's");
   }
   if (value.size(0) != key.size(0) || value.size(1) != key.size(1) ||
       value.size(2) != key.size(2)) {
-    call.RejectArg(2, "has another batch, number of heads or length than key");
+    call.RejectArg(i + 1, "has another batch, number of heads or length than key");
   }
 }
 

@@ -48,6 +48,23 @@ struct ScoreMask {
 ScoreMask ReadScoreMask(const Call& call, int mask_index, int pre_index, int next_index,
                         int mode_index);
 
+// The place of one sequence in queries and keys that are split into heads.
+struct SequencePlace {
+  int64_t batch, first_query, queries, first_key, keys;
+
+  at::Tensor Queries(const at::Tensor& split) const {
+    return split.narrow(0, batch, 1).narrow(2, first_query, queries);
+  }
+  at::Tensor Keys(const at::Tensor& split) const {
+    return split.narrow(0, batch, 1).narrow(2, first_key, keys);
+  }
+};
+
+// The places of sequences of these lengths: packed ones follow each other in one batch, others
+// begin a batch each.
+std::vector<SequencePlace> PlaceSequences(const std::vector<int64_t>& lengths,
+                                          const std::vector<int64_t>& key_lengths, bool packed);
+
 // Sizes of queries and keys together, once split into heads.
 struct Extent {
   int64_t batch, heads, queries, keys;
@@ -56,13 +73,14 @@ struct Extent {
 };
 
 // Checks that all attention operators make.
+void ExpectByteMask(const Call& call, int i, const at::Tensor& mask);
 void ExpectQueryDtype(const Call& call, int i, const at::Tensor& tensor, const at::Tensor& query);
 void ExpectFloating(const Call& call, int i, const at::Tensor& tensor);
 // Undefined, or a tensor that broadcasts to the scores.
 void ExpectScores(const Call& call, int i, const at::Tensor& tensor, const Extent& extent);
-// Keys and values (arguments 1 and 2), split into heads, that fit the queries.
+// Keys and values, split into heads, that fit the queries: arguments `i` and `i` + 1.
 void ExpectKeys(const Call& call, const at::Tensor& query, const at::Tensor& key,
-                const at::Tensor& value);
+                const at::Tensor& value, int i = 1);
 // An argument that changes the result in a way that the soft device does not compute.
 void ExpectAbsent(const Call& call, const std::vector<int>& positions);
 

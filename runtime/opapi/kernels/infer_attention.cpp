@@ -159,24 +159,21 @@ std::unique_ptr<Kernel> BindInfer(const Call& call, const InferArguments& at) {
     call.RejectArg(at.key_lengths, "has another number of sequences than actualSeqLengths");
   }
   std::vector<Sequence> sequences;
-  int64_t first_query = 0, first_key = 0;
-  for (size_t s = 0; s < lengths.size(); ++s) {
-    const auto b = packed ? int64_t{0} : static_cast<int64_t>(s);
-    const auto cut = [&](const Tensor& tensor, int64_t first, int64_t length) {
-      return tensor.narrow(2, packed ? first : 0, length);
+  for (const SequencePlace& place : PlaceSequences(lengths, key_lengths, packed)) {
+    // Keys and values are split by batch already.
+    const auto cut = [&](const std::vector<Tensor>& split) {
+      return split[place.batch].narrow(2, place.first_key, place.keys);
     };
     Sequence one;
-    one.query = cut(query.narrow(0, b, 1), first_query, lengths[s]);
-    one.out = cut(out.narrow(0, b, 1), first_query, lengths[s]);
-    one.key = cut(keys[b], first_key, key_lengths[s]);
-    one.value = cut(values[b], first_key, key_lengths[s]);
-    if (lse.defined()) one.lse = cut(lse.narrow(0, b, 1), first_query, lengths[s]);
-    one.bias = OfBatch(call, 3, bias, b, lengths[s], key_lengths[s]);
+    one.query = place.Queries(query);
+    one.out = place.Queries(out);
+    one.key = cut(keys);
+    one.value = cut(values);
+    if (lse.defined()) one.lse = place.Queries(lse);
+    one.bias = OfBatch(call, 3, bias, place.batch, place.queries, place.keys);
     one.mask = mask;
-    one.mask.mask = OfBatch(call, 4, mask.mask, b, lengths[s], key_lengths[s]);
+    one.mask.mask = OfBatch(call, 4, mask.mask, place.batch, place.queries, place.keys);
     sequences.push_back(one);
-    first_query += lengths[s];
-    first_key += key_lengths[s];
   }
   const double scale = call.Real(at.scale);
   // Rows behind a sequence's actual length are zeros.

@@ -25,13 +25,8 @@ const PackedArguments kUnpadding = {
 const PackedArguments kUnpaddingV2 = {
     {4, 5, 6, 12, 15, 16}, 1, 2, 7, 13, 14, 17, 18, 19, 20, 21, 22, 24, 25, 26};
 
-// One sequence: where its rows begin, and how many it has.
-struct PackedSequence {
-  int64_t first_query, queries, first_key, keys;
+struct PackedSequence : SequencePlace {
   ScoreMask mask;
-
-  Tensor Queries(const Tensor& split) const { return split.narrow(2, first_query, queries); }
-  Tensor Keys(const Tensor& split) const { return split.narrow(2, first_key, keys); }
 };
 
 struct PackedCall {
@@ -109,12 +104,8 @@ PackedCall ReadPacked(const Call& call, const PackedArguments& at) {
     call.RejectArg(at.key_lengths, "has another number of sequences than actualSeqQLen");
   }
   const ScoreMask mask = ReadScoreMask(call, at.mask, at.pre, at.next, at.mode);
-  int64_t first_query = 0, first_key = 0;
-  for (size_t s = 0; s < lengths.size(); ++s) {
-    packed.sequences.push_back({first_query, lengths[s], first_key, key_lengths[s],
-                                MaskOf(call, at.mask, mask, lengths[s], key_lengths[s])});
-    first_query += lengths[s];
-    first_key += key_lengths[s];
+  for (const SequencePlace& place : PlaceSequences(lengths, key_lengths, /*packed=*/true)) {
+    packed.sequences.push_back({place, MaskOf(call, at.mask, mask, place.queries, place.keys)});
   }
   return packed;
 }

@@ -89,6 +89,7 @@ Rows ReduceRows();
 Rows MatrixRows();
 Rows LayerRows();
 Rows AttentionRows();
+Rows BlockSparseRows();
 Rows IndexRows();
 Rows ShapeRows();
 Rows ForeachRows();
