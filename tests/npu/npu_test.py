@@ -50,7 +50,7 @@ class Eager(harness.NpuTest):
     def test_mixed_precision_and_a_loader_with_pinned_memory(self):
         self.program("amp.py")
 
-    def test_recurrent_layers_bags_of_embeddings_experts_and_packed_attention(self):
+    def test_recurrent_layers_bags_of_embeddings_experts_and_attentions(self):
         self.program("more_operators.py")
 
     def test_a_missing_operator_says_its_name(self):

@@ -130,9 +130,32 @@ def packed_attention():
     print("packed attention")
 
 
+def block_sparse_attention():
+    """Blocks of 3 queries and 128 keys, of which a mask names those that take part."""
+    blocks = torch.tensor([[1, 0], [1, 1]], dtype=torch.int8).expand(1, 4, 2, 2).contiguous()
+    half = [torch.randn(1, heads, rows, 128).half() for heads, rows in ((4, 5), (2, 130), (2, 130))]
+    cpu = [tensor.float().requires_grad_() for tensor in half]
+    npu = [tensor.npu().requires_grad_() for tensor in half]
+    found = torch_npu.npu_block_sparse_attention(
+        *npu, blocks.npu(), [3, 128], q_input_layout="BNSD", kv_input_layout="BNSD",
+        num_key_value_heads=2, scale_value=0.1, inner_precise=0, softmax_lse_flag=1)[0]
+    take_part = blocks.bool().repeat_interleave(3, 2).repeat_interleave(128, 3)[..., :5, :130]
+    query, key, value = cpu
+    expected = nn.functional.scaled_dot_product_attention(
+        query, key.repeat_interleave(2, 1), value.repeat_interleave(2, 1), take_part, scale=0.1)
+    torch.testing.assert_close(found.float().cpu(), expected, rtol=1e-2, atol=1e-3)
+    gradient = torch.randn(1, 4, 5, 128).half()
+    found.backward(gradient.npu())
+    expected.backward(gradient.float())
+    for ours, wanted in zip(npu, cpu):
+        torch.testing.assert_close(ours.grad.float().cpu(), wanted.grad, rtol=1e-2, atol=1e-3)
+    print("attention over blocks")
+
+
 for layers in (bags, recurrent, packed, volumes):
     same_on_both(layers.__name__, layers)
 torch.manual_seed(0)
 experts()
 packed_attention()
+block_sparse_attention()
 print("equal")
