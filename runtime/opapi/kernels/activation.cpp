@@ -179,13 +179,37 @@ std::unique_ptr<Kernel> BindLogSigmoidForward(const Call& call) {
   });
 }
 
-// (gradOutput, self, buffer, gradInput)
+// (gradOutput, self, buffer, gradInput): the vendor documents that the buffer is not read. What the
+// library would keep in it is made again.
 std::unique_ptr<Kernel> BindLogSigmoidBackward(const Call& call) {
-  const Operand gradient = call.In(0), self = call.In(1), buffer = call.In(2);
+  const Operand gradient = call.In(0), self = call.In(1);
+  call.View(2);  // is a tensor all the same
   const Tensor out = call.Out(3);
   call.ExpectSizes(0, gradient.view(), self.sizes());
   call.ExpectSizes(3, out, self.sizes());
-  return MakeKernel([=] { out.copy_(f::log_sigmoid_backward(gradient(), self(), buffer())); });
+  return MakeKernel([=] {
+    const Tensor input = self();
+    const Tensor buffer = std::get<1>(f::log_sigmoid_forward(input));
+    out.copy_(f::log_sigmoid_backward(gradient(), input, buffer));
+  });
+}
+
+// A negative eps stands for none.
+c10::optional<double> LogitEps(const Call& call, int i) {
+  const double eps = call.Real(i);
+  return eps < 0 ? c10::optional<double>() : c10::optional<double>(eps);
+}
+
+auto Logit(const Call& call) {
+  return
+      [eps = LogitEps(call, 1)](Tensor& out, const Tensor& self) { f::logit_out(out, self, eps); };
+}
+
+// (x, dy, eps, out)
+auto LogitGrad(const Call& call) {
+  return [eps = LogitEps(call, 2)](Tensor& out, const Tensor& self, const Tensor& gradient) {
+    f::logit_backward_out(out, gradient, self, eps);
+  };
 }
 
 // (gradOut, self, dim, out)
@@ -197,16 +221,42 @@ std::unique_ptr<Kernel> BindGluBackward(const Call& call) {
   return MakeKernel([=] { out.copy_(f::glu_backward(gradient(), self(), dim)); });
 }
 
+// Prelu's weight has one element or one for each channel (dim 1) of self.
+void CheckPreluWeight(const Call& call, int i, const Operand& self, const Operand& weight) {
+  const int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
+  if (weight.view().numel() != 1 && weight.view().numel() != channels) {
+    call.RejectArg(i, "must have one element or one per channel");
+  }
+}
+
 // (self, weight, out)
 std::unique_ptr<Kernel> BindPrelu(const Call& call) {
   const Operand self = call.In(0), weight = call.In(1);
   const Tensor out = call.Out(2);
   call.ExpectSizes(2, out, self.sizes());
-  const int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
-  if (weight.view().numel() != 1 && weight.view().numel() != channels) {
-    call.RejectArg(1, "must have one element or one per channel");
-  }
+  CheckPreluWeight(call, 1, self, weight);
   return MakeKernel([=] { out.copy_(at::prelu(self(), weight().reshape(-1))); });
+}
+
+// (gradOutput, self, weight, gradInput, gradWeight). The library's own form has other names and
+// results in 1.13 and in 2.x.
+std::unique_ptr<Kernel> BindPreluBackward(const Call& call) {
+  const Operand gradient = call.In(0), self = call.In(1), weight = call.In(2);
+  const Tensor out = call.Out(3), weight_out = call.Out(4);
+  call.ExpectSizes(0, gradient.view(), self.sizes());
+  call.ExpectSizes(3, out, self.sizes());
+  CheckPreluWeight(call, 2, self, weight);
+  if (weight_out.numel() != weight.view().numel()) {
+    call.RejectArg(4, "must have as many elements as weight");
+  }
+  std::vector<int64_t> over(self.dim(), 1);  // the weight's shape beside self
+  if (self.dim() > 1) over[1] = weight.view().numel();
+  return MakeKernel([=] {
+    const Tensor x = self(), given = gradient(), slope = weight().reshape(over);
+    out.copy_(at::where(x > 0, given, slope * given));
+    const Tensor each = at::where(x > 0, at::zeros_like(given), x * given);
+    weight_out.copy_(each.sum_to_size(over).reshape(weight_out.sizes()));
+  });
 }
 
 void HardswishBackward(Tensor& out, const Tensor& gradient, const Tensor& self) {
@@ -350,6 +400,9 @@ KernelRows ActivationRows() {
       {"aclnnLogSigmoidForward", BindLogSigmoidForward, kHalf},
       {"aclnnLogSigmoidBackward", BindLogSigmoidBackward, kHalf},
       {"aclnnPrelu", BindPrelu, kHalf},
+      {"aclnnPreluBackward", BindPreluBackward, kBoth},
+      {"aclnnLogit", UnaryWith(Logit, 2, Promote::kFloat), kHalf},
+      {"aclnnLogitGrad", BinaryWith(LogitGrad, 3, kFloats), kHalf},
       {"aclnnSoftmax", AlongDim(f::_softmax_out), kHalf},
       {"aclnnLogSoftmax", AlongDim(f::_log_softmax_out), kHalf},
       {"aclnnSoftmaxBackward", BackwardAlongDim(f::_softmax_backward_data_out), kHalf},

@@ -62,6 +62,16 @@ std::unique_ptr<Kernel> BindLinspace(const Call& call) {
   return MakeKernel([=]() mutable { f::linspace_out(out, start, end, steps); });
 }
 
+// (start, end, steps, base, result)
+std::unique_ptr<Kernel> BindLogSpace(const Call& call) {
+  const at::Scalar start = call.Number(0), end = call.Number(1);
+  const int64_t steps = call.Int(2);
+  const double base = call.Real(3);
+  Tensor out = call.Out(4);
+  call.ExpectSizes(4, out, {steps});
+  return MakeKernel([=]() mutable { f::logspace_out(out, start, end, steps, base); });
+}
+
 // (n, m, out)
 std::unique_ptr<Kernel> BindEye(const Call& call) {
   Tensor out = call.Out(2);
@@ -94,6 +104,7 @@ KernelRows FillRows() {
       {"aclnnArange", BindArange},
       {"aclnnRange", BindRange},
       {"aclnnLinspace", BindLinspace},
+      {"aclnnLogSpace", BindLogSpace},
       {"aclnnEye", BindEye},
   };
 }

@@ -447,6 +447,17 @@ std::unique_ptr<Kernel> BindTake(const Call& call) {
   return MakeKernel([=] { out.copy_(at::take(self(), Long(index))); });
 }
 
+// (selfRef, index, source, accumulate): positions count the elements of self in row-major order.
+std::unique_ptr<Kernel> BindPut(const Call& call) {
+  Tensor self = call.Out(0);
+  const Tensor index = call.View(1), source = call.View(2);
+  call.ExpectIndex(1, index);
+  ExpectSameDtype(call, self, 2, source);
+  if (source.numel() != index.numel()) call.RejectArg(2, "must have as many elements as index");
+  const bool accumulate = call.Bool(3);
+  return MakeKernel([=]() mutable { at::Tensor(self).put_(Long(index), source, accumulate); });
+}
+
 }  // namespace
 
 KernelRows IndexRows() {
@@ -466,6 +477,7 @@ KernelRows IndexRows() {
       {"aclnnEmbeddingDenseBackward", BindEmbeddingBackward},
       {"aclnnGather", BindGather},
       {"aclnnTake", BindTake},
+      {"aclnnInplacePut", BindPut},
       {"aclnnIndex", BindIndex},
       {"aclnnIndexPutImpl", BindIndexPut},
       {"aclnnInplaceIndexCopy", [](const Call& call) { return BindIndexCopy(call, 0); }},

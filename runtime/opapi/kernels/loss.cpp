@@ -237,6 +237,37 @@ std::unique_ptr<Kernel> BindKlDivBackward(const Call& call) {
       });
 }
 
+// (gradOutput, self, target, reduction, logTarget, gradTarget)
+std::unique_ptr<Kernel> BindKlDivTargetBackward(const Call& call) {
+  const bool log_target = call.Bool(4);
+  return BindLossBackward(
+      call, 3, 5,
+      [=](const Tensor& gradient, const Tensor& self, const Tensor& target, int64_t reduction) {
+        const Tensor result =
+            log_target ? gradient * ((target + 1 - self) * target.exp())
+                       : (gradient * (target.log() + 1 - self)).masked_fill(target == 0, 0);
+        return result / Divisor(reduction, result);
+      });
+}
+
+// (self, target, reduction, out, isTarget): each row of target lists classes up to the first -1.
+std::unique_ptr<Kernel> BindMultilabelMarginLoss(const Call& call) {
+  const Operand self = call.In(0);
+  const Tensor target = call.View(1), out = call.Out(3), is_target = call.Out(4);
+  if (self.dim() != 1 && self.dim() != 2) call.RejectArg(0, "must have 1 or 2 dims");
+  call.ExpectIndex(1, target);
+  call.ExpectSizes(1, target, self.sizes());
+  const int64_t reduction = Reduction(call, 2);
+  const bool each = reduction == at::Reduction::None && self.dim() == 2;
+  call.ExpectSizes(3, out, each ? self.sizes().slice(0, 1) : at::IntArrayRef());
+  call.ExpectSizes(4, is_target, self.sizes());
+  return MakeKernel([=] {
+    const auto result = at::multilabel_margin_loss_forward(self(), target.to(at::kLong), reduction);
+    out.copy_(std::get<0>(result));
+    is_target.copy_(std::get<1>(result));
+  });
+}
+
 std::unique_ptr<Kernel> BindSoftMarginLoss(const Call& call) {
   return BindLoss(call, 2, 3, [](const Tensor& self, const Tensor& target, int64_t reduction) {
     return at::soft_margin_loss(self, target, reduction);
@@ -278,6 +309,8 @@ KernelRows LossRows() {
       {"aclnnL1LossBackward", BindL1LossBackward, kBoth},
       {"aclnnKlDiv", BindKlDiv, kHalf},
       {"aclnnKlDivBackward", BindKlDivBackward, kBoth},
+      {"aclnnKlDivTargetBackward", BindKlDivTargetBackward, kBoth},
+      {"aclnnMultilabelMarginLoss", BindMultilabelMarginLoss, kBoth},
       {"aclnnSoftMarginLoss", BindSoftMarginLoss, kBoth},
       {"aclnnSoftMarginLossBackward", BindSoftMarginLossBackward, kBoth},
   };

@@ -208,6 +208,16 @@ std::unique_ptr<Kernel> BindAddmv(const Call& call) {
   return BindAccumulating(call, 4, 3, 5, {matrix.size(0)}, f::addmv_out);
 }
 
+std::unique_ptr<Kernel> BindAddr(const Call& call, int out_index) {
+  const Tensor a = call.View(1), b = call.View(2);
+  call.ExpectRank(1, a, 1);
+  call.ExpectRank(2, b, 1);
+  const auto product = [](Tensor& out, const Tensor& self, const Tensor& x, const Tensor& y,
+                          const at::Scalar& beta,
+                          const at::Scalar& alpha) { at::addr_out(out, self, x, y, beta, alpha); };
+  return BindAccumulating(call, 3, 4, out_index, {a.size(0), b.size(0)}, product);
+}
+
 std::unique_ptr<Kernel> BindMv(const Call& call) {
   const Operand matrix = call.In(0), vector = call.In(1);
   const Tensor out = call.Out(2);
@@ -288,6 +298,8 @@ KernelRows MatmulRows() {
       {"aclnnAddbmm", Into(BindAddbmm, 5), kHalf},
       {"aclnnInplaceAddbmm", Into(BindAddbmm, 0), kHalf},
       {"aclnnAddmv", BindAddmv, kHalf},
+      {"aclnnAddr", Into(BindAddr, 5)},
+      {"aclnnInplaceAddr", Into(BindAddr, 0)},
       {"aclnnMv", BindMv, kHalf},
       {"aclnnDot", BindDot, kHalf},
       {"aclnnGer", BindGer},

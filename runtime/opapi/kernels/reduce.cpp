@@ -202,20 +202,37 @@ void Median(Tensor& values, Tensor& indices, const Tensor& self, int64_t dim, bo
   at::median_out(values, indices, self, dim, keep);
 }
 
-std::unique_ptr<Kernel> BindVarMean(const Call& call) {
-  const Operand self = call.In(0);
-  const std::vector<int64_t> dims = call.ReductionDims(1, self.dim());
-  const int64_t correction = call.Int(2);
-  const bool keep = call.Bool(3);
-  const Tensor variance = call.Out(4), mean = call.Out(5);
-  const std::vector<int64_t> sizes = ReducedSizes(self.sizes(), dims, keep);
-  call.ExpectSizes(4, variance, sizes);
-  call.ExpectSizes(5, mean, sizes);
-  return MakeKernel([=] {
-    const auto result = at::var_mean(self(), dims, correction, keep);
-    variance.copy_(std::get<0>(result));
-    mean.copy_(std::get<1>(result));
-  });
+void NanMedian(Tensor& values, Tensor& indices, const Tensor& self, int64_t dim, bool keep) {
+  at::nanmedian_out(values, indices, self, dim, keep);
+}
+
+// (self, dims, correction, keepdim, spread, mean)
+template <typename Fn>
+Binder SpreadAndMean(Fn fn) {
+  return [=](const Call& call) {
+    const Operand self = call.In(0);
+    if (!IsFloat(self.dtype())) call.RejectArg(0, "has no floating dtype");
+    const std::vector<int64_t> dims = call.ReductionDims(1, self.dim());
+    const int64_t correction = call.Int(2);
+    const bool keep = call.Bool(3);
+    const Tensor spread = call.Out(4), mean = call.Out(5);
+    const std::vector<int64_t> sizes = ReducedSizes(self.sizes(), dims, keep);
+    call.ExpectSizes(4, spread, sizes);
+    call.ExpectSizes(5, mean, sizes);
+    return MakeKernel([=] {
+      const auto result = fn(self(), dims, correction, keep);
+      spread.copy_(std::get<0>(result));
+      mean.copy_(std::get<1>(result));
+    });
+  };
+}
+
+// (self, dims, keepDim, dtype, out)
+std::unique_ptr<Kernel> BindNansum(const Call& call) {
+  const at::ScalarType dtype = call.Computed(call.Dtype(3));
+  return BindDims(call, 1, 2, 4, dtype,
+                  [dtype](Tensor& out, const Tensor& self, const std::vector<int64_t>& dims,
+                          bool keep) { at::nansum_out(out, self, dims, keep, dtype); });
 }
 
 // (self, p, dims, keepdim, out)
@@ -277,8 +294,13 @@ KernelRows ReduceRows() {
   const auto std_dev = [](Tensor& out, const Tensor& self, const std::vector<int64_t>& dims,
                           int64_t correction,
                           bool keep) { f::std_out(out, self, dims, correction, keep); };
+  const auto var_mean = [](const Tensor& self, const std::vector<int64_t>& dims, int64_t correction,
+                           bool keep) { return at::var_mean(self, dims, correction, keep); };
+  const auto std_mean = [](const Tensor& self, const std::vector<int64_t>& dims, int64_t correction,
+                           bool keep) { return at::std_mean(self, dims, correction, keep); };
   return {
       {"aclnnReduceSum", BindReduceSum},
+      {"aclnnReduceNansum", BindNansum, kHalf},
       {"aclnnMean", BindMean},
       {"aclnnAmax", Extreme(Amax)},
       {"aclnnAmin", Extreme(Amin)},
@@ -286,6 +308,8 @@ KernelRows ReduceRows() {
       {"aclnnMin", Full([](const Tensor& self) { return f::min(self); })},
       {"aclnnMedian", Full([](const Tensor& self) { return f::median(self); }), kHalf},
       {"aclnnMedianDim", ExtremeAndPosition(Median), kHalf},
+      {"aclnnNanMedian", Full([](const Tensor& self) { return at::nanmedian(self); }), kHalf},
+      {"aclnnNanMedianDim", ExtremeAndPosition(NanMedian), kHalf},
       {"aclnnMaxDim", ExtremeAndPosition(max_out)},
       {"aclnnMinDim", ExtremeAndPosition(min_out)},
       {"aclnnArgMax", Position(argmax)},
@@ -299,7 +323,8 @@ KernelRows ReduceRows() {
       {"aclnnVar", Spread(var, true)},
       {"aclnnVarCorrection", Spread(var, false)},
       {"aclnnStd", Spread(std_dev, false)},
-      {"aclnnVarMean", BindVarMean},
+      {"aclnnVarMean", SpreadAndMean(var_mean)},
+      {"aclnnStdMeanCorrection", SpreadAndMean(std_mean)},
       {"aclnnNorm", BindNorm},
       {"aclnnLinalgVectorNorm", BindVectorNorm},
       {"aclnnLogSumExp",

@@ -303,6 +303,35 @@ std::unique_ptr<Kernel> BindIm2col(const Call& call) {
   return MakeKernel([=] { out.copy_(f::im2col(self(), kernel, dilation, padding, stride)); });
 }
 
+// (self, groups, out)
+std::unique_ptr<Kernel> BindChannelShuffle(const Call& call) {
+  const Tensor self = call.View(0), out = call.Out(2);
+  const int64_t groups = call.Int(1);
+  if (self.dim() < 3) call.RejectArg(0, "has less than 3 dims");
+  if (groups < 1 || self.size(1) % groups != 0) call.RejectArg(1, "does not divide the channels");
+  call.ExpectSizes(2, out, self.sizes());
+  return MakeKernel([=] { out.copy_(at::channel_shuffle(self, groups)); });
+}
+
+// (gradOut, inputSizes, dim, size, step, gradIn): each element gets the sum over the windows that
+// hold it.
+std::unique_ptr<Kernel> BindUnfoldGrad(const Call& call) {
+  const Operand gradient = call.In(0);
+  const std::vector<int64_t> sizes = call.Ints(1);
+  const int64_t dim = call.Dim(2, static_cast<int64_t>(sizes.size()));
+  const int64_t size = call.Int(3), step = call.Int(4);
+  const Tensor out = call.Out(5);
+  call.ExpectSizes(5, out, sizes);
+  if (sizes.empty()) call.RejectArg(1, "has no entries");
+  if (size < 1 || size > sizes[dim]) call.RejectArg(3, "must be between 1 and the dim's size");
+  if (step < 1) call.RejectArg(4, "must be positive");
+  std::vector<int64_t> windows = sizes;
+  windows[dim] = (sizes[dim] - size) / step + 1;
+  windows.push_back(size);
+  call.ExpectSizes(0, gradient.view(), windows);
+  return MakeKernel([=] { out.copy_(at::unfold_backward(gradient(), sizes, dim, size, step)); });
+}
+
 }  // namespace
 
 KernelRows ShapeRows() {
@@ -375,6 +404,8 @@ KernelRows ShapeRows() {
       {"aclnnInplaceTriu", Triangle(f::triu_out, 0)},
       {"aclnnInplaceTril", Triangle(f::tril_out, 0)},
       {"aclnnIm2col", BindIm2col},
+      {"aclnnChannelShuffle", BindChannelShuffle},
+      {"aclnnUnfoldGrad", BindUnfoldGrad},
   };
 }
 

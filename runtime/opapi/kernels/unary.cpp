@@ -4,6 +4,19 @@
 #include "runtime/opapi/kernels/elementwise.h"
 
 namespace acltape::opapi {
+namespace {
+
+// (self, out): the magnitudes of complex numbers are real.
+std::unique_ptr<Kernel> Abs(const Call& call) {
+  const Operand self = call.In(0);
+  if (!at::isComplexType(self.dtype())) return Unary(at::cpu::abs_out)(call);
+  const at::Tensor out = call.Out(1);
+  call.ExpectSizes(1, out, self.sizes());
+  ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
+  return MakeKernel([=] { out.copy_(at::abs(self())); });
+}
+
+}  // namespace
 
 KernelRows UnaryRows() {
   constexpr Widen kHalf = Widen::kHalf;
@@ -38,7 +51,7 @@ KernelRows UnaryRows() {
     };
   };
   return {
-      {"aclnnAbs", Unary(f::abs_out)},
+      {"aclnnAbs", Abs},
       {"aclnnAcos", Unary(f::acos_out, kFloat), kHalf},
       {"aclnnAcosh", Unary(f::acosh_out, kFloat), kHalf},
       {"aclnnInplaceAcosh", InplaceUnary(f::acosh_out, kFloat), kHalf},

@@ -215,6 +215,22 @@ Binder GridSampleBackward(int64_t spatial) {
   };
 }
 
+// (theta, size, alignCorners, out): size is that of the image, [N, C, H, W] or [N, C, D, H, W].
+std::unique_ptr<Kernel> BindAffineGrid(const Call& call) {
+  const Operand theta = call.In(0);
+  const std::vector<int64_t> size = call.Ints(1);
+  const bool align = call.Bool(2);
+  const Tensor out = call.Out(3);
+  if (size.size() != 4 && size.size() != 5) call.RejectArg(1, "must have 4 or 5 entries");
+  const auto dims = static_cast<int64_t>(size.size()) - 2;
+  call.ExpectSizes(0, theta.view(), {size[0], dims, dims + 1});
+  std::vector<int64_t> sizes(size.begin() + 2, size.end());
+  sizes.insert(sizes.begin(), size[0]);
+  sizes.push_back(dims);
+  call.ExpectSizes(3, out, sizes);
+  return MakeKernel([=] { out.copy_(at::affine_grid_generator(theta(), size, align)); });
+}
+
 }  // namespace
 
 KernelRows UpsampleRows() {
@@ -255,6 +271,7 @@ KernelRows UpsampleRows() {
       {"aclnnUpsampleBicubic2dAAGrad", Upsample({2, kBackward, kAlign, 2}, BicubicAA2dGrad), kHalf},
       {"aclnnUpsampleTrilinear3dBackward", Upsample({3, kBackward, kAlign, 3}, Trilinear3dGrad),
        kHalf},
+      {"aclnnAffineGrid", BindAffineGrid, kHalf},
       {"aclnnGridSampler2D", GridSample(2), kHalf},
       {"aclnnGridSampler3D", GridSample(3), kHalf},
       {"aclnnGridSampler2DBackward", GridSampleBackward(2), kHalf},

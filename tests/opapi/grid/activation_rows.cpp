@@ -130,6 +130,8 @@ Rows Forward() {
          };
        },
        kFloats, [](const In& in) { return at::prelu(in[0], in[1]); }},
+      {"aclnnLogit", OneTensor({0.05}), kNumbers,
+       [](const In& in) { return at::logit(in[0], in.real(1)); }, kVectorCode, 0.01, 0.99},
   };
 }
 
@@ -140,6 +142,9 @@ Rows Backward() {
        [](const In& in) { return at::gelu_backward(in[0], in[1], "tanh"); }, kVectorCode},
       {"aclnnGeluBackwardV2", Gradients({"none"}), kFloats,
        [](const In& in) { return at::gelu_backward(in[0], in[1], in.text(2)); }, kVectorCode},
+      {"aclnnLogitGrad", Gradients({0.05}), kFloats,
+       [](const In& in) { return at::logit_backward(in[1], in[0], in.real(2)); }, kVectorCode, 0.01,
+       0.99},
       {"aclnnSiluBackward", Gradients(), kFloats,
        [](const In& in) { return at::silu_backward(in[0], in[1]); }, kVectorCode},
       {"aclnnSigmoidBackward", Gradients(), kFloats,

@@ -49,6 +49,59 @@ Reference LossGradient(Loss loss) {
   };
 }
 
+// By the gradient of the target, not of self.
+Reference KlDivTargetGradient() {
+  return [](const In& in) {
+    const at::AutoGradMode enabled(true);
+    const Tensor target = Leaf(in[2]);
+    at::kl_div(in[1].to(at::kFloat), target, in.integer(3), in.flag(4))
+        .backward(in[0].to(at::kFloat));
+    return GradientOf(target).to(in[2].scalar_type());
+  };
+}
+
+Rows Activations() {
+  const Dtypes dtypes = {at::kFloat, at::kHalf, at::kBFloat16};
+  return {
+      // The buffer is not read.
+      {"aclnnLogSigmoidBackward",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{
+             {source.Random({3, 4}, dtype), source.Random({3, 4}, dtype),
+              source.Random({3, 4}, dtype)},
+             {source.Random({}, dtype), source.Random({}, dtype), source.Random({1}, dtype)}};
+       },
+       dtypes,
+       [](const In& in) {
+         const at::AutoGradMode enabled(true);
+         const Tensor self = Leaf(in[1]);
+         at::log_sigmoid(self).backward(in[0].to(at::kFloat));
+         return GradientOf(self).to(in[1].scalar_type());
+       },
+       kDerived},
+      {"aclnnPreluBackward",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (int64_t channels : {1, 3}) {
+           inputs.push_back({source.Random({2, 3, 5}, dtype), source.Random({2, 3, 5}, dtype),
+                             source.Random({channels}, dtype)});
+         }
+         inputs.push_back({source.Random({4, 6}, dtype), source.Random({6, 4}, dtype).t(),
+                           source.Random({6}, dtype)});
+         return inputs;
+       },
+       dtypes,
+       [](const In& in) {
+         const at::AutoGradMode enabled(true);
+         const Tensor self = Leaf(in[1]), weight = Leaf(in[2]);
+         at::prelu(self, weight).backward(in[0].to(at::kFloat));
+         const at::ScalarType dtype = in[1].scalar_type();
+         return std::make_tuple(GradientOf(self).to(dtype), GradientOf(weight).to(dtype));
+       },
+       kDerived},
+  };
+}
+
 Rows Losses() {
   const Dtypes dtypes = {at::kFloat, at::kHalf, at::kBFloat16};
   return {
@@ -67,6 +120,13 @@ Rows Losses() {
          return at::kl_div(self, target, in.integer(3), in.flag(4));
        }),
        kDerived},
+      {"aclnnKlDivTargetBackward",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs = LossGradients({}, {true})(source, dtype);
+         for (const Args& args : LossGradients({}, {false})(source, dtype)) inputs.push_back(args);
+         return inputs;
+       },
+       dtypes, KlDivTargetGradient(), kDerived},
       {"aclnnSoftMarginLossBackward", LossGradients(), dtypes,
        LossGradient([](const Tensor& self, const Tensor& target, const In& in) {
          return at::soft_margin_loss(self, target, in.integer(3));
@@ -439,7 +499,7 @@ Rows Statistics() {
 
 Rows GradientRows() {
   Rows rows = Losses();
-  for (const Rows& more : {Attention(), Rotations(), Recurrent(), Statistics()}) {
+  for (const Rows& more : {Activations(), Attention(), Rotations(), Recurrent(), Statistics()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;

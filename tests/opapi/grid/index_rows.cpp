@@ -325,6 +325,19 @@ Rows Writing() {
          return inputs;
        },
        kAll, [](const In& in) { return at::index_copy(in[0], in.integer(1), Long(in[2]), in[3]); }},
+      {"aclnnInplacePut",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (bool accumulate : {false, true}) {
+           inputs.push_back({source.Random({3, 4}, dtype), source.Shuffled(12).slice(0, 0, 5),
+                             source.Random({5}, dtype), accumulate});
+           inputs.push_back({source.Random({3, 4}, dtype).t(),
+                             source.Shuffled(12).slice(0, 0, 4).reshape({2, 2}).to(at::kInt),
+                             source.Random({2, 2}, dtype), accumulate});
+         }
+         return inputs;
+       },
+       kAll, [](const In& in) { return at::put(in[0], Long(in[1]), in[2], in.flag(3)); }},
       {"aclnnIndexPutImpl",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs = IndexLists(true, false)(source, dtype);

@@ -449,6 +449,16 @@ Rows LossFunctions() {
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::mse_loss(in[0], in[1], in.integer(2)); },
        kSummed},
+      {"aclnnRenorm",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{
+             {source.Random({4, 6}, dtype), at::Scalar(2), int64_t{0}, at::Scalar(1)},
+             {source.Random({3, 2, 5}, dtype).transpose(0, 2), at::Scalar(1), int64_t{-1},
+              at::Scalar(0.5)}};
+       },
+       {at::kFloat, at::kDouble},
+       [](const In& in) { return at::renorm(in[0], in.number(1), in.integer(2), in.number(3)); },
+       kSummed},
       {"aclnnL1Loss",
        Losses(),
        {at::kFloat, at::kDouble},
@@ -458,6 +468,19 @@ Rows LossFunctions() {
        Losses({1.0}),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::smooth_l1_loss(in[0], in[1], in.integer(2), in.real(3)); },
+       kSummed},
+      {"aclnnMultilabelMarginLoss",
+       [](Source& source, at::ScalarType dtype) {
+         const Tensor target = at::tensor({3, 0, -1, 1, -1, 2, 1, 0}, at::kLong);
+         std::vector<Args> inputs;
+         for (int64_t reduction : {0, 1, 2}) {
+           inputs.push_back({source.Random({2, 4}, dtype), target.view({2, 4}), reduction});
+           inputs.push_back({source.Random({4}, dtype), target.slice(0, 0, 4), reduction});
+         }
+         return inputs;
+       },
+       {at::kFloat, at::kDouble},
+       [](const In& in) { return at::multilabel_margin_loss_forward(in[0], in[1], in.integer(2)); },
        kSummed},
       {"aclnnKlDiv",
        Losses({true}),

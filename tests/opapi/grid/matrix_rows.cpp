@@ -117,6 +117,9 @@ Rows Matrices() {
       {"aclnnAddbmm", Accumulated({{{3, 5}, {{2, 3, 4}, {2, 4, 5}}}}), kFloats,
        [](const In& in) { return at::addbmm(in[0], in[1], in[2], in.number(3), in.number(4)); },
        kBlas},
+      {"aclnnAddr", Accumulated({{{3, 4}, {{3}, {4}}}, {{4}, {{3}, {4}}}}), kFloats,
+       [](const In& in) { return at::addr(in[0], in[1], in[2], in.number(3), in.number(4)); },
+       kBlas},
       {"aclnnAddmv",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{

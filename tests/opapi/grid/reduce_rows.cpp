@@ -92,6 +92,9 @@ Rows Sums() {
   return {
       {"aclnnReduceSum", OverDimsKeeping({}, {}, true), kAll,
        [](const In& in) { return at::sum(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kSummed},
+      {"aclnnReduceNansum", OverDimsKeeping({}, {}, true), kNumbers,
+       [](const In& in) { return at::nansum(in[0], in.ints(1), in.flag(2), in.dtype(3)); },
+       kSummed},
       {"aclnnMean", OverDimsKeeping({}, {}, true), kFloats,
        [](const In& in) { return at::mean(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kSummed},
       {"aclnnAmax", OverDimsKeeping({}, {}, false, false), kAll,
@@ -147,6 +150,12 @@ Rows Sums() {
          return at::var_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
        },
        kSummed},
+      {"aclnnStdMeanCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
+       [](const In& in) {
+         return at::std_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
+       },
+       kSummed},
+      {"aclnnNanMedian", OneTensor(), kNumbers, [](const In& in) { return at::nanmedian(in[0]); }},
       {"aclnnMax", OneTensor(), kAll, [](const In& in) { return at::max(in[0]); }},
       {"aclnnMin", OneTensor(), kAll, [](const In& in) { return at::min(in[0]); }},
       {"aclnnMedian", OneTensor(), kNumbers, [](const In& in) { return at::median(in[0]); }},
@@ -186,6 +195,8 @@ Rows Positions() {
       // libtorch's median of an expanded tensor is another one from call to call.
       {"aclnnMedianDim", OverDim({}, true, false, false), kNumbers,
        [](const In& in) { return at::median(in[0], in.integer(1), in.flag(2)); }},
+      {"aclnnNanMedianDim", OverDim({}, true, false, false), kNumbers,
+       [](const In& in) { return at::nanmedian(in[0], in.integer(1), in.flag(2)); }},
       {"aclnnTopk",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;

@@ -174,6 +174,22 @@ Rows Copies() {
              {source.Random({2, 3, 5, 6}, dtype).transpose(2, 3), Ints{1, 0, 2, 2}}};
        },
        kFloats, [](const In& in) { return at::reflection_pad2d(in[0], in.ints(1)); }},
+      {"aclnnChannelShuffle",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{{source.Random({2, 6, 3, 2}, dtype), int64_t{3}},
+                                  {source.Random({5, 4, 2}, dtype).transpose(0, 2), int64_t{2}}};
+       },
+       kAll, [](const In& in) { return at::channel_shuffle(in[0], in.integer(1)); }},
+      {"aclnnUnfoldGrad",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{
+             {source.Random({4, 2, 3}, dtype), Ints{4, 6}, int64_t{1}, int64_t{3}, int64_t{2}},
+             {source.Random({3, 6, 2}, dtype), Ints{4, 6}, int64_t{0}, int64_t{2}, int64_t{1}}};
+       },
+       kFloats,
+       [](const In& in) {
+         return at::unfold_backward(in[0], in.ints(1), in.integer(2), in.integer(3), in.integer(4));
+       }},
       {"aclnnIm2col",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{
@@ -266,6 +282,18 @@ Rows Ranges() {
        },
        {at::kFloat},
        [](const In& in) { return at::linspace(in.number(0), in.number(1), in.integer(2)); }},
+      {"aclnnLogSpace",
+       [](Source&, at::ScalarType) {
+         return std::vector<Args>{
+             {at::Scalar(0), at::Scalar(3), int64_t{7}, 10.0},
+             {at::Scalar(-1.5), at::Scalar(1.5), int64_t{100}, 2.0},
+             {at::Scalar(2), at::Scalar(2), int64_t{1}, 10.0},
+         };
+       },
+       {at::kFloat},
+       [](const In& in) {
+         return at::logspace(in.number(0), in.number(1), in.integer(2), in.real(3));
+       }},
       {"aclnnEye",
        [](Source&, at::ScalarType) {
          return std::vector<Args>{

@@ -114,6 +114,15 @@ std::vector<Args> Grids(Source& source, at::ScalarType dtype) {
 
 Rows Samplings() {
   return {
+      {"aclnnAffineGrid",
+       [](Source& source, at::ScalarType dtype) {
+         return std::vector<Args>{{source.Random({2, 2, 3}, dtype), Ints{2, 3, 4, 5}, false},
+                                  {source.Random({2, 2, 3}, dtype), Ints{2, 3, 1, 5}, true},
+                                  {source.Random({1, 3, 4}, dtype), Ints{1, 2, 3, 2, 4}, true}};
+       },
+       {at::kFloat, at::kDouble},
+       [](const In& in) { return at::affine_grid_generator(in[0], in.ints(1), in.flag(2)); },
+       kOrder},
       {"aclnnGridSampler2D",
        Grids,
        {at::kFloat, at::kDouble},
