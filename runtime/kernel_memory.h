@@ -21,6 +21,11 @@ __attribute__((visibility("default"))) aclError SoftCheckMemory(const char* op,
                                                                 const SoftMemoryUse* uses,
                                                                 size_t count);
 
+// Grows whenever memory that could be used cannot be used any longer. While it stands still, what
+// was found good stays good, so a kernel of a model need not look again at each replay. Read before
+// SoftCheckMemory is called.
+__attribute__((visibility("default"))) const uint64_t* SoftMemoryGeneration(void);
+
 #ifdef __cplusplus
 }
 #endif

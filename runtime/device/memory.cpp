@@ -316,6 +316,11 @@ bool IsDevice(const std::optional<MemoryBlock>& block) {
 
 }  // namespace acltape::device
 
+const uint64_t* SoftMemoryGeneration() {
+  static_assert(sizeof(acltape::device::generation) == sizeof(uint64_t));
+  return reinterpret_cast<const uint64_t*>(&acltape::device::generation);
+}
+
 aclError SoftCheckMemory(const char* op, const SoftMemoryUse* uses, size_t count) {
   return acltape::device::CheckTaskMemory(uses, count, ACL_ERROR_RT_AICORE_EXCEPTION, op);
 }

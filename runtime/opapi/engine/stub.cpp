@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -54,8 +55,10 @@ class MemoryUses {
 
 // What a first phase leaves to the second one, and a launch to the stream's worker.
 struct PreparedKernel : BoundTask {
-  const OperatorInfo* op = nullptr;
   std::unique_ptr<Kernel> kernel;
+  // SoftMemoryGeneration() when a run found the memory good.
+  std::atomic<uint64_t> good_at{0};
+  const OperatorInfo* op = nullptr;
   uint32_t thread = 0;  // that called the first phase, by the system's number
   MemoryUses memory;
 };
@@ -111,11 +114,16 @@ aclnnStatus BindPrepared(const OperatorInfo& op, const acl::ArgValue* args,
 
 // The kernel is not run over memory that is gone: a worker would end the process.
 aclError RunPrepared(void* bound) {
+  static const uint64_t* const generation = SoftMemoryGeneration();
   auto* prepared = static_cast<PreparedKernel*>(bound);
-  const aclError gone =
-      SoftCheckMemory(prepared->op->name.data(), prepared->memory.data(), prepared->memory.size());
-  if (gone != ACL_SUCCESS) [[unlikely]]
-    return gone;
+  const uint64_t now = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
+  if (prepared->good_at.load(std::memory_order_relaxed) != now) {
+    const aclError gone = SoftCheckMemory(prepared->op->name.data(), prepared->memory.data(),
+                                          prepared->memory.size());
+    if (gone != ACL_SUCCESS) [[unlikely]]
+      return gone;
+    prepared->good_at.store(now, std::memory_order_relaxed);
+  }
   Kernel* kernel = prepared->kernel.get();
   return kernel->run()(kernel);
 }
