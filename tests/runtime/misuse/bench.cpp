@@ -643,11 +643,11 @@ const char* const kEnumerations[] = {"aclCANNPackageName",
                                      "aclrtStreamAttr",
                                      "aclrtStreamConfigAttr"};
 
-bool Fits(const char* pattern, const std::string& name) {
-  return *pattern == '\0' || fnmatch(pattern, name.c_str(), 0) == 0;
+bool Fits(const char* pattern, const char* name) {
+  return *pattern == '\0' || fnmatch(pattern, name, 0) == 0;
 }
 
-bool FitsType(const std::string& wanted, const std::string& type) {
+bool FitsType(std::string_view wanted, std::string_view type) {
   return wanted.empty() || wanted == type;
 }
 
@@ -707,7 +707,7 @@ const AddressRow kAddresses[] = {
 
 }  // namespace
 
-const HandleType* FindHandleType(const std::string& type) {
+const HandleType* FindHandleType(std::string_view type) {
   for (const HandleType& row : kHandleTypes) {
     if (type == row.type) return &row;
   }
@@ -741,18 +741,19 @@ std::string ParametersWithoutArgument(const Function& function) {
   for (const Parameter& parameter : function.parameters) {
     Argument (*make)() = nullptr;
     if (Find(function, parameter, &make)) continue;
-    missing += function.name + ": " + parameter.type + " " + parameter.name + "\n";
+    missing += std::string(function.name) + ": " + std::string(parameter.type) + " " +
+               std::string(parameter.name) + "\n";
   }
   return missing;
 }
 
 Argument FreedAddress(const Function& function, const Parameter& parameter) {
-  const bool host = function.name.starts_with("aclrtFreeHost");
+  const bool host = std::string_view(function.name).starts_with("aclrtFreeHost");
   const bool range = parameter.name == "virPtr";
   void* memory = host ? PinnedMemory() : range ? Mapped() : DeviceMemory();
   if (range) {
     Need(aclrtUnmapMem(memory));
-    if (function.name != "aclrtUnmapMem") Need(aclrtReleaseMemAddress(memory));
+    if (std::string_view(function.name) != "aclrtUnmapMem") Need(aclrtReleaseMemAddress(memory));
   } else {
     Need(host ? aclrtFreeHost(memory) : aclrtFree(memory));
   }

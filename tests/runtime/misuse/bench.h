@@ -2,6 +2,8 @@
 // serves one call in a process of its own.
 #pragma once
 
+#include <vector>
+
 #include "tests/runtime/misuse/call.h"
 
 namespace acltape::misuse {
@@ -14,7 +16,7 @@ struct HandleType {
 };
 
 // Null for types that are no handles.
-const HandleType* FindHandleType(const std::string& type);
+const HandleType* FindHandleType(std::string_view type);
 
 // True for parameters that hold the address of memory which the call, or its task, uses.
 bool IsAddress(const Function& function, const Parameter& parameter);

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace acltape::misuse {
 
@@ -62,20 +63,20 @@ struct Caller<Result (*)(Ts..., ...)> : Caller<Result (*)(Ts...)> {};
 enum class Returns { kCode, kStatus, kOther };
 
 struct Parameter {
-  std::string type;  // without const and blanks
-  std::string name;
+  std::string_view type;  // without const and blanks
+  std::string_view name;
   bool is_const;  // somewhere in its type
 };
 
 struct Function {
-  std::string name;
+  const char* name;
   int64_t (*call)(void* function, const Argument* arguments);
   Returns returns;
-  std::vector<Parameter> parameters;
+  std::span<const Parameter> parameters;
 };
 
 // Every function of the interface, also those that the soft device does not export.
-const std::vector<Function>& Functions();
+std::span<const Function> Functions();
 
 // The codes of the headers, and the statuses of the operator library.
 const std::set<int64_t>& DocumentedCodes();

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
@@ -44,7 +45,7 @@ void TakeMessage(char (&to)[1024]) {
   std::snprintf(to, sizeof to, "%s", text != nullptr ? text : "");
 }
 
-void* Symbol(const Function& function) { return dlsym(RTLD_DEFAULT, function.name.c_str()); }
+void* Symbol(const Function& function) { return dlsym(RTLD_DEFAULT, function.name); }
 
 void Call(const Function& function, const std::vector<Argument>& arguments, Outcome& outcome) {
   while (aclGetRecentErrMsg() != nullptr) {
@@ -64,14 +65,15 @@ struct Case {
   std::function<void(Outcome&)> run;
 
   std::string name() const {
-    return function->name + (parameter.empty() ? "" : "(" + parameter + ")") + ": " + misuse;
+    return std::string(function->name) + (parameter.empty() ? "" : "(" + parameter + ")") + ": " +
+           misuse;
   }
 };
 
 // A case in which one argument is replaced.
 Case Replaced(const Function& function, size_t index, const std::string& misuse,
               const std::function<Argument(Argument right)>& wrong) {
-  return {&function, function.parameters[index].name, misuse,
+  return {&function, std::string(function.parameters[index].name), misuse,
           [&function, index, wrong](Outcome& o) {
             std::vector<Argument> arguments = RightArguments(function);
             arguments[index] = wrong(arguments[index]);
@@ -145,7 +147,7 @@ std::string Judge(const Case& test, const Outcome& outcome) {
   }
   if (has_code && DocumentedCodes().count(outcome.code) == 0) return "gives an unknown code";
   if (outcome.message[0] == '\0') return has_code ? "gives no message" : "passes in silence";
-  return strstr(outcome.message, test.function->name.c_str()) != nullptr
+  return strstr(outcome.message, test.function->name) != nullptr
              ? ""
              : "gives a message that does not name it";
 }
@@ -289,12 +291,12 @@ TEST(Misuse, MEM_04_AddressesOfNoMemoryAreRefused) {
 
 // Functions that end something, which the second call finds ended.
 TEST(Misuse, GEN_09_WhatHasEndedDoesNotEndAgain) {
-  const auto ends = [](const std::string& name) {
-    if (name.find("Set") != std::string::npos) return false;
+  const auto ends = [](std::string_view name) {
+    if (name.find("Set") != name.npos) return false;
     for (const char* word :
          {"Destroy", "Free", "Release", "Unmap", "Unregister", "UnSubscribe", "Unbind",
           "CaptureEnd", "GrpEnd", "UpdateEnd", "BuildEnd", "EndTask"}) {
-      if (name.find(word) != std::string::npos) return true;
+      if (name.find(word) != name.npos) return true;
     }
     return false;
   };

@@ -15,14 +15,19 @@ RETURNS = {"aclError": "kCode", "aclnnStatus": "kStatus"}
 STATUS = [161001, 161002, 361001, 561000, 561003, 561102]
 
 
-def row(function):
-    parameters = ", ".join(
+def parameters(function):
+    rows = ", ".join(
         f'{{"{re.sub(" +", "", p["type"].replace("const", ""))}", "{p["name"]}", '
         f'{"true" if "const" in p["type"] else "false"}}}' for p in function["params"])
+    return f"constexpr Parameter k_{function['name']}[] = {{{rows}}};\n" if rows else ""
+
+
+def row(function):
     name = function["name"]
+    own = f"k_{name}" if function["params"] else "{}"
     returns = RETURNS.get(function["returns"], "kOther")
     return (f'    {{"{name}", &Caller<decltype(&::{name})>::Call, Returns::{returns}, '
-            f"{{{parameters}}}}},\n")
+            f"{own}}},\n")
 
 
 def main():
@@ -34,10 +39,10 @@ def main():
         "// Generated from acl/data/acl_abi.json; do not edit.\n"
         + "".join(f'#include "{header}"\n' for header in headers)
         + '#include "tests/runtime/misuse/call.h"\n\nnamespace acltape::misuse {\n\n'
-        + "const std::vector<Function>& Functions() {\n"
-        + "  static const std::vector<Function> functions = {\n"
+        + "".join(parameters(function) for function in abi["functions"])
+        + "\nconstexpr Function kFunctions[] = {\n"
         + "".join(row(function) for function in abi["functions"])
-        + "  };\n  return functions;\n}\n\n"
+        + "};\n\nstd::span<const Function> Functions() { return kFunctions; }\n\n"
         + "const std::set<int64_t>& DocumentedCodes() {\n  static const std::set<int64_t> codes = {"
         + ", ".join(str(code) for code in [*codes, *STATUS])
         + "};\n  return codes;\n}\n\n}  // namespace acltape::misuse\n"))
