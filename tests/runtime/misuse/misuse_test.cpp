@@ -53,7 +53,7 @@ void Call(const Function& function, const std::vector<Argument>& arguments, Outc
   outcome.prepared = true;
   outcome.code = function.call(Symbol(function), arguments.data());
   TakeMessage(outcome.message);
-  outcome.later = aclrtSynchronizeDeviceWithTimeout(5000);
+  outcome.later = aclrtSynchronizeDeviceWithTimeout(1000);
   TakeMessage(outcome.later_message);
   outcome.returned = true;
 }
