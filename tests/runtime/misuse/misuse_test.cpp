@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -334,6 +335,41 @@ TEST(Misuse, CTX_01_CallsFromAThreadWithoutContextEndWell) {
     if (wrong.empty() && failed) wrong = Judge(test, outcome);
     if (!wrong.empty()) ADD_FAILURE() << Described(test, outcome, wrong);
   }
+}
+
+// Look-ups take no lock, and objects come and go meanwhile. Of two threads that end one object, one
+// is told that it has ended.
+TEST(Objects, ThreadsMakeAndEndThemAtTheSameTime) {
+  constexpr int kRounds = 5000;
+  const int64_t four = 4;
+  std::vector<aclIntArray*> contested(kRounds);
+  for (aclIntArray*& array : contested) array = aclCreateIntArray(&four, 1);
+  std::atomic<int> ended{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (aclIntArray* array : contested) {
+        aclIntArray* own = aclCreateIntArray(&four, 1);
+        uint64_t size = 0;
+        EXPECT_EQ(aclGetIntArraySize(own, &size), 0);
+        EXPECT_EQ(size, 1u);
+        EXPECT_EQ(aclDestroyIntArray(own), 0);
+        ended += aclDestroyFloatArray(reinterpret_cast<aclFloatArray*>(array)) == 0;
+        EXPECT_EQ(aclGetIntArraySize(reinterpret_cast<aclIntArray*>(&size), &size), 161002);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ended, 0);
+  threads.clear();
+  // No other objects are made now, so no place is given out again.
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (aclIntArray* array : contested) ended += aclDestroyIntArray(array) == 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ended, kRounds);
 }
 
 }  // namespace
