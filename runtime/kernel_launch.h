@@ -40,8 +40,8 @@ typedef struct SoftOutput {
   uint64_t bytes;
 } SoftOutput;
 
-// The code that a fault on purpose has this call of an operator's phase return, with its message
-// and last error set; 0 for none.
+// The code that this call of an operator's phase returns at once, by a fault on purpose or because
+// aclFinalize came before, with its message and last error set; 0 for none.
 __attribute__((visibility("default"))) aclError SoftInjectedFault(const char* call);
 
 // True when a fault on purpose may flip bits in outputs of this operator (runtime/device/fault.h).

@@ -6,6 +6,7 @@
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
 #include "runtime/device/fault.h"
+#include "runtime/device/initialised.h"
 #include "runtime/device/model.h"
 
 namespace acltape::device {
@@ -69,14 +70,17 @@ aclError SubmitPayload(aclrtStream handle, const char* call, TaskKind kind, cons
     if (aclError code_ = (expression); code_ != ACL_SUCCESS) return code_; \
   } while (false)
 
-// Returns the code that a fault injects into the interface function of this name.
-#define ACLTAPE_RETURN_IF_FAULT(call)                                   \
-  do {                                                                  \
-    if (::acltape::device::FaultsGiven()) [[unlikely]]                  \
-      ACLTAPE_RETURN_IF_FAILED(::acltape::device::InjectedFault(call)); \
+// Returns the code that a fault injects into the interface function of this name, or that it has
+// after the last aclFinalize.
+#define ACLTAPE_RETURN_IF_REFUSED(call)                                       \
+  do {                                                                        \
+    if (::acltape::device::FaultsGiven()) [[unlikely]]                        \
+      ACLTAPE_RETURN_IF_FAILED(::acltape::device::InjectedFault(call));       \
+    if (::acltape::device::Finalized()) [[unlikely]]                          \
+      ACLTAPE_RETURN_IF_FAILED(::acltape::device::RefuseAfterFinalize(call)); \
   } while (false)
 
-// Begins an interface function: names it for messages and lets a fault have it fail.
+// Begins an interface function: names it for messages and refuses it where it may not run.
 #define ACLTAPE_CALL(name)              \
   constexpr const char* kCall = (name); \
-  ACLTAPE_RETURN_IF_FAULT(kCall)
+  ACLTAPE_RETURN_IF_REFUSED(kCall)

@@ -18,6 +18,7 @@ struct CodeMeaning {
 
 constexpr CodeMeaning kMeanings[] = {
     {ACL_ERROR_INVALID_PARAM, "invalid parameter"},
+    {ACL_ERROR_UNINITIALIZE, "not initialised"},
     {ACL_ERROR_REPEAT_INITIALIZE, "initialised before"},
     {ACL_ERROR_INVALID_FILE, "file cannot be read"},
     {ACL_ERROR_PARSE_FILE, "file is not JSON"},
@@ -62,6 +63,7 @@ constexpr CodeMeaning kMeanings[] = {
     {ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "task kind not supported"},
     {ACL_ERROR_RT_MODEL_EXECUTE, "model not ready"},
     {ACL_ERROR_RT_REPORT_TIMEOUT, "no report within the time"},
+    {ACL_ERROR_RT_SYS_DMA, "copy or fill failed"},
     {ACL_ERROR_RT_AICORE_EXCEPTION, "kernel failed"},
     {ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream synchronisation timed out"},
     {ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "event synchronisation timed out"},

@@ -2,12 +2,17 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+
+#include "runtime/device/error.h"
 
 namespace acltape::device {
 namespace {
@@ -17,10 +22,28 @@ constexpr size_t kAlignment = 64;
 constexpr int kPoisonNew = 0xFF;
 constexpr int kPoisonFreed = 0xFE;
 
+// Freed blocks that rest, the oldest first (Note [Memory that is gone]).
+struct Resting {
+  const size_t most_blocks;
+  const size_t most_bytes;
+  std::deque<const char*> blocks = {};
+  size_t bytes = 0;
+
+  bool Full() const { return blocks.size() > most_blocks || bytes > most_bytes; }
+};
+
 struct Blocks {
   std::shared_mutex mutex;
   std::map<const char*, MemoryBlock> by_begin;
+  std::map<const char*, size_t> reserved;
+  std::map<const char*, MemoryBlock> freed;
+  // Blocks of the heap keep their bytes while they rest, large ones only their addresses.
+  Resting resting_heap{1024, size_t{64} << 20};
+  Resting resting_pages{64, size_t{16} << 30};
 };
+
+// Grows whenever memory that could be used cannot be used any longer.
+std::atomic<uint64_t> generation{1};
 
 Blocks& GetBlocks() {
   static Blocks& blocks = *new Blocks;  // frees may come late (INIT-09)
@@ -57,6 +80,113 @@ void FreeAligned(void* memory, size_t bytes) {
   }
 }
 
+// Lets a block rest that was taken out of the table, and gives the host what has rested enough.
+// Under the lock.
+void Rest(Blocks& blocks, const MemoryBlock& block) {
+  const size_t rounded = RoundUp(block.bytes, kAlignment);
+  const bool pages = rounded >= kPagesOnDemand;
+  // The pages go at once. The addresses stay mapped, so a kernel that runs meanwhile reads zeros.
+  if (pages) madvise(block.begin, rounded, MADV_DONTNEED);
+  Resting& resting = pages ? blocks.resting_pages : blocks.resting_heap;
+  blocks.freed[block.begin] = block;
+  resting.blocks.push_back(block.begin);
+  resting.bytes += block.bytes;
+  while (resting.Full()) {
+    auto oldest = blocks.freed.find(resting.blocks.front());
+    resting.blocks.pop_front();
+    resting.bytes -= oldest->second.bytes;
+    FreeAligned(oldest->second.begin, oldest->second.bytes);
+    blocks.freed.erase(oldest);
+  }
+}
+
+// The last entry that begins at or before `at`; null when there is none.
+template <typename Map>
+const typename Map::value_type* EntryBefore(const Map& map, const char* at) {
+  auto after = map.upper_bound(at);
+  return after == map.begin() ? nullptr : &*std::prev(after);
+}
+
+const MemoryBlock* BlockAt(const std::map<const char*, MemoryBlock>& blocks, const char* at) {
+  const auto* entry = EntryBefore(blocks, at);
+  return entry != nullptr && at < entry->second.begin + entry->second.bytes ? &entry->second
+                                                                            : nullptr;
+}
+
+bool HoldsDevice(MemoryKind kind) {
+  return kind == MemoryKind::kDevice || kind == MemoryKind::kMapped;
+}
+
+// Bytes from `at` to the end of its device memory. Mapped ranges may follow each other: memory that
+// grows in place is one range of addresses.
+size_t BytesLeft(const Blocks& blocks, const MemoryBlock& block, const char* at) {
+  const char* end = block.begin + block.bytes;
+  for (auto next = blocks.by_begin.find(end);
+       next != blocks.by_begin.end() && HoldsDevice(next->second.kind) &&
+       block.kind == MemoryKind::kMapped;
+       next = blocks.by_begin.find(end)) {
+    end += next->second.bytes;
+  }
+  return static_cast<size_t>(end - at);
+}
+
+// Numbers that are no address of a process: the first pages are never mapped, and user addresses
+// end at 2^47.
+bool IsNoAddress(uintptr_t address) {
+  return address < (uintptr_t{1} << 16) || address >= (uintptr_t{1} << 47);
+}
+
+// Why `bytes` bytes at `address` cannot be used; empty when they can. Ends the sentence that begins
+// with the address.
+std::string WhyUnusable(const void* address, size_t bytes) {
+  const auto* at = static_cast<const char*>(address);
+  Blocks& blocks = GetBlocks();
+  std::shared_lock lock(blocks.mutex);
+  if (const MemoryBlock* block = BlockAt(blocks.by_begin, at)) {
+    if (!HoldsDevice(block->kind)) return "";
+    const size_t left = BytesLeft(blocks, *block, at);
+    if (bytes <= left) return "";
+    return "has " + std::to_string(left) + " bytes of device memory left in its block, not " +
+           std::to_string(bytes);
+  }
+  if (const MemoryBlock* block = BlockAt(blocks.freed, at)) {
+    return "lies in memory of " + std::to_string(block->bytes) + " bytes that was freed";
+  }
+  const auto* range = EntryBefore(blocks.reserved, at);
+  if (range != nullptr && at < range->first + range->second) {
+    return "is a reserved address that nothing is mapped to";
+  }
+  return IsNoAddress(reinterpret_cast<uintptr_t>(address)) ? "is no address" : "";
+}
+
+// Ranges that this thread has found good, by their address.
+struct GoodRange {
+  const void* first;
+  size_t bytes;
+  uint64_t generation;
+};
+struct GoodRanges {
+  GoodRange ranges[256];
+
+  GoodRange& At(const void* address) {
+    return ranges[(reinterpret_cast<uintptr_t>(address) >> 4) % std::size(ranges)];
+  }
+};
+thread_local constinit GoodRanges good_ranges = {};
+
+// `now` is the generation before anything was looked up: what is freed meanwhile counts as later.
+aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, aclError code,
+                  const char* task) {
+  GoodRange& good = known.At(use.first);
+  if (good.first == use.first && good.bytes >= use.bytes && good.generation == now) [[likely]] {
+    return ACL_SUCCESS;
+  }
+  const std::string why = WhyUnusable(use.first, use.bytes);
+  if (!why.empty()) return Fail(code, "%s: %s %p %s", task, use.name, use.first, why.c_str());
+  good = {use.first, use.bytes, now};
+  return ACL_SUCCESS;
+}
+
 }  // namespace
 
 void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding) {
@@ -82,19 +212,16 @@ void* AllocatePinnedMemory(size_t bytes) {
 }
 
 bool FreeMemory(void* address, MemoryKind kind) {
-  size_t bytes = 0;
-  {
-    Blocks& blocks = GetBlocks();
-    std::unique_lock lock(blocks.mutex);
-    auto found = blocks.by_begin.find(static_cast<char*>(address));
-    if (found == blocks.by_begin.end() || found->second.kind != kind) return false;
-    const MemoryBlock& block = found->second;
-    if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
-    if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
-    bytes = block.bytes;
-    blocks.by_begin.erase(found);
-  }
-  FreeAligned(address, bytes);
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  auto found = blocks.by_begin.find(static_cast<char*>(address));
+  if (found == blocks.by_begin.end() || found->second.kind != kind) return false;
+  const MemoryBlock block = found->second;
+  if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
+  if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
+  blocks.by_begin.erase(found);
+  generation.fetch_add(1, std::memory_order_release);
+  Rest(blocks, block);
   return true;
 }
 
@@ -111,18 +238,51 @@ std::optional<MemoryBlock> UntrackMemory(void* address) {
   if (found == blocks.by_begin.end()) return std::nullopt;
   MemoryBlock block = found->second;
   blocks.by_begin.erase(found);
+  generation.fetch_add(1, std::memory_order_release);
   return block;
+}
+
+void NoteReserved(void* address, size_t bytes) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  blocks.reserved[static_cast<char*>(address)] = bytes;
+  generation.fetch_add(1, std::memory_order_release);
+}
+
+void ForgetReserved(void* address) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  blocks.reserved.erase(static_cast<char*>(address));
 }
 
 std::optional<MemoryBlock> FindMemory(const void* address) {
   Blocks& blocks = GetBlocks();
-  const char* at = static_cast<const char*>(address);
   std::shared_lock lock(blocks.mutex);
-  auto after = blocks.by_begin.upper_bound(at);
-  if (after == blocks.by_begin.begin()) return std::nullopt;
-  const MemoryBlock& block = std::prev(after)->second;
-  if (at >= block.begin + block.bytes) return std::nullopt;
-  return block;
+  const MemoryBlock* block = BlockAt(blocks.by_begin, static_cast<const char*>(address));
+  return block != nullptr ? std::optional(*block) : std::nullopt;
+}
+
+aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name) {
+  const std::string why = WhyUnusable(address, bytes);
+  if (why.empty()) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s %p %s", call, name, address, why.c_str());
+}
+
+aclError CheckTaskMemory(const void* address, size_t bytes, aclError code, const char* task,
+                         const char* name) {
+  return CheckUse(good_ranges, generation.load(std::memory_order_acquire), {address, bytes, name},
+                  code, task);
+}
+
+aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code, const char* task) {
+  const uint64_t now = generation.load(std::memory_order_acquire);
+  GoodRanges& known = good_ranges;
+  for (size_t i = 0; i < count; ++i) {
+    const aclError gone = CheckUse(known, now, uses[i], code, task);
+    if (gone != ACL_SUCCESS) [[unlikely]]
+      return gone;
+  }
+  return ACL_SUCCESS;
 }
 
 bool RegisterHostMemory(void* address, size_t bytes) {
@@ -151,8 +311,16 @@ bool UnregisterHostMemory(void* address) {
 bool IsPageable(const std::optional<MemoryBlock>& block) { return !block.has_value(); }
 
 bool IsDevice(const std::optional<MemoryBlock>& block) {
-  return block.has_value() &&
-         (block->kind == MemoryKind::kDevice || block->kind == MemoryKind::kMapped);
+  return block.has_value() && HoldsDevice(block->kind);
 }
 
 }  // namespace acltape::device
+
+const uint64_t* SoftMemoryGeneration() {
+  static_assert(sizeof(acltape::device::generation) == sizeof(uint64_t));
+  return reinterpret_cast<const uint64_t*>(&acltape::device::generation);
+}
+
+aclError SoftCheckMemory(const char* op, const SoftMemoryUse* uses, size_t count) {
+  return acltape::device::CheckTaskMemory(uses, count, ACL_ERROR_RT_AICORE_EXCEPTION, op);
+}

@@ -1,12 +1,21 @@
 // Memory: "device" memory is host memory that is tracked, so that the direction of a copy, pinned
 // and pageable host memory, and bounds can be told (MEM-01 to MEM-11).
+//
+// Note [Memory that is gone]
+// A block that the program frees rests for a while before the host gets it back: nobody else has
+// its addresses, so each use of them is known to be a mistake. The same holds for reserved
+// addresses that nothing is mapped to. Calls refuse such addresses with 107000. Tasks look again
+// when they run, because memory may be freed between a launch, or a capture, and the run; then they
+// fail.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "acl/acl.h"
 #include "runtime/device/device.h"
+#include "runtime/kernel_memory.h"
 
 namespace acltape::device {
 
@@ -40,11 +49,27 @@ bool UnregisterHostMemory(void* address);
 void TrackMemory(const MemoryBlock& block);
 std::optional<MemoryBlock> UntrackMemory(void* address);
 
-// The block that `address` lies in; none for pageable host memory.
+// Tells of address ranges of aclrtReserveMemAddress; within one, only what is mapped can be used.
+void NoteReserved(void* address, size_t bytes);
+void ForgetReserved(void* address);
+
+// The block in use that `address` lies in; none for pageable host memory, and none for memory that
+// was freed.
 std::optional<MemoryBlock> FindMemory(const void* address);
 
 // True when `address` is host memory that is not pinned: an asynchronous copy cannot use it.
 bool IsPageable(const std::optional<MemoryBlock>& block);
 bool IsDevice(const std::optional<MemoryBlock>& block);
+
+// Success when `bytes` bytes at `address` can be used. Else 107000 and a message: the memory was
+// freed, lies behind the end of its block, is reserved without being mapped, or the number is no
+// address at all. Foreign host memory passes: nobody can tell it from junk without touching it.
+aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name);
+
+// The same for a task that is about to run; it fails with `code`. Fast for memory that this thread
+// has found good since the last time that anything was freed.
+aclError CheckTaskMemory(const void* address, size_t bytes, aclError code, const char* task,
+                         const char* name);
+aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code, const char* task);
 
 }  // namespace acltape::device

@@ -21,12 +21,22 @@ bool ValueReady(void* argument) {
   }
 }
 
+// Note [Memory that is gone].
+aclError CheckCell(const ValuePayload& value, const char* task) {
+  return CheckTaskMemory(value.address, sizeof(uint64_t), ACL_ERROR_RT_SYS_DMA, task,
+                         "its address");
+}
+
 aclError RunValueWait(void* argument) {
+  const aclError gone = CheckCell(*static_cast<ValuePayload*>(argument), "a wait for a value");
+  if (gone != ACL_SUCCESS) return gone;
   return PollUntil(ValueReady, argument, 0) ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_ABORT;
 }
 
 aclError RunValueWrite(void* argument) {
   auto* write = static_cast<ValuePayload*>(argument);
+  const aclError gone = CheckCell(*write, "a write of a value");
+  if (gone != ACL_SUCCESS) return gone;
   __atomic_store_n(write->address, write->value, __ATOMIC_RELEASE);
   return ACL_SUCCESS;
 }

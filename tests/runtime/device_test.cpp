@@ -11,6 +11,11 @@ namespace {
 // and tidies up for runs of the whole program.
 class Untouched : public testing::Test {
  protected:
+  // The tests of the initialisation (INIT) begin without one.
+  void SetUp() override {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    if (!name.starts_with("INIT_")) aclInit(nullptr);
+  }
   void TearDown() override {
     aclrtResetDeviceForce(0);
     aclrtResetDeviceForce(1);

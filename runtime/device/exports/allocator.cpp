@@ -1,6 +1,6 @@
 // Allocators that a client registers for the operator library (MEM-12); the runtime only keeps
 // them.
-#include "runtime/device/call.h"
+#include "runtime/device/plain_object.h"
 
 using namespace acltape::device;
 
@@ -15,9 +15,8 @@ struct Description {
 };
 
 aclError FindDescription(aclrtAllocatorDesc desc, const char* call, Description** description) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, call, "allocatorDesc"));
   *description = static_cast<Description*>(desc);
-  return ACL_SUCCESS;
+  return CheckPlain(*description, call, "allocatorDesc");
 }
 
 template <typename Member, typename Value>
@@ -31,14 +30,11 @@ aclError Set(aclrtAllocatorDesc desc, Member member, Value value, const char* ca
 
 }  // namespace
 
-aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) { return new Description; }
+aclrtAllocatorDesc aclrtAllocatorCreateDesc(void) { return Plain<Description>().Create(); }
 
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
   ACLTAPE_CALL("aclrtAllocatorDestroyDesc");
-  Description* description = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindDescription(allocatorDesc, kCall, &description));
-  delete description;
-  return ACL_SUCCESS;
+  return DestroyPlain(static_cast<Description*>(allocatorDesc), kCall, "allocatorDesc");
 }
 
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
@@ -95,6 +91,8 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* alloc
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: no allocator is registered for stream %u", kCall,
                 found->id());
   }
+  // The program may have destroyed it since.
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(description, kCall, "the registered allocatorDesc"));
   if (allocatorDesc != nullptr) *allocatorDesc = description;
   if (allocator != nullptr) *allocator = description->object;
   if (allocFunc != nullptr) *allocFunc = description->allocate;

@@ -77,6 +77,8 @@ aclError Collect(const Batch& batch, const char* call, std::vector<Piece>* piece
       return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: copy %zu: %zu bytes do not fit into %zu", call,
                   i, batch.bytes[i], batch.room[i]);
     }
+    ACLTAPE_RETURN_IF_FAILED(CheckMemory(batch.to[i], batch.bytes[i], call, "a destination"));
+    ACLTAPE_RETURN_IF_FAILED(CheckMemory(batch.from[i], batch.bytes[i], call, "a source"));
     *pageable |= IsPageable(to) || IsPageable(from);
     pieces->push_back({batch.to[i], batch.from[i], batch.bytes[i]});
   }
@@ -85,6 +87,10 @@ aclError Collect(const Batch& batch, const char* call, std::vector<Piece>* piece
 
 aclError RunPieces(void* argument) {
   for (const Piece& piece : *static_cast<std::vector<Piece>*>(argument)) {
+    ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(piece.to, piece.bytes, ACL_ERROR_RT_SYS_DMA,
+                                             "a batch of copies", "a destination"));
+    ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(piece.from, piece.bytes, ACL_ERROR_RT_SYS_DMA,
+                                             "a batch of copies", "a source"));
     std::memmove(piece.to, piece.from, piece.bytes);
   }
   return ACL_SUCCESS;

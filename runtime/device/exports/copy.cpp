@@ -17,8 +17,17 @@ struct CopyPayload {
   size_t bytes;
 };
 
+// Both sides of a copy that is about to run (Note [Memory that is gone]).
+aclError CheckBothSides(const char* task, const void* to, size_t to_bytes, const void* from,
+                        size_t from_bytes) {
+  ACLTAPE_RETURN_IF_FAILED(CheckTaskMemory(to, to_bytes, ACL_ERROR_RT_SYS_DMA, task, "dst"));
+  return CheckTaskMemory(from, from_bytes, ACL_ERROR_RT_SYS_DMA, task, "src");
+}
+
 aclError RunCopy(void* argument) {
   auto* copy = static_cast<CopyPayload*>(argument);
+  ACLTAPE_RETURN_IF_FAILED(
+      CheckBothSides("a copy", copy->to, copy->bytes, copy->from, copy->bytes));
   std::memmove(copy->to, copy->from, copy->bytes);
   return ACL_SUCCESS;
 }
@@ -32,8 +41,14 @@ struct Copy2dPayload {
   size_t height;
 };
 
+// Bytes from the first row's begin to the last row's end.
+size_t SpanOf(size_t height, size_t pitch, size_t width) { return (height - 1) * pitch + width; }
+
 aclError RunCopy2d(void* argument) {
   auto* copy = static_cast<Copy2dPayload*>(argument);
+  ACLTAPE_RETURN_IF_FAILED(
+      CheckBothSides("a copy", copy->to, SpanOf(copy->height, copy->to_pitch, copy->width),
+                     copy->from, SpanOf(copy->height, copy->from_pitch, copy->width)));
   for (size_t row = 0; row < copy->height; ++row) {
     std::memmove(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, copy->width);
   }
@@ -48,12 +63,16 @@ struct FillPayload {
 
 aclError RunFill(void* argument) {
   auto* fill = static_cast<FillPayload*>(argument);
+  ACLTAPE_RETURN_IF_FAILED(
+      CheckTaskMemory(fill->to, fill->count, ACL_ERROR_RT_SYS_DMA, "a fill", "its address"));
   std::memset(fill->to, static_cast<int>(fill->value), fill->count);
   return ACL_SUCCESS;
 }
 
 aclError RunFill32(void* argument) {
   auto* fill = static_cast<FillPayload*>(argument);
+  ACLTAPE_RETURN_IF_FAILED(
+      CheckTaskMemory(fill->to, fill->count * 4, ACL_ERROR_RT_SYS_DMA, "a fill", "its address"));
   auto* to = static_cast<uint32_t*>(fill->to);
   for (size_t i = 0; i < fill->count; ++i) to[i] = fill->value;
   return ACL_SUCCESS;
@@ -77,17 +96,6 @@ aclError CheckCopy(const void* to, size_t room, const void* from, size_t bytes, 
                 bytes, room);
   }
   return ACL_SUCCESS;
-}
-
-// A copy must not leave the device block it begins in: the real device would fault.
-aclError CheckBounds(const std::optional<MemoryBlock>& block, const void* address, size_t bytes,
-                     const char* call, const char* name) {
-  if (!IsDevice(block)) return ACL_SUCCESS;
-  auto left = static_cast<size_t>(block->begin + block->bytes - static_cast<const char*>(address));
-  if (bytes <= left) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: %s %p has %zu bytes of device memory left in its block, not %zu", call, name,
-              address, left, bytes);
 }
 
 // CPY-06, CAP-37: what an asynchronous copy with pageable memory becomes.
@@ -159,7 +167,7 @@ aclError CheckFill(const void* to, size_t room, size_t count, const char* call, 
   if (count > room) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes do not fit into %zu", call, count, room);
   }
-  return CheckBounds(FindMemory(to), to, count, call, "address");
+  return CheckMemory(to, count, call, "the address");
 }
 
 aclError CheckFill32(const void* to, size_t room, size_t count, const char* call, bool* nothing) {
@@ -171,7 +179,7 @@ aclError CheckFill32(const void* to, size_t room, size_t count, const char* call
                 "%s: %zu words at %p do not fit into %zu bytes, or are not aligned to 4", call,
                 count, to, room);
   }
-  return CheckBounds(FindMemory(to), to, count * 4, call, "ptr");
+  return CheckMemory(to, count * 4, call, "ptr");
 }
 
 aclError RunSynchronously(Task&& task, const char* call) {
@@ -191,9 +199,8 @@ aclError Check2d(const void* to, size_t to_pitch, const void* from, size_t from_
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: width %zu is above a pitch (%zu, %zu)", call, width,
                 to_pitch, from_pitch);
   }
-  ACLTAPE_RETURN_IF_FAILED(
-      CheckBounds(FindMemory(to), to, (height - 1) * to_pitch + width, call, "dst"));
-  return CheckBounds(FindMemory(from), from, (height - 1) * from_pitch + width, call, "src");
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(to, SpanOf(height, to_pitch, width), call, "dst"));
+  return CheckMemory(from, SpanOf(height, from_pitch, width), call, "src");
 }
 
 }  // namespace
@@ -206,8 +213,8 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
   if (nothing) return ACL_SUCCESS;
   auto to = FindMemory(dst);
   auto from = FindMemory(src);
-  ACLTAPE_RETURN_IF_FAILED(CheckBounds(to, dst, count, kCall, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckBounds(from, src, count, kCall, "src"));
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(dst, count, kCall, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, kCall, "src"));
   Task task = MakeTask(TaskKind::kCopy, "MEMCPY", CopyPayload{dst, src, count}, RunCopy);
   ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, kCall, &task));
   return RunSynchronously(std::move(task), kCall);
@@ -219,12 +226,12 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   bool nothing = false;
   ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, kCall, &nothing));
   if (nothing || dst == src) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(dst, count, kCall, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, kCall, "src"));
   auto to = FindMemory(dst);
   auto from = FindMemory(src);
   Direction direction = DirectionOf(to, from);
   if (kind == ACL_MEMCPY_HOST_TO_HOST || direction.host_to_host) return RefuseHostToHost(kCall);
-  ACLTAPE_RETURN_IF_FAILED(CheckBounds(to, dst, count, kCall, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckBounds(from, src, count, kCall, "src"));
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   Task task = MakeTask(TaskKind::kCopy, "MEMCPY_ASYNC", CopyPayload{dst, src, count}, RunCopy);

@@ -5,6 +5,7 @@
 
 #include "runtime/device/call.h"
 #include "runtime/device/data_buffer.h"
+#include "runtime/device/plain_object.h"
 
 using namespace acltape::device;
 
@@ -74,33 +75,37 @@ aclFloat16 aclFloatToFloat16(float value) {
 }
 
 aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
-  return new aclDataBuffer{data, size};
+  return Plain<aclDataBuffer>().Create(data, size);
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   ACLTAPE_CALL("aclDestroyDataBuffer");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, kCall, "dataBuffer"));
-  delete dataBuffer;
-  return ACL_SUCCESS;
+  return DestroyPlain(dataBuffer, kCall, "dataBuffer");
 }
 
 aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size) {
   ACLTAPE_CALL("aclUpdateDataBuffer");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, kCall, "dataBuffer"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(dataBuffer, kCall, "dataBuffer"));
   *dataBuffer = {data, size};
   return ACL_SUCCESS;
 }
 
 void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer) {
-  return dataBuffer != nullptr ? dataBuffer->data : nullptr;
+  return ValueOr(
+      dataBuffer, "aclGetDataBufferAddr", "dataBuffer",
+      [](const aclDataBuffer& buffer) { return buffer.data; }, nullptr);
 }
 
 uint32_t aclGetDataBufferSize(const aclDataBuffer* dataBuffer) {
-  return static_cast<uint32_t>(aclGetDataBufferSizeV2(dataBuffer));
+  return ValueOr(
+      dataBuffer, "aclGetDataBufferSize", "dataBuffer",
+      [](const aclDataBuffer& buffer) { return static_cast<uint32_t>(buffer.bytes); }, 0);
 }
 
 size_t aclGetDataBufferSizeV2(const aclDataBuffer* dataBuffer) {
-  return dataBuffer != nullptr ? dataBuffer->bytes : 0;
+  return ValueOr(
+      dataBuffer, "aclGetDataBufferSizeV2", "dataBuffer",
+      [](const aclDataBuffer& buffer) { return buffer.bytes; }, 0);
 }
 
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,

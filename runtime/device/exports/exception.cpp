@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "runtime/device/call.h"
@@ -17,11 +18,24 @@ struct Callbacks {
   std::mutex mutex;
   std::vector<aclrtExceptionInfoCallback> registered;
   aclrtExceptionInfoCallback single = nullptr;  // of the deprecated setter
+  std::set<const rtExceptionInfo*> live;        // that callbacks are looking at
 };
 
 Callbacks& GetCallbacks() {
   static Callbacks& callbacks = *new Callbacks;
   return callbacks;
+}
+
+// A member of the information that a callback was called with, while it is.
+uint32_t MemberOf(const rtExceptionInfo* info, uint32_t rtExceptionInfo::*member,
+                  const char* call) {
+  Callbacks& callbacks = GetCallbacks();
+  std::lock_guard lock(callbacks.mutex);
+  if (callbacks.live.count(info) != 0) return info->*member;
+  Fail(info == nullptr ? ACL_ERROR_INVALID_PARAM : ACL_ERROR_RT_INVALID_HANDLE,
+       "%s: %p is not the information of a callback that runs", call,
+       static_cast<const void*>(info));
+  return kNoInfo;
 }
 
 }  // namespace
@@ -30,14 +44,17 @@ namespace acltape::device {
 
 void ReportException(const rtExceptionInfo& info) {
   std::vector<aclrtExceptionInfoCallback> called;
+  Callbacks& callbacks = GetCallbacks();
+  rtExceptionInfo copy = info;
   {
-    Callbacks& callbacks = GetCallbacks();
     std::lock_guard lock(callbacks.mutex);
+    callbacks.live.insert(&copy);
     called = callbacks.registered;
     if (callbacks.single != nullptr) called.push_back(callbacks.single);
   }
-  rtExceptionInfo copy = info;
   for (aclrtExceptionInfoCallback callback : called) callback(&copy);
+  std::lock_guard lock(callbacks.mutex);
+  callbacks.live.erase(&copy);
 }
 
 }  // namespace acltape::device
@@ -78,21 +95,21 @@ aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callbac
 }
 
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info != nullptr ? info->task_id : kNoInfo;
+  return MemberOf(info, &rtExceptionInfo::task_id, "aclrtGetTaskIdFromExceptionInfo");
 }
 
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info != nullptr ? info->stream_id : kNoInfo;
+  return MemberOf(info, &rtExceptionInfo::stream_id, "aclrtGetStreamIdFromExceptionInfo");
 }
 
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info != nullptr ? info->thread_id : kNoInfo;
+  return MemberOf(info, &rtExceptionInfo::thread_id, "aclrtGetThreadIdFromExceptionInfo");
 }
 
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info != nullptr ? info->device_id : kNoInfo;
+  return MemberOf(info, &rtExceptionInfo::device_id, "aclrtGetDeviceIdFromExceptionInfo");
 }
 
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info != nullptr ? info->code : kNoInfo;
+  return MemberOf(info, &rtExceptionInfo::code, "aclrtGetErrorCodeFromExceptionInfo");
 }

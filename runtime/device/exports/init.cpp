@@ -73,7 +73,8 @@ aclError ApplyConfiguration(const std::string& text) {
 }
 
 // The configuration ends with the initialisation it came with.
-void ForgetConfiguration() {
+void End() {
+  finalized.store(true);
   SetDefaultDevice(-1);
   ShareMessagesInProcess(false);
 }
@@ -95,6 +96,7 @@ aclError aclInit(const char* configPath) {
     ACLTAPE_RETURN_IF_FAILED(ApplyConfiguration(configuration));
     state.configuration = configuration;
     state.count = 1;
+    finalized.store(false);
     return ACL_SUCCESS;
   }
   bool given = configPath != nullptr && *configPath != '\0';
@@ -113,7 +115,7 @@ aclError aclFinalize(void) {
   std::lock_guard lock(state.mutex);
   if (state.count == 0) return AlreadyFinal(kCall);
   state.count = GetProfile().finalize_counts ? state.count - 1 : 0;  // INIT-05, INIT-07
-  if (state.count == 0) ForgetConfiguration();
+  if (state.count == 0) End();
   return ACL_SUCCESS;
 }
 
@@ -122,7 +124,7 @@ aclError aclFinalizeReference(uint64_t* refCount) {
   Initialisation& state = GetInitialisation();
   std::lock_guard lock(state.mutex);
   if (state.count == 0) return AlreadyFinal(kCall);
-  if (--state.count == 0) ForgetConfiguration();
+  if (--state.count == 0) End();
   if (refCount != nullptr) *refCount = state.count;
   return ACL_SUCCESS;
 }

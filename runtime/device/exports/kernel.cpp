@@ -37,7 +37,8 @@ aclError SoftLaunchPreparedKernel(aclrtStream stream, const char* name, uint32_t
 }
 
 aclError SoftInjectedFault(const char* call) {
-  return FaultsGiven() ? InjectedFault(call) : ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_REFUSED(call);
+  return ACL_SUCCESS;
 }
 
 bool SoftFlipsBits(const char* name) { return FaultsGiven() && FlipsBits(name); }

@@ -121,6 +121,7 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
   Ranges& ranges = GetRanges();
   std::lock_guard lock(ranges.mutex);
   ranges.reserved[static_cast<char*>(*virPtr)] = size;
+  NoteReserved(*virPtr, size);
   return ACL_SUCCESS;
 }
 
@@ -137,6 +138,7 @@ aclError aclrtReleaseMemAddress(void* virPtr) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a part of the range at %p is still mapped", kCall,
                 virPtr);
   }
+  ForgetReserved(virPtr);
   munmap(virPtr, found->second);
   ranges.reserved.erase(found);
   return ACL_SUCCESS;

@@ -13,7 +13,7 @@ aclError Allocate(void** pointer, size_t size, size_t padding, const char* call)
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "devPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
   *pointer = nullptr;  // MEM-01
-  ACLTAPE_RETURN_IF_FAULT(call);
+  ACLTAPE_RETURN_IF_REFUSED(call);
   Context* context = CurrentContext(call);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device& device = context->device();
@@ -29,7 +29,7 @@ aclError AllocateHost(void** pointer, size_t size, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "hostPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
   *pointer = nullptr;
-  ACLTAPE_RETURN_IF_FAULT(call);
+  ACLTAPE_RETURN_IF_REFUSED(call);
   if (CurrentContext(call) == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   *pointer = AllocatePinnedMemory(size);
   if (*pointer != nullptr) return ACL_SUCCESS;
@@ -77,14 +77,14 @@ aclError aclrtMemFlush(void* devPtr, size_t size) {
   ACLTAPE_CALL("aclrtMemFlush");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMemFlush: the size is 0");
-  return ACL_SUCCESS;
+  return CheckMemory(devPtr, size, kCall, "devPtr");
 }
 
 aclError aclrtMemInvalidate(void* devPtr, size_t size) {
   ACLTAPE_CALL("aclrtMemInvalidate");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMemInvalidate: the size is 0");
-  return ACL_SUCCESS;
+  return CheckMemory(devPtr, size, kCall, "devPtr");
 }
 
 aclError aclrtFree(void* devPtr) {

@@ -11,6 +11,7 @@
 #include "acl/acl_op_compiler.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "runtime/device/named_call.h"
+#include "runtime/device/plain_object.h"
 
 using namespace acltape::device;
 
@@ -123,15 +124,37 @@ aclError Run(const NamedCall& call, Told told) {
                        RunFailure);
 }
 
-aclError CheckCall(const char* name, int inputs, int outputs, const char* call) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, call, "opType"));
-  if (inputs >= 0 && outputs >= 0) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_INVALID_PARAM, "%s: %d inputs and %d outputs are no numbers of tensors",
-              call, inputs, outputs);
+// Descriptions and buffers of one side; a buffer that is left out is NULL.
+aclError CheckTensors(const NamedTensors& tensors, const char* call, const char* descs,
+                      const char* buffers) {
+  if (tensors.count <= 0) return ACL_SUCCESS;
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(tensors.descs, call, descs));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(tensors.buffers, call, buffers));
+  for (int i = 0; i < tensors.count; ++i) {
+    ACLTAPE_RETURN_IF_FAILED(CheckPlain(tensors.descs[i], call, descs));
+    if (tensors.buffers[i] == nullptr) continue;
+    ACLTAPE_RETURN_IF_FAILED(CheckPlain(tensors.buffers[i], call, buffers));
+  }
+  return ACL_SUCCESS;
+}
+
+aclError CheckCall(const NamedCall& named, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(named.name, call, "opType"));
+  if (named.inputs.count < 0 || named.outputs.count < 0) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: %d inputs and %d outputs are no numbers of tensors",
+                call, named.inputs.count, named.outputs.count);
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckTensors(named.inputs, call, "inputDesc", "inputs"));
+  ACLTAPE_RETURN_IF_FAILED(CheckTensors(named.outputs, call, "outputDesc", "outputs"));
+  if (named.attributes != nullptr) {
+    ACLTAPE_RETURN_IF_FAILED(CheckPlain(named.attributes, call, "attr"));
+  }
+  Stream* found = nullptr;
+  return FindStream(named.stream, call, &found);
 }
 
 aclError SetAttribute(aclopAttr* attr, const char* name, std::string text, const char* call) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(attr, call, "attr"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(attr, call, "attr"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(name, call, "attrName"));
   attr->texts[name] = std::move(text);
   return ACL_SUCCESS;
@@ -157,9 +180,12 @@ aclError SetList(aclopAttr* attr, const char* name, int count, const T* values, 
 
 }  // namespace
 
-aclopAttr* aclopCreateAttr(void) { return new aclopAttr; }
+aclopAttr* aclopCreateAttr(void) { return Plain<aclopAttr>().Create(); }
 
-void aclopDestroyAttr(const aclopAttr* attr) { delete attr; }
+// Destroying NULL is nothing, as with free.
+void aclopDestroyAttr(const aclopAttr* attr) {
+  if (attr != nullptr) DestroyPlain(attr, "aclopDestroyAttr", "attr");
+}
 
 aclError aclopSetAttrBool(aclopAttr* attr, const char* attrName, uint8_t attrValue) {
   ACLTAPE_CALL("aclopSetAttrBool");
@@ -239,10 +265,10 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs,
                                 aclopEngineType, aclopCompileType, const char*,
                                 aclrtStream stream) {
   ACLTAPE_CALL("aclopCompileAndExecute");
-  ACLTAPE_RETURN_IF_FAILED(CheckCall(opType, numInputs, numOutputs, kCall));
-  return Run(
-      {opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream},
-      Told::kByTheStream);
+  const NamedCall call{
+      opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream};
+  ACLTAPE_RETURN_IF_FAILED(CheckCall(call, kCall));
+  return Run(call, Told::kByTheStream);
 }
 
 aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc** inputDesc,
@@ -251,8 +277,8 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
                                   aclopAttr* attr, aclopEngineType, aclopCompileType, const char*,
                                   aclrtStream stream) {
   ACLTAPE_CALL("aclopCompileAndExecuteV2");
-  ACLTAPE_RETURN_IF_FAILED(CheckCall(opType, numInputs, numOutputs, kCall));
-  return Run(
-      {opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream},
-      Told::kByTheCall);
+  const NamedCall call{
+      opType, {numInputs, inputDesc, inputs}, {numOutputs, outputDesc, outputs}, attr, stream};
+  ACLTAPE_RETURN_IF_FAILED(CheckCall(call, kCall));
+  return Run(call, Told::kByTheCall);
 }

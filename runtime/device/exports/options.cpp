@@ -10,6 +10,7 @@
 #include "acl/acl_op_compiler.h"
 #include "runtime/device/call.h"
 #include "runtime/device/device.h"
+#include "runtime/device/memory.h"
 
 using namespace acltape::device;
 
@@ -79,6 +80,9 @@ aclError aclrtGetOverflowStatus(void* outputAddr, size_t outputSize, aclrtStream
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the status has %zu bytes, not %zu", kCall,
                 kOverflowStatusBytes, outputSize);
   }
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(outputAddr, outputSize, kCall, "outputAddr"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   return aclrtMemsetAsync(outputAddr, outputSize, 0, outputSize, stream);
 }
 

@@ -2,7 +2,7 @@
 // profiler can so record what it sees itself on the host. There are no times of a device to give.
 #include "acl/acl_op_compiler.h"
 #include "acl/acl_prof.h"
-#include "runtime/device/call.h"
+#include "runtime/device/plain_object.h"
 
 using namespace acltape::device;
 
@@ -12,43 +12,56 @@ struct aclprofConfig {
 
 struct aclprofStepInfo {};
 
-aclError aclprofInit(const char*, size_t) { return ACL_SUCCESS; }
+aclError aclprofInit(const char* profilerResultPath, size_t) {
+  ACLTAPE_CALL("aclprofInit");
+  return CheckPointer(profilerResultPath, kCall, "profilerResultPath");
+}
 
 aclError aclprofFinalize(void) { return ACL_SUCCESS; }
 
 aclprofConfig* aclprofCreateConfig(uint32_t*, uint32_t, aclprofAicoreMetrics,
                                    const aclprofAicoreEvents*, uint64_t dataTypeConfig) {
-  return new aclprofConfig{dataTypeConfig};
+  return Plain<aclprofConfig>().Create(dataTypeConfig);
 }
 
 aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
   ACLTAPE_CALL("aclprofDestroyConfig");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(profilerConfig, kCall, "profilerConfig"));
-  delete profilerConfig;
-  return ACL_SUCCESS;
+  return DestroyPlain(profilerConfig, kCall, "profilerConfig");
 }
 
 aclError aclprofStart(const aclprofConfig* profilerConfig) {
   ACLTAPE_CALL("aclprofStart");
-  return CheckPointer(profilerConfig, kCall, "profilerConfig");
+  return CheckPlain(profilerConfig, kCall, "profilerConfig");
 }
 
 aclError aclprofStop(const aclprofConfig* profilerConfig) {
   ACLTAPE_CALL("aclprofStop");
-  return CheckPointer(profilerConfig, kCall, "profilerConfig");
+  return CheckPlain(profilerConfig, kCall, "profilerConfig");
 }
 
-aclprofStepInfo* aclprofCreateStepInfo(void) { return new aclprofStepInfo; }
+aclprofStepInfo* aclprofCreateStepInfo(void) { return Plain<aclprofStepInfo>().Create(); }
 
-void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo) { delete stepinfo; }
+// Destroying NULL is nothing, as with free.
+void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo) {
+  if (stepinfo != nullptr) DestroyPlain(stepinfo, "aclprofDestroyStepInfo", "stepinfo");
+}
 
-aclError aclprofGetStepTimestamp(aclprofStepInfo*, aclprofStepTag, aclrtStream) {
+aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag, aclrtStream stream) {
+  ACLTAPE_CALL("aclprofGetStepTimestamp");
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(stepInfo, kCall, "stepInfo"));
+  Stream* found = nullptr;
+  return FindStream(stream, kCall, &found);
+}
+
+aclError aclmdlInitDump(void) {
+  ACLTAPE_CALL("aclmdlInitDump");
   return ACL_SUCCESS;
 }
 
-aclError aclmdlInitDump(void) { return ACL_SUCCESS; }
-
-aclError aclmdlSetDump(const char*) { return ACL_SUCCESS; }
+aclError aclmdlSetDump(const char* dumpCfgPath) {
+  ACLTAPE_CALL("aclmdlSetDump");
+  return CheckPointer(dumpCfgPath, kCall, "dumpCfgPath");
+}
 
 aclError aclmdlFinalizeDump(void) { return ACL_SUCCESS; }
 

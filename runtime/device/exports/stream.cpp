@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "runtime/device/call.h"
+#include "runtime/device/plain_object.h"
 #include "runtime/device/thread_state.h"
 #include "runtime/device/value_task.h"
 
@@ -108,25 +108,23 @@ aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uin
 
 aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle* handle) {
   ACLTAPE_CALL("aclrtCreateStreamV2");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(handle, kCall, "handle"));
   return CreateStream(stream, handle->priority, static_cast<uint32_t>(handle->flag), kCall);
 }
 
 aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void) {
-  return new aclrtStreamConfigHandle{};
+  return Plain<aclrtStreamConfigHandle>().Create();
 }
 
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle) {
   ACLTAPE_CALL("aclrtDestroyStreamConfigHandle");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
-  delete handle;
-  return ACL_SUCCESS;
+  return DestroyPlain(handle, kCall, "handle");
 }
 
 aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
                                  const void* attrValue, size_t valueSize) {
   ACLTAPE_CALL("aclrtSetStreamConfigOpt");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(handle, kCall, "handle"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(attrValue, kCall, "attrValue"));
   for (const ConfigField& field : kConfigFields) {
     if (field.attribute != attr) continue;

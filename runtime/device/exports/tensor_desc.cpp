@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/device/call.h"
+#include "runtime/device/plain_object.h"
 
 using namespace acltape::device;
 
@@ -44,7 +45,8 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
          static_cast<const void*>(dims));
     return nullptr;
   }
-  auto* desc = new aclTensorDesc;
+  aclTensorDesc* desc = Plain<aclTensorDesc>().Create();
+  if (desc == nullptr) return nullptr;
   desc->type = dataType;
   desc->shape.assign(dims, dims + numDims);
   desc->format = format;
@@ -52,26 +54,42 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
   return desc;
 }
 
-void aclDestroyTensorDesc(const aclTensorDesc* desc) { delete desc; }
+// Destroying NULL is nothing, as with free.
+void aclDestroyTensorDesc(const aclTensorDesc* desc) {
+  if (desc != nullptr) DestroyPlain(desc, "aclDestroyTensorDesc", "desc");
+}
 
 aclDataType aclGetTensorDescType(const aclTensorDesc* desc) {
-  return desc != nullptr ? desc->type : ACL_DT_UNDEFINED;
+  return ValueOr(
+      desc, "aclGetTensorDescType", "desc", [](const aclTensorDesc& live) { return live.type; },
+      ACL_DT_UNDEFINED);
 }
 
 aclFormat aclGetTensorDescFormat(const aclTensorDesc* desc) {
-  return desc != nullptr ? desc->storage_format : ACL_FORMAT_UNDEFINED;
+  return ValueOr(
+      desc, "aclGetTensorDescFormat", "desc",
+      [](const aclTensorDesc& live) { return live.storage_format; }, ACL_FORMAT_UNDEFINED);
 }
 
 size_t aclGetTensorDescElementCount(const aclTensorDesc* desc) {
-  return desc != nullptr ? ElementsOf(ShownShape(*desc)) : 0;
+  return ValueOr(
+      desc, "aclGetTensorDescElementCount", "desc",
+      [](const aclTensorDesc& live) { return ElementsOf(ShownShape(live)); }, 0);
 }
 
 size_t aclGetTensorDescSize(const aclTensorDesc* desc) {
-  return desc != nullptr ? ElementsOf(ShownShape(*desc)) * aclDataTypeSize(desc->type) : 0;
+  return ValueOr(
+      desc, "aclGetTensorDescSize", "desc",
+      [](const aclTensorDesc& live) {
+        return ElementsOf(ShownShape(live)) * aclDataTypeSize(live.type);
+      },
+      0);
 }
 
 size_t aclGetTensorDescNumDims(const aclTensorDesc* desc) {
-  return desc != nullptr ? ShownShape(*desc).size() : 0;
+  return ValueOr(
+      desc, "aclGetTensorDescNumDims", "desc",
+      [](const aclTensorDesc& live) { return ShownShape(live).size(); }, 0);
 }
 
 int64_t aclGetTensorDescDim(const aclTensorDesc* desc, size_t index) {
@@ -81,7 +99,7 @@ int64_t aclGetTensorDescDim(const aclTensorDesc* desc, size_t index) {
 
 aclError aclGetTensorDescDimV2(const aclTensorDesc* desc, size_t index, int64_t* dimSize) {
   ACLTAPE_CALL("aclGetTensorDescDimV2");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(dimSize, kCall, "dimSize"));
   const std::vector<int64_t>& shape = ShownShape(*desc);
   if (index >= shape.size()) {
@@ -93,49 +111,52 @@ aclError aclGetTensorDescDimV2(const aclTensorDesc* desc, size_t index, int64_t*
 }
 
 void aclSetTensorDescName(aclTensorDesc* desc, const char* name) {
-  if (desc != nullptr) desc->name = name != nullptr ? name : "";
+  if (CheckPlain(desc, "aclSetTensorDescName", "desc") != ACL_SUCCESS) return;
+  desc->name = name != nullptr ? name : "";
 }
 
 const char* aclGetTensorDescName(aclTensorDesc* desc) {
-  return desc != nullptr ? desc->name.c_str() : "";
+  return ValueOr(
+      desc, "aclGetTensorDescName", "desc",
+      [](const aclTensorDesc& live) { return live.name.c_str(); }, "");
 }
 
 aclError aclSetTensorFormat(aclTensorDesc* desc, aclFormat format) {
   ACLTAPE_CALL("aclSetTensorFormat");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   desc->storage_format = format;
   return ACL_SUCCESS;
 }
 
 aclError aclSetTensorShape(aclTensorDesc* desc, int numDims, const int64_t* dims) {
   ACLTAPE_CALL("aclSetTensorShape");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   return SetShape(desc->storage_shape, numDims, dims, kCall);
 }
 
 aclError aclSetTensorOriginFormat(aclTensorDesc* desc, aclFormat format) {
   ACLTAPE_CALL("aclSetTensorOriginFormat");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   desc->format = format;
   return ACL_SUCCESS;
 }
 
 aclError aclSetTensorOriginShape(aclTensorDesc* desc, int numDims, const int64_t* dims) {
   ACLTAPE_CALL("aclSetTensorOriginShape");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   return SetShape(desc->shape, numDims, dims, kCall);
 }
 
 aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType memType) {
   ACLTAPE_CALL("aclSetTensorPlaceMent");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   desc->memory = memType;
   return ACL_SUCCESS;
 }
 
 aclError aclSetTensorConst(aclTensorDesc* desc, void* dataBuffer, size_t length) {
   ACLTAPE_CALL("aclSetTensorConst");
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(desc, kCall, "desc"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPlain(desc, kCall, "desc"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(dataBuffer, kCall, "dataBuffer"));
   const char* first = static_cast<const char*>(dataBuffer);
   desc->constant.assign(first, first + length);

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "runtime/kernel_launch.h"
-#include "runtime/opapi/base/objects.h"
+#include "runtime/opapi/base/live.h"
 
 namespace acltape::opapi {
 namespace {
@@ -41,6 +41,18 @@ void Delete(const void* object) {
   delete static_cast<const Object*>(object);
 }
 
+void DeleteTensorList(const void* object) {
+  if (object == nullptr) return;
+  for (aclTensor* tensor : static_cast<const aclTensorList*>(object)->tensors) delete tensor;
+  Delete<aclTensorList>(object);
+}
+
+void DeleteScalarList(const void* object) {
+  if (object == nullptr) return;
+  for (aclScalar* scalar : static_cast<const aclScalarList*>(object)->scalars) delete scalar;
+  Delete<aclScalarList>(object);
+}
+
 // The functions that copy and free an argument that is an object. Kinds without a row are plain
 // values.
 struct ObjectKind {
@@ -51,11 +63,9 @@ struct ObjectKind {
 
 constexpr ObjectKind kObjectKinds[] = {
     {ArgKind::kTensor, Copy<aclTensor>, Delete<aclTensor>},
-    {ArgKind::kTensorList, CopyTensorList,
-     [](const void* list) { aclDestroyTensorList(static_cast<const aclTensorList*>(list)); }},
+    {ArgKind::kTensorList, CopyTensorList, DeleteTensorList},
     {ArgKind::kScalar, Copy<aclScalar>, Delete<aclScalar>},
-    {ArgKind::kScalarList, CopyScalarList,
-     [](const void* list) { aclDestroyScalarList(static_cast<const aclScalarList*>(list)); }},
+    {ArgKind::kScalarList, CopyScalarList, DeleteScalarList},
     {ArgKind::kIntArray, Copy<aclIntArray>, Delete<aclIntArray>},
     {ArgKind::kFloatArray, Copy<aclFloatArray>, Delete<aclFloatArray>},
     {ArgKind::kBoolArray, Copy<aclBoolArray>, Delete<aclBoolArray>},
@@ -116,10 +126,13 @@ namespace {
 
 using Among = OwnedArguments::Among;
 
+// The executor's own copy of the tensor gets the address; the tensor that the program names is only
+// checked, and may be NULL.
 aclnnStatus SetAddress(const char* function, aclOpExecutor* executor, size_t index, Among among,
-                       void* address) {
-  if (executor == nullptr) {
-    return Reject(kParamNull, std::string(function) + ": executor is NULL.");
+                       const aclTensor* named, void* address) {
+  ACLTAPE_OPAPI_RETURN_IF_REJECTED(CheckExecutor(function, executor));
+  if (named != nullptr) {
+    ACLTAPE_OPAPI_RETURN_IF_REJECTED(CheckLive(function, "tensor", named));
   }
   if (executor->owned == nullptr) {
     return Reject(kParamInvalid, std::string(function) + ": the executor is not repeatable.");
@@ -134,9 +147,10 @@ aclnnStatus SetAddress(const char* function, aclOpExecutor* executor, size_t ind
 }
 
 aclnnStatus SetListAddress(const char* function, aclOpExecutor* executor, size_t index, Among among,
-                           size_t member, void* address) {
-  if (executor == nullptr) {
-    return Reject(kParamNull, std::string(function) + ": executor is NULL.");
+                           size_t member, const aclTensorList* named, void* address) {
+  ACLTAPE_OPAPI_RETURN_IF_REJECTED(CheckExecutor(function, executor));
+  if (named != nullptr) {
+    ACLTAPE_OPAPI_RETURN_IF_REJECTED(CheckLive(function, "tensors", named));
   }
   if (executor->owned == nullptr) {
     return Reject(kParamInvalid, std::string(function) + ": the executor is not repeatable.");
@@ -160,11 +174,12 @@ using acltape::opapi::OwnedArguments;
 extern "C" {
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  if (executor == nullptr) {
-    return acltape::opapi::Reject(acltape::opapi::kParamNull,
-                                  "aclSetAclOpExecutorRepeatable: executor is NULL.");
-  }
+  constexpr const char* kFunction = "aclSetAclOpExecutorRepeatable";
+  ACLTAPE_OPAPI_RETURN_IF_REJECTED(acltape::opapi::CheckExecutor(kFunction, executor));
   if (executor->owned == nullptr) {
+    // The first phase saw them live, but they belong to the program.
+    ACLTAPE_OPAPI_RETURN_IF_REJECTED(
+        acltape::opapi::CheckObjects(kFunction, *executor->op, executor->args.data()));
     executor->owned = std::make_unique<OwnedArguments>(*executor->op, executor->args.data());
     executor->task.reset();
   }
@@ -172,49 +187,49 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* exe
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  delete executor;
-  return OK;
+  using acltape::opapi::Live;
+  if (executor == nullptr || Live<aclOpExecutor>().Destroy(executor)) return OK;
+  return acltape::opapi::CheckExecutor("aclDestroyAclOpExecutor", executor);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index,
-                                                 aclTensor* /*tensor*/, void* addr) {
-  return acltape::opapi::SetAddress("aclSetTensorAddr", executor, index, Among::kAll, addr);
+                                                 aclTensor* tensor, void* addr) {
+  return acltape::opapi::SetAddress("aclSetTensorAddr", executor, index, Among::kAll, tensor, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index,
-                                                      aclTensor* /*tensor*/, void* addr) {
-  return acltape::opapi::SetAddress("aclSetInputTensorAddr", executor, index, Among::kInputs, addr);
+                                                      aclTensor* tensor, void* addr) {
+  return acltape::opapi::SetAddress("aclSetInputTensorAddr", executor, index, Among::kInputs,
+                                    tensor, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index,
-                                                       aclTensor* /*tensor*/, void* addr) {
+                                                       aclTensor* tensor, void* addr) {
   return acltape::opapi::SetAddress("aclSetOutputTensorAddr", executor, index, Among::kOutputs,
-                                    addr);
+                                    tensor, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                                         const size_t relativeIndex,
-                                                        aclTensorList* /*tensors*/, void* addr) {
+                                                        aclTensorList* tensors, void* addr) {
   return acltape::opapi::SetListAddress("aclSetDynamicTensorAddr", executor, irIndex, Among::kAll,
-                                        relativeIndex, addr);
+                                        relativeIndex, tensors, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor,
                                                              size_t irIndex,
                                                              const size_t relativeIndex,
-                                                             aclTensorList* /*tensors*/,
-                                                             void* addr) {
+                                                             aclTensorList* tensors, void* addr) {
   return acltape::opapi::SetListAddress("aclSetDynamicInputTensorAddr", executor, irIndex,
-                                        Among::kInputs, relativeIndex, addr);
+                                        Among::kInputs, relativeIndex, tensors, addr);
 }
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor,
                                                               size_t irIndex,
                                                               const size_t relativeIndex,
-                                                              aclTensorList* /*tensors*/,
-                                                              void* addr) {
+                                                              aclTensorList* tensors, void* addr) {
   return acltape::opapi::SetListAddress("aclSetDynamicOutputTensorAddr", executor, irIndex,
-                                        Among::kOutputs, relativeIndex, addr);
+                                        Among::kOutputs, relativeIndex, tensors, addr);
 }
 
 }  // extern "C"

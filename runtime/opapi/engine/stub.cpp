@@ -3,9 +3,15 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "runtime/kernel_memory.h"
+#include "runtime/opapi/base/dtype.h"
+#include "runtime/opapi/base/live.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/prepared_launch.h"
 
@@ -26,18 +32,103 @@ aclnnStatus Bind(const OperatorInfo& op, const acl::ArgValue* args,
   return status;
 }
 
-// A first phase leaves this to the second one.
+// The memory of a call's tensors. Most calls have few, which need no allocation.
+class MemoryUses {
+ public:
+  void Add(const SoftMemoryUse& use) {
+    if (count_ < std::size(few_)) {
+      few_[count_++] = use;
+      return;
+    }
+    if (many_.empty()) many_.assign(few_, few_ + count_);
+    many_.push_back(use);
+    ++count_;
+  }
+  const SoftMemoryUse* data() const { return many_.empty() ? few_ : many_.data(); }
+  size_t size() const { return count_; }
+
+ private:
+  size_t count_ = 0;
+  SoftMemoryUse few_[4];
+  std::vector<SoftMemoryUse> many_;
+};
+
+// What a first phase leaves to the second one, and a launch to the stream's worker.
 struct PreparedKernel : BoundTask {
   std::unique_ptr<Kernel> kernel;
-  uint32_t thread = 0;  // that called it, by the system's number
+  // SoftMemoryGeneration() when a run found the memory good.
+  std::atomic<uint64_t> good_at{0};
+  const OperatorInfo* op = nullptr;
+  uint32_t thread = 0;  // that called the first phase, by the system's number
+  MemoryUses memory;
 };
+
+// Bytes from the first to the last element of a view; 0 for a view without elements.
+uint64_t SpanOf(const aclTensor& tensor) {
+  uint64_t elements = 1;
+  for (size_t i = 0; i < tensor.sizes.size(); ++i) {
+    if (tensor.sizes[i] == 0) return 0;
+    elements += static_cast<uint64_t>((tensor.sizes[i] - 1) * tensor.strides[i]);
+  }
+  return elements * ItemSize(tensor.dtype);
+}
+
+void AddMemory(const aclTensor* tensor, const char* name, MemoryUses* memory) {
+  if (tensor == nullptr || tensor->address == nullptr) return;
+  const uint64_t bytes = SpanOf(*tensor);
+  if (bytes == 0) return;
+  const int64_t skipped = tensor->offset * static_cast<int64_t>(ItemSize(tensor->dtype));
+  memory->Add({static_cast<const char*>(tensor->address) + skipped, bytes, name});
+}
+
+void AddMemoryOf(const OperatorInfo& op, const acl::ArgValue* args, MemoryUses* memory) {
+  for (uint32_t i = 0; i < op.arg_count; ++i) {
+    // Names of the table are literals, so they end with a zero byte.
+    const char* name = op.args[i].name.data();
+    if (op.args[i].kind == acl::ArgKind::kTensor) {
+      AddMemory(acl::Unpack<const aclTensor*>(args[i]), name, memory);
+    } else if (op.args[i].kind == acl::ArgKind::kTensorList && args[i].pointer != nullptr) {
+      for (const aclTensor* member : acl::Unpack<const aclTensorList*>(args[i])->tensors) {
+        AddMemory(member, name, memory);
+      }
+    }
+  }
+}
 
 uint32_t ThisThread() {
   static thread_local const auto number = static_cast<uint32_t>(gettid());
   return number;
 }
 
-void DropKernel(void* bound) { delete static_cast<Kernel*>(bound); }
+// Binds the call for one launch, or for all replays of a captured one.
+aclnnStatus BindPrepared(const OperatorInfo& op, const acl::ArgValue* args,
+                         std::unique_ptr<PreparedKernel>* prepared) {
+  auto made = std::make_unique<PreparedKernel>();
+  if (const aclnnStatus status = Bind(op, args, &made->kernel)) return status;
+  made->op = &op;
+  AddMemoryOf(op, args, &made->memory);
+  made->thread = ThisThread();
+  *prepared = std::move(made);
+  return OK;
+}
+
+// The kernel is not run over memory that is gone: a worker would end the process.
+aclError RunPrepared(void* bound) {
+  static const uint64_t* const generation = SoftMemoryGeneration();
+  auto* prepared = static_cast<PreparedKernel*>(bound);
+  const uint64_t now = __atomic_load_n(generation, __ATOMIC_ACQUIRE);
+  if (prepared->good_at.load(std::memory_order_relaxed) != now) {
+    const aclError gone = SoftCheckMemory(prepared->op->name.data(), prepared->memory.data(),
+                                          prepared->memory.size());
+    if (gone != ACL_SUCCESS) [[unlikely]]
+      return gone;
+    prepared->good_at.store(now, std::memory_order_relaxed);
+  }
+  Kernel* kernel = prepared->kernel.get();
+  return kernel->run()(kernel);
+}
+
+void DropPrepared(void* bound) { delete static_cast<PreparedKernel*>(bound); }
 
 }  // namespace
 
@@ -52,18 +143,17 @@ aclnnStatus Prepare(uint32_t op_index, const acl::ArgValue* args, uint64_t* work
   // Names of the table are literals, so they end with a zero byte.
   if (const aclError fault = SoftInjectedFault(op.workspace_name.data())) return fault;
   try {
-    std::unique_ptr<Kernel> kernel;
-    if (const aclnnStatus status = Bind(op, args, &kernel)) return status;
-    auto made = std::make_unique<aclOpExecutor>();
+    if (const aclnnStatus status = CheckObjects(op.workspace_name.data(), op, args)) return status;
+    std::unique_ptr<PreparedKernel> prepared;
+    if (const aclnnStatus status = BindPrepared(op, args, &prepared)) return status;
+    aclOpExecutor* made = CreateExecutor();
+    if (made == nullptr) return Reject(kInner, std::string(op.name) + ": no memory is left.");
     made->op = &op;
     made->args.assign(args, args + op.arg_count);
-    made->workspace_size = kernel->workspace_size();
-    auto prepared = std::make_unique<PreparedKernel>();
-    prepared->kernel = std::move(kernel);
-    prepared->thread = ThisThread();
+    made->workspace_size = prepared->kernel->workspace_size();
     made->task = std::move(prepared);
     *workspace_size = made->workspace_size;
-    *executor = made.release();
+    *executor = made;
     return OK;
   } catch (const std::exception& error) {
     return Reject(kInner, std::string(op.name) + ": " + error.what());
@@ -76,7 +166,7 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
   const auto reject = [&op](aclnnStatus status, const std::string& what) {
     return Reject(status, std::string(op.name) + ": " + what);
   };
-  if (executor == nullptr) return reject(kParamNull, "executor is NULL.");
+  if (const aclnnStatus status = CheckExecutor(op.name.data(), executor)) return status;
   if (executor->op != &op) {
     return reject(kParamInvalid,
                   "the executor was made for " + std::string(executor->op->name) + ".");
@@ -90,23 +180,27 @@ aclnnStatus Launch(uint32_t op_index, void* workspace, uint64_t workspace_size,
                                      " bytes but " + std::to_string(executor->workspace_size) +
                                      " are needed.");
   }
-  std::unique_ptr<Kernel> kernel;
-  uint32_t prepared_by = ThisThread();
+  std::unique_ptr<PreparedKernel> prepared;
   if (executor->owned != nullptr) {
-    if (const aclnnStatus status = Bind(op, executor->owned->values(), &kernel)) return status;
+    if (const aclnnStatus status = BindPrepared(op, executor->owned->values(), &prepared)) {
+      return status;
+    }
   } else {
-    auto* prepared = static_cast<PreparedKernel*>(executor->task.get());
-    kernel = std::move(prepared->kernel);
-    prepared_by = prepared->thread;
-    delete executor;
+    if (!ClaimExecutor(executor)) return CheckExecutor(op.name.data(), executor);
+    prepared.reset(static_cast<PreparedKernel*>(executor->task.release()));
+    FreeExecutor(executor);
   }
   // Like a launch that the runtime refuses, an injected fault has used the executor up.
   if (const aclError fault = SoftInjectedFault(op.name.data())) return fault;
-  if (kernel->workspace_size() > 0) kernel->Attach(workspace);
-  const SoftKernelRun run = kernel->run();
+  const uint64_t needed = prepared->kernel->workspace_size();
+  if (needed > 0) {
+    prepared->kernel->Attach(workspace);
+    prepared->memory.Add({workspace, needed, "workspace"});
+  }
+  const uint32_t prepared_by = prepared->thread;
   // The table's names are literals, so they end with a zero.
-  const aclError error = SoftLaunchPreparedKernel(stream, op.name.data(), prepared_by, run,
-                                                  DropKernel, kernel.release());
+  const aclError error = SoftLaunchPreparedKernel(stream, op.name.data(), prepared_by, RunPrepared,
+                                                  DropPrepared, prepared.release());
   // The runtime's own code is the thread's last error (aclrtGetLastError), its text the message.
   return error == ACL_SUCCESS ? OK : kRuntimeError;
 }

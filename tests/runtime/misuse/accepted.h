@@ -1,0 +1,76 @@
+// What looks like misuse and is none, or cannot be told. The page docs/soft_device.md says which
+// misuse is not detected.
+#pragma once
+
+namespace acltape::misuse {
+
+// A `*` stands for any text.
+struct Accepted {
+  const char* function;
+  const char* parameter;
+  const char* misuse;
+  const char* why;
+};
+
+inline constexpr Accepted kAccepted[] = {
+    {"aclInit", "", "right", "the process is initialised before: INIT-02"},
+    {"aclrtProcessReport", "", "right", "the thread has to be subscribed to a stream"},
+    {"aclrtDevice*PeerAccess", "", "right", "the bench has one device"},
+    {"aclop*DumpArgs", "", "right", "not offered: GEN-08"},
+    {"aclSetAclOpExecutorRepeatable", "", "right", "executors need operators: tests/opapi"},
+    {"aclSet*TensorAddr", "", "right", "executors need operators: tests/opapi"},
+    {"aclDestroyAclOpExecutor", "", "twice", "executors need operators: tests/opapi"},
+
+    {"aclrt*", "stream", "null", "the default stream: GEN-04"},
+    {"aclmdlRIExecuteAsync", "stream", "null", "the default stream: GEN-04"},
+    {"aclopCompileAndExecute*", "stream", "null", "the default stream: GEN-04"},
+    {"aclprofGetStepTimestamp", "stream", "null", "the default stream: GEN-04"},
+    {"aclrtSwitchStream", "falseStream", "null", "nothing is activated"},
+
+    {"acl*Destroy*", "*", "null", "nothing, as with free: adapters do it for absent arguments"},
+    {"aclrtSetExceptionInfoCallback", "callback", "null", "takes the callback away"},
+
+    {"aclAppLog", "*", "null", "a line without it"},
+    {"acl*DataBuffer", "data", "null", "a buffer without memory: an operand that is left out"},
+    {"aclrtAllocatorGetByStream", "*", "null", "outputs that are not wanted"},
+    {"aclFinalizeReference", "refCount", "null", "an output that is not wanted: INIT-06"},
+    {"aclrtGetPrimaryCtxState", "flags", "null", "reserved: DEV-13"},
+    {"aclmdlRICaptureGetInfo", "*", "null", "one output is enough: CAP-06"},
+    {"aclmdlRIGetStreams", "streams", "null", "asks for the number: ENUM-01"},
+    {"aclmdlRIGetTasksByStream", "tasks", "null", "asks for the number: ENUM-04"},
+    {"aclrtMemGetAddressRange", "p*", "null", "outputs that are not wanted"},
+    {"*", "userData", "null", "the program's own value"},
+    {"aclrtLaunchHostFunc", "args", "null", "the program's own value"},
+    {"aclrtMalloc*Cfg", "cfg", "null", "no configuration"},
+    {"aclrtReserveMemAddress", "expectPtr", "null", "no wish"},
+    {"aclmdlRIBuildEnd", "reserve", "null", "reserved: BLD-04"},
+    {"aclprofCreateConfig", "*", "null", "what would be profiled is nothing here"},
+    {"aclCreateTensor", "stride", "null", "a dense tensor"},
+    {"aclInitTensor", "stride", "null", "a dense tensor"},
+    {"aclCreateTensor", "tensorData", "null", "the memory may come later"},
+    {"aclInitTensor", "tensorDataAddr", "null", "the memory may come later"},
+    {"aclSetRawTensorAddr", "addr", "null", "the memory may come later"},
+    {"aclnnInit", "configPath", "null", "no configuration"},
+    {"aclSetTensorDescName", "name", "null", "no name"},
+    {"aclopSetAttrString", "attrValue", "null", "an empty text"},
+    {"aclopCompileAndExecute*", "attr", "null", "no attributes"},
+    {"aclopCompileAndExecute*", "opPath", "null", "operators are compiled nowhere"},
+
+    {"aclrtExceptionInfoCallbackUnregister", "", "twice", "succeeds: ERR-07"},
+    {"aclmdlRIEndTask", "", "twice", "no rule forbids a second end task"},
+
+    {"aclInit", "", "after finalize", "begins anew"},
+    {"acl*Destroy*", "", "after finalize", "gives back: INIT-09"},
+    {"acl*Free*", "", "after finalize", "gives back: INIT-09"},
+    {"acl*Unregister*", "", "after finalize", "gives back: INIT-09"},
+    {"aclrtUnmapMem", "", "after finalize", "gives back: INIT-09"},
+    {"aclrtReleaseMemAddress", "", "after finalize", "gives back: INIT-09"},
+    {"aclrtUnSubscribeReport", "", "after finalize", "gives back: INIT-09"},
+    {"aclrtResetDevice*", "", "after finalize", "gives back: INIT-09"},
+    {"aclrtSynchronize*", "", "after finalize", "late destructors wait: INIT-09"},
+    {"acl*Finalize*", "", "after finalize", "ends what is left"},
+    {"aclprofStop", "", "after finalize", "ends what is left"},
+    {"aclrt*LastError", "", "after finalize", "tells of errors before"},
+};
+
+}  // namespace acltape::misuse

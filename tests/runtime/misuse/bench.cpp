@@ -1,0 +1,763 @@
+#include "tests/runtime/misuse/bench.h"
+
+#include <fnmatch.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "acl/acl.h"
+#include "acl/acl_op.h"
+#include "acl/acl_op_compiler.h"
+#include "acl/acl_prof.h"
+#include "aclnn/acl_meta.h"
+#include "runtime/kernel_launch.h"
+
+namespace acltape::misuse {
+namespace {
+
+constexpr size_t kBytes = 4096;
+constexpr size_t kGranularity = size_t{2} << 20;
+
+Argument At(const void* pointer) { return reinterpret_cast<Argument>(pointer); }
+
+void Need(int64_t code) {
+  if (code == 0) return;
+  const char* text = aclGetRecentErrMsg();
+  throw std::runtime_error("preparing: " + std::to_string(code) + " " + (text ? text : ""));
+}
+
+// Makes an object by a function whose first parameter is the output.
+template <auto Create, typename Handle, auto... Further>
+Argument Made() {
+  Handle handle = nullptr;
+  Need(Create(&handle, Further...));
+  return At(handle);
+}
+
+template <auto End, typename Handle>
+void Ended(Argument handle) {
+  End(reinterpret_cast<Handle>(handle));
+}
+
+aclrtStream NewStream() {
+  aclrtStream stream = nullptr;
+  Need(aclrtCreateStream(&stream));
+  return stream;
+}
+
+aclError RunNothing(void*) { return 0; }
+void DoNothing(void*) {}
+
+// Memory for outputs, structures and texts; zeros.
+void* Scratch() { return std::calloc(1, kBytes); }
+
+void* DeviceMemory() {
+  void* memory = nullptr;
+  Need(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  Need(aclrtMemset(memory, kBytes, 0, kBytes));
+  return memory;
+}
+
+void* PinnedMemory() {
+  void* memory = nullptr;
+  Need(aclrtMallocHost(&memory, kBytes));
+  return memory;
+}
+
+aclrtStream CapturingStream() {
+  aclrtStream stream = NewStream();
+  Need(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+  return stream;
+}
+
+aclmdlRI ModelBeingCaptured() {
+  aclmdlRICaptureStatus status;
+  aclmdlRI model = nullptr;
+  Need(aclmdlRICaptureGetInfo(CapturingStream(), &status, &model));
+  return model;
+}
+
+// One kernel, in a group of its own.
+struct Captured {
+  aclrtStream stream;
+  aclmdlRI model;
+  aclrtTaskGrp group;
+};
+
+Captured Capture() {
+  Captured made{CapturingStream(), nullptr, nullptr};
+  Need(SoftLaunchKernelWithArgs(made.stream, "kernel", RunNothing, "argument", 8));
+  Need(aclmdlRICaptureTaskGrpBegin(made.stream));
+  Need(SoftLaunchKernelWithArgs(made.stream, "kernel", RunNothing, "argument", 8));
+  Need(aclmdlRICaptureTaskGrpEnd(made.stream, &made.group));
+  Need(aclmdlRICaptureEnd(made.stream, &made.model));
+  return made;
+}
+
+Argument CapturedModel() { return At(Capture().model); }
+Argument TaskGroup() { return At(Capture().group); }
+
+aclrtStream HiddenStream(aclmdlRI model) {
+  uint32_t count = 1;
+  aclrtStream stream = nullptr;
+  Need(aclmdlRIGetStreams(model, &stream, &count));
+  return stream;
+}
+
+aclmdlRITask FirstTask(aclmdlRI model) {
+  uint32_t count = 0;
+  const aclrtStream stream = HiddenStream(model);
+  Need(aclmdlRIGetTasksByStream(stream, nullptr, &count));
+  std::vector<aclmdlRITask> tasks(count);
+  Need(aclmdlRIGetTasksByStream(stream, tasks.data(), &count));
+  return tasks.front();
+}
+
+// The newest model that tasks, groups and conditions were made of: they end with it.
+aclmdlRI owner = nullptr;
+
+Argument ModelTask() {
+  owner = Capture().model;
+  return At(FirstTask(owner));
+}
+
+Argument OwnedGroup() {
+  const Captured made = Capture();
+  owner = made.model;
+  return At(made.group);
+}
+
+void EndOwner(Argument) { aclmdlRIDestroy(owner); }
+
+aclrtStream condition_stream = nullptr;
+
+Argument Condition() {
+  condition_stream = CapturingStream();
+  aclmdlRICaptureStatus status;
+  Need(aclmdlRICaptureGetInfo(condition_stream, &status, &owner));
+  aclmdlRICondHandle handle = nullptr;
+  Need(aclmdlRICondHandleCreate(owner, 0, static_cast<aclmdlRICondHandleFlag>(0), &handle));
+  return At(handle);
+}
+
+// A capture that ends destroys a model which nobody wants.
+void EndCondition(Argument) {
+  aclmdlRI model = nullptr;
+  aclmdlRICaptureEnd(condition_stream, &model);
+  aclmdlRIDestroy(model);
+}
+
+Argument FunctionHandle() {
+  aclmdlRITaskParams params = {};
+  Need(aclmdlRITaskGetParams(reinterpret_cast<aclmdlRITask>(ModelTask()), &params));
+  return At(params.kernelTaskParams.funcHandle);
+}
+
+Argument OldEvent() {
+  aclrtEvent event = nullptr;
+  Need(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE));
+  return At(event);
+}
+
+Argument RecordedEvent() {
+  aclrtEvent event = nullptr;
+  Need(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE));
+  const aclrtStream stream = NewStream();
+  Need(aclrtRecordEvent(event, stream));
+  Need(aclrtSynchronizeStream(stream));
+  return At(event);
+}
+
+Argument IpcEvent() { return Made<aclrtCreateEventExWithFlag, aclrtEvent, ACL_EVENT_IPC>(); }
+
+Argument LabelList() {
+  aclrtLabel label = nullptr;
+  aclrtLabelList list = nullptr;
+  Need(aclrtCreateLabel(&label));
+  Need(aclrtCreateLabelList(&label, 1, &list));
+  return At(list);
+}
+
+Argument Physical() {
+  aclrtPhysicalMemProp prop = {};
+  prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  aclrtDrvMemHandle handle = nullptr;
+  Need(aclrtMallocPhysical(&handle, kGranularity, &prop, 0));
+  return At(handle);
+}
+
+void* Reserved() {
+  void* address = nullptr;
+  Need(aclrtReserveMemAddress(&address, kGranularity, 0, nullptr, 0));
+  return address;
+}
+
+void* Mapped() {
+  void* address = Reserved();
+  Need(aclrtMapMem(address, kGranularity, 0, reinterpret_cast<void*>(Physical()), 0));
+  return address;
+}
+
+constexpr int64_t kFour = 4;
+
+aclTensor* Tensor() {
+  return aclCreateTensor(&kFour, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &kFour, 1,
+                         DeviceMemory());
+}
+
+aclScalar* Scalar() {
+  float one = 1;
+  return aclCreateScalar(&one, ACL_FLOAT);
+}
+
+aclTensorList* TensorList() {
+  const aclTensor* tensor = Tensor();
+  return aclCreateTensorList(&tensor, 1);
+}
+
+aclScalarList* ScalarList() {
+  const aclScalar* scalar = Scalar();
+  return aclCreateScalarList(&scalar, 1);
+}
+
+// Types without `end` have none of their own.
+const HandleType kHandleTypes[] = {
+    {"aclrtStream", [] { return At(NewStream()); }, Ended<aclrtDestroyStream, aclrtStream>},
+    {"aclrtEvent", RecordedEvent, Ended<aclrtDestroyEvent, aclrtEvent>},
+    {"aclmdlRI", CapturedModel, Ended<aclmdlRIDestroy, aclmdlRI>},
+    {"aclmdlRITask", ModelTask, EndOwner},
+    {"aclrtTaskGrp", OwnedGroup, EndOwner},
+    {"aclmdlRICondHandle", Condition, EndCondition},
+    {"aclrtFuncHandle", FunctionHandle, nullptr},
+    {"aclrtContext", [] { return Made<aclrtCreateContext, aclrtContext, 0>(); },
+     Ended<aclrtDestroyContext, aclrtContext>},
+    {"aclrtNotify", [] { return Made<aclrtCreateNotify, aclrtNotify, 0>(); },
+     Ended<aclrtDestroyNotify, aclrtNotify>},
+    {"aclrtCntNotify", [] { return Made<aclrtCntNotifyCreate, aclrtCntNotify, 0>(); },
+     Ended<aclrtCntNotifyDestroy, aclrtCntNotify>},
+    {"aclrtLabel", [] { return Made<aclrtCreateLabel, aclrtLabel>(); },
+     Ended<aclrtDestroyLabel, aclrtLabel>},
+    {"aclrtLabelList", LabelList, Ended<aclrtDestroyLabelList, aclrtLabelList>},
+    {"aclrtDrvMemHandle", Physical, Ended<aclrtFreePhysical, aclrtDrvMemHandle>},
+    {"aclrtAllocatorDesc", [] { return At(aclrtAllocatorCreateDesc()); },
+     Ended<aclrtAllocatorDestroyDesc, aclrtAllocatorDesc>},
+    {"aclrtStreamConfigHandle*", [] { return At(aclrtCreateStreamConfigHandle()); },
+     Ended<aclrtDestroyStreamConfigHandle, aclrtStreamConfigHandle*>},
+    {"aclDataBuffer*", [] { return At(aclCreateDataBuffer(DeviceMemory(), kBytes)); },
+     Ended<aclDestroyDataBuffer, aclDataBuffer*>},
+    {"aclTensorDesc*", [] { return At(aclCreateTensorDesc(ACL_FLOAT, 1, &kFour, ACL_FORMAT_ND)); },
+     Ended<aclDestroyTensorDesc, aclTensorDesc*>},
+    {"aclopAttr*", [] { return At(aclopCreateAttr()); }, Ended<aclopDestroyAttr, aclopAttr*>},
+    {"aclprofConfig*",
+     [] { return At(aclprofCreateConfig(nullptr, 0, ACL_AICORE_NONE, nullptr, 0)); },
+     Ended<aclprofDestroyConfig, aclprofConfig*>},
+    {"aclprofStepInfo*", [] { return At(aclprofCreateStepInfo()); },
+     Ended<aclprofDestroyStepInfo, aclprofStepInfo*>},
+    {"aclTensor*", [] { return At(Tensor()); }, Ended<aclDestroyTensor, aclTensor*>},
+    {"aclScalar*", [] { return At(Scalar()); }, Ended<aclDestroyScalar, aclScalar*>},
+    {"aclIntArray*", [] { return At(aclCreateIntArray(&kFour, 1)); },
+     Ended<aclDestroyIntArray, aclIntArray*>},
+    {"aclFloatArray*", [] { return At(aclCreateFloatArray(static_cast<float*>(Scratch()), 1)); },
+     Ended<aclDestroyFloatArray, aclFloatArray*>},
+    {"aclBoolArray*", [] { return At(aclCreateBoolArray(static_cast<bool*>(Scratch()), 1)); },
+     Ended<aclDestroyBoolArray, aclBoolArray*>},
+    {"aclTensorList*", [] { return At(TensorList()); },
+     Ended<aclDestroyTensorList, aclTensorList*>},
+    {"aclScalarList*", [] { return At(ScalarList()); },
+     Ended<aclDestroyScalarList, aclScalarList*>},
+    // An executor needs an operator, and operators need libopapi.so: misuse of executors that were
+    // launched is tested in tests/opapi. Here no executor is ever live.
+    {"aclOpExecutor*", nullptr, nullptr},
+    // Only a callback that runs has one.
+    {"aclrtExceptionInfo*", nullptr, nullptr},
+};
+
+// An array with one element.
+template <typename Element>
+Argument One(Element element) {
+  auto* array = static_cast<Element*>(Scratch());
+  *array = element;
+  return At(array);
+}
+
+Argument Text(const char* text) { return At(text); }
+
+Argument SubGraph() {
+  Condition();  // makes `owner` a model that is being captured
+  static aclmdlRI sub = nullptr;
+  aclmdlRICondTaskParams params = {};
+  Need(aclmdlRICondHandleCreate(owner, 0, static_cast<aclmdlRICondHandleFlag>(0), &params.handle));
+  params.size = 1;
+  params.modelRIArray = &sub;
+  Need(aclmdlRIAddCondTask(params, condition_stream, 0));
+  return At(sub);
+}
+
+// A built model whose only stream is bound, and that stream.
+aclrtStream bound_stream = nullptr;
+aclrtStream bound_other = nullptr;
+
+Argument BuiltModel() {
+  aclmdlRI model = nullptr;
+  Need(aclmdlRIBuildBegin(&model, 0));
+  Need(aclrtCreateStreamWithConfig(&bound_stream, 0, ACL_STREAM_PERSISTENT));
+  Need(aclrtCreateStreamWithConfig(&bound_other, 0, ACL_STREAM_PERSISTENT));
+  Need(aclmdlRIBindStream(model, bound_stream, 0));
+  Need(aclmdlRIBindStream(model, bound_other, 0x7FFFFFFF));
+  return At(model);
+}
+
+Argument EmptyBuiltModel() { return Made<aclmdlRIBuildBegin, aclmdlRI, 0>(); }
+
+Argument FinishedModel(bool closed) {
+  const auto model = reinterpret_cast<aclmdlRI>(BuiltModel());
+  Need(aclmdlRIUnbindStream(model, bound_other));
+  Need(aclmdlRIEndTask(model, bound_stream));
+  if (closed) Need(aclmdlRIBuildEnd(model, nullptr));
+  return At(model);
+}
+
+Argument BoundStream() {
+  if (bound_stream == nullptr) BuiltModel();
+  return At(bound_stream);
+}
+
+Argument SubscribedStream() {
+  const aclrtStream stream = NewStream();
+  Need(aclrtSubscribeReport(pthread_self(), stream));
+  return At(stream);
+}
+
+aclrtStream GroupStream() {
+  const aclrtStream stream = CapturingStream();
+  Need(aclmdlRICaptureTaskGrpBegin(stream));
+  return stream;
+}
+
+aclrtStream UpdatingStream() {
+  const aclrtStream stream = NewStream();
+  Need(aclmdlRICaptureTaskUpdateBegin(stream, reinterpret_cast<aclrtTaskGrp>(TaskGroup())));
+  Need(SoftLaunchKernelWithArgs(stream, "kernel", RunNothing, "argument", 8));
+  return stream;
+}
+
+Argument AllocatorStream() {
+  const aclrtStream stream = NewStream();
+  Need(aclrtAllocatorRegister(stream, aclrtAllocatorCreateDesc()));
+  return At(stream);
+}
+
+Argument RegisteredMemory() {
+  void* memory = std::aligned_alloc(4096, kBytes);
+  Need(aclrtHostRegisterV2(memory, kBytes, 0));
+  return At(memory);
+}
+
+// A kernel's parameters as they are.
+Argument TaskParams() {
+  auto* params = static_cast<aclmdlRITaskParams*>(Scratch());
+  Need(aclmdlRITaskGetParams(reinterpret_cast<aclmdlRITask>(ModelTask()), params));
+  return At(params);
+}
+
+struct Right {
+  const char* function;   // "" for every one; a final * stands for any rest
+  const char* parameter;  // "" for every one
+  const char* type;       // "" for every one
+  Argument (*make)();
+};
+
+template <uint64_t N>
+Argument Number() {
+  return N;
+}
+
+// The first row that fits gives the argument. Rows of single functions come first, then those of
+// names, then those of types. Handle types come last.
+const Right kRight[] = {
+    {"aclInit", "configPath", "", [] { return Text(""); }},
+    {"aclAppLog", "logLevel", "", Number<0>},
+    {"aclmdlSetDump", "dumpCfgPath", "", [] { return Text(""); }},
+    {"aclsysGetVersionStr", "pkgName", "", [] { return Text("runtime"); }},
+    {"aclGetCannAttribute", "cannAttr", "", Number<ACL_CANN_ATTR_INF_NAN>},
+    {"aclGetDeviceCapability", "deviceInfo", "", Number<ACL_DEVICE_INFO_AI_CORE_NUM>},
+    {"aclrtGetDeviceInfo", "attr", "", Number<ACL_DEV_ATTR_CUBE_CORE_NUM>},
+    {"aclrtSetDeviceSatMode", "mode", "", Number<ACL_RT_OVERFLOW_MODE_INFNAN>},
+    {"aclrtAllocatorGetByStream", "stream", "", AllocatorStream},
+    {"aclrtAllocatorUnregister", "stream", "", AllocatorStream},
+    {"aclrtUnSubscribeReport", "stream", "", SubscribedStream},
+    {"aclrtLaunchCallback", "stream", "", SubscribedStream},
+    {"aclrtLaunchCallback", "blockType", "", Number<ACL_CALLBACK_NO_BLOCK>},
+    {"", "threadId", "", [] { return static_cast<Argument>(pthread_self()); }},
+    {"aclrtCtxGetSysParamOpt", "opt", "",
+     [] {
+       Need(aclrtCtxSetSysParamOpt(ACL_OPT_DETERMINISTIC, 1));
+       return Argument{ACL_OPT_DETERMINISTIC};
+     }},
+    {"aclrtCreateEventWithFlag", "flag", "", Number<ACL_EVENT_SYNC>},
+    {"aclrtCreateEventExWithFlag", "flag", "", Number<ACL_EVENT_SYNC>},
+    {"aclrtResetEvent", "event", "", OldEvent},
+    {"aclrtQueryEvent", "event", "", OldEvent},
+    {"aclrtQueryEventWaitStatus", "event", "", OldEvent},
+    {"aclrtIpcGetEventHandle", "event", "", IpcEvent},
+    {"aclrtIpcOpenEventHandle", "handle", "",
+     [] {
+       auto* handle = static_cast<aclrtIpcEventHandle*>(Scratch());
+       Need(aclrtIpcGetEventHandle(reinterpret_cast<aclrtEvent>(IpcEvent()), handle));
+       return At(handle);
+     }},
+    {"aclrtHostRegister*", "ptr", "", [] { return At(std::aligned_alloc(4096, kBytes)); }},
+    {"aclrtHostUnregister", "ptr", "", RegisteredMemory},
+    {"aclrtHostGetDevicePointer", "pHost", "", RegisteredMemory},
+    {"aclrtFreeHost*", "", "", [] { return At(PinnedMemory()); }},
+    {"aclrtReleaseMemAddress", "virPtr", "", [] { return At(Reserved()); }},
+    {"aclrtMapMem", "virPtr", "", [] { return At(Reserved()); }},
+    {"aclrtMapMem", "size", "", Number<kGranularity>},
+    {"aclrtMapMem", "offset", "", Number<0>},
+    {"aclrtUnmapMem", "virPtr", "", [] { return At(Mapped()); }},
+    {"aclrtMemSetAccess", "virPtr", "", [] { return At(Mapped()); }},
+    {"aclrtMemSetAccess", "desc", "",
+     [] {
+       auto* desc = static_cast<aclrtMemAccessDesc*>(Scratch());
+       desc->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       return At(desc);
+     }},
+    {"aclrtMemSetAccess", "count", "", Number<1>},
+    {"aclrtReserveMemAddress", "alignment", "", Number<0>},
+    {"aclrtReserveMemAddress", "expectPtr", "", Number<0>},
+    {"aclrtMallocPhysical", "size", "", Number<kGranularity>},
+    {"aclrtMallocPhysical", "prop", "",
+     [] {
+       auto* prop = static_cast<aclrtPhysicalMemProp*>(Scratch());
+       prop->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       return At(prop);
+     }},
+    {"", "option", "aclrtMemGranularityOptions", Number<ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED>},
+    {"aclrtSetStreamConfigOpt", "attr", "", Number<ACL_RT_STREAM_FLAG>},
+    {"aclrtSetStreamConfigOpt", "valueSize", "", Number<8>},
+    {"aclrtSetStreamConfigOpt", "attrValue", "", [] { return At(Scratch()); }},
+    {"", "stmAttrType", "", Number<ACL_STREAM_ATTR_USER_CUSTOM_TAG>},
+    {"aclrtMemcpy2d*", "width", "", Number<16>},
+    {"aclrtMemcpy2d*", "height", "", Number<4>},
+    {"aclrtMemcpy*", "kind", "", Number<ACL_MEMCPY_DEVICE_TO_DEVICE>},
+    {"aclrtMemcpy", "src", "", [] { return At(DeviceMemory()); }},
+    {"aclrtMemsetD32*", "N", "", Number<16>},
+    {"aclrtSwitchStream", "trueStream", "", [] { return At(bound_other); }},
+    {"aclrtSwitchStream", "falseStream", "", Number<0>},
+    // Arguments are made from left to right, so the model that a stream is bound to comes first.
+    {"aclrtSwitchStream", "leftValue", "",
+     [] {
+       BuiltModel();
+       return At(DeviceMemory());
+     }},
+    {"aclrtSwitchStream", "cond", "", Number<ACL_RT_EQUAL>},
+    {"aclrtSwitchStream", "dataType", "", Number<ACL_RT_SWITCH_INT64>},
+    {"aclrtSwitchStream", "stream", "", BoundStream},
+    {"aclrtActiveStream", "activeStream", "",
+     [] {
+       BuiltModel();
+       return At(bound_other);
+     }},
+    {"aclrtActiveStream", "stream", "", BoundStream},
+    {"aclrtSetLabel", "stream", "", BoundStream},
+    {"aclrtSwitchLabelByIndex", "stream", "", BoundStream},
+    {"aclrtSwitchLabelByIndex", "labelList", "",
+     [] {
+       aclrtLabel label = nullptr;
+       aclrtLabelList list = nullptr;
+       Need(aclrtCreateLabel(&label));
+       BoundStream();
+       Need(aclrtSetLabel(label, bound_stream));
+       Need(aclrtCreateLabelList(&label, 1, &list));
+       return At(list);
+     }},
+    {"aclrtSwitchLabelByIndex", "maxValue", "", Number<1>},
+    {"aclrtCreateLabelList", "labels", "",
+     [] { return One(reinterpret_cast<aclrtLabel>(Made<aclrtCreateLabel, aclrtLabel>())); }},
+    {"aclrtNotifyBatchReset", "notifies", "",
+     [] { return One(reinterpret_cast<aclrtNotify>(Made<aclrtCreateNotify, aclrtNotify, 0>())); }},
+    {"aclrtMemcpyBatch*", "dsts", "", [] { return One(DeviceMemory()); }},
+    {"aclrtMemcpyBatch*", "srcs", "", [] { return One(DeviceMemory()); }},
+    {"aclrtMemcpyBatch*", "destMaxs", "", [] { return One(size_t{64}); }},
+    {"aclrtMemcpyBatch*", "sizes", "", [] { return One(size_t{64}); }},
+    {"aclrtMemcpyBatch*", "attrsIndexes", "", [] { return One(size_t{0}); }},
+    {"aclrtMemcpyBatch*", "attrs", "",
+     [] {
+       auto* attributes = static_cast<aclrtMemcpyBatchAttr*>(Scratch());
+       attributes->dstLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       attributes->srcLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       return At(attributes);
+     }},
+    {"aclmdlRICaptureEnd", "stream", "", [] { return At(CapturingStream()); }},
+    {"aclmdlRICaptureTaskGrpBegin", "stream", "", [] { return At(CapturingStream()); }},
+    {"aclmdlRICaptureTaskGrpEnd", "stream", "", [] { return At(GroupStream()); }},
+    {"aclmdlRICaptureTaskUpdateEnd", "stream", "", [] { return At(UpdatingStream()); }},
+    {"aclmdlRICaptureToModelRIBegin", "modelRI", "", SubGraph},
+    {"aclmdlRICondHandleCreate", "modelRI", "", [] { return At(ModelBeingCaptured()); }},
+    {"aclmdlRIAddCondTask", "params", "",
+     [] {
+       auto* params = static_cast<aclmdlRICondTaskParams*>(Scratch());
+       params->handle = reinterpret_cast<aclmdlRICondHandle>(Condition());
+       params->size = 1;
+       params->modelRIArray = static_cast<aclmdlRI*>(Scratch());
+       return At(params);
+     }},
+    {"aclmdlRIAddCondTask", "stream", "", [] { return At(condition_stream); }},
+    {"aclmdlRIDebugJsonPrint", "path", "", [] { return Text("/dev/null"); }},
+    {"aclmdlRIExecute", "modelRI", "", [] { return FinishedModel(true); }},
+    {"aclmdlRIAbort", "modelRI", "", [] { return FinishedModel(true); }},
+    {"aclmdlRIBuildEnd", "modelRI", "", [] { return FinishedModel(false); }},
+    {"aclmdlRIBuildEnd", "reserve", "", Number<0>},
+    {"aclmdlRIBindStream", "modelRI", "", EmptyBuiltModel},
+    {"aclmdlRIBindStream", "stream", "",
+     [] { return Made<aclrtCreateStreamWithConfig, aclrtStream, 0, ACL_STREAM_PERSISTENT>(); }},
+    {"aclmdlRIUnbindStream", "modelRI", "", BuiltModel},
+    {"aclmdlRIUnbindStream", "stream", "", BoundStream},
+    {"aclmdlRIEndTask", "modelRI", "", BuiltModel},
+    {"aclmdlRIEndTask", "stream", "", BoundStream},
+    {"aclmdlRIDestroyUnregisterCallback", "modelRI", "",
+     [] {
+       const Argument model = CapturedModel();
+       Need(aclmdlRIDestroyRegisterCallback(reinterpret_cast<aclmdlRI>(model), DoNothing, nullptr));
+       return model;
+     }},
+    {"aclmdlRIGetStreams", "numStreams", "", [] { return One(uint32_t{16}); }},
+    {"aclmdlRIGetTasksByStream", "stream", "",
+     [] { return At(HiddenStream(reinterpret_cast<aclmdlRI>(CapturedModel()))); }},
+    {"aclmdlRIGetTasksByStream", "numTasks", "", [] { return One(uint32_t{16}); }},
+    {"aclmdlRITaskSetParams", "params", "", TaskParams},
+    {"aclmdlRIKernelTaskGetAttribute", "attrId", "", Number<1>},
+    {"aclrtValueWait", "flag", "", Number<ACL_STREAM_WAIT_VALUE_EQ>},
+    {"aclrtValueW*", "value", "", Number<0>},
+    {"aclrtSetOp*", "timeout", "", Number<0>},
+    {"aclrtGetOverflowStatus", "outputSize", "", Number<64>},
+    {"aclCreateDataBuffer", "data", "", [] { return At(DeviceMemory()); }},
+    {"aclCreate*Array", "value", "", [] { return At(Scratch()); }},
+    {"aclCreateScalar", "value", "", [] { return At(Scratch()); }},
+    {"aclCreateTensorList", "value", "", [] { return One(Tensor()); }},
+    {"aclCreateScalarList", "value", "", [] { return One(Scalar()); }},
+    {"aclCreateTensor", "stride", "", [] { return One(int64_t{1}); }},
+    {"aclInitTensor", "stride", "", [] { return One(int64_t{1}); }},
+    {"aclGetTensorDescDim*", "index", "", Number<0>},
+    {"aclopCompileAndExecute*", "opType", "", [] { return Text("Identity"); }},
+    {"aclopCompileAndExecute*", "inputDesc", "",
+     [] { return One(aclCreateTensorDesc(ACL_FLOAT, 1, &kFour, ACL_FORMAT_ND)); }},
+    {"aclopCompileAndExecute*", "outputDesc", "",
+     [] { return One(aclCreateTensorDesc(ACL_FLOAT, 1, &kFour, ACL_FORMAT_ND)); }},
+    {"aclopCompileAndExecute*", "inputs", "",
+     [] { return One(aclCreateDataBuffer(DeviceMemory(), 16)); }},
+    {"aclopCompileAndExecute*", "outputs", "",
+     [] { return One(aclCreateDataBuffer(DeviceMemory(), 16)); }},
+    {"aclopSetAttrListString", "values", "", [] { return One("text"); }},
+    {"aclopSetAttrListListInt", "numValues", "", [] { return One(int{1}); }},
+    {"aclopSetAttrListListInt", "values", "", [] { return One(&kFour); }},
+    {"aclGetCompileopt", "length", "", Number<64>},
+    {"aclprofCreateConfig", "deviceNums", "", Number<1>},
+
+    {"", "deviceId", "int32_t", Number<0>},
+    {"", "deviceId", "uint32_t", Number<0>},
+    {"", "peerDeviceId", "", Number<0>},
+    {"", "flag", "uint32_t", Number<0>},
+    {"", "flag", "uint64_t", Number<0>},
+    {"", "flags", "uint32_t", Number<0>},
+    {"", "flags", "uint64_t", Number<0>},
+    {"", "mode", "uint64_t", Number<0>},
+    {"", "priority", "uint32_t", Number<0>},
+    {"", "timeout", "", Number<1000>},
+    {"", "index", "", Number<0>},
+    {"", "irIndex", "", Number<0>},
+    {"", "relativeIndex", "", Number<0>},
+    {"", "offset", "int64_t", Number<0>},
+    {"", "viewDimsNum", "uint64_t", Number<1>},
+    {"", "storageDimsNum", "uint64_t", Number<1>},
+    {"", "viewDims", "int64_t*", [] { return At(&kFour); }},
+    {"", "storageDims", "int64_t*", [] { return At(&kFour); }},
+    {"", "dims", "int64_t*", [] { return At(&kFour); }},
+    {"", "fmt", "", [] { return Text("text"); }},
+    {"", "num", "size_t", Number<1>},
+    {"", "value", "uint32_t", Number<1>},
+    {"", "userData", "", Number<0>},
+    {"", "args", "", Number<0>},
+    {"", "numBatches", "", Number<1>},
+    {"", "numAttrs", "", Number<1>},
+    {"", "numDims", "", Number<1>},
+    {"", "numInputs", "", Number<1>},
+    {"", "numOutputs", "", Number<1>},
+    {"", "numValues", "int", Number<1>},
+    {"", "numLists", "", Number<1>},
+    {"", "size", "uint64_t", Number<1>},
+    {"", "allocator", "", [] { return At(Scratch()); }},
+
+    {"", "", "void*", [] { return At(DeviceMemory()); }},
+    {"", "", "size_t", Number<64>},
+    {"", "", "uint64_t", Number<64>},
+    {"", "", "int64_t", Number<64>},
+    {"", "", "uint32_t", Number<64>},
+    {"", "", "int32_t", Number<64>},
+    {"", "", "uint8_t", Number<1>},
+    {"", "", "int", Number<1>},
+    {"", "", "float", Number<1>},
+    {"", "", "aclFloat16", Number<1>},
+    {"", "", "char*", [] { return At(Scratch()); }},
+    {"", "", "aclrtCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtHostFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtExceptionInfoCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtAllocatorAllocFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtAllocatorFreeFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtAllocatorAllocAdviseFunc",
+     [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtAllocatorGetAddrFromBlockFunc",
+     [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+};
+
+// Enumerations, of which 0 is a value that everyone takes unless a row above says otherwise.
+const char* const kEnumerations[] = {"aclCANNPackageName",
+                                     "aclCannAttr",
+                                     "aclCompileOpt",
+                                     "aclDataType",
+                                     "aclDeviceInfo",
+                                     "aclFormat",
+                                     "aclLogLevel",
+                                     "aclMemType",
+                                     "aclSysParamOpt",
+                                     "aclmdlRICaptureMode",
+                                     "aclmdlRICondHandleFlag",
+                                     "aclopCompileType",
+                                     "aclopEngineType",
+                                     "aclprofAicoreMetrics",
+                                     "aclprofStepTag",
+                                     "aclrtCallbackBlockType",
+                                     "aclrtCompareDataType",
+                                     "aclrtCondition",
+                                     "aclrtDevAttr",
+                                     "aclrtDevResLimitType",
+                                     "aclrtFloatOverflowMode",
+                                     "aclrtHostRegisterType",
+                                     "aclrtLastErrLevel",
+                                     "aclrtLaunchKernelAttrId",
+                                     "aclrtMemAttr",
+                                     "aclrtMemGranularityOptions",
+                                     "aclrtMemMallocPolicy",
+                                     "aclrtMemcpyKind",
+                                     "aclrtStreamAttr",
+                                     "aclrtStreamConfigAttr"};
+
+bool Fits(const char* pattern, const char* name) {
+  return *pattern == '\0' || fnmatch(pattern, name, 0) == 0;
+}
+
+bool FitsType(std::string_view wanted, std::string_view type) {
+  return wanted.empty() || wanted == type;
+}
+
+// Null when no table knows the parameter.
+bool Find(const Function& function, const Parameter& parameter, Argument (**make)()) {
+  for (const Right& row : kRight) {
+    if (Fits(row.function, function.name) && FitsType(row.parameter, parameter.name) &&
+        FitsType(row.type, parameter.type)) {
+      *make = row.make;
+      return true;
+    }
+  }
+  if (const HandleType* handle = FindHandleType(parameter.type)) {
+    *make = handle->make != nullptr ? handle->make : Number<0>;
+    return true;
+  }
+  for (const char* enumeration : kEnumerations) {
+    *make = Number<0>;
+    if (parameter.type == enumeration) return true;
+  }
+  // Outputs, structures, and arrays that calls fill.
+  *make = [] { return At(Scratch()); };
+  return parameter.type.ends_with('*');
+}
+
+// Addresses by function: what the call, or its task, reads or writes.
+struct AddressRow {
+  const char* function;
+  const char* parameter;
+};
+const AddressRow kAddresses[] = {
+    {"aclrtMemcpy", "dst"},
+    {"aclrtMemcpy", "src"},
+    {"aclrtMemcpyAsync", "dst"},
+    {"aclrtMemcpyAsync", "src"},
+    {"aclrtMemcpy2d*", "dst"},
+    {"aclrtMemcpy2d*", "src"},
+    {"aclrtMemset*", "devPtr"},
+    {"aclrtMemset*", "ptr"},
+    {"aclrtMemFlush", "devPtr"},
+    {"aclrtMemInvalidate", "devPtr"},
+    {"aclrtMemGetAddressRange", "ptr"},
+    {"aclrtFree*", "devPtr"},
+    {"aclrtFreeHost*", "hostPtr"},
+    {"aclrtHostUnregister", "ptr"},
+    {"aclrtHostGetDevicePointer", "pHost"},
+    {"aclrtValueW*", "devAddr"},
+    {"aclrtGetOverflowStatus", "outputAddr"},
+    {"aclrtSwitchLabelByIndex", "ptr"},
+    {"aclrtSwitchStream", "leftValue"},
+    {"aclrtSwitchStream", "rightValue"},
+    {"aclrtReleaseMemAddress", "virPtr"},
+    {"aclrtMapMem", "virPtr"},
+    {"aclrtUnmapMem", "virPtr"},
+    {"aclrtMemSetAccess", "virPtr"},
+};
+
+}  // namespace
+
+const HandleType* FindHandleType(std::string_view type) {
+  for (const HandleType& row : kHandleTypes) {
+    if (type == row.type) return &row;
+  }
+  return nullptr;
+}
+
+bool IsAddress(const Function& function, const Parameter& parameter) {
+  for (const AddressRow& row : kAddresses) {
+    if (Fits(row.function, function.name) && parameter.name == row.parameter) return true;
+  }
+  return false;
+}
+
+void SetUp() {
+  Need(aclInit(nullptr));
+  Need(aclrtSetDevice(0));
+}
+
+std::vector<Argument> RightArguments(const Function& function) {
+  std::vector<Argument> arguments;
+  for (const Parameter& parameter : function.parameters) {
+    Argument (*make)() = nullptr;
+    if (!Find(function, parameter, &make)) throw std::runtime_error("no argument is known");
+    arguments.push_back(make());
+  }
+  return arguments;
+}
+
+std::string ParametersWithoutArgument(const Function& function) {
+  std::string missing;
+  for (const Parameter& parameter : function.parameters) {
+    Argument (*make)() = nullptr;
+    if (Find(function, parameter, &make)) continue;
+    missing += std::string(function.name) + ": " + std::string(parameter.type) + " " +
+               std::string(parameter.name) + "\n";
+  }
+  return missing;
+}
+
+Argument FreedAddress(const Function& function, const Parameter& parameter) {
+  const bool host = std::string_view(function.name).starts_with("aclrtFreeHost");
+  const bool range = parameter.name == "virPtr";
+  void* memory = host ? PinnedMemory() : range ? Mapped() : DeviceMemory();
+  if (range) {
+    Need(aclrtUnmapMem(memory));
+    if (std::string_view(function.name) != "aclrtUnmapMem") Need(aclrtReleaseMemAddress(memory));
+  } else {
+    Need(host ? aclrtFreeHost(memory) : aclrtFree(memory));
+  }
+  return At(memory);
+}
+
+}  // namespace acltape::misuse
