@@ -27,6 +27,12 @@ class PeriodSearch {
     for (size_t place = 0; place < sequence.size(); ++place) {
       weight_before_.push_back(weight_before_.back() + (sequence.Weighs(place) ? 1 : 0));
     }
+    same_until_.resize(sequence.size());
+    for (size_t place = sequence.size(); place-- > 0;) {
+      const bool as_next =
+          place + 1 < sequence.size() && sequence.symbols[place] == sequence.symbols[place + 1];
+      same_until_[place] = as_next ? same_until_[place + 1] : static_cast<int64_t>(place + 1);
+    }
   }
 
   Repetition Find() const {
@@ -40,6 +46,10 @@ class PeriodSearch {
   int64_t size() const { return static_cast<int64_t>(sequence_.size()); }
   int64_t Weight(int64_t first, int64_t end) const {
     return weight_before_[end] - weight_before_[first];
+  }
+  // True if a cycle that begins at `first` can be a step.
+  bool CanBeAStep(int64_t first, int64_t period) const {
+    return sequence_.one_place_can_be_a_step || same_until_[first] < first + period;
   }
 
   // Counts the distances between consecutive equal runs of `length` symbols.
@@ -84,7 +94,7 @@ class PeriodSearch {
       int64_t end = first + period;
       while (end < places && symbols[end] == symbols[end + period]) ++end;
       const Stretch stretch{first, end + period, period, Weight(first, end + period)};
-      if (stretch.weight > best.weight) best = stretch;
+      if (stretch.weight > best.weight && CanBeAStep(first, period)) best = stretch;
       first = agreed = end + 1;
     }
     return best;
@@ -122,6 +132,7 @@ class PeriodSearch {
 
   const OperatorSequence& sequence_;
   std::vector<int64_t> weight_before_;
+  std::vector<int64_t> same_until_;  // by place: the end of the run of its symbol
 };
 
 // Among the host reads of a cycle, takes the one after which most places follow without another,

@@ -1,11 +1,13 @@
 // Finds the iterations of a workload in the sequence of its operators, by their period.
 //
 // The candidate periods are the distances between equal runs of operators. The winner is the
-// shortest period whose repeated stretch covers almost as much weight as the best one. The evidence
-// of analyzer/step_cut.h decides where in the period a step begins. The clues are the end of the
-// repetition, the host read with the longest part without another read after it, and the begin of
-// the repetition. Calls before the first step that resemble a period (a first iteration that sets
-// up state) become the first step. A tail of at least half a period becomes the last step.
+// shortest period whose repeated stretch covers almost as much weight as the best one. A stretch of
+// one operator alone is passed over where its calls would be the steps (one_place_can_be_a_step).
+// The evidence of analyzer/step_cut.h decides where in the period a step begins. The clues are the
+// end of the repetition, the host read with the longest part without another read after it, and the
+// begin of the repetition. Calls before the first step that resemble a period (a first iteration
+// that sets up state) become the first step. A tail of at least half a period becomes the last
+// step.
 //
 // Programs that train are cut by their phases instead (analyzer/training_steps.h).
 #pragma once

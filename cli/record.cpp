@@ -257,6 +257,9 @@ class RecordCommand final : public Command {
     }
     CompleteDeviceValues(options_.output, options_);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(options_.output, unknown);  // with what was added
+    if (!unknown) summary.file_bytes = static_cast<int64_t>(bytes);
     if (!quiet_) Say(summary, steps);
     if (summary.calls > 0) {
       SuggestNext("acltape info " + storage::ShellWord(options_.output));

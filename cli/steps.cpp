@@ -53,10 +53,12 @@ class StepsCommand final : public Command {
     Work work = analyzer::LoadWork(opened.reader());
     analyzer::AssignSteps(work, opened.results());
     if (work.steps.empty()) {
-      throw Error(ErrorKind::kTrace,
-                  fmt::format("{} has no steps: its operators do not repeat; mark them in the "
-                              "program and record with --steps-from NAME.",
-                              trace_));
+      throw Error(
+          ErrorKind::kTrace,
+          fmt::format(
+              "{} has no steps: no sequence of two operators or more repeats; mark them in the "
+              "program and record with --steps-from NAME.",
+              trace_));
     }
     std::vector<Compared> families;
     Progress progress("comparing steps");

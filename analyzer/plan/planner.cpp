@@ -104,10 +104,10 @@ class Planner {
  private:
   void ChooseStep() {
     if (work_.steps.empty()) {
-      throw Error(ErrorKind::kTrace,
-                  work_.trace->path() +
-                      " has no steps: its operators do not repeat; mark them in the program and "
-                      "record with --steps-from NAME");
+      throw Error(ErrorKind::kTrace, work_.trace->path() +
+                                         " has no steps: no sequence of two operators or more "
+                                         "repeats; mark them in the program and "
+                                         "record with --steps-from NAME");
     }
     soc_ = FindSoc(options_.soc);
     if (soc_ == nullptr) {

@@ -16,6 +16,12 @@ namespace {
 
 Process g_process;
 
+// A new descriptor of the arena that the environment names; negative when there is none.
+int OpenArena() {
+  const char* path = getenv(wire::kArenaVariable);
+  return path != nullptr && *path != '\0' ? open(path, O_RDWR | O_CLOEXEC) : -1;
+}
+
 wire::ArenaHeader* MapHeader(int fd) {
   void* page = mmap(nullptr, wire::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) return nullptr;
@@ -23,6 +29,15 @@ wire::ArenaHeader* MapHeader(int fd) {
   if (header->magic == wire::kArenaMagic && header->version == wire::kArenaVersion) return header;
   munmap(page, wire::kPage);
   return nullptr;
+}
+
+// True when the descriptor is of the arena that this process is attached to.
+bool IsOurArena(int fd) {
+  wire::ArenaHeader* header = MapHeader(fd);
+  if (header == nullptr) return false;
+  const bool ours = header->collector_pid == g_process.arena->collector_pid;
+  munmap(header, wire::kPage);
+  return ours;
 }
 
 std::byte* MapSlots(int fd, const wire::ArenaHeader& header) {
@@ -47,9 +62,7 @@ Process& ThisProcess() { return g_process; }
 wire::ArenaHeader* Arena() { return g_process.arena; }
 
 bool Attach() {
-  const char* path = getenv(wire::kArenaVariable);
-  if (path == nullptr || *path == '\0') return false;
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  const int fd = OpenArena();
   if (fd < 0) return false;
   wire::ArenaHeader* header = MapHeader(fd);
   std::byte* slots = header != nullptr ? MapSlots(fd, *header) : nullptr;
@@ -66,6 +79,16 @@ bool Attach() {
   PrepareSteps(*header);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   return true;
+}
+
+std::byte* MapRingOf(uint32_t slot) {
+  std::byte* ring = wire::MapRing(*g_process.arena, slot);
+  if (ring != nullptr) return ring;
+  const int fd = OpenArena();
+  if (fd < 0) return nullptr;
+  if (IsOurArena(fd)) ring = wire::MapRing(fd, *g_process.arena, slot);
+  close(fd);
+  return ring;
 }
 
 }  // namespace acltape::agent

@@ -16,6 +16,10 @@ Process& ThisProcess();
 // Maps the arena named in the environment; false when there is none. Called once, before threads.
 bool Attach();
 
+// Maps the ring of a slot; nullptr when the system refuses. Valgrind refuses the mremap that
+// duplicates a mapping, so the arena is opened once more where that fails.
+std::byte* MapRingOf(uint32_t slot);
+
 // Creates the key whose destructor closes a thread's slot at the thread's end.
 void PrepareThreadEnd();
 // Closes the calling thread's slot now; later records of this thread are dropped.

@@ -68,8 +68,8 @@ Code g_no_code;
 
 }  // namespace
 
-// What a thread met before. Entries are found by hash and replaced by later ones; what was replaced
-// is found again in g_codes and in the code's own lines.
+// What a thread met before. Entries are found by hash (Recall) and replaced by later ones; what was
+// replaced is found again in g_codes and in the code's own lines, at fifty times the cost.
 struct LineCache {
   struct CodeEntry {
     const void* address;
@@ -101,6 +101,21 @@ namespace {
 
 size_t Mix(uint64_t a, uint64_t b) {
   return static_cast<size_t>((a ^ (b * 0xBF58476D1CE4E5B9ull)) * 0x9E3779B97F4A7C15ull >> 32);
+}
+
+// The entry for which `matches` holds, or else an empty one in place of the oldest of its group. A
+// group holds the entries of four equal hashes: two lines of one loop must not replace each other
+// in every turn.
+template <typename Entry, size_t kEntries, typename Matches>
+Entry& Recall(Entry (&entries)[kEntries], size_t hash, const Matches& matches) {
+  constexpr size_t kGroup = 4;
+  Entry* group = entries + hash % (kEntries / kGroup) * kGroup;
+  for (size_t i = 0; i < kGroup; ++i) {
+    if (matches(group[i])) return group[i];
+  }
+  memmove(group + 1, group, (kGroup - 1) * sizeof(Entry));
+  group[0] = {};
+  return group[0];
 }
 
 char* TextOf(const Interpreter& py, Object* object, const char* name) {
@@ -300,7 +315,8 @@ uint32_t TopLineByFunctions(Tape& tape, const Interpreter& py, ThreadState* stat
 // Null: the code was not met before.
 Code* KnownCode(LineCache& cache, const void* address) {
   const auto key = reinterpret_cast<uint64_t>(address);
-  LineCache::CodeEntry& entry = cache.codes[Mix(key, 0) % LineCache::kCodes];
+  auto& entry = Recall(cache.codes, Mix(key, 0),
+                       [&](const LineCache::CodeEntry& one) { return one.address == address; });
   if (entry.address == address) return entry.code;
   Code* code = nullptr;
   if (!g_codes.Get(address, &code)) return g_code_count < kMostCodes ? nullptr : &g_no_code;
@@ -315,8 +331,11 @@ constexpr uint32_t kUnknown = ~uint32_t{0};
 uint32_t PlaceAt(Tape& tape, LineCache& cache, const Interpreter& py, Code& code,
                  const RawFrame& frame) {
   const auto address = reinterpret_cast<uint64_t>(frame.code);
-  LineCache::LineEntry& entry = cache.lines[Mix(address, frame.instruction) % LineCache::kLines];
-  if (entry.address == frame.code && entry.instruction == frame.instruction) return entry.place_id;
+  auto& entry =
+      Recall(cache.lines, Mix(address, frame.instruction), [&](const LineCache::LineEntry& one) {
+        return one.address == frame.code && one.instruction == frame.instruction;
+      });
+  if (entry.address == frame.code) return entry.place_id;
   const int32_t line = LineOf(py, frame);
   uint32_t place_id = 0;
   {
@@ -402,10 +421,12 @@ uint32_t WholeStack(Tape& tape, LineCache& cache, const Interpreter& py, const T
   while (depth > 0) {
     const auto& [frame, code] = stack[--depth];
     const auto address = reinterpret_cast<uint64_t>(frame.code);
-    LineCache::LineEntry& entry =
-        cache.lines[Mix(address + id, frame.instruction) % LineCache::kLines];
-    if (entry.address != frame.code || entry.instruction != frame.instruction ||
-        entry.outer_id != id) {
+    auto& entry = Recall(cache.lines, Mix(address + id, frame.instruction),
+                         [&, &frame = frame](const LineCache::LineEntry& one) {
+                           return one.address == frame.code &&
+                                  one.instruction == frame.instruction && one.outer_id == id;
+                         });
+    if (entry.address != frame.code) {
       const uint32_t node = NodeOf(tape, cache, *code, LineOf(py, frame), id);
       if (node == 0) return id;
       entry = {frame.code, frame.instruction, id, node};

@@ -46,7 +46,7 @@ Tape* ClaimSlot() {
     slot->pid = process.pid;
     slot->tid = static_cast<uint32_t>(syscall(SYS_gettid));
     slot->generation++;
-    std::byte* ring = wire::MapRing(*arena, index);
+    std::byte* ring = MapRingOf(index);
     void* memory = ring != nullptr ? malloc(sizeof(Tape)) : nullptr;
     if (memory == nullptr) {
       wire::UnmapRing(ring, *arena);

@@ -39,9 +39,10 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Pla
     }
   }
   if (program.steps.empty()) {
-    throw Error(ErrorKind::kUsage, program.trace->path() +
-                                       " has no steps: its operators do not repeat; mark them in "
-                                       "the program and record with --steps-from NAME.");
+    throw Error(ErrorKind::kUsage,
+                program.trace->path() +
+                    " has no steps: no sequence of two operators or more repeats; mark them in "
+                    "the program and record with --steps-from NAME.");
   }
   class_ = &session.ClassFor(plan);
   if (class_->matches.size() < least_steps) {

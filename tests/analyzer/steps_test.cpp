@@ -106,6 +106,18 @@ TEST(Steps, AStretchCutOffInTheMiddleGivesALastPartialStep) {
 
 TEST(Steps, AProgramWithoutRepetitionHasNone) { EXPECT_TRUE(StepsOf("abcdefghijklmnop").empty()); }
 
+TEST(Steps, ALoopOfOneOperatorHasNone) {
+  EXPECT_TRUE(StepsOf("pq" + std::string(40, 'a')).empty());
+  EXPECT_TRUE(StepsOf(std::string(20, 'a') + "z" + std::string(20, 'a')).empty());
+}
+
+TEST(Steps, ALongLoopOfOneOperatorDoesNotHideTheSteps) {
+  EXPECT_EQ(StepsOf(std::string(100, 'z') + "abcdH" + "abcdH" + "abcdH"),
+            (Steps{"abcdH", "abcdH", "abcdH"}));
+}
+
+TEST(Steps, OperatorsThatRunInAStepAreSteps) { EXPECT_EQ(StepsOf("aabaabaab").size(), 3u); }
+
 TEST(Steps, SeededRandomStepsAreRecovered) {
   std::mt19937 random(7);
   for (int round = 0; round < 20; ++round) {
