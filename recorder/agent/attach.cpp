@@ -2,13 +2,17 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "recorder/agent/arena_request.h"
 #include "recorder/agent/native_stack.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/source_line.h"
 #include "recorder/agent/window.h"
+#include "recorder/wire/arena_request.h"
 
 namespace acltape::agent {
 
@@ -16,11 +20,21 @@ namespace {
 
 Process g_process;
 
-wire::ArenaHeader* MapHeader(int fd) {
+// The header of the arena behind `fd`. Elsewhere the same path can lead to any file, also to
+// another recording's arena, which has another socket.
+wire::ArenaHeader* MapHeader(int fd, const char* socket) {
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size < static_cast<off_t>(wire::kPage)) {
+    return nullptr;
+  }
   void* page = mmap(nullptr, wire::kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) return nullptr;
   auto* header = static_cast<wire::ArenaHeader*>(page);
-  if (header->magic == wire::kArenaMagic && header->version == wire::kArenaVersion) return header;
+  if (header->magic == wire::kArenaMagic && header->version == wire::kArenaVersion &&
+      (socket == nullptr || strncmp(header->socket, socket, wire::kSocketBytes) == 0)) {
+    return header;
+  }
   munmap(page, wire::kPage);
   return nullptr;
 }
@@ -31,10 +45,34 @@ std::byte* MapSlots(int fd, const wire::ArenaHeader& header) {
   return slots != MAP_FAILED ? static_cast<std::byte*>(slots) : nullptr;
 }
 
+// Maps header and slots of the arena behind `fd` and closes it: wire::MapRing needs none, see
+// Note [No descriptor is kept].
+bool MapArena(int fd, const char* socket) {
+  if (fd < 0) return false;
+  wire::ArenaHeader* header = MapHeader(fd, socket);
+  std::byte* slots = header != nullptr ? MapSlots(fd, *header) : nullptr;
+  close(fd);
+  if (slots == nullptr) {
+    if (header != nullptr) munmap(header, wire::kPage);
+    return false;
+  }
+  g_process.slots = slots;
+  g_process.arena = header;
+  return true;
+}
+
+bool AskAndMapArena(const char* socket) {
+  if (socket == nullptr) return false;
+  const ArenaOffer offer = AskForArena(socket);
+  g_process.offered_number = offer.pid;
+  return MapArena(offer.fd, socket);
+}
+
 // In a forked child the parent's slots belong to the parent; the child claims its own.
 void AfterForkInChild() {
   g_process.forks++;
-  g_process.pid = static_cast<uint32_t>(getpid());
+  g_process.number.store(0);
+  g_process.offered_number = 0;
   if (g_process.arena != nullptr) g_process.arena->attached_processes.fetch_add(1);
   ForgetSourceLocks();
   ForgetTapeAfterFork();
@@ -49,21 +87,15 @@ wire::ArenaHeader* Arena() { return g_process.arena; }
 bool Attach() {
   const char* path = getenv(wire::kArenaVariable);
   if (path == nullptr || *path == '\0') return false;
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return false;
-  wire::ArenaHeader* header = MapHeader(fd);
-  std::byte* slots = header != nullptr ? MapSlots(fd, *header) : nullptr;
-  close(fd);  // wire::MapRing needs none, see Note [No descriptor is kept]
-  if (slots == nullptr) {
-    if (header != nullptr) munmap(header, wire::kPage);
+  const char* socket = getenv(wire::kSocketVariable);
+  if (!MapArena(open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), socket) &&
+      !AskAndMapArena(socket)) {
     return false;
   }
-  g_process.slots = slots;
-  g_process.pid = static_cast<uint32_t>(getpid());
-  if (header->stacks == wire::StackPolicy::kFull) PrepareNativeStacks();
-  g_process.arena = header;
-  header->attached_processes.fetch_add(1);
-  PrepareSteps(*header);
+  wire::ArenaHeader& header = *g_process.arena;
+  if (header.stacks == wire::StackPolicy::kFull) PrepareNativeStacks();
+  header.attached_processes.fetch_add(1);
+  PrepareSteps(header);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   return true;
 }
