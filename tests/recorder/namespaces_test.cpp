@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "storage/query.h"
 #include "tests/recorder/record_fixture.h"
 
 namespace acltape::test {
@@ -80,6 +81,13 @@ TEST_P(RecordedNamespacesTest, EveryCallIsThere) {
   EXPECT_EQ(summary.leaves, GetParam().calls);
   EXPECT_EQ(summary.state, "complete");
   EXPECT_EQ(Losses(summary.ledger), "");
+  // Threads have the numbers of the collector's namespace as processes do: a main thread has that
+  // of its process.
+  const storage::Reader reader(Path());
+  EXPECT_TRUE(storage::RunQuery(reader,
+                                "SELECT pid FROM process WHERE pid NOT IN (SELECT tid FROM thread "
+                                "WHERE thread.process_id = process.process_id)")
+                  .rows.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(
