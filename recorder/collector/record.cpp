@@ -539,6 +539,7 @@ RecordSummary Recording::Run() {
   summary.failure = failure_;
   summary.calls = trace_.calls();
   summary.leaves = trace_.leaves();
+  summary.attached_processes = arena_.header().attached_processes.load();
   summary.torch_processes = arena_.header().torch_processes.load();
   summary.acl_processes = arena_.header().acl_processes.load();
   summary.windows = trace_.windows().count();
