@@ -345,6 +345,12 @@ class RecordCommand final : public Command {
       return fmt::format("the program came to {} steps and the first to record was step {}, so ",
                          summary.steps_seen, options_.steps->first);
     }
+    if (summary.attached_processes == 0) {
+      return fmt::format(
+          "acltape came into no process of '{}', as into none that is linked "
+          "statically or runs a set-user-id file, so ",
+          options_.command.front());
+    }
     if (summary.never_opened) return "the recording was never opened, so ";
     const bool plugin_failed =
         std::any_of(summary.ledger.begin(), summary.ledger.end(), PluginFailed);

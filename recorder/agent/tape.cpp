@@ -37,14 +37,17 @@ Tape* ClaimSlot() {
   Process& process = ThisProcess();
   wire::ArenaHeader* arena = process.arena;
   if (arena == nullptr || arena->stop.load(std::memory_order_relaxed) != 0) return kNoTape;
+  const uint32_t number = ProcessNumber();
+  if (number == kNoNumber) return kNoTape;
   for (uint32_t index = 0; index < arena->slot_count; ++index) {
     wire::Slot* slot = SlotAt(index);
     auto expected = wire::SlotState::kFree;
     if (slot->state.load(std::memory_order_relaxed) != expected) continue;
     // pid and tid are set after the claim: the collector reads them once records arrive.
     if (!slot->state.compare_exchange_strong(expected, wire::SlotState::kClaimed)) continue;
-    slot->pid = process.pid;
+    slot->pid = number;
     slot->tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    slot->tid_is_own = process.elsewhere.load() ? 1 : 0;
     slot->generation++;
     std::byte* ring = MapRingOf(index);
     void* memory = ring != nullptr ? malloc(sizeof(Tape)) : nullptr;
@@ -73,7 +76,10 @@ Tape* ClaimSlot() {
 
 void OnThreadEnd(void*) { CloseTape(); }
 
+// Whether the collector's heartbeat needs not be waited for. In another PID namespace its number is
+// somebody else's.
 bool CollectorIsGone(const wire::ArenaHeader& arena) {
+  if (ThisProcess().elsewhere.load()) return false;
   return kill(static_cast<pid_t>(arena.collector_pid), 0) != 0 && errno == ESRCH;
 }
 

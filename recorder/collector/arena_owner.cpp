@@ -13,6 +13,7 @@
 #include <new>
 
 #include "recorder/wire/clock.h"
+#include "recorder/wire/process_number.h"
 
 namespace acltape::collector {
 namespace {
@@ -44,9 +45,11 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   const uint32_t slots = std::clamp<uint32_t>(options.slots, 1, 4096);
   const uint64_t ring_bytes =
       std::bit_ceil(std::clamp<uint64_t>(options.ring_bytes, 64 << 10, uint64_t{4} << 30));
-  fd_ = memfd_create("acltape", MFD_CLOEXEC);
+  fd_ = memfd_create("acltape", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   const size_t bytes = wire::ArenaBytes(slots, ring_bytes);
-  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+  // No process that gets the arena can shorten it, which would end all others that use it.
+  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ||
+      fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     const int number = errno;
     if (fd_ >= 0) close(fd_);
     throw Error(ErrorKind::kDevice, fmt::format("cannot create {} bytes of shared memory ({})",
@@ -84,6 +87,9 @@ ArenaOwner::ArenaOwner(const ArenaOptions& options) {
   header_->device_times = options.device_times ? 1 : 0;
   header_->patience_ns = options.patience_ns;
   header_->collector_pid = static_cast<uint32_t>(getpid());
+  const bool proc_is_own = wire::NumberInProc() == header_->collector_pid;
+  header_->pid_namespace = proc_is_own ? wire::PidNamespace() : 0;
+  header_->proc_device = wire::ProcDevice();
   header_->next_call_id.store(1);
   header_->next_buffer_id.store(1);
   header_->next_handle_id.store(1);
@@ -116,7 +122,9 @@ wire::Slot& ArenaOwner::slot(uint32_t index) {
   return *std::launder(reinterpret_cast<wire::Slot*>(memory_ + wire::SlotOffset(index)));
 }
 
-std::string ArenaOwner::path() const { return fmt::format("/proc/{}/fd/{}", getpid(), fd_); }
+std::string ArenaOwner::path() const {
+  return fmt::format("/proc/{}/fd/{}", wire::NumberInProc(), fd_);
+}
 
 void ArenaOwner::ReleasePages(uint32_t slot) {
   // A system that cannot do this keeps the pages, and the next thread uses them again.

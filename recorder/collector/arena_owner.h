@@ -41,7 +41,8 @@ class ArenaOwner {
   wire::ArenaHeader& header() { return *header_; }
   wire::Slot& slot(uint32_t index);
   int fd() const { return fd_; }
-  // A path by which any process of this user opens the arena while the collector lives.
+  // A path by which any process of this user that sees the same /proc opens the arena while the
+  // collector lives.
   std::string path() const;
 
   const TickClock& clock() const { return clock_; }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -38,7 +40,28 @@ std::optional<int64_t> RankOf(uint32_t pid) {
   return {};
 }
 
+// The number of a thread in its innermost PID namespace, 0 when it is gone.
+uint32_t OwnNumber(const std::filesystem::path& thread) {
+  std::ifstream file(thread / "status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    return static_cast<uint32_t>(std::atoll(line.c_str() + line.find_last_of(" \t") + 1));
+  }
+  return 0;
+}
+
 }  // namespace
+
+uint32_t ThreadByOwnNumber(uint32_t pid, uint32_t own_tid) {
+  std::error_code gone;
+  std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", pid), gone);
+  for (; !gone && thread != std::filesystem::directory_iterator(); thread.increment(gone)) {
+    if (OwnNumber(thread->path()) == own_tid) {
+      return static_cast<uint32_t>(std::atoll(thread->path().filename().c_str()));
+    }
+  }
+  return 0;
+}
 
 std::optional<int64_t> ParseRank(std::string_view text) {
   int64_t rank = -1;

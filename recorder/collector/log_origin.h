@@ -11,6 +11,10 @@ namespace acltape::collector {
 
 LogOrigin OriginOf(uint32_t pid, uint32_t tid);
 
+// The thread of a process that has the number `own_tid` in its innermost PID namespace, by its
+// number in /proc; 0 when there is none.
+uint32_t ThreadByOwnNumber(uint32_t pid, uint32_t own_tid);
+
 // A rank as variables of launchers have it; nothing when the text is no number from 0 on.
 std::optional<int64_t> ParseRank(std::string_view text);
 

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -17,6 +16,7 @@
 
 #include "kit/place.h"
 #include "recorder/collector/arena_owner.h"
+#include "recorder/collector/arena_server.h"
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/child_process.h"
 #include "recorder/collector/size_limit.h"
@@ -24,6 +24,7 @@
 #include "recorder/collector/spare_time.h"
 #include "recorder/collector/spool.h"
 #include "recorder/collector/trace_builder.h"
+#include "recorder/wire/arena_request.h"
 #include "recorder/wire/clock.h"
 #include "storage/json_text.h"
 #include "storage/reader.h"
@@ -49,24 +50,27 @@ void Sleep(int64_t ns) {
   nanosleep(&pause, nullptr);
 }
 
-// Shows recorded threads that the collector lives, even while it compresses a large payload.
+// Shows recorded threads that the collector lives, and answers processes that ask for the arena,
+// even while a large payload is compressed.
 class Heartbeat {
  public:
-  explicit Heartbeat(wire::ArenaHeader& header)
-      : thread_([this, &header] {
+  Heartbeat(wire::ArenaHeader& header, ArenaServer& server)
+      : server_(server), thread_([this, &header] {
           while (!stop_.load(std::memory_order_relaxed)) {
             header.heartbeat.fetch_add(1, std::memory_order_relaxed);
-            std::this_thread::sleep_for(std::chrono::milliseconds(25));
+            server_.Serve(25);
           }
         }) {}
   ~Heartbeat() {
     stop_.store(true, std::memory_order_relaxed);
     thread_.join();
+    server_.Close();
   }
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
  private:
+  ArenaServer& server_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };
@@ -184,9 +188,11 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.Commit();
 }
 
-std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const ArenaOwner& arena) {
+std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const ArenaOwner& arena,
+                                            const ArenaServer& server) {
   std::vector<std::string> environment = options.environment;
   environment.push_back(fmt::format("{}={}", wire::kArenaVariable, arena.path()));
+  environment.push_back(fmt::format("{}={}", wire::kSocketVariable, server.address()));
   if (!options.torch_kits.empty()) {
     environment.push_back(fmt::format("{}={}", kit::kPlacesVariable, options.torch_kits));
   }
@@ -211,10 +217,11 @@ uint64_t SpoolBytes(const RecordOptions& options) {
 // One recording, from the moment that the program runs.
 class Recording {
  public:
-  Recording(const RecordOptions& options, ArenaOwner& arena, storage::Writer& writer,
-            ChildProcess& child)
+  Recording(const RecordOptions& options, ArenaOwner& arena, ArenaServer& server,
+            storage::Writer& writer, ChildProcess& child)
       : options_(options),
         arena_(arena),
+        server_(server),
         writer_(writer),
         child_(child),
         trace_(writer, arena.header(), arena.clock(), options.steps_from),
@@ -269,6 +276,7 @@ class Recording {
 
   const RecordOptions& options_;
   ArenaOwner& arena_;
+  ArenaServer& server_;
   storage::Writer& writer_;
   ChildProcess& child_;
   TraceBuilder trace_;
@@ -459,11 +467,29 @@ void Recording::Close(RecordSummary& summary) {
                 "allow the program more address space or memory, or record with smaller rings",
                 static_cast<int64_t>(without_ring));
   }
+  const uint64_t without_number = header.processes_without_number.load();
+  if (without_number > 0) {
+    trace_.Note(Severity::kDataLoss, "processes_without_number", "processes",
+                "a process in another PID namespace could not learn by which number the recorder "
+                "knows it, it was not recorded",
+                "let the program keep its network namespace, or its /proc",
+                static_cast<int64_t>(without_number));
+  }
+  if (server_.unanswered() > 0) {
+    trace_.Note(Severity::kDataLoss, "processes_unanswered", "processes",
+                "a process asked for the recorder's memory and got no answer in time, it was not "
+                "recorded",
+                "do not stop the recorder while the program starts processes",
+                static_cast<int64_t>(server_.unanswered()));
+  }
   if (header.torch_processes.load() == 0 && header.acl_processes.load() == 0 &&
       !trace_.met_torch()) {
     trace_.Note(Severity::kNotice, "no_operators", options_.command[0],
-                "the program loaded neither libtorch nor an ACL library",
-                "check that the command runs the program that was meant, dynamically linked");
+                header.attached_processes.load() == 0
+                    ? "the recorder came into no process of the program"
+                    : "no process that the recorder came into loaded libtorch or an ACL library",
+                "check that the command runs the program that was meant, dynamically linked; "
+                "set-user-id programs and what they start cannot be recorded");
   }
   if (child_.signal() != 0) {
     trace_.Note(Severity::kNotice, "program_killed", options_.command[0],
@@ -493,7 +519,7 @@ void Recording::Close(RecordSummary& summary) {
 
 RecordSummary Recording::Run() {
   {
-    const Heartbeat heartbeat(arena_.header());
+    const Heartbeat heartbeat(arena_.header(), server_);
     DrainUntilEnd();
     DrainRest();
   }
@@ -513,6 +539,7 @@ RecordSummary Recording::Run() {
   summary.failure = failure_;
   summary.calls = trace_.calls();
   summary.leaves = trace_.leaves();
+  summary.attached_processes = arena_.header().attached_processes.load();
   summary.torch_processes = arena_.header().torch_processes.load();
   summary.acl_processes = arena_.header().acl_processes.load();
   summary.windows = trace_.windows().count();
@@ -552,6 +579,7 @@ RecordSummary Record(const RecordOptions& options) {
   arena_options.device_times = options.device_times;
   arena_options.patience_ns = options.patience_ns;
   ArenaOwner arena(arena_options);
+  ArenaServer server(arena);
 
   storage::Writer::Options writer_options;
   writer_options.overwrite = options.overwrite;
@@ -560,14 +588,14 @@ RecordSummary Record(const RecordOptions& options) {
   std::optional<ChildProcess> child;
   try {
     WriteFacts(writer, options);
-    child.emplace(options.command, ProgramEnvironment(options, arena));
+    child.emplace(options.command, ProgramEnvironment(options, arena, server));
   } catch (const Error&) {
     writer.Discard();
     throw;
   }
   RecordSummary summary;
   {
-    Recording recording(options, arena, writer, *child);
+    Recording recording(options, arena, server, writer, *child);
     summary = recording.Run();
   }
   ReadBack(options.output, summary);

@@ -83,6 +83,7 @@ struct RecordSummary {
   int64_t leaves = 0;
   int64_t payload_bytes = 0;  // of distinct contents, uncompressed
   int64_t file_bytes = 0;
+  uint64_t attached_processes = 0;  // that the agent came into
   uint64_t torch_processes = 0;
   uint64_t acl_processes = 0;
   int64_t windows = 0;      // that hold calls

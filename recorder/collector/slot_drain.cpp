@@ -11,6 +11,7 @@ namespace {
 using wire::SlotState;
 
 bool ThreadRuns(uint32_t pid, uint32_t tid) {
+  if (tid == 0) return true;
   char path[64];
   std::snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
   return access(path, F_OK) == 0;
@@ -35,18 +36,19 @@ void SlotDrain::Adopt(uint32_t index) {
   }
   adopted.slot = &slot;
   adopted.pid = slot.pid;
-  adopted.tid = slot.tid;
+  adopted.tid = slot.tid_is_own != 0 ? ThreadByOwnNumber(slot.pid, slot.tid) : slot.tid;
   adopted.start_time = storage::ProcessStartTime(adopted.pid);
   adopted.consumer = wire::RingConsumer(&slot, adopted.ring, arena_.header().ring_bytes);
   // A program that is replaced by exec claims again under the same ids; its first image will write
   // no more.
   for (Adopted& other : slots_) {
-    if (&other != &adopted && other.slot != nullptr && other.pid == adopted.pid &&
-        other.tid == adopted.tid) {
+    if (&other != &adopted && other.slot != nullptr && adopted.tid != 0 &&
+        other.pid == adopted.pid && other.tid == adopted.tid) {
       other.gone = true;
     }
   }
-  if (!discarding_) adopted.log = backlog_.Open(OriginOf(adopted.pid, adopted.tid));
+  if (!discarding_)
+    adopted.log = backlog_.Open(OriginOf(adopted.pid, adopted.tid != 0 ? adopted.tid : slot.tid));
 }
 
 size_t SlotDrain::Drain(Adopted& adopted) {
@@ -91,6 +93,7 @@ void SlotDrain::Free(uint32_t index) {
   slot.completed_calls.store(0, std::memory_order_relaxed);
   slot.pid = 0;
   slot.tid = 0;
+  slot.tid_is_own = 0;
   slot.state.store(SlotState::kFree, std::memory_order_release);
 }
 

@@ -46,7 +46,7 @@ class SlotDrain {
     wire::RingConsumer consumer;
     std::shared_ptr<RingLog> log;  // shared with the backlog
     uint32_t pid = 0;
-    uint32_t tid = 0;
+    uint32_t tid = 0;         // 0: not known, the thread lives as long as its process
     uint64_t start_time = 0;  // of the process
     bool gone = false;        // thread or process has ended without closing the slot
   };

@@ -1,15 +1,17 @@
 // The shared memory between a recorded process tree and the collector.
 //
 // The collector creates one arena (a memfd) and names it in the environment variable ACLTAPE_ARENA,
-// as a path that any process of the tree can open ("/proc/<collector>/fd/<n>"). A process opens it
-// once, when it starts, and keeps mappings alone (Note [No descriptor is kept]). The arena is a
-// header page, then `slot_count` slot pages, then `slot_count` rings of `ring_bytes` each. A
-// recorded thread claims a slot and is the only writer of its ring; the collector is the only
-// reader.
+// as a path ("/proc/<collector>/fd/<n>"). A process opens it once, when it starts, and keeps
+// mappings alone (Note [No descriptor is kept]). Where the path does not lead to the arena, because
+// the process is another user's or sees another /proc, it asks for a descriptor
+// (Note [Asking for the arena]). The arena is a header page, then `slot_count` slot pages, then
+// `slot_count` rings of `ring_bytes` each. A recorded thread claims a slot and is the only writer
+// of its ring; the collector is the only reader.
 //
 // Life of a slot, as an observer sees it: free -> claimed (pid, tid set) -> closing (the thread is
 // gone or will write no more) -> free again, set by the collector once the ring is drained. After a
-// kill a slot stays claimed; the collector sees that the process is gone, drains and frees it.
+// kill a slot stays claimed; the collector sees that the process is gone, drains and frees it. For
+// that a slot has the numbers that the collector finds in its /proc (Note [Numbers of processes]).
 #pragma once
 
 #include <atomic>
@@ -19,10 +21,11 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 7;
+constexpr uint32_t kArenaVersion = 8;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 constexpr size_t kStepNameBytes = 256;
+constexpr size_t kSocketBytes = 72;
 constexpr uint64_t kPatienceNs = 30'000'000'000;
 
 enum class PayloadPolicy : uint32_t { kNone = 0, kDigest = 1, kInputs = 2, kAll = 3 };
@@ -44,6 +47,7 @@ struct Slot {
   uint32_t pid;
   uint32_t tid;
   uint32_t generation;                     // grows by one with each claim
+  uint32_t tid_is_own;                     // 1: `tid` is the number in the thread's own namespace
   alignas(64) std::atomic<uint64_t> head;  // written by the producer, released after each record
   std::atomic<uint64_t> completed_calls;   // finished since the claim, those without room too
   alignas(64) std::atomic<uint64_t> tail;  // written by the collector
@@ -73,6 +77,12 @@ struct ArenaHeader {
   char step_name[kStepNameBytes];  // which ranges are steps, as wire::IsStepName takes it
   uint32_t device_times;  // 1: the times at which the device did the work of calls (ACL level)
   uint64_t patience_ns;   // how long a thread waits for a collector that does not answer
+  // Where a process asks (arena_request.h), as the environment has it. It tells arenas apart, too.
+  char socket[kSocketBytes];
+  // Of the collector, see process_number.h. The namespace is 0 when the numbers of the collector's
+  // own namespace are not those of its /proc.
+  uint64_t pid_namespace;
+  uint64_t proc_device;
   // Clock: nanoseconds of CLOCK_MONOTONIC = base_ns + (tick - base_tick) * ns_per_tick.
   uint64_t base_tick;
   uint64_t base_ns;
@@ -84,13 +94,14 @@ struct ArenaHeader {
   alignas(64) std::atomic<uint64_t> next_buffer_id;  // of the whole process tree, starts at 1
   alignas(64) std::atomic<uint64_t> next_handle_id;  // of the whole process tree, starts at 1
   std::atomic<uint64_t> threads_without_slot;
-  std::atomic<uint64_t> threads_without_ring;  // their ring could not be mapped
-  std::atomic<uint64_t> attached_processes;    // processes that mapped the arena
-  std::atomic<uint64_t> torch_processes;       // processes in which the torch plug-in registered
-  std::atomic<uint64_t> acl_processes;         // processes in which an ACL library was wrapped
-  std::atomic<uint64_t> steps_seen;            // of the process that has seen most
-  std::atomic<uint32_t> turn;                  // 1: the collector wants a new window
-  alignas(64) std::atomic<uint32_t> window;    // odd: open
+  std::atomic<uint64_t> threads_without_ring;      // their ring could not be mapped
+  std::atomic<uint64_t> processes_without_number;  // they could not learn theirs
+  std::atomic<uint64_t> attached_processes;        // processes that mapped the arena
+  std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
+  std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped
+  std::atomic<uint64_t> steps_seen;          // of the process that has seen most
+  std::atomic<uint32_t> turn;                // 1: the collector wants a new window
+  alignas(64) std::atomic<uint32_t> window;  // odd: open
 };
 static_assert(sizeof(ArenaHeader) <= kPage);
 
