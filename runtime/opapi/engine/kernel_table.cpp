@@ -22,6 +22,8 @@ constexpr KernelRows (*kFamilies[])() = {
     RecurrentRows,      BatchStatisticsRows,
     LinalgRows,         QuantizeRows,
     GroupedMatmulRows,  CtcLossRows,
+    Pool3dRows,         DistanceRows,
+    ScatterRows,
 };
 
 // Rows by operator index, made once and kept until the process ends.

@@ -476,7 +476,8 @@ const Rows& AllRows() {
     auto* all = new Rows;
     for (auto family :
          {ElementwiseRows, ActivationRows, ReduceRows, MatrixRows, LayerRows, AttentionRows,
-          IndexRows, ShapeRows, ForeachRows, VisionRows, SearchRows, GradientRows}) {
+          IndexRows, ShapeRows, ForeachRows, VisionRows, SearchRows, GradientRows, VolumeRows,
+          PositionRows, AdapterRows}) {
       for (Row& row : family()) {
         const std::string inplace = "aclnnInplace" + row.op.substr(5);
         const bool derived = row.inplace && SoftOperatorHasKernel(inplace.c_str()) != 0;

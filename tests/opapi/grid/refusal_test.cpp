@@ -118,6 +118,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnBatchNormBackward", {2, 3, 4, 5, 6}},
     {"aclnnBatchNormReduceBackward", {4}},
     {"aclnnClamp", {1, 2}},
+    {"aclnnConvDepthwise2d", {3}},
     {"aclnnCrossEntropyLoss", {3, 10, 11}},
     {"aclnnCrossEntropyLossGrad", {6}},
     {"aclnnEmbeddingBag", {6}},
