@@ -22,8 +22,9 @@ constexpr KernelRows (*kFamilies[])() = {
     RecurrentRows,      BatchStatisticsRows,
     LinalgRows,         QuantizeRows,
     GroupedMatmulRows,  CtcLossRows,
-    Pool3dRows,         DistanceRows,
-    ScatterRows,
+    Pool3dRows,         QuantizedMatmulRows,
+    DistanceRows,       ScatterRows,
+    FusedNormRows,      QuantizedActivationRows,
 };
 
 // Rows by operator index, made once and kept until the process ends.

@@ -477,7 +477,7 @@ const Rows& AllRows() {
     for (auto family :
          {ElementwiseRows, ActivationRows, ReduceRows, MatrixRows, LayerRows, AttentionRows,
           IndexRows, ShapeRows, ForeachRows, VisionRows, SearchRows, GradientRows, VolumeRows,
-          PositionRows, AdapterRows}) {
+          PositionRows, QuantizedRows, FusedNormRows, AdapterRows}) {
       for (Row& row : family()) {
         const std::string inplace = "aclnnInplace" + row.op.substr(5);
         const bool derived = row.inplace && SoftOperatorHasKernel(inplace.c_str()) != 0;

@@ -114,6 +114,11 @@ TEST(Refusals, AnOperatorWithoutAKernelFailsInPhaseOneAndNamesItself) {
 // Arguments that operators accept as NULL though the headers do not say so: public callers pass
 // them so, or the operator's document calls them optional.
 const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
+    {"aclnnAddRmsNormDynamicQuant", {7, 10}},
+    {"aclnnAddRmsNormDynamicQuantV2", {9, 12}},
+    {"aclnnAddRmsNormQuant", {11}},
+    {"aclnnAddRmsNormQuantV2", {12}},
+    {"aclnnAscendAntiQuant", {2}},
     {"aclnnBatchNorm", {9, 10}},
     {"aclnnBatchNormBackward", {2, 3, 4, 5, 6}},
     {"aclnnBatchNormReduceBackward", {4}},

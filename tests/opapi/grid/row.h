@@ -98,6 +98,8 @@ Rows SearchRows();
 Rows GradientRows();
 Rows VolumeRows();
 Rows PositionRows();
+Rows QuantizedRows();
+Rows FusedNormRows();
 Rows AdapterRows();
 
 // Makers of inputs; `extra` follows the tensors.
