@@ -133,6 +133,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnFlashAttentionScoreGradV3", {28, 29}},
     {"aclnnFlashAttentionScoreV2", {21}},
     {"aclnnFlashAttentionScoreV3", {22}},
+    {"aclnnFlashAttentionScoreV4", {33}},
     {"aclnnFlashAttentionUnpaddingScoreGrad", {26}},
     {"aclnnFlashAttentionUnpaddingScoreGradV2", {29}},
     {"aclnnFlashAttentionVarLenScore", {20}},
