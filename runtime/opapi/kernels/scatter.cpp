@@ -71,19 +71,6 @@ std::unique_ptr<Kernel> BindScatterNdUpdate(const Call& call) {
   return MakeKernel([=] { Tensor(data).index_put_(DimIndices(indices), updates); });
 }
 
-// (selfRef, index, source, accumulate): positions count the elements of selfRef in their order
-std::unique_ptr<Kernel> BindInplacePut(const Call& call) {
-  const Tensor self = call.Out(0), index = call.View(1), source = call.View(2);
-  call.ExpectIndex(1, index);
-  if (source.scalar_type() != self.scalar_type())
-    call.RejectArg(2, "has another dtype than selfRef");
-  if (source.numel() != index.numel()) call.RejectArg(2, "has not one element for each index");
-  const bool accumulate = call.Bool(3);
-  return MakeKernel([=] {
-    self.copy_(at::put(self, index.to(at::kLong), source.reshape(index.sizes()), accumulate));
-  });
-}
-
 // (data, indices, updates, axis): entry b of the updates goes into entry b of the data, or, with
 // two columns of indices, into the entry that the first one names, from the index on along the
 // axis.
@@ -226,7 +213,6 @@ KernelRows ScatterRows() {
       {"aclnnGatherNd", BindGatherNd},
       {"aclnnScatterNd", BindScatterNd},
       {"aclnnScatterNdUpdate", BindScatterNdUpdate},
-      {"aclnnInplacePut", BindInplacePut},
       {"aclnnInplaceScatterUpdate", BindInplaceScatterUpdate},
       {"aclnnScatterPaKvCache", BindScatterPaKvCache},
       {"aclnnScatterPaCache", BindScatterPaCache},

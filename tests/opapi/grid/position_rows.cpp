@@ -85,16 +85,6 @@ Rows InSeveralDims() {
        }},
       {"aclnnScatterNd", WithUpdates, kAll, Scattered},
       {"aclnnScatterNdUpdate", WithUpdates, kAll, Scattered},
-      {"aclnnInplacePut",
-       [](Source& source, at::ScalarType dtype) {
-         return std::vector<Args>{
-             {source.Random({3, 4}, dtype), source.Shuffled(12).slice(0, 0, 6).view({2, 3}),
-              source.Random({2, 3}, dtype), false},
-             {source.Random({4, 3}, dtype).t(), at::tensor({1, 5, 1, -2}, at::kInt),
-              source.Random({4}, dtype), true}};
-       },
-       kNumbers,
-       [](const In& in) { return at::put(in[0], in[1].to(at::kLong), in[2], in.flag(3)); }},
       {"aclnnInplaceScatterUpdate",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{
