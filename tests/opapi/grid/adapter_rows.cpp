@@ -162,12 +162,24 @@ Rows Images() {
   };
 }
 
+Rows Arithmetic() {
+  return {
+      {"aclnnAddRelu", TwoTensors({at::Scalar(2)}, false), kNumbers,
+       [](const In& in) { return at::relu(at::add(in[0], in[1], in.number(2))); }, kZeros},
+      {"aclnnGcd", TwoTensors({}, false), kIntegers,
+       [](const In& in) { return at::gcd(in[0], in[1]); }},
+  };
+}
+
 }  // namespace
 
 Rows AdapterRows() {
   Rows rows = Distances();
-  for (const Rows& more : {Numbers(), Images()}) rows.insert(rows.end(), more.begin(), more.end());
+  for (const Rows& more : {Numbers(), Images()}) {
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
   for (Row& row : rows) row.inplace = false;
+  for (Row& row : Arithmetic()) rows.push_back(std::move(row));
   return rows;
 }
 
