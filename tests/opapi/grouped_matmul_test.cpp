@@ -60,6 +60,56 @@ TEST(GroupedMatmul, ListsAreMultipliedPairByPair) {
                  {at::mm(a, b), at::mm(c, d)});
 }
 
+// (x, weight, bias, four of quantisation, groups, splitItem, ..., y) of the first forms
+Args FirstForm(const Tensors& x, const Tensors& weight, const Arg& bias, const Arg& groups,
+               Args tail) {
+  Args args = {x, weight, bias, Null{}, Null{}, Null{}, Null{}, groups};
+  args.insert(args.end(), tail.begin(), tail.end());
+  return args;
+}
+
+TEST(GroupedMatmul, TheFirstFormsTakeTheGroupsFromTheHost) {
+  const Tensor x = at::randn({7, 4}), w = at::randn({3, 4, 5}), bias = at::randn({3, 5});
+  const std::vector<int64_t> ends = {2, 2, 7};
+  const Tensors parts{at::mm(x.slice(0, 0, 2), w[0]) + bias[0], at::empty({0, 5}),
+                      at::mm(x.slice(0, 2, 7), w[2]) + bias[2]};
+  const Tensor whole = at::cat(parts);
+  const auto check = [](const char* name, Args args, const Tensors& expected) {
+    Tensors outs;
+    for (const Tensor& tensor : expected) outs.push_back(at::empty_like(tensor));
+    args.push_back(outs);
+    ASSERT_EQ(RunOperator(name, args), 0) << LastMessage();
+    for (size_t i = 0; i < outs.size(); ++i) EXPECT_TRUE(SameBits(outs[i], expected[i])) << i;
+  };
+  const Tensors biases{bias};
+  check("aclnnGroupedMatmul", FirstForm({x}, {w}, biases, ends, {3}), {whole});
+  check("aclnnGroupedMatmul", FirstForm({x}, {w[0], w[1], w[2]}, biases, ends, {1}), parts);
+  check("aclnnGroupedMatmulV2", FirstForm({x}, {w}, biases, ends, {2, 0}), {whole});
+  const Tensors inputs{x.slice(0, 0, 2), x.slice(0, 2, 7)}, weights{w[0], w[2]};
+  const Tensors two{at::mm(inputs[0], w[0]), at::mm(inputs[1], w[2])};
+  check("aclnnGroupedMatmul", FirstForm(inputs, weights, Null{}, Null{}, {0}), two);
+  check("aclnnGroupedMatmul", FirstForm(inputs, weights, Null{}, Null{}, {2}), {at::cat(two)});
+  check("aclnnGroupedMatmulV2", FirstForm(inputs, weights, Null{}, Null{}, {0, -1}), two);
+  const Tensor on_device = at::tensor({2, 2, 7}, at::kLong);
+  check("aclnnGroupedMatmulV3", FirstForm({x}, {w}, biases, on_device, {3, 0}), {whole});
+}
+
+TEST(GroupedMatmul, TheFirstFormsRefuseGroupsThatDoNotFit) {
+  const Tensor x = at::randn({7, 4}), w = at::randn({2, 4, 5});
+  const Tensors out{at::empty({7, 5})};
+  using Ends = std::vector<int64_t>;
+  const auto refused = [&](const Arg& groups, int split) {
+    return RunOperator("aclnnGroupedMatmul", FirstForm({x}, {w}, Null{}, groups, {split, out}));
+  };
+  EXPECT_EQ(refused(Ends{3, 7}, 3), 0) << LastMessage();
+  EXPECT_EQ(refused(Ends{7}, 3), 161002);
+  EXPECT_EQ(refused(Ends{5, 3}, 3), 161002);
+  EXPECT_EQ(refused(Ends{5, 8}, 3), 161002);
+  EXPECT_EQ(refused(Ends{3, 7}, 0), 161002);
+  EXPECT_EQ(LastMessage(),
+            "aclnnGroupedMatmul: y has not one tensor for each group as splitItem says.");
+}
+
 TEST(GroupedMatmul, GroupsThatDoNotFitAreRefused) {
   const Tensor x = at::randn({7, 4}), w = at::randn({3, 4, 5}), two = at::tensor({2, 7}, at::kLong);
   const auto refused = [](Args args, const Tensor& out) {

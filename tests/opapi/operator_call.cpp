@@ -25,6 +25,7 @@ const std::map<at::ScalarType, aclDataType> kDtypes = {
     {at::kByte, ACL_UINT8},
     {at::kBool, ACL_BOOL},
     {at::kComplexFloat, ACL_COMPLEX64},
+    {at::kComplexDouble, ACL_COMPLEX128},
 };
 
 aclScalar* ScalarOf(const at::Scalar& number) {

@@ -168,6 +168,51 @@ TEST(Dropout, DividesTheKeptAndClearsTheRest) {
   EXPECT_TRUE(SameBits(again, mask));
 }
 
+TEST(Dropout, InOneOperatorGivesWhatTheTwoGive) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    const Tensor x = Random({10, 100}, dtype, 1, 2), mask = at::zeros({128}, at::kByte);
+    const Tensor y = at::empty_like(x), both = at::ones({128}, at::kByte), out = at::empty_like(x);
+    ASSERT_EQ(RunOperator("aclnnDropoutGenMaskV2", {Dims{10, 100}, 0.25, 3, 1, dtype, mask}), 0);
+    ASSERT_EQ(RunOperator("aclnnDropoutDoMask", {x, mask, 0.25, y}), 0) << LastMessage();
+    ASSERT_EQ(RunOperator("aclnnDropoutV3", {x, Null{}, 0.25, 3, 1, out, both}), 0)
+        << LastMessage();
+    EXPECT_TRUE(SameBits(both, mask));
+    EXPECT_TRUE(SameBits(out, y));
+    const Tensor gradient = at::empty_like(x);
+    ASSERT_EQ(RunOperator("aclnnDropoutV3Grad", {x, both, 1 / 0.75, gradient}), 0) << LastMessage();
+    EXPECT_TRUE(SameBits(gradient, y));
+  }
+}
+
+TEST(Dropout, InOneOperatorKeepsAllOrNothing) {
+  const Tensor x = Random({3, 5}), out = at::empty_like(x), mask = at::zeros({16}, at::kByte);
+  ASSERT_EQ(RunOperator("aclnnDropoutV3", {x, Null{}, 0.0, 3, 0, out, mask}), 0) << LastMessage();
+  EXPECT_TRUE(SameBits(out, x));
+  ASSERT_EQ(RunOperator("aclnnDropoutV3", {x, Null{}, 1.0, 3, 0, out, mask}), 0) << LastMessage();
+  EXPECT_TRUE(SameBits(out, at::zeros_like(x)));
+  EXPECT_EQ(RunOperator("aclnnDropoutV3", {x, Null{}, 1.5, 3, 0, out, mask}), 161002);
+  EXPECT_EQ(RunOperator("aclnnDropoutV3", {x, x, 0.5, 3, 0, out, mask}), 161002);
+  EXPECT_EQ(LastMessage(),
+            "aclnnDropoutV3: optionalNoiseShape is given; the soft device draws for each element.");
+}
+
+TEST(RandomNumbers, ExponentialNumbersHaveTheirMean) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    const Tensor x = at::zeros({4000}, dtype), again = at::zeros({4000}, dtype);
+    ASSERT_EQ(RunOperator("aclnnSimThreadExponential", {x, 4000, 2.0, 7, 0}), 0) << LastMessage();
+    ASSERT_EQ(RunOperator("aclnnSimThreadExponential", {again, 4000, 2.0, 7, 0}), 0);
+    EXPECT_TRUE(SameBits(again, x));
+    EXPECT_NEAR(x.to(at::kDouble).mean().item<double>(), 0.5, 0.03);
+    EXPECT_NEAR(x.to(at::kDouble).gt(0.5).to(at::kDouble).mean().item<double>(), 0.368, 0.03);
+    EXPECT_GE(x.to(at::kDouble).min().item<double>(), 0);
+    ASSERT_EQ(RunOperator("aclnnSimThreadExponential", {again, 4000, 2.0, 8, 0}), 0);
+    EXPECT_FALSE(SameBits(again, x));
+  }
+  const Tensor x = at::zeros({4});
+  EXPECT_EQ(RunOperator("aclnnSimThreadExponential", {x, 3, 2.0, 7, 0}), 161002);
+  EXPECT_EQ(RunOperator("aclnnSimThreadExponential", {x, 4, 0.0, 7, 0}), 161002);
+}
+
 TEST(Foreach, DoesOneOperatorPerTensor) {
   const std::vector<Tensor> x = {Random({3}), Random({2, 5})},
                             y = {Random({3}, at::kFloat, 1, 2), Random({2, 5}, at::kFloat, 1, 2)};

@@ -39,6 +39,7 @@ KernelRows SortRows();
 KernelRows NormRows();
 KernelRows ConvolutionRows();
 KernelRows PoolRows();
+KernelRows Pool3dRows();
 KernelRows IndexRows();
 KernelRows ShapeRows();
 KernelRows FillRows();
@@ -58,6 +59,11 @@ KernelRows RecurrentRows();
 KernelRows BatchStatisticsRows();
 KernelRows LinalgRows();
 KernelRows QuantizeRows();
+KernelRows QuantizedMatmulRows();
+KernelRows QuantizedActivationRows();
+KernelRows DistanceRows();
+KernelRows ScatterRows();
+KernelRows FusedNormRows();
 
 // Sorts the rows of all families by operator; a row of an operator that the table lacks is left out
 // (the grid test asks for every row by name). Two rows of one operator are a mistake in a family's

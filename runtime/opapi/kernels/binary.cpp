@@ -36,17 +36,37 @@ auto AddWith(int alpha_index) {
   };
 }
 
-void RejectBools(const Call& call) {
+void RejectBools(const Call& call, const char* operation) {
   for (int i : {0, 1}) {
     if (TensorOrNumber(call, i).view().scalar_type() == at::kBool) {
-      call.RejectArg(i, "is a bool, for which subtraction is not defined");
+      call.RejectArg(i, std::string("is a bool, for which ") + operation + " is not defined");
     }
   }
 }
 
+// fn(out, self, other) = max(self + alpha * other, 0)
+auto AddReluWith(const Call& call) {
+  RejectBools(call, "the positive part");
+  return
+      [alpha = Alpha(call, 2)](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+        f::add_out(out, self, other, alpha);
+        f::relu_(out);
+      };
+}
+
+auto Gcd(const Call& call) {
+  RejectBools(call, "a divisor");
+  if (!at::isIntegralType(Promoted(call), /*includeBool=*/false)) {
+    call.RejectArg(0, "and other must be of integer dtypes");
+  }
+  return [](at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+    f::gcd_out(out, self, other);
+  };
+}
+
 auto SubWith(int alpha_index) {
   return [=](const Call& call) {
-    RejectBools(call);
+    RejectBools(call, "subtraction");
     return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
                                               const at::Tensor& other) {
       f::sub_out(out, self, other, alpha);
@@ -56,7 +76,7 @@ auto SubWith(int alpha_index) {
 
 auto RsubWith(int alpha_index) {
   return [=](const Call& call) {
-    RejectBools(call);
+    RejectBools(call, "subtraction");
     return [alpha = Alpha(call, alpha_index)](at::Tensor& out, const at::Tensor& self,
                                               const at::Tensor& other) {
       f::sub_out(out, other, self, alpha);
@@ -163,6 +183,9 @@ KernelRows BinaryRows() {
       {"aclnnAddV3", BinaryWith(AddWith(2), 3)},
       {"aclnnInplaceAdd", InplaceBinaryWith(AddWith(2))},
       {"aclnnInplaceAdds", InplaceBinaryWith(AddWith(2))},
+      {"aclnnAddRelu", BinaryWith(AddReluWith, 3), Widen::kHalf},
+      {"aclnnInplaceAddRelu", InplaceBinaryWith(AddReluWith), Widen::kHalf},
+      {"aclnnGcd", BinaryWith(Gcd, 2)},
       {"aclnnSub", BinaryWith(SubWith(2), 3)},
       {"aclnnSubs", BinaryWith(SubWith(2), 3)},
       {"aclnnInplaceSub", InplaceBinaryWith(SubWith(2))},

@@ -3,6 +3,7 @@
 
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
+#include "runtime/opapi/kernels/optional.h"
 
 namespace acltape::opapi {
 namespace {
@@ -136,10 +137,9 @@ std::unique_ptr<Kernel> BindConvolution(const Call& call) {
                      bias = Convolved(bias, geometry)] {
     Tensor x = input();
     if (!geometry.extra_pad.empty()) x = at::constant_pad_nd(x, geometry.extra_pad, 0);
-    out.copy_(at::convolution(x, weight(),
-                              bias.defined() ? c10::optional<Tensor>(bias()) : c10::nullopt,
-                              geometry.stride, geometry.padding, geometry.dilation,
-                              geometry.transposed, geometry.output_padding, geometry.groups));
+    out.copy_(at::convolution(x, weight(), Maybe(bias), geometry.stride, geometry.padding,
+                              geometry.dilation, geometry.transposed, geometry.output_padding,
+                              geometry.groups));
   });
 }
 
@@ -181,12 +181,49 @@ std::unique_ptr<Kernel> BindConvolutionBackward(const Call& call) {
   });
 }
 
+// (self, weight, kernelSize, bias?, stride, padding, dilation, out, cubeMathType): each channel
+// with filters of its own
+std::unique_ptr<Kernel> BindDepthwise(const Call& call) {
+  const Operand input = call.In(0), weight = call.In(1), bias = call.OptionalIn(3);
+  if (input.dim() != 4 || weight.dim() != 4) call.RejectArg(0, "and weight must have 4 dims");
+  if (input.view().scalar_type() != weight.view().scalar_type()) {
+    call.RejectArg(1, "has another dtype than self");
+  }
+  Geometry geometry;
+  geometry.stride = PerDim(call, 4, 2);
+  geometry.padding = PerDim(call, 5, 2);
+  geometry.dilation = PerDim(call, 6, 2);
+  geometry.output_padding = {0, 0};
+  geometry.transposed = false;
+  geometry.groups = input.sizes()[1];
+  for (int i = 0; i < 2; ++i) {
+    if (geometry.stride[i] < 1) call.RejectArg(4, "must be positive");
+    if (geometry.dilation[i] < 1) call.RejectArg(6, "must be positive");
+  }
+  if (weight.sizes()[1] != 1 || geometry.groups < 1 || weight.sizes()[0] % geometry.groups != 0) {
+    call.RejectArg(1, "has shape " + SizesText(weight.sizes()) + ", expected [multiple of " +
+                          std::to_string(geometry.groups) + ", 1, ...]");
+  }
+  if (PerDim(call, 2, 2) != weight.sizes().slice(2).vec()) {
+    call.RejectArg(2, "is not the size of the weight's filters");
+  }
+  const Tensor out = call.Out(7);
+  const std::vector<int64_t> sizes = OutputSizes(geometry, input.sizes(), weight.sizes());
+  call.ExpectSizes(7, out, sizes);
+  if (bias.defined()) call.ExpectSizes(3, bias.view(), {sizes[1]});
+  return MakeKernel([=] {
+    out.copy_(at::convolution(input(), weight(), Maybe(bias), geometry.stride, geometry.padding,
+                              geometry.dilation, false, geometry.output_padding, geometry.groups));
+  });
+}
+
 }  // namespace
 
 KernelRows ConvolutionRows() {
   return {
       {"aclnnConvolution", BindConvolution, Widen::kHalf},
       {"aclnnConvolutionBackward", BindConvolutionBackward, Widen::kHalf},
+      {"aclnnConvDepthwise2d", BindDepthwise, Widen::kHalf, {3}},
   };
 }
 

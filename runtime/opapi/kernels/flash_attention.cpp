@@ -34,11 +34,14 @@ struct FlashArguments {
   std::vector<int> absent;  // what the soft device lacks
   int bias, dropout, mask, sink, scale, keep, pre, next, heads, layout, mode, pse_type;
   int outputs;  // the first one
+  int statistics_layout = -1;
 };
 
 const FlashArguments kFlash = {{5, 7}, 3, 4, 6, -1, 8, 9, 10, 11, 12, 13, 15, -1, 16};
 const FlashArguments kFlashV2 = {{5, 7}, 3, 4, 6, -1, 10, 11, 12, 13, 14, 15, 17, 18, 19};
 const FlashArguments kFlashV3 = {{5, 8}, 3, 4, 6, 7, 11, 12, 13, 14, 15, 16, 18, 19, 20};
+const FlashArguments kFlashV4 = {
+    {5, 7, 8, 9, 10, 11, 13}, 3, 4, 6, 12, 18, 19, 20, 21, 22, 23, 25, 27, 31, 28};
 const FlashArguments kFlashGrad = {{6, 12}, 4, 5, 7, -1, 13, 14, 15, 16, 17, 18, 20, -1, 21};
 const FlashArguments kFlashGradV2 = {{6, 12}, 4, 5, 7, -1, 15, 16, 17, 18, 19, 20, 22, 23, 24};
 const FlashArguments kFlashGradV3 = {{6, 13}, 4, 5, 7, 12, 16, 17, 18, 19, 20, 21, 23, 24, 25};
@@ -108,6 +111,14 @@ FlashCall ReadFlash(const Call& call, const FlashArguments& at) {
     call.RejectArg(at.keep, "must be above 0 and at most 1");
   }
   flash.dropout = ReadDropoutMask(call, at.dropout, flash.extent);
+  if (at.statistics_layout >= 0) {
+    const std::string text = call.Text(at.statistics_layout);
+    if (!text.empty()) call.RejectArg(at.statistics_layout, "must be empty");
+    // This form can draw the mask itself, by numbers that only a device has.
+    if (flash.keep < 1 && !flash.dropout.defined()) {
+      call.RejectArg(at.dropout, "is absent although keepProb is below 1");
+    }
+  }
   if (at.sink >= 0 && !call.IsAbsent(at.sink)) {
     flash.sink = call.View(at.sink);
     call.ExpectSizes(at.sink, flash.sink, {flash.heads});
@@ -216,6 +227,7 @@ KernelRows AttentionRows() {
       {"aclnnFlashAttentionScore", forward(kFlash), Widen::kNever, {18}},
       {"aclnnFlashAttentionScoreV2", forward(kFlashV2), Widen::kNever, {21}},
       {"aclnnFlashAttentionScoreV3", forward(kFlashV3), Widen::kNever, {22}},
+      {"aclnnFlashAttentionScoreV4", forward(kFlashV4), Widen::kNever, {33}},
       {"aclnnFlashAttentionScoreGrad", backward(kFlashGrad), Widen::kNever, {24}},
       {"aclnnFlashAttentionScoreGradV2", backward(kFlashGradV2), Widen::kNever, {27}},
       {"aclnnFlashAttentionScoreGradV3", backward(kFlashGradV3), Widen::kNever, {28, 29}},

@@ -9,13 +9,17 @@ namespace {
 
 using at::Tensor;
 
-// The positions of the arguments in a version of the operator.
+// The positions of the arguments in a version of the operator; -1: none.
 struct GroupedArguments {
   std::vector<int> absent;  // quantisation and fused activations, which the soft device lacks
   int bias, groups, split, type, list_type, act, out;
 };
+const GroupedArguments kFirst = {{3, 4, 5, 6}, 2, 7, 8, -1, -1, -1, 9};
+const GroupedArguments kV2 = {{3, 4, 5, 6}, 2, 7, 8, 9, -1, -1, 10};
+const GroupedArguments kV3 = {{3, 4, 5, 6}, 2, 7, 8, 9, -1, -1, 10};
 const GroupedArguments kV4 = {{3, 4, 5, 6, 7, 9, 10, 11}, 2, 8, 12, 13, 14, 15, 16};
 const GroupedArguments kV5 = {{3, 4, 5, 6, 7, 9, 10, 11}, 2, 8, 12, 13, 14, 15, 17};
+const GroupedArguments kWeightNz = {{3, 4, 5, 6, 7, 9, 10, 11}, 2, 8, 12, 13, 14, 15, 18};
 
 // The end of each group, from their ends or their lengths.
 std::vector<int64_t> GroupEnds(const Tensor& groups, bool lengths, int64_t rows) {
@@ -75,22 +79,100 @@ std::unique_ptr<Kernel> BindPairs(const Call& call, const GroupedArguments& at,
   });
 }
 
-// (x, weight, bias?, ..., groupList?, ..., splitItem, groupType, groupListType, actType, out, ...)
-std::unique_ptr<Kernel> BindGroupedMatmul(const Call& call, const GroupedArguments& at) {
+// The operands that all versions have.
+struct GroupedOperands {
+  std::vector<Tensor> x, weights, biases;
+};
+
+GroupedOperands ReadOperands(const Call& call, const GroupedArguments& at) {
   for (int i : at.absent) {
     if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
   }
-  if (call.Int(at.act) != 0)
-    call.RejectArg(at.act, "names an activation; the soft device has none");
-  const std::vector<Tensor> x = call.Views(0), w = call.Views(1);
-  const std::vector<Tensor> biases =
-      call.IsAbsent(at.bias) ? std::vector<Tensor>() : call.Views(at.bias);
-  if (x.empty() || w.empty()) call.RejectArg(0, "has no tensors");
-  for (const Tensor& weight : w) {
-    if (weight.scalar_type() != x[0].scalar_type() || !at::isFloatingType(x[0].scalar_type())) {
+  GroupedOperands operands{call.Views(0), call.Views(1), {}};
+  if (!call.IsAbsent(at.bias)) operands.biases = call.Views(at.bias);
+  if (operands.x.empty() || operands.weights.empty()) call.RejectArg(0, "has no tensors");
+  const at::ScalarType dtype = operands.x[0].scalar_type();
+  for (const Tensor& weight : operands.weights) {
+    if (weight.scalar_type() != dtype || !at::isFloatingType(dtype)) {
       call.RejectArg(1, "has another dtype than x, or none with fractions");
     }
   }
+  return operands;
+}
+
+// The rows of each group, of one tensor that `ends` cuts or of a tensor each.
+std::vector<Tensor> CutRows(const Call& call, const GroupedArguments& at,
+                            const std::vector<Tensor>& x, size_t groups) {
+  const std::vector<int64_t> ends = call.Ints(at.groups);
+  std::vector<Tensor> parts;
+  int64_t begin = 0;
+  if (x.size() == groups) {
+    parts = x;
+  } else if (x.size() != 1 || ends.size() != groups) {
+    call.RejectArg(at.groups, "has not one entry for each matrix");
+  }
+  for (const int64_t end : x.size() == 1 ? ends : std::vector<int64_t>()) {
+    if (end < begin || end > x[0].size(0)) call.RejectArg(at.groups, "does not cut x into groups");
+    if (groups > 1) parts.push_back(x[0].slice(0, begin, end));
+    begin = end;
+  }
+  return parts;
+}
+
+// (x, weight, bias?, ..., groupList?, splitItem, [groupType,] y), where the groups' ends are known
+// on the host: into one tensor, or into a tensor for each group
+std::unique_ptr<Kernel> BindHostGroups(const Call& call, const GroupedArguments& at) {
+  const GroupedOperands operands = ReadOperands(call, at);
+  if (at.type >= 0 && call.Int(at.type) != -1 && call.Int(at.type) != 0) {
+    call.RejectArg(at.type, "must be -1 or 0 (rows)");
+  }
+  for (const Tensor& part : operands.x) call.ExpectRank(0, part, 2);
+  const auto groups = static_cast<size_t>(MatrixCount(operands.weights));
+  const std::vector<Tensor> parts = CutRows(call, at, operands.x, groups);
+  if (!operands.biases.empty() &&
+      operands.biases.size() != (operands.biases[0].dim() == 2 ? 1 : groups)) {
+    call.RejectArg(at.bias, "has another length than weight");
+  }
+  const int64_t split = call.Int(at.split);
+  if (split < 0 || split > 3) call.RejectArg(at.split, "must be 0 to 3");
+  std::vector<Tensor> outs = call.Outs(at.out);
+  int64_t rows = 0;
+  for (const Tensor& part : parts) rows += part.size(0);
+  if (split >= 2) {
+    if (outs.size() != 1) call.RejectArg(at.out, "must hold one tensor as splitItem says");
+    const Tensor whole = outs[0];
+    call.ExpectSizes(at.out, whole, {rows, MatrixOf(operands.weights, 0).size(-1)});
+    outs.clear();
+    int64_t begin = 0;
+    for (const Tensor& part : parts) {
+      outs.push_back(whole.slice(0, begin, begin + part.size(0)));
+      begin += part.size(0);
+    }
+  } else if (outs.size() != parts.size()) {
+    call.RejectArg(at.out, "has not one tensor for each group as splitItem says");
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Tensor weight = MatrixOf(operands.weights, static_cast<int64_t>(i));
+    if (weight.dim() != 2 || weight.size(0) != parts[i].size(1)) {
+      call.RejectArg(1, "does not fit x");
+    }
+    call.ExpectSizes(at.out, outs[i], {parts[i].size(0), weight.size(1)});
+  }
+  return MakeKernel([=] {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto group = static_cast<int64_t>(i);
+      Multiply(outs[i], parts[i], MatrixOf(operands.weights, group),
+               BiasOf(operands.biases, group));
+    }
+  });
+}
+
+// (x, weight, bias?, ..., groupList?, ..., splitItem, groupType, groupListType, actType, out, ...)
+std::unique_ptr<Kernel> BindGroupedMatmul(const Call& call, const GroupedArguments& at) {
+  if (at.act >= 0 && call.Int(at.act) != 0)
+    call.RejectArg(at.act, "names an activation; the soft device has none");
+  const GroupedOperands operands = ReadOperands(call, at);
+  const std::vector<Tensor>&x = operands.x, &w = operands.weights, &biases = operands.biases;
   const int64_t type = call.Int(at.type);
   if (type == -1) return BindPairs(call, at, x, w, biases);
   if (type != 0 && type != 2) call.RejectArg(at.type, "must be -1, 0 (rows) or 2 (inner dim)");
@@ -102,7 +184,7 @@ std::unique_ptr<Kernel> BindGroupedMatmul(const Call& call, const GroupedArgumen
   call.ExpectRank(at.groups, groups, 1);
   call.ExpectIndex(at.groups, groups);
   call.ExpectRank(0, a, 2);
-  const int64_t list_type = call.Int(at.list_type);
+  const int64_t list_type = at.list_type < 0 ? 0 : call.Int(at.list_type);
   if (list_type != 0 && list_type != 1) {
     call.RejectArg(at.list_type, "must be 0 (ends of groups) or 1 (their lengths)");
   }
@@ -142,7 +224,15 @@ KernelRows GroupedMatmulRows() {
   const auto version = [](const GroupedArguments& at) {
     return [&at](const Call& call) { return BindGroupedMatmul(call, at); };
   };
+  const auto on_host = [](const GroupedArguments& at) {
+    return [&at](const Call& call) { return BindHostGroups(call, at); };
+  };
   KernelRows rows = {
+      {"aclnnGroupedMatmul", on_host(kFirst)},
+      {"aclnnGroupedMatmulV2", on_host(kV2)},
+      {"aclnnGroupedMatmulV3", version(kV3)},
+      // The weights' elements lie in the order of the view, whatever their format says.
+      {"aclnnGroupedMatmulWeightNz", version(kWeightNz)},
       {"aclnnGroupedMatmulV4", version(kV4), Widen::kNever, {17, 18}},
       {"aclnnGroupedMatmulV5", version(kV5), Widen::kNever, {18, 19}},
   };

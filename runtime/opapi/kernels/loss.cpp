@@ -282,6 +282,24 @@ std::unique_ptr<Kernel> BindSoftMarginLossBackward(const Call& call) {
       });
 }
 
+// (features, labels, loss, backprop): the cross entropy of each row with its label distribution
+std::unique_ptr<Kernel> BindSoftmaxCrossEntropy(const Call& call) {
+  const Operand features = call.In(0), labels = call.In(1);
+  call.ExpectRank(0, features.view(), 2);
+  if (!at::isFloatingType(features.view().scalar_type())) {
+    call.RejectArg(0, "has no floating dtype");
+  }
+  call.ExpectSizes(1, labels.view(), features.sizes());
+  const Tensor loss = call.Out(2), gradient = call.Out(3);
+  call.ExpectSizes(2, loss, {features.sizes()[0]});
+  call.ExpectSizes(3, gradient, features.sizes());
+  return MakeKernel([=] {
+    const Tensor target = labels(), logarithms = at::log_softmax(features(), 1);
+    loss.copy_(-(target * logarithms).sum(1));
+    gradient.copy_(logarithms.exp() - target);
+  });
+}
+
 }  // namespace
 
 KernelRows LossRows() {
@@ -297,6 +315,7 @@ KernelRows LossRows() {
       {"aclnnNLLLoss2dBackward", NllBackward(nll2d_backward, 4), kHalf, {3}},
       {"aclnnCrossEntropyLoss", BindCrossEntropyLoss, kBoth, {3, 10, 11}},
       {"aclnnCrossEntropyLossGrad", BindCrossEntropyLossGrad, kBoth, {6}},
+      {"aclnnSoftmaxCrossEntropyWithLogits", BindSoftmaxCrossEntropy, kBoth},
       {"aclnnMseLoss", BindMseLoss, Widen::kBfloat16},
       {"aclnnMseLossBackward", BindMseLossBackward, kBoth},
       {"aclnnL1Loss", BindL1Loss},

@@ -137,6 +137,27 @@ void ClampMax(Tensor& out, const Tensor& self, const Tensor& high) {
   f::clamp_max_out(out, self, high);
 }
 
+// (real, imag, out) or (input, angle, out): two floats make a complex number of twice their size.
+template <typename Fn>
+Binder ComplexOf(Fn fn) {
+  return [=](const Call& call) {
+    const Operand a = call.In(0), b = call.In(1);
+    for (int i : {0, 1}) {
+      const at::ScalarType dtype = call.View(i).scalar_type();
+      if (dtype != at::kFloat && dtype != at::kDouble) {
+        call.RejectArg(i, "is neither float32 nor float64");
+      }
+    }
+    ExpectSameDtype(call, 0, 1);
+    const at::ScalarType computed = at::toComplexType(a.dtype());
+    const Tensor out = call.Out(2);
+    call.ExpectSizes(2, out, call.Broadcast({a.sizes(), b.sizes()}));
+    ExpectCast(call, 2, out, computed);
+    Target target(out, computed, Access::kFree, {&a.view(), &b.view()});
+    return MakeKernel([=] { target.Write([&](Tensor& result) { fn(result, a(), b()); }); });
+  };
+}
+
 }  // namespace
 
 KernelRows PointwiseRows() {
@@ -169,6 +190,10 @@ KernelRows PointwiseRows() {
       {"aclnnClampMax", clamp_max(2), kHalf},
       {"aclnnInplaceClampMax", clamp_max(0), kHalf},
       {"aclnnClampTensor", BindClampTensor, kHalf},
+      {"aclnnComplex", ComplexOf([](auto&&... args) { f::complex_out(args...); })},
+      {"aclnnPolar", ComplexOf([](auto&&... args) { f::polar_out(args...); })},
+      {"aclnnClampMinTensor", Binary(ClampMin), kHalf},
+      {"aclnnClampMaxTensor", Binary(ClampMax), kHalf},
       {"aclnnInplaceClampMinTensor", InplaceBinary(ClampMin), kHalf},
       {"aclnnInplaceClampMaxTensor", InplaceBinary(ClampMax), kHalf},
   };

@@ -1,6 +1,8 @@
 // Pooling and resampling of images.
 #include <ATen/CPUFunctions.h>
 
+#include <limits>
+
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 
@@ -314,39 +316,103 @@ std::unique_ptr<Kernel> BindAdaptiveAvgPoolBackward(const Call& call) {
   return MakeKernel([=] { out.copy_(f::_adaptive_avg_pool2d_backward(gradient(), self())); });
 }
 
-void CheckVolume(const Call& call, int i, const Operand& volume) {
-  if (volume.dim() != 4 && volume.dim() != 5) call.RejectArg(i, "must have 4 or 5 dims");
-  if (!at::isFloatingType(volume.view().scalar_type())) call.RejectArg(i, "has no floating dtype");
-}
-
-// (self, outputSize, out)
-std::unique_ptr<Kernel> BindAdaptiveAvgPool3d(const Call& call) {
-  const Operand self = call.In(0);
-  CheckVolume(call, 0, self);
-  std::vector<int64_t> size = call.Ints(1);
-  if (size.size() == 1) size.resize(3, size[0]);
-  if (size.size() != 3) call.RejectArg(1, "must have 1 or 3 entries");
-  for (int64_t entry : size) {
-    if (entry < 1) call.RejectArg(1, "must be positive");
-  }
-  std::vector<int64_t> sizes = self.sizes().vec();
-  std::copy(size.begin(), size.end(), sizes.end() - 3);
-  const Tensor out = call.Out(2);
-  call.ExpectSizes(2, out, sizes);
-  return MakeKernel([=] { out.copy_(at::_adaptive_avg_pool3d(self(), size)); });
-}
-
-// (gradOutput, self, out)
-std::unique_ptr<Kernel> BindAdaptiveAvgPool3dBackward(const Call& call) {
+// (gradOutput, self, indices, gradInput)
+std::unique_ptr<Kernel> BindAdaptiveMaxPoolBackward(const Call& call) {
   const Operand gradient = call.In(0), self = call.In(1);
-  CheckVolume(call, 1, self);
+  const Tensor indices = call.View(2);
+  CheckImage(call, 1, self);
+  call.ExpectIndex(2, indices);
   if (gradient.dim() != self.dim() ||
-      gradient.sizes().slice(0, self.dim() - 3) != self.sizes().slice(0, self.dim() - 3)) {
+      gradient.sizes().slice(0, self.dim() - 2) != self.sizes().slice(0, self.dim() - 2)) {
     call.RejectArg(0, "has another batch or number of channels than self");
   }
-  const Tensor out = call.Out(2);
-  call.ExpectSizes(2, out, self.sizes());
-  return MakeKernel([=] { out.copy_(at::_adaptive_avg_pool3d_backward(gradient(), self())); });
+  call.ExpectSizes(2, indices, gradient.sizes());
+  const Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, self.sizes());
+  return MakeKernel([=] {
+    out.copy_(f::adaptive_max_pool2d_backward(gradient(), self(), indices.to(at::kLong)));
+  });
+}
+
+// (self, indices, outputSize, out): puts each element where its index points to in its plane
+std::unique_ptr<Kernel> BindMaxUnpool(const Call& call) {
+  const Operand self = call.In(0);
+  const Tensor indices = call.View(1);
+  CheckImage(call, 0, self);
+  call.ExpectIndex(1, indices);
+  call.ExpectSizes(1, indices, self.sizes());
+  const std::vector<int64_t> size = call.Ints(2);
+  if (size.size() != 2) call.RejectArg(2, "must have 2 entries");
+  const Tensor out = call.Out(3);
+  call.ExpectSizes(3, out, Resized(self, size));
+  return MakeKernel([=] { out.copy_(f::max_unpool2d(self(), indices.to(at::kLong), size)); });
+}
+
+// The space in front of and behind one dim of an image.
+struct Border {
+  int64_t before, after;
+};
+
+// 0, 1, 2 (height, width) or 4 entries (top, left, bottom, right)
+std::array<Border, 2> ReadBorders(const Call& call, int i) {
+  const std::vector<int64_t> pads = call.Ints(i);
+  for (int64_t pad : pads) {
+    if (pad < 0) call.RejectArg(i, "must not be negative");
+  }
+  switch (pads.size()) {
+    case 0:
+      return {Border{0, 0}, Border{0, 0}};
+    case 1:
+      return {Border{pads[0], pads[0]}, Border{pads[0], pads[0]}};
+    case 2:
+      return {Border{pads[0], pads[0]}, Border{pads[1], pads[1]}};
+    case 4:
+      return {Border{pads[0], pads[2]}, Border{pads[1], pads[3]}};
+    default:
+      call.RejectArg(i, "must have 0, 1, 2 or 4 entries");
+  }
+}
+
+// (self, kernelShape, strides, autoPad, pads, dilations, ceilMode, out). The border is made before
+// the library pools, because it may differ between the sides, and is cut so that the windows end
+// where it does.
+std::unique_ptr<Kernel> BindMaxPoolWithBorders(const Call& call) {
+  const Operand self = call.In(0);
+  CheckImage(call, 0, self);
+  if (!at::isFloatingType(self.view().scalar_type())) call.RejectArg(0, "has no floating dtype");
+  const std::vector<int64_t> kernel = Pair(call, 1, {1, 1}), stride = Pair(call, 2, {1, 1});
+  if (call.Ints(1).empty()) call.RejectArg(1, "must have 1 or 2 entries");
+  if (call.Int(3) != 0) call.RejectArg(3, "must be 0");
+  const std::array<Border, 2> borders = ReadBorders(call, 4);
+  for (int64_t dilation : call.Ints(5)) {
+    if (dilation != 1) call.RejectArg(5, "must be 1");
+  }
+  const bool ceil = call.Int(6) != 0;
+  std::vector<int64_t> spatial;
+  std::array<int64_t, 4> pads{};  // of the last dim first
+  for (int i = 0; i < 2; ++i) {
+    if (kernel[i] < 1) call.RejectArg(1, "must be positive");
+    if (stride[i] < 1) call.RejectArg(2, "must be positive");
+    const Border& border = borders[i];
+    if (border.before + border.after > kernel[i]) {
+      call.RejectArg(4, "adds up to more than the kernel");
+    }
+    const int64_t size = self.sizes()[self.dim() - 2 + i];
+    const int64_t room = size + border.before + border.after - kernel[i];
+    if (room < 0) call.RejectArg(1, "is larger than the padded image");
+    int64_t count = (room + (ceil ? stride[i] - 1 : 0)) / stride[i] + 1;
+    if (ceil && (count - 1) * stride[i] >= size + border.before) --count;
+    spatial.push_back(count);
+    pads[2 - 2 * i] = border.before;
+    pads[3 - 2 * i] = (count - 1) * stride[i] + kernel[i] - size - border.before;
+  }
+  const Tensor out = call.Out(7);
+  call.ExpectSizes(7, out, Resized(self, spatial));
+  return MakeKernel([=] {
+    constexpr double kLeast = -std::numeric_limits<double>::infinity();
+    const Tensor padded = at::constant_pad_nd(self(), pads, kLeast);
+    out.copy_(std::get<0>(f::max_pool2d_with_indices(padded, kernel, stride)));
+  });
 }
 
 }  // namespace
@@ -363,8 +429,9 @@ KernelRows PoolRows() {
       {"aclnnAdaptiveAvgPool2d", BindAdaptiveAvgPool, kHalf},
       {"aclnnAdaptiveMaxPool2d", BindAdaptiveMaxPool, kHalf},
       {"aclnnAdaptiveAvgPool2dBackward", BindAdaptiveAvgPoolBackward, kHalf},
-      {"aclnnAdaptiveAvgPool3d", BindAdaptiveAvgPool3d, Widen::kHalfAndBfloat16},
-      {"aclnnAdaptiveAvgPool3dBackward", BindAdaptiveAvgPool3dBackward, Widen::kHalfAndBfloat16},
+      {"aclnnAdaptiveMaxPool2dBackward", BindAdaptiveMaxPoolBackward, kHalf},
+      {"aclnnMaxUnpool2d", BindMaxUnpool, Widen::kHalfAndBfloat16},
+      {"aclnnMaxPool", BindMaxPoolWithBorders, kHalf},
   };
 }
 

@@ -1,4 +1,6 @@
 // Quantisation: integers of 8 bits that stand for real numbers by a scale and a zero point.
+#include "runtime/opapi/kernels/quantize.h"
+
 #include <ATen/ATen.h>
 
 #include "runtime/opapi/kernels/optional.h"
@@ -8,25 +10,6 @@ namespace acltape::opapi {
 namespace {
 
 using at::Tensor;
-
-struct IntegerRange {
-  double low, high;
-};
-
-// The values that an output of a quantisation holds.
-IntegerRange RangeOf(const Call& call, int i, const Tensor& out) {
-  switch (out.scalar_type()) {
-    case at::kChar:
-      return {-128, 127};
-    case at::kByte:
-      return {0, 255};
-    case at::kInt:
-      return {-2147483648.0, 2147483647.0};
-    default:
-      call.RejectArg(i, std::string("has dtype ") + at::toString(out.scalar_type()) +
-                            ", expected int8, uint8 or int32");
-  }
-}
 
 // One value for all, or one for each entry of dim `axis`, shaped to meet a tensor of rank `rank`.
 Tensor AlongAxis(const Tensor& values, int64_t axis, int64_t rank) {
@@ -62,8 +45,9 @@ std::unique_ptr<Kernel> BindQuantize(const Call& call) {
   });
 }
 
-// (x, scale, offset?, sqrtMode, roundMode, dstType, axis, y): round(x * scale + offset)
-std::unique_ptr<Kernel> BindAscendQuant(const Call& call) {
+// (x, scale, offset?, sqrtMode, roundMode, dstType, [axis,] y): round(x * scale + offset); without
+// an axis along the last dim
+std::unique_ptr<Kernel> BindAscendQuant(const Call& call, bool has_axis) {
   const Operand x = call.In(0), scale = call.In(1), offset = call.OptionalIn(2);
   ExpectFloats(call, 0, x.view());
   const bool squared = call.Bool(3);
@@ -71,13 +55,14 @@ std::unique_ptr<Kernel> BindAscendQuant(const Call& call) {
   if (mode != "round" && mode != "floor" && mode != "ceil" && mode != "trunc") {
     call.RejectArg(4, "must be \"round\", \"floor\", \"ceil\" or \"trunc\"");
   }
-  const int64_t axis = call.Dim(6, x.dim());
+  const int64_t axis = has_axis ? call.Dim(6, x.dim()) : std::max<int64_t>(x.dim() - 1, 0);
   const int64_t entries = x.dim() == 0 ? 1 : x.sizes()[axis];
   ExpectAlongAxis(call, 1, scale, entries);
   ExpectAlongAxis(call, 2, offset, entries);
-  const Tensor out = call.Out(7);
-  call.ExpectSizes(7, out, x.sizes());
-  const IntegerRange range = RangeOf(call, 7, out);
+  const int out_index = has_axis ? 7 : 6;
+  const Tensor out = call.Out(out_index);
+  call.ExpectSizes(out_index, out, x.sizes());
+  const IntegerRange range = RangeOf(call, out_index, out);
   return MakeKernel([=] {
     Tensor factor = AlongAxis(scale(), axis, x.dim());
     if (squared) factor = factor * factor;
@@ -91,6 +76,26 @@ std::unique_ptr<Kernel> BindAscendQuant(const Call& call) {
   });
 }
 
+// (x, scale, offset?, dstType, sqrtMode, y): (x + offset) * scale, along the last dim
+std::unique_ptr<Kernel> BindAscendAntiQuant(const Call& call) {
+  const Operand scale = call.In(1), offset = call.OptionalIn(2);
+  const Tensor x = call.View(0);
+  ExpectInt8(call, 0, x);
+  const bool squared = call.Bool(4);
+  const int64_t axis = std::max<int64_t>(x.dim() - 1, 0);
+  const int64_t entries = x.dim() == 0 ? 1 : x.size(axis);
+  ExpectAlongAxis(call, 1, scale, entries);
+  ExpectAlongAxis(call, 2, offset, entries);
+  ExpectFloats(call, 5, call.View(5));
+  return BindWhole(call, 5, x.sizes(), [=] {
+    Tensor factor = AlongAxis(scale(), axis, x.dim());
+    if (squared) factor = factor * factor;
+    Tensor wide = x.to(at::kFloat);
+    if (offset.defined()) wide = wide + AlongAxis(offset(), axis, x.dim());
+    return wide * factor;
+  });
+}
+
 // (x, smoothScales?, y, scale): a scale for each row, so that its greatest magnitude becomes 127
 std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
   const Operand x = call.In(0), smooth = call.OptionalIn(1);
@@ -99,13 +104,12 @@ std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
   if (smooth.defined()) call.ExpectSizes(1, smooth.view(), {x.sizes().back()});
   const Tensor y = call.Out(2), scale = call.Out(3);
   call.ExpectSizes(2, y, x.sizes());
-  if (y.scalar_type() != at::kChar) call.RejectArg(2, "is not of dtype int8");
+  ExpectInt8(call, 2, y);
   call.ExpectSizes(3, scale, x.sizes().slice(0, x.dim() - 1));
   return MakeKernel([=] {
-    const Tensor input = smooth.defined() ? x() * smooth() : x();
-    const Tensor each = input.abs().amax(-1, /*keepdim=*/true) / 127;
-    y.copy_((input / each.masked_fill(each.eq(0), 1)).round().clamp(-128, 127));
-    scale.copy_(each.squeeze(-1));
+    const ScaledRows rows = ScaleRows(smooth.defined() ? x() * smooth() : x());
+    y.copy_(rows.values);
+    scale.copy_(rows.scale);
   });
 }
 
@@ -142,11 +146,36 @@ std::unique_ptr<Kernel> BindTransQuantParam(const Call& call, int mode_index, in
 
 }  // namespace
 
+IntegerRange RangeOf(const Call& call, int i, const Tensor& out) {
+  switch (out.scalar_type()) {
+    case at::kChar:
+      return {-128, 127};
+    case at::kByte:
+      return {0, 255};
+    case at::kInt:
+      return {-2147483648.0, 2147483647.0};
+    default:
+      call.RejectArg(i, std::string("has dtype ") + at::toString(out.scalar_type()) +
+                            ", expected int8, uint8 or int32");
+  }
+}
+
+void ExpectInt8(const Call& call, int i, const Tensor& tensor) {
+  if (tensor.scalar_type() != at::kChar) call.RejectArg(i, "is not of dtype int8");
+}
+
+ScaledRows ScaleRows(const Tensor& input) {
+  const Tensor each = input.abs().amax(-1, /*keepdim=*/true) / 127;
+  return {(input / each.masked_fill(each.eq(0), 1)).round().clamp(-128, 127), each.squeeze(-1)};
+}
+
 KernelRows QuantizeRows() {
   constexpr Widen kBoth = Widen::kHalfAndBfloat16;
   return {
       {"aclnnQuantize", BindQuantize, kBoth},
-      {"aclnnAscendQuantV3", BindAscendQuant, kBoth},
+      {"aclnnAscendQuant", [](const Call& call) { return BindAscendQuant(call, false); }, kBoth},
+      {"aclnnAscendQuantV3", [](const Call& call) { return BindAscendQuant(call, true); }, kBoth},
+      {"aclnnAscendAntiQuant", BindAscendAntiQuant, kBoth, {2}},
       {"aclnnDynamicQuant", BindDynamicQuant, kBoth},
       {"aclnnTransQuantParamV2", [](const Call& call) { return BindTransQuantParam(call, -1, 2); }},
       {"aclnnTransQuantParamV3", [](const Call& call) { return BindTransQuantParam(call, 2, 3); }},

@@ -185,31 +185,56 @@ Binder Multinomial(ReadSeed read, int out_index) {
 // Dropout masks hold one bit per element, least significant first, padded to 128 bits.
 int64_t MaskBytes(int64_t elements) { return (elements + 127) / 128 * 16; }
 
-// (shape, prob, seed..., probDataType, out): a bit is 1 where the element is kept.
+void ExpectDropProbability(const Call& call, int i) {
+  const double drop = call.Real(i);
+  if (!(drop >= 0 && drop <= 1)) call.RejectArg(i, "is no probability");
+}
+
+void ExpectMask(const Call& call, int i, const Tensor& mask, int64_t bytes) {
+  if (mask.scalar_type() != at::kByte || !mask.is_contiguous()) {
+    call.RejectArg(i, "must be a dense uint8 tensor");
+  }
+  if (mask.numel() < bytes) {
+    call.RejectArg(
+        i, "has " + std::to_string(mask.numel()) + " bytes, expected " + std::to_string(bytes));
+  }
+}
+
+// A bit is 1 where the element is kept.
+void DrawMask(const Tensor& mask, int64_t elements, double drop, const at::Generator& generator) {
+  const Tensor draws = at::empty({elements}, at::kFloat).uniform_(0, 1, generator);
+  const float* draw = draws.data_ptr<float>();
+  auto* bytes = mask.data_ptr<uint8_t>();
+  std::fill(bytes, bytes + mask.numel(), 0);
+  for (int64_t i = 0; i < elements; ++i) {
+    if (draw[i] >= drop) bytes[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
+  }
+}
+
+// The values that are kept, times `scale`, and zeros for the others.
+Tensor ApplyMask(const Tensor& values, const Tensor& mask, double scale) {
+  Tensor keep = at::empty(values.sizes(), at::kFloat);
+  const auto* bytes = mask.data_ptr<uint8_t>();
+  auto* factor = keep.data_ptr<float>();
+  const auto kept = static_cast<float>(scale);
+  for (int64_t i = 0; i < keep.numel(); ++i) factor[i] = (bytes[i / 8] >> (i % 8) & 1) ? kept : 0;
+  const Tensor scaled = values * keep;
+  return at::where(keep.eq(0), at::zeros({}, scaled.options()), scaled);
+}
+
+double KeptScale(double drop) { return drop == 1 ? 0 : 1 / (1 - drop); }
+
+// (shape, prob, seed..., probDataType, out)
 Binder DropoutMask(ReadSeed read, int out_index) {
   return [=](const Call& call) {
     int64_t elements = 1;
     for (int64_t size : call.Ints(0)) elements *= size;
     const double drop = call.Real(1);
-    if (!(drop >= 0 && drop <= 1)) call.RejectArg(1, "is no probability");
+    ExpectDropProbability(call, 1);
     const SeedSource seed = read(call, 2);
     const Tensor out = call.Out(out_index);
-    if (out.scalar_type() != at::kByte || !out.is_contiguous()) {
-      call.RejectArg(out_index, "must be a dense uint8 tensor");
-    }
-    if (out.numel() < MaskBytes(elements)) {
-      call.RejectArg(out_index, "has " + std::to_string(out.numel()) + " bytes, expected " +
-                                    std::to_string(MaskBytes(elements)));
-    }
-    return MakeKernel([=] {
-      const Tensor draws = at::empty({elements}, at::kFloat).uniform_(0, 1, seed.Generator());
-      const float* draw = draws.data_ptr<float>();
-      auto* bytes = out.data_ptr<uint8_t>();
-      std::fill(bytes, bytes + out.numel(), 0);
-      for (int64_t i = 0; i < elements; ++i) {
-        if (draw[i] >= drop) bytes[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
-      }
-    });
+    ExpectMask(call, out_index, out, MaskBytes(elements));
+    return MakeKernel([=] { DrawMask(out, elements, drop, seed.Generator()); });
   };
 }
 
@@ -218,22 +243,53 @@ std::unique_ptr<Kernel> BindDropoutDoMask(const Call& call) {
   const Operand self = call.In(0);
   const Tensor mask = call.View(1), out = call.Out(3);
   const double drop = call.Real(2);
-  if (!(drop >= 0 && drop <= 1)) call.RejectArg(2, "is no probability");
-  if (mask.scalar_type() != at::kByte || !mask.is_contiguous() ||
-      mask.numel() * 8 < self.view().numel()) {
-    call.RejectArg(1, "must be a dense uint8 tensor with a bit for every element");
-  }
+  ExpectDropProbability(call, 2);
+  ExpectMask(call, 1, mask, (self.view().numel() + 7) / 8);
   call.ExpectSizes(3, out, self.sizes());
+  return MakeKernel([=] { out.copy_(ApplyMask(self(), mask, KeptScale(drop))); });
+}
+
+// (input, noiseShape?, p, seed, offset, out, mask): both of the operators above in one
+std::unique_ptr<Kernel> BindDropout(const Call& call) {
+  const Operand input = call.In(0);
+  if (!at::isFloatingType(input.view().scalar_type())) call.RejectArg(0, "has no floating dtype");
+  if (!call.IsAbsent(1)) call.RejectArg(1, "is given; the soft device draws for each element");
+  const double drop = call.Real(2);
+  ExpectDropProbability(call, 2);
+  const SeedSource seed = SeedSource::Values(call, 3);
+  const Tensor out = call.Out(5), mask = call.Out(6);
+  call.ExpectSizes(5, out, input.sizes());
+  const int64_t elements = input.view().numel();
+  ExpectMask(call, 6, mask, MaskBytes(elements));
   return MakeKernel([=] {
-    const int64_t elements = self.view().numel();
-    Tensor keep = at::empty({elements}, at::kFloat);
-    const auto* bytes = mask.data_ptr<uint8_t>();
-    auto* factor = keep.data_ptr<float>();
-    const float scale = drop == 1 ? 0.0f : static_cast<float>(1 / (1 - drop));
-    for (int64_t i = 0; i < elements; ++i) factor[i] = (bytes[i / 8] >> (i % 8) & 1) ? scale : 0.0f;
-    const Tensor scaled = self() * keep.view(self.sizes());
-    out.copy_(at::where(keep.view(self.sizes()).eq(0), at::zeros({}, scaled.options()), scaled));
+    DrawMask(mask, elements, drop, seed.Generator());
+    out.copy_(ApplyMask(input(), mask, KeptScale(drop)));
   });
+}
+
+// (gradY, mask, scale, gradX)
+std::unique_ptr<Kernel> BindDropoutGrad(const Call& call) {
+  const Operand gradient = call.In(0);
+  const Tensor mask = call.View(1), out = call.Out(3);
+  const double scale = call.Real(2);
+  ExpectMask(call, 1, mask, (gradient.view().numel() + 7) / 8);
+  call.ExpectSizes(3, out, gradient.sizes());
+  return MakeKernel([=] { out.copy_(ApplyMask(gradient(), mask, scale)); });
+}
+
+// (selfRef, count, lambda, seed, offset)
+std::unique_ptr<Kernel> BindExponential(const Call& call) {
+  const Tensor self = call.Out(0);
+  if (!at::isFloatingType(self.scalar_type())) call.RejectArg(0, "has no floating dtype");
+  if (call.Int(1) != self.numel()) {
+    call.RejectArg(1, "is not the " + std::to_string(self.numel()) + " elements of selfRef");
+  }
+  const double lambda = call.Real(2);
+  if (!(lambda > 0)) call.RejectArg(2, "must be positive");
+  const SeedSource seed = SeedSource::Values(call, 3);
+  const at::ScalarType drawn = self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return MakeKernel(
+      [=] { self.copy_(at::empty(self.sizes(), drawn).exponential_(lambda, seed.Generator())); });
 }
 
 }  // namespace
@@ -261,6 +317,9 @@ KernelRows RandomRows() {
       {"aclnnDropoutGenMaskV2", DropoutMask(values, 5)},
       {"aclnnDropoutGenMaskV2Tensor", DropoutMask(tensors, 6)},
       {"aclnnDropoutDoMask", BindDropoutDoMask, Widen::kHalf},
+      {"aclnnDropoutV3", BindDropout, Widen::kHalf},
+      {"aclnnDropoutV3Grad", BindDropoutGrad, Widen::kHalf},
+      {"aclnnSimThreadExponential", BindExponential},
   };
 }
 

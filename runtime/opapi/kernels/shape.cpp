@@ -332,6 +332,39 @@ std::unique_ptr<Kernel> BindUnfoldGrad(const Call& call) {
   return MakeKernel([=] { out.copy_(at::unfold_backward(gradient(), sizes, dim, size, step)); });
 }
 
+// (gradOutput, inputSize, kernel, dilation, padding, stride, out): the sum of what lies on a pixel
+std::unique_ptr<Kernel> BindCol2im(const Call& call) {
+  const Operand columns = call.In(0);
+  for (int i = 1; i <= 5; ++i) {
+    if (call.Ints(i).size() != 2) call.RejectArg(i, "must have 2 entries");
+  }
+  const std::vector<int64_t> image = call.Ints(1), kernel = call.Ints(2), dilation = call.Ints(3);
+  const std::vector<int64_t> padding = call.Ints(4), stride = call.Ints(5);
+  if (columns.dim() != 2 && columns.dim() != 3) call.RejectArg(0, "must have 2 or 3 dims");
+  int64_t windows = 1;
+  for (int i = 0; i < 2; ++i) {
+    if (kernel[i] < 1 || dilation[i] < 1 || stride[i] < 1) {
+      call.RejectCall("kernel, dilation and stride must be positive");
+    }
+    const int64_t room = image[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+    if (room < 0) call.RejectArg(2, "is larger than the padded image");
+    windows *= room / stride[i] + 1;
+  }
+  const int64_t depth = columns.sizes()[columns.dim() - 2], window = kernel[0] * kernel[1];
+  if (columns.sizes().back() != windows || depth % window != 0) {
+    call.RejectArg(0, "has shape " + SizesText(columns.sizes()) + ", expected " +
+                          std::to_string(windows) + " columns of a multiple of " +
+                          std::to_string(window) + " rows");
+  }
+  std::vector<int64_t> sizes(columns.sizes().begin(), columns.sizes().end() - 1);
+  sizes.back() = depth / window;
+  sizes.insert(sizes.end(), image.begin(), image.end());
+  const Tensor out = call.Out(6);
+  call.ExpectSizes(6, out, sizes);
+  return MakeKernel(
+      [=] { out.copy_(f::col2im(columns(), image, kernel, dilation, padding, stride)); });
+}
+
 }  // namespace
 
 KernelRows ShapeRows() {
@@ -406,6 +439,7 @@ KernelRows ShapeRows() {
       {"aclnnIm2col", BindIm2col},
       {"aclnnChannelShuffle", BindChannelShuffle},
       {"aclnnUnfoldGrad", BindUnfoldGrad},
+      {"aclnnIm2colBackward", BindCol2im, Widen::kHalfAndBfloat16},
   };
 }
 

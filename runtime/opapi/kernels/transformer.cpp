@@ -2,37 +2,13 @@
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 
+#include "runtime/opapi/kernels/row_norm.h"
 #include "runtime/opapi/kernels/whole.h"
 
 namespace acltape::opapi {
 namespace {
 
 using at::Tensor;
-
-// The dims that gamma covers, counted from the end.
-std::vector<int64_t> NormalizedDims(const Call& call, int gamma_index, const Operand& x,
-                                    const Operand& gamma) {
-  const int64_t leading = x.dim() - gamma.dim();
-  if (gamma.dim() == 0 || leading < 0 || x.sizes().slice(leading) != gamma.sizes()) {
-    call.RejectArg(gamma_index, "has shape " + SizesText(gamma.sizes()) +
-                                    ", which does not end the shape " + SizesText(x.sizes()));
-  }
-  std::vector<int64_t> dims;
-  for (int64_t i = leading; i < x.dim(); ++i) dims.push_back(i);
-  return dims;
-}
-
-void ExpectRows(const Call& call, int i, const Tensor& rstd, const Operand& x,
-                const Operand& gamma) {
-  const int64_t width = gamma.view().numel();
-  if (rstd.defined() && width > 0 && rstd.numel() != x.view().numel() / width) {
-    call.RejectArg(i, "has shape " + SizesText(rstd.sizes()) + ", expected one element a row");
-  }
-}
-
-Tensor InverseRms(const Tensor& x, const std::vector<int64_t>& dims, double epsilon) {
-  return x.pow(2).mean(dims, /*keepdim=*/true).add(epsilon).rsqrt();
-}
 
 // (x, gamma, epsilon, y, rstd)
 std::unique_ptr<Kernel> BindRmsNorm(const Call& call) {

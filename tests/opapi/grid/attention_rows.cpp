@@ -119,8 +119,15 @@ Tensor LeftOut(const In& in, int mask, int pre, int next, int mode, const Geomet
   return in.maybe(mask) ? *in.maybe(mask) : Tensor();
 }
 
-// (query, key, value, realShift, dropMask, paddingMask, attenMask, [sink], prefix, [starts], scale,
-// keep, pre, next, heads, layout, innerPrecise, sparseMode, [pseType])
+// The arguments between the mask and the scale, in a version of the operator.
+constexpr int FlashAbsent(int version) {
+  constexpr int kAbsent[] = {1, 3, 4, 11};
+  return kAbsent[version - 1];
+}
+
+// (query, key, value, realShift, dropMask, paddingMask, attenMask, absent ones, scale, keep, pre,
+// next, heads, layout, innerPrecise, sparseMode, [outDtype,] [pseType,] [statistics' layout, seed,
+// offset])
 Inputs Flash(int version) {
   return [version](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
@@ -133,11 +140,11 @@ Inputs Flash(int version) {
                      Null{},
                      Null{},
                      m.mask};
-        if (version == 3) args.push_back(Null{});
-        args.push_back(Null{});
-        if (version > 1) args.insert(args.end(), {Null{}, Null{}});
+        args.insert(args.end(), FlashAbsent(version), Null{});
         args.insert(args.end(), {0.3, 1.0, m.pre, m.next, g.heads, g.layout, int64_t{0}, m.mode});
+        if (version == 4) args.push_back(int64_t{0});
         if (version > 1) args.push_back(int64_t{0});
+        if (version == 4) args.insert(args.end(), {"", int64_t{0}, int64_t{0}});
         inputs.push_back(args);
       }
     }
@@ -147,7 +154,7 @@ Inputs Flash(int version) {
 
 Reference FlashReference(int version) {
   return [version](const In& in) {
-    const int scale = version == 1 ? 8 : version == 2 ? 10 : 11;
+    const int scale = 7 + FlashAbsent(version);
     const std::string layout = in.text(scale + 5);
     const int64_t heads = in.integer(scale + 4);
     const Tensor query = Split(in[0], layout, heads);
@@ -234,6 +241,7 @@ Rows AttentionRows() {
       {"aclnnFlashAttentionScore", Flash(1), dtypes, FlashReference(1), kFused},
       {"aclnnFlashAttentionScoreV2", Flash(2), dtypes, FlashReference(2), kFused},
       {"aclnnFlashAttentionScoreV3", Flash(3), dtypes, FlashReference(3), kFused},
+      {"aclnnFlashAttentionScoreV4", Flash(4), dtypes, FlashReference(4), kFused},
       {"aclnnFusedInferAttentionScore", Infer(10, 0), dtypes, InferReference(10), kFused},
       {"aclnnFusedInferAttentionScoreV2", Infer(17, 2), dtypes, InferReference(17), kFused},
       {"aclnnFusedInferAttentionScoreV3", Infer(20, 2), dtypes, InferReference(20), kFused},

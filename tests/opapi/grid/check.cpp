@@ -474,9 +474,10 @@ Outcome Run(const Row& row) {
 const Rows& AllRows() {
   static const Rows* rows = [] {
     auto* all = new Rows;
-    for (auto family : {ElementwiseRows, ActivationRows, ReduceRows, MatrixRows, LayerRows,
-                        AttentionRows, IndexRows, ShapeRows, ForeachRows, VisionRows, SearchRows,
-                        GradientRows, BlockSparseRows}) {
+    for (auto family :
+         {ElementwiseRows, ActivationRows, ReduceRows, MatrixRows, LayerRows, AttentionRows,
+          IndexRows, ShapeRows, ForeachRows, VisionRows, SearchRows, GradientRows, VolumeRows,
+          PositionRows, QuantizedRows, FusedNormRows, AdapterRows, BlockSparseRows}) {
       for (Row& row : family()) {
         const std::string inplace = "aclnnInplace" + row.op.substr(5);
         const bool derived = row.inplace && SoftOperatorHasKernel(inplace.c_str()) != 0;

@@ -114,10 +114,16 @@ TEST(Refusals, AnOperatorWithoutAKernelFailsInPhaseOneAndNamesItself) {
 // Arguments that operators accept as NULL though the headers do not say so: public callers pass
 // them so, or the operator's document calls them optional.
 const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
+    {"aclnnAddRmsNormDynamicQuant", {7, 10}},
+    {"aclnnAddRmsNormDynamicQuantV2", {9, 12}},
+    {"aclnnAddRmsNormQuant", {11}},
+    {"aclnnAddRmsNormQuantV2", {12}},
+    {"aclnnAscendAntiQuant", {2}},
     {"aclnnBatchNorm", {9, 10}},
     {"aclnnBatchNormBackward", {2, 3, 4, 5, 6}},
     {"aclnnBatchNormReduceBackward", {4}},
     {"aclnnClamp", {1, 2}},
+    {"aclnnConvDepthwise2d", {3}},
     {"aclnnCrossEntropyLoss", {3, 10, 11}},
     {"aclnnCrossEntropyLossGrad", {6}},
     {"aclnnEmbeddingBag", {6}},
@@ -127,6 +133,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnFlashAttentionScoreGradV3", {28, 29}},
     {"aclnnFlashAttentionScoreV2", {21}},
     {"aclnnFlashAttentionScoreV3", {22}},
+    {"aclnnFlashAttentionScoreV4", {33}},
     {"aclnnFlashAttentionUnpaddingScoreGrad", {26}},
     {"aclnnFlashAttentionUnpaddingScoreGradV2", {29}},
     {"aclnnFlashAttentionVarLenScore", {20}},

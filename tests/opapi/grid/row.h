@@ -17,6 +17,7 @@ class In {
  public:
   explicit In(const Args& args) : args_(args) {}
 
+  int count() const { return static_cast<int>(args_.size()); }
   const Tensor& operator[](int i) const { return std::get<Tensor>(args_.at(i)); }
   c10::optional<Tensor> maybe(int i) const;
   const Tensors& list(int i) const { return std::get<Tensors>(args_.at(i)); }
@@ -96,6 +97,11 @@ Rows ForeachRows();
 Rows VisionRows();
 Rows SearchRows();
 Rows GradientRows();
+Rows VolumeRows();
+Rows PositionRows();
+Rows QuantizedRows();
+Rows FusedNormRows();
+Rows AdapterRows();
 
 // Makers of inputs; `extra` follows the tensors.
 Inputs OneTensor(Args extra = {});

@@ -1,0 +1,243 @@
+// Products of quantised matrices. Products of two integer matrices are exact before they are
+// scaled; all else is computed in float32 and rounded once.
+#include <ATen/ATen.h>
+
+#include "runtime/opapi/kernels/quantize.h"
+#include "runtime/opapi/kernels/whole.h"
+
+namespace acltape::opapi {
+namespace {
+
+using at::Tensor;
+
+// The sizes of the product of batches of matrices; rejects what does not multiply.
+std::vector<int64_t> ProductSizes(const Call& call, at::IntArrayRef a, at::IntArrayRef b) {
+  if (a.size() < 2 || b.size() < 2) call.RejectArg(a.size() < 2 ? 0 : 1, "has less than 2 dims");
+  const size_t batch_a = a.size() - 2, batch_b = b.size() - 2;
+  if (a[batch_a + 1] != b[batch_b]) {
+    call.RejectCall("shapes " + SizesText(a) + " and " + SizesText(b) + " do not multiply");
+  }
+  std::vector<int64_t> sizes = call.Broadcast({a.slice(0, batch_a), b.slice(0, batch_b)});
+  sizes.insert(sizes.end(), {a[batch_a], b[batch_b + 1]});
+  return sizes;
+}
+
+// One element, or one for each column.
+void ExpectPerColumn(const Call& call, int i, const Tensor& values, int64_t columns) {
+  const bool row = values.dim() <= 2 && values.numel() == columns &&
+                   (values.dim() == 0 || values.size(-1) == columns);
+  if (values.numel() != 1 && !row) {
+    call.RejectArg(i, "has shape " + SizesText(values.sizes()) + ", expected one element or " +
+                          std::to_string(columns));
+  }
+}
+
+// A bias of each column, for all of a batch or for each of its matrices.
+void ExpectBias(const Call& call, int i, const Tensor& bias, const std::vector<int64_t>& sizes) {
+  if (bias.dim() == 0 || bias.size(-1) != sizes.back() || (bias.dim() > 1 && bias.size(-2) != 1) ||
+      call.Broadcast({bias.sizes(), sizes}) != sizes) {
+    call.RejectArg(i, "has shape " + SizesText(bias.sizes()) +
+                          ", expected one element for each of " + std::to_string(sizes.back()) +
+                          " columns");
+  }
+}
+
+void ExpectNone(const Call& call, std::initializer_list<int> positions) {
+  for (int i : positions) {
+    if (!call.IsAbsent(i)) call.RejectArg(i, "is given, which the soft device lacks");
+  }
+}
+
+// --- A matrix of floats times one of integers.
+
+// Integers of 4 bits, eight in one of 32 bits, the lowest first: more of them along the last dim.
+Tensor UnpackInt4(const Tensor& packed) {
+  const Tensor shifts = at::arange(0, 32, 4, at::TensorOptions(at::kInt));
+  const Tensor wide = packed.unsqueeze(-1).bitwise_right_shift(shifts).bitwise_and(15);
+  return at::where(wide.ge(8), wide - 16, wide).flatten(-2);
+}
+
+// A matrix of 8 bit integers, or of 4 bit ones that lie packed along either dim.
+struct IntegerMatrix {
+  Tensor view;
+  int64_t packed_dim = 0;  // -1 or -2, 0: not packed
+
+  std::vector<int64_t> sizes() const {
+    std::vector<int64_t> sizes = view.sizes().vec();
+    if (packed_dim != 0) sizes[sizes.size() + packed_dim] *= 8;
+    return sizes;
+  }
+
+  Tensor Read() const {
+    if (packed_dim == 0) return view.to(at::kFloat);
+    const Tensor values =
+        packed_dim == -1 ? UnpackInt4(view) : UnpackInt4(view.transpose(-1, -2)).transpose(-1, -2);
+    return values.to(at::kFloat);
+  }
+};
+
+IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner) {
+  IntegerMatrix matrix{call.View(i)};
+  if (matrix.view.dim() < 2) call.RejectArg(i, "has less than 2 dims");
+  if (matrix.view.scalar_type() == at::kInt) {
+    matrix.packed_dim = matrix.view.size(-2) == inner ? -1 : -2;
+  } else if (matrix.view.scalar_type() != at::kChar) {
+    call.RejectArg(i, "is neither int8 nor int32, which packs eight integers of 4 bits");
+  }
+  return matrix;
+}
+
+// Factors or offsets of a matrix of [inner, columns]: one for all, one for each column, or one for
+// each column and each group of rows.
+Tensor Spread(const Tensor& values, int64_t inner, int64_t group) {
+  if (values.numel() == 1) return values.reshape({1, 1});
+  const int64_t columns = values.size(-1);
+  if (group == 0) return values.reshape({1, columns});
+  const int64_t groups = values.size(0);
+  return values.unsqueeze(1)
+      .expand({groups, group, columns})
+      .reshape({groups * group, columns})
+      .narrow(0, 0, inner);
+}
+
+void ExpectSpread(const Call& call, int i, const Tensor& values, int64_t inner, int64_t columns,
+                  int64_t group) {
+  if (group == 0) return ExpectPerColumn(call, i, values, columns);
+  call.ExpectSizes(i, values, {(inner + group - 1) / group, columns});
+}
+
+// (x, weight, antiquantScale, antiquantOffset?, quantScale?, quantOffset?, bias?, groupSize,
+// [innerPrecise,] y): x times (weight + offset) * scale, plus the bias
+std::unique_ptr<Kernel> BindWeightQuant(const Call& call, int out_index) {
+  ExpectNone(call, {4, 5});
+  const Operand x = call.In(0), scale = call.In(2), offset = call.OptionalIn(3);
+  const Operand bias = call.OptionalIn(6);
+  ExpectFloats(call, 0, x.view());
+  ExpectFloats(call, 2, scale.view());
+  if (x.dim() < 2) call.RejectArg(0, "has less than 2 dims");
+  const IntegerMatrix weight = ReadIntegerMatrix(call, 1, x.sizes().back());
+  const std::vector<int64_t> sizes = ProductSizes(call, x.sizes(), weight.sizes());
+  const int64_t inner = x.sizes().back(), columns = sizes.back(), group = call.Int(7);
+  if (group < 0) call.RejectArg(7, "must not be negative");
+  ExpectSpread(call, 2, scale.view(), inner, columns, group);
+  if (offset.defined()) ExpectSpread(call, 3, offset.view(), inner, columns, group);
+  if (bias.defined()) ExpectBias(call, 6, bias.view(), sizes);
+  ExpectFloats(call, out_index, call.View(out_index));
+  return BindWhole(call, out_index, sizes, [=] {
+    Tensor wide = weight.Read();
+    if (offset.defined()) wide = wide + Spread(offset(), inner, group);
+    const Tensor product = at::matmul(x().to(at::kFloat), wide * Spread(scale(), inner, group));
+    return bias.defined() ? product + bias() : product;
+  });
+}
+
+// --- Two matrices of integers.
+
+// The positions of the arguments in a version of the operator; -1: none.
+struct QuantMatmulArguments {
+  int x1_scale, scale, offset, bias, transpose1, transpose2, group, out;
+  std::vector<int> absent;  // what the soft device lacks
+};
+const QuantMatmulArguments kQuantV3 = {-1, 2, 3, 4, 5, 6, -1, 7, {}};
+const QuantMatmulArguments kQuantV4 = {4, 2, 3, 5, 6, 7, -1, 8, {}};
+const QuantMatmulArguments kQuantV5 = {2, 3, 6, 8, 9, 10, 11, 12, {4, 5, 7}};
+
+// Factors as floats. Those of 64 bits are the device's parameters (aclnnTransQuantParamV2), whose
+// lower half holds the upper 19 bits of a float.
+Tensor ScaleOf(const Tensor& scale) {
+  if (scale.scalar_type() != at::kLong) return scale.to(at::kFloat);
+  constexpr int64_t kScaleBits = 0xFFFFE000;
+  return scale.bitwise_and(at::Scalar(kScaleBits)).to(at::kInt).contiguous().view(at::kFloat);
+}
+
+// The offsets that the device's parameters hold in bits 37 to 45.
+Tensor OffsetOf(const Tensor& scale) {
+  const Tensor bits = scale.bitwise_right_shift(37).bitwise_and(0x1FF);
+  return at::where(bits.ge(256), bits - 512, bits).to(at::kFloat);
+}
+
+Tensor ReadInt8Matrix(const Call& call, int i, int transpose_index) {
+  const Tensor view = call.View(i);
+  ExpectInt8(call, i, view);
+  if (view.dim() < 2) call.RejectArg(i, "has less than 2 dims");
+  return call.Bool(transpose_index) ? view.transpose(-1, -2) : view;
+}
+
+// (x1, x2, ..., scale, ..., out): the product, plus a bias of integers, times the scale of each
+// column and that of each row, plus the offset or a bias of floats
+std::unique_ptr<Kernel> BindQuantMatmul(const Call& call, const QuantMatmulArguments& at) {
+  for (int i : at.absent) ExpectNone(call, {i});
+  if (at.group >= 0 && call.Int(at.group) != 0) {
+    call.RejectArg(at.group, "must be 0; the soft device has no scales of groups");
+  }
+  const Tensor x1 = ReadInt8Matrix(call, 0, at.transpose1);
+  const Tensor x2 = ReadInt8Matrix(call, 1, at.transpose2);
+  const std::vector<int64_t> sizes = ProductSizes(call, x1.sizes(), x2.sizes());
+  const int64_t rows = sizes[sizes.size() - 2], columns = sizes.back();
+  const Tensor scale = call.View(at.scale);
+  if (scale.scalar_type() != at::kLong) ExpectFloats(call, at.scale, scale);
+  ExpectPerColumn(call, at.scale, scale, columns);
+  Tensor x1_scale, offset, bias;
+  if (at.x1_scale >= 0 && !call.IsAbsent(at.x1_scale)) {
+    x1_scale = call.View(at.x1_scale);
+    ExpectFloats(call, at.x1_scale, x1_scale);
+    if (x1_scale.numel() != 1 && x1_scale.numel() != rows) {
+      call.RejectArg(at.x1_scale,
+                     "needs one element, or one for each of " + std::to_string(rows) + " rows");
+    }
+  }
+  if (!call.IsAbsent(at.offset)) {
+    offset = call.View(at.offset);
+    ExpectFloats(call, at.offset, offset);
+    ExpectPerColumn(call, at.offset, offset, columns);
+  }
+  if (!call.IsAbsent(at.bias)) {
+    bias = call.View(at.bias);
+    if (bias.scalar_type() != at::kInt) ExpectFloats(call, at.bias, bias);
+    ExpectBias(call, at.bias, bias, sizes);
+  }
+  const Tensor out = call.Out(at.out);
+  call.ExpectSizes(at.out, out, sizes);
+  const bool rounds = out.scalar_type() == at::kChar;
+  if (!rounds && !at::isFloatingType(out.scalar_type())) {
+    call.RejectArg(at.out, "is neither int8 nor of a floating dtype");
+  }
+  return MakeKernel([=] {
+    Tensor product = at::matmul(x1.to(at::kDouble), x2.to(at::kDouble));
+    const bool whole_bias = bias.defined() && bias.scalar_type() == at::kInt;
+    if (whole_bias) product = product + bias.to(at::kDouble);
+    Tensor result = product.to(at::kFloat) * ScaleOf(scale).reshape({-1});
+    if (x1_scale.defined()) result = result * x1_scale.to(at::kFloat).reshape({-1, 1});
+    if (offset.defined()) {
+      result = result + offset.to(at::kFloat).reshape({-1});
+    } else if (rounds && scale.scalar_type() == at::kLong) {
+      result = result + OffsetOf(scale).reshape({-1});
+    }
+    if (bias.defined() && !whole_bias) result = result + bias.to(at::kFloat);
+    out.copy_(rounds ? result.round().clamp(-128, 127) : result);
+  });
+}
+
+}  // namespace
+
+KernelRows QuantizedMatmulRows() {
+  const auto weight_quant = [](int out_index) {
+    return [=](const Call& call) { return BindWeightQuant(call, out_index); };
+  };
+  const auto quant = [](const QuantMatmulArguments& at) {
+    return [&at](const Call& call) { return BindQuantMatmul(call, at); };
+  };
+  constexpr Widen kBoth = Widen::kHalfAndBfloat16;
+  return {
+      {"aclnnWeightQuantBatchMatmulV2", weight_quant(8), kBoth},
+      {"aclnnWeightQuantBatchMatmulV3", weight_quant(9), kBoth},
+      // The weight's elements lie in the order of the view, whatever its format says.
+      {"aclnnWeightQuantBatchMatmulNz", weight_quant(8), kBoth},
+      {"aclnnQuantMatmulV3", quant(kQuantV3)},
+      {"aclnnQuantMatmulV4", quant(kQuantV4)},
+      {"aclnnQuantMatmulV5", quant(kQuantV5)},
+      {"aclnnQuantMatmulWeightNz", quant(kQuantV5)},
+  };
+}
+
+}  // namespace acltape::opapi

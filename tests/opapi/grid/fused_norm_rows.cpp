@@ -1,0 +1,182 @@
+// Normalisations fused with what stands around them, against the library's operators one after the
+// other.
+#include "tests/opapi/grid/row.h"
+
+namespace acltape::opapi::grid {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+const Tolerance kComposed = {16, 1e-5, false, "composed from other operators of the library"};
+
+Tensor InFloat(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
+}
+
+const std::vector<Ints> kSizes = {{5, 16}, {2, 3, 8}, {17, 32}};
+
+Tensor AddedInputs(const In& in) {
+  const Tensor sum = InFloat(in[0]) + InFloat(in[1]);
+  return in.maybe(4) ? sum + InFloat(in[4]) : sum;
+}
+
+Rows LayerNorms() {
+  return {
+      {"aclnnAddLayerNorm",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Ints& sizes : kSizes) {
+           const Ints width = {sizes.back()};
+           for (int variant = 0; variant < 3; ++variant) {
+             inputs.push_back({source.Random(sizes, dtype), source.Random(sizes, dtype),
+                               source.Random(width, dtype), source.Random(width, dtype),
+                               variant == 0   ? Arg(Null{})
+                               : variant == 1 ? Arg(source.Random(width, dtype))
+                                              : Arg(source.Random(sizes, dtype)),
+                               1e-5, true});
+           }
+         }
+         return inputs;
+       },
+       kFloats,
+       [](const In& in) {
+         const Tensor sum = AddedInputs(in);
+         const auto [y, mean, rstd] =
+             at::native_layer_norm(sum, in[2].sizes(), InFloat(in[2]), InFloat(in[3]), in.real(5));
+         const at::ScalarType dtype = in[0].scalar_type();
+         return std::make_tuple(y.to(dtype), mean, rstd, sum.to(dtype));
+       },
+       kComposed},
+      {"aclnnAddLayerNormGrad",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Ints& sizes : kSizes) {
+           const Ints width = {sizes.back()};
+           Ints rows = sizes;
+           rows.back() = 1;
+           for (bool residual : {false, true}) {
+             inputs.push_back({source.Random(sizes, dtype), source.Random(sizes, dtype),
+                               source.Random(sizes, dtype), source.Random(rows, at::kFloat, 0.5, 2),
+                               source.Random(rows, at::kFloat), source.Random(width, dtype),
+                               residual ? Arg(source.Random(sizes, dtype)) : Arg(Null{})});
+           }
+         }
+         return inputs;
+       },
+       {at::kFloat, at::kHalf, at::kBFloat16},
+       [](const In& in) {
+         const Tensor gamma = InFloat(in[5]);
+         auto [dx, dgamma, dbeta] = at::native_layer_norm_backward(
+             InFloat(in[0]), InFloat(in[1]) + InFloat(in[2]), gamma.sizes(), in[4], in[3], gamma,
+             at::zeros_like(gamma), {true, true, true});
+         if (in.maybe(6)) dx = dx + InFloat(in[6]);
+         return std::make_tuple(dx.to(in[0].scalar_type()), dgamma, dbeta);
+       },
+       kComposed},
+  };
+}
+
+// The rows of the sum, their inverse root of the mean square, and the result.
+struct Rms {
+  Rms(const Tensor& rows, const Tensor& gamma, double epsilon)
+      : sum(rows),
+        inverse((rows * rows).mean(at::IntArrayRef({-1}), true).add(epsilon).rsqrt()),
+        result(rows * inverse * gamma) {}
+  Tensor sum, inverse, result;
+};
+
+Inputs AddedRows() {
+  return [](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (const Ints& sizes : kSizes) {
+      inputs.push_back({source.Random(sizes, dtype), source.Random(sizes, dtype),
+                        source.Random({sizes.back()}, dtype), 1e-6});
+    }
+    return inputs;
+  };
+}
+
+Rows RmsNorms() {
+  return {
+      {"aclnnAddRmsNormCast",
+       AddedRows(),
+       {at::kHalf, at::kBFloat16, at::kFloat},
+       [](const In& in) {
+         const Rms rms(InFloat(in[0]) + InFloat(in[1]), InFloat(in[2]), in.real(3));
+         const at::ScalarType dtype = in[0].scalar_type();
+         return std::make_tuple(rms.result, rms.result.to(dtype), rms.inverse, rms.sum.to(dtype));
+       },
+       kComposed},
+      {"aclnnInplaceAddRmsNorm", AddedRows(), kFloats,
+       [](const In& in) {
+         const Rms rms(InFloat(in[0]) + InFloat(in[1]), InFloat(in[2]), in.real(3));
+         const at::ScalarType dtype = in[0].scalar_type();
+         return std::make_tuple(rms.result.to(dtype), rms.sum.to(dtype), rms.inverse);
+       },
+       kComposed},
+      {"aclnnGemmaRmsNorm",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Ints& sizes : kSizes) {
+           inputs.push_back(
+               {source.Random(sizes, dtype), source.Random({sizes.back()}, dtype), 1e-6});
+         }
+         return inputs;
+       },
+       kFloats,
+       [](const In& in) {
+         const Rms rms(InFloat(in[0]), InFloat(in[1]) + 1, in.real(2));
+         return std::make_tuple(rms.result.to(in[0].scalar_type()), rms.inverse);
+       },
+       kComposed},
+  };
+}
+
+// (x, gamma, beta, groups, ...)
+Inputs Groups(Args tail) {
+  return [tail](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    for (int64_t groups : {1, 2, 4}) {
+      for (const Tensor& x :
+           {source.Random({3, 4, 5, 2}, dtype), source.Random({3, 6, 4}, dtype).transpose(1, 2)}) {
+        Args args = {x, source.Random({4}, dtype), source.Random({4}, dtype), groups};
+        args.insert(args.end(), tail.begin(), tail.end());
+        inputs.push_back(args);
+      }
+    }
+    return inputs;
+  };
+}
+
+std::tuple<Tensor, Tensor, Tensor> GroupNorm(const In& in, double epsilon, bool active,
+                                             double scale) {
+  const Tensor x = InFloat(in[0]).contiguous();
+  const auto [y, mean, rstd] =
+      at::native_group_norm(x, InFloat(in[1]), InFloat(in[2]), x.size(0), x.size(1),
+                            x.numel() / x.size(0) / x.size(1), in.integer(3), epsilon);
+  const Tensor activated = active ? y * at::sigmoid(y * scale) : y;
+  const at::ScalarType dtype = in[0].scalar_type();
+  return {activated.to(dtype), mean.to(dtype), rstd.to(dtype)};
+}
+
+Rows GroupNorms() {
+  return {
+      {"aclnnGroupNormSilu", Groups({1e-5}), kFloats,
+       [](const In& in) { return GroupNorm(in, in.real(4), true, 1); }, kComposed},
+      {"aclnnGroupNormSwish", Groups({"NCHW", 1e-5, true, 1.5}), kFloats,
+       [](const In& in) { return GroupNorm(in, in.real(5), in.flag(6), in.real(7)); }, kComposed},
+  };
+}
+
+}  // namespace
+
+Rows FusedNormRows() {
+  Rows rows = LayerNorms();
+  for (const Rows& more : {RmsNorms(), GroupNorms()}) {
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  for (Row& row : rows) row.inplace = false;
+  return rows;
+}
+
+}  // namespace acltape::opapi::grid
