@@ -57,6 +57,12 @@ class Eager(harness.NpuTest):
         self.program("missing_operator.py")
 
 
+class Layers(harness.NpuTest):
+    def test_layers_losses_and_operators_compute_what_the_cpu_does(self):
+        done = self.program("layers.py")
+        self.assertGreater(int(re.search(r"(?m)^(\d+) uses$", done.stdout)[1]), 350)
+
+
 class Formats(harness.NpuTest):
     def test_casts_to_private_formats_and_operators_on_them(self):
         for level in "01":

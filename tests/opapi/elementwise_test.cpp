@@ -548,8 +548,9 @@ TEST(Bfloat16, UsesTheLibrarysKernels) {
   EXPECT_TRUE(Gives("aclnnSigmoid", {x, Unwritten(x)}, {{1, sigmoid}}));
 }
 
-TEST(ComplexNumbers, HaveRealMagnitudes) {
+TEST(ComplexNumbers, HaveRealMagnitudesAndSignsOfOne) {
   const Tensor x = at::complex(Random({7, 45}), Random({7, 45})), real = at::abs(x);
+  EXPECT_TRUE(Gives("aclnnSign", {x, Unwritten(x)}, {{1, at::sgn(x)}}));
   EXPECT_TRUE(Gives("aclnnAbs", {x, Unwritten(real)}, {{1, real}}));
   EXPECT_EQ(RunOperator("aclnnAbs", {x, at::empty({7, 45}, at::kLong)}), 161002);
 }

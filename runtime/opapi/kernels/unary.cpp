@@ -24,6 +24,9 @@ KernelRows UnaryRows() {
   namespace f = at::cpu;
   const auto frac = [](at::Tensor& out, const at::Tensor& self) { at::frac_out(out, self); };
   const auto round = [](at::Tensor& out, const at::Tensor& self) { f::round_out(out, self); };
+  const auto sign = [](at::Tensor& out, const at::Tensor& self) {
+    self.is_complex() ? f::sgn_out(out, self) : f::sign_out(out, self);
+  };
   const auto one_if = [](auto test) {
     return [test](at::Tensor& out, const at::Tensor& self) {
       out.resize_(self.sizes()).copy_(test(self));
@@ -91,7 +94,7 @@ KernelRows UnaryRows() {
       {"aclnnRoundDecimals", UnaryWith(round_decimals(1), 2), kHalf},
       {"aclnnRsqrt", Unary(f::rsqrt_out, kFloat), kHalf},
       {"aclnnSigmoid", Unary(f::sigmoid_out, kFloat), kHalf},
-      {"aclnnSign", Unary(f::sign_out)},
+      {"aclnnSign", Unary(sign)},
       {"aclnnSignbit", Unary(f::signbit_out, kBool)},
       {"aclnnSin", Unary(f::sin_out, kFloat), kHalf},
       {"aclnnSinh", Unary(f::sinh_out, kFloat), kHalf},
