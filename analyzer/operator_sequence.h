@@ -32,8 +32,9 @@ struct OperatorSequence {
   std::vector<LeafKind> kinds;   // in an ACL program kHostRead where the host waits
   std::vector<storage::Phase> phases;
 
-  // False if each place is one operator: a loop of it, such as a million additions, is no sequence
-  // of steps. True where a place can stand for more, such as the execution of a graph.
+  // False for leaves of PyTorch: a loop of one of them, such as a million additions, is no sequence
+  // of steps. In an ACL program copies and waits lie between places, and a place can be the
+  // execution of a graph.
   bool one_place_can_be_a_step = true;
   // The places of each user or module range, once for each time that it was entered. Ranges without
   // calls are left out.
