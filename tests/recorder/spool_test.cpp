@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 
@@ -20,9 +21,8 @@ namespace {
 
 class SpoolTest : public RecordTest {
  protected:
-  // Records in a process group of its own and kills all of it `delay_us` after the program's first
-  // call.
-  void KillAll(const collector::RecordOptions& options, const std::string& count_file,
+  // Records in a process group of its own and kills all of it `delay_us` after something is so.
+  void KillAll(const collector::RecordOptions& options, const std::function<bool()>& is_so,
                unsigned delay_us) {
     const pid_t child = fork();
     if (child == 0) {
@@ -30,13 +30,24 @@ class SpoolTest : public RecordTest {
       collector::Record(options);
       _exit(0);
     }
-    for (int round = 0; round < 50000 && CountIn(count_file) == 0; ++round) usleep(200);
+    for (int round = 0; round < 60000 && !is_so(); ++round) usleep(1000);
     usleep(delay_us);
     kill(-child, SIGKILL);
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the recording ended before it was killed";
+  }
+
+  // The program has recorded a call.
+  static std::function<bool()> FirstCallIn(const std::string& count_file) {
+    return [count_file] { return CountIn(count_file) > 0; };
+  }
+  // So many calls are in the trace; false while it cannot be opened.
+  bool HasCalls(int64_t calls) const {
+    bool has = false;
+    ErrorOf([&] { has = storage::Reader(Path()).CallCount(true) >= calls; });
+    return has;
   }
 
   std::string Spool() const { return Path() + collector::kSpoolSuffix; }
@@ -54,7 +65,7 @@ class SpoolTest : public RecordTest {
   void MakeKilled() {
     auto options = Options({"counted", Path("count")});
     options.ring_bytes = 64 << 10;
-    KillAll(options, Path("count"), 20000);
+    KillAll(options, FirstCallIn(Path("count")), 20000);
     // One file, so that a copy is whole.
     storage::Database(Path(), SQLITE_OPEN_READWRITE).Execute("PRAGMA journal_mode=DELETE");
   }
@@ -75,7 +86,7 @@ TEST_F(SpoolTest, KilledTogetherAllButWhatTheRingsHeldIsThere) {
     auto options = Options({"counted", count_file});
     options.overwrite = true;
     options.ring_bytes = kRing;
-    KillAll(options, count_file, delay_us);
+    KillAll(options, FirstCallIn(count_file), delay_us);
     const collector::Folded folded = collector::FoldSpool(Path(), nullptr);
     EXPECT_TRUE(folded.done);
     const storage::Reader reader(Path());
@@ -100,7 +111,8 @@ TEST_F(SpoolTest, KilledTogetherAllButWhatTheRingsHeldIsThere) {
 TEST_F(SpoolTest, ContentsThatTheTraceHasAreTakenOutOfTheSpoolAndComeBack) {
   auto options = Options({"payload", "1000000", "262144", Path("count")});
   options.payload = wire::PayloadPolicy::kAll;
-  KillAll(options, Path("count"), 1500000);
+  KillAll(
+      options, [&] { return HasCalls(100); }, 0);
   struct stat status;
   ASSERT_EQ(stat(Spool().c_str(), &status), 0);
   const int64_t contents = storage::Reader(Path()).CallCount(true) * 262144;
