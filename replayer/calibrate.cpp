@@ -363,6 +363,8 @@ class Calibration {
       for (int stream : {0, 1}) machine.Give(OverlapBlock::kWorkspace + stream, workspaces[stream]);
       machine.Prepare();
       const SavedRanges written(device(), work.written);
+      // The other stream does not wait for what came before, such as an uploaded index.
+      device().Synchronize();
       // Both workspaces get their size before anything is captured.
       machine.Run(work.here, nullptr, nullptr);
       machine.Run(work.beside, nullptr, nullptr);
