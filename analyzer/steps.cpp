@@ -162,6 +162,7 @@ std::unique_ptr<Places> PlacesOf(const Work& work) {
     call_ids.push_back(work.calls[call].call_id);
   }
   AddRanges(*work.trace, call_ids, places->sequence);
+  places->sequence.one_place_can_be_a_step = work.dialect == Dialect::kAcl;
   places->sequence.accesses = [&work, places = places.get()](
                                   size_t place, const OperatorSequence::Visitor& visitor) {
     const size_t call = places->calls[place];
