@@ -8,9 +8,7 @@ Each compares what the NPU gives with what the CPU gives, or with what PyTorch d
 what it found; tensors by a hash of their bytes, so that one changed bit shows.
 """
 import copy
-import hashlib
 import io
-import json
 import os
 import pickle
 import sys
@@ -22,27 +20,10 @@ import torch.nn.functional as F
 import torch_npu
 from torch import nn
 
-PROGRAMS = {}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "torch", "features"))
+from small_programs import PROGRAMS, main, program, show  # noqa: E402
+
 NPU = torch.device("npu")
-
-
-def program(function):
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def show(*values):
-    print(*[text(value) for value in values], flush=True)
-
-
-def text(value):
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().contiguous()
-        data = value.view(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
-        return f"{tuple(value.shape)} {value.dtype} {hashlib.sha1(data).hexdigest()[:12]}"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(text(item) for item in value) + "]"
-    return str(value)
 
 
 def close(found, wanted, tolerance=1e-5):
@@ -700,42 +681,10 @@ def host_function_in_a_graph():
     show(seen, y)
 
 
-def run_each(names):
-    results = {}
-    for name in names:
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            sys.stdout.flush()
-            child = os.fork()
-            if child == 0:
-                os.dup2(out.fileno(), 1)
-                os.dup2(err.fileno(), 2)
-                code = 1
-                try:
-                    PROGRAMS[name]()
-                    torch.npu.synchronize()
-                    code = 0
-                except BaseException:
-                    import traceback
-                    traceback.print_exc()
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            out.seek(0)
-            err.seek(0)
-            results[name] = {"code": code, "output": out.read().decode(), "errors": err.read().decode()}
-    return results
-
-
-def main(arguments):
-    if not arguments:
-        print("\n".join(PROGRAMS))
-    elif arguments[0] == "--each":
-        print(json.dumps(run_each(arguments[1:] or list(PROGRAMS))))
-    else:
-        PROGRAMS[arguments[0]]()
-        torch.npu.synchronize()
+def run(name):
+    PROGRAMS[name]()
+    torch.npu.synchronize()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], run)

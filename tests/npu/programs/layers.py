@@ -7,13 +7,15 @@ Prints each use that differs or fails, with the reason, and in the end "equal" w
 """
 import os
 import sys
-import tempfile
 import warnings
 
 import torch
 import torch.nn.functional as F  # noqa: F401  (uses name it)
 import torch_npu  # noqa: F401
 from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "torch", "features"))
+from small_programs import run_in_child  # noqa: E402
 
 TOLERANCE = 2e-3  # erf is computed as tanh in the adapter's gelu, which several layers have
 
@@ -221,34 +223,16 @@ def compare(use):
                                    check_stride=False)
 
 
-def failure(use):
-    """What went wrong with a use, in a child of this process; None when nothing did."""
-    with tempfile.TemporaryFile("w+") as said:
-        child = os.fork()
-        if child == 0:
-            os.dup2(said.fileno(), 2)
-            code = 1
-            try:
-                compare(use)
-                code = 0
-            except BaseException as error:
-                print(f"\n@@{error!r}", file=sys.stderr, flush=True)
-            os._exit(code)
-        status = os.waitpid(child, 0)[1]
-        said.seek(0)
-        return said.read().rpartition("@@")[2][:600] if status != 0 else None
-
-
 def main(names):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)  # a pool of threads does not survive a fork
     table = uses()
     failed = 0
     for name in names or table:
-        why = failure(table[name])
-        if why is not None:
+        result = run_in_child(name, lambda name: compare(table[name]))
+        if result["code"] != 0:
             failed += 1
-            print(f"{name}\n    {why}", flush=True)
+            print(f"{name}\n    {result['output'][:600]}", flush=True)
     print(len(names or table), "uses")
     print("equal" if failed == 0 else f"{failed} differ or fail")
     sys.exit(failed != 0)

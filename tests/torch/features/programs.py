@@ -6,7 +6,6 @@
 
 A program prints values as they are and tensors by a hash of their bytes, so that one changed bit shows.
 """
-import hashlib
 import json
 import os
 import sys
@@ -16,28 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-PROGRAMS = {}
-
-
-def program(function):
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def show(*values):
-    print(*[text(value) for value in values], flush=True)
-
-
-def text(value):
-    if isinstance(value, torch.Tensor):
-        value = value.detach().resolve_conj().contiguous()
-        data = value.view(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
-        return f"{tuple(value.shape)} {value.dtype} {hashlib.sha1(data).hexdigest()[:12]}"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(text(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {text(value[key])}" for key in value) + "}"
-    return str(value)
+from small_programs import PROGRAMS, main, program, show
 
 
 def mlp():
@@ -1056,36 +1034,5 @@ def run(name):
     PROGRAMS[name]()
 
 
-def run_in_child(name):
-    """Output and exit code of a program in a forked child."""
-    with tempfile.TemporaryFile() as output:
-        child = os.fork()
-        if child == 0:
-            os.dup2(output.fileno(), 1)
-            code = 1
-            try:
-                run(name)
-                code = 0
-            except SystemExit as leave:
-                code = leave.code
-            except BaseException as error:  # pylint: disable=broad-except
-                print(type(error).__name__, error, flush=True)
-            sys.stdout.flush()
-            os._exit(code)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        output.seek(0)
-        return {"code": status, "output": output.read().decode(errors="replace")}
-
-
-def main(arguments):
-    if not arguments:
-        print("\n".join(PROGRAMS))
-    elif arguments[0] == "--each":
-        names = arguments[1:] or list(PROGRAMS)
-        print(json.dumps({name: run_in_child(name) for name in names}))
-    else:
-        run(arguments[0])
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], run)
