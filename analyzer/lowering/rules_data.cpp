@@ -74,6 +74,8 @@ const std::vector<LoweringRule>& DataRules() {
       {"index_fill.int_Scalar", "", "aclnnIndexFill(self, dim, index, value, out)"},
       {"index_fill_.int_Scalar", "", "aclnnInplaceIndexFill(self, dim, index, value)"},
       {"gather", "", "aclnnGather(self, dim, index, out)"},
+      {"npu::npu_gather_backward", "",
+       "aclnnInplaceZero(out); aclnnScatterAdd(out, dim, index, grad, out)"},
       {"scatter.src", "", "aclnnScatter(self, dim, index, src, 0, out)"},
       {"scatter.value", "", "aclnnScatterValue(self, dim, index, value, 0, out)"},
       {"scatter_.src", "", "aclnnInplaceScatter(self, dim, index, src, 0)"},

@@ -541,6 +541,20 @@ TEST(Lowering, TheGradientOfRepeatedElementsIsTheSumOverTheRepetitions) {
   }
 }
 
+TEST(Lowering, TheAdaptersGradientOfGatherAddsToZerosAtTheIndices) {
+  const Lowered lowered([](TraceBuilder& trace) {
+    trace.Call(
+        "npu::npu_gather_backward",
+        {In("grad", trace.NewTensor({3, 2})), test::Ints("self_size", {3, 4}), Int("dim", 1),
+         In("index", trace.NewTensor({3, 2}, DType::kInt64)), test::Bool("sparse_grad", false)},
+        {Out("out", trace.NewTensor({3, 4}))});
+  });
+  ASSERT_TRUE(lowered.lowering) << lowered.why;
+  ASSERT_EQ(lowered.Ops(), (Ops{"aclnnInplaceZero", "aclnnScatterAdd"}));
+  EXPECT_EQ(TensorShapes(lowered.lowering->invocations[1]), "[3,4] [3,2] [3,2] [3,4]");
+  EXPECT_EQ(lowered.lowering->invocations[1].arguments[1].integer, 1);
+}
+
 // Attention as torch_npu records it, with the probability that a weight is kept.
 void AdapterAttention(TraceBuilder& trace, double keep) {
   const auto heads = [&](int64_t length) { return trace.NewTensor({2, 4, length, 8}); };
