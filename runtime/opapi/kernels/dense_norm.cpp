@@ -45,15 +45,16 @@ std::unique_ptr<Kernel> BindDenseLayerNorm(const Operand& input, const Operand& 
 std::unique_ptr<Kernel> BindDenseBatchNorm(const Operand& input, const Operand& weight,
                                            const Operand& bias, const Operand& running_mean,
                                            const Operand& running_var, double eps,
-                                           const Tensor& out) {
+                                           const Tensor& out, std::array<Tensor, 2> unused) {
   const std::initializer_list<Tensor> others = {weight.view(), bias.view(), running_mean.view(),
                                                 running_var.view()};
   if (!Fit(input, out, others)) return nullptr;
   return MakeKernel([x = input.view(), w = weight.view(), b = bias.view(),
                      mean = running_mean.view(), variance = running_var.view(), y = out,
-                     none = at::empty({0}, input.view().options()), eps]() mutable {
+                     none = at::empty({0}, input.view().options()), eps, unused]() mutable {
     at::native::batch_norm_cpu_stub(at::kCPU, y, x, w, b, none, none, mean, variance,
                                     /*train=*/false, eps);
+    SetToZero(unused);
   });
 }
 
@@ -67,10 +68,16 @@ std::unique_ptr<Kernel> BindDenseLayerNorm(const Operand&, const Operand&, const
 
 std::unique_ptr<Kernel> BindDenseBatchNorm(const Operand&, const Operand&, const Operand&,
                                            const Operand&, const Operand&, double,
-                                           const at::Tensor&) {
+                                           const at::Tensor&, std::array<at::Tensor, 2>) {
   return nullptr;
 }
 
 #endif
+
+void SetToZero(const std::array<at::Tensor, 2>& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.defined()) tensor.zero_();
+  }
+}
 
 }  // namespace acltape::opapi

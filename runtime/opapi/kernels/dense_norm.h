@@ -5,6 +5,8 @@
 // offer its inner kernels.
 #pragma once
 
+#include <array>
+
 #include "runtime/opapi/engine/kernel_table.h"
 
 namespace acltape::opapi {
@@ -15,10 +17,15 @@ std::unique_ptr<Kernel> BindDenseLayerNorm(const Operand& input, const Operand& 
                                            const at::Tensor& out, const at::Tensor& mean,
                                            const at::Tensor& rstd);
 
-// Inference: with the running statistics. `weight` and `bias` may be undefined.
+// Zeros in the outputs that are defined, so that what an operator has no value for is the same in
+// every run.
+void SetToZero(const std::array<at::Tensor, 2>& tensors);
+
+// Inference: with the running statistics. `weight` and `bias` may be undefined, `unused` is set to
+// zero.
 std::unique_ptr<Kernel> BindDenseBatchNorm(const Operand& input, const Operand& weight,
                                            const Operand& bias, const Operand& running_mean,
                                            const Operand& running_var, double eps,
-                                           const at::Tensor& out);
+                                           const at::Tensor& out, std::array<at::Tensor, 2> unused);
 
 }  // namespace acltape::opapi

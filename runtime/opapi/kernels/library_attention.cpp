@@ -1,5 +1,7 @@
 #include "runtime/opapi/kernels/library_attention.h"
 
+#include <torch/version.h>
+
 #include <limits>
 
 #if __has_include(<ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>)
@@ -29,6 +31,16 @@ bool IsCausal(const Tensor& left_out, int64_t queries, int64_t keys) {
       .equal(at::ones({queries, keys}, at::TensorOptions(at::kBool)).triu(1));
 }
 
+// Groups of query heads that share one head of key and value: the library takes them as they are
+// since PyTorch 2.13 at the latest.
+bool TakesHeads(int64_t queries, int64_t keys) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 13)
+  return keys > 0 && queries % keys == 0;
+#else
+  return queries == keys;
+#endif
+}
+
 // The terms in the form that the library's operator takes; nothing when it has no such form.
 struct LibraryTerms {
   bool causal = false;
@@ -37,8 +49,8 @@ struct LibraryTerms {
 
 std::optional<LibraryTerms> InLibraryTerms(const Tensor& query, const Tensor& key,
                                            const Tensor& value, const AttentionTerms& terms) {
-  const bool plain = query.numel() > 0 && key.numel() > 0 && key.size(1) == query.size(1) &&
-                     value.size(3) == query.size(3);
+  const bool plain = query.numel() > 0 && key.numel() > 0 &&
+                     TakesHeads(query.size(1), key.size(1)) && value.size(3) == query.size(3);
   if (!plain || terms.sink.defined() || terms.weights.defined()) return std::nullopt;
   LibraryTerms library;
   if (terms.bias.defined()) {

@@ -108,7 +108,7 @@ int64_t Channels(const Call& call, int i, const Operand& input) {
 }
 
 // (input, weight?, bias?, runningMean?, runningVar?, training, momentum, eps, output, saveMean,
-// saveInvstd). Inference leaves the saved statistics unwritten.
+// saveInvstd). Inference has no statistics to save: they are zero where there is room for them.
 std::unique_ptr<Kernel> BindBatchNorm(const Call& call) {
   const Operand input = call.In(0), weight = call.OptionalIn(1), bias = call.OptionalIn(2);
   const Operand running_mean = call.OptionalIn(3), running_var = call.OptionalIn(4);
@@ -128,7 +128,8 @@ std::unique_ptr<Kernel> BindBatchNorm(const Call& call) {
     ExpectCount(call, 10, invstd, channels);
   }
   if (!training) {
-    auto kernel = BindDenseBatchNorm(input, weight, bias, running_mean, running_var, eps, out);
+    auto kernel = BindDenseBatchNorm(input, weight, bias, running_mean, running_var, eps, out,
+                                     {mean, invstd});
     if (kernel != nullptr) return kernel;
   }
   return MakeKernel([=] {
@@ -136,7 +137,7 @@ std::unique_ptr<Kernel> BindBatchNorm(const Call& call) {
     const auto result = f::native_batch_norm(input(), Maybe(weight), Maybe(bias), used_mean,
                                              used_var, training, momentum, eps);
     out.copy_(std::get<0>(result));
-    if (!training) return;
+    if (!training) return SetToZero({mean, invstd});
     CopyResult(mean, std::get<1>(result));
     CopyResult(invstd, std::get<2>(result));
     // Widened running statistics are copies; the update must reach the caller's.
