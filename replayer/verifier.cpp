@@ -64,6 +64,20 @@ HostValue SeenByHost(storage::ValueKind kind, storage::DType dtype, const uint8_
   return HostValueOf(storage::DType::kInt64, whole);
 }
 
+// Outputs of which an operator leaves elements as its memory was, so that they differ between two
+// runs.
+constexpr std::pair<std::string_view, std::string_view> kPartlyUndefined[] = {
+    {"aten::_ctc_loss", "out1"},       // the states of a target that is shorter than the longest
+    {"aten::_embedding_bag", "out3"},  // the greatest rows, which only one of the modes has
+};
+
+bool IsPartlyUndefined(const Leaf& leaf, const storage::Argument& argument) {
+  const std::string name = leaf.Name();
+  return std::any_of(
+      std::begin(kPartlyUndefined), std::end(kPartlyUndefined),
+      [&](const auto& row) { return name == row.first && argument.name == row.second; });
+}
+
 }  // namespace
 
 Verifier::Verifier(Device& device, const analyzer::Program& program, Contents& contents,
@@ -180,6 +194,10 @@ void Verifier::Check(const Pending& pending, const uint8_t* bytes) {
   const TensorUse& use = program_.uses[pending.leaf].writes[pending.write];
   const Layout& layout = *use.layout;
   const storage::Argument& argument = leaf.arguments[use.argument];
+  if (IsPartlyUndefined(leaf, argument)) {
+    ++report_.not_comparable;
+    return;
+  }
   const storage::Snapshot* recorded =
       contents_.synthetic() ? nullptr : analyzer::RecordedResult(leaf, use);
   const bool address_order = recorded != nullptr ? recorded->packing == 0 : layout.IsDense();

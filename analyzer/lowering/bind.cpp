@@ -269,6 +269,7 @@ const BindFunction* FindFunction(std::string_view name) {
   const BindFunction* found = find(kFunctions);
   if (found == nullptr) found = find(AttentionFunctions());
   if (found == nullptr) found = find(MatrixFunctions());
+  if (found == nullptr) found = find(ViewFunctions());
   return found != nullptr ? found : find(ComposedFunctions());
 }
 

@@ -7,6 +7,7 @@ namespace acltape::analyzer {
 namespace {
 
 using storage::DType;
+using storage::Layout;
 using storage::ValueKind;
 
 // pairsequal(x, values): for each element of x, true where it equals each of `values` (last dim).
@@ -72,13 +73,76 @@ LoweredValue SelectedFunction(Binder& binder, Values& operands) {
   return Tensor(binder.Shared("selected", dtype, {most}));
 }
 
+// found(x): memory for the positions of as many elements as x has, int64 of (elements, dimensions).
+LoweredValue FoundFunction(Binder& binder, Values& operands) {
+  const Layout& x = TensorOf(operands[0], "found").layout;
+  return Tensor(binder.Shared("found", DType::kInt64,
+                              {x.ElementCount(), static_cast<int64_t>(x.shape.size())}));
+}
+
+// distinct(x): memory for as many values as x has elements. A rule that asks again gets the same.
+LoweredValue DistinctFunction(Binder& binder, Values& operands) {
+  const Layout& x = TensorOf(operands[0], "distinct").layout;
+  return Tensor(binder.Shared("distinct", x.dtype, {x.ElementCount()}));
+}
+
+// counts(x): memory for as many counts, int64.
+LoweredValue CountsFunction(Binder& binder, Values& operands) {
+  const Layout& x = TensorOf(operands[0], "counts").layout;
+  return Tensor(binder.Shared("counts", DType::kInt64, {x.ElementCount()}));
+}
+
+// positions(x): memory for a position for each element of x, int64.
+LoweredValue PositionsFunction(Binder& binder, Values& operands) {
+  const Layout& x = TensorOf(operands[0], "positions").layout;
+  return Tensor(binder.Shared("positions", DType::kInt64, x.shape));
+}
+
+// nonzero(x): true where an element of x is not zero.
+LoweredValue NonzeroFunction(Binder& binder, Values& operands) {
+  const Layout& x = TensorOf(operands[0], "nonzero").layout;
+  const LoweredTensor found = binder.Temporary(DType::kBool, x.shape);
+  binder.Before({"aclnnNeScalar", {operands[0], Int(0), Tensor(found)}});
+  return Tensor(found);
+}
+
+// greatest(x): the greatest finite number of a tensor's element type, which must fit a float32.
+LoweredValue GreatestFunction(Binder&, Values& operands) {
+  LoweredValue result;
+  result.kind = ValueKind::kReal;
+  switch (const DType dtype = TensorOf(operands[0], "greatest").layout.dtype; dtype) {
+    case DType::kFloat16:
+      result.real = 65504;
+      break;
+    case DType::kBfloat16:
+      result.real = 0x1.FEp127;
+      break;
+    case DType::kFloat32:
+      result.real = std::numeric_limits<float>::max();
+      break;
+    default:
+      throw CannotBind("the greatest " + std::string(DTypeName(dtype)) + " does not fit");
+  }
+  return result;
+}
+
+// least(x): its negative.
+LoweredValue LeastFunction(Binder& binder, Values& operands) {
+  LoweredValue result = GreatestFunction(binder, operands);
+  result.real = -result.real;
+  return result;
+}
+
 }  // namespace
 
 const std::vector<BindFunction>& ComposedFunctions() {
   static const std::vector<BindFunction> functions = {
       {"pairsequal", 2, PairsEqualFunction}, {"rank", 1, RankFunction},
       {"leftout", 2, LeftOutFunction},       {"int64", 1, Int64Function},
-      {"selected", 3, SelectedFunction},
+      {"selected", 3, SelectedFunction},     {"found", 1, FoundFunction},
+      {"distinct", 1, DistinctFunction},     {"counts", 1, CountsFunction},
+      {"positions", 1, PositionsFunction},   {"nonzero", 1, NonzeroFunction},
+      {"greatest", 1, GreatestFunction},     {"least", 1, LeastFunction},
   };
   return functions;
 }

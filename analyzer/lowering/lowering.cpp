@@ -35,10 +35,19 @@ std::string PlainName(const Leaf& leaf) {
   return name.rfind(kNamespace, 0) == 0 ? name.substr(kNamespace.size()) : name;
 }
 
+// Names of one operator: an older one, and the one that has the rules.
+constexpr std::pair<std::string_view, std::string_view> kOlderNames[] = {
+    {"npu::npu_fusion_attention", "npu::npu_fusion_attention_v3"},
+    {"npu::npu_fusion_attention_grad", "npu::npu_fusion_attention_grad_v3"},
+};
+
 // The rules of an operator. A form with an out= argument and without a rule of its own takes the
 // rules of the form that returns its result. "out" names the result in both.
 const std::vector<CompiledRule>* RulesOf(std::string_view name) {
   const RuleMap& all = CompiledRules();
+  for (const auto& [older, newer] : kOlderNames) {
+    if (name == older) name = newer;
+  }
   auto rules = all.find(name);
   constexpr std::string_view kOut = ".out";
   if (rules == all.end() && name.ends_with(kOut)) {
@@ -52,9 +61,9 @@ const std::vector<CompiledRule>* RulesOf(std::string_view name) {
 const std::vector<LoweringRule>& LoweringRules() {
   static const std::vector<LoweringRule> all = [] {
     std::vector<LoweringRule> rules = MathRules();
-    rules.insert(rules.end(), LayerRules().begin(), LayerRules().end());
-    rules.insert(rules.end(), DataRules().begin(), DataRules().end());
-    rules.insert(rules.end(), ListRules().begin(), ListRules().end());
+    for (const auto& part : {LayerRules, SpatialRules, DataRules, ListRules, AdapterRules}) {
+      rules.insert(rules.end(), part().begin(), part().end());
+    }
     return rules;
   }();
   return all;

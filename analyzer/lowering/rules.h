@@ -14,7 +14,7 @@
 // A name is an argument of the recorded call by its schema name, or a result: "out", or "out0",
 // "out1" and so on. An argument that the call does not have is none. Functions are rows of the
 // tables in bind.cpp (dtype, list, or, num, flat, ...), attention_functions.cpp,
-// composed_functions.cpp and matrix_functions.cpp.
+// composed_functions.cpp, matrix_functions.cpp and view_functions.cpp.
 //
 // `when` restricts a row to some calls. If there are several conditions, as in "+dim,dim!=1", all
 // must hold. Rows of one operator are tried in order:
@@ -58,5 +58,7 @@ const std::vector<LoweringRule>& MathRules();
 const std::vector<LoweringRule>& LayerRules();
 const std::vector<LoweringRule>& DataRules();
 const std::vector<LoweringRule>& ListRules();
+const std::vector<LoweringRule>& SpatialRules();
+const std::vector<LoweringRule>& AdapterRules();
 
 }  // namespace acltape::analyzer

@@ -28,6 +28,7 @@ const std::vector<LoweringRule>& DataRules() {
       {"arange.out", "", "aclnnArange(0, end, 1, out)"},
       {"arange.start_out", "", "aclnnArange(start, end, step, out)"},
       {"linspace", "", "aclnnLinspace(start, end, or(steps, 100), out)"},
+      {"logspace", "", "aclnnLogSpace(start, end, steps, base, out)"},
       {"eye", "", "aclnnEye(n, n, out)"},
       {"eye.m", "", "aclnnEye(n, m, out)"},
       {"triu", "", "aclnnTriu(self, diagonal, out)"},
@@ -55,6 +56,43 @@ const std::vector<LoweringRule>& DataRules() {
       {"masked_select", "",
        "aclnnMaskedSelect(self, mask, selected(out, self, mask)); "
        "aclnnInplaceCopy(out, slice(selected(out, self, mask), 0, 0, size(out, 0), 1))"},
+      {"masked_scatter", "",
+       "aclnnInplaceCopy(out, self); aclnnInplaceMaskedScatter(out, mask, source)"},
+      {"nonzero", "",
+       "aclnnNonzero(self, found(self)); "
+       "aclnnInplaceCopy(out, slice(found(self), 0, 0, size(out, 0), 1))"},
+      // Results that nobody asked for are empty.
+      {"_unique2", "return_inverse=true,return_counts=true",
+       "aclnnUnique2(self, sorted, true, true, distinct(self), out1, counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1)); "
+       "aclnnInplaceCopy(out2, slice(counts(self), 0, 0, size(out2, 0), 1))"},
+      {"_unique2", "return_counts=true",
+       "aclnnUnique2(self, sorted, false, true, distinct(self), positions(self), counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1)); "
+       "aclnnInplaceCopy(out2, slice(counts(self), 0, 0, size(out2, 0), 1))"},
+      {"_unique2", "return_inverse=true",
+       "aclnnUnique2(self, sorted, true, false, distinct(self), out1, counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1))"},
+      {"_unique2", "",
+       "aclnnUnique2(self, sorted, false, false, distinct(self), positions(self), counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1))"},
+      // 1000 stands for all dimensions.
+      {"unique_consecutive", "-dim,return_inverse=true,return_counts=true",
+       "aclnnUniqueConsecutive(self, true, true, 1000, distinct(self), out1, counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1)); "
+       "aclnnInplaceCopy(out2, slice(counts(self), 0, 0, size(out2, 0), 1))"},
+      {"unique_consecutive", "-dim,return_counts=true",
+       "aclnnUniqueConsecutive(self, false, true, 1000, distinct(self), positions(self), "
+       "counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1)); "
+       "aclnnInplaceCopy(out2, slice(counts(self), 0, 0, size(out2, 0), 1))"},
+      {"unique_consecutive", "-dim,return_inverse=true",
+       "aclnnUniqueConsecutive(self, true, false, 1000, distinct(self), out1, counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1))"},
+      {"unique_consecutive", "-dim",
+       "aclnnUniqueConsecutive(self, false, false, 1000, distinct(self), positions(self), "
+       "counts(self)); "
+       "aclnnInplaceCopy(out0, slice(distinct(self), 0, 0, size(out0, 0), 1))"},
       {"where.self", "", "aclnnSWhere(condition, num(self, other), num(other, self), out)"},
 
       // ---- indexing ----
@@ -74,15 +112,23 @@ const std::vector<LoweringRule>& DataRules() {
       {"index_fill.int_Scalar", "", "aclnnIndexFill(self, dim, index, value, out)"},
       {"index_fill_.int_Scalar", "", "aclnnInplaceIndexFill(self, dim, index, value)"},
       {"gather", "", "aclnnGather(self, dim, index, out)"},
-      {"npu::npu_gather_backward", "",
-       "aclnnInplaceZero(out); aclnnScatterAdd(out, dim, index, grad, out)"},
       {"scatter.src", "", "aclnnScatter(self, dim, index, src, 0, out)"},
       {"scatter.value", "", "aclnnScatterValue(self, dim, index, value, 0, out)"},
       {"scatter_.src", "", "aclnnInplaceScatter(self, dim, index, src, 0)"},
       {"scatter_.value", "", "aclnnInplaceScatterValue(self, dim, index, value, 0)"},
       {"scatter_add", "", "aclnnScatterAdd(self, dim, index, src, out)"},
       {"scatter_add_", "", "aclnnScatterAdd(self, dim, index, src, self)"},
+      {"scatter_reduce.two", "",
+       "aclnnScatterReduce(self, dim, index, src, pick(reduce, 'sum', 1, 'prod', 2, 'amax', 3, "
+       "'amin', 4, 'mean', 5), include_self, out)"},
+      {"put", "", "aclnnInplaceCopy(out, self); aclnnInplacePut(out, index, source, accumulate)"},
+      {"put_", "", "aclnnInplacePut(self, index, source, accumulate)"},
+      {"one_hot", "", "aclnnOneHot(self, size(out, -1), ones(out, 1), zeros(out, 1), -1, out)"},
       {"take", "", "aclnnTake(self, index, out)"},
+      {"searchsorted.Tensor", "side=right",
+       "aclnnSearchSorted(sorted_sequence, self, out_int32, true, sorter, out)"},
+      {"searchsorted.Tensor", "",
+       "aclnnSearchSorted(sorted_sequence, self, out_int32, right, sorter, out)"},
       {"bucketize.Tensor", "", "aclnnBucketize(self, boundaries, out_int32, right, out)"},
 
       // ---- rearrangement ----
@@ -98,12 +144,14 @@ const std::vector<LoweringRule>& DataRules() {
        "aclnnRepeatInterleave(self, repeats, size(out, 0), out)"},
       {"repeat_interleave.self_Tensor", "",
        "aclnnRepeatInterleaveWithDim(self, repeats, dim, size(out, dim), out)"},
-      {"npu::repeat_interleave_backward_int", "-dim",
-       "aclnnReduceSum(split(grad, 0, repeats), list(1), false, dtype(out), flat(out))"},
-      {"npu::repeat_interleave_backward_int", "",
-       "aclnnReduceSum(split(grad, dim, repeats), list(behind(dim, out)), false, dtype(out), out)"},
       {"flip", "", "aclnnFlip(self, dims, out)"},
       {"roll", "", "aclnnRoll(self, shifts, dims, out)"},
+      {"diag_embed", "",
+       "aclnnInplaceZero(out); aclnnInplaceCopy(diagonal(out, offset, dim1, dim2), self)"},
+      {"diagonal_copy", "", "aclnnInplaceCopy(out, diagonal(self, offset, dim1, dim2))"},
+      {"diagonal_backward", "",
+       "aclnnInplaceZero(out); aclnnInplaceCopy(diagonal(out, offset, dim1, dim2), grad_output)"},
+      {"fill_diagonal_", "", "aclnnInplaceFillDiagonal(self, fill_value, wrap)"},
       // Forward results of these share storage, so only the gradients compute something.
       {"select_backward", "",
        "aclnnInplaceZero(out); aclnnInplaceCopy(select(out, dim, index), "

@@ -5,7 +5,7 @@ namespace acltape::analyzer {
 
 const std::vector<LoweringRule>& LayerRules() {
   static const std::vector<LoweringRule> rules = {
-      // ---- convolution, pooling, resampling; the 0 before `out` or last keeps float32 ----
+      // ---- convolution; the 0 before `out` or last keeps float32 ----
       {"convolution", "",
        "aclnnConvolution(input, weight, bias, stride, padding, dilation, transposed, "
        "output_padding, groups, out, 0)"},
@@ -15,41 +15,6 @@ const std::vector<LoweringRule>& LayerRules() {
       {"convolution_backward", "",
        "aclnnConvolutionBackward(grad_output, input, weight, bias_sizes, stride, padding, "
        "dilation, transposed, output_padding, groups, output_mask, 0, out0, out1, out2)"},
-      // The second result is a packed mask.
-      {"max_pool2d_with_indices", "device",
-       "aclnnMaxPool2dWithMask(self, kernel_size, or(stride, kernel_size), padding, dilation, "
-       "ceil_mode, out0, out1)"},
-      {"max_pool2d_with_indices_backward", "device",
-       "aclnnMaxPool2dWithMaskBackward(grad_output, self, indices, kernel_size, "
-       "or(stride, kernel_size), padding, dilation, ceil_mode, out)"},
-      {"max_pool2d_with_indices", "",
-       "aclnnMaxPool2dWithIndices(self, kernel_size, or(stride, kernel_size), padding, dilation, "
-       "ceil_mode, out0, out1)"},
-      {"max_pool2d_with_indices_backward", "",
-       "aclnnMaxPool2dWithIndicesBackward(grad_output, self, indices, kernel_size, "
-       "or(stride, kernel_size), padding, dilation, ceil_mode, out)"},
-      {"avg_pool2d", "",
-       "aclnnAvgPool2d(self, kernel_size, or(stride, kernel_size), padding, ceil_mode, "
-       "count_include_pad, or(divisor_override, 0), 0, out)"},
-      {"avg_pool2d_backward", "",
-       "aclnnAvgPool2dBackward(grad_output, self, kernel_size, or(stride, kernel_size), padding, "
-       "ceil_mode, count_include_pad, or(divisor_override, 0), 0, out)"},
-      {"_adaptive_avg_pool2d", "", "aclnnAdaptiveAvgPool2d(self, output_size, out)"},
-      {"_adaptive_avg_pool2d_backward", "",
-       "aclnnAdaptiveAvgPool2dBackward(grad_output, self, out)"},
-      {"adaptive_max_pool2d", "", "aclnnAdaptiveMaxPool2d(self, output_size, out0, out1)"},
-      {"upsample_nearest2d", "-scales_h", "aclnnUpsampleNearest2d(self, output_size, out)"},
-      {"upsample_nearest2d.vec", "-scale_factors",
-       "aclnnUpsampleNearest2d(input, output_size, out)"},
-      {"upsample_bilinear2d.vec", "-scale_factors",
-       "aclnnUpsampleBilinear2d(input, output_size, align_corners, 0.0, 0.0, out)"},
-      {"upsample_bilinear2d", "",
-       "aclnnUpsampleBilinear2d(self, output_size, align_corners, or(scales_h, 0.0), "
-       "or(scales_w, 0.0), out)"},
-      {"constant_pad_nd", "", "aclnnConstantPadNd(self, pad, value, out)"},
-      {"reflection_pad1d", "", "aclnnReflectionPad1d(self, padding, out)"},
-      {"reflection_pad2d", "", "aclnnReflectionPad2d(self, padding, out)"},
-      {"im2col", "", "aclnnIm2col(self, kernel_size, dilation, padding, stride, out)"},
 
       // ---- normalisation ----
       {"native_batch_norm", "",
@@ -115,6 +80,16 @@ const std::vector<LoweringRule>& LayerRules() {
       {"log_sigmoid_backward", "", "aclnnLogSigmoidBackward(grad_output, self, buffer, out)"},
       {"_prelu_kernel", "", "aclnnPrelu(self, weight, out)"},
       {"prelu", "", "aclnnPrelu(self, weight, out)"},
+      // The second result is summed over what the weight is broadcast to; elsewhere PyTorch does
+      // that.
+      {"_prelu_kernel_backward", "device",
+       "aclnnPreluBackward(grad_output, self, weight, out0, out1)"},
+      {"softshrink", "", "aclnnSoftshrink(self, lambd, out)"},
+      {"softshrink_backward", "", "aclnnSoftshrinkBackward(grad_output, self, lambd, out)"},
+      {"hardshrink", "", "aclnnHardshrink(self, lambd, out)"},
+      {"hardshrink_backward", "", "aclnnHardshrinkBackward(grad_out, self, lambd, out)"},
+      {"logit", "", "aclnnLogit(self, or(eps, -1.0), out)"},
+      {"logit_backward", "", "aclnnLogitGrad(self, grad_output, or(eps, -1.0), out)"},
       {"_softmax", "half_to_float=false", "aclnnSoftmax(self, dim, out)"},
       {"_softmax_backward_data", "", "aclnnSoftmaxBackward(grad_output, output, dim, out)"},
       {"_log_softmax", "half_to_float=false", "aclnnLogSoftmax(self, dim, out)"},
@@ -163,27 +138,6 @@ const std::vector<LoweringRule>& LayerRules() {
        "none, none, none, or(scale, rsqrt(size(query, -1))), 1.0, 2147483647, 2147483647, "
        "size(query, 1), 'BNSD', 0, 0, 0, out0, out1, out2, none)"},
 
-      // The adapter's own operators, with the calls that it makes: sequences of equal length, and
-      // nothing dropped. The adapter keeps the operator's statistics, so none is derived.
-      {"npu::npu_fusion_attention_v3", "keep_prob=1,-actual_seq_qlen,-sink",
-       "aclnnFlashAttentionScore(query, key, value, pse, none, padding_mask, atten_mask, "
-       "list(prefix), "
-       "scale, keep_prob, pre_tockens, next_tockens, head_num, input_layout, inner_precise, "
-       "sparse_mode, out1, out2, out3, out0)"},
-      {"npu::npu_fusion_attention_grad_v3", "keep_prob=1,-actual_seq_qlen,-sink",
-       "aclnnFlashAttentionScoreGrad(query, key, value, dy, pse, none, padding_mask, atten_mask, "
-       "softmax_max, softmax_sum, softmax_in, attention_in, list(prefix), scale_value, keep_prob, "
-       "pre_tockens, next_tockens, head_num, input_layout, inner_precise, sparse_mode, out0, out1, "
-       "out2, out3)"},
-      // The dropped elements are drawn again, from the state that the forward operator gave.
-      {"npu::npu_fusion_attention_grad_v3", "input_layout=BNSD,-actual_seq_qlen,-sink",
-       "aclnnDropoutGenMaskV2Tensor(scorecount(query, key), dropped(keep_prob), seed, offset, 0, "
-       "dtype(query), dropbits(query, key)); "
-       "aclnnFlashAttentionScoreGrad(query, key, value, dy, pse, dropbits(query, key), "
-       "padding_mask, atten_mask, softmax_max, softmax_sum, softmax_in, attention_in, "
-       "list(prefix), scale_value, keep_prob, pre_tockens, next_tockens, head_num, input_layout, "
-       "inner_precise, sparse_mode, out0, out1, out2, out3)"},
-
       // ---- losses; a missing class weight is a vector of ones for the operator ----
       {"nll_loss_forward", "",
        "aclnnNLLLoss(self, target, or(weight, ones(self, size(self, -1))), reduction, "
@@ -215,8 +169,18 @@ const std::vector<LoweringRule>& LayerRules() {
        "neg_log_likelihood, log_alpha, blank, zero_infinity, out)"},
       {"kl_div", "", "aclnnKlDiv(self, target, reduction, log_target, out)"},
 
+      {"l1_loss", "", "aclnnL1Loss(self, target, reduction, out)"},
+      {"soft_margin_loss", "", "aclnnSoftMarginLoss(self, target, reduction, out)"},
+      {"soft_margin_loss_backward", "",
+       "aclnnSoftMarginLossBackward(grad_output, self, target, reduction, out)"},
+      {"multilabel_margin_loss_forward", "",
+       "aclnnMultilabelMarginLoss(self, target, reduction, out0, out1)"},
+
       // ---- embedding and dropout ----
       {"embedding", "", "aclnnEmbedding(weight, indices, out)"},
+      {"_embedding_bag", "",
+       "aclnnEmbeddingBag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, "
+       "per_sample_weights, include_last_offset, padding_idx, out0, out1, out2, out3)"},
       {"embedding_dense_backward", "",
        "aclnnEmbeddingDenseBackward(grad_output, indices, num_weights, padding_idx, "
        "scale_grad_by_freq, out)"},

@@ -71,5 +71,6 @@ struct BindFunction {
 const std::vector<BindFunction>& AttentionFunctions();
 const std::vector<BindFunction>& ComposedFunctions();
 const std::vector<BindFunction>& MatrixFunctions();
+const std::vector<BindFunction>& ViewFunctions();
 
 }  // namespace acltape::analyzer

@@ -11,6 +11,7 @@
 #include "analyzer/lowering/pattern.h"
 #include "analyzer/lowering/promotion.h"
 #include "analyzer/lowering/rules.h"
+#include "tests/analyzer/lowered.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {
@@ -20,9 +21,12 @@ using storage::DType;
 using storage::ValueKind;
 using test::In;
 using test::Int;
+using test::Lowered;
+using test::Ops;
 using test::Out;
 using test::TemporaryTrace;
 using test::Tensor;
+using test::TensorShapes;
 using test::TraceBuilder;
 using test::Value;
 using test::Written;
@@ -110,8 +114,10 @@ TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
         const std::string plain(rule.aten.substr(0, rule.aten.find('.')));
         const bool result = name.rfind("out", 0) == 0;
         const bool in_place = plain.back() == '_' && WrittenInPlace(name);
-        const bool scratch =
-            call.arguments[i].name == "scratch" || call.arguments[i].name == "dropbits";
+        // Functions that give memory of the rule's own.
+        const std::set<std::string_view> memory = {"scratch",  "dropbits", "found",
+                                                   "distinct", "counts",   "positions"};
+        const bool scratch = memory.contains(call.arguments[i].name);
         const bool statistics = name == "running_mean" || name == "running_var";
         EXPECT_TRUE(result || in_place || statistics || scratch)
             << rule.aten << ": " << call.op << " writes " << name;
@@ -198,34 +204,6 @@ TEST(Promotion, FollowsPyTorch) {
 }
 
 // Lowers the only leaf of a trace.
-class Lowered {
- public:
-  explicit Lowered(const std::function<void(TraceBuilder&)>& write) : file_("lowering") {
-    {
-      TraceBuilder trace(file_.path());
-      write(trace);
-      trace.Finish();
-    }
-    reader_ = std::make_unique<storage::Reader>(file_.path());
-    program_ = LoadProgram(*reader_);
-    lowering = Lower(program_, program_.leaves[0], &why);
-  }
-  std::vector<std::string> Ops() const {
-    std::vector<std::string> ops;
-    for (const Invocation& invocation : lowering->invocations) ops.push_back(invocation.op);
-    return ops;
-  }
-  std::optional<Lowering> lowering;
-  std::string why;
-
- private:
-  TemporaryTrace file_;
-  std::unique_ptr<storage::Reader> reader_;
-  Program program_;
-};
-
-using Ops = std::vector<std::string>;
-
 TEST(Lowering, ErfGeluTakesTheFaithfulOperatorAndSaysWhatADeviceWouldDo) {
   for (const bool tanh : {false, true}) {
     Lowered lowered([&](TraceBuilder& trace) {
@@ -443,22 +421,6 @@ Lowered ProductGradients(const Shape& grad, const Shape& self, const Shape& othe
                 In("other", trace.NewTensor(other))},
                {result("out0", self, of_self), result("out1", other, of_other)});
   });
-}
-
-// The shapes of an operator's tensors: "[3,5] [5,4] [3,4]".
-std::string TensorShapes(const Invocation& call) {
-  std::string text;
-  for (const LoweredValue& argument : call.arguments) {
-    for (const LoweredTensor& tensor : argument.tensors) {
-      text += text.empty() ? "[" : " [";
-      for (const int64_t size : tensor.layout.shape) {
-        if (text.back() != '[') text += ",";
-        text += std::to_string(size);
-      }
-      text += "]";
-    }
-  }
-  return text;
 }
 
 TEST(Lowering, GradientsOfAMatrixProductAreTwoProducts) {
