@@ -9,6 +9,7 @@
 // A frame is written only when a leaf runs inside it.
 #include "recorder/torch/frames.h"
 
+#include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
 #include <torch/library.h>
 
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "recorder/agent/ranges.h"
+#include "recorder/torch/adapter_composites.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/forward_calls.h"
@@ -156,6 +158,17 @@ ACLTAPE_HOT CompositeScope::~CompositeScope() {
 
 void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
+  ThreadState* state = CurrentThread();
+  if (state != nullptr && !state->in_leaf && IsComputedAboveLeaves(op, keys) &&
+      RecordsLeaves(*state)) {
+    RecordLeaf(*state, state->Row(op), op, keys, kCompositeKey, stack);
+    // Its kernel was above autograd, so the nodes that came of it are made by now.
+    const uint64_t next = at::sequence_number::peek();
+    if (state->follow_nodes && next != state->next_node) {
+      NoteForwardCall(*state, next, state->call().call_id);
+    }
+    return;
+  }
   CompositeScope scope(&op, kNotHot);
   op.redispatchBoxed(BelowKey(keys, kCompositeKey), stack);
 }

@@ -70,33 +70,6 @@ __attribute__((cold, noinline)) void LookAround(ThreadState& state) {
   }
 }
 
-void RecordLeaf(ThreadState& state, const ThreadState::OpRow row, const c10::OperatorHandle& op,
-                c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  EnterLeaf(state, row);
-  LeafScope leaf(state);
-  const OpInfo& info = *row.info;
-  const size_t count = info.arguments.size();
-  const size_t first = stack->size() - count;
-  for (size_t i = 0; i < count; ++i) {
-    state.position = static_cast<int>(i);
-    EncodeValue(state, (*stack)[first + i], info.arguments[i].meaning);
-  }
-  leaf.Begin();
-  op.redispatchBoxed(BelowKey(keys, kLeafKey), stack);
-  leaf.Returned();
-  const size_t first_return = stack->size() - info.return_kept.size();
-  for (size_t i = 0; i < info.return_kept.size(); ++i) {
-    if (!info.return_kept[i]) continue;
-    state.position = static_cast<int>(count + i);
-    EncodeValue(state, (*stack)[first_return + i], info.return_meanings[i]);
-  }
-  leaf.End();
-}
-
-}  // namespace
-
-namespace {
-
 __attribute__((always_inline)) inline void Open(ThreadState& state, uint32_t op_index) {
   state.in_leaf = true;
   state.position = 0;
@@ -196,6 +169,30 @@ __attribute__((cold)) void AbandonLeaf(ThreadState& state) {
   Close(state);
 }
 
+void RecordLeaf(ThreadState& state, const ThreadState::OpRow& known, const c10::OperatorHandle& op,
+                c10::DispatchKeySet keys, c10::DispatchKey key, torch::jit::Stack* stack) {
+  const ThreadState::OpRow row = known;  // encoding may announce others, which moves the rows
+  EnterLeaf(state, row);
+  LeafScope leaf(state);
+  const OpInfo& info = *row.info;
+  const size_t count = info.arguments.size();
+  const size_t first = stack->size() - count;
+  for (size_t i = 0; i < count; ++i) {
+    state.position = static_cast<int>(i);
+    EncodeValue(state, (*stack)[first + i], info.arguments[i].meaning);
+  }
+  leaf.Begin();
+  op.redispatchBoxed(BelowKey(keys, key), stack);
+  leaf.Returned();
+  const size_t first_return = stack->size() - info.return_kept.size();
+  for (size_t i = 0; i < info.return_kept.size(); ++i) {
+    if (!info.return_kept[i]) continue;
+    state.position = static_cast<int>(count + i);
+    EncodeValue(state, (*stack)[first_return + i], info.return_meanings[i]);
+  }
+  leaf.End();
+}
+
 namespace {
 
 // An adapter may give a device a kernel of its own for an operator that is a composite elsewhere,
@@ -213,7 +210,7 @@ void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   if (state != nullptr && !state->in_leaf && RecordsLeaves(*state)) {
     const ThreadState::OpRow& row = state->Row(op);
     if (!row.info->composite || HasDeviceKernel(op, keys)) {
-      RecordLeaf(*state, row, op, keys, stack);
+      RecordLeaf(*state, row, op, keys, kLeafKey, stack);
       return;
     }
     // Autograd is off (inference mode, or no tensor among the arguments): the composite's own

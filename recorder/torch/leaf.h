@@ -47,6 +47,9 @@ class LeafScope {
   ThreadState* state_;
 };
 
+// Records an operator as a leaf, with what its kernels below `key` do.
+void RecordLeaf(ThreadState& state, const ThreadState::OpRow& row, const c10::OperatorHandle& op,
+                c10::DispatchKeySet keys, c10::DispatchKey key, torch::jit::Stack* stack);
 // Makes operators of the calling thread pass through the hooks.
 void EnterThread();
 

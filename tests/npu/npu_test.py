@@ -102,6 +102,51 @@ class Features(harness.NpuTest):
         self.assertEqual(lost, [])
 
 
+class DeviceCalls(harness.NpuTest):
+    """Each device operator belongs to a leaf, and the leaves are replayed by device operators."""
+
+    # Operators that have no device operator, or are made of several that nobody lowers so far.
+    SUBSTITUTED = {
+        "_embedding_bag_backward", "_fft_c2c", "_fft_r2c", "_linalg_det", "_linalg_eigh", "_linalg_slogdet",
+        "_linalg_solve_ex", "_linalg_svd", "_pdist_backward", "_prelu_kernel_backward", "_to_dense", "_trilinear",
+        "affine_grid_generator_backward", "block_diag", "copysign.Tensor", "digamma_", "dist", "fft_r2c_backward",
+        "fmax", "fmin", "heaviside", "huber_loss", "huber_loss_backward", "hypot", "i0", "index_fill_.int_Tensor",
+        "linalg_cholesky_ex", "linalg_householder_product", "linalg_inv_ex", "linalg_lstsq", "linalg_lu_solve",
+        "linalg_matrix_exp", "linalg_pinv.atol_rtol_tensor", "linalg_solve_triangular", "logcumsumexp",
+        "masked_scatter_backward", "mode", "multi_margin_loss", "multi_margin_loss_backward",
+        "multilabel_margin_loss_backward", "mvlgamma", "nanmean.out", "nextafter", "npu_renorm_backward", "polygamma",
+        "rot90", "special_i1", "tril_indices",
+    }
+
+    def recorded(self, *program):
+        trace = os.path.join(self.folder, "t.db")
+        done = self.call(harness.BINARY, "record", "--soft", "--force", "--quiet", "--payload", "all", "-o", trace,
+                         "--", harness.PYTHON, "-W", "ignore", os.path.join(harness.PROGRAMS, program[0]),
+                         *program[1:])
+        self.assertEqual(done.stdout.splitlines()[-1:], ["equal"], done.stdout + done.stderr)
+        with sqlite3.connect(trace) as database:
+            outside = database.execute(
+                "SELECT d.op, a.op FROM device_call_origin d LEFT JOIN call a ON a.call_id = d.aten_call "
+                "WHERE ifnull(a.leaf, 0) = 0").fetchall()
+        self.assertEqual(outside, [], "device operators outside of every leaf")
+        return trace
+
+    def replayed(self, trace, substituted):
+        found = json.loads(self.call(harness.BINARY, "replay", trace, "--level", "aten", "--mode", "eager",
+                                     "--format", "json").stdout)
+        self.assertEqual(found["differences"], [])
+        summary = {row["quantity"].strip(): row["value"] for row in found["summary"]}
+        self.assertGreater(summary["outputs compared"], 400)
+        replaced = [re.match(r"\w+::([\w.]+) is replaced", note["message"]) for note in found["notes"]]
+        self.assertEqual({match[1] for match in replaced if match} - substituted, set())
+
+    def test_operators_of_the_adapter_itself(self):
+        self.replayed(self.recorded("adapter_operators.py"), set())
+
+    def test_layers_losses_and_operators_on_both_devices(self):
+        self.replayed(self.recorded("layers.py", "--here"), self.SUBSTITUTED)
+
+
 class Allocator(harness.NpuTest):
     def test_expandable_segments(self):
         self.program("expandable.py")
