@@ -262,6 +262,7 @@ const std::vector<LoweringRule>& MathRules() {
       {"renorm", "", "aclnnRenorm(self, p, dim, maxnorm, out)"},
       {"cdist", "", "aclnnCdist(x1, x2, p, or(compute_mode, 0), out)"},
       {"_cdist_forward", "", "aclnnCdist(x1, x2, p, or(compute_mode, 0), out)"},
+      {"_cdist_backward", "", "aclnnCdistBackward(grad, x1, x2, cdist, p, out)"},
       {"_pdist_forward", "", "aclnnPdist(self, p, out)"},
       {"bincount", "", "aclnnBincount(self, weights, minlength, out)"},
       {"nanmedian", "", "aclnnNanMedian(self, out)"},

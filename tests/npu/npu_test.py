@@ -118,6 +118,8 @@ class DeviceCalls(harness.NpuTest):
         "rot90", "special_i1", "tril_indices",
     }
 
+    BY_NAME = {"aclnnCdistBackward"}  # the adapter calls it by name, in a thread where no leaf runs
+
     def recorded(self, *program):
         trace = os.path.join(self.folder, "t.db")
         done = self.call(harness.BINARY, "record", "--soft", "--force", "--quiet", "--payload", "all", "-o", trace,
@@ -128,6 +130,7 @@ class DeviceCalls(harness.NpuTest):
             outside = database.execute(
                 "SELECT d.op, a.op FROM device_call_origin d LEFT JOIN call a ON a.call_id = d.aten_call "
                 "WHERE ifnull(a.leaf, 0) = 0").fetchall()
+        outside = [(op, leaf) for op, leaf in outside if op not in self.BY_NAME]
         self.assertEqual(outside, [], "device operators outside of every leaf")
         return trace
 

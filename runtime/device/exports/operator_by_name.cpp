@@ -1,14 +1,18 @@
-// Operators that a program calls by name (aclop): those that change the format of a tensor, and the
-// matrix products that take a weight of such a format.
+// Operators that a program calls by name (aclop): those that change the format of a tensor, matrix
+// products that take a weight of such a format, and what an adapter calls by name alone.
 //
 // Note [Formats of tensors]
 // Tensors of every format lie in the order of their original shape: an ND matrix that was cast to
 // FRACTAL_NZ keeps its rows, and what the format adds to it at the end is zero. So each operator
 // takes a tensor of any format, and a cast there and back gives the same bytes. What a program
 // sees that reads such memory itself is therefore not what a device would show.
+#include <cstdlib>
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "acl/acl_op_compiler.h"
+#include "aclnnop/aclnn_cdist_backward.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "runtime/device/named_call.h"
 #include "runtime/device/plain_object.h"
@@ -73,17 +77,58 @@ aclError MultiplyMatrices(const NamedCall& call) {
       MatrixOf(own, call.outputs, 0, false), int8_t{0});
 }
 
+// The gradient of distances for x1, of the gradient, x1, x2 and the distances. The adapter has
+// expanded all four to [..., rows of x2, elements of a row]: for each row of x1 a batch of its own.
+aclError DistanceGradient(const NamedCall& call) {
+  if (call.inputs.count != 4 || call.outputs.count != 1 || call.inputs.Shape(0).size() < 2) {
+    return Fail(ACL_ERROR_INVALID_PARAM,
+                "aclop %s: it takes four inputs of two dims at least and gives one output",
+                call.name);
+  }
+  const std::vector<int64_t>& shape = call.inputs.Shape(0);
+  const int64_t width = shape[shape.size() - 1], rows = shape[shape.size() - 2];
+  std::vector<int64_t> sums(shape.begin(), shape.end() - 2);
+  const int64_t batch = std::accumulate(sums.begin(), sums.end(), int64_t{1}, std::multiplies<>());
+  sums.push_back(width);
+  bool fits = call.outputs.Shape(0) == sums;
+  for (int i = 1; i < call.inputs.count; ++i) fits = fits && call.inputs.Shape(i) == shape;
+  if (!fits) {
+    return Fail(
+        ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+        "aclop %s: the soft device takes four inputs of one shape, and gives their sums over "
+        "the last dim but one",
+        call.name);
+  }
+  OperatorArguments own;
+  const auto of_pairs = [&](int i) {
+    return own.View(call.inputs, i, {batch, 1, rows}, {rows * width, rows * width, width});
+  };
+  const std::string norm = call.Text("p");
+  return RunOperator<decltype(&aclnnCdistBackwardGetWorkspaceSize)>(
+      call, "aclnnCdistBackward", of_pairs(0),
+      own.View(call.inputs, 1, {batch, 1, width}, {rows * width, width, 1}),
+      own.Dense(call.inputs, 2, {batch, rows, width}), of_pairs(3),
+      norm.empty() ? 2.0f : std::strtof(norm.c_str(), nullptr),
+      own.Dense(call.outputs, 0, {batch, 1, width}));
+}
+
 struct NamedOperator {
   const char* name;
   aclError (*run)(const NamedCall&);
 };
 
 constexpr NamedOperator kOperators[] = {
-    {"Identity", CopyElements},        {"TransData", CopyElements},
-    {"MatMul", MultiplyMatrices},      {"MatMulV2", MultiplyMatrices},
-    {"BatchMatMul", MultiplyMatrices}, {"BatchMatMulV2", MultiplyMatrices},
-    {"DynamicRNN", RunLstm},           {"DynamicRNNGrad", RunLstmGradient},
-    {"DynamicRNNV2", RunLstmCell},     {"DynamicRNNV2Grad", RunLstmCellGradient},
+    {"Identity", CopyElements},
+    {"TransData", CopyElements},
+    {"MatMul", MultiplyMatrices},
+    {"MatMulV2", MultiplyMatrices},
+    {"BatchMatMul", MultiplyMatrices},
+    {"BatchMatMulV2", MultiplyMatrices},
+    {"CdistGrad", DistanceGradient},
+    {"DynamicRNN", RunLstm},
+    {"DynamicRNNGrad", RunLstmGradient},
+    {"DynamicRNNV2", RunLstmCell},
+    {"DynamicRNNV2Grad", RunLstmCellGradient},
 };
 
 const NamedOperator* FindOperator(const char* name) {

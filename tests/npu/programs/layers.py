@@ -69,8 +69,8 @@ FUNCTIONS = {
                  "F.scaled_dot_product_attention(x, x[:, :2], x[:, :2], enable_gqa=True)"],
     "sequence": ["F.normalize(x)", "F.cosine_similarity(x[0], x[1])", "F.pairwise_distance(x[0], x[1])",
                  "nn.functional.one_hot((x > 0).long(), 3)", "F.affine_grid(x[:, :2, :3], (2, 3, 4, 4), False)",
-                 "torch.cdist(x.detach(), x.detach() + 1)",
-                 "torch.cdist(x[0].detach(), x[1].detach(), p=1.0)", "F.pdist(x[0])"],
+                 "torch.cdist(x, x.flip(0) + 1)",
+                 "torch.cdist(x[0], x[1], p=1.0)", "F.pdist(x[0])"],
     "matrix": [f"torch.{name}(x)" for name in
                """abs neg exp expm1 sin cos tan atan sinh cosh tanh asinh erf erfc sigmoid floor ceil round trunc
                frac sign reciprocal square exp2 sgn signbit isnan isfinite isinf nan_to_num deg2rad sinc i0
