@@ -23,8 +23,12 @@ Table ExportTimeline(const TimelineFile& file) {
                       " has no steps to pick from; record with --steps-from RANGE or pick calls by "
                       "number.");
     }
-    options.wanted = [selection](const timeline::CallKey& call) {
-      return selection.Contains({call.call_id, call.step, call.stream, call.name, call.full_name});
+    const auto lines = std::make_shared<CallLines>(reader, selection.asks_line());
+    options.wanted = [selection, lines](const timeline::CallKey& call) {
+      SelectionSubject subject{call.call_id, call.step, call.stream, call.name, call.full_name,
+                               "",           0};
+      lines->Tell(call.call_id, subject);
+      return selection.Contains(subject);
     };
   }
   std::error_code ignored;
