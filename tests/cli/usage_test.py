@@ -43,6 +43,7 @@ MISTAKES = [
     ("lint {t} --region 5", 2, "'5' is no region; write the first and the last call"),
     ("query {t} top_opps", 2, "there is no query 'top_opps'; did you mean `top_ops`?"),
     ("query {t}", 2, "query needs SQL or --name"),
+    ("export {t} --to chrome", 2, "export needs `--output`: acltape export TRACE --output PATH"),
     ("export {t} --to cp -o {d}/x", 2, "`--to cp` is none of"),
     ("torch ad", 2, "`ad` is none of add|list|remove; did you mean `add`?"),
     ("run --bogus -- true", 2, "run has no option `--bogus`"),
