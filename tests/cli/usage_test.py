@@ -53,6 +53,7 @@ MISTAKES = [
     ("record --record-steps 9-3 -- true", 2, "'9-3' names no steps for --record-steps; write 100-110"),
     ("record --record-steps 1-2 --no-composites -- true", 2, "leave one of the two out"),
     ("record --delay 5x -- true", 2, "'5x' is no time for --delay; write 5, 1.5s, 200ms or 2m"),
+    ("record --duration 0 -- true", 2, "--duration 0 records nothing; write 5, 1.5s, 200ms or 2m"),
     ("record --delay 5 --start-closed -- true", 2, "leave one of the two out"),
     ("record --max-size 1K -- true", 2, "--max-size 1K is too small for a few steps; give at least 4M"),
     ("record --max-size big -- true", 2, "'big' is no size; write 65536, 64K, 16M or 1G"),
