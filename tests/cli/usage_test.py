@@ -33,6 +33,7 @@ MISTAKES = [
     ("replay {t} --level cuda", 2, "`--level cuda` is none of aten|acl"),
     ("replay {t} --mode eager --plan {p}", 2,
      "`--plan` says what captured graphs hold, and `--mode eager` captures none"),
+    ("replay {t} --streams flat", 2, "leave it out for leaves of PyTorch"),
     ("replay {p} --plan {t}", 2, "is a plan and stands in the place of the trace"),
     ("replay {t} --plan {t}", 2, "names a trace, not a plan; `acltape plan {t} -o plan.json`"),
     ("replay {o} --plan {p}", 2, "it was made for a trace of"),
