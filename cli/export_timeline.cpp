@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/progress.h"
 #include "cli/selection.h"
 #include "storage/reader.h"
 #include "timeline/chrome_writer.h"
@@ -42,8 +43,12 @@ Table ExportTimeline(const TimelineFile& file) {
   } else {
     writer = std::make_unique<timeline::ChromeWriter>(output);
   }
+  Progress progress("export");
+  const int64_t calls = reader.CallCount(/*leaves_only=*/false);
+  options.progress = [&](int64_t done) { progress.Update(done, calls); };
   const timeline::TimelineCounts counts = timeline::WriteTimeline(reader, options, *writer);
   output.Finish();
+  progress.Clear();
 
   Table table({"quantity", "value"});
   const std::pair<const char*, int64_t> kRows[] = {
