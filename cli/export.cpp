@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/export_timeline.h"
+#include "cli/next_step.h"
 #include "cli/nothing_compared.h"
 #include "cli/options.h"
 #include "cli/plan_option.h"
@@ -13,6 +14,7 @@
 #include "cli/table.h"
 #include "replayer/reproducer/reproducer.h"
 #include "replayer/script/mixed_step_json.h"
+#include "storage/shell_word.h"
 
 namespace acltape::cli {
 namespace {
@@ -135,7 +137,8 @@ class ExportCommand final : public Command {
     // These say how a program is made; a timeline is none.
     for (const CLI::Option* option : app_->get_options()) {
       constexpr std::string_view kOfTimelines[] = {"trace", "to",     "calls",   "output",
-                                                   "force", "format", "process", "help"};
+                                                   "force", "format", "process", "help",
+                                                   "wide",  "color",  "table",   "no-pager"};
       const std::string name = option->get_single_name();
       if (option->count() == 0 || std::find(std::begin(kOfTimelines), std::end(kOfTimelines),
                                             name) != std::end(kOfTimelines)) {
@@ -152,6 +155,8 @@ class ExportCommand final : public Command {
     file.perfetto = perfetto;
     file.overwrite = options_.overwrite;
     fmt::print("{}", ExportTimeline(file).ToText(format_));
+    SuggestNext(fmt::format("open {} {}", storage::ShellWord(file.path),
+                            perfetto ? "at https://ui.perfetto.dev" : "in chrome://tracing"));
     return kExitFine;
   }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/progress.h"
 #include "cli/selection.h"
 #include "storage/reader.h"
 #include "timeline/chrome_writer.h"
@@ -23,8 +24,12 @@ Table ExportTimeline(const TimelineFile& file) {
                       " has no steps to pick from; record with --steps-from RANGE or pick calls by "
                       "number.");
     }
-    options.wanted = [selection](const timeline::CallKey& call) {
-      return selection.Contains({call.call_id, call.step, call.stream, call.name, call.full_name});
+    const auto lines = std::make_shared<CallLines>(reader, selection.asks_line());
+    options.wanted = [selection, lines](const timeline::CallKey& call) {
+      SelectionSubject subject{call.call_id, call.step, call.stream, call.name, call.full_name,
+                               "",           0};
+      lines->Tell(call.call_id, subject);
+      return selection.Contains(subject);
     };
   }
   std::error_code ignored;
@@ -38,8 +43,12 @@ Table ExportTimeline(const TimelineFile& file) {
   } else {
     writer = std::make_unique<timeline::ChromeWriter>(output);
   }
+  Progress progress("export");
+  const int64_t calls = reader.CallCount(/*leaves_only=*/false);
+  options.progress = [&](int64_t done) { progress.Update(done, calls); };
   const timeline::TimelineCounts counts = timeline::WriteTimeline(reader, options, *writer);
   output.Finish();
+  progress.Clear();
 
   Table table({"quantity", "value"});
   const std::pair<const char*, int64_t> kRows[] = {

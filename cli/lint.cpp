@@ -63,6 +63,9 @@ analyzer::StretchOptions ParseRegion(const std::string& text) {
   return region;
 }
 
+// A table for people has so many regions; csv and json have all.
+constexpr size_t kShownRegions = 10;
+
 class LintCommand final : public Command {
  public:
   std::string Name() const override { return "lint"; }
@@ -198,12 +201,18 @@ class LintCommand final : public Command {
                                    : WithLines(FindingTable(findings), "call_id",
                                                analyzer::SourceLines(trace.reader())));
     output.Add("probes", ProbeTable(work, probes));
-    output.Add("notes", NotFiniteTable(trace.reader()));
+    output.Add("notes", WithLines(NotFiniteTable(trace.reader()), "call_id",
+                                  analyzer::SourceLines(trace.reader())));
     fmt::print("{}", output.ToText(format_));
     if (format_ == Format::kTable) {
-      fmt::print("\n{} in {} region{}{}\n", SummaryOfFindings(findings), report.stretches.size(),
-                 report.stretches.size() == 1 ? "" : "s",
-                 grouped && !findings.empty() ? "; --ungrouped lists each" : "");
+      const size_t count = report.stretches.size();
+      const std::string regions = fmt::format(
+          "{} region{}{}", count, count == 1 ? "" : "s",
+          count > kShownRegions ? fmt::format(" (the first {} are listed)", kShownRegions) : "");
+      const bool any = std::any_of(findings.begin(), findings.end(),
+                                   [](const LocatedFinding& one) { return !one.known; });
+      fmt::print("\n{}{}\n", SummaryOfFindings(findings, regions),
+                 grouped && any ? "; --ungrouped lists each" : "");
     }
     return CodeFor(findings);
   }
@@ -256,9 +265,9 @@ class LintCommand final : public Command {
   Table RegionTable(const analyzer::Work& work, const LintReport& report) const {
     Table table({"region", "step", "first_call", "last_call", "stream", "captured as", "calls",
                  "queue entries", "device streams"});
-    constexpr size_t kShown = 10;
-    const size_t shown = format_ == Format::kTable ? std::min(kShown, report.stretches.size())
-                                                   : report.stretches.size();
+    const size_t shown = format_ == Format::kTable
+                             ? std::min(kShownRegions, report.stretches.size())
+                             : report.stretches.size();
     for (size_t i = 0; i < shown; ++i) {
       const Stretch& stretch = report.stretches[i];
       if (stretch.first == stretch.end) continue;

@@ -148,7 +148,8 @@ Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
   return table;
 }
 
-std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings) {
+std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
+                              std::string_view regions) {
   std::map<Severity, size_t, std::greater<>> counts;
   std::set<std::string_view> rules;
   size_t known = 0;
@@ -172,6 +173,7 @@ std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings) {
   } else {
     text += " in " + Plural(rules.size(), "rule");
   }
+  text += fmt::format(" in {}", regions);
   if (known > 0) {
     text += fmt::format("; {} of the baseline {} not counted", Plural(known, "finding"),
                         known == 1 ? "is" : "are");

@@ -13,9 +13,10 @@ namespace acltape::cli {
 // Findings that are known are left out.
 Table GroupedFindings(const std::vector<LocatedFinding>& findings);
 
-// "2 errors, 3 notices in 4 rules; 5 known findings are not counted". Counts findings, not their
-// occurrences.
-std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings);
+// "2 errors, 3 notices in 4 rules in 6 regions; 5 findings of the baseline are not counted". Counts
+// findings, not their occurrences; `regions` is "6 regions".
+std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
+                              std::string_view regions);
 
 // SARIF 2.1.0 with one run. Known findings are in it, with baselineState "unchanged". The
 // `fingerprint` of a result is its identity.

@@ -33,6 +33,7 @@ constexpr NextRow kNextRows[] = {
     {"joint", kExitFine, "", "plan {trace} -o plan.json"},
     {"plan", kExitFine, "", "replay {trace} --plan {--output}"},
     {"emit", kExitFine, "--output", "replay {trace} --plan {plan}"},
+    {"lint", kExitFine, "--write-baseline", "lint {trace} --baseline {--write-baseline}"},
     {"lint", kExitFine, "!--rules", "plan {trace} -o plan.json"},
     {"lint", kExitDifferences, "!--prove", "replay {trace} --mode captured"},
     {"replay", kExitFine, "--plan", "compare {trace} --plan {--plan}"},

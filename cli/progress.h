@@ -1,4 +1,5 @@
-// A progress bar on stderr for work that takes over a second; silent when stderr is no terminal.
+// A progress bar on stderr, with the rate and the time that is left, for work that takes over a
+// second; silent when stderr is no terminal.
 #pragma once
 
 #include <chrono>
@@ -6,6 +7,10 @@
 #include <string>
 
 namespace acltape::cli {
+
+// "replay [####    ] 1200/2400, 400/s, 3 s left". Rate and time left are told once something is
+// done.
+std::string ProgressText(const std::string& what, int64_t done, int64_t total, double per_second);
 
 class Progress {
  public:
@@ -25,6 +30,11 @@ class Progress {
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point next_;
+  // Where the count began that is under way; another total begins another one.
+  Clock::time_point begin_;
+  int64_t begin_done_ = 0;
+  int64_t done_ = 0;
+  int64_t total_ = -1;
 };
 
 }  // namespace acltape::cli

@@ -298,6 +298,11 @@ class RecordCommand final : public Command {
     }
     if (!delay_.empty()) options_.delay_ns = ParseDuration("--delay", delay_);
     if (!duration_.empty()) options_.duration_ns = ParseDuration("--duration", duration_);
+    if (options_.duration_ns == 0) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--duration {} records nothing; write 5, 1.5s, 200ms or 2m.", duration_));
+    }
     if (!max_size_.empty()) {
       options_.max_bytes = static_cast<int64_t>(ParseSize(max_size_));
       constexpr int64_t kLeastBytes = 4 << 20;
@@ -384,11 +389,14 @@ class RecordCommand final : public Command {
     }
     const std::filesystem::path other = InterpreterWithTorch();
     if (other.empty()) return fmt::format("; {} has no torch", named.string());
+    // What comes behind the interpreter, or the script that names it in its first line.
     std::string arguments;
-    const auto own = std::find_if(options_.command.begin(), options_.command.end(),
-                                  [&](const auto& word) { return FindExecutable(word) == named; });
+    const auto own =
+        std::find_if(options_.command.begin(), options_.command.end(),
+                     [&](const std::string& word) { return NamedInterpreter({word}) == named; });
     for (auto word = own; word != options_.command.end(); ++word) {
-      if (word != own) arguments += ' ' + storage::ShellWord(*word);
+      const std::string path = word == own ? FindExecutable(*word).string() : *word;
+      if (path != named) arguments += ' ' + storage::ShellWord(path);
     }
     return fmt::format("; {} has no torch, {} has it: acltape record -- {}{}", named.string(),
                        other.string(), other.string(), arguments);

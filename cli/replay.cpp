@@ -98,7 +98,26 @@ void AddOutcomes(Table& table, const replayer::ReplayReport& report,
   table.Add({"outputs without a reference", report.not_comparable});
 }
 
-Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options) {
+// People read sizes and times with a unit of their own; programs a number whose row names the unit.
+void AddBytes(Table& table, const std::string& quantity, int64_t bytes, Format format) {
+  if (format == Format::kTable) {
+    table.Add({quantity, HumanBytes(bytes)});
+  } else {
+    table.Add({quantity + ", bytes", bytes});
+  }
+}
+
+void AddCaptureCost(Table& table, const replayer::ReplayReport& report, Format format) {
+  const auto ns = static_cast<double>(report.capture.capture_ns);
+  if (format == Format::kTable) {
+    table.Add({"capture cost", HumanNs(ns)});
+  } else {
+    table.Add({"capture cost, us", ns / 1e3});
+  }
+}
+
+Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options,
+                   Format format) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
@@ -117,7 +136,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
   add("  host reads", report.host_reads);
   add("  substituted by recorded outputs", report.substituted);
   add("device calls", report.device_calls);
-  add("device memory, bytes", report.device_bytes);
+  AddBytes(table, "device memory", report.device_bytes, format);
   AddOutcomes(table, report, options);
   if (options.mode == Mode::kCaptured) {
     const auto& capture = report.capture;
@@ -131,7 +150,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
       add("  updated in the graphs", capture.updated_leaves);
       add("  updates made", capture.updates);
     }
-    add("capture cost, us", static_cast<double>(capture.capture_ns) / 1e3);
+    AddCaptureCost(table, report, format);
   }
   if (report.run_id != 0) add("run_id", report.run_id);
   add("verdict", Verdict(report, options));
@@ -140,8 +159,8 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
 }
 
 // The summary of a replay of a program recorded at the ACL level.
-Table AclSummaryTable(const replayer::ReplayReport& report,
-                      const replayer::ReplayOptions& options) {
+Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::ReplayOptions& options,
+                      Format format) {
   Table table({"quantity", "value"});
   const auto add = [&](const char* quantity, Cell value) {
     table.Add({quantity, std::move(value)});
@@ -166,12 +185,12 @@ Table AclSummaryTable(const replayer::ReplayReport& report,
   add("  substituted by recorded outputs", report.substituted);
   add("executions of the program's graphs", acl.executions);
   if (!options.edits.empty()) add("waits added by edits", acl.waits_added);
-  add("device memory, bytes", report.device_bytes);
+  AddBytes(table, "device memory", report.device_bytes, format);
   AddOutcomes(table, report, options);
   if (options.mode == Mode::kCaptured) {
     add("graphs made of eager work", acl.graphs_made);
     add("executions of those", acl.graphs_executed);
-    add("capture cost, us", static_cast<double>(report.capture.capture_ns) / 1e3);
+    AddCaptureCost(table, report, format);
   }
   if (report.run_id != 0) add("run_id", report.run_id);
   add("verdict", Verdict(report, options));
@@ -285,8 +304,8 @@ class ReplayCommand final : public Command {
         replayer::Replay(trace.reader(), options_, trace.results());
     progress.Clear();
     Report output;
-    Table summary =
-        report.acl.calls != 0 ? AclSummaryTable(report, options_) : SummaryTable(report, options_);
+    Table summary = report.acl.calls != 0 ? AclSummaryTable(report, options_, format_)
+                                          : SummaryTable(report, options_, format_);
     if (report.steps > 0) AddStepSource(summary, trace.reader());
     output.Add("summary", std::move(summary));
     const analyzer::SourceLines lines(trace.reader());

@@ -79,36 +79,29 @@ std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader
                           path));
 }
 
-// Where calls come from. Loaded on demand, as few selections ask.
-class CallLines {
- public:
-  CallLines(const storage::Reader& reader, bool wanted) {
-    if (!wanted) return;
-    const analyzer::SourceLines lines(reader);
-    if (!lines.any()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{} has no lines of source to pick by; record with --stacks top.",
-                              reader.path()));
-    }
-    lines.Visit([this](int64_t call_id, const analyzer::SourceLine& line) {
-      const size_t folder = line.file.rfind('/');
-      const std::string file = line.file.substr(folder == std::string::npos ? 0 : folder + 1);
-      lines_[call_id] = {&*files_.insert(file).first, line.line};
-    });
-  }
-  void Tell(int64_t call_id, SelectionSubject& subject) const {
-    const auto found = lines_.find(call_id);
-    if (found == lines_.end()) return;
-    subject.file = *found->second.first;
-    subject.line = found->second.second;
-  }
-
- private:
-  std::unordered_set<std::string> files_;
-  std::unordered_map<int64_t, std::pair<const std::string*, int64_t>> lines_;
-};
-
 }  // namespace
+
+CallLines::CallLines(const storage::Reader& reader, bool wanted) {
+  if (!wanted) return;
+  const analyzer::SourceLines lines(reader);
+  if (!lines.any()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} has no lines of source to pick by; record with --stacks top.",
+                            reader.path()));
+  }
+  lines.Visit([this](int64_t call_id, const analyzer::SourceLine& line) {
+    const size_t folder = line.file.rfind('/');
+    const std::string file = line.file.substr(folder == std::string::npos ? 0 : folder + 1);
+    lines_[call_id] = {&*files_.insert(file).first, line.line};
+  });
+}
+
+void CallLines::Tell(int64_t call_id, SelectionSubject& subject) const {
+  const auto found = lines_.find(call_id);
+  if (found == lines_.end()) return;
+  subject.file = *found->second.first;
+  subject.line = found->second.second;
+}
 
 Selection Selection::Parse(const std::string& text) {
   Selection selection;

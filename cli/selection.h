@@ -18,6 +18,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "analyzer/work/work.h"
@@ -64,6 +67,21 @@ class Selection {
   bool Asks(Kind kind) const;
 
   std::vector<Term> terms_;
+};
+
+// The lines of source of all calls of a trace, for the terms that ask for lines.
+class CallLines {
+ public:
+  // Reads nothing unless `wanted`, as few selections ask. Throws Error kUsage if they are wanted
+  // and the trace has none.
+  CallLines(const storage::Reader& reader, bool wanted);
+
+  // Fills in the line of a call; leaves the subject as it is where the line is not known.
+  void Tell(int64_t call_id, SelectionSubject& subject) const;
+
+ private:
+  std::unordered_set<std::string> files_;
+  std::unordered_map<int64_t, std::pair<const std::string*, int64_t>> lines_;
 };
 
 // The leaves of a trace that a selection picks, in order of call_id. Throws Error kUsage when it

@@ -43,6 +43,10 @@ std::string CallOf(const CLI::App& command) {
     const std::string name = UpperCase(option->get_name(true));
     text += option->get_required() ? " " + name : " [" + name + "]";
   }
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional() || !option->get_required()) continue;
+    text += " " + option->get_name() + " " + option->get_type_name();
+  }
   return text;
 }
 

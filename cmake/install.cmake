@@ -49,18 +49,19 @@ endif()
 # Folders with a second name: the kit also has that of its libtorch, which only the build knows, and
 # headers are included by two paths.
 install(CODE "
+  set(links_stay $<BOOL:${ACLTAPE_INSTALL_LINKS}>)
   set(sdk \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/sdk\")
   file(GLOB links RELATIVE ${ACLTAPE_SDK_LIB}/kits ${ACLTAPE_SDK_LIB}/kits/*)
   foreach(link IN LISTS links)
     if(IS_SYMLINK ${ACLTAPE_SDK_LIB}/kits/\${link})
-      if(${ACLTAPE_INSTALL_LINKS})
+      if(links_stay)
         file(CREATE_LINK default \${sdk}/lib64/kits/\${link} SYMBOLIC)
       else()
         file(COPY \${sdk}/lib64/kits/default/ DESTINATION \${sdk}/lib64/kits/\${link})
       endif()
     endif()
   endforeach()
-  if(NOT ${ACLTAPE_INSTALL_LINKS})
+  if(NOT links_stay)
     file(REMOVE_RECURSE \${sdk}/include/aclnnop/level2)
     file(COPY \${sdk}/include/aclnnop/ DESTINATION \${sdk}/include/level2)
     file(RENAME \${sdk}/include/level2 \${sdk}/include/aclnnop/level2)
@@ -84,8 +85,15 @@ install(CODE "
   endif()
   file(INSTALL ${CMAKE_BINARY_DIR}/share/zsh/_acltape
        DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/\${folder}\")")
-install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+# Changes and licence have other names in an installation, those of Debian.
+file(READ README.md readme)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS README.md)
+string(REPLACE "(CHANGELOG.md)" "(changelog.gz)" readme "${readme}")
+string(REPLACE "(LICENSE)" "(copyright)" readme "${readme}")
+file(WRITE ${CMAKE_BINARY_DIR}/installed/README.md "${readme}")
+install(FILES ${CMAKE_BINARY_DIR}/installed/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
 include(cmake/package.cmake)
 

@@ -19,6 +19,9 @@ and as captured ACL graphs, so that the two can be compared bit for bit.
 It says what can be captured and on which streams, what would go wrong and
 what it would save, and proves that by replay. It needs no NPU: the default
 device is a soft one on the CPU behind the public ACL C interface.")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
+    ${CMAKE_SOURCE_DIR}/cmake/debian/postinst ${CMAKE_SOURCE_DIR}/cmake/debian/prerm)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # Libraries are found by dpkg-shlibdeps; those of acltape itself are no packages.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3")  # the Python module

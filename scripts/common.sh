@@ -54,3 +54,35 @@ build_targets() {
 }
 
 say() { printf '\n== %s\n' "$*"; }
+
+# Makes the root of a Debian by debootstrap, unless it is there: make_debian SUITE FOLDER. Ends the script
+# with code 77 where that cannot be done.
+make_debian() {
+  local suite=$1 place=$2
+  local name=scripts/${0##*/}
+  [[ $(id -u) == 0 ]] || { echo "$name: skipped, because only root can make a root" >&2; exit 77; }
+  command -v debootstrap >/dev/null ||
+    { echo "$name: skipped, because debootstrap is missing; apt-get install debootstrap" >&2; exit 77; }
+  unshare --mount true 2>/dev/null ||
+    { echo "$name: skipped, because this process may not mount" >&2; exit 77; }
+  [[ ! -f $place/complete ]] || return 0
+  rm -rf "$place"
+  mkdir -p "$place"
+  say "Debian $suite: a root in ${place#"$root"/}"
+  debootstrap --variant=minbase "$suite" "$place" >"$place.log" 2>&1 || {
+    echo "$name: skipped, because debootstrap failed; ${place#"$root"/}.log says why: $(tail -n 1 "$place.log")" >&2
+    exit 77
+  }
+  touch "$place/complete"
+}
+
+# Runs a command of the shell in such a root: in_debian FOLDER DIRECTORY COMMAND. Its mounts go away with
+# the process.
+in_debian() {
+  local place=$1 directory=$2
+  shift 2
+  unshare --mount --fork bash -c '
+    mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && shift 1 && directory=$1 && shift 1 &&
+    exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+      bash -c "cd $directory && $*"' "$place" "$place" "$directory" "$@"
+}

@@ -41,7 +41,9 @@ SELECT s.call_id, c.step, c.op, iif(s.nan_count > 0, 'NaN', 'Inf') AS turns,
     SELECT 1 FROM tensor_use u WHERE u.call_id = s.call_id AND u.direction <> 'out'
       AND u.buffer_id NOT IN (SELECT buffer_id FROM known_buffer)) THEN 'partly not known'
     ELSE 'finite' END AS inputs,
-  s.nan_count, s.inf_count, s.bytes, s.min, s.max, p.path AS scope
+  s.nan_count, s.inf_count, s.bytes, s.min, s.max, p.path AS scope,
+  (SELECT l.file || iif(l.line > 0, ':' || l.line, '') FROM call_location l
+   WHERE l.call_id = s.call_id) AS "where"
 FROM snapshot s JOIN call c ON c.call_id = s.call_id LEFT JOIN input i ON i.call_id = s.call_id
 LEFT JOIN scope p ON p.scope_id = c.scope_id
 WHERE s.moment = 'after' AND ((s.nan_count > 0 AND ifnull(i.nans, 0) = 0) OR

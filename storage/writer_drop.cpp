@@ -93,9 +93,13 @@ Writer::Dropped Writer::DropBefore(int64_t call_id, int64_t before_ns,
   RunBefore(s.database, "DELETE FROM buffer_row WHERE alloc_ns + life_ns < ?",
             before_ns - s.options.base_ns);
   const auto used = Digests(s.database, kAllSnapshots, 0);
+  Statement size(s.database, "SELECT sum(bytes) FROM payload WHERE digest = ?");
   Statement remove(s.database, "DELETE FROM payload WHERE digest = ?");
   for (const std::string& digest : old_digests) {
     if (used.contains(digest) || !is_old(digest)) continue;
+    size.Bind(1, digest);
+    if (size.Next()) s.payload_bytes -= size.Integer(0);
+    size.Reset();
     remove.Bind(1, digest);
     remove.Run();
     s.payloads.erase(digest);

@@ -154,6 +154,7 @@ TimelineCounts WriteTimeline(const storage::Reader& trace, const TimelineOptions
     }
     if (earliest == nullptr) break;
     earliest->Emit();
+    if (options.progress) options.progress(counts.calls);
   }
   slices.CloseAll();
   counting.Finish();

@@ -28,6 +28,8 @@ struct TimelineOptions {
   // Says which calls are shown, with what lies in the time from the first to the last of them. None
   // given: all.
   std::function<bool(const CallKey& call)> wanted;
+  // Told now and then how many calls are written.
+  std::function<void(int64_t calls)> progress;
 };
 
 struct TimelineCounts {

@@ -526,7 +526,6 @@ RecordSummary Recording::Run() {
   RecordSummary summary;
   summary.exit_code = child_.exit_code();
   summary.signal = child_.signal();
-  summary.payload_bytes = writer_.payload_bytes();
   if (failure_.empty()) {
     try {
       Close(summary);
@@ -534,6 +533,7 @@ RecordSummary Recording::Run() {
       Fail(error);
     }
   }
+  summary.payload_bytes = writer_.payload_bytes();
   if (failure_.empty() && disk_was_full_) failure_ = FullDisk();
   if (!failure_.empty()) summary.state = "partial";
   summary.failure = failure_;

@@ -17,6 +17,12 @@ ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
                 "calls of the ACL level and --streams recorded, without a plan, golden inputs, "
                 "repetitions or noise runs");
   }
+  if (as_leaves && options.streams == Streams::kFlat) {
+    throw Error(
+        ErrorKind::kUsage,
+        "--streams flat issues the calls of a program of the ACL level on one stream; leave "
+        "it out for leaves of PyTorch, a plan, golden inputs, repetitions and noise runs");
+  }
   return as_leaves ? ReplayLeaves(trace, options, results) : ReplayAcl(trace, options, results);
 }
 

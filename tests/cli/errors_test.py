@@ -123,6 +123,11 @@ class RecordErrors(CommandTest):
         self.assertIn(f"{bare} has no torch, {has}/python3 has it: acltape record -- {has}/python3 "
                       f"{program} 'a b'", result.err)
         self.assertFalse(os.path.exists(self.path("bare.db")))
+        with open(program, "w") as file:
+            file.write(f"#!{bare}\nimport torch\n")
+        os.chmod(program, 0o755)
+        result = self.acltape("record", "-o", self.path("bare.db"), "--", program, "a b", code=1, env=environment)
+        self.assertIn(f"acltape record -- {has}/python3 {program} 'a b'", result.err)
 
     def test_a_program_that_does_not_use_its_torch_is_told_so(self):
         result = self.acltape("record", "-o", self.path("unused.db"), "--", TORCH_PYTHON, "-c", "1")

@@ -39,6 +39,8 @@ class FirstNan(CommandTest):
         self.assertEqual({row[2] for row in rows if row[0] == "aten::_softmax"}, {"Inf"})
         self.assertEqual({row[2] for row in rows if row[0] == "aten::log"}, {"finite"})
         self.assertEqual(len([row for row in rows if row[0] == "aten::log"]), 3)
+        where = {row["op"]: row["where"] for row in self.json("query", self.trace, "first_nan")}
+        self.assertEqual(where["aten::log"], "<string>:5")
 
     def test_a_call_that_writes_in_place_is_judged_by_what_was_there(self):
         trace = self.path("in_place.db")
@@ -65,6 +67,7 @@ class FirstNan(CommandTest):
         self.assertEqual(notes.keys(), {"aten::log", "aten::full", "aten::_softmax"})
         self.assertEqual(notes["aten::log"]["calls"], 3)
         self.assertIn("turns NaN; its inputs are finite", notes["aten::log"]["message"])
+        self.assertEqual(notes["aten::log"]["where"], "<string>:5 (<module>)")
         self.assertIn("infinite, but not NaN", notes["aten::_softmax"]["message"])
         self.assertFalse([row for row in report["findings"] if "NaN" in row["message"]])
 

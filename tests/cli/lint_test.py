@@ -92,7 +92,19 @@ class Lint(CommandTest):
         path = self.baseline()
         result = self.acltape("lint", self.traces[1], "--no-results", "--baseline", path)
         self.assertIn("no findings", result.out)
-        self.assertRegex(result.out, "[0-9]+ findings of the baseline are not counted")
+        self.assertRegex(result.out, r"no findings in \d+ regions?; [0-9]+ findings of the baseline are not counted\n$")
+        self.assertIn(f"next: acltape lint {self.trace} --baseline {path}",
+                      self.acltape("lint", self.trace, "--no-results", "--write-baseline", path).err)
+
+    def test_a_table_says_how_many_regions_it_lists(self):
+        trace = self.path("long.db")
+        self.record(trace, TORCH_PYTHON, "-c", PROGRAM.replace("range(6)", "range(30)"))
+        regions = len(self.json("lint", trace, "--no-results", code=1)["regions"])
+        self.assertGreater(regions, 10)
+        result = self.acltape("lint", trace, "--no-results", code=1)
+        self.assertIn(f" in {regions} regions (the first 10 are listed)", result.out)
+        table = result.out.split("\nregions\n")[1].split("\n\n")[0].splitlines()[2:]
+        self.assertEqual(len(table), 10)
 
     def test_a_new_finding_is_one_although_its_like_is_known(self):
         path = self.baseline()

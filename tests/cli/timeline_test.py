@@ -221,6 +221,20 @@ class TorchTimeline(TimelineTest):
         refuse("--to", "chrome", "-o", out, code=0)
         self.assertSentence(refuse("--to", "chrome", "-o", out), "--force")
 
+    def test_options_of_output_are_taken_and_the_viewer_is_named(self):
+        path = self.path("viewed.perfetto-trace")
+        said = self.acltape("export", self.trace, "--to", "perfetto", "-o", path, "--wide", "--color", "never",
+                            "--no-pager", code=0)
+        self.assertIn(f"next: open {path} at https://ui.perfetto.dev", said.err)
+
+    def test_calls_are_picked_by_their_line(self):
+        file, line = self.ask(self.trace, "SELECT file, line FROM call_location JOIN call USING (call_id) "
+                                          "WHERE leaf GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 1")[0]
+        calls = {call for call, in self.ask(
+            self.trace, f"SELECT call_id FROM call_location WHERE file = '{file}' AND line = {line}")}
+        shown = self.both(self.trace, "--calls", f"line:{os.path.basename(file)}:{line}").by_call()
+        self.assertEqual(set(shown), calls)
+
     def test_a_full_disk_is_said_and_leaves_no_file(self):
         self.assertSentence(self.acltape("export", self.trace, "--to", "perfetto", "--force", "-o",
                                          "/dev/full", code=4), "cannot write")

@@ -31,7 +31,7 @@ class InstallTest(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="acltape_install_")
         first = os.path.join(cls.folder, "first")
         done = run("cmake", "--install", BUILD, "--prefix", first)
-        if done.returncode != 0:
+        if done.returncode != 0 or done.stderr:
             raise AssertionError(f"cmake --install failed; build all of {BUILD} before.\n{done.stderr}")
         cls.prefix = os.path.join(cls.folder, "moved", "elsewhere")
         os.makedirs(os.path.dirname(cls.prefix))
@@ -115,6 +115,24 @@ acltape replay acl.db
                 if os.path.islink(path):
                     self.assertFalse(os.path.isabs(os.readlink(path)), path)
                     self.assertTrue(os.path.exists(path), path)
+
+    def test_what_has_two_names_lies_in_it_once(self):
+        kits, = glob.glob(os.path.join(self.prefix, "lib*", "**", "acltape", "sdk", "lib64", "kits"), recursive=True)
+        self.assertEqual([name for name in os.listdir(kits) if not os.path.islink(os.path.join(kits, name))],
+                         ["default"])
+        headers, = glob.glob(os.path.join(self.prefix, "lib*", "**", "aclnnop", "level2"), recursive=True)
+        self.assertTrue(os.path.islink(headers))
+
+    def test_every_file_that_a_document_refers_to_is_there(self):
+        seen = 0
+        documents, = self.share("doc", "acltape")
+        for folder, _, names in os.walk(documents):
+            for name in (name for name in names if name.endswith(".md")):
+                with open(os.path.join(folder, name)) as file:
+                    for link in re.findall(r"\]\(([\w./]+)[)#]", file.read()):
+                        seen += 1
+                        self.assertTrue(os.path.exists(os.path.join(folder, link)), (name, link))
+        self.assertGreater(seen, 50)
 
     def test_the_sources_of_kits_are_those_that_the_stamp_stands_for(self):
         source, = glob.glob(os.path.join(self.prefix, "lib*", "**", "acltape", "source"),

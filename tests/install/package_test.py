@@ -72,6 +72,14 @@ class Package(unittest.TestCase):
                      "usr/share/doc/acltape/changelog.Debian.gz"):
             self.assertIn("./" + path, listed)
 
+    def test_what_python_compiles_goes_with_the_package(self):
+        control = os.path.join(self.folder, "control")
+        output("dpkg-deb", "-e", self.package, control)
+        for script, call in (("postinst", "py3compile -p acltape"), ("prerm", "py3clean -p acltape")):
+            with open(os.path.join(control, script)) as file:
+                self.assertIn(call, file.read())
+            output("sh", "-n", os.path.join(control, script))
+
     def test_lintian_finds_no_error(self):
         if shutil.which("lintian") is None:
             self.skipTest("lintian is not installed")
