@@ -121,14 +121,14 @@ void CheckPythons(Rows& rows) {
         {Health::kOk, "python",
          fmt::format("{}: Python {}, torch {}, {} threads{}", python.string(),
                      probe["python"].get<std::string>(), probe["torch"].get<std::string>(),
-                     probe["threads"].get<int>(), chosen ? "" : "; the scripts use this one"),
+                     probe["threads"].get<int>(), chosen ? "" : "; taken where no other is named"),
          ""});
     if (chosen) continue;
     chosen = true;
     rows.push_back(probe["vision"].is_string()
                        ? Row{Health::kOk, "torchvision", probe["vision"].get<std::string>(), ""}
                        : Row{Health::kWarning, "torchvision",
-                             "not importable; resnet18.py needs it",
+                             "not importable; programs with models of images need it",
                              "apt-get install python3-torchvision"});
     CheckBlas(probe, rows);
     CheckKit(python, rows);

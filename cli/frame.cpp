@@ -147,6 +147,20 @@ int FinishOutput(int code, ColourWish colour) {
   return kExitDevice;
 }
 
+// Tables can be picked from forms that have tables.
+void CheckTableChoice(const CLI::App& app) {
+  const CLI::Option* table = app.get_option_no_throw("--table");
+  const CLI::Option* format = app.get_option_no_throw("--format");
+  if (table == nullptr || table->count() == 0 || format == nullptr || format->count() == 0) return;
+  const int form = format->as<int>();
+  for (const Format one : {Format::kTable, Format::kCsv, Format::kJson}) {
+    if (form == static_cast<int>(one)) return;
+  }
+  throw Error(
+      ErrorKind::kUsage,
+      "`--table` picks a table, and that `--format` prints none; leave one of the two out.");
+}
+
 // Runs a command whose options were parsed; returns its exit code.
 int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output) {
   Screen screen = LookAt(STDOUT_FILENO, output.colour);
@@ -163,6 +177,7 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
   PagedOutput pager(paged ? PagerCommand() : "", terminal);
   try {
     CheckFiles(app);
+    CheckTableChoice(app);
     FoldSpools(app);
     if (chosen.ExecutesTrace()) UseKitOfTrace(app.get_option("trace")->as<std::string>());
     code = chosen.Run();

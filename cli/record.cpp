@@ -10,6 +10,7 @@
 #include "analyzer/device_values.h"
 #include "analyzer/steps.h"
 #include "cli/commands.h"
+#include "cli/elf_names.h"
 #include "cli/installation.h"
 #include "cli/interpreter.h"
 #include "cli/next_step.h"
@@ -312,10 +313,11 @@ class RecordCommand final : public Command {
                                 max_size_));
       }
     }
-    if (options_.delay_ns && options_.start_closed) {
+    if (options_.start_closed && (options_.delay_ns || options_.steps)) {
       throw Error(ErrorKind::kUsage,
-                  "--delay opens the recording by itself, --start-closed waits for the program or "
-                  "a signal; leave one of the two out.");
+                  fmt::format("{} opens the recording by itself, --start-closed waits for the "
+                              "program or a signal; leave one of the two out.",
+                              options_.steps ? "--record-steps" : "--delay"));
     }
     if (!quiet_) {
       options_.window_changed = [](bool open, int64_t wall_ns) {
@@ -350,11 +352,20 @@ class RecordCommand final : public Command {
       return fmt::format("the program came to {} steps and the first to record was step {}, so ",
                          summary.steps_seen, options_.steps->first);
     }
+    if (LacksDevice(summary)) {
+      return fmt::format("'{}' needs libascendcl.so, which was not found, so ",
+                         options_.command.front());
+    }
     if (summary.attached_processes == 0) {
       return fmt::format(
           "acltape came into no process of '{}', as into none that is linked "
           "statically or runs a set-user-id file, so ",
           options_.command.front());
+    }
+    if (summary.never_opened && options_.delay_ns) {
+      return fmt::format(
+          "the program ended after {}, before the recording opened (--delay {}), so ",
+          HumanNs(static_cast<double>(summary.wall_ns)), delay_);
     }
     if (summary.never_opened) return "the recording was never opened, so ";
     const bool plugin_failed =
@@ -373,9 +384,19 @@ class RecordCommand final : public Command {
                                : "loaded libtorch or called the ACL interface");
   }
 
+  // An ACL program that the loader did not start for want of the device's library.
+  bool LacksDevice(const collector::RecordSummary& summary) const {
+    constexpr int kNotLoaded = 127;
+    if (summary.attached_processes != 0 || summary.exit_code != kNotLoaded) return false;
+    const std::vector<std::string> needed =
+        ReadElfNames(FindExecutable(options_.command.front())).needed;
+    return std::find(needed.begin(), needed.end(), "libascendcl.so") != needed.end();
+  }
+
   // What to do about a Python program whose interpreter has no torch, and else a general hint.
   std::string Advice(const collector::RecordSummary& summary) const {
     if (summary.torch_processes + summary.acl_processes != 0) return "";
+    if (LacksDevice(summary)) return "; record --soft runs it on the soft device";
     const std::filesystem::path named = NamedInterpreter(options_.command);
     if (named.empty() || (options_.levels & wire::kLevelAten) == 0) {
       return "; check that the command runs the program that was meant, dynamically linked";
@@ -388,7 +409,12 @@ class RecordCommand final : public Command {
       return "";
     }
     const std::filesystem::path other = InterpreterWithTorch();
-    if (other.empty()) return fmt::format("; {} has no torch", named.string());
+    if (other.empty()) {
+      return fmt::format(
+          "; neither {} nor another interpreter here has torch: apt-get install "
+          "python3-torch, or pip install torch",
+          named.string());
+    }
     // What comes behind the interpreter, or the script that names it in its first line.
     std::string arguments;
     const auto own =

@@ -56,6 +56,8 @@ MISTAKES = [
     ("record --delay 5x -- true", 2, "'5x' is no time for --delay; write 5, 1.5s, 200ms or 2m"),
     ("record --duration 0 -- true", 2, "--duration 0 records nothing; write 5, 1.5s, 200ms or 2m"),
     ("record --delay 5 --start-closed -- true", 2, "leave one of the two out"),
+    ("record --record-steps 2 --start-closed -- true", 2, "--record-steps opens the recording by itself"),
+    ("lint {t} --format sarif --table findings", 2, "that `--format` prints none"),
     ("record --max-size 1K -- true", 2, "--max-size 1K is too small for a few steps; give at least 4M"),
     ("record --max-size big -- true", 2, "'big' is no size; write 65536, 64K, 16M or 1G"),
     ("record -o {d}/x.db -- {d}/train.py", 2, "name the interpreter: acltape record -- python3"),
