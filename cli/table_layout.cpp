@@ -121,6 +121,26 @@ void Shrink(std::vector<LaidColumn>& columns, size_t width, Least least) {
   }
 }
 
+// Narrows columns whose name is wider than their cells, those first that give the most, so that few
+// names are wrapped.
+void WrapNames(std::vector<LaidColumn>& columns, size_t width) {
+  const auto spare = [](const LaidColumn& column) {
+    const size_t words = LongestWord(column.name);
+    // The cells of a column that is narrower than them are wrapped already.
+    const size_t least = std::max(words, std::min(column.content, column.width));
+    return column.width - std::min(column.width, least);
+  };
+  for (size_t used = LineWidth(columns); used > width;) {
+    const auto most = std::max_element(
+        columns.begin(), columns.end(),
+        [&](const LaidColumn& a, const LaidColumn& b) { return spare(a) < spare(b); });
+    if (most == columns.end() || spare(*most) == 0) return;
+    const size_t taken = std::min(spare(*most), used - width);
+    most->width -= taken;
+    used -= taken;
+  }
+}
+
 // Wraps sentences first, which are read line by line anyway, then names of columns, which costs the
 // table a line, then all text.
 bool Fits(std::vector<LaidColumn>& columns, size_t width) {
@@ -135,9 +155,7 @@ bool Fits(std::vector<LaidColumn>& columns, size_t width) {
   Shrink(columns, width, [&](const LaidColumn& column) {
     return std::max(wrapped(column, few ? kNarrowest : kProse), TextWidth(column.name));
   });
-  Shrink(columns, width, [&](const LaidColumn& column) {
-    return std::max(wrapped(column, few ? kNarrowest : kProse), LongestWord(column.name));
-  });
+  WrapNames(columns, width);
   Shrink(columns, width, [&](const LaidColumn& column) {
     return std::max(wrapped(column, kNarrowest), LongestWord(column.name));
   });
