@@ -132,7 +132,8 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
     add("capture cost, ns", report.capture_ns);
   }
   add("input copies per step", report.copies_per_step);
-  add("input bytes copied per step", report.copy_bytes_per_step);
+  add("input bytes copied per step",
+      BytesCell(report.copy_bytes_per_step, people ? Format::kTable : Format::kJson));
   add("steps until capture has paid",
       report.break_even_steps < 0 ? Cell("never") : Cell(report.break_even_steps));
   if (!report.refusal.empty()) add("not captured", report.refusal);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/ledger_words.h"
 #include "cli/options.h"
 #include "cli/query_table.h"
 #include "cli/step_source.h"
@@ -79,13 +80,17 @@ class InfoCommand final : public Command {
   Table Facts(const storage::Reader& reader) const {
     Table table({"fact", "value"});
     const auto add = [&](const char* fact, Cell value) { table.Add({fact, std::move(value)}); };
+    // A number of bytes is a size with a unit of its own for people.
+    const auto add_bytes = [&](const char* size, const char* fact, int64_t bytes) {
+      add(format_ == Format::kTable ? size : fact, BytesCell(bytes, format_));
+    };
     std::error_code ignored;
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(trace_, ignored));
     const int64_t calls = reader.CallCount(/*leaves_only=*/false);
     const int64_t leaves = reader.CallCount(/*leaves_only=*/true);
     add("file", trace_);
     add("state", reader.State());
-    add("bytes", bytes);
+    add_bytes("size", "bytes", bytes);
     add("calls", calls);
     add("leaves", leaves);
     add("ops", Count(reader, "SELECT count(*) FROM op"));
@@ -97,8 +102,10 @@ class InfoCommand final : public Command {
     add("threads", Count(reader, "SELECT count(*) FROM thread"));
     add("snapshots", Count(reader, "SELECT count(*) FROM snapshot"));
     add("payloads", Count(reader, "SELECT count(DISTINCT digest) FROM payload"));
-    add("payload bytes", Count(reader, "SELECT sum(bytes) FROM payload"));
-    add("payload bytes stored", Count(reader, "SELECT sum(length(data)) FROM payload"));
+    add_bytes("size of the payloads", "payload bytes",
+              Count(reader, "SELECT sum(bytes) FROM payload"));
+    add_bytes("  as stored", "payload bytes stored",
+              Count(reader, "SELECT sum(length(data)) FROM payload"));
     if (const auto busy = storage::FindDeviceBusy(reader)) {
       add("device busy", storage::DeviceBusyText(*busy));
     }
@@ -127,11 +134,14 @@ class InfoCommand final : public Command {
     return table;
   }
 
-  static Table LedgerTable(const storage::Reader& reader) {
+  Table LedgerTable(const storage::Reader& reader) const {
     Table table({"severity", "kind", "count", "subject", "cause", "remedy"});
     for (const storage::LedgerEntry& entry : reader.Ledger()) {
-      table.Add({std::string(storage::SeverityName(entry.severity)), entry.kind, entry.count,
-                 entry.subject, entry.cause, entry.remedy});
+      const LedgerWords words = WordsOf(entry);
+      const bool people = format_ == Format::kTable && words.is_time;
+      table.Add({std::string(storage::SeverityName(entry.severity)), entry.kind,
+                 people ? Cell(words.count) : Cell(entry.count), entry.subject,
+                 people ? words.cause : entry.cause, entry.remedy});
     }
     return table;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -115,6 +116,21 @@ std::string Plural(size_t count, const std::string& word) {
 
 }  // namespace
 
+std::string MessageBeside(const std::string& message, const std::string& where) {
+  const size_t places = message.rfind("; call ");
+  const size_t end = places == std::string::npos ? places : message.find(" comes from ", places);
+  if (where.empty() || end == std::string::npos) return message;
+  // The number of the call alone is between the two.
+  const size_t number = places + std::strlen("; call ");
+  if (message.find_first_not_of("0123456789", number) != end) return message;
+  const std::string rest = message.substr(end + std::strlen(" comes from "));
+  if (!rest.starts_with(where)) return message;
+  const std::string others = rest.substr(where.size());
+  if (others.empty()) return message.substr(0, places);
+  constexpr std::string_view kNext = ", call ";
+  return others.starts_with(kNext) ? message.substr(0, places) + "; " + others.substr(2) : message;
+}
+
 Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
   using Key = std::tuple<std::string, std::string, std::string>;
   std::map<Key, FindingGroup> groups;
@@ -142,7 +158,8 @@ Table GroupedFindings(const std::vector<LocatedFinding>& findings) {
     table.Add({std::string(finding.rule->id), std::string(SeverityName(finding.rule->severity)),
                TextCell(group->first->op), TextCell(group->first->Where()), group->findings,
                group->occurrences, finding.call_id == 0 ? Cell() : Cell(finding.call_id),
-               TextCell(CodesText(finding.codes)), finding.message, AdviceOf(finding),
+               TextCell(CodesText(finding.codes)),
+               MessageBeside(finding.message, group->first->Where()), AdviceOf(finding),
                fmt::format("{}", fmt::join(group->verdicts, ", "))});
   }
   return table;

@@ -9,6 +9,10 @@
 
 namespace acltape::cli {
 
+// The message of a finding in a row that has its place in the column `where`: "; call 37 comes from
+// PLACE" is left out at its end where PLACE is the same. Places of other calls stay.
+std::string MessageBeside(const std::string& message, const std::string& where);
+
 // Findings of one rule, operator and place in one row, errors first, then by number of occurrences.
 // Findings that are known are left out.
 Table GroupedFindings(const std::vector<LocatedFinding>& findings);

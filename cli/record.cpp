@@ -13,6 +13,7 @@
 #include "cli/elf_names.h"
 #include "cli/installation.h"
 #include "cli/interpreter.h"
+#include "cli/ledger_words.h"
 #include "cli/next_step.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -431,9 +432,11 @@ class RecordCommand final : public Command {
   static void SayLedger(const collector::RecordSummary& summary) {
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
-      fmt::print(stderr, "acltape: {}: {}{}, count {}{}{}\n", storage::SeverityName(entry.severity),
-                 entry.kind, entry.subject.empty() ? "" : " of " + entry.subject, entry.count,
-                 entry.cause.empty() ? "" : ": " + entry.cause,
+      const LedgerWords words = WordsOf(entry);
+      fmt::print(stderr, "acltape: {}: {}{}, {}{}{}{}\n", storage::SeverityName(entry.severity),
+                 entry.kind, entry.subject.empty() ? "" : " of " + entry.subject,
+                 words.is_time ? "" : "count ", words.count,
+                 words.cause.empty() ? "" : ": " + words.cause,
                  entry.remedy.empty() ? "" : "; " + entry.remedy);
     }
   }

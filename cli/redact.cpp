@@ -47,12 +47,12 @@ class RedactCommand final : public Command {
     };
     add("file", options_.output);
     add("contents dropped", report.contents);
-    add("  bytes, before compression", report.content_bytes);
+    add("  bytes, before compression", BytesCell(report.content_bytes, format_));
     add("values of host reads dropped", report.host_values);
     add("inputs and results with a row", report.snapshots);
     add("  of those with statistics", report.statistics);
-    add("bytes of the file", report.bytes);
-    add("bytes of the whole trace", report.bytes_before);
+    add("bytes of the file", BytesCell(report.bytes, format_));
+    add("bytes of the whole trace", BytesCell(report.bytes_before, format_));
     fmt::print("{}", table.ToText(format_));
     return kExitFine;
   }

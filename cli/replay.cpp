@@ -144,7 +144,7 @@ Table SummaryTable(const replayer::ReplayReport& report, const replayer::ReplayO
     add("steps run captured", capture.captured_steps);
     add("steps run eagerly", capture.eager_steps);
     add("inputs copied per step", capture.copies_per_step);
-    add("bytes copied per step", capture.copy_bytes_per_step);
+    add("bytes copied per step", BytesCell(capture.copy_bytes_per_step, format));
     add("leaves whose host arguments vary", capture.varying_leaves);
     if (capture.varying_leaves > 0) {
       add("  updated in the graphs", capture.updated_leaves);

@@ -106,16 +106,14 @@ class StepsCommand final : public Command {
     return shown;
   }
 
-  // Nanoseconds for programs, three digits and a unit for people.
-  Cell Time(int64_t ns) const {
-    if (format_ != Format::kTable) return ns;
-    return HumanNs(static_cast<double>(ns));
-  }
+  Cell Time(int64_t ns) const { return NsCell(ns, format_); }
 
   Table FamilyTable(const Work& work, const std::vector<Compared>& families) const {
+    const bool people = format_ == Format::kTable;  // the cells have units of their own
     Table table({"family", "steps", "first_step", "calls", "host_arguments", "varying", "derived",
-                 "inputs", "moving", "moving_bytes", "median_ns", "least_ns", "greatest_ns",
-                 "why_not_as_before"});
+                 "inputs", "moving", people ? "moving_size" : "moving_bytes",
+                 people ? "median" : "median_ns", people ? "least" : "least_ns",
+                 people ? "greatest" : "greatest_ns", "why_not_as_before"});
     for (size_t f = 0; f < families.size(); ++f) {
       const auto& family = families[f].family;
       const auto& variation = families[f].variation;
@@ -139,7 +137,7 @@ class StepsCommand final : public Command {
                  work.steps[family.steps[0]].step, static_cast<int64_t>(family.places),
                  static_cast<int64_t>(variation.host_arguments),
                  static_cast<int64_t>(variation.arguments.size()) - derived, derived,
-                 static_cast<int64_t>(variation.inputs.size()), moving, bytes,
+                 static_cast<int64_t>(variation.inputs.size()), moving, BytesCell(bytes, format_),
                  Time(times[times.size() / 2]), Time(times.front()), Time(times.back()),
                  Parting(work, family)});
     }

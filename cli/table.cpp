@@ -179,6 +179,14 @@ std::string HumanNs(double ns) {
   return fmt::format("{:.{}f} {}", ns, decimals, kUnits[unit]);
 }
 
+Cell BytesCell(int64_t bytes, Format format) {
+  return format == Format::kTable ? Cell(HumanBytes(bytes)) : Cell(bytes);
+}
+
+Cell NsCell(int64_t ns, Format format) {
+  return format == Format::kTable ? Cell(HumanNs(static_cast<double>(ns))) : Cell(ns);
+}
+
 double Percent(double part, double whole, int decimals) {
   const double scale = std::pow(10, decimals);
   return whole == 0 ? 0 : std::round(100 * scale * part / whole) / scale;

@@ -81,6 +81,10 @@ class Report {
 
 // "1.5 GiB", "312 B".
 std::string HumanBytes(int64_t bytes);
+// A size or a time in one of the tables that have a unit for people, and a plain number in the
+// other formats.
+Cell BytesCell(int64_t bytes, Format format);
+Cell NsCell(int64_t ns, Format format);
 // "1.25 ms", "310 ns": three significant digits.
 std::string HumanNs(double ns);
 // A part in percent of the whole, rounded; 0 if the whole is 0.

@@ -76,9 +76,9 @@ class TrimCommand final : public Command {
         100.0 * static_cast<double>(report.calls) / static_cast<double>(report.calls_before));
     add("steps", report.steps);
     add("inputs stored for calls left out", report.inputs);
-    add("  bytes, before compression", report.input_bytes);
-    add("bytes of the file", report.bytes);
-    add("bytes of the whole trace", report.bytes_before);
+    add("  bytes, before compression", BytesCell(report.input_bytes, format_));
+    add("bytes of the file", BytesCell(report.bytes, format_));
+    add("bytes of the whole trace", BytesCell(report.bytes_before, format_));
     add("outputs compared", report.compared);
     add("outputs different, as in the whole trace", report.differing);
     if (report.renumbered) add("ids", "1 to " + std::to_string(report.calls) + ", in order");

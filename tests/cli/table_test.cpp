@@ -4,7 +4,11 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "cli/ledger_words.h"
+#include "cli/lint_report.h"
+#include "cli/screen.h"
 #include "cli/similar.h"
 
 namespace acltape::cli {
@@ -48,6 +52,85 @@ TEST(Table, FitsAScreenByWrappingTheWidestText) {
             "         five six seven\n"
             "     12  short\n");
   EXPECT_EQ(table.ToText(Format::kCsv, screen), table.ToText(Format::kCsv));
+}
+
+TEST(Table, WrapsNamesOfColumnsBeforeShortText) {
+  Table table({"call_id", "calls per step", "op"});
+  table.Add({int64_t{7}, int64_t{12}, "aten::native_layer_norm"});
+  EXPECT_EQ(table.ToText(Format::kTable, {.terminal = true, .width = 39}),
+            "         calls\n"
+            "           per\n"
+            "call_id   step  op\n"
+            "-------  -----  -----------------------\n"
+            "      7     12  aten::native_layer_norm\n");
+}
+
+TEST(Table, PutsSentencesWithoutRoomBelowTheirRow) {
+  Table table({"rule", "op", "message", "count", "verdict"});
+  table.Add({"LINT-1", "aten::mm", "one two three four five six seven eight nine", int64_t{3},
+             "predicted"});
+  table.Add({"LINT-2", "aten::relu", "short", int64_t{1}, Cell()});
+  EXPECT_EQ(table.ToText(Format::kTable, {.terminal = true, .width = 44}),
+            "rule    op          count  verdict\n"
+            "------  ----------  -----  ---------\n"
+            "LINT-1  aten::mm        3  predicted\n"
+            "    message:\n"
+            "      one two three four five six seven\n"
+            "      eight nine\n"
+            "LINT-2  aten::relu      1\n"
+            "    message: short\n");
+}
+
+TEST(Table, PutsTheLastOfManyNumbersBelowTheirRow) {
+  Table table({"family", "first", "second", "third", "fourth"});
+  table.Add({int64_t{0}, int64_t{1000000}, int64_t{2000000}, int64_t{3000000}, int64_t{4}});
+  EXPECT_EQ(table.ToText(Format::kTable, {.terminal = true, .width = 28}),
+            "family    first   second\n"
+            "------  -------  -------\n"
+            "     0  1000000  2000000\n"
+            "    third: 3000000\n"
+            "    fourth: 4\n");
+}
+
+TEST(Table, NoLineIsWiderThanTheScreen) {
+  Table table({"call_id", "operator", "where", "very_long_name_of_a_column", "note", "ns"});
+  table.Add({int64_t{7}, std::string(50, 'x'), "\u91cd\u91cd train.py:17 (forward)", 1.5,
+             "one two three four five six seven eight nine ten eleven twelve", int64_t{1} << 40});
+  for (size_t width = 32; width < 200; ++width) {
+    const std::string text = table.ToText(Format::kTable, {.terminal = true, .width = width});
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(TextWidth(line), width) << text;
+    }
+  }
+}
+
+TEST(Table, GivesSizesAndTimesAUnitForPeopleOnly) {
+  EXPECT_EQ(BytesCell(16896, Format::kTable), Cell("16.5 KiB"));
+  EXPECT_EQ(BytesCell(16896, Format::kCsv), Cell(int64_t{16896}));
+  EXPECT_EQ(NsCell(1250000, Format::kTable), Cell("1.25 ms"));
+  EXPECT_EQ(NsCell(1250000, Format::kJson), Cell(int64_t{1250000}));
+}
+
+TEST(LedgerWords, CountsOfMicrosecondsAreTimes) {
+  storage::LedgerEntry entry;
+  entry.count = 1250000;
+  entry.cause = "microseconds that threads waited";
+  EXPECT_EQ(WordsOf(entry).count, "1.25 s");
+  EXPECT_EQ(WordsOf(entry).cause, "time that threads waited");
+  entry.cause = "a thread gave up records";
+  EXPECT_EQ(WordsOf(entry).count, "1250000");
+  EXPECT_EQ(WordsOf(entry).cause, "a thread gave up records");
+}
+
+TEST(LintMessage, LeavesOutThePlaceThatTheRowNames) {
+  const std::string message = "call 37 aten::rand draws; call 37 comes from p.py:9 (f)";
+  EXPECT_EQ(MessageBeside(message, "p.py:9 (f)"), "call 37 aten::rand draws");
+  EXPECT_EQ(MessageBeside(message + ", call 8 comes from p.py:5", "p.py:9 (f)"),
+            "call 37 aten::rand draws; call 8 comes from p.py:5");
+  EXPECT_EQ(MessageBeside(message, "p.py:9"), message);
+  EXPECT_EQ(MessageBeside(message, ""), message);
+  EXPECT_EQ(MessageBeside("no place", "p.py:9 (f)"), "no place");
 }
 
 TEST(Table, PaintsByColumnAndByQuantity) {

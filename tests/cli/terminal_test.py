@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/ usr / bin / env python3
 """Output on a terminal: tables that fit it, colours, the pager. Elsewhere nothing of it."""
 import fcntl
 import os
@@ -63,6 +63,31 @@ class Terminal(CommandTest):
             lines = CODES.sub("", result.out).splitlines()
             self.assertGreater(len(lines), 15, result)
             self.assertLessEqual(max(map(len, lines)), columns, result)
+
+    def test_every_table_fits_80_columns(self):
+        plan = self.path("narrow.json")
+        for words in ("info", "steps", "lint --no-results --fail-on never", "graph", f"plan -o {plan}",
+                      "replay --mode captured", f"replay --plan {plan}", "compare",
+                      f"compare --plan {plan}", "query --name top_ops", "query --name top_lines"):
+            command, *options = words.split()
+            with self.subTest(words=words):
+                result = self.on_terminal(command, self.trace, *options)
+                lines = CODES.sub("", result.out).splitlines()
+                self.assertGreater(len(lines), 3, result)
+                self.assertLessEqual(max(map(len, lines)), 80, result)
+
+    def test_a_message_without_room_stands_below_its_row(self):
+        out = CODES.sub("", self.on_terminal("lint", self.trace, "--no-results", code=1).out)
+        self.assertRegex(out, "\n    message: call [0-9]+ aten::rand draws random numbers")
+        self.assertNotRegex(out, "comes\\s+from <string>")
+        self.assertNotIn("    message:", self.acltape("lint", self.trace, "--no-results",
+                                                      code=1).out)
+
+    def test_sizes_have_units_for_people(self):
+        size = os.path.getsize(self.trace)
+        self.assertRegex(self.acltape("info", self.trace).out, "size +[0-9.]+ [KM]iB\n")
+        facts = {row["fact"]: row["value"] for row in self.json("info", self.trace)["trace"]}
+        self.assertEqual(facts["bytes"], size)
 
     def test_wrapped_text_is_all_there(self):
         sql = f"SELECT 7 AS number, '{' '.join(f'word{i}' for i in range(40))}' AS text"
@@ -166,7 +191,7 @@ class Terminal(CommandTest):
         self.assertIn("nope", result.err)
 
     def test_a_reader_that_goes_away_is_no_failure(self):
-        # The signal is ignored here, as some shells and services leave it.
+#The signal is ignored here, as some shells and services leave it.
         script = (f"trap '' PIPE; {BINARY} query {self.trace} --format csv "
                   "'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000) "
                   "SELECT i FROM n' | head -1")
