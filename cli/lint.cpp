@@ -201,7 +201,7 @@ class LintCommand final : public Command {
                                    : WithLines(FindingTable(findings), "call_id",
                                                analyzer::SourceLines(trace.reader())));
     output.Add("probes", ProbeTable(work, probes));
-    output.Add("notes", WithLines(NotFiniteTable(trace.reader()), "call_id",
+    output.Add("notes", WithLines(InfiniteTable(trace.reader()), "call_id",
                                   analyzer::SourceLines(trace.reader())));
     fmt::print("{}", output.ToText(format_));
     if (format_ == Format::kTable) {
@@ -290,11 +290,11 @@ class LintCommand final : public Command {
       const auto code = [&](int32_t number) {
         return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
       };
-      table.Add({std::string(rule.id), static_cast<int64_t>(rule.mode),
-                 std::string(SeverityName(rule.severity)), std::string(rule.title),
-                 std::string(rule.source), code(rule.codes[0]), code(rule.codes[1]),
-                 code(rule.codes[2]), std::string(kPlaces[static_cast<size_t>(rule.fails_at)]),
-                 std::string(rule.edit)});
+      table.Add(
+          {std::string(rule.id), rule.mode == 0 ? Cell() : Cell(static_cast<int64_t>(rule.mode)),
+           std::string(SeverityName(rule.severity)), std::string(rule.title),
+           std::string(rule.source), code(rule.codes[0]), code(rule.codes[1]), code(rule.codes[2]),
+           std::string(kPlaces[static_cast<size_t>(rule.fails_at)]), std::string(rule.edit)});
     }
     return table;
   }
@@ -317,22 +317,21 @@ class LintCommand final : public Command {
     return table;
   }
 
-  // Results that turn NaN or infinite, one row for each operator. No capture is to blame for them,
-  // so they are notes and no findings.
-  static Table NotFiniteTable(const storage::Reader& trace) {
+  // Results that turn infinite, one row for each operator. They are notes and no findings, because
+  // programs mask with infinities on purpose. Results that turn NaN are findings of LINT-41.
+  static Table InfiniteTable(const storage::Reader& trace) {
     struct Turned {
       int64_t first_call = 0;
       int64_t calls = 0;
-      std::string inputs;
+      std::string inputs;  // "finite", "partly not known"
     };
     Table table({"call_id", "op", "calls", "message"});
     // Most traces have none, which one look at the statistics tells.
-    if (storage::RunQuery(trace,
-                          "SELECT 1 FROM snapshot WHERE nan_count > 0 OR inf_count > 0 LIMIT 1")
+    if (storage::RunQuery(trace, "SELECT 1 FROM snapshot WHERE inf_count > 0 LIMIT 1")
             .rows.empty()) {
       return table;
     }
-    std::map<std::pair<std::string, std::string>, Turned> by_operator;
+    std::map<std::string, Turned> by_operator;
     const auto text = [](const storage::Cell& cell) {
       const auto* value = std::get_if<std::string>(&cell);
       return value == nullptr ? std::string() : *value;
@@ -340,7 +339,8 @@ class LintCommand final : public Command {
     storage::RunQuery(
         trace, storage::FindNamedQuery("first_nan")->sql, [](const std::vector<std::string>&) {},
         [&](std::vector<storage::Cell>& row) {
-          Turned& turned = by_operator[{text(row.at(2)), text(row.at(3))}];
+          if (text(row.at(3)) != "Inf") return true;
+          Turned& turned = by_operator[text(row.at(2))];
           if (turned.calls++ == 0) {
             turned.first_call = storage::IntegerIn(row.at(0));
             turned.inputs = text(row.at(4));
@@ -348,14 +348,13 @@ class LintCommand final : public Command {
           return true;
         });
     std::vector<std::pair<int64_t, std::vector<Cell>>> rows;
-    for (const auto& [key, turned] : by_operator) {
-      const auto& [op, turns] = key;
+    for (const auto& [op, turned] : by_operator) {
       rows.push_back(
           {turned.first_call,
            {turned.first_call, op, turned.calls,
-            fmt::format("a result turns {}; its inputs are {}; `acltape query TRACE first_nan` "
+            fmt::format("a result turns Inf; its inputs are {}; `acltape query TRACE first_nan` "
                         "lists all",
-                        turns, turned.inputs == "Inf" ? "infinite, but not NaN" : turned.inputs)}});
+                        turned.inputs)}});
     }
     std::sort(rows.begin(), rows.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });

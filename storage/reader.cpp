@@ -480,7 +480,8 @@ std::vector<Handle> Reader::Models() const {
 std::vector<Step> Reader::Steps() const {
   std::vector<Step> steps;
   // The steps of one process are its own ranges, counted from 0: those of all lie between each
-  // other, and a range begins with whatever call came next.
+  // other, and a range begins with whatever call came next. A step that ends with an optimizer is
+  // of the process whose optimizer it is.
   Statement rows(
       state_->database,
       state_->process == 0
@@ -488,9 +489,10 @@ std::vector<Step> Reader::Steps() const {
           : fmt::format(
                 "SELECT row_number() OVER (ORDER BY first_call) - 1, first_call, last_call, "
                 "found_by "
-                "FROM (SELECT DISTINCT r.first_call, r.last_call, t.found_by FROM scope_range r "
-                "JOIN scope s USING (scope_id) JOIN step t ON t.first_call = r.first_call AND "
-                "t.last_call = r.last_call AND t.found_by = 'range:' || s.name WHERE {})",
+                "FROM (SELECT DISTINCT t.first_call, t.last_call, t.found_by FROM scope_range r "
+                "JOIN scope s USING (scope_id) JOIN step t ON t.last_call = r.last_call AND "
+                "(t.first_call = r.first_call AND t.found_by = 'range:' || s.name OR "
+                "t.found_by = 'optimizer' AND s.name GLOB 'Optimizer.step*') WHERE {})",
                 state_->ThreadOfProcess("r.thread_id")));
   const CheckedRow row(rows, path(), "step");
   while (rows.Next()) steps.push_back(TakeStep(row));

@@ -2,7 +2,7 @@
 //
 // To add a rule, write `void CheckX(const Scene&, Found&)` in the file of its family and give it a
 // row in rules.cpp. LINT-01 to LINT-30 are numbered as the failure modes of docs/lint_rules.md.
-// Numbers from 31 on are further forms of these failure modes.
+// Numbers from 31 on are further forms of these failure modes, or rules without one.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ enum class LintScope : uint8_t {
 
 struct LintRule {
   std::string_view id;  // "LINT-02"
-  int mode = 0;         // number of its failure mode
+  int mode = 0;         // number of its failure mode; 0: it is about no capture
   storage::Severity severity = storage::Severity::kError;
   std::string_view title;   // what goes wrong
   std::string_view source;  // rules of the interface
@@ -159,5 +159,6 @@ void CheckWrongEndThread(const Scene& scene, Found& found);       // rules_order
 void CheckSharedEvent(const Scene& scene, Found& found);          // rules_order.cpp
 void CheckTaskGroup(const Scene& scene, Found& found);            // rules_order.cpp
 void CheckUncapturedWork(const Scene& scene, Found& found);       // rules_order.cpp
+void CheckTurnsNan(const Scene& scene, Found& found);             // rules_values.cpp
 
 }  // namespace acltape::analyzer

@@ -132,6 +132,10 @@ constexpr LintRule kRules[] = {
      "host round trip", kNothing, F::kNowhere,
      "read it every few steps, or behind the launch of the next step", L::kAtenStretch,
      CheckReadAtStepEdge},
+    {"LINT-41", 0, S::kNotice, "a result turns NaN although no input is known to hold it",
+     "values of the recording", kNothing, F::kNowhere,
+     "look at the operands of this call; `acltape query TRACE first_nan` lists every such call",
+     L::kTrace, CheckTurnsNan},
 };
 
 }  // namespace

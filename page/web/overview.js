@@ -10,6 +10,7 @@ function commandText(meta) {
 
 const kStepSource = {
   period: "They are a guess, by what repeats; `acltape record --steps-from NAME` takes the program's own ranges.",
+  optimizer: "They were recorded as steps: each ends with a step of the optimizer.",
 };
 function stepSourceText(foundBy) {
   if (foundBy.startsWith("range:")) return `They are ranges of the program, ${foundBy.slice(6)}.`;

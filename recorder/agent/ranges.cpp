@@ -10,9 +10,6 @@ namespace acltape::agent {
 
 namespace {
 
-// PyTorch's optimizers run in ranges of names that begin so.
-constexpr char kOptimizerPrefix[] = "Optimizer.step";
-
 bool InStep(const Tape& tape) {
   for (uint32_t i = 0; i < tape.range_count; ++i) {
     if (tape.ranges[i].is_step) return true;
@@ -46,7 +43,7 @@ void BeginRange(Tape& tape, const char* name, wire::ScopeKind kind) {
   char* copy = ReserveRange(tape) ? strdup(name) : nullptr;
   if (copy == nullptr) return;
   OpenRange range{copy, 0, kind, false, false, false};
-  range.is_optimizer = strncmp(name, kOptimizerPrefix, sizeof(kOptimizerPrefix) - 1) == 0;
+  range.is_optimizer = std::string_view(name).starts_with(wire::kOptimizerStep);
   range.is_step = kind == wire::ScopeKind::kUser && !InStep(tape) &&
                   wire::IsStepName(tape.arena->step_name, name);
   if (range.is_step) range.step = StepBegins(tape);

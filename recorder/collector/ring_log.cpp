@@ -7,6 +7,7 @@
 
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/wire/rank_variables.h"
+#include "recorder/wire/step_name.h"
 #include "storage/payload.h"
 
 namespace acltape::collector {
@@ -333,6 +334,8 @@ bool RingLog::TakeScopeBegin(RecordBytes record) {
     scope.step_name = name;
     in_step_ = true;
   }
+  scope.is_optimizer = name.starts_with(wire::kOptimizerStep);
+  optimizer_depth_ += scope.is_optimizer ? 1 : 0;
   scopes_.push_back(std::move(scope));
   return true;
 }
@@ -340,6 +343,9 @@ bool RingLog::TakeScopeBegin(RecordBytes record) {
 void RingLog::CloseScope(const OpenScope& scope, int64_t next_call, int64_t end_ns) {
   trace_.writer().AddScopeRange(scope.scope_id, thread_id_, scope.first_call, next_call - 1,
                                 scope.begin_ns, std::max(end_ns, scope.begin_ns));
+  if (scope.is_optimizer && --optimizer_depth_ == 0 && window_ != nullptr) {
+    trace_.AddTurn(*window_, next_call);
+  }
   if (scope.step_name.empty()) return;
   trace_.AddStep(scope.first_call, next_call - 1, scope.step_name);
   in_step_ = false;

@@ -47,6 +47,7 @@ class RingLog {
     int64_t first_call;
     int64_t begin_ns;
     std::string step_name;  // not empty: this instance is a step
+    bool is_optimizer = false;
   };
   struct IncomingPayload {
     std::string digest;
@@ -95,6 +96,7 @@ class RingLog {
   int64_t last_ns_ = 0;
   uint64_t call_records_ = 0;
   bool in_step_ = false;
+  int optimizer_depth_ = 0;  // open scopes of optimizers
   bool broken_ = false;
 };
 

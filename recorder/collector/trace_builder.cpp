@@ -155,6 +155,25 @@ void TraceBuilder::AddStep(int64_t first_call, int64_t last_call, const std::str
   steps_.push_back(std::move(step));
 }
 
+// What lies between the ends of two steps of an optimizer is a step of the recorder
+// (agent/window.cpp). The first step of a program also holds what the program sets up, so a
+// recording from there on leaves the steps to the analysis.
+void TraceBuilder::AddStepsOfTurns() {
+  const bool chosen = header_.choose_steps != 0 && header_.first_step > 0;
+  if (!chosen || limited_ || !steps_.empty() || !steps_from_.empty()) return;
+  std::map<const Windows::Window*, std::vector<int64_t>> ends;
+  for (const Turn& turn : turns_) ends[turn.window].push_back(turn.next_call);
+  for (auto& [window, next_calls] : ends) {
+    std::sort(next_calls.begin(), next_calls.end());
+    int64_t first = window->entered_at_call;
+    for (const int64_t next : next_calls) {
+      if (next <= first) continue;
+      steps_.push_back({0, first, next - 1, std::string(wire::kFoundByOptimizer)});
+      first = next;
+    }
+  }
+}
+
 int64_t TraceBuilder::DropBefore(const Windows::Cut& cut) {
   const auto is_old = [&](const std::string& digest) {
     const auto arrived = arrived_ns_.find(digest);
@@ -189,11 +208,13 @@ void TraceBuilder::Finish() {
          "record again; a program that is killed loses what it was sending", missing);
   }
 
+  AddStepsOfTurns();
   // Ranges of several threads end in another order than they begin.
-  const bool ordered = !limited_ && std::is_sorted(steps_.begin(), steps_.end(),
-                                                   [](const auto& left, const auto& right) {
-                                                     return left.first_call < right.first_call;
-                                                   });
+  const bool ordered =
+      !limited_ && next_step_ == static_cast<int64_t>(steps_.size()) &&
+      std::is_sorted(steps_.begin(), steps_.end(), [](const auto& left, const auto& right) {
+        return left.first_call < right.first_call;
+      });
   if (!ordered) {
     writer_.RemoveSteps();
     std::sort(steps_.begin(), steps_.end(), [](const auto& left, const auto& right) {

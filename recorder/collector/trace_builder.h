@@ -100,6 +100,10 @@ class TraceBuilder {
 
   bool IsStepName(std::string_view name) const { return wire::IsStepName(steps_from_, name); }
   void AddStep(int64_t first_call, int64_t last_call, const std::string& name);
+  // A step of an optimizer ended in the window, in front of the call.
+  void AddTurn(const Windows::Window& window, int64_t next_call) {
+    turns_.push_back({&window, next_call});
+  }
 
   // Last rows: living buffers, missing payloads, steps in order, ledger. Afterwards `data_lost`
   // says whether the trace lacks something that was recorded.
@@ -111,6 +115,9 @@ class TraceBuilder {
   int64_t last_call() const { return last_call_; }
 
  private:
+  // Names the steps of chosen steps that end with an optimizer.
+  void AddStepsOfTurns();
+
   struct Key {
     uint64_t low, high;
     bool operator==(const Key&) const = default;
@@ -145,6 +152,11 @@ class TraceBuilder {
   std::unordered_set<std::string> promised_;
   std::vector<storage::Step> steps_;
   int64_t next_step_ = 0;
+  struct Turn {
+    const Windows::Window* window;
+    int64_t next_call;
+  };
+  std::vector<Turn> turns_;
   std::map<std::pair<std::string, std::string>, storage::LedgerEntry> notes_;
 };
 

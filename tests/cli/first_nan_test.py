@@ -1,11 +1,11 @@
-#!/usr/bin/env python3
-"""Where NaN and infinities begin: the query first_nan, lint's notes, and values in diff."""
+#!/ usr / bin / env python3
+"""Where NaN and infinities begin: the query first_nan, lint's rule and notes, and values in diff."""
+import json
 import os
 
 from harness import TORCH_PYTHON, CommandTest, main
-
-# Per step: log of negative numbers gives NaN, which spreads to z; -inf is made on purpose, and
-# softmax of nothing else gives NaN from it; the addition of zeros stays finite.
+#Per step : log of negative numbers gives NaN, which spreads to z; - inf is made on purpose, and
+#softmax of nothing else gives NaN from it; the addition of zeros stays finite.
 PROGRAM = """
 import torch
 x = torch.full((4,), -1.0) + torch.zeros(4)
@@ -61,15 +61,66 @@ class FirstNan(CommandTest):
             self.record(trace, TORCH_PYTHON, "-c", program, payload=payload)
             self.assertEqual(self.turned(trace), [])
 
-    def test_lint_notes_each_operator_once_and_counts_no_finding(self):
+    def nan_findings(self, trace, *words):
+        rows = self.json("lint", trace, "--no-results", "--fail-on", "never", *words)["findings"]
+        return {row["where"]: row for row in rows if row["rule"] == "LINT-41"
+}
+
+    def test_lint_has_a_finding_for_each_line_that_turns_nan(self):
+        found = self.nan_findings(self.trace)
+        self.assertEqual(found.keys(), {"<string>:5 (<module>)", "<string>:8 (<module>)"})
+        log, softmax = found["<string>:5 (<module>)"], found["<string>:8 (<module>)"]
+        self.assertEqual((log["severity"], log["count"], softmax["count"]), ("notice", 3, 3))
+        self.assertIn("aten::log has NaN in 4 elements of its results; its inputs are finite",
+                      log["message"])
+        self.assertIn("comes from <string>:5", log["message"])
+        self.assertIn("its inputs hold infinities, but no NaN", softmax["message"])
+        self.assertIn("first_nan", log["edit"])
+
+    def test_lint_notes_infinities_once_for_each_operator(self):
         report = self.json("lint", self.trace, "--no-results", "--fail-on", "never")
-        notes = {row["op"]: row for row in report["notes"]}
-        self.assertEqual(notes.keys(), {"aten::log", "aten::full", "aten::_softmax"})
-        self.assertEqual(notes["aten::log"]["calls"], 3)
-        self.assertIn("turns NaN; its inputs are finite", notes["aten::log"]["message"])
-        self.assertEqual(notes["aten::log"]["where"], "<string>:5 (<module>)")
-        self.assertIn("infinite, but not NaN", notes["aten::_softmax"]["message"])
-        self.assertFalse([row for row in report["findings"] if "NaN" in row["message"]])
+        self.assertEqual([(row["op"], row["calls"]) for row in report["notes"]], [("aten::full", 3)])
+        self.assertIn("turns Inf; its inputs are finite", report["notes"][0]["message"])
+
+    def test_a_selection_leaves_out_what_lies_elsewhere(self):
+        first = min(row["call_id"] for row in self.nan_findings(self.trace).values())
+        self.assertIn(first, {row["call_id"] for row in
+                              self.nan_findings(self.trace, "--region", f"{first}-{first}").values()})
+        self.assertEqual(self.nan_findings(self.trace, "--region", "1-2"), {})
+
+    def test_lint_counts_the_finding_for_other_tools(self):
+        trace = self.path("turns.db")
+        self.record(trace, TORCH_PYTHON, "-c", "import torch\n"
+                    "x = torch.zeros(3) - 1\ny = torch.sqrt(x)\nz = y + x", payload="all")
+        lint = ("lint", trace, "--no-results")
+        self.assertIn("LINT-41", self.acltape(*lint, code=1).out)
+        self.acltape(*lint, "--fail-on", "warning", code=1)
+        self.acltape(*lint, "--fail-on", "error", code=0)
+        sarif = json.loads(self.acltape(*lint, "--format", "sarif", code=1).out)["runs"][0]
+        self.assertIn("LINT-41", [rule["id"] for rule in sarif["tool"]["driver"]["rules"]])
+        result, = sarif["results"]
+        self.assertEqual((result["ruleId"], result["level"]), ("LINT-41", "warning"))
+        self.assertEqual(result["locations"][0]["physicalLocation"]["region"]["startLine"], 3)
+        self.assertIn("LINT-41", self.acltape(*lint, "--format", "junit", code=1).out)
+        known = self.path("known.json")
+        self.acltape(*lint, "--write-baseline", known)
+        self.acltape(*lint, "--baseline", known)
+        kept = self.acltape("lint", trace, code=1)
+        self.assertEqual([row["rule"] for row in self.json("query", trace, "findings")],
+                         ["LINT-41"], kept)
+
+    def test_nan_on_purpose_and_masks_are_no_findings(self):
+        programs = {
+            "mask": "m = torch.ones(2, 2).tril() == 0\n"
+                    "torch.softmax(torch.zeros(2, 2).masked_fill(m, float('-inf')), 1)",
+            "fill": "x = torch.full((3,), float('nan'))\nx = torch.zeros(3).fill_(float('nan'))\n"
+                    "torch.nan_to_num(x)",
+            "finite": "torch.log(torch.ones(3))"}
+        for name, program in programs.items():
+            with self.subTest(name):
+                trace = self.path(f"{name}.db")
+                self.record(trace, TORCH_PYTHON, "-c", f"import torch\n{program}", payload="all")
+                self.assertEqual(self.nan_findings(trace), {})
 
     def test_diff_shows_both_values_of_a_result_of_one_element(self):
         traces = []

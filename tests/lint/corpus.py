@@ -247,7 +247,7 @@ def rules_table():
         codes = ", ".join(str(row[mode] or "-") for mode in MODES)
         if len({row[mode] for mode in MODES}) == 1:
             codes = str(row[MODES[0]] or "-")
-        lines.append(f"| {row['rule']} | {row['mode']} | {row['severity']} | {row['title']} | {row['source']} "
+        lines.append(f"| {row['rule']} | {row['mode'] or '-'} | {row['severity']} | {row['title']} | {row['source']} "
                      f"| {codes} | {row['fails_at']} | {row['edit']} |")
     return "\n".join(lines)
 

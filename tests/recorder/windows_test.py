@@ -4,6 +4,7 @@
 Every window replays bit for bit, eagerly and captured. $ACLTAPE_TORCH2_PYTHON, where it is set, is a
 Python with torch_npu; the ACL programs are built as tests/programs builds them.
 """
+import json
 import os
 import signal
 import sqlite3
@@ -110,6 +111,20 @@ class Steps(WindowTest):
                                "WHERE key = 'recorder'").fetchone()
         self.assertEqual(chosen, ("[3,5]",))
         self.replays()
+
+    def test_chosen_steps_are_the_steps_of_the_trace(self):
+        # Nothing in one step repeats, and a guess would find steps inside of it.
+        for steps, count in (("2", 1), ("3-5", 3), ("6-", 2)):
+            with self.subTest(steps=steps):
+                trace = self.recorded(["--record-steps", steps, "--modules"],
+                                      TORCH_PYTHON, MLP_TRAIN, "--steps", "8")
+                rows = trace.execute("SELECT step, found_by, (SELECT count(*) FROM call c WHERE c.leaf AND "
+                                     "c.op = 'aten::nll_loss_backward' AND c.call_id BETWEEN first_call AND "
+                                     "last_call) FROM step ORDER BY step").fetchall()
+                self.assertEqual(rows, [(step, "optimizer", 1) for step in range(count)])
+                listed = self.json("steps", self.trace)
+                self.assertIn("a step of the optimizer", json.dumps(listed))
+                self.replays(modes=["eager"])
 
     def test_first_steps_and_all_from_a_step_on(self):
         command = TORCH_PYTHON, MLP_TRAIN, "--steps", "5"

@@ -1,0 +1,84 @@
+// Rules about the values that calls computed. They need a trace that keeps statistics of results
+// (`record --payload digest` or `all`).
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyzer/lint/rule.h"
+#include "storage/query.h"
+
+namespace acltape::analyzer {
+namespace {
+
+// What the query `first_nan` says of one call.
+struct TurnedNan {
+  int64_t elements = 0;
+  std::string inputs;  // "finite", "Inf", "partly not known"
+};
+
+// The calls of which a result holds NaN though no input is known to, by call id.
+std::map<int64_t, TurnedNan> FindTurnedNan(const storage::Reader& trace) {
+  std::map<int64_t, TurnedNan> turned;
+  // Most traces have none, which one look at the statistics tells.
+  if (storage::RunQuery(trace, "SELECT 1 FROM snapshot WHERE nan_count > 0 LIMIT 1").rows.empty()) {
+    return turned;
+  }
+  // call_id, step, op, turns, inputs, nan_count ...
+  for (const auto& row : storage::RunQuery(trace, storage::FindNamedQuery("first_nan")->sql).rows) {
+    if (storage::TextIn(row.at(3)) != "NaN") continue;
+    TurnedNan& one = turned[storage::IntegerIn(row.at(0))];
+    one.elements += storage::IntegerIn(row.at(5));
+    one.inputs = storage::TextIn(row.at(4));
+  }
+  return turned;
+}
+
+// True if the program itself hands NaN to the call, as in full_like(x, nan).
+bool IsGivenNan(const WorkForm& form) {
+  return std::any_of(form.arguments->begin(), form.arguments->end(),
+                     [](const storage::Argument& argument) {
+                       return std::isnan(argument.real) ||
+                              std::any_of(argument.reals.begin(), argument.reals.end(),
+                                          [](double real) { return std::isnan(real); });
+                     });
+}
+
+// False if the user picked some captures, steps or calls, and this call lies in none of them.
+bool IsLookedAt(const Scene& scene, size_t call) {
+  if (!scene.options.wanted && scene.options.stretch.first_call == 0) return true;
+  return std::any_of(scene.stretches.begin(), scene.stretches.end(), [&](const Stretch& stretch) {
+    return (stretch.first <= call && call < stretch.end) ||
+           (stretch.step_first <= call && call < stretch.step_end);
+  });
+}
+
+std::string InputsText(const std::string& inputs) {
+  if (inputs == "Inf") return "its inputs hold infinities, but no NaN";
+  if (inputs == "finite") return "its inputs are finite";
+  return "no input is known to hold NaN, but the contents of some are not known";
+}
+
+}  // namespace
+
+void CheckTurnsNan(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  for (const auto& [call_id, turned] : FindTurnedNan(*work.trace)) {
+    const int64_t index = work.Find(call_id);  // -1: a call of the other level
+    if (index < 0) continue;
+    const auto call = static_cast<size_t>(index);
+    // New memory holds whatever was there.
+    const WorkForm& form = work.form(call);
+    if (form.kind == LeafKind::kAllocation || IsGivenNan(form) || !IsLookedAt(scene, call)) {
+      continue;
+    }
+    Found::Options options;
+    options.merged = true;
+    found.Add(index,
+              work.Describe(call) + " has NaN in " + std::to_string(turned.elements) +
+                  (turned.elements == 1 ? " element" : " elements") + " of its results; " +
+                  InputsText(turned.inputs),
+              options);
+  }
+}
+
+}  // namespace acltape::analyzer
