@@ -1,6 +1,7 @@
 #include "cli/step_source.h"
 
 #include "analyzer/steps.h"
+#include "recorder/wire/step_name.h"
 
 namespace acltape::cli {
 
@@ -9,7 +10,9 @@ std::string StepSource(std::string_view found_by) {
   if (found_by == analyzer::kFoundByPeriod) {
     return "a guess, by what repeats; record --steps-from NAME takes the program's own ranges";
   }
-  if (found_by == "optimizer") return "the recording: each ends with a step of the optimizer";
+  if (found_by == wire::kFoundByOptimizer) {
+    return "the recording: each ends with a step of the optimizer";
+  }
   if (!found_by.starts_with(kRange)) return std::string(found_by);
   return "ranges of the program, " + std::string(found_by.substr(kRange.size()));
 }
