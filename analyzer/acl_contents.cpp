@@ -2,6 +2,7 @@
 #include <set>
 
 #include "analyzer/acl_program.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -9,7 +10,7 @@ namespace {
 
 using storage::Argument;
 
-constexpr char kRemedy[] = "; record with --payload inputs or --payload all";
+constexpr const char* kRemedy = "; record with @payload inputs or @payload all"_cli;
 
 class ContentCheck {
  public:

@@ -8,6 +8,7 @@
 #include "analyzer/acl_order.h"
 #include "analyzer/acl_program.h"
 #include "analyzer/host_memory.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
@@ -46,7 +47,7 @@ class Loader {
       program_.lacks = trace_.path() + " holds device work that failed with code " +
                        std::to_string(*acl_.task_errors.begin()) +
                        " and would fail again; replay it as it was issued, without a plan and with "
-                       "--streams recorded";
+                       "@streams recorded"_cli;
     }
     for (const AclTurn& turn : OrderOfWork(acl_)) AddTurn(turn);
     if (program_.leaves.empty()) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -121,7 +122,7 @@ class OrderFinder {
     throw Error(ErrorKind::kTrace,
                 program_.Describe(call) + " waits for " + what +
                     " that nothing in the trace releases, so that its work has no order; replay "
-                    "it with --streams recorded");
+                    "it with @streams recorded"_cli);
   }
 
   void WaitForStream(const AclCall& call, int64_t stream) {

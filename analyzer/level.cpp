@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/query.h"
 
@@ -64,9 +65,9 @@ Level ChooseLevel(const storage::Reader& trace) {
   throw Error(ErrorKind::kTrace,
               trace.path() + (*wanted == Level::kAcl
                                   ? " holds no call of the ACL interface; record the program "
-                                    "with --level acl, or leave out --level"
-                                  : " holds no leaf of PyTorch; record the program with --level "
-                                    "aten, or leave out --level"));
+                                    "with @level acl, or leave out @level"_cli
+                                  : " holds no leaf of PyTorch; record the program with @level "
+                                    "aten, or leave out @level"_cli));
 }
 
 std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level) {

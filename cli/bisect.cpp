@@ -37,9 +37,9 @@ using replayer::Elements;
 using replayer::SearchMethod;
 
 // Seconds; units are those of the help.
-CLI::Option* AddTime(CLI::App& app, const std::string& flag, double& seconds,
+CLI::Option* AddTime(CLI::App& app, meaning::OptionName name, double& seconds,
                      const std::string& description) {
-  return app.add_option(flag, seconds, description)
+  return AddOption(app, name, seconds, description)
       ->transform(CLI::AsNumberWithUnit(
           std::map<std::string, double>{{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}},
           CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
@@ -54,87 +54,83 @@ class BisectCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape bisect t.db                              captured against eager\n"
-           "  acltape bisect t.db --plan plan.json --budget 5m\n"
-           "  acltape bisect t.db --good plan:a.json --bad plan:b.json\n"
-           "  acltape bisect old.db --against new.db          which edit of the script it was\n"
-           "  acltape bisect t.db --bad-device-lib /opt/other/lib64\n"
-           "  acltape bisect t.db --bad-env OMP_NUM_THREADS=1  another environment\n"
-           "  acltape bisect t.db --good recorded              what does not give recorded "
+           "  acltape bisect t.db @plan plan.json @budget 5m\n"
+           "  acltape bisect t.db @good plan:a.json @bad plan:b.json\n"
+           "  acltape bisect old.db @against new.db          which edit of the script it was\n"
+           "  acltape bisect t.db @bad-device-lib /opt/other/lib64\n"
+           "  acltape bisect t.db @bad-env OMP_NUM_THREADS=1  another environment\n"
+           "  acltape bisect t.db @good recorded              what does not give recorded "
            "results\n"
-           "  acltape bisect t.db --plant wrong_bits@812       what a fault looks like\n"
-           "  acltape bisect t.db --check './try.sh {calls}'   any program, as git bisect run";
+           "  acltape bisect t.db @plant wrong_bits@812       what a fault looks like\n"
+           "  acltape bisect t.db @check './try.sh {calls}'   any program, as git bisect run"_cli;
   }
 
   bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("--good", good_, "What is right: eager, plan:FILE, or recorded")
+    AddOption(app, "good", good_, "What is right: eager, plan:FILE, or recorded")
         ->option_text("SIDE [eager]");
-    app.add_option("--bad", bad_, "What is suspected: captured, or plan:FILE")
+    AddOption(app, "bad", bad_, "What is suspected: captured, or plan:FILE")
         ->option_text("SIDE [captured]");
     sides_.Declare(app);
-    app.add_option("--check", check_,
-                   "A command that executes the program with the calls in $ACLTAPE_CALLS (and in "
-                   "the file {calls}) altered: exit code 0 good, 1 to 124 bad, 125 cannot judge, "
-                   "126 on: give up");
-    app.add_option("--against", against_,
-                   "Another recording of the program: find the calls whose form there, executed "
-                   "in the place of this trace's, gives a step other results")
-        ->type_name("TRACE");
+    AddOption(app, "check", check_,
+              "A command that executes the program with the calls in $ACLTAPE_CALLS (and in "
+              "the file {calls}) altered: exit code 0 good, 1 to 124 bad, 125 cannot judge, "
+              "126 on: give up");
+    AddOption(app, "against", against_,
+              "Another recording of the program: find the calls whose form there, executed "
+              "in the place of this trace's, gives a step other results");
     plan_.Declare(app);
-    AddChoice(app, "--what", what_,
+    AddChoice(app, "what", what_,
               {{"calls", Elements::kCalls},
                {"regions", Elements::kRegions},
                {"updates", Elements::kUpdates},
                {"streams", Elements::kStreams},
                {"buffers", Elements::kBuffers}},
               "What is altered one by one");
-    app.add_option("--capture-step", capture_step_,
-                   "Capture at this step (default: the first of the class)");
-    app.add_option("--run-steps", run_steps_,
-                   "Execute these steps (default: the second and the last of the class)")
+    AddOption(app, "capture-step", capture_step_,
+              "Capture at this step (default: the first of the class)");
+    AddOption(app, "run-steps", run_steps_,
+              "Execute these steps (default: the second and the last of the class)")
         ->delimiter(',');
-    app.add_flag("--no-updates", no_updates_, "Leave host arguments that vary as captured");
-    app.add_flag("--in-graph", in_graph_,
-                 "Leave calls out by disabling their tasks in a graph that holds all of them");
+    AddFlag(app, "no-updates", no_updates_);
+    AddFlag(app, "in-graph", in_graph_,
+            "Leave calls out by disabling their tasks in a graph that holds all of them");
     standard_.Declare(app);
-    app.add_option("--plant", plant_, "Put a fault there first, such as wrong_bits@812");
+    AddOption(app, "plant", plant_, "Put a fault there first, such as wrong_bits@812");
     AddDeviceOption(app, device_lib_);
-    app.add_option("--calls", calls_, "Alter only these; the same words as for other commands");
-    AddChoice(app, "--method", options_.search.method,
+    AddOption(app, "calls", calls_, "Alter only these; the same words as for other commands");
+    AddChoice(app, "method", options_.search.method,
               {{"prefixes", SearchMethod::kPrefixes}, {"ddmin", SearchMethod::kDeltaDebugging}},
               "Binary search, verified, or delta debugging from the start");
-    app.add_option("--causes", options_.search.causes, "Independent causes to look for")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_option("--executions", executions_,
-                   "Executions of an experiment (default: 3, of a check 1)")
+    AddCount(app, "causes", options_.search.causes, 1, "Independent causes to look for");
+    AddOption(app, "executions", executions_,
+              "Executions of an experiment (default: 3, of a check 1)")
         ->check(AtLeast(1));
-    app.add_option("--error-bound", options_.trials.error_bound,
-                   "Where results vary: how likely the search may take a set that differs for one "
-                   "that does not")
+    AddOption(app, "error-bound", options_.trials.error_bound,
+              "Where results vary: how likely the search may take a set that differs for one "
+              "that does not")
         ->check(CLI::Range(1e-12, 0.5))
         ->capture_default_str();
-    AddTime(app, "--budget", budget_, "Time after which the best answer so far is given");
-    AddTime(app, "--time-limit", time_limit_,
+    AddTime(app, "budget", budget_, "Time after which the best answer so far is given");
+    AddTime(app, "time-limit", time_limit_,
             "Time of one check, which cannot be judged then, or of one answer of a side");
     AddMemoryOption(app, memory_);
-    app.add_option("--journal", journal_,
-                   "Where every experiment is written down, to go on from after an interruption "
-                   "(default: TRACE.bisect.jsonl, or TRACE.bisect.2.jsonl and so on when that is "
-                   "of other options)");
-    app.add_flag("--restart", restart_, "Empty the journal first");
-    app.add_flag("--no-journal", no_journal_, "Write nothing down");
-    app.add_option("--emit", emit_,
-                   "Write each cause as a C++ program with a trimmed trace into this folder (of "
-                   "several causes: into folders 1, 2, ... of it)")
-        ->type_name("FOLDER");
-    app.add_flag("--force", overwrite_, "Overwrite what --emit wrote there before");
-    app.add_flag("--git", git_,
-                 "Only judge, with exit codes for `git bisect run`: 0 good, 1 bad, 125 cannot "
-                 "judge, 128 wrong usage");
-    app.add_flag("--no-results", discard_, "Write no rows to the trace");
-    app.add_flag("--verbose", verbose_, "Show what the check, or a side, prints");
+    AddOption(app, "journal", journal_,
+              "Where every experiment is written down, to go on from after an interruption "
+              "(default: TRACE.bisect.jsonl, or TRACE.bisect.2.jsonl and so on when that is "
+              "of other options)");
+    AddFlag(app, "restart", restart_, "Empty the journal first");
+    AddFlag(app, "no-journal", no_journal_, "Write nothing down");
+    AddOption(app, "emit", emit_,
+              "Write each cause as a C++ program with a trimmed trace into this folder (of "
+              "several causes: into folders 1, 2, ... of it)");
+    AddFlag(app, "force", overwrite_, "Overwrite what @emit wrote there before"_cli);
+    AddFlag(app, "git", git_,
+            "Only judge, with exit codes for `git bisect run`: 0 good, 1 bad, 125 cannot "
+            "judge, 128 wrong usage");
+    AddFlag(app, "no-results", discard_);
+    AddFlag(app, "verbose", verbose_, "Show what the check, or a side, prints");
     AddFormatOption(app, format_);
   }
 
@@ -151,21 +147,21 @@ class BisectCommand final : public Command {
  private:
   int Bisect() {
     if (!against_.empty()) return AgainstAnotherTrace();
-    const Side good = ParseSide("--good", good_);
+    const Side good = ParseSide("@good"_cli, good_);
     const bool two_sides = sides_.Given() || good.kind == Side::Kind::kRecorded;
     if (bad_.empty()) bad_ = two_sides ? "eager" : "captured";
-    const Side bad = ParseSide("--bad", bad_);
+    const Side bad = ParseSide("@bad"_cli, bad_);
     if (two_sides) return BisectSides(good, bad);
     if (!check_.empty()) {
       if (!emit_.empty()) {
-        throw Error(
-            ErrorKind::kUsage,
-            "--emit writes what a captured step does; what a check finds is the check's own "
-            "program.");
+        throw Error(ErrorKind::kUsage,
+                    "@emit writes what a captured step does; what a check finds is the check's own "
+                    "program."_cli);
       }
       if (!standard_.bitwise()) {
-        throw Error(ErrorKind::kUsage,
-                    "--standard judges what a captured step computes; a check judges by itself.");
+        throw Error(
+            ErrorKind::kUsage,
+            "@standard judges what a captured step computes; a check judges by itself."_cli);
       }
       const OpenedTrace trace(trace_, true);
       const auto plan = plan_.Read(trace.reader(), nullptr);
@@ -173,14 +169,16 @@ class BisectCommand final : public Command {
     }
     if (good.kind == Side::Kind::kCaptured || bad.kind == Side::Kind::kEager ||
         bad.kind == Side::Kind::kRecorded) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--good {} with --bad {} leaves nothing to bisect; the good side is "
-                              "eager, recorded or plan:FILE, the bad one captured or plan:FILE.",
-                              good_, bad_));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("@good {} with @bad {} leaves nothing to bisect; the good side is "
+                      "eager, recorded or plan:FILE, the bad one captured or plan:FILE."_cli,
+                      good_, bad_));
     }
     if (bad.kind == Side::Kind::kPlan) {
       if (!plan_.path.empty()) {
-        throw Error(ErrorKind::kUsage, "--plan and --bad plan:FILE both name the plan to bisect.");
+        throw Error(ErrorKind::kUsage,
+                    "@plan and @bad plan:FILE both name the plan to bisect."_cli);
       }
       plan_.path = bad.plan;
     }
@@ -209,26 +207,26 @@ class BisectCommand final : public Command {
   }
 
   int AgainstAnotherTrace() {
-    const std::pair<const char*, bool> others[] = {{"--check", !check_.empty()},
-                                                   {"--standard", !standard_.bitwise()},
-                                                   {"--plan", !plan_.path.empty()},
-                                                   {"--good", good_ != "eager"},
-                                                   {"--bad", !bad_.empty()},
-                                                   {"--emit", !emit_.empty()},
-                                                   {"--plant", !plant_.empty()},
-                                                   {"--what", what_ != Elements::kCalls},
-                                                   {"--capture-step", capture_step_ >= 0},
-                                                   {"--no-updates", no_updates_},
-                                                   {"--in-graph", in_graph_}};
+    const std::pair<const char*, bool> others[] = {{"@check"_cli, !check_.empty()},
+                                                   {"@standard"_cli, !standard_.bitwise()},
+                                                   {"@plan"_cli, !plan_.path.empty()},
+                                                   {"@good"_cli, good_ != "eager"},
+                                                   {"@bad"_cli, !bad_.empty()},
+                                                   {"@emit"_cli, !emit_.empty()},
+                                                   {"@plant"_cli, !plant_.empty()},
+                                                   {"@what"_cli, what_ != Elements::kCalls},
+                                                   {"@capture-step"_cli, capture_step_ >= 0},
+                                                   {"@no-updates"_cli, no_updates_},
+                                                   {"@in-graph"_cli, in_graph_}};
     for (const auto& [option, given] : others) {
       if (!given) continue;
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--against executes calls of two traces one by one, without a graph "
-                              "or a command; leave out {}.",
+                  fmt::format("@against executes calls of two traces one by one, without a graph "
+                              "or a command; leave out {}."_cli,
                               option));
     }
     if (run_steps_.size() > 1) {
-      throw Error(ErrorKind::kUsage, "--against executes one step; give --run-steps one number.");
+      throw Error(ErrorKind::kUsage, "@against executes one step; give @run-steps one number."_cli);
     }
     options_.trials.executions = std::max(1, executions_);
     return BisectAgainst({.a = trace_,
@@ -256,7 +254,7 @@ class BisectCommand final : public Command {
       verdict = report.ExitCode() == 0 ? "" : report.Verdict();
     });
     if (verdict.empty()) return 0;
-    fmt::print("--good plan:{} is not good: {}\nreproduce: acltape bisect {} --plan {}{}\n",
+    fmt::print("@good plan:{} is not good: {}\nreproduce: acltape bisect {} @plan {}{}\n"_cli,
                plan.path, verdict, storage::ShellWord(trace_), storage::ShellWord(plan.path),
                replayer::StandardArgument(standard_.Load().get()));
     return static_cast<int>(ErrorKind::kCannotJudge);
@@ -264,15 +262,15 @@ class BisectCommand final : public Command {
 
   int BisectSides(const Side& good, const Side& bad) {
     CheckSides(good, bad, sides_,
-               {{!check_.empty(), "--check"},
-                {!standard_.bitwise(), "--standard"},
-                {!plan_.path.empty(), "--plan"},
-                {!emit_.empty(), "--emit"},
-                {!plant_.empty(), "--plant"},
-                {capture_step_ >= 0, "--capture-step"},
-                {no_updates_, "--no-updates"},
-                {in_graph_, "--in-graph"},
-                {what_ == Elements::kUpdates, "--what updates"}});
+               {{!check_.empty(), "@check"_cli},
+                {!standard_.bitwise(), "@standard"_cli},
+                {!plan_.path.empty(), "@plan"_cli},
+                {!emit_.empty(), "@emit"_cli},
+                {!plant_.empty(), "@plant"_cli},
+                {capture_step_ >= 0, "@capture-step"_cli},
+                {no_updates_, "@no-updates"_cli},
+                {in_graph_, "@in-graph"_cli},
+                {what_ == Elements::kUpdates, "@what updates"_cli}});
     const std::vector<std::string> environment = replayer::CurrentEnvironment();
     const OpenedTrace trace(trace_, discard_);
     SidesRequest request;
@@ -372,8 +370,8 @@ class BisectCommand final : public Command {
     mixed.disable_tasks = in_graph_;
     for (const std::string& fault : plant_) mixed.faults.push_back(replayer::ParseFault(fault));
     std::string arguments;
-    if (!plan_path.empty()) arguments += "--plan " + storage::ShellWord(plan_path) + ' ';
-    if (!plan_path.empty() && plan_.allow_races) arguments += "--allow-races ";
+    if (!plan_path.empty()) arguments += "@plan "_cli + storage::ShellWord(plan_path) + ' ';
+    if (!plan_path.empty() && plan_.allow_races) arguments += "@allow-races "_cli;
     const auto& matches = step.step_class().matches;
     if (capture_step_ >= 0) mixed.capture_match = MatchOf(step, capture_step_);
     std::vector<size_t> run{1};
@@ -382,15 +380,15 @@ class BisectCommand final : public Command {
     for (const int64_t number : run_steps_) run.push_back(MatchOf(step, number));
     mixed.run_matches = replayer::RunsOfOrders(std::move(run), mixed.capture_match, orders_);
     arguments +=
-        fmt::format("--capture-step {} --run-steps ", StepNumber(step, mixed.capture_match));
+        fmt::format("@capture-step {} @run-steps "_cli, StepNumber(step, mixed.capture_match));
     for (size_t i = 0; i < mixed.run_matches.size(); ++i) {
       arguments += fmt::format("{}{}", i == 0 ? "" : ",", StepNumber(step, mixed.run_matches[i]));
     }
-    arguments += fmt::format(" --executions {}", options.experiment.executions);
-    if (no_updates_) arguments += " --no-updates";
+    arguments += fmt::format(" @executions {}"_cli, options.experiment.executions);
+    if (no_updates_) arguments += " @no-updates"_cli;
     arguments += replayer::StandardArgument(options.experiment.standard.get());
-    for (const std::string& fault : plant_) arguments += " --plant " + storage::ShellWord(fault);
-    if (!device_lib_.empty()) arguments += " --device-lib " + storage::ShellWord(device_lib_);
+    for (const std::string& fault : plant_) arguments += " @plant "_cli + storage::ShellWord(fault);
+    if (!device_lib_.empty()) arguments += " @device-lib "_cli + storage::ShellWord(device_lib_);
     options.experiment.command = replayer::ReproduceCommand(reader, arguments, "experiment");
     options.bisect_command = replayer::ReproduceCommand(reader, arguments, "bisect");
     options.may_alter = PickedBy(reader, calls_);

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/selection.h"
 #include "cli/where.h"
+#include "meaning/options.h"
 #include "replayer/against/against_experiment.h"
 #include "replayer/session.h"
 #include "storage/shell_word.h"
@@ -118,8 +119,8 @@ class Against {
     progress.Clear();
     if (diff_.counts.aligned == 0) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{} and {} have no call in common; --against takes another recording "
-                              "of the same program.",
+                  fmt::format("{} and {} have no call in common; @against takes another recording "
+                              "of the same program."_cli,
                               options_.a, options_.b));
     }
     step_ = ChosenStep();
@@ -141,8 +142,8 @@ class Against {
     if (options_.step >= 0) {
       if (common(options_.step)) return options_.step;
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--run-steps {} names no step of {} that {} has too.", options_.step,
-                              options_.a, options_.b));
+                  fmt::format("@run-steps {} names no step of {} that {} has too."_cli,
+                              options_.step, options_.a, options_.b));
     }
     for (size_t i = diff_.first < 0 ? 0 : diff_.first; i < diff_.rows.size(); ++i) {
       const DiffRow& row = diff_.rows[i];
@@ -152,11 +153,11 @@ class Against {
   }
 
   std::string Command() const {
-    std::string arguments = "--against " + storage::ShellWord(options_.b);
-    if (step_ >= 0) arguments += fmt::format(" --run-steps {}", step_);
-    arguments += " --no-journal --no-results";
+    std::string arguments = "@against "_cli + storage::ShellWord(options_.b);
+    if (step_ >= 0) arguments += fmt::format(" @run-steps {}"_cli, step_);
+    arguments += " @no-journal @no-results"_cli;
     if (!options_.device_lib.empty()) {
-      arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
+      arguments += " @device-lib "_cli + storage::ShellWord(options_.device_lib);
     }
     return replayer::ReproduceCommand(a_.reader(), arguments, "bisect");
   }
@@ -171,8 +172,8 @@ class Against {
         AgainstExperiment experiment(exchange, PickedBy(a_.reader(), options_.calls), Command());
         if (experiment.size() == 0 && !options_.calls.empty()) {
           throw Error(ErrorKind::kUsage,
-                      fmt::format("--calls {} picks none of the calls of step {} of {} that differ "
-                                  "from those of {}.",
+                      fmt::format("@calls {} picks none of the calls of step {} of {} that differ "
+                                  "from those of {}."_cli,
                                   options_.calls, step_, options_.a, options_.b));
         }
         BisectionReport report = Search(experiment, a.device().description());

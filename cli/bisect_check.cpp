@@ -7,6 +7,7 @@
 
 #include "analyzer/steps.h"
 #include "cli/selection.h"
+#include "meaning/options.h"
 #include "replayer/bisect/process_experiment.h"
 #include "storage/error.h"
 
@@ -53,8 +54,8 @@ void KeepSelected(const storage::Reader& reader, const analyzer::Program& progra
   std::erase_if(subject.capturable, [&](size_t place) { return !picked(call_at(place)); });
   if (!subject.capturable.empty()) return;
   throw Error(ErrorKind::kUsage,
-              fmt::format("--calls {} picks none of the calls that can be altered; those of the "
-                          "bisected step are {} to {}.",
+              fmt::format("@calls {} picks none of the calls that can be altered; those of the "
+                          "bisected step are {} to {}."_cli,
                           calls, call_at(0), call_at(subject.step_class.leaves.size() - 1)));
 }
 

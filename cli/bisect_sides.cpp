@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/options.h"
 #include "cli/step_choice.h"
 #include "replayer/sides/side_environment.h"
 #include "storage/shell_word.h"
@@ -45,23 +46,21 @@ Side ParseSide(const std::string& option, const std::string& text) {
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("{} '{}' is no way of execution; they are eager, captured and plan:FILE, "
-                          "and for --good also recorded.",
+                          "and for @good also recorded."_cli,
                           option, text));
 }
 
 void SideOptions::Declare(CLI::App& app) {
-  const auto declare = [&](const std::string& name, const std::string& calls, One& one) {
-    app.add_option(
-           "--" + name + "-device-lib", one.library,
-           "Execute " + calls + " on this ACL library, in a process of its own, all eagerly")
-        ->type_name("PATH");
-    app.add_option("--" + name + "-env", one.settings,
-                   "Set this in the environment of that process; may be repeated")
-        ->type_name("NAME=VALUE")
+  const auto declare = [&](meaning::OptionName library, meaning::OptionName setting,
+                           const std::string& calls, One& one) {
+    AddOption(app, library, one.library,
+              "Execute " + calls + " on this ACL library, in a process of its own, all eagerly");
+    AddOption(app, setting, one.settings,
+              "Set this in the environment of that process; may be repeated")
         ->allow_extra_args(false);
   };
-  declare("good", "the calls that are not altered", good);
-  declare("bad", "the altered calls", bad);
+  declare("good-device-lib", "good-env", "the calls that are not altered", good);
+  declare("bad-device-lib", "bad-env", "the altered calls", bad);
 }
 
 void CheckSides(const Side& good, const Side& bad, const SideOptions& sides,
@@ -73,30 +72,30 @@ void CheckSides(const Side& good, const Side& bad, const SideOptions& sides,
                             "one side or the other.",
                             option,
                             sides.Given() ? "a device library or an environment of a side"
-                                          : "--good recorded"));
+                                          : "@good recorded"_cli));
   }
   if (bad.kind != Side::Kind::kEager) {
     throw Error(ErrorKind::kUsage,
                 sides.Given() ? "sides with a device library or an environment of their own are "
-                                "executed eagerly; leave --bad out."
-                              : "against --good recorded calls are executed eagerly; leave --bad "
-                                "out.");
+                                "executed eagerly; leave @bad out."_cli
+                              : "against @good recorded calls are executed eagerly; leave @bad "
+                                "out."_cli);
   }
   if (good.kind != Side::Kind::kEager && good.kind != Side::Kind::kRecorded) {
     throw Error(ErrorKind::kUsage,
                 "sides with a device library or an environment of their own are executed eagerly; "
-                "--good is eager or recorded.");
+                "@good is eager or recorded."_cli);
   }
   if (good.kind == Side::Kind::kRecorded && sides.good.Given()) {
     throw Error(ErrorKind::kUsage,
-                "--good recorded executes nothing on the good side; leave --good-device-lib and "
-                "--good-env out.");
+                "@good recorded executes nothing on the good side; leave @good-device-lib and "
+                "@good-env out."_cli);
   }
   for (const std::string& setting : sides.good.settings) {
-    replayer::CheckSetting("--good-env", setting);
+    replayer::CheckSetting("@good-env"_cli, setting);
   }
   for (const std::string& setting : sides.bad.settings) {
-    replayer::CheckSetting("--bad-env", setting);
+    replayer::CheckSetting("@bad-env"_cli, setting);
   }
 }
 
@@ -137,7 +136,7 @@ replayer::EagerStepOptions SidesBisector::StepOptions(const MixedStep& step) con
   }
   options.command = replayer::ReproduceCommand(
       reader_,
-      fmt::format("--git --no-journal --no-results{} --run-steps {} --executions {}", Arguments(),
+      fmt::format("@git @no-journal @no-results{} @run-steps {} @executions {}"_cli, Arguments(),
                   numbers, options.executions),
       "bisect");
   return options;
@@ -149,13 +148,13 @@ std::string SidesBisector::Arguments() const {
   const auto add = [&](const char* option, const std::string& value) {
     text += std::string(" ") + option + " " + storage::ShellWord(value);
   };
-  if (request_.recorded) text += " --good recorded";
-  if (!request_.device_lib.empty()) add("--device-lib", request_.device_lib);
-  if (!sides_.good.library.empty()) add("--good-device-lib", sides_.good.library);
-  for (const std::string& setting : sides_.good.settings) add("--good-env", setting);
-  if (!sides_.bad.library.empty()) add("--bad-device-lib", sides_.bad.library);
-  for (const std::string& setting : sides_.bad.settings) add("--bad-env", setting);
-  if (request_.time_limit) text += fmt::format(" --time-limit {}s", *request_.time_limit);
+  if (request_.recorded) text += " @good recorded"_cli;
+  if (!request_.device_lib.empty()) add("@device-lib"_cli, request_.device_lib);
+  if (!sides_.good.library.empty()) add("@good-device-lib"_cli, sides_.good.library);
+  for (const std::string& setting : sides_.good.settings) add("@good-env"_cli, setting);
+  if (!sides_.bad.library.empty()) add("@bad-device-lib"_cli, sides_.bad.library);
+  for (const std::string& setting : sides_.bad.settings) add("@bad-env"_cli, setting);
+  if (request_.time_limit) text += fmt::format(" @time-limit {}s"_cli, *request_.time_limit);
   return text;
 }
 

@@ -26,13 +26,13 @@ class CapturesCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape captures t.db\n"
-           "  acltape captures t.db --soc Ascend310P3       streams of another device\n"
-           "  acltape captures t.db --format json";
+           "  acltape captures t.db @soc Ascend310P3       streams of another device\n"
+           "  acltape captures t.db @format json"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("--soc", soc_, "Device whose streams count")->capture_default_str();
+    AddOption(app, "soc", soc_, "Device whose streams count")->capture_default_str();
     AddFormatOption(app, format_);
   }
 

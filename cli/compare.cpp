@@ -117,7 +117,7 @@ Table Facts(const CompareReport& report, const replayer::CompareOptions& options
     table.Add({quantity, std::move(value)});
   };
   add("device", report.device);
-  add("recorded with --payload", payload);
+  add("recorded with @payload"_cli, payload);
   add("steps", report.steps);
   add("steps of the captured kind", report.steady_steps);
   add("leaves per step", report.leaves_per_step);
@@ -148,48 +148,42 @@ class CompareCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape compare t.db\n"
-           "  acltape compare t.db --max-regression 5%    exit code 1 when it became slower\n"
-           "  acltape compare t.db --repetitions 50 --warmup 5 --format json\n"
-           "  acltape compare t.db --plan plan.json    eager, captured on one stream, by the plan";
+           "  acltape compare t.db @max-regression 5%    exit code 1 when it became slower\n"
+           "  acltape compare t.db @repetitions 50 @warmup 5 @format json\n"
+           "  acltape compare t.db @plan plan.json    eager, captured on one stream, by the plan"_cli;
   }
 
   bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     plan_.Declare(app);
-    app.add_option("--repetitions", options_.repetitions,
-                   "Timed passes over the steps, of each execution")
-        ->check(AtLeast(3))
-        ->capture_default_str();
-    app.add_option("--warmup", options_.warmup, "Passes before them")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("--confidence", options_.confidence, "Of the intervals around the medians")
+    AddCount(app, "repetitions", options_.repetitions, 3,
+             "Timed passes over the steps, of each execution");
+    AddCount(app, "warmup", options_.warmup, 0, "Passes before them");
+    AddOption(app, "confidence", options_.confidence, "Of the intervals around the medians")
         ->check(CLI::Range(0.5, 0.999))
         ->capture_default_str();
     AddChoice(
-        app, "--data", options_.data,
-        {{"recorded", replayer::Data::kRecorded}, {"synthesised", replayer::Data::kSynthesised}},
-        "Where inputs come from");
+        app, "data", options_.data,
+        {{"recorded", replayer::Data::kRecorded}, {"synthesised", replayer::Data::kSynthesised}});
     AddDeviceOption(app, options_.device_lib);
-    app.add_option("--seed", options_.seed, "Seed of synthesised values")->capture_default_str();
+    AddOption(app, "seed", options_.seed)->capture_default_str();
     CLI::Option* limit =
-        app.add_option("--max-regression", max_regression_,
-                       "Exit code 1 when captured host time grew by more than this (5%) since the "
-                       "last run in the trace, chance excluded")
-            ->type_name("PERCENT");
-    app.add_option("--baseline", question_.baseline,
-                   "What to hold it against instead: a run of the trace by its run_id, or a file "
-                   "that `compare --format json` wrote")
+        AddOption(app, "max-regression", max_regression_,
+                  "Exit code 1 when captured host time grew by more than this (5%) since the "
+                  "last run in the trace, chance excluded");
+    AddOption(app, "baseline", question_.baseline,
+              "What to hold it against instead: a run of the trace by its run_id, or a file "
+              "that `compare @format json` wrote"_cli)
         ->needs(limit)
         ->type_name("RUN|FILE");
-    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddFlag(app, "no-results", discard_);
     AddFormatOption(app, format_);
   }
 
   int Run() override {
     if (!max_regression_.empty()) {
-      question_.limit = ParsePercent("--max-regression", max_regression_);
+      question_.limit = ParsePercent("@max-regression"_cli, max_regression_);
     }
     const OpenedTrace trace(trace_, discard_);
     question_.plan = plan_.path;

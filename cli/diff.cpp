@@ -82,26 +82,24 @@ class DiffCommand final : public Command {
   std::string Examples() const override {
     return "  acltape diff before.db after.db              two versions of a script\n"
            "  acltape diff float.db half.db                two element types\n"
-           "  acltape diff a.db b.db --standard ascend     with tolerances by operator\n"
-           "  acltape diff a.db b.db --calls step:3/op:aten::mm --all\n"
-           "  acltape diff a.db b.db --steps --format csv";
+           "  acltape diff a.db b.db @standard ascend     with tolerances by operator\n"
+           "  acltape diff a.db b.db @calls step:3/op:aten::mm @all\n"
+           "  acltape diff a.db b.db @steps @format csv"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("a", paths_[0], "The trace that is the reference")->required();
     app.add_option("b", paths_[1], "The trace that is judged")->required();
-    app.add_option("--standard", options_.standard,
-                   "bitwise, the name of a precision standard, or a file of one (default: bitwise; "
-                   "ascend between element types, devices and versions of the framework)");
-    app.add_option("--calls", calls_,
-                   "Compare only these calls of A: 100-200, step:3, op:NAME; what was inserted in "
-                   "B is always shown");
-    app.add_flag("--all", all_, "List every pair of calls, not only what is not the same");
-    app.add_flag("--steps", steps_, "Add a table with a row for each step");
-    app.add_option("--rows", limit_, "Rows to list of the table of calls; 0: all")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_flag("--no-results", discard_, "Write no rows to A");
+    AddOption(app, "standard", options_.standard,
+              "bitwise, the name of a precision standard, or a file of one (default: bitwise; "
+              "ascend between element types, devices and versions of the framework)");
+    AddOption(app, "calls", calls_,
+              "Compare only these calls of A: 100-200, step:3, op:NAME; what was inserted in "
+              "B is always shown");
+    AddFlag(app, "all", all_, "List every pair of calls, not only what is not the same");
+    AddFlag(app, "steps", steps_, "Add a table with a row for each step");
+    AddCount(app, "rows", limit_, 0, "Rows to list of the table of calls; 0: all");
+    AddFlag(app, "no-results", discard_, "Write no rows to A");
     AddFormatOption(app, format_);
   }
 
@@ -142,8 +140,8 @@ class DiffCommand final : public Command {
     if (report.different()) return kExitDifferences;
     if (report.counts.aligned > 0) return kExitFine;
     return NothingCompared(
-        "no picked call of A has a counterpart in B; pick others with --calls, or give two "
-        "recordings of one program");
+        "no picked call of A has a counterpart in B; pick others with @calls, or give two "
+        "recordings of one program"_cli);
   }
 
  private:
@@ -164,9 +162,9 @@ class DiffCommand final : public Command {
       }
     }
     std::sort(calls.begin(), calls.end());
-    if (!calls.empty()) command += fmt::format(" --calls {}", fmt::join(calls, ","));
+    if (!calls.empty()) command += fmt::format(" @calls {}"_cli, fmt::join(calls, ","));
     if (!options_.standard.empty()) {
-      command += " --standard " + storage::ShellWord(options_.standard);
+      command += " @standard "_cli + storage::ShellWord(options_.standard);
     }
     return command;
   }

@@ -248,12 +248,12 @@ class DoctorCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape doctor\n"
-           "  acltape doctor --device-lib /usr/local/Ascend/ascend-toolkit/latest";
+           "  acltape doctor @device-lib /usr/local/Ascend/ascend-toolkit/latest"_cli;
   }
 
   void Declare(CLI::App& app) override {
-    app.add_option("--device-lib", device_,
-                   "Look at this ACL library too (a toolkit folder or libascendcl.so)");
+    AddOption(app, "device-lib", device_,
+              "Look at this ACL library too (a toolkit folder or libascendcl.so)");
     AddFormatOption(app, format_);
   }
 
@@ -268,7 +268,7 @@ class DoctorCommand final : public Command {
     if (!device_.empty()) {
       acl::LibraryOptions options;
       options.path = device_;
-      CheckDevice("--device-lib", options, /*required=*/true, rows);
+      CheckDevice("@device-lib"_cli, options, /*required=*/true, rows);
     }
     CheckToolkit(rows);
     rows.push_back({Health::kInfo, "SQLite library", sqlite3_libversion(), ""});

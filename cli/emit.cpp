@@ -36,21 +36,21 @@ class EmitCommand final : public Command {
     return "Write a plan in another form: FX table, Graphviz, torchair pass, resolved JSON";
   }
   std::string Examples() const override {
-    return "  acltape emit t.db plan.json --as fx\n"
-           "  acltape emit t.db plan.json --as dot -o plan.dot && dot -Tsvg plan.dot -o plan.svg\n"
-           "  acltape emit t.db plan.json --as torchair -o plan_pass.py";
+    return "  acltape emit t.db plan.json @as fx\n"
+           "  acltape emit t.db plan.json @as dot -o plan.dot && dot -Tsvg plan.dot -o plan.svg\n"
+           "  acltape emit t.db plan.json @as torchair -o plan_pass.py"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace that the plan was made for")->required();
     app.add_option("plan", plan_, "The plan (docs/plan_format.md)")->required();
-    AddChoice(app, "--as", form_,
+    AddChoice(app, "as", form_,
               {{"fx", Form::kFx},
                {"dot", Form::kDot},
                {"torchair", Form::kTorchair},
                {"json", Form::kJson}},
               "What to write");
-    app.add_option("-o,--output", output_, "The file to write; default: stdout")->type_name("FILE");
+    AddOutputOption(app, output_, "The file to write; default: stdout")->type_name("FILE");
     AddFormatOption(app, format_);
   }
 

@@ -25,14 +25,14 @@ class EnvCommand final : public Command {
   std::string Examples() const override {
     return "  eval \"$(acltape env)\" && python3 train.py\n"
            "  acltape env .venv/bin/python3\n"
-           "  acltape env --check\n"
-           "--check tells for each library of the interpreter's NPU adapter which names it needs\n"
-           "and who defines them; it ends with code 1 when one is left that nobody defines.";
+           "  acltape env @check\n"
+           "@check tells for each library of the interpreter's NPU adapter which names it needs\n"
+           "and who defines them; it ends with code 1 when one is left that nobody defines."_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("python", python_, "The interpreter that will run (default: python3 of PATH)");
-    app.add_flag("--check", check_, "Tell which names the installed NPU adapter needs");
+    AddFlag(app, "check", check_, "Tell which names the installed NPU adapter needs");
     AddFormatOption(app, format_);
   }
 

@@ -50,7 +50,7 @@ int64_t ParseBytes(const std::string& text, const std::string& word) {
   }
   if (used != text.size() || bytes <= 0 || bytes > (int64_t{1} << 40) / unit) {
     throw Error(ErrorKind::kUsage,
-                "--stress " + word + " needs a number of bytes such as churn=64M");
+                "@stress "_cli + word + " needs a number of bytes such as churn=64M");
   }
   return bytes * unit;
 }
@@ -63,67 +63,58 @@ class ExperimentCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape experiment t.db                              everything captured\n"
-           "  acltape experiment t.db --captured 812,815           two calls in graphs, the rest "
+           "  acltape experiment t.db @captured 812,815           two calls in graphs, the rest "
            "eager\n"
-           "  acltape experiment t.db --executed 812               one call with recorded inputs\n"
-           "  acltape experiment t.db --plan plan.json --capture-step 3 --run-steps 5,4,5\n"
-           "  acltape experiment t.db --plan plan.json --keep-streams 0:2    one side stream\n"
-           "  acltape experiment t.db --plant stale_input@812 --remedy fresh-inputs\n"
-           "  acltape experiment t.db --stress poison,relocate,churn=64M --executions 20";
+           "  acltape experiment t.db @executed 812               one call with recorded inputs\n"
+           "  acltape experiment t.db @plan plan.json @capture-step 3 @run-steps 5,4,5\n"
+           "  acltape experiment t.db @plan plan.json @keep-streams 0:2    one side stream\n"
+           "  acltape experiment t.db @plant stale_input@812 @remedy fresh-inputs\n"
+           "  acltape experiment t.db @stress poison,relocate,churn=64M @executions 20"_cli;
   }
 
   bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     plan_.Declare(app);
-    app.add_option("--captured", captured_,
-                   "Calls that run in graphs, as far as the plan captures them: all, none, or a "
-                   "selection as of `acltape query`; a call of any of the steps alike stands for "
-                   "its place in all")
-        ->type_name("CALLS")
+    AddOption(app, "captured", captured_,
+              "Calls that run in graphs, as far as the plan captures them: all, none, or a "
+              "selection as of `acltape query`; a call of any of the steps alike stands for "
+              "its place in all")
         ->capture_default_str();
-    app.add_option("--executed", executed_,
-                   "Calls that are executed at all; the others get their recorded results")
-        ->type_name("CALLS")
+    AddOption(app, "executed", executed_,
+              "Calls that are executed at all; the others get their recorded results")
         ->capture_default_str();
-    app.add_option("--keep-streams", keep_streams_,
-                   "Captured calls that run on the side streams of the plan, the others on the "
-                   "main stream: all, none, or words REGION:STREAM and call numbers")
-        ->type_name("STREAMS")
+    AddOption(app, "keep-streams", keep_streams_,
+              "Captured calls that run on the side streams of the plan, the others on the "
+              "main stream: all, none, or words REGION:STREAM and call numbers")
         ->capture_default_str();
-    app.add_option("--share-memory", share_memory_,
-                   "What may lie on memory that the captured step used before, everything else has "
-                   "memory of its own: all, none, or buffers by number and workspace:CALL")
-        ->type_name("BUFFERS")
+    AddOption(app, "share-memory", share_memory_,
+              "What may lie on memory that the captured step used before, everything else has "
+              "memory of its own: all, none, or buffers by number and workspace:CALL")
         ->capture_default_str();
-    app.add_option("--capture-step", capture_step_,
-                   "Capture with the values of this step (default: the first of the class)");
-    app.add_option("--run-steps", run_steps_,
-                   "Execute these steps, in this order (default: the second of the class)")
+    AddOption(app, "capture-step", capture_step_,
+              "Capture with the values of this step (default: the first of the class)");
+    AddOption(app, "run-steps", run_steps_,
+              "Execute these steps, in this order (default: the second of the class)")
         ->delimiter(',');
-    app.add_option("--executions", executions_, "Executions of these steps, each compared")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_flag("--no-updates", no_updates_, "Leave host arguments that vary as captured");
-    app.add_flag("--disable-tasks", disable_tasks_,
-                 "Capture everything and disable the tasks of calls that are not to be captured; "
-                 "those have to be the last of their region");
-    app.add_option("--remedy", remedies_, "Counter-experiments: " + RemedyNames())->delimiter(',');
-    app.add_option("--stress", stress_,
-                   "poison (memory without a live value reads as NaN), relocate (inputs lie at "
-                   "alternating addresses), churn=BYTES (an allocator at work between executions)")
+    AddCount(app, "executions", executions_, 1, "Executions of these steps, each compared");
+    AddFlag(app, "no-updates", no_updates_);
+    AddFlag(app, "disable-tasks", disable_tasks_,
+            "Capture everything and disable the tasks of calls that are not to be captured; "
+            "those have to be the last of their region");
+    AddOption(app, "remedy", remedies_, "Counter-experiments: " + RemedyNames())->delimiter(',');
+    AddOption(app, "stress", stress_,
+              "poison (memory without a live value reads as NaN), relocate (inputs lie at "
+              "alternating addresses), churn=BYTES (an allocator at work between executions)")
         ->delimiter(',');
-    app.add_option("--plant", plant_, "Put a fault there first: KIND@CALL or KIND@CALL:OTHER")
+    AddOption(app, "plant", plant_, "Put a fault there first: KIND@CALL or KIND@CALL:OTHER")
         ->type_name("FAULT");
-    AddChoice(app, "--watch", options_.watch,
-              {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}},
-              "Compare what outlives the step, or what every call wrote (then no two buffers share "
-              "memory)");
+    AddChoice(app, "watch", options_.watch,
+              {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}});
     standard_.Declare(app);
-    app.add_option("--options", options_file_,
-                   "A JSON file with the options of an experiment, as witnesses hold them; other "
-                   "options come on top")
-        ->type_name("FILE");
+    AddOption(app, "options", options_file_,
+              "A JSON file with the options of an experiment, as witnesses hold them; other "
+              "options come on top");
     AddMemoryOption(app, memory_);
     AddDeviceOption(app, device_lib_);
     AddFormatOption(app, format_);
@@ -164,7 +155,7 @@ class ExperimentCommand final : public Command {
       case StepComparison::Verdict::kNothing:
         return NothingCompared(
             "no executed call leaves a result that outlives the step; execute more calls, or watch "
-            "what each call wrote with --watch every");
+            "what each call wrote with @watch every"_cli);
       default:
         return kExitDifferences;
     }
@@ -178,8 +169,8 @@ class ExperimentCommand final : public Command {
       if (watch != Watch::kStepOutputs) options_.watch = watch;
     }
     options_.plan = step.plan();
-    if (captured_ != "all") options_.captured = Places(reader, step, "--captured", captured_);
-    if (executed_ != "all") options_.executed = Places(reader, step, "--executed", executed_);
+    if (captured_ != "all") options_.captured = Places(reader, step, "@captured"_cli, captured_);
+    if (executed_ != "all") options_.executed = Places(reader, step, "@executed"_cli, executed_);
     if (capture_step_ >= 0) options_.capture_match = MatchOf(step, capture_step_);
     if (!run_steps_.empty()) options_.run_matches.clear();
     for (const int64_t number : run_steps_) {
@@ -206,7 +197,7 @@ class ExperimentCommand final : public Command {
   void Apply(const std::string& name) {
     const replayer::Remedy* remedy = replayer::FindRemedy(name, '-');
     if (remedy == nullptr) {
-      throw Error(ErrorKind::kUsage, "--remedy " + name + ": one of " + RemedyNames());
+      throw Error(ErrorKind::kUsage, "@remedy "_cli + name + ": one of " + RemedyNames());
     }
     options_.remedies.*remedy->member = true;
   }
@@ -220,7 +211,8 @@ class ExperimentCommand final : public Command {
     } else if (word.starts_with(kChurn)) {
       options_.stress.churn_bytes = ParseBytes(word.substr(kChurn.size()), word);
     } else {
-      throw Error(ErrorKind::kUsage, "--stress " + word + ": one of poison, relocate, churn=BYTES");
+      throw Error(ErrorKind::kUsage,
+                  "@stress "_cli + word + ": one of poison, relocate, churn=BYTES");
     }
   }
 
@@ -241,24 +233,24 @@ class ExperimentCommand final : public Command {
   // All options but which calls: what makes the experiment again.
   std::string Arguments(const MixedStepOptions& defaults) const {
     std::string text;
-    if (!plan_.path.empty()) text += " --plan " + storage::ShellWord(plan_.path);
-    if (plan_.allow_races) text += " --allow-races";
-    if (!options_file_.empty()) text += " --options " + storage::ShellWord(options_file_);
-    if (captured_ != "all") text += " --captured " + storage::ShellWord(captured_);
-    if (executed_ != "all") text += " --executed " + storage::ShellWord(executed_);
-    if (keep_streams_ != "all") text += " --keep-streams " + storage::ShellWord(keep_streams_);
-    if (share_memory_ != "all") text += " --share-memory " + storage::ShellWord(share_memory_);
-    if (capture_step_ >= 0) text += fmt::format(" --capture-step {}", capture_step_);
-    if (!run_steps_.empty()) text += fmt::format(" --run-steps {}", fmt::join(run_steps_, ","));
-    text += fmt::format(" --executions {}", executions_);
-    if (no_updates_) text += " --no-updates";
-    if (disable_tasks_) text += " --disable-tasks";
-    if (!remedies_.empty()) text += fmt::format(" --remedy {}", fmt::join(remedies_, ","));
-    if (!stress_.empty()) text += fmt::format(" --stress {}", fmt::join(stress_, ","));
-    for (const std::string& fault : plant_) text += " --plant " + storage::ShellWord(fault);
-    if (options_.watch != defaults.watch) text += " --watch every";
+    if (!plan_.path.empty()) text += " @plan "_cli + storage::ShellWord(plan_.path);
+    if (plan_.allow_races) text += " @allow-races"_cli;
+    if (!options_file_.empty()) text += " @options "_cli + storage::ShellWord(options_file_);
+    if (captured_ != "all") text += " @captured "_cli + storage::ShellWord(captured_);
+    if (executed_ != "all") text += " @executed "_cli + storage::ShellWord(executed_);
+    if (keep_streams_ != "all") text += " @keep-streams "_cli + storage::ShellWord(keep_streams_);
+    if (share_memory_ != "all") text += " @share-memory "_cli + storage::ShellWord(share_memory_);
+    if (capture_step_ >= 0) text += fmt::format(" @capture-step {}"_cli, capture_step_);
+    if (!run_steps_.empty()) text += fmt::format(" @run-steps {}"_cli, fmt::join(run_steps_, ","));
+    text += fmt::format(" @executions {}"_cli, executions_);
+    if (no_updates_) text += " @no-updates"_cli;
+    if (disable_tasks_) text += " @disable-tasks"_cli;
+    if (!remedies_.empty()) text += fmt::format(" @remedy {}"_cli, fmt::join(remedies_, ","));
+    if (!stress_.empty()) text += fmt::format(" @stress {}"_cli, fmt::join(stress_, ","));
+    for (const std::string& fault : plant_) text += " @plant "_cli + storage::ShellWord(fault);
+    if (options_.watch != defaults.watch) text += " @watch every"_cli;
     text += replayer::StandardArgument(standard_.Load().get());
-    if (!device_lib_.empty()) text += " --device-lib " + storage::ShellWord(device_lib_);
+    if (!device_lib_.empty()) text += " @device-lib "_cli + storage::ShellWord(device_lib_);
     return text;
   }
 

@@ -31,62 +31,56 @@ class ExportCommand final : public Command {
            "Chrome";
   }
   std::string Examples() const override {
-    return "  acltape export t.db --to cpp --calls 812-830 -o repro\n"
-           "  acltape export t.db --to cpp --plan plan.json --calls step:3 -o repro\n"
-           "  acltape export t.db --to cpp --calls 812 --plant wrong_bits@812 -o repro\n"
-           "  acltape export t.db --to perfetto -o t.perfetto-trace\n"
-           "  acltape export t.db --to chrome --calls step:3 -o t.json.gz";
+    return "  acltape export t.db @to cpp @calls 812-830 -o repro\n"
+           "  acltape export t.db @to cpp @plan plan.json @calls step:3 -o repro\n"
+           "  acltape export t.db @to cpp @calls 812 @plant wrong_bits@812 -o repro\n"
+           "  acltape export t.db @to perfetto -o t.perfetto-trace\n"
+           "  acltape export t.db @to chrome @calls step:3 -o t.json.gz"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app_ = &app;
-    AddChoice(app, "--to", form_,
+    AddChoice(app, "to", form_,
               {{"cpp", ExportForm::kCpp},
                {"perfetto", ExportForm::kPerfetto},
                {"chrome", ExportForm::kChrome}},
               "cpp: a program over the ACL interface, its contents and a trimmed trace; perfetto, "
               "chrome: a timeline in the format of that tool");
-    app.add_option("--calls", calls_,
-                   "The calls to execute, of one step or of several alike (see `acltape query "
-                   "--help`); what the others left is brought from the recording. Of a timeline "
-                   "the calls to show (default: all)")
+    AddOption(app, "calls", calls_,
+              "The calls to execute, of one step or of several alike (see `acltape query "
+              "@help`); what the others left is brought from the recording. Of a timeline "
+              "the calls to show (default: all)"_cli)
         ->type_name("CALLS");
-    app.add_option("--captured", captured_, "Those of them to capture; default: all that can be")
-        ->type_name("CALLS");
+    AddOption(app, "captured", captured_, "Those of them to capture; default: all that can be");
     plan_.Declare(app);
-    app.add_option("--capture-step", capture_step_,
-                   "The step whose values the capture sees; default: the first of its class")
+    AddOption(app, "capture-step", capture_step_,
+              "The step whose values the capture sees; default: the first of its class")
         ->type_name("STEP");
-    app.add_option("--run-steps", run_steps_,
-                   "The steps to execute; default: the next one of the class")
+    AddOption(app, "run-steps", run_steps_,
+              "The steps to execute; default: the next one of the class")
         ->delimiter(',')
         ->type_name("STEPS");
-    app.add_option("--plant", plants_,
-                   "A fault of the captured execution, KIND@CALL or KIND@CALL:OTHER, which --clean "
-                   "of the program leaves out")
+    AddOption(app, "plant", plants_,
+              "A fault of the captured execution, KIND@CALL or KIND@CALL:OTHER, which --clean "
+              "of the program leaves out")
         ->type_name("FAULT");
-    AddChoice(app, "--watch", watch_,
-              {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}},
-              "Compare what outlives the step, or what every call wrote (then no two buffers share "
-              "memory)");
-    app.add_option("--options", options_file_,
-                   "The whole experiment as JSON, as a witness holds it, in place of the options "
-                   "above")
-        ->type_name("FILE");
-    app.add_option("--runs", options_.runs, "Executions up to the first difference, for races")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_option("-o,--output", options_.folder,
-                   "The folder to write; of a timeline the file, compressed when its name ends in "
-                   ".gz")
+    AddChoice(app, "watch", watch_,
+              {{"step", Watch::kStepOutputs}, {"every", Watch::kEveryResult}});
+    AddOption(app, "options", options_file_,
+              "The whole experiment as JSON, as a witness holds it, in place of the options "
+              "above");
+    AddCount(app, "runs", options_.runs, 1, "Executions up to the first difference, for races");
+    AddOutputOption(app, options_.folder,
+                    "The folder to write; of a timeline the file, compressed when its name ends in "
+                    ".gz")
         ->type_name("PATH")
         ->required();
-    app.add_flag("--force", options_.overwrite, "Overwrite what is there");
-    app.add_flag("--no-trace", no_trace_, "Write no trimmed trace beside the program");
-    app.add_option("--trace-share", share_percent_,
-                   "Write the trimmed trace when it has at most this share of the calls, in "
-                   "percent")
+    AddFlag(app, "force", options_.overwrite, "Overwrite what is there");
+    AddFlag(app, "no-trace", no_trace_, "Write no trimmed trace beside the program");
+    AddOption(app, "trace-share", share_percent_,
+              "Write the trimmed trace when it has at most this share of the calls, in "
+              "percent")
         ->check(CLI::Range(0.0, 100.0))
         ->capture_default_str();
     AddDeviceOption(app, options_.device_lib, "whose toolkit the program is built against");
@@ -95,10 +89,10 @@ class ExportCommand final : public Command {
 
   int Run() override {
     if (form_ != ExportForm::kCpp) return WriteTimelineFile();
-    if (app_->count("--calls") == 0) {
+    if (app_->count("@calls"_cli) == 0) {
       throw Error(ErrorKind::kUsage,
-                  "--to cpp needs the calls to execute, of one step or of several alike; name them "
-                  "with --calls, for example --calls step:1.");
+                  "@to cpp needs the calls to execute, of one step or of several alike; name them "
+                  "with @calls, for example @calls step:1."_cli);
     }
     const storage::Reader reader(trace_);
     const auto plan = plan_.Read(reader, nullptr);
@@ -125,7 +119,7 @@ class ExportCommand final : public Command {
       case kExitCannotJudge:
         return NothingCompared(
             "no exported call leaves a result that outlives the step; export more calls, or watch "
-            "what each call wrote with --watch every");
+            "what each call wrote with @watch every"_cli);
       default:
         return kExitDevice;
     }
@@ -145,7 +139,7 @@ class ExportCommand final : public Command {
         continue;
       }
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--{} is of --to cpp alone; leave it out of --to {}.", name,
+                  fmt::format("--{} is of @to cpp alone; leave it out of @to {}."_cli, name,
                               perfetto ? "perfetto" : "chrome"));
     }
     TimelineFile file;

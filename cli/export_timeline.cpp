@@ -5,6 +5,7 @@
 
 #include "cli/progress.h"
 #include "cli/selection.h"
+#include "meaning/options.h"
 #include "storage/reader.h"
 #include "timeline/chrome_writer.h"
 #include "timeline/output_file.h"
@@ -21,8 +22,8 @@ Table ExportTimeline(const TimelineFile& file) {
     if (selection.asks_step() && reader.Steps().empty()) {
       throw Error(ErrorKind::kUsage,
                   file.trace +
-                      " has no steps to pick from; record with --steps-from RANGE or pick calls by "
-                      "number.");
+                      " has no steps to pick from; record with @steps-from RANGE or pick calls by "
+                      "number."_cli);
     }
     const auto lines = std::make_shared<CallLines>(reader, selection.asks_line());
     options.wanted = [selection, lines](const timeline::CallKey& call) {

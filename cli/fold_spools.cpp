@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/progress.h"
+#include "meaning/options.h"
 #include "recorder/collector/fold.h"
 #include "storage/error.h"
 #include "storage/visible_text.h"
@@ -35,7 +36,7 @@ void Fold(const std::string& trace) {
 }  // namespace
 
 void FoldSpools(const CLI::App& command) {
-  for (const char* name : {"trace", "a", "b", "--against"}) {
+  for (const char* name : {"trace", "a", "b", "@against"_cli}) {
     const CLI::Option* option = command.get_option_no_throw(name);
     if (option != nullptr && option->count() == 1) Fold(option->as<std::string>());
   }

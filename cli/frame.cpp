@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/fold_spools.h"
 #include "cli/next_step.h"
+#include "cli/options.h"
 #include "cli/pager.h"
 #include "cli/paint.h"
 #include "cli/screen.h"
@@ -37,12 +38,12 @@ namespace acltape::cli {
 namespace {
 
 constexpr int kExitReaderGone = 128 + SIGPIPE;
-constexpr char kFooter[] =
+constexpr const char* kFooter =
     "Calls are picked by the same words everywhere: 100-200, step:3, op:aten::mm, stream:1,\n"
     "line:train.py:41, combined with /.\n"
     "Exit codes: 0 fine, 1 differences or findings, 2 usage, 3 unusable trace, 4 device or\n"
     "runtime error, 125 cannot judge; `record` passes on the code of the recorded program.\n"
-    "`acltape COMMAND --help` explains a command.";
+    "`acltape COMMAND @help` explains a command."_cli;
 
 // The operators that a trace asks for are those of the PyTorch that it was recorded with. A trace
 // that cannot be read is the command's to complain about.
@@ -65,13 +66,11 @@ void AddProcessOption(CLI::App& command) {
   const bool of_all = std::find(std::begin(kOfAllProcesses), std::end(kOfAllProcesses),
                                 command.get_name()) != std::end(kOfAllProcesses);
   if (of_all || command.get_option_no_throw("trace") == nullptr) return;
-  command
-      .add_option_function<std::string>(
-          "--process",
-          [](const std::string& process) { setenv(storage::kProcessVariable, process.c_str(), 1); },
-          "Of a trace with several processes: the number of one, or rank:N (default: "
-          "$ACLTAPE_PROCESS)")
-      ->type_name("PROCESS");
+  AddOption(
+      command, "process",
+      [](const std::string& process) { setenv(storage::kProcessVariable, process.c_str(), 1); },
+      "Of a trace with several processes: the number of one, or rank:N (default: "
+      "$ACLTAPE_PROCESS)");
 }
 
 // Every command that works on the calls of a trace can be told which level of one with both, and
@@ -84,12 +83,11 @@ void AddLevelOption(CLI::App& command) {
   const bool works_on_calls = command.get_option_no_throw("trace") != nullptr ||
                               command.get_option_no_throw("a") != nullptr;
   if (none || !works_on_calls) return;
-  command
-      .add_option_function<std::string>(
-          "--level",
-          [](const std::string& level) { setenv(analyzer::kLevelVariable, level.c_str(), 1); },
-          "Of a trace with both levels: leaves of PyTorch or calls of the ACL interface (default: "
-          "$ACLTAPE_LEVEL, else aten where its leaves can be replayed)")
+  AddOption(
+      command, "level",
+      [](const std::string& level) { setenv(analyzer::kLevelVariable, level.c_str(), 1); },
+      "Of a trace with both levels: leaves of PyTorch or calls of the ACL interface (default: "
+      "$ACLTAPE_LEVEL, else aten where its leaves can be replayed)")
       ->check(CLI::IsMember({"aten", "acl"}).description("aten|acl"))
       ->option_text("aten|acl");
 }
@@ -102,26 +100,22 @@ struct OutputOptions {
 };
 
 void AddOutputOptions(CLI::App& command, OutputOptions& options) {
-  if (command.get_option_no_throw("--format") == nullptr) return;
-  command.add_flag("--wide", options.wide,
-                   "On a terminal: every column, and lines as long as they are");
-  command
-      .add_option(
-          "--color", options.colour,
-          "Colours in tables: on a terminal that has them unless NO_COLOR is set, or always")
+  if (command.get_option_no_throw("@format"_cli) == nullptr) return;
+  AddFlag(command, "wide", options.wide,
+          "On a terminal: every column, and lines as long as they are");
+  AddOption(command, "color", options.colour,
+            "Colours in tables: on a terminal that has them unless NO_COLOR is set, or always")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, ColourWish>{{"auto", ColourWish::kAuto},
                                                                     {"always", ColourWish::kAlways},
                                                                     {"never", ColourWish::kNever}})
               .description("auto|always|never"))
       ->option_text("auto|always|never [auto]");
-  command
-      .add_option_function<std::string>(
-          "--table", [](const std::string& name) { ChooseTable(name); },
-          "Of several tables print only this one, such as summary")
-      ->type_name("NAME");
-  command.add_flag("--no-pager", options.no_pager,
-                   "On a terminal: print long output without $ACLTAPE_PAGER, $PAGER or less");
+  AddOption(
+      command, "table", [](const std::string& name) { ChooseTable(name); },
+      "Of several tables print only this one, such as summary");
+  AddFlag(command, "no-pager", options.no_pager,
+          "On a terminal: print long output without $ACLTAPE_PAGER, $PAGER or less");
 }
 
 void Complain(const std::string& sentence, ColourWish colour) {
@@ -149,8 +143,8 @@ int FinishOutput(int code, ColourWish colour) {
 
 // Tables can be picked from forms that have tables.
 void CheckTableChoice(const CLI::App& app) {
-  const CLI::Option* table = app.get_option_no_throw("--table");
-  const CLI::Option* format = app.get_option_no_throw("--format");
+  const CLI::Option* table = app.get_option_no_throw("@table"_cli);
+  const CLI::Option* format = app.get_option_no_throw("@format"_cli);
   if (table == nullptr || table->count() == 0 || format == nullptr || format->count() == 0) return;
   const int form = format->as<int>();
   for (const Format one : {Format::kTable, Format::kCsv, Format::kJson}) {
@@ -158,15 +152,15 @@ void CheckTableChoice(const CLI::App& app) {
   }
   throw Error(
       ErrorKind::kUsage,
-      "`--table` picks a table, and that `--format` prints none; leave one of the two out.");
+      "`@table` picks a table, and that `@format` prints none; leave one of the two out."_cli);
 }
 
 // Runs a command whose options were parsed; returns its exit code.
 int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output) {
   Screen screen = LookAt(STDOUT_FILENO, output.colour);
-  const CLI::Option* verbose = app.get_option_no_throw("--verbose");
+  const CLI::Option* verbose = app.get_option_no_throw("@verbose"_cli);
   const bool paged = screen.terminal && !output.no_pager && !chosen.TakesProgram() &&
-                     app.get_option_no_throw("--format") != nullptr &&
+                     app.get_option_no_throw("@format"_cli) != nullptr &&
                      (verbose == nullptr || verbose->count() == 0);
   const Screen terminal = screen;
   if (output.wide) screen.width = 0;
@@ -204,9 +198,9 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
   } catch (const std::exception& error) {
     complaint = fmt::format("unexpected failure: {}", error.what());
   }
-  const CLI::Option* table = app.get_option_no_throw("--table");
+  const CLI::Option* table = app.get_option_no_throw("@table"_cli);
   if (table != nullptr && table->count() > 0 && complaint.empty() && !ChosenTableWasPrinted()) {
-    complaint = fmt::format("`--table` picks one of several tables, and here {} prints one.",
+    complaint = fmt::format("`@table` picks one of several tables, and here {} prints one."_cli,
                             app.get_name());
     code = kExitUsage;
   }
@@ -227,7 +221,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Records what a PyTorch or Ascend program dispatches, replays and compares it.",
                "acltape");
   app.footer(kFooter);
-  app.set_version_flag("--version", VersionText());
+  app.set_version_flag("@version"_cli, VersionText());
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
 

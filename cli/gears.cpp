@@ -31,40 +31,33 @@ class GearsCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape gears t.db                                 sizes and costs from the steps\n"
-           "  acltape gears t.db --dimension s0 --captures 8\n"
-           "  acltape gears t.db --graphs-per-size 40 --soc Ascend910B1\n"
-           "  acltape gears --histogram sizes.csv --padding-ns 900 --eager-ns 250000";
+           "  acltape gears t.db @dimension s0 @captures 8\n"
+           "  acltape gears t.db @graphs-per-size 40 @soc Ascend910B1\n"
+           "  acltape gears @histogram sizes.csv @padding-ns 900 @eager-ns 250000"_cli;
   }
 
   void Declare(CLI::App& app) override {
-    app.add_option("trace", trace_, "The trace; not needed with --histogram and both costs");
-    app.add_option("--dimension", dimension_,
-                   "Which sizes: a shape symbol (s0) or CALL:ARGUMENT:DIMENSION; default: the "
-                   "dimension with most sizes")
-        ->type_name("DIM");
-    app.add_option("--histogram", histogram_, "Take the sizes from this file of lines size,count")
-        ->type_name("FILE");
-    app.add_option("--captures", captures_, "Sizes at most; default: as many as the budget takes")
+    app.add_option("trace", trace_, "The trace; not needed with @histogram and both costs"_cli);
+    AddOption(app, "dimension", dimension_,
+              "Which sizes: a shape symbol (s0) or CALL:ARGUMENT:DIMENSION; default: the "
+              "dimension with most sizes");
+    AddOption(app, "histogram", histogram_, "Take the sizes from this file of lines size,count");
+    AddOption(app, "captures", captures_, "Sizes at most; default: as many as the budget takes")
         ->type_name("K")
         ->check(AtLeast(1));
-    app.add_option("--graphs-per-size", graphs_per_size_,
-                   "Graphs that one size takes, such as one for each layer")
-        ->type_name("N")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_option("--budget-streams", budget_streams_,
-                   "Streams that graphs may take; default: the usable ones of the SoC")
+    AddCount(app, "graphs-per-size", graphs_per_size_, 1,
+             "Graphs that one size takes, such as one for each layer");
+    AddOption(app, "budget-streams", budget_streams_,
+              "Streams that graphs may take; default: the usable ones of the SoC")
         ->type_name("N")
         ->check(AtLeast(1));
-    app.add_option("--soc", soc_, "Whose limits hold")->type_name("NAME")->capture_default_str();
-    app.add_option("--padding-ns", padding_ns_,
-                   "Time per unit of padding; default: slope of the steps' times over their sizes")
-        ->type_name("NS")
+    AddOption(app, "soc", soc_, "Whose limits hold")->type_name("NAME")->capture_default_str();
+    AddOption(app, "padding-ns", padding_ns_,
+              "Time per unit of padding; default: slope of the steps' times over their sizes")
         ->check(CLI::NonNegativeNumber);
-    app.add_option("--eager-ns", eager_ns_,
-                   "Time that an eager step loses against a captured one; default: what the steps' "
-                   "times have at size 0")
-        ->type_name("NS")
+    AddOption(app, "eager-ns", eager_ns_,
+              "Time that an eager step loses against a captured one; default: what the steps' "
+              "times have at size 0")
         ->check(CLI::NonNegativeNumber);
     AddFormatOption(app, format_);
   }
@@ -73,7 +66,7 @@ class GearsCommand final : public Command {
     const bool needs_trace = histogram_.empty() || !padding_ns_ || !eager_ns_;
     if (trace_.empty() && needs_trace) {
       throw Error(ErrorKind::kUsage,
-                  "gears needs a trace, or --histogram with --padding-ns and --eager-ns.");
+                  "gears needs a trace, or @histogram with @padding-ns and @eager-ns."_cli);
     }
     std::optional<TraceSizes> sizes;
     std::string found_by;
@@ -114,7 +107,7 @@ class GearsCommand final : public Command {
     if (different < 2) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("all steps of {} have one size, which says nothing of what a size "
-                              "costs; give --padding-ns and --eager-ns.",
+                              "costs; give @padding-ns and @eager-ns."_cli,
                               trace_));
     }
     const analyzer::LineFit fit = analyzer::FitLine(sizes->times);

@@ -26,16 +26,16 @@ class GraphCommand final : public Command {
   std::string Examples() const override {
     return "  acltape graph t.db                     the first step, or everything without steps\n"
            "  acltape graph t.db step:3/op:aten::mm  the matrix products of step 3\n"
-           "  acltape graph t.db 100-200 --format csv\n"
-           "  acltape graph t.db step:3 --dependencies   what must stay in order, and why\n"
-           "  acltape graph t.db 1- --dependencies --format csv > edges.csv";
+           "  acltape graph t.db 100-200 @format csv\n"
+           "  acltape graph t.db step:3 @dependencies   what must stay in order, and why\n"
+           "  acltape graph t.db 1- @dependencies @format csv > edges.csv"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     app.add_option("selection", selection_, "Which calls: 100-200, step:3, op:NAME, stream:1");
-    app.add_flag("--dependencies", dependencies_,
-                 "Print what the picked calls depend on, and store it in the table `dependency`");
+    AddFlag(app, "dependencies", dependencies_,
+            "Print what the picked calls depend on, and store it in the table `dependency`");
     AddFormatOption(app, format_);
   }
 

@@ -26,16 +26,16 @@ std::string Replayable(const storage::Reader& reader, int64_t leaves) {
   if (leaves == 0) return "no: it holds no leaves";
   const std::string policy = reader.Meta("payload");
   if (policy == "none") {
-    return "with --data synthesised only: no values were kept (record with --payload inputs or "
-           "all)";
+    return "with @data synthesised only: no values were kept (record with @payload inputs or "
+           "all)"_cli;
   }
   if (policy == "digest") {
-    return "with --data synthesised only: digests were kept, but no values (record with --payload "
-           "inputs or all)";
+    return "with @data synthesised only: digests were kept, but no values (record with @payload "
+           "inputs or all)"_cli;
   }
   if (policy == "inputs") {
-    return "yes; outputs are compared where the trace has a reference (--payload all keeps every "
-           "one)";
+    return "yes; outputs are compared where the trace has a reference (@payload all keeps every "
+           "one)"_cli;
   }
   return "yes, and every output can be compared";
 }
@@ -46,7 +46,7 @@ class InfoCommand final : public Command {
   std::string Summary() const override { return "Say what a trace holds and what it lacks"; }
   std::string Examples() const override {
     return "  acltape info t.db\n"
-           "  acltape info t.db --format json";
+           "  acltape info t.db @format json"_cli;
   }
 
   void Declare(CLI::App& app) override {

@@ -30,18 +30,17 @@ class JointCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape joint t.db                   a step of the largest family\n"
-           "  acltape joint t.db --step 3 --format json\n"
-           "  acltape joint t.db --recompute-cube  matrix products may be computed again too";
+           "  acltape joint t.db @step 3 @format json\n"
+           "  acltape joint t.db @recompute-cube  matrix products may be computed again too"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace of a training program")->required();
-    app.add_option("--step", step_,
-                   "The step; default: the second of the largest family with a backward pass")
-        ->type_name("N")
+    AddOption(app, "step", step_,
+              "The step; default: the second of the largest family with a backward pass")
         ->check(AtLeast(0));
-    app.add_flag("--recompute-cube", recompute_cube_,
-                 "Let matrix products and convolutions be computed again");
+    AddFlag(app, "recompute-cube", recompute_cube_,
+            "Let matrix products and convolutions be computed again");
     AddFormatOption(app, format_);
   }
 

@@ -74,14 +74,14 @@ class LintCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape lint t.db                        the program's captures, else each step\n"
-           "  acltape lint t.db --mode relaxed         what is left in relaxed mode\n"
-           "  acltape lint t.db --region 100-200       as if these calls were captured\n"
-           "  acltape lint t.db --prove                capture it on the device, and with the "
+           "  acltape lint t.db @mode relaxed         what is left in relaxed mode\n"
+           "  acltape lint t.db @region 100-200       as if these calls were captured\n"
+           "  acltape lint t.db @prove                capture it on the device, and with the "
            "edits\n"
-           "  acltape lint t.db step:3 --format json\n"
-           "  acltape lint t.db --write-baseline known.json    what is known today ...\n"
-           "  acltape lint t.db --baseline known.json --fail-on error    ... is not counted later\n"
-           "  acltape lint t.db --format sarif > lint.sarif    for viewers of code";
+           "  acltape lint t.db step:3 @format json\n"
+           "  acltape lint t.db @write-baseline known.json    what is known today ...\n"
+           "  acltape lint t.db @baseline known.json @fail-on error    ... is not counted later\n"
+           "  acltape lint t.db @format sarif > lint.sarif    for viewers of code"_cli;
   }
 
   bool ExecutesTrace() const override { return prove_ && !trace_.empty(); }
@@ -89,41 +89,39 @@ class LintCommand final : public Command {
     app.add_option("trace", trace_, "The trace");
     app.add_option("selection", selection_,
                    "Which of the captures or steps: those whose first call is picked");
-    AddChoice(app, "--mode", modes_,
+    AddChoice(app, "mode", modes_,
               {{"all", Modes::kAll},
                {"global", Modes::kGlobal},
                {"thread_local", Modes::kThreadLocal},
                {"relaxed", Modes::kRelaxed}},
               "Capture mode to look at");
-    app.add_option("--region", region_, "Calls A-B to look at as if they were captured");
-    app.add_option("--stream", options_.stretch.stream,
-                   "Stream on which such a capture begins (default: that of the first task)");
-    app.add_option("--soc", soc_, "Device whose limits count")->capture_default_str();
-    app.add_option("--stream-limit", stream_limit_, "Streams of the device, in place of --soc")
+    AddOption(app, "region", region_, "Calls A-B to look at as if they were captured");
+    AddOption(app, "stream", options_.stretch.stream,
+              "Stream on which such a capture begins (default: that of the first task)");
+    AddOption(app, "soc", soc_, "Device whose limits count")->capture_default_str();
+    AddOption(app, "stream-limit", stream_limit_, "Streams of the device, in place of @soc"_cli)
         ->check(AtLeast(1));
-    app.add_flag("--rules", rules_, "List the rules instead; needs no trace");
-    app.add_flag("--prove", prove_,
-                 "Capture the calls on a device in each mode, as recorded and with the edits, and "
-                 "compare its codes with the predicted ones");
+    AddFlag(app, "rules", rules_, "List the rules instead; needs no trace");
+    AddFlag(app, "prove", prove_,
+            "Capture the calls on a device in each mode, as recorded and with the edits, and "
+            "compare its codes with the predicted ones");
     AddDeviceOption(app, device_lib_, "to prove on");
-    app.add_option("--executions", executions_, "Executions of a graph with a race, for --prove")
-        ->check(AtLeast(2))
-        ->capture_default_str();
-    app.add_flag("--no-results", discard_, "Write no rows to the trace");
-    app.add_flag("--ungrouped", ungrouped_, "A row for each finding, in the order of the calls");
-    AddChoice(app, "--fail-on", fail_on_,
+    AddCount(app, "executions", executions_, 2,
+             "Executions of a graph with a race, for @prove"_cli);
+    AddFlag(app, "no-results", discard_);
+    AddFlag(app, "ungrouped", ungrouped_, "A row for each finding, in the order of the calls");
+    AddChoice(app, "fail-on", fail_on_,
               {{"error", FailOn::kError},
                {"warning", FailOn::kWarning},
                {"note", FailOn::kNote},
                {"never", FailOn::kNever}},
               "From which findings on the exit code is 1; a warning is a notice of the table, a "
               "note an info");
-    app.add_option("--baseline", baseline_, "Do not count the findings that this file knows")
+    AddOption(app, "baseline", baseline_, "Do not count the findings that this file knows")
         ->type_name("FILE");
-    app.add_option("--write-baseline", write_baseline_,
-                   "Write the findings to this file, for --baseline; the exit code is 0 then")
-        ->type_name("FILE");
-    AddChoice(app, "--format", lint_format_,
+    AddOption(app, "write-baseline", write_baseline_,
+              "Write the findings to this file, for @baseline; the exit code is 0 then"_cli);
+    AddChoice(app, "format", lint_format_,
               {{"table", LintFormat::kTable},
                {"csv", LintFormat::kCsv},
                {"json", LintFormat::kJson},
@@ -141,7 +139,7 @@ class LintCommand final : public Command {
       fmt::print("{}", RuleTable().ToText(format_));
       return kExitFine;
     }
-    if (trace_.empty()) throw Error(ErrorKind::kUsage, "name a trace to lint, or give --rules");
+    if (trace_.empty()) throw Error(ErrorKind::kUsage, "name a trace to lint, or give @rules"_cli);
     options_.stream_limit = stream_limit_ != 0 ? stream_limit_ : analyzer::NeedSoc(soc_).streams;
     if (!region_.empty()) {
       const int64_t stream = options_.stretch.stream;
@@ -212,7 +210,7 @@ class LintCommand final : public Command {
       const bool any = std::any_of(findings.begin(), findings.end(),
                                    [](const LocatedFinding& one) { return !one.known; });
       fmt::print("\n{}{}\n", SummaryOfFindings(findings, regions),
-                 grouped && any ? "; --ungrouped lists each" : "");
+                 grouped && any ? "; @ungrouped lists each"_cli : "");
     }
     return CodeFor(findings);
   }
@@ -231,7 +229,7 @@ class LintCommand final : public Command {
       throw Error(
           ErrorKind::kUsage,
           fmt::format("{} holds leaves of PyTorch and no calls of the ACL interface, which "
-                      "--prove issues again; prove it by: acltape replay {} --mode captured",
+                      "@prove issues again; prove it by: acltape replay {} @mode captured"_cli,
                       trace_, storage::ShellWord(trace_)));
     }
     replayer::ProveOptions options;

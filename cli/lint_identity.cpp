@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analyzer/lint/places.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/query.h"
 
@@ -94,8 +95,8 @@ void WriteBaseline(const std::string& path, const std::vector<LocatedFinding>& f
 std::set<std::string> ReadBaseline(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("the baseline '{}' {}; `acltape lint TRACE --write-baseline FILE` "
-                            "writes one.",
+                fmt::format("the baseline '{}' {}; `acltape lint TRACE @write-baseline FILE` "
+                            "writes one."_cli,
                             path, why));
   };
   std::ifstream file(path, std::ios::binary);

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/man_page.h"
 #include "cli/option_list.h"
+#include "cli/options.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -20,16 +21,15 @@ class ManCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape man replay | man -l -\n"
-           "  acltape man --folder ~/.local/share/man/man1\n"
-           "An installation has the pages where `man acltape` and `man acltape-replay` find them.";
+           "  acltape man @folder ~/.local/share/man/man1\n"
+           "An installation has the pages where `man acltape` and `man acltape-replay` find them."_cli;
   }
 
   void Declare(CLI::App& app) override {
     app_ = &app;
     app.add_option("command", command_, "The command (default: acltape itself)")
         ->type_name("COMMAND");
-    app.add_option("--folder", folder_, "Write the pages of all commands into this folder")
-        ->type_name("FOLDER")
+    AddOption(app, "folder", folder_, "Write the pages of all commands into this folder")
         ->excludes("command");
   }
 
@@ -55,8 +55,8 @@ class ManCommand final : public Command {
     for (const CommandText& command : commands) {
       if (command.name == command_) return CommandPage(command);
     }
-    throw Error(ErrorKind::kUsage, fmt::format("there is no command '{}'; `acltape --help` lists "
-                                               "them.",
+    throw Error(ErrorKind::kUsage, fmt::format("there is no command '{}'; `acltape @help` lists "
+                                               "them."_cli,
                                                command_));
   }
   void Write(const std::string& name, const std::string& page) const {
@@ -66,7 +66,7 @@ class ManCommand final : public Command {
     out.close();
     if (!out) {
       throw Error(ErrorKind::kDevice, fmt::format("cannot write '{}'; name another folder with "
-                                                  "--folder.",
+                                                  "@folder."_cli,
                                                   path.string()));
     }
   }

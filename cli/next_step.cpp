@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
+#include "meaning/options.h"
 #include "storage/shell_word.h"
 
 namespace acltape::cli {
@@ -25,41 +26,41 @@ constexpr NextRow kNextRows[] = {
     {"run", kExitFine, "", ""},
     {"info", kExitFine, "", "steps {trace}"},
     {"steps", kExitFine, "", "plan {trace} -o plan.json"},
-    {"graph", kExitFine, "!--dependencies", "graph {trace} {selection} --dependencies"},
+    {"graph", kExitFine, "!@dependencies"_cli, "graph {trace} {selection} @dependencies"_cli},
     {"graph", kExitFine, "", "plan {trace} -o plan.json"},
-    {"query", kExitFine, "!--list", "query --list"},
+    {"query", kExitFine, "!@list"_cli, "query @list"_cli},
     {"gears", kExitFine, "", "plan {trace} -o plan.json"},
     {"captures", kExitFine, "", "lint {trace}"},
     {"joint", kExitFine, "", "plan {trace} -o plan.json"},
-    {"plan", kExitFine, "", "replay {trace} --plan {--output}"},
-    {"emit", kExitFine, "--output", "replay {trace} --plan {plan}"},
-    {"lint", kExitFine, "--write-baseline", "lint {trace} --baseline {--write-baseline}"},
-    {"lint", kExitFine, "--rules", "lint --help"},
+    {"plan", kExitFine, "", "replay {trace} @plan {@output}"_cli},
+    {"emit", kExitFine, "@output"_cli, "replay {trace} @plan {plan}"_cli},
+    {"lint", kExitFine, "@write-baseline"_cli, "lint {trace} @baseline {@write-baseline}"_cli},
+    {"lint", kExitFine, "@rules"_cli, "lint @help"_cli},
     {"lint", kExitFine, "", "plan {trace} -o plan.json"},
-    {"lint", kExitDifferences, "!--prove", "replay {trace} --mode captured"},
-    {"replay", kExitFine, "--plan", "compare {trace} --plan {--plan}"},
-    {"replay", kExitFine, "!--mode", "replay {trace} --mode captured"},
+    {"lint", kExitDifferences, "!@prove"_cli, "replay {trace} @mode captured"_cli},
+    {"replay", kExitFine, "@plan"_cli, "compare {trace} @plan {@plan}"_cli},
+    {"replay", kExitFine, "!@mode"_cli, "replay {trace} @mode captured"_cli},
     {"replay", kExitFine, "", "compare {trace}"},
-    {"replay", kExitDifferences, "--plan", "bisect {trace} --plan {--plan}"},
-    {"replay", kExitDifferences, "--mode", "bisect {trace}"},
-    {"replay", kExitDifferences, "!--spread", "replay {trace} --spread"},
-    {"compare", kExitFine, "--plan", "prove {trace} --plan {--plan}"},
+    {"replay", kExitDifferences, "@plan"_cli, "bisect {trace} @plan {@plan}"_cli},
+    {"replay", kExitDifferences, "@mode"_cli, "bisect {trace}"},
+    {"replay", kExitDifferences, "!@spread"_cli, "replay {trace} @spread"_cli},
+    {"compare", kExitFine, "@plan"_cli, "prove {trace} @plan {@plan}"_cli},
     {"compare", kExitFine, "", "plan {trace} -o plan.json"},
-    {"compare", kExitDifferences, "!--max-regression", "lint {trace}"},
-    {"prove", kExitFine, "--plan", "emit {trace} {--plan} --as torchair"},
+    {"compare", kExitDifferences, "!@max-regression"_cli, "lint {trace}"},
+    {"prove", kExitFine, "@plan"_cli, "emit {trace} {@plan} @as torchair"_cli},
     {"prove", kExitFine, "", "plan {trace} -o plan.json"},
-    {"prove", kExitDifferences, "!--list", "prove {trace} --list"},
-    {"standards", kExitFine, "!standard", "standards --help"},
-    {"standards", kExitFine, "", "diff A.db B.db --standard {standard}"},
-    {"trim", kExitFine, "", "replay {--output}"},
-    {"pack", kExitFine, "", "info {--output}"},
-    {"redact", kExitFine, "", "info {--output}"},
+    {"prove", kExitDifferences, "!@list"_cli, "prove {trace} @list"_cli},
+    {"standards", kExitFine, "!standard", "standards @help"_cli},
+    {"standards", kExitFine, "", "diff A.db B.db @standard {standard}"_cli},
+    {"trim", kExitFine, "", "replay {@output}"_cli},
+    {"pack", kExitFine, "", "info {@output}"_cli},
+    {"redact", kExitFine, "", "info {@output}"_cli},
     {"experiment", kExitFine, "", "bisect {trace}"},
     {"experiment", kExitDifferences, "", "bisect {trace}"},
-    {"bisect", kExitDifferences, "!--emit", "bisect --help"},
+    {"bisect", kExitDifferences, "!@emit"_cli, "bisect @help"_cli},
     {"bisect", kExitFine, "", "compare {trace}"},
-    {"diff", kExitFine, "", "diff {a} {b} --all"},
-    {"diff", kExitDifferences, "", "bisect {a} --against {b}"},
+    {"diff", kExitFine, "", "diff {a} {b} @all"_cli},
+    {"diff", kExitDifferences, "", "bisect {a} @against {b}"_cli},
     {"torch", kExitFine, "", "doctor"},
     {"doctor", kExitFine, "", "record -- python3 PROGRAM.py"},
 };
@@ -99,7 +100,7 @@ std::optional<std::string> Filled(const CLI::App& command, std::string_view text
 // What picks a part of a trace goes on to the next command.
 std::string PartOfTrace(const CLI::App& command) {
   std::string words;
-  for (const char* name : {"--process", "--level"}) {
+  for (const char* name : {"@process"_cli, "@level"_cli}) {
     if (!Given(command, name) || command.get_name() == "record") continue;
     words += std::string(" ") + name + ' ' + *ValueOf(command, name);
   }
@@ -127,8 +128,8 @@ std::string NextStep(const CLI::App& command, int code) {
 }
 
 bool SpeaksToPeople(const CLI::App& command) {
-  if (Given(command, "--quiet") || Given(command, "--git")) return false;
-  const CLI::Option* format = command.get_option_no_throw("--format");
+  if (Given(command, "@quiet"_cli) || Given(command, "@git"_cli)) return false;
+  const CLI::Option* format = command.get_option_no_throw("@format"_cli);
   return format == nullptr || format->count() == 0 ||
          format->as<int>() == static_cast<int>(Format::kTable);
 }

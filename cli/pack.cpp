@@ -24,14 +24,14 @@ class PackCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape pack t.db -o packed.db\n"
-           "  acltape pack t.db --plan plan.json -o packed.db";
+           "  acltape pack t.db @plan plan.json -o packed.db"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("-o,--output", output_, "The new trace")->type_name("FILE")->required();
-    app.add_flag("--force", overwrite_, "Overwrite the file");
-    app.add_option("--plan", plans_, "A plan file to put into the table `plan`, too")
+    AddOutputOption(app, output_, "The new trace")->type_name("FILE")->required();
+    AddFlag(app, "force", overwrite_);
+    AddOption(app, "plan", plans_, "A plan file to put into the table `plan`, too")
         ->type_name("FILE");
     AddFormatOption(app, format_);
   }

@@ -61,51 +61,42 @@ class PlanCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape plan t.db -o plan.json\n"
-           "  acltape plan t.db -o plan.json --streams 2 --expected-replays 100000\n"
-           "  acltape plan t.db -o plan.json --soc Ascend310P3 --budget-streams 200\n"
-           "  acltape plan t.db -o plan.json --calibrate   with costs measured on the device\n"
-           "  acltape replay t.db --plan plan.json";
+           "  acltape plan t.db -o plan.json @streams 2 @expected-replays 100000\n"
+           "  acltape plan t.db -o plan.json @soc Ascend310P3 @budget-streams 200\n"
+           "  acltape plan t.db -o plan.json @calibrate   with costs measured on the device\n"
+           "  acltape replay t.db @plan plan.json"_cli;
   }
 
   bool ExecutesTrace() const override { return calibrate_; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("-o,--output", output_, "The plan file to write")->capture_default_str();
-    app.add_option("--streams", options_.streams,
-                   "Streams of a graph at most; 0: as many as can run at the same time")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_flag("--spread", options_.spread,
-                 "Use several streams even where they are predicted not to pay, to try them");
+    AddOutputOption(app, output_, "The plan file to write")->capture_default_str();
+    AddCount(app, "streams", options_.streams, 0,
+             "Streams of a graph at most; 0: as many as can run at the same time");
+    AddFlag(app, "spread", options_.spread,
+            "Use several streams even where they are predicted not to pay, to try them");
     AddChoice<std::string>(
-        app, "--capture-mode", options_.capture_mode,
+        app, "capture-mode", options_.capture_mode,
         {{"global", "global"}, {"thread_local", "thread_local"}, {"relaxed", "relaxed"}},
         "What other threads may do while a graph is captured");
-    app.add_option("--minimum-region", options_.minimum_region, "Calls of a graph at least")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_option("--budget-streams", options_.budget_streams,
-                   "Stream numbers for all graphs together; 0: those that the SoC has to give")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("--budget-memory", options_.budget_bytes,
-                   "Bytes of device memory for all graphs together (64M, 2G); 0: no limit")
+    AddCount(app, "minimum-region", options_.minimum_region, 1, "Calls of a graph at least");
+    AddCount(app, "budget-streams", options_.budget_streams, 0,
+             "Stream numbers for all graphs together; 0: those that the SoC has to give");
+    AddOption(app, "budget-memory", options_.budget_bytes,
+              "Bytes of device memory for all graphs together (64M, 2G); 0: no limit")
         ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
         ->check(AtLeast(0))
         ->capture_default_str();
-    app.add_option("--captures", captures_, "Graphs at most; 0: as many as pay")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("--expected-replays", options_.expected_replays,
-                   "Steps that a capture will serve: its cost is spread over them")
+    AddCount(app, "captures", captures_, 0, "Graphs at most; 0: as many as pay");
+    AddOption(app, "expected-replays", options_.expected_replays,
+              "Steps that a capture will serve: its cost is spread over them")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_option("--soc", options_.soc, "Whose limits hold")->capture_default_str();
-    app.add_flag(
-        "--calibrate", calibrate_,
-        "Measure on the device what its calls, graphs and copies cost, and plan with that");
+    AddOption(app, "soc", options_.soc, "Whose limits hold")->capture_default_str();
+    AddFlag(app, "calibrate", calibrate_,
+            "Measure on the device what its calls, graphs and copies cost, and plan with that");
     AddDeviceOption(app, device_lib_, "to calibrate on");
-    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddFlag(app, "no-results", discard_);
     AddFormatOption(app, format_);
   }
 

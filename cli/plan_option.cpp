@@ -4,14 +4,15 @@
 
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/steps.h"
+#include "cli/options.h"
 
 namespace acltape::cli {
 
 void PlanOption::Declare(CLI::App& app) {
   CLI::Option* plan =
-      app.add_option("--plan", path, "Plan file: what the graphs hold, and on which streams");
-  app.add_flag("--allow-races", allow_races,
-               "Take a plan whose streams race, to see what comes of it")
+      AddOption(app, "plan", path, "Plan file: what the graphs hold, and on which streams");
+  AddFlag(app, "allow-races", allow_races,
+          "Take a plan whose streams race, to see what comes of it")
       ->needs(plan);
 }
 

@@ -71,47 +71,41 @@ class ProveCommand final : public Command {
     return "Try to break a plan: poison, relocate, reorder, jitter, churn; keep what breaks it";
   }
   std::string Examples() const override {
-    return "  acltape prove t.db --plan plan.json\n"
+    return "  acltape prove t.db @plan plan.json\n"
            "  acltape prove t.db                               the longest regions, on one stream\n"
-           "  acltape prove t.db --plan plan.json --only jitter --trials 50 --budget 2m\n"
-           "  acltape prove t.db --list                        the witnesses of earlier runs\n"
-           "  acltape prove t.db --witness 3                   that one again\n"
-           "  acltape prove t.db --witness 3 --plan new.json   does the repair hold?";
+           "  acltape prove t.db @plan plan.json @only jitter @trials 50 @budget 2m\n"
+           "  acltape prove t.db @list                        the witnesses of earlier runs\n"
+           "  acltape prove t.db @witness 3                   that one again\n"
+           "  acltape prove t.db @witness 3 @plan new.json   does the repair hold?"_cli;
   }
 
   bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
     plan_.Declare(app);
-    app.add_option("--only", only_,
-                   "Kinds of trials, with commas: plain, poison, relocate, order, churn, "
-                   "capture_at, alone, jitter, ahead (default: all)");
-    app.add_option("--trials", options_.trials, "Trials of each kind")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_option("--seed", options_.seed, "Seed of what trials draw")->capture_default_str();
-    app.add_option("--budget", options_.budget_s,
-                   "Time after which no trial begins, such as 60s or 5m (default: no limit)")
+    AddOption(app, "only", only_,
+              "Kinds of trials, with commas: plain, poison, relocate, order, churn, "
+              "capture_at, alone, jitter, ahead (default: all)");
+    AddCount(app, "trials", options_.trials, 1, "Trials of each kind");
+    AddOption(app, "seed", options_.seed, "Seed of what trials draw")->capture_default_str();
+    AddOption(app, "budget", options_.budget_s,
+              "Time after which no trial begins, such as 60s or 5m (default: no limit)")
         ->transform(
             CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}));
-    app.add_option("--standard", options_.standard,
-                   "Precision standard: bitwise, a name that comes with acltape, or a file")
+    AddOption(app, "standard", options_.standard,
+              "Precision standard: bitwise, a name that comes with acltape, or a file")
         ->capture_default_str();
-    app.add_option("--repetitions", options_.repetitions, "Runs more of a trial that has failed")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("--reference-runs", options_.reference_runs,
-                   "Eager runs of a step that it is held against")
-        ->check(AtLeast(2))
-        ->capture_default_str();
-    app.add_option("--plant", plant_,
-                   "Put a fault into every trial, KIND@CALL or KIND@CALL:OTHER, to see it caught");
+    AddCount(app, "repetitions", options_.repetitions, 0, "Runs more of a trial that has failed");
+    AddCount(app, "reference-runs", options_.reference_runs, 2,
+             "Eager runs of a step that it is held against");
+    AddOption(app, "plant", plant_,
+              "Put a fault into every trial, KIND@CALL or KIND@CALL:OTHER, to see it caught");
     CLI::Option* witness =
-        app.add_option("--witness", witness_id_, "Make the trial of a witness again");
-    app.add_flag("--list", list_, "List the witnesses instead")->excludes(witness);
+        AddOption(app, "witness", witness_id_, "Make the trial of a witness again");
+    AddFlag(app, "list", list_, "List the witnesses instead")->excludes(witness);
     AddMemoryOption(app, options_.kept_bytes);
     AddDeviceOption(app, options_.device_lib);
-    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddFlag(app, "no-results", discard_);
     AddFormatOption(app, format_);
   }
 
@@ -149,7 +143,7 @@ class ProveCommand final : public Command {
     if (blind) {
       return NothingCompared(
           "no step of the plan leaves a result that a trial could look at: prove a plan of steps "
-          "whose results are used later, and give --budget time for a trial");
+          "whose results are used later, and give @budget time for a trial"_cli);
     }
     return report.ExitCode();
   }
@@ -194,26 +188,26 @@ class ProveCommand final : public Command {
                                      self,
                                      "prove",
                                      trace_,
-                                     "--only",
+                                     "@only"_cli,
                                      std::string(replayer::RowOf(trial.kind).name),
-                                     "--trials",
+                                     "@trials"_cli,
                                      "1",
-                                     "--seed",
+                                     "@seed"_cli,
                                      std::to_string(trial.seed),
-                                     "--standard",
+                                     "@standard"_cli,
                                      options_.standard,
-                                     "--no-results",
-                                     "--format",
+                                     "@no-results"_cli,
+                                     "@format"_cli,
                                      "json"};
     const auto add = [&](const char* option, const std::string& value) {
       command.insert(command.end(), {option, value});
     };
-    add("--memory", std::to_string(options_.kept_bytes));
-    add("--repetitions", std::to_string(options_.repetitions));
-    add("--reference-runs", std::to_string(options_.reference_runs));
-    for (const std::string& fault : plant_) add("--plant", fault);
-    if (!plan_.path.empty()) add("--plan", plan_.path);
-    if (plan_.allow_races) command.emplace_back("--allow-races");
+    add("@memory"_cli, std::to_string(options_.kept_bytes));
+    add("@repetitions"_cli, std::to_string(options_.repetitions));
+    add("@reference-runs"_cli, std::to_string(options_.reference_runs));
+    for (const std::string& fault : plant_) add("@plant"_cli, fault);
+    if (!plan_.path.empty()) add("@plan"_cli, plan_.path);
+    if (plan_.allow_races) command.emplace_back("@allow-races"_cli);
     const ProgramOutput output = RunProgram(command);
     RemoteTrial remote;
     if (!output.started ||
@@ -273,7 +267,7 @@ class ProveCommand final : public Command {
     const auto witnesses = replayer::ReadWitnesses(trace.reader(), witness_id_);
     if (witnesses.empty()) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{} has no witness {}; acltape prove {} --list shows those it has",
+                  fmt::format("{} has no witness {}; acltape prove {} @list shows those it has"_cli,
                               trace_, witness_id_, trace_));
     }
     replayer::StoredWitness witness = witnesses.front();
@@ -301,7 +295,8 @@ class ProveCommand final : public Command {
     table.Add({"message", run.message});
     if (run.outcome.failure && own_plan) table.Add({"reproduce", witness.row.command});
     if (run.outcome.failure && !own_plan) {
-      table.Add({"reproduce", witness.row.command + " --plan " + storage::ShellWord(plan_.path)});
+      table.Add(
+          {"reproduce", witness.row.command + " @plan "_cli + storage::ShellWord(plan_.path)});
     }
     Report output;
     output.Add("witness", std::move(table));
@@ -310,7 +305,7 @@ class ProveCommand final : public Command {
     if (run.outcome.compared > 0) return kExitFine;
     return NothingCompared(
         "the step leaves no result that the trial could look at: give the plan with which the "
-        "witness was found as --plan");
+        "witness was found as @plan"_cli);
   }
 
   std::string trace_;

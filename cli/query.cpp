@@ -15,10 +15,10 @@ class QueryCommand final : public Command {
     return "Run read-only SQL, or a query that comes with acltape, over a trace";
   }
   std::string Examples() const override {
-    return "  acltape query --list\n"
-           "  acltape query t.db --name top_ops --limit 10\n"
-           "  acltape query t.db 'SELECT op, count(*) FROM call GROUP BY op' --format csv\n"
-           "docs/schema.md describes the tables and views.";
+    return "  acltape query @list\n"
+           "  acltape query t.db @name top_ops @limit 10\n"
+           "  acltape query t.db 'SELECT op, count(*) FROM call GROUP BY op' @format csv\n"
+           "docs/schema.md describes the tables and views."_cli;
   }
 
   void Declare(CLI::App& app) override {
@@ -26,11 +26,9 @@ class QueryCommand final : public Command {
     auto* sql = app.add_option("sql", sql_,
                                "One SQL statement that does not write, or the name of a query "
                                "that comes with acltape");
-    app.add_option("--name", name_, "A query that comes with acltape")->excludes(sql);
-    app.add_flag("--list", list_, "List those queries");
-    app.add_option("--limit", limit_, "Rows at most, 0: all")
-        ->check(AtLeast(0))
-        ->capture_default_str();
+    AddOption(app, "name", name_, "A query that comes with acltape")->excludes(sql);
+    AddFlag(app, "list", list_, "List those queries");
+    AddCount(app, "limit", limit_, 0, "Rows at most, 0: all");
     AddFormatOption(app, format_);
   }
 
@@ -39,7 +37,7 @@ class QueryCommand final : public Command {
       ListQueries();
       return kExitFine;
     }
-    if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or --list.");
+    if (trace_.empty()) throw Error(ErrorKind::kUsage, "query needs a trace, or @list."_cli);
     const std::string sql = Statement();
     const storage::Reader reader(trace_);
     if (format_ == Format::kCsv) {
@@ -73,14 +71,14 @@ class QueryCommand final : public Command {
         const std::string meant = DidYouMean(name, names);
         throw Error(
             ErrorKind::kUsage,
-            fmt::format("there is no query '{}'{}{} `acltape query --list` shows the names.", name,
-                        meant, meant.empty() ? ";" : ""));
+            fmt::format("there is no query '{}'{}{} `acltape query @list` shows the names."_cli,
+                        name, meant, meant.empty() ? ";" : ""));
       }
       return std::string(query->sql);
     }
     if (sql_.empty()) {
       throw Error(ErrorKind::kUsage,
-                  "query needs SQL or --name; `acltape query --list` shows the names.");
+                  "query needs SQL or @name; `acltape query @list` shows the names."_cli);
     }
     return sql_;
   }

@@ -48,7 +48,7 @@ uint32_t ParseLevels(const std::string& text) {
           fmt::format("'{}' is no level; levels are aten and acl, joined by a comma.", word));
     }
   }
-  if (levels == 0) throw Error(ErrorKind::kUsage, "--level names no level; it takes aten,acl.");
+  if (levels == 0) throw Error(ErrorKind::kUsage, "@level names no level; it takes aten,acl."_cli);
   return levels;
 }
 
@@ -126,69 +126,66 @@ class RecordCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape record -- python3 train.py --epochs 1\n"
-           "  acltape record -o t.db --payload all -- python3 bench/workloads/decoder.py\n"
-           "  acltape record --soft -- python3 train_npu.py\n"
-           "  acltape record --record-steps 100-110 -- python3 train.py\n"
-           "  acltape record --delay 30 --duration 5s -- ./serve model.pt\n"
-           "  acltape record --steps-from 'step*' --payload digest -- ./serve model.pt\n"
-           "The program's output and exit code are its own; the summary goes to stderr.";
+           "  acltape record -o t.db @payload all -- python3 bench/workloads/decoder.py\n"
+           "  acltape record @soft -- python3 train_npu.py\n"
+           "  acltape record @record-steps 100-110 -- python3 train.py\n"
+           "  acltape record @delay 30 @duration 5s -- ./serve model.pt\n"
+           "  acltape record @steps-from 'step*' @payload digest -- ./serve model.pt\n"
+           "The program's output and exit code are its own; the summary goes to stderr."_cli;
   }
   bool TakesProgram() const override { return true; }
   void SetProgram(std::vector<std::string> words) override { options_.command = std::move(words); }
 
   void Declare(CLI::App& app) override {
     options_.output = "acltape.db";
-    app.add_option("-o,--output", options_.output, "The trace to write")->capture_default_str();
-    AddChoice(app, "--payload", options_.payload,
+    AddOutputOption(app, options_.output, "The trace to write")->capture_default_str();
+    AddChoice(app, "payload", options_.payload,
               {{"none", PayloadPolicy::kNone},
                {"digest", PayloadPolicy::kDigest},
                {"inputs", PayloadPolicy::kInputs},
                {"all", PayloadPolicy::kAll}},
               "Which tensor values to keep: none; a digest and statistics of every output; what a "
               "replay needs; every output too");
-    app.add_option("--level", levels_,
-                   "What to record: aten (PyTorch operators), acl (the ACL interface), or both")
+    AddOption(app, "level", levels_,
+              "What to record: aten (PyTorch operators), acl (the ACL interface), or both")
         ->capture_default_str();
-    app.add_option("--steps-from", options_.steps_from,
-                   "Every user range of this name is a step; NAME* takes all that begin so "
-                   "(default: steps are found by their period)");
-    app.add_option("--record-steps", record_steps_,
-                   "Record these steps alone: 100-110, 7, or 100- for all from step 100 on;\n"
-                   "counted from 0. What a step is: --steps-from, else what the program marks,\n"
-                   "else what lies between two steps of an optimizer");
-    app.add_option("--delay", delay_,
-                   "Begin to record so long after the program's start: 5, 200ms, 2m");
-    app.add_option("--duration", duration_,
-                   "Stop recording so long after it began; the program runs on to its end");
-    app.add_option(
-        "--max-size", max_size_,
-        "Keep the trace below this size (64M, 2G): the newest steps stay, the oldest are\n"
-        "dropped as a whole");
-    app.add_flag("--start-closed", options_.start_closed,
-                 "Record nothing until the program opens the recording (acltape.window), or a\n"
-                 "signal does: `kill -USR1` to this process opens and closes it at any time");
-    app.add_flag("--no-composites", leaves_only_, "Leave out enclosing calls, ranges and phases");
-    app.add_flag("--modules", options_.modules, "Record torch.nn modules as ranges too");
+    AddOption(app, "steps-from", options_.steps_from,
+              "Every user range of this name is a step; NAME* takes all that begin so "
+              "(default: steps are found by their period)");
+    AddOption(app, "record-steps", record_steps_,
+              "Record these steps alone: 100-110, 7, or 100- for all from step 100 on;\n"
+              "counted from 0. What a step is: @steps-from, else what the program marks,\n"
+              "else what lies between two steps of an optimizer"_cli);
+    AddOption(app, "delay", delay_,
+              "Begin to record so long after the program's start: 5, 200ms, 2m");
+    AddOption(app, "duration", duration_,
+              "Stop recording so long after it began; the program runs on to its end");
+    AddOption(app, "max-size", max_size_,
+              "Keep the trace below this size (64M, 2G): the newest steps stay, the oldest are\n"
+              "dropped as a whole");
+    AddFlag(app, "start-closed", options_.start_closed,
+            "Record nothing until the program opens the recording (acltape.window), or a\n"
+            "signal does: `kill -USR1` to this process opens and closes it at any time");
+    AddFlag(app, "no-composites", leaves_only_, "Leave out enclosing calls, ranges and phases");
+    AddFlag(app, "modules", options_.modules, "Record torch.nn modules as ranges too");
     AddChoice(
-        app, "--stacks", options_.stacks,
+        app, "stacks", options_.stacks,
         {{"top", StackPolicy::kTop}, {"full", StackPolicy::kFull}, {"none", StackPolicy::kNone}},
         "Which lines of the program's source to keep for each call: the innermost of your own "
         "code; the whole Python stack; none");
-    app.add_flag("--device-times", options_.device_times,
-                 "Keep when the device did the work of each call, told by events around it");
-    app.add_option("--ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
+    AddFlag(app, "device-times", options_.device_times,
+            "Keep when the device did the work of each call, told by events around it");
+    AddOption(app, "ring-size", ring_size_, "Shared memory per thread: 65536, 64K, 16M")
         ->capture_default_str();
-    app.add_option("--backlog", backlog_,
-                   "Records that may wait in memory: 64M, 1G; a quarter of it while the program\n"
-                   "records, all of it while it uses every processor")
+    AddOption(app, "backlog", backlog_,
+              "Records that may wait in memory: 64M, 1G; a quarter of it while the program\n"
+              "records, all of it while it uses every processor")
         ->capture_default_str();
-    app.add_option("--threads", options_.slots, "Threads recorded at the same time")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    app.add_flag("--soft", soft_, "Run the program on the soft device, as `acltape run` does");
-    app.add_flag("--force", options_.overwrite, "Replace the trace when it exists");
-    app.add_flag("--keep-empty", keep_empty_, "Leave a trace too when nothing was recorded");
-    app.add_flag("--quiet", quiet_, "No summary, only errors");
+    AddCount(app, "threads", options_.slots, 1, "Threads recorded at the same time");
+    AddFlag(app, "soft", soft_, "Run the program on the soft device, as `acltape run` does");
+    AddFlag(app, "force", options_.overwrite, "Replace the trace when it exists");
+    AddFlag(app, "keep-empty", keep_empty_, "Leave a trace too when nothing was recorded");
+    AddFlag(app, "quiet", quiet_, "No summary, only errors");
     app.prefix_command();  // the program may come without "--"
     app_ = &app;
   }
@@ -204,8 +201,8 @@ class RecordCommand final : public Command {
         throw Error(ErrorKind::kUsage, UnknownOption(*app_, app_->remaining().front()));
       }
       throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' before -- is no option of record; `acltape record --help` "
-                              "lists what it takes.",
+                  fmt::format("'{}' before -- is no option of record; `acltape record @help` "
+                              "lists what it takes."_cli,
                               app_->remaining().front()));
     }
     if (options_.command.empty()) {
@@ -228,8 +225,8 @@ class RecordCommand final : public Command {
     options_.levels = ParseLevels(levels_);
     if (options_.device_times && (options_.levels & wire::kLevelAcl) == 0) {
       throw Error(ErrorKind::kUsage,
-                  "--device-times needs the ACL level, which sees the work of streams; leave "
-                  "--level out, or write --level aten,acl.");
+                  "@device-times needs the ACL level, which sees the work of streams; leave "
+                  "@level out, or write @level aten,acl."_cli);
     }
     options_.composites = !leaves_only_;
     options_.ring_bytes = ParseSize(ring_size_);
@@ -286,39 +283,39 @@ class RecordCommand final : public Command {
   // Reads the options that say when calls are recorded.
   void ChooseWindows() {
     if (options_.steps_from.size() >= wire::kStepNameBytes) {
-      throw Error(ErrorKind::kUsage, fmt::format("the name for --steps-from is too long; {} bytes "
-                                                 "are the most, and NAME* takes a beginning.",
+      throw Error(ErrorKind::kUsage, fmt::format("the name for @steps-from is too long; {} bytes "
+                                                 "are the most, and NAME* takes a beginning."_cli,
                                                  wire::kStepNameBytes - 1));
     }
     if (!record_steps_.empty()) {
       if (leaves_only_) {
         throw Error(ErrorKind::kUsage,
-                    "--record-steps needs the ranges that --no-composites leaves out; leave one of "
-                    "the two out.");
+                    "@record-steps needs the ranges that @no-composites leaves out; leave one of "
+                    "the two out."_cli);
       }
-      options_.steps = ParseNumbers("--record-steps", record_steps_);
+      options_.steps = ParseNumbers("@record-steps"_cli, record_steps_);
     }
-    if (!delay_.empty()) options_.delay_ns = ParseDuration("--delay", delay_);
-    if (!duration_.empty()) options_.duration_ns = ParseDuration("--duration", duration_);
+    if (!delay_.empty()) options_.delay_ns = ParseDuration("@delay"_cli, delay_);
+    if (!duration_.empty()) options_.duration_ns = ParseDuration("@duration"_cli, duration_);
     if (options_.duration_ns == 0) {
       throw Error(
           ErrorKind::kUsage,
-          fmt::format("--duration {} records nothing; write 5, 1.5s, 200ms or 2m.", duration_));
+          fmt::format("@duration {} records nothing; write 5, 1.5s, 200ms or 2m."_cli, duration_));
     }
     if (!max_size_.empty()) {
       options_.max_bytes = static_cast<int64_t>(ParseSize(max_size_));
       constexpr int64_t kLeastBytes = 4 << 20;
       if (options_.max_bytes < kLeastBytes) {
         throw Error(ErrorKind::kUsage,
-                    fmt::format("--max-size {} is too small for a few steps; give at least 4M.",
+                    fmt::format("@max-size {} is too small for a few steps; give at least 4M."_cli,
                                 max_size_));
       }
     }
     if (options_.start_closed && (options_.delay_ns || options_.steps)) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{} opens the recording by itself, --start-closed waits for the "
-                              "program or a signal; leave one of the two out.",
-                              options_.steps ? "--record-steps" : "--delay"));
+                  fmt::format("{} opens the recording by itself, @start-closed waits for the "
+                              "program or a signal; leave one of the two out."_cli,
+                              options_.steps ? "@record-steps"_cli : "@delay"_cli));
     }
     if (!quiet_) {
       options_.window_changed = [](bool open, int64_t wall_ns) {
@@ -337,8 +334,8 @@ class RecordCommand final : public Command {
         });
     if (ours) SayLedger(summary);
     fmt::print(stderr,
-               "acltape: {}nothing was recorded and no trace is left{}; --keep-empty keeps such a "
-               "trace.\n",
+               "acltape: {}nothing was recorded and no trace is left{}; @keep-empty keeps such a "
+               "trace.\n"_cli,
                WhyNothing(summary), ours ? "" : Advice(summary));
   }
 
@@ -365,7 +362,7 @@ class RecordCommand final : public Command {
     }
     if (summary.never_opened && options_.delay_ns) {
       return fmt::format(
-          "the program ended after {}, before the recording opened (--delay {}), so ",
+          "the program ended after {}, before the recording opened (@delay {}), so "_cli,
           HumanNs(static_cast<double>(summary.wall_ns)), delay_);
     }
     if (summary.never_opened) return "the recording was never opened, so ";
@@ -397,7 +394,7 @@ class RecordCommand final : public Command {
   // What to do about a Python program whose interpreter has no torch, and else a general hint.
   std::string Advice(const collector::RecordSummary& summary) const {
     if (summary.torch_processes + summary.acl_processes != 0) return "";
-    if (LacksDevice(summary)) return "; record --soft runs it on the soft device";
+    if (LacksDevice(summary)) return "; record @soft runs it on the soft device"_cli;
     const std::filesystem::path named = NamedInterpreter(options_.command);
     if (named.empty() || (options_.levels & wire::kLevelAten) == 0) {
       return "; check that the command runs the program that was meant, dynamically linked";

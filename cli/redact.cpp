@@ -18,19 +18,18 @@ class RedactCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape redact t.db -o redacted.db\n"
-           "  acltape redact t.db --keep scopes,meta -o redacted.db\n"
-           "  acltape replay redacted.db --mode captured --data synthesised";
+           "  acltape redact t.db @keep scopes,meta -o redacted.db\n"
+           "  acltape replay redacted.db @mode captured @data synthesised"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("-o,--output", options_.output, "The new trace")->type_name("FILE")->required();
-    app.add_flag("--force", options_.overwrite, "Overwrite the file");
-    app.add_option("--keep", keep_,
-                   "Keep these all the same: meta (command line, environment, host, names of "
-                   "processes), scopes (names of modules and ranges), stacks (source locations)")
-        ->delimiter(',')
-        ->type_name("WORDS");
+    AddOutputOption(app, options_.output, "The new trace")->type_name("FILE")->required();
+    AddFlag(app, "force", options_.overwrite);
+    AddOption(app, "keep", keep_,
+              "Keep these all the same: meta (command line, environment, host, names of "
+              "processes), scopes (names of modules and ranges), stacks (source locations)")
+        ->delimiter(',');
     AddFormatOption(app, format_);
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "meaning/options.h"
 #include "replayer/statistics.h"
 #include "storage/error.h"
 #include "storage/query.h"
@@ -106,7 +107,7 @@ EarlierTimes FromFile(const std::string& path, bool planned) {
   if (!file) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("'{}' is neither the number of a run nor a file that can be read; "
-                            "`acltape compare TRACE --format json > FILE` writes one.",
+                            "`acltape compare TRACE @format json > FILE` writes one."_cli,
                             path));
   }
   EarlierTimes earlier{path, {}, {}};
@@ -122,7 +123,7 @@ EarlierTimes FromFile(const std::string& path, bool planned) {
   } catch (const json::exception&) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("'{}' is not what `acltape compare TRACE --format json` prints.", path));
+        fmt::format("'{}' is not what `acltape compare TRACE @format json` prints."_cli, path));
   }
   if (earlier.captured.samples == 0 || earlier.captured.low <= 0) {
     throw Error(ErrorKind::kUsage,
@@ -191,7 +192,7 @@ RegressionAnswer FindRegression(const storage::Reader& trace, const replayer::Co
     if (!last) {
       answer.sentence =
           "the trace has no earlier run like this one to hold it against; this one is kept for the "
-          "next time, or name another with --baseline";
+          "next time, or name another with @baseline"_cli;
       return answer;
     }
     before = FromRun(trace, *last, question.confidence);

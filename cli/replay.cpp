@@ -205,91 +205,80 @@ class ReplayCommand final : public Command {
     return "Run the recorded program on a device and compare every output with the recording";
   }
   std::string Examples() const override {
-    return "  acltape replay t.db --mode eager\n"
-           "  acltape replay t.db --mode captured --outputs step\n"
-           "  acltape replay t.db --plan plan.json --repetitions 100\n"
-           "  acltape replay t.db --mode captured --spread    which calls are wrong by themselves\n"
-           "  acltape replay t.db --standard ascend --noise-runs 5     other kernels, a flaky "
+    return "  acltape replay t.db @mode eager\n"
+           "  acltape replay t.db @mode captured @outputs step\n"
+           "  acltape replay t.db @plan plan.json @repetitions 100\n"
+           "  acltape replay t.db @mode captured @spread    which calls are wrong by themselves\n"
+           "  acltape replay t.db @standard ascend @noise-runs 5     other kernels, a flaky "
            "device\n"
-           "  acltape replay t.db --mode captured --updates none       what baked arguments do\n"
-           "  acltape replay t.db --mode captured --device-lib /usr/local/Ascend/latest\n"
-           "  acltape replay t.db --mode captured --data synthesised   no recorded values needed\n"
-           "  acltape replay acl.db --mode captured --streams flat     all device work on one "
+           "  acltape replay t.db @mode captured @updates none       what baked arguments do\n"
+           "  acltape replay t.db @mode captured @device-lib /usr/local/Ascend/latest\n"
+           "  acltape replay t.db @mode captured @data synthesised   no recorded values needed\n"
+           "  acltape replay acl.db @mode captured @streams flat     all device work on one "
            "stream\n"
-           "  acltape replay acl.db --edit LINT-09     with the wait that lint misses\n"
-           "  acltape replay both.db --level acl       the device's own calls, not PyTorch's";
+           "  acltape replay acl.db @edit LINT-09     with the wait that lint misses\n"
+           "  acltape replay both.db @level acl       the device's own calls, not PyTorch's"_cli;
   }
 
   bool ExecutesTrace() const override { return true; }
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    AddChoice(app, "--mode", options_.mode,
-              {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
+    AddChoice(app, "mode", options_.mode, {{"eager", Mode::kEager}, {"captured", Mode::kCaptured}},
               "Launch every leaf on its own, or capture steps as graphs and execute those");
-    mode_ = app.get_option("--mode");
+    mode_ = app.get_option("@mode"_cli);
     AddChoice(
-        app, "--streams", options_.streams,
+        app, "streams", options_.streams,
         {{"recorded", Streams::kRecorded}, {"flat", Streams::kFlat}, {"leaves", Streams::kLeaves}},
         "Of a program of the ACL level: its own streams, events and graphs; all device work "
         "on one stream; or work by work, with its graphs taken apart, as leaves of PyTorch "
         "are replayed (a plan always does)");
-    app.add_option("--edit", options_.edits,
-                   "Add the wait that a finding of `acltape lint` asks for, in every step: a rule "
-                   "(LINT-09), a rule at a call (LINT-09@812), or all")
-        ->type_name("FINDING");
+    AddOption(app, "edit", options_.edits,
+              "Add the wait that a finding of `acltape lint` asks for, in every step: a rule "
+              "(LINT-09), a rule at a call (LINT-09@812), or all");
     plan_.Declare(app);
-    AddChoice(app, "--updates", options_.updates,
+    AddChoice(app, "updates", options_.updates,
               {{"tasks", Updates::kTasks}, {"none", Updates::kNone}},
               "Captured: update host arguments that vary between steps (with a plan: those it "
               "names), or keep the values of the template step in the graphs");
-    app.add_option("--repetitions", options_.repetitions,
-                   "Replays of the whole program, each compared")
-        ->check(AtLeast(1))
-        ->capture_default_str();
-    AddChoice(app, "--outputs", options_.outputs,
+    AddCount(app, "repetitions", options_.repetitions, 1,
+             "Replays of the whole program, each compared");
+    AddChoice(app, "outputs", options_.outputs,
               {{"leaf", Outputs::kLeaf}, {"step", Outputs::kStep}},
               "Compare what every leaf wrote, or what outlives a step (at the ACL level: what "
               "copies bring to the host)");
-    AddChoice(app, "--data", options_.data,
-              {{"recorded", Data::kRecorded}, {"synthesised", Data::kSynthesised}},
-              "Where inputs come from");
+    AddChoice(app, "data", options_.data,
+              {{"recorded", Data::kRecorded}, {"synthesised", Data::kSynthesised}});
     AddChoice(
-        app, "--inputs", options_.inputs,
+        app, "inputs", options_.inputs,
         {{"carried", Inputs::kCarried}, {"golden", Inputs::kGolden}},
         "What a leaf reads that another wrote: the result of this replay, or the recorded one, "
         "so that errors do not accumulate (captured: region by region)");
-    app.add_flag("--spread", spread_,
-                 "Replay with golden and with carried inputs, and tell the calls that are wrong by "
-                 "themselves from those that read wrong values");
+    AddFlag(app, "spread", spread_,
+            "Replay with golden and with carried inputs, and tell the calls that are wrong by "
+            "themselves from those that read wrong values");
     AddDeviceOption(app, options_.device_lib);
-    app.add_option("--standard", standard_,
-                   "What may differ: bitwise, a name that `acltape standards` lists, or a file")
-        ->capture_default_str();
-    app.add_option("--noise-runs", options_.noise_runs,
-                   "Eager runs of the reference beforehand: what differs between them is noise")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("--mismatches", options_.mismatch_limit, "Differences to list; all are counted")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("--seed", options_.seed, "Seed of synthesised values")->capture_default_str();
-    app.add_flag("--keep-matches", options_.keep_matches,
-                 "Write a row of the table `comparison` for equal outputs too");
-    app.add_flag("--no-results", discard_, "Write no rows to the trace");
+    AddOption(app, "standard", standard_)->capture_default_str();
+    AddCount(app, "noise-runs", options_.noise_runs, 0,
+             "Eager runs of the reference beforehand: what differs between them is noise");
+    AddCount(app, "mismatches", options_.mismatch_limit, 0, "Differences to list; all are counted");
+    AddOption(app, "seed", options_.seed)->capture_default_str();
+    AddFlag(app, "keep-matches", options_.keep_matches,
+            "Write a row of the table `comparison` for equal outputs too");
+    AddFlag(app, "no-results", discard_);
     AddFormatOption(app, format_);
   }
 
   int Run() override {
     if (options_.noise_runs == 1) {
       throw Error(ErrorKind::kUsage,
-                  "one run of the reference shows no noise; give --noise-runs 2 "
-                  "or more");
+                  "one run of the reference shows no noise; give @noise-runs 2 "
+                  "or more"_cli);
     }
     if (!plan_.path.empty()) {
       if (mode_->count() > 0 && options_.mode == Mode::kEager) {
         throw Error(ErrorKind::kUsage,
-                    "`--plan` says what captured graphs hold, and `--mode eager` captures none; "
-                    "leave out one of them; `acltape replay --help` explains both.");
+                    "`@plan` says what captured graphs hold, and `@mode eager` captures none; "
+                    "leave out one of them; `acltape replay @help` explains both."_cli);
       }
       options_.mode = Mode::kCaptured;
     }
@@ -327,38 +316,41 @@ class ReplayCommand final : public Command {
  private:
   std::string WhyNothing() const {
     if (options_.mode == Mode::kEager) {
-      return "the trace keeps no result of a replayed call; record with --payload all, or replay "
-             "with --mode captured, which is compared with an eager replay";
+      return "the trace keeps no result of a replayed call; record with @payload all, or replay "
+             "with @mode captured, which is compared with an eager replay"_cli;
     }
     return "no replayed call leaves a result that could be compared; record a program whose steps "
            "compute something" +
-           std::string(options_.outputs == Outputs::kStep ? ", or replay with --outputs leaf" : "");
+           std::string(options_.outputs == Outputs::kStep ? ", or replay with @outputs leaf"_cli
+                                                          : "");
   }
 
   // The options that say how to replay, for the two replays of --spread.
   std::vector<std::string> WordsForSpread() const {
     const auto refuse = [](const char* option) {
-      throw Error(ErrorKind::kUsage, fmt::format("--spread replays once with golden and once with "
-                                                 "carried inputs, each leaf compared; leave out {}",
-                                                 option));
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("@spread replays once with golden and once with "
+                              "carried inputs, each leaf compared; leave out {}"_cli,
+                              option));
     };
-    if (options_.inputs == Inputs::kGolden) refuse("--inputs");
-    if (options_.outputs == Outputs::kStep) refuse("--outputs step");
-    if (options_.repetitions > 1) refuse("--repetitions");
-    if (options_.data == Data::kSynthesised) refuse("--data synthesised");
-    std::vector<std::string> words{"--mode", options_.mode == Mode::kEager ? "eager" : "captured"};
-    if (!plan_.path.empty()) words.insert(words.end(), {"--plan", plan_.path});
-    if (plan_.allow_races) words.emplace_back("--allow-races");
-    if (options_.updates == Updates::kNone) words.insert(words.end(), {"--updates", "none"});
+    if (options_.inputs == Inputs::kGolden) refuse("@inputs"_cli);
+    if (options_.outputs == Outputs::kStep) refuse("@outputs step"_cli);
+    if (options_.repetitions > 1) refuse("@repetitions"_cli);
+    if (options_.data == Data::kSynthesised) refuse("@data synthesised"_cli);
+    std::vector<std::string> words{"@mode"_cli,
+                                   options_.mode == Mode::kEager ? "eager" : "captured"};
+    if (!plan_.path.empty()) words.insert(words.end(), {"@plan"_cli, plan_.path});
+    if (plan_.allow_races) words.emplace_back("@allow-races"_cli);
+    if (options_.updates == Updates::kNone) words.insert(words.end(), {"@updates"_cli, "none"});
     if (!options_.device_lib.empty()) {
-      words.insert(words.end(), {"--device-lib", options_.device_lib});
+      words.insert(words.end(), {"@device-lib"_cli, options_.device_lib});
     }
-    if (standard_ != "bitwise") words.insert(words.end(), {"--standard", standard_});
+    if (standard_ != "bitwise") words.insert(words.end(), {"@standard"_cli, standard_});
     if (options_.noise_runs > 0) {
-      words.insert(words.end(), {"--noise-runs", std::to_string(options_.noise_runs)});
+      words.insert(words.end(), {"@noise-runs"_cli, std::to_string(options_.noise_runs)});
     }
-    if (discard_) words.emplace_back("--no-results");
-    words.insert(words.end(), {"--streams", "leaves"});
+    if (discard_) words.emplace_back("@no-results"_cli);
+    words.insert(words.end(), {"@streams"_cli, "leaves"});
     return words;
   }
 

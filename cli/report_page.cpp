@@ -22,32 +22,29 @@ class ReportCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape report t.db                        writes t.html, which any browser opens\n"
-           "  acltape report t.db -o page.html --force\n"
-           "  acltape report t.db --plan plan.json       with this plan's regions and streams\n"
-           "  acltape report before.db --against after.db";
+           "  acltape report t.db -o page.html @force\n"
+           "  acltape report t.db @plan plan.json       with this plan's regions and streams\n"
+           "  acltape report before.db @against after.db"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("-o,--output", output_,
-                   "The page to write (default: the trace's name with .html, beside it)")
+    AddOutputOption(app, output_,
+                    "The page to write (default: the trace's name with .html, beside it)")
         ->type_name("FILE");
-    app.add_flag("--force", force_, "Replace the page when it exists");
-    app.add_option("--title", options_.title, "Its title (default: the trace's name)");
-    app.add_option("--plan", options_.plan_file,
-                   "Plan file to show (default: the newest plan of the trace, else one is made in "
-                   "memory)")
+    AddFlag(app, "force", force_, "Replace the page when it exists");
+    AddOption(app, "title", options_.title, "Its title (default: the trace's name)");
+    AddOption(app, "plan", options_.plan_file,
+              "Plan file to show (default: the newest plan of the trace, else one is made in "
+              "memory)")
         ->type_name("FILE");
-    app.add_option("--journal", options_.journal,
-                   "Journal of `acltape bisect` to show (default: TRACE.bisect.jsonl if it is "
-                   "there)")
+    AddOption(app, "journal", options_.journal,
+              "Journal of `acltape bisect` to show (default: TRACE.bisect.jsonl if it is "
+              "there)")
         ->type_name("FILE");
-    app.add_option("--against", against_, "Another trace to show beside this one")
-        ->type_name("TRACE");
-    app.add_option("--max-calls", options_.most_calls,
-                   "Calls on the page at most, the earliest; it says so where it leaves some out")
-        ->check(AtLeast(1))
-        ->capture_default_str();
+    AddOption(app, "against", against_, "Another trace to show beside this one");
+    AddCount(app, "max-calls", options_.most_calls, 1,
+             "Calls on the page at most, the earliest; it says so where it leaves some out");
   }
 
   int Run() override {
@@ -72,7 +69,7 @@ class ReportCommand final : public Command {
                HumanBytes(static_cast<int64_t>(std::filesystem::file_size(path))),
                report.calls_shown, report.calls_shown == 1 ? "" : "s",
                report.calls_shown < report.calls
-                   ? fmt::format(" of {}; --max-calls shows more", report.calls)
+                   ? fmt::format(" of {}; @max-calls shows more"_cli, report.calls)
                    : "");
     fmt::print("open it in a browser: xdg-open {}\n", storage::ShellWord(path.string()));
     return kExitFine;
@@ -92,9 +89,10 @@ class ReportCommand final : public Command {
                   fmt::format("{} is a folder; name a file with -o.", path.string()));
     }
     if (!force_ && std::filesystem::exists(path, ignored)) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{} exists; choose another name with -o, or --force to replace it.",
-                              path.string()));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("{} exists; choose another name with -o, or @force to replace it."_cli,
+                      path.string()));
     }
   }
 

@@ -15,6 +15,7 @@
 #include "analyzer/level.h"
 #include "analyzer/source_lines.h"
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 
 namespace acltape::cli {
 namespace {
@@ -74,8 +75,8 @@ std::unordered_map<int64_t, int64_t> StreamOfCalls(const storage::Reader& reader
 
 [[noreturn]] void RefuseSteps(const std::string& path) {
   throw Error(ErrorKind::kUsage,
-              fmt::format("{} has no steps to pick from; record with --steps-from RANGE or pick "
-                          "calls by number.",
+              fmt::format("{} has no steps to pick from; record with @steps-from RANGE or pick "
+                          "calls by number."_cli,
                           path));
 }
 
@@ -86,7 +87,7 @@ CallLines::CallLines(const storage::Reader& reader, bool wanted) {
   const analyzer::SourceLines lines(reader);
   if (!lines.any()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{} has no lines of source to pick by; record with --stacks top.",
+                fmt::format("{} has no lines of source to pick by; record with @stacks top."_cli,
                             reader.path()));
   }
   lines.Visit([this](int64_t call_id, const analyzer::SourceLine& line) {

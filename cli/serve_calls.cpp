@@ -11,11 +11,11 @@ class ServeCallsCommand final : public Command {
   std::string Summary() const override {
     return "One side of a bisection between two sides; started by `bisect`";
   }
-  std::string Examples() const override { return "  acltape serve-calls --socket 3"; }
+  std::string Examples() const override { return "  acltape serve-calls @socket 3"_cli; }
   bool Hidden() const override { return true; }
 
   void Declare(CLI::App& app) override {
-    app.add_option("--socket", socket_, "The connected stream socket to answer on")->required();
+    AddOption(app, "socket", socket_, "The connected stream socket to answer on")->required();
   }
 
   int Run() override { return replayer::ServeCalls(socket_); }

@@ -12,6 +12,7 @@
 #include "cli/installation.h"
 #include "cli/nothing_compared.h"
 #include "cli/step_source.h"
+#include "meaning/options.h"
 #include "replayer/prove/spread.h"
 #include "storage/error.h"
 #include "storage/reader.h"
@@ -49,7 +50,7 @@ Replayed Replay(const std::string& trace, const std::vector<std::string>& words,
                 const char* inputs) {
   std::vector<std::string> command{"/proc/self/exe", "replay", trace};
   command.insert(command.end(), words.begin(), words.end());
-  for (const char* word : {"--inputs", inputs, "--format", "json", "--mismatches"}) {
+  for (const char* word : {"@inputs"_cli, inputs, "@format"_cli, "json", "@mismatches"_cli}) {
     command.emplace_back(word);
   }
   command.push_back(std::to_string(std::numeric_limits<int64_t>::max()));
@@ -82,10 +83,10 @@ Replayed Replay(const std::string& trace, const std::vector<std::string>& words,
 // The replay that showed it, with --spread in place of the choice of inputs.
 std::string SpreadCommand(const Replayed& carried, const Replayed& golden) {
   std::string command = carried.reproduce.empty() ? golden.reproduce : carried.reproduce;
-  const std::string choice = " --inputs golden";
+  const std::string choice = " @inputs golden"_cli;
   const size_t at = command.find(choice);
   if (at != std::string::npos) command.erase(at, choice.size());
-  return command + " --spread";
+  return command + " @spread"_cli;
 }
 
 class SpreadTables {

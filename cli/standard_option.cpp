@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/options.h"
+
 namespace acltape::cli {
 
 void StandardOption::Declare(CLI::App& app) {
-  app.add_option("--standard", text,
-                 "What may differ: bitwise, a name that `acltape standards` lists, or a file")
-      ->capture_default_str();
+  AddOption(app, "standard", text)->capture_default_str();
 }
 
 std::shared_ptr<const analyzer::Standard> StandardOption::Load() const {

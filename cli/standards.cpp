@@ -20,12 +20,12 @@ class StandardsCommand final : public Command {
     return "  acltape standards\n"
            "  acltape standards ascend\n"
            "  acltape standards mine.json      checks a file of one's own\n"
-           "  acltape standards --metrics      what rules can name";
+           "  acltape standards @metrics      what rules can name"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("standard", standard_, "A name or a file (FILE:NAME where it holds several)");
-    app.add_flag("--metrics", metrics_, "List the metrics instead")->excludes("standard");
+    AddFlag(app, "metrics", metrics_, "List the metrics instead")->excludes("standard");
     AddFormatOption(app, format_);
   }
 

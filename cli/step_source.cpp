@@ -1,6 +1,7 @@
 #include "cli/step_source.h"
 
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 #include "recorder/wire/step_name.h"
 
 namespace acltape::cli {
@@ -8,7 +9,7 @@ namespace acltape::cli {
 std::string StepSource(std::string_view found_by) {
   constexpr std::string_view kRange = "range:";
   if (found_by == analyzer::kFoundByPeriod) {
-    return "a guess, by what repeats; record --steps-from NAME takes the program's own ranges";
+    return "a guess, by what repeats; record @steps-from NAME takes the program's own ranges"_cli;
   }
   if (found_by == wire::kFoundByOptimizer) {
     return "the recording: each ends with a step of the optimizer";

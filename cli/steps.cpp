@@ -35,14 +35,15 @@ class StepsCommand final : public Command {
   }
   std::string Examples() const override {
     return "  acltape steps t.db                     what keeps one graph from serving all steps\n"
-           "  acltape steps t.db --stable --rows 0   with the inputs that stay where they are\n"
-           "  acltape steps t.db --format json";
+           "  acltape steps t.db @stable @rows 0   with the inputs that stay where they are\n"
+           "  acltape steps t.db @format json"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_flag("--stable", stable_, "List the inputs that stay where they are too");
-    app.add_option("--rows", rows_, "Rows per table at most, 0: all; default 20 for --format table")
+    AddFlag(app, "stable", stable_, "List the inputs that stay where they are too");
+    AddOption(app, "rows", rows_,
+              "Rows per table at most, 0: all; default 20 for @format table"_cli)
         ->check(AtLeast(0));
     AddFormatOption(app, format_);
   }
@@ -57,7 +58,7 @@ class StepsCommand final : public Command {
           ErrorKind::kTrace,
           fmt::format(
               "{} has no steps: no sequence of two operators or more repeats; mark them in the "
-              "program and record with --steps-from NAME.",
+              "program and record with @steps-from NAME."_cli,
               trace_));
     }
     std::vector<Compared> families;

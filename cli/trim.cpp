@@ -22,31 +22,29 @@ class TrimCommand final : public Command {
     return "Keep some calls of a trace, with what they need as stored inputs";
   }
   std::string Examples() const override {
-    return "  acltape trim t.db --calls 812-830 -o small.db\n"
-           "  acltape trim t.db --calls step:3/op:aten::addmm --steps 4,5 -o small.db\n"
-           "  acltape trim t.db --calls 830 --with-producers 2 -o small.db";
+    return "  acltape trim t.db @calls 812-830 -o small.db\n"
+           "  acltape trim t.db @calls step:3/op:aten::addmm @steps 4,5 -o small.db\n"
+           "  acltape trim t.db @calls 830 @with-producers 2 -o small.db"_cli;
   }
 
   void Declare(CLI::App& app) override {
     app.add_option("trace", trace_, "The trace")->required();
-    app.add_option("--calls", options_.selection, "The calls to keep (see `acltape query --help`)")
+    AddOption(app, "calls", options_.selection, "The calls to keep (see `acltape query @help`)"_cli)
         ->type_name("CALLS")
         ->required();
-    app.add_option("--steps", options_.steps,
-                   "Keep the calls at the same places of these steps too; a captured replay needs "
-                   "two steps")
+    AddOption(app, "steps", options_.steps,
+              "Keep the calls at the same places of these steps too; a captured replay needs "
+              "two steps")
         ->delimiter(',')
         ->type_name("STEPS");
-    app.add_option("--with-producers", options_.producers,
-                   "Keep the calls that wrote what kept calls read, and theirs, for so many "
-                   "generations, instead of storing their results as inputs")
-        ->check(AtLeast(0))
-        ->capture_default_str();
-    app.add_option("-o,--output", options_.output, "The new trace")->type_name("FILE")->required();
-    app.add_flag("--force", options_.overwrite, "Overwrite the file");
-    app.add_flag("--accept-different", options_.accept_different,
-                 "Accept outputs that differ from the recording when replayed, where those of the "
-                 "whole trace do so too");
+    AddCount(app, "with-producers", options_.producers, 0,
+             "Keep the calls that wrote what kept calls read, and theirs, for so many "
+             "generations, instead of storing their results as inputs");
+    AddOutputOption(app, options_.output, "The new trace")->type_name("FILE")->required();
+    AddFlag(app, "force", options_.overwrite);
+    AddFlag(app, "accept-different", options_.accept_different,
+            "Accept outputs that differ from the recording when replayed, where those of the "
+            "whole trace do so too");
     AddDeviceOption(app, options_.device_lib, "for the replay that proves the result");
     AddFormatOption(app, format_);
   }
@@ -87,7 +85,7 @@ class TrimCommand final : public Command {
     fmt::print("{}", table.ToText(format_));
     if (report.compared > 0) return kExitFine;
     return NothingCompared("the file was written, but " + reader.path() +
-                           " keeps no result of its calls; record with --payload all");
+                           " keeps no result of its calls; record with @payload all"_cli);
   }
 
  private:

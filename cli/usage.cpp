@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "cli/similar.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::cli {
@@ -19,8 +20,8 @@ namespace fs = std::filesystem;
 
 std::string HelpOf(const CLI::App& command) {
   return command.get_parent() == nullptr
-             ? "`acltape --help` lists the commands"
-             : fmt::format("`acltape {} --help` explains it", command.get_name());
+             ? "`acltape @help` lists the commands"_cli
+             : fmt::format("`acltape {} @help` explains it"_cli, command.get_name());
 }
 
 // A sentence with the place of the help. A question mark ends its own part.
@@ -264,11 +265,11 @@ void CheckTrace(const CLI::App& command, const std::string& path) {
   // A command that takes a plan as its second argument tells the two apart itself.
   if (command.get_option_no_throw("plan") != nullptr) return;
   if (fs::is_regular_file(path, ignored) && IsPlan(path)) {
-    const bool takes_plan = command.get_option_no_throw("--plan") != nullptr;
+    const bool takes_plan = command.get_option_no_throw("@plan"_cli) != nullptr;
     throw Error(ErrorKind::kUsage,
                 fmt::format("'{}' is a plan and stands in the place of the trace; write acltape {} "
                             "TRACE{}",
-                            path, command.get_name(), takes_plan ? " --plan " + path : " ..."));
+                            path, command.get_name(), takes_plan ? " @plan "_cli + path : " ..."));
   }
 }
 
@@ -346,13 +347,13 @@ std::string UnknownOption(const CLI::App& command, const std::string& word) {
 bool IsDatabase(const std::string& path) { return BeginsAs(path, "SQLite format 3"); }
 
 void CheckFiles(const CLI::App& command) {
-  for (const char* name : {"trace", "a", "b", "--against"}) {
+  for (const char* name : {"trace", "a", "b", "@against"_cli}) {
     const CLI::Option* option = command.get_option_no_throw(name);
     if (option != nullptr && option->count() == 1) {
       CheckTrace(command, option->as<std::string>());
     }
   }
-  const CLI::Option* plan = command.get_option_no_throw("--plan");
+  const CLI::Option* plan = command.get_option_no_throw("@plan"_cli);
   if (plan == nullptr || plan->count() != 1) return;
   const std::string path = plan->as<std::string>();
   std::error_code ignored;
@@ -364,8 +365,8 @@ void CheckFiles(const CLI::App& command) {
   }
   if (IsDatabase(path)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("`--plan {}` names a trace, not a plan; `acltape plan {} -o plan.json` "
-                            "writes one",
+                fmt::format("`@plan {}` names a trace, not a plan; `acltape plan {} -o plan.json` "
+                            "writes one"_cli,
                             path, path));
   }
 }

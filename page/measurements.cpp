@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "meaning/options.h"
 #include "page/rows.h"
 #include "storage/columns.h"
 
@@ -26,8 +27,8 @@ json ReadJournal(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("the journal {} cannot be read; --journal takes the file that "
-                            "`acltape bisect --journal` wrote.",
+                fmt::format("the journal {} cannot be read; @journal takes the file that "
+                            "`acltape bisect @journal` wrote."_cli,
                             path));
   }
   json journal{{"file", path}, {"experiments", json::array()}, {"lines", 0}};

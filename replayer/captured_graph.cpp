@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "meaning/options.h"
+
 namespace acltape::replayer {
 
 CapturedGraph& CapturedGraph::operator=(CapturedGraph&& other) noexcept {
@@ -35,8 +37,9 @@ Capture::~Capture() {
 
 void Capture::Begin(aclmdlRICaptureMode mode) {
   if (device_->api().aclmdlRICaptureBegin == nullptr) {
-    throw Error(ErrorKind::kDevice,
-                "the device library lacks aclmdlRICaptureBegin; use a newer one, or --mode eager");
+    throw Error(
+        ErrorKind::kDevice,
+        "the device library lacks aclmdlRICaptureBegin; use a newer one, or @mode eager"_cli);
   }
   device_->Check(TryBegin(mode), "aclmdlRICaptureBegin");
 }

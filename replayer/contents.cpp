@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "meaning/options.h"
 #include "replayer/synthesise.h"
 #include "storage/error.h"
 
@@ -12,7 +13,7 @@ using analyzer::Leaf;
 using analyzer::LeafKind;
 using storage::DType;
 
-constexpr char kRemedy[] = "record with --payload inputs or --payload all";
+constexpr const char* kRemedy = "record with @payload inputs or @payload all"_cli;
 
 // Returns the message for a content that the trace lacks.
 std::string MissingText(const analyzer::Program& program, int64_t leaf, const std::string& what) {

@@ -1,5 +1,6 @@
 #include "replayer/leaf_writer.h"
 
+#include "meaning/options.h"
 #include "replayer/memory_plan.h"
 
 namespace acltape::replayer {
@@ -61,7 +62,7 @@ int AddResult(const analyzer::Program& program, Contents& contents, int64_t leaf
          if (result != nullptr) return result;
          throw Error(ErrorKind::kTrace, program.Describe(leaf) +
                                             " needs its recorded results, which the trace does "
-                                            "not hold; record with --payload all");
+                                            "not hold; record with @payload all"_cli);
        }});
   return static_cast<int>(script.contents.size()) - 1;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/level.h"
+#include "meaning/options.h"
 #include "replayer/memory_plan.h"
 #include "storage/error.h"
 
@@ -40,8 +41,8 @@ class NoteBook {
 // also holds the calls of the device, these can be replayed without the results of leaves.
 std::string WayOut(const storage::Reader& trace) {
   return analyzer::HoldsLevel(trace, analyzer::Level::kAcl)
-             ? "replay the calls of the device with --level acl, or record with --payload all"
-             : "record with --payload all";
+             ? "replay the calls of the device with @level acl, or record with @payload all"_cli
+             : "record with @payload all"_cli;
 }
 
 void RequireRecordedResults(const analyzer::Program& program, const Leaf& leaf, Contents& contents,

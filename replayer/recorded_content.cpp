@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "analyzer/lowering/acl_leaf.h"
+#include "meaning/options.h"
 #include "storage/packing.h"
 
 namespace acltape::replayer {
@@ -206,7 +207,7 @@ void RecordedContent::CheckKept(const std::vector<const Arrival*>& relevant, int
                       (relevant[i]->leaf >= 0 && program_.leaves[relevant[i]->leaf].execution != 0
                            ? "take that call too: of what a graph holds, its "
                              "last result is recorded"
-                           : "record with --payload all"));
+                           : "record with @payload all"_cli));
     }
   }
 }

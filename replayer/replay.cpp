@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "meaning/options.h"
 #include "replayer/eager.h"
 #include "replayer/noise_floor.h"
 #include "replayer/session.h"
@@ -41,22 +42,23 @@ class Replayer {
       session_.WithLowering([this](Execution& execution) { RunOnce(execution); });
     }
     if (report_.ExitCode() != 0) {
-      std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
-      if (options_.plan) arguments = "--plan " + storage::ShellWord(options_.plan->path);
-      if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
-      if (options_.updates == Updates::kNone) arguments += " --updates none";
+      std::string arguments =
+          options_.mode == Mode::kEager ? "@mode eager"_cli : "@mode captured"_cli;
+      if (options_.plan) arguments = "@plan "_cli + storage::ShellWord(options_.plan->path);
+      if (options_.plan && options_.plan->allow_races) arguments += " @allow-races"_cli;
+      if (options_.updates == Updates::kNone) arguments += " @updates none"_cli;
       if (options_.repetitions > 1) {
-        arguments += " --repetitions " + std::to_string(options_.repetitions);
+        arguments += " @repetitions "_cli + std::to_string(options_.repetitions);
       }
-      if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
-      if (options_.inputs == Inputs::kGolden) arguments += " --inputs golden";
-      if (options_.data == Data::kSynthesised) arguments += " --data synthesised";
+      if (options_.outputs == Outputs::kStep) arguments += " @outputs step"_cli;
+      if (options_.inputs == Inputs::kGolden) arguments += " @inputs golden"_cli;
+      if (options_.data == Data::kSynthesised) arguments += " @data synthesised"_cli;
       if (options_.noise_runs > 0) {
-        arguments += " --noise-runs " + std::to_string(options_.noise_runs);
+        arguments += " @noise-runs "_cli + std::to_string(options_.noise_runs);
       }
       arguments += StandardArgument(options_);
       if (!options_.device_lib.empty()) {
-        arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
+        arguments += " @device-lib "_cli + storage::ShellWord(options_.device_lib);
       }
       report_.reproduce = ReproduceCommand(trace_, arguments);
     }
@@ -71,7 +73,7 @@ class Replayer {
     if (options_.data == Data::kSynthesised) {
       throw Error(
           ErrorKind::kUsage,
-          "--inputs golden takes recorded results for inputs; leave out --data synthesised");
+          "@inputs golden takes recorded results for inputs; leave out @data synthesised"_cli);
     }
     for (const analyzer::Leaf& leaf : program.leaves) {
       if (leaf.kind != LeafKind::kKernel) continue;
@@ -82,7 +84,7 @@ class Replayer {
         throw Error(
             ErrorKind::kTrace,
             program.Describe(leaf.index) + " has no recorded result in " + trace_.path() +
-                ", and --inputs golden needs that of every call; record with --payload all");
+                ", and @inputs golden needs that of every call; record with @payload all"_cli);
       }
     }
   }

@@ -7,6 +7,7 @@
 
 #include "analyzer/roles.h"
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 #include "storage/process_choice.h"
 #include "storage/results.h"
 #include "storage/shell_word.h"
@@ -148,7 +149,7 @@ std::string StandardArgument(const ReplayOptions& options) {
 
 std::string StandardArgument(const analyzer::Standard* standard) {
   if (standard == nullptr || standard->bitwise()) return "";
-  return " --standard " + storage::ShellWord(standard->given());
+  return " @standard "_cli + storage::ShellWord(standard->given());
 }
 
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results) {

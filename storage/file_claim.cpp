@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::storage {
@@ -53,7 +54,7 @@ FileClaim::FileClaim(const std::string& path, bool overwrite) {
     }
     if (!overwrite) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("'{}' exists already; use --force to overwrite it", path));
+                  fmt::format("'{}' exists already; use @force to overwrite it"_cli, path));
     }
     if (!S_ISREG(status.st_mode)) {
       throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a regular file", path));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "meaning/options.h"
 #include "storage/database.h"
 #include "storage/reader.h"
 
@@ -76,7 +77,7 @@ void RequireOneProcess(const Reader& trace, const std::set<int64_t>& threads) {
   throw Error(
       ErrorKind::kUsage,
       fmt::format("'{}' holds the work of {} processes, which is never one step: {}; choose "
-                  "one with --process {}",
+                  "one with @process {}"_cli,
                   trace.path(), processes.size(), TextOf(processes), processes.front().choice));
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "meaning/options.h"
 #include "storage/database.h"
 
 namespace acltape::storage {
@@ -66,7 +67,7 @@ LEFT JOIN call c ON c.call_id = g.call_id ORDER BY g.idle_ns DESC, g.call_id)sql
 constexpr NamedQuery kQueries[] = {
     {"top_ops", "operators by total host time, with the device's time where it was recorded",
      "SELECT * FROM top_ops"},
-    {"top_device_ops", "all that the device did, by its time (record --device-times)",
+    {"top_device_ops", "all that the device did, by its time (record @device-times)"_cli,
      "SELECT c.op, count(*) AS tasks, sum(d.end_ns - d.begin_ns) AS device_ns, "
      "sum(d.end_ns - d.begin_ns) / count(*) AS mean_ns, min(d.end_ns - d.begin_ns) AS min_ns, "
      "max(d.end_ns - d.begin_ns) AS max_ns, round(100.0 * sum(d.end_ns - d.begin_ns) / "

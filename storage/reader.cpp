@@ -10,6 +10,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "meaning/options.h"
 #include "storage/database.h"
 #include "storage/payload.h"
 #include "storage/process_choice.h"
@@ -551,8 +552,8 @@ std::vector<uint8_t> Reader::Payload(const std::string& digest) const {
     }
   }
   if (!any) {
-    Refuse(fmt::format("'{}' holds no payload {}; record it with --payload inputs or all", path(),
-                       digest));
+    Refuse(fmt::format("'{}' holds no payload {}; record it with @payload inputs or all"_cli,
+                       path(), digest));
   }
   if (!sound || DigestOf(content.data(), content.size()) != digest) {
     Refuse(fmt::format("payload {} of '{}' is damaged: its content does not match its digest",

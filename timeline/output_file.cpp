@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::timeline {
@@ -59,7 +60,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite)
   }
   if (!overwrite && std::filesystem::exists(path, ignored)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' exists; name another file with -o or add --force.", path));
+                fmt::format("'{}' exists; name another file with -o or add @force."_cli, path));
   }
   // A device or a pipe cannot be replaced by a file: it is written as it stands.
   const bool special =

@@ -8,6 +8,7 @@
 #include "analyzer/acl_leaves.h"
 #include "analyzer/diff/causes.h"
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -203,7 +204,7 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   if (!judged) {
     report.notes.push_back(
         "the traces have no recorded result in common: what they compute was compared, and what "
-        "the programs read on the host; record with --payload digest or all to compare results");
+        "the programs read on the host; record with @payload digest or all to compare results"_cli);
   }
   for (size_t i = 0; i < report.rows.size() && report.first < 0; ++i) {
     DiffRow& row = report.rows[i];

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyzer/graph/variation.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -110,8 +111,8 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
   const std::string path = work.trace->path();
   if (work.steps.empty()) {
     throw Error(ErrorKind::kTrace, path +
-                                       " has no steps; record it with --steps-from, or give the "
-                                       "sizes with --histogram.");
+                                       " has no steps; record it with @steps-from, or give the "
+                                       "sizes with @histogram."_cli);
   }
   const std::optional<WantedDimension> place = ParseDimension(wanted);
   const std::vector<StepFamily> families = FindFamilies(work);
@@ -129,12 +130,13 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
     }
   }
   if (found.family == nullptr) {
-    throw Error(ErrorKind::kUsage,
-                wanted.empty()
-                    ? "no dimension varies between the steps of " + path +
-                          ": one capture serves all of a kind; give other sizes with --histogram."
-                    : "'" + wanted + "' is no dimension that varies between the steps of " + path +
-                          ": write s0, or CALL:ARGUMENT:DIMENSION as 'acltape steps' lists them.");
+    throw Error(
+        ErrorKind::kUsage,
+        wanted.empty()
+            ? "no dimension varies between the steps of " + path +
+                  ": one capture serves all of a kind; give other sizes with @histogram."_cli
+            : "'" + wanted + "' is no dimension that varies between the steps of " + path +
+                  ": write s0, or CALL:ARGUMENT:DIMENSION as 'acltape steps' lists them.");
   }
   TraceSizes sizes;
   sizes.dimension = Describe(work, found);

@@ -14,6 +14,7 @@
 #include "analyzer/prediction/resource.h"
 #include "analyzer/regions.h"
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 #include "storage/error.h"
 
 namespace acltape::analyzer {
@@ -33,10 +34,10 @@ constexpr Edit kEdits[] = {
     {"its argument", "pass the value as a tensor"},
     {"argument updates cost", "pass the value as a tensor"},
     {"input copies cost", "keep the input at a fixed place and fill it there"},
-    {"too short", "lower --minimum-region, or remove a barrier beside it"},
-    {"no graph or stream", "raise --captures or --budget-streams"},
-    {"no memory is left", "raise --budget-memory"},
-    {"launching and capturing", "raise --expected-replays, if the graph serves that many steps"},
+    {"too short", "lower @minimum-region, or remove a barrier beside it"_cli},
+    {"no graph or stream", "raise @captures or @budget-streams"_cli},
+    {"no memory is left", "raise @budget-memory"_cli},
+    {"launching and capturing", "raise @expected-replays, if the graph serves that many steps"_cli},
 };
 
 std::string_view EditFor(std::string_view reason) {
@@ -107,7 +108,7 @@ class Planner {
       throw Error(ErrorKind::kTrace, work_.trace->path() +
                                          " has no steps: no sequence of two operators or more "
                                          "repeats; mark them in the program and "
-                                         "record with --steps-from NAME");
+                                         "record with @steps-from NAME"_cli);
     }
     soc_ = FindSoc(options_.soc);
     if (soc_ == nullptr) {

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "acl/acl.h"
+#include "meaning/options.h"
 #include "recorder/acl/device_clock.h"
 #include "recorder/acl/event_calls.h"
 #include "recorder/acl/handles.h"
@@ -82,7 +83,7 @@ constexpr MissingText kMissingTexts[kMissingKinds] = {
     {"events", "4096 events of the recorder were on their way, or the device had none left",
      "synchronise more often, or record fewer calls"},
     {"refused events", "the device refused to record an event or to give its time",
-     "see the program's own errors; record without --device-times"},
+     "see the program's own errors; record without @device-times"_cli},
     {"threads on one stream", "two threads issued work on a stream at the same time",
      "give each thread a stream of its own"},
     {"unfinished work",

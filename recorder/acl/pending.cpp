@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "acl/acl.h"
+#include "meaning/options.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
@@ -71,7 +72,7 @@ const Library& TheLibrary() {
 
 void Lose(Thread& thread, const char* cause) {
   thread.tape->WriteLedger(2, 1, "value_not_kept", "device memory", cause,
-                           "record with --payload none, or with fewer values");
+                           "record with @payload none, or with fewer values"_cli);
 }
 
 void TellAtExit() {

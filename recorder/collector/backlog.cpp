@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "meaning/options.h"
 #include "recorder/wire/clock.h"
 
 namespace acltape::collector {
@@ -150,7 +151,7 @@ void FinishLog(TraceBuilder& trace, RingLog& log, const SlotEnd& end) {
     trace.Note(Severity::kNotice, "recorder_stall", fmt::format("process {}", end.pid),
                "microseconds that threads waited for room in their rings; times in the trace "
                "include them",
-               "record fewer values (--payload), with larger rings, or to a faster disk",
+               "record fewer values (@payload), with larger rings, or to a faster disk"_cli,
                static_cast<int64_t>(end.stalled_ns / 1000 + 1));
   }
 }

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "kit/place.h"
+#include "meaning/options.h"
 #include "recorder/collector/arena_owner.h"
 #include "recorder/collector/arena_server.h"
 #include "recorder/collector/backlog.h"
@@ -304,7 +305,7 @@ void Recording::Fail(const Error& error) {
   drain_.Discard();
   spool_.Remove();
   writer_.FinishAfterFailure({"recording_stopped", Severity::kDataLoss, 1, "trace", failure_,
-                              "make room, or record fewer values (--payload none)"});
+                              "make room, or record fewer values (@payload none)"_cli});
 }
 
 template <typename Action>
@@ -338,7 +339,7 @@ void Recording::StopOnFullDisk() {
   arena_.header().stop.store(1);
   spool_.GiveUp();
   trace_.Note(Severity::kDataLoss, "recording_stopped", "trace", FullDisk(),
-              "make room, or record fewer values (--payload none)");
+              "make room, or record fewer values (@payload none)"_cli);
 }
 
 void Recording::SetWindow(bool open) {
@@ -502,7 +503,7 @@ void Recording::Close(RecordSummary& summary) {
                 fmt::format("the trace came to its greatest size, so the calls of its {} oldest "
                             "windows were dropped",
                             size_limit_.windows_dropped()),
-                "allow a larger --max-size, or record fewer values or steps",
+                "allow a larger @max-size, or record fewer values or steps"_cli,
                 size_limit_.calls_dropped());
   }
   StopOnFullDisk();

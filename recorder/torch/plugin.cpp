@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "meaning/options.h"
 #include "recorder/torch/allocator.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/frames.h"
@@ -32,7 +33,7 @@ struct Owner {
         state->tape->WriteLedger(0, state->sampled_reads, "sampled_check", "inputs",
                                  "reads of large inputs were checked for changes by sampled cache "
                                  "lines, not in full",
-                                 "record with --payload all, which checks every read in full");
+                                 "record with @payload all, which checks every read in full"_cli);
       }
       FreeSpareBlocks(state->tape);
     }
@@ -130,7 +131,7 @@ bool g_registered = false;
 // The program goes on unrecorded at the aten level; the trace and the command say why.
 void Refuse(agent::Tape* tape, const std::string& cause) {
   tape->WriteLedger(3, 1, "torch_plugin_refused", "libtorch " TORCH_VERSION, cause.c_str(),
-                    "record at the ACL level (--level acl), or with another version of PyTorch");
+                    "record at the ACL level (@level acl), or with another version of PyTorch"_cli);
 }
 
 void RegisterKernels() {

@@ -25,6 +25,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "meaning/options.h"
 #include "recorder/agent/statistics.h"
 #include "recorder/torch/arguments.h"
 #include "recorder/torch/digest.h"
@@ -249,7 +250,7 @@ void LeafValues::KeepDeviceBuffer(BufferHeader* header, const void* data) {
         recorded ? "a graph was being captured, or the device could not be read"
                  : "the ACL level, which reads the device, is not recorded",
         recorded ? "replay at the ACL level, which does not need the value"
-                 : "record with --level aten,acl");
+                 : "record with @level aten,acl"_cli);
   }
   SetKnownState(*header, state_.tape->window, kContentKnown);
 }
@@ -281,7 +282,7 @@ void LeafValues::CheckUnchanged(BufferHeader* header, const void* data) {
           2, header->sampled_reads, "late_change",
           ("buffer " + std::to_string(header->buffer_id)).c_str(),
           "an input changed between recorded calls and was noticed only at a later read",
-          "record with --payload all, which checks every read in full");
+          "record with @payload all, which checks every read in full"_cli);
     }
     KeepBuffer(header, data, true);
     return;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "meaning/options.h"
 #include "replayer/acl/flat_walk.h"
 #include "replayer/acl/graph_sink.h"
 #include "replayer/acl/recorded_walk.h"
@@ -101,13 +102,14 @@ class AclReplayer {
   }
 
   std::string Arguments() const {
-    std::string arguments = options_.mode == Mode::kEager ? "--mode eager" : "--mode captured";
-    if (options_.streams == Streams::kFlat) arguments += " --streams flat";
-    if (options_.outputs == Outputs::kStep) arguments += " --outputs step";
-    for (const std::string& edit : options_.edits) arguments += " --edit " + edit;
+    std::string arguments =
+        options_.mode == Mode::kEager ? "@mode eager"_cli : "@mode captured"_cli;
+    if (options_.streams == Streams::kFlat) arguments += " @streams flat"_cli;
+    if (options_.outputs == Outputs::kStep) arguments += " @outputs step"_cli;
+    for (const std::string& edit : options_.edits) arguments += " @edit "_cli + edit;
     arguments += StandardArgument(options_);
     if (!options_.device_lib.empty()) {
-      arguments += " --device-lib " + storage::ShellWord(options_.device_lib);
+      arguments += " @device-lib "_cli + storage::ShellWord(options_.device_lib);
     }
     return arguments;
   }
@@ -156,7 +158,7 @@ class AclReplayer {
       Add("ACL-EDITED", "notice", report_.mismatches.empty() ? 0 : report_.mismatches[0].call_id,
           report_.differing,
           "the recording was made without the added waits: results that raced then differ from "
-          "these; replay --streams leaves shows those of an order without races");
+          "these; replay @streams leaves shows those of an order without races"_cli);
     }
     if (program.devices > 1) {
       Add("ACL-DEVICES", "notice", 0, program.devices,
@@ -179,7 +181,7 @@ ReplayReport ReplayAcl(const storage::Reader& trace, const ReplayOptions& option
   if (options.data == Data::kSynthesised) {
     throw Error(ErrorKind::kUsage,
                 "a program recorded at the ACL level replays from recorded values only; leave "
-                "--data at recorded");
+                "@data at recorded"_cli);
   }
   // Without recorded results a captured replay is compared with an eager one.
   AclVerifier::Digests reference;

@@ -1,6 +1,7 @@
 #include "replayer/acl/replay_level.h"
 
 #include "analyzer/level.h"
+#include "meaning/options.h"
 #include "replayer/acl/acl_replay.h"
 
 namespace acltape::replayer {
@@ -13,15 +14,15 @@ ReplayReport Replay(const storage::Reader& trace, const ReplayOptions& options,
                          options.inputs == Inputs::kGolden;
   if (!options.edits.empty() && (as_leaves || options.streams == Streams::kFlat)) {
     throw Error(ErrorKind::kUsage,
-                "the waits of findings are added to the streams of the program: --edit goes with "
-                "calls of the ACL level and --streams recorded, without a plan, golden inputs, "
-                "repetitions or noise runs");
+                "the waits of findings are added to the streams of the program: @edit goes with "
+                "calls of the ACL level and @streams recorded, without a plan, golden inputs, "
+                "repetitions or noise runs"_cli);
   }
   if (as_leaves && options.streams == Streams::kFlat) {
     throw Error(
         ErrorKind::kUsage,
-        "--streams flat issues the calls of a program of the ACL level on one stream; leave "
-        "it out for leaves of PyTorch, a plan, golden inputs, repetitions and noise runs");
+        "@streams flat issues the calls of a program of the ACL level on one stream; leave "
+        "it out for leaves of PyTorch, a plan, golden inputs, repetitions and noise runs"_cli);
   }
   return as_leaves ? ReplayLeaves(trace, options, results) : ReplayAcl(trace, options, results);
 }

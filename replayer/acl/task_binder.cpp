@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "analyzer/lowering/acl_leaf.h"
+#include "meaning/options.h"
 #include "replayer/acl/task.h"
 #include "replayer/memory_plan.h"
 #include "storage/error.h"
@@ -122,7 +123,7 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
       throw Error(ErrorKind::kTrace,
                   program_.Describe(call) + " cannot run on this device (" +
                       (refusal == refusals_.end() ? "" : refusal->second.reason) +
-                      ") and the trace does not hold its results; record with --payload all");
+                      ") and the trace does not hold its results; record with @payload all"_cli);
     }
     const Bytes packed = Payload(result->digest);
     const storage::Layout& layout = *use.layout;
@@ -175,9 +176,10 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
     const storage::Snapshot* source = call.Before(2);
     task.content = source == nullptr ? nullptr : Payload(source->digest);
     if (task.content == nullptr) {
-      throw Error(ErrorKind::kTrace, program_.Describe(call) +
-                                         " needs the bytes that it copied, which the trace does "
-                                         "not hold; record with --payload inputs or --payload all");
+      throw Error(ErrorKind::kTrace,
+                  program_.Describe(call) +
+                      " needs the bytes that it copied, which the trace does "
+                      "not hold; record with @payload inputs or @payload all"_cli);
     }
     if (plane && task.content->size() == task.width * task.rows) {
       task.from_pitch = task.width;  // the recording holds no gaps between rows

@@ -6,6 +6,7 @@
 
 #include "analyzer/lint/lint.h"
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 
 namespace acltape::replayer {
 namespace {
@@ -23,7 +24,7 @@ bool IsWanted(const Finding& finding, const std::string& name) {
   throw Error(
       ErrorKind::kUsage,
       fmt::format("{} at call {} is mended by another edit than a wait ({}), which a replay "
-                  "cannot make; `acltape lint --prove {}` captures the calls with it",
+                  "cannot make; `acltape lint @prove {}` captures the calls with it"_cli,
                   finding.rule->id, finding.call_id,
                   finding.edits.empty() ? std::string(finding.rule->edit)
                                         : analyzer::DescribeEdits(finding.edits),

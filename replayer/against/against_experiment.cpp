@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "meaning/options.h"
 #include "replayer/against/convert.h"
 #include "replayer/script/round_outcome.h"
 #include "storage/payload.h"
@@ -185,7 +186,7 @@ std::string AgainstExperiment::Command(const ElementSet& altered) const {
     }
   }
   std::sort(calls.begin(), calls.end());
-  return command_ + fmt::format(" --calls {}", fmt::join(calls, ","));
+  return command_ + fmt::format(" @calls {}"_cli, fmt::join(calls, ","));
 }
 
 std::string AgainstExperiment::Compare(const Exchange::Values& values) const {

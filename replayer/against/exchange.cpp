@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meaning/options.h"
 #include "replayer/against/convert.h"
 
 namespace acltape::replayer {
@@ -161,7 +162,7 @@ Bytes Exchange::ResultForB(int64_t leaf, size_t write) {
   const Bytes recorded = RecordedOf(sides_[0], a_leaf)[write];
   if (recorded == nullptr) {
     throw Error(ErrorKind::kTrace, program(0).Describe(a_leaf) + " has no recorded result in " +
-                                       program(0).trace->path() + "; record with --payload all");
+                                       program(0).trace->path() + "; record with @payload all"_cli);
   }
   return Convert(from, recorded, to);
 }
@@ -186,7 +187,8 @@ CallResults Exchange::FormOfB(size_t row) {
   for (size_t w = 0; w < a_writes.size(); ++w) {
     if (of_b[w] == nullptr) {
       throw Error(ErrorKind::kTrace, program(1).Describe(b_leaf) + " has no recorded result in " +
-                                         program(1).trace->path() + "; record with --payload all");
+                                         program(1).trace->path() +
+                                         "; record with @payload all"_cli);
     }
     results.push_back(Convert(*b_writes[w].layout, of_b[w], *a_writes[w].layout));
   }

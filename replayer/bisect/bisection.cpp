@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 
 namespace acltape::replayer {
@@ -75,7 +76,7 @@ std::string BisectionReport::Verdict() const {
       if (elements != 0) return "nothing found: with everything altered the results are the same";
       if (!equal_beforehand.empty()) return equal_beforehand;
       return "nothing was compared: there is nothing to alter; name other calls, another plan or "
-             "another --what";
+             "another @what"_cli;
     case Ending::kFound:
       if (found.empty()) {
         return fmt::format("different with everything altered, in {}", Rate(search.altered));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/regions.h"
+#include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 
 namespace acltape::replayer {
@@ -107,10 +108,10 @@ bool AreLiberties(Elements elements) {
 Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& step_class,
                 const ElementSet& capturable, const analyzer::Plan* plan) {
   if (AreLiberties(elements)) {
-    throw Error(ErrorKind::kUsage, "--what " + std::string(ElementsName(elements)) +
+    throw Error(ErrorKind::kUsage, "@what "_cli + std::string(ElementsName(elements)) +
                                        " is about what a plan does inside a graph, which no "
-                                       "list of calls can tell; leave out --check, or bisect "
-                                       "--what calls.");
+                                       "list of calls can tell; leave out @check, or bisect "
+                                       "@what calls."_cli);
   }
   Groups result;
   if (elements == Elements::kCalls) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 #include "storage/error.h"
 
@@ -27,12 +28,12 @@ std::string KeyOf(const std::string& experiment, const std::string& altered) {
 [[noreturn]] void FailSystem(const std::string& path, const char* what) {
   throw Error(ErrorKind::kDevice, "cannot " + std::string(what) + " the journal " + path + ": " +
                                       std::strerror(errno) +
-                                      "; --journal names another place for it.");
+                                      "; @journal names another place for it."_cli);
 }
 
 [[noreturn]] void FailContent(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::kTrace,
-              "the journal " + path + " cannot be read: " + what + "; --restart begins a new one.");
+  throw Error(ErrorKind::kTrace, "the journal " + path + " cannot be read: " + what +
+                                     "; @restart begins a new one."_cli);
 }
 
 std::string HeadOf(const std::string& subject) {
@@ -76,7 +77,7 @@ Journal::Journal(std::string path, const std::string& subject, bool restart)
     close(file_);
     throw Error(ErrorKind::kUsage, "the journal " + path_ +
                                        " is in use by another bisection; wait for it, or name "
-                                       "another place with --journal.");
+                                       "another place with @journal."_cli);
   }
   try {
     if (restart && ftruncate(file_, 0) != 0) FailSystem(path_, "empty");
@@ -107,7 +108,7 @@ Journal::Journal(std::string path, const std::string& subject, bool restart)
       throw Error(ErrorKind::kUsage,
                   "the journal " + path_ +
                       " belongs to another bisection (trace, plan, options or device differ); "
-                      "--restart begins anew, --journal names another place.");
+                      "@restart begins anew, @journal names another place."_cli);
     }
     ReadLines(text.substr(head_end + 1));
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 #include "replayer/bisect/plan_elements.h"
 #include "replayer/bisect/plan_evidence.h"
@@ -32,9 +33,9 @@ Liberty SideStreams(const MixedStep& step) {
   if (alterations->size() == 0) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} puts every captured call on the main stream of its region, so "
-                            "that there are no streams to bisect; bisect --what calls, or name a "
-                            "plan with side streams (acltape plan --spread).",
-                            step.plan() == nullptr ? "the step without --plan" : "the plan"));
+                            "that there are no streams to bisect; bisect @what calls, or name a "
+                            "plan with side streams (acltape plan @spread)."_cli,
+                            step.plan() == nullptr ? "the step without @plan"_cli : "the plan"));
   }
   Liberty liberty;
   liberty.alterations = alterations;
@@ -56,8 +57,8 @@ Liberty Reuses(const MixedStep& step, const MixedStepOptions& options) {
   if (alterations->size() == 0) {
     throw Error(ErrorKind::kUsage,
                 "no buffer of the captured step lies where another one lies, and no two of its "
-                "calls share a workspace, so that there is no reuse to bisect; bisect --what "
-                "calls.");
+                "calls share a workspace, so that there is no reuse to bisect; bisect @what "
+                "calls."_cli);
   }
   Liberty liberty;
   liberty.alterations = alterations;
@@ -82,7 +83,7 @@ void KeepAlterable(const MixedStep& step, const StepBisectionOptions& options, L
   });
   if (!liberty.groups.empty()) return;
   throw Error(ErrorKind::kUsage,
-              fmt::format("--calls holds all calls of none of the {} of the plan.",
+              fmt::format("@calls holds all calls of none of the {} of the plan."_cli,
                           ElementsName(options.elements)));
 }
 
@@ -161,7 +162,7 @@ std::string BadReference(const SearchResult& search, const Liberty& liberty,
   const Outcome& reference = search.reference;
   return fmt::format(
       "{} the step already differs from its eager execution, in {} of {} executions, so that {} "
-      "is not the cause; go on with: {} --what calls",
+      "is not the cause; go on with: {} @what calls"_cli,
       liberty.without, reference.bad_executions, reference.executions, liberty.not_causing,
       command);
 }
@@ -172,7 +173,7 @@ BisectionReport BisectPlan(const MixedStep& step, const StepBisectionOptions& op
                            Journal* journal) {
   if (options.experiment.step.disable_tasks) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--in-graph leaves calls out of a graph; --what {} leaves none out.",
+                fmt::format("@in-graph leaves calls out of a graph; @what {} leaves none out."_cli,
                             ElementsName(options.elements)));
   }
   Liberty liberty = options.elements == Elements::kStreams ? SideStreams(step)

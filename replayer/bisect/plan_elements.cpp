@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "meaning/options.h"
+
 namespace acltape::replayer {
 namespace {
 
@@ -49,7 +51,7 @@ void SideStreamCalls::Apply(const ElementSet& altered, MixedStepOptions& options
 }
 
 std::string SideStreamCalls::Arguments(const ElementSet& altered) const {
-  return "--keep-streams " + KeptStreamsText(step_, Stays(altered));
+  return "@keep-streams "_cli + KeptStreamsText(step_, Stays(altered));
 }
 
 ReusedMemory::ReusedMemory(const MixedStep& step, const MixedStepOptions& options) : step_(step) {
@@ -76,7 +78,7 @@ void ReusedMemory::Apply(const ElementSet& altered, MixedStepOptions& options) c
 }
 
 std::string ReusedMemory::Arguments(const ElementSet& altered) const {
-  return "--share-memory " + KeptReusesText(reuses_, Kept(altered));
+  return "@share-memory "_cli + KeptReusesText(reuses_, Kept(altered));
 }
 
 }  // namespace acltape::replayer

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "meaning/options.h"
 #include "replayer/bisect/cause_evidence.h"
 #include "replayer/bisect/plan_bisection.h"
 #include "replayer/script/mixed_step_json.h"
@@ -26,8 +27,8 @@ Groups AlterableGroups(const MixedStep& step, const StepBisectionOptions& option
   });
   if (groups.groups.empty()) {
     throw Error(ErrorKind::kUsage,
-                "--calls picks none of the calls that can be captured; those of the bisected step "
-                "lie between " +
+                "@calls picks none of the calls that can be captured; those of the bisected step "
+                "lie between "_cli +
                     std::to_string(step.CallAt(0)) + " and " +
                     std::to_string(step.CallAt(step.places() - 1)) + ".");
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/acl_program.h"
+#include "meaning/options.h"
 #include "replayer/prove/witness.h"
 #include "replayer/script/stream_orders.h"
 #include "replayer/session.h"
@@ -153,21 +154,23 @@ class Prover {
   }
 
   std::string DeviceText() const {
-    return options_.device_lib.empty() ? ""
-                                       : " --device-lib " + storage::ShellWord(options_.device_lib);
+    return options_.device_lib.empty()
+               ? ""
+               : " @device-lib "_cli + storage::ShellWord(options_.device_lib);
   }
 
   // Returns the arguments that repeat the trials of this kind up to this one.
   std::string TrialArguments(const Trial& trial) const {
-    std::string arguments = "--only " + std::string(RowOf(trial.kind).name);
-    if (options_.plan) arguments += " --plan " + storage::ShellWord(options_.plan->path);
-    if (options_.plan && options_.plan->allow_races) arguments += " --allow-races";
-    arguments += " --trials " + std::to_string(trial.number + 1);
-    arguments += " --seed " + std::to_string(options_.seed);
+    std::string arguments = "@only "_cli + std::string(RowOf(trial.kind).name);
+    if (options_.plan) arguments += " @plan "_cli + storage::ShellWord(options_.plan->path);
+    if (options_.plan && options_.plan->allow_races) arguments += " @allow-races"_cli;
+    arguments += " @trials "_cli + std::to_string(trial.number + 1);
+    arguments += " @seed "_cli + std::to_string(options_.seed);
     if (options_.standard != "bitwise") {
-      arguments += " --standard " + storage::ShellWord(options_.standard);
+      arguments += " @standard "_cli + storage::ShellWord(options_.standard);
     }
-    for (const PlantedFault& fault : options_.faults) arguments += " --plant " + FaultText(fault);
+    for (const PlantedFault& fault : options_.faults)
+      arguments += " @plant "_cli + FaultText(fault);
     return arguments + DeviceText();
   }
 
@@ -185,7 +188,7 @@ class Prover {
         witness.verdict = found.Verdict();
         failure.witness_id = results_->AddWitness(witness);
         failure.command = ReproduceCommand(
-            trace_, "--witness " + std::to_string(failure.witness_id) + DeviceText(), "prove");
+            trace_, "@witness "_cli + std::to_string(failure.witness_id) + DeviceText(), "prove");
         witness.command = failure.command;
         results_->AddWitness(witness);
         AddFinding(failure);

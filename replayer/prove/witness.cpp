@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/plan/plan_file.h"
+#include "meaning/options.h"
 #include "replayer/script/mixed_step_json.h"
 #include "replayer/session.h"
 #include "storage/checked_row.h"
@@ -86,7 +87,7 @@ std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
   if (plans.rows.empty()) {
     throw Error(ErrorKind::kTrace, trace.path() + " no longer holds the plan of witness " +
                                        std::to_string(witness.witness_id) +
-                                       "; name its file with --plan");
+                                       "; name its file with @plan"_cli);
   }
   auto chosen = std::make_shared<ChosenPlan>();
   chosen->plan = analyzer::ParsePlan(TextOrEmpty(plans.rows[0][0]));

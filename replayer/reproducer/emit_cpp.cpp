@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "meaning/options.h"
 #include "replayer/reproducer/cpp_function.h"
 #include "replayer/reproducer/cpp_preamble.h"
 #include "storage/error.h"
@@ -40,7 +41,7 @@ void MakeFolder(const std::string& folder, bool overwrite) {
   if (!overwrite && std::filesystem::exists(folder + "/" + kReproducerSource)) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("'{}' holds a reproducer already; use --force to overwrite it", folder));
+        fmt::format("'{}' holds a reproducer already; use @force to overwrite it"_cli, folder));
   }
 }
 

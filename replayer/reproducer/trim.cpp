@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analyzer/steps.h"
+#include "meaning/options.h"
 #include "replayer/acl/replay_level.h"
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
@@ -329,9 +330,10 @@ void Prove(const storage::Reader& original, const std::string& path,
     report.compared = std::max(report.compared, done.compared);
     if (mode == Mode::kEager) report.differing = done.differing;
     if (done.differing == 0) continue;
-    const std::string unlike = options.accept_different
-                                   ? UnlikeOriginal(original, done, recorded, replay)
-                                   : "--accept-different keeps what differs in the whole trace too";
+    const std::string unlike =
+        options.accept_different
+            ? UnlikeOriginal(original, done, recorded, replay)
+            : "@accept-different keeps what differs in the whole trace too"_cli;
     if (options.accept_different && unlike.empty()) continue;
     report.refusal = fmt::format(
         "the trimmed calls do not give their recorded results when replayed {} ({} of {} outputs "

@@ -1,5 +1,7 @@
 #include "replayer/script/alterations.h"
 
+#include "meaning/options.h"
+
 namespace acltape::replayer {
 
 std::string CapturedCalls::Describe(size_t element) const {
@@ -16,14 +18,14 @@ void CapturedCalls::Apply(const ElementSet& altered, MixedStepOptions& options) 
 }
 
 std::string CapturedCalls::Arguments(const ElementSet& altered) const {
-  if (altered.empty()) return "--captured none";
-  if (altered.size() == size()) return "--captured all";
+  if (altered.empty()) return "@captured none"_cli;
+  if (altered.size() == size()) return "@captured all"_cli;
   std::string calls;
   for (const size_t element : altered) {
     if (!calls.empty()) calls += ',';
     calls += std::to_string(step_.CallAt(step_.capturable().at(element)));
   }
-  return "--captured " + calls;
+  return "@captured "_cli + calls;
 }
 
 }  // namespace acltape::replayer

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "meaning/options.h"
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/word_list.h"
 
@@ -98,7 +99,7 @@ std::vector<bool> ParseKeptStreams(const MixedStep& step, const std::string& tex
     aside.insert(stream.places.begin(), stream.places.end());
   }
   const auto refuse = [&](const std::string& word, const std::string& why) {
-    throw Error(ErrorKind::kUsage, "--keep-streams " + word + ": " + why +
+    throw Error(ErrorKind::kUsage, "@keep-streams "_cli + word + ": " + why +
                                        "; the side streams of the plan, as REGION:STREAM, are " +
                                        (known.empty() ? "none" : known));
   };

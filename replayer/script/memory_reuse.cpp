@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meaning/options.h"
 #include "replayer/script/word_list.h"
 #include "storage/error.h"
 
@@ -43,7 +44,7 @@ KeptReuses ParseKeptReuses(const std::vector<MemoryReuse>& reuses, const std::st
     }
     if (reuses.size() > kShown) known += ", ...";
     throw Error(ErrorKind::kUsage,
-                "--share-memory " + word +
+                "@share-memory "_cli + word +
                     ": nothing of this name lies on memory that the step used before; what does "
                     "is " +
                     (known.empty() ? "nothing" : known));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meaning/options.h"
 #include "replayer/recorded_content.h"
 #include "replayer/script/step_script.h"
 
@@ -42,7 +43,7 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Pla
     throw Error(ErrorKind::kUsage,
                 program.trace->path() +
                     " has no steps: no sequence of two operators or more repeats; mark them in "
-                    "the program and record with --steps-from NAME.");
+                    "the program and record with @steps-from NAME."_cli);
   }
   class_ = &session.ClassFor(plan);
   if (class_->matches.size() < least_steps) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/metrics/metrics.h"
+#include "meaning/options.h"
 #include "replayer/script/round_outcome.h"
 #include "replayer/script/step_digests.h"
 #include "storage/payload.h"
@@ -45,7 +46,7 @@ MixedStepOptions StepExperiment::EagerOptions() const {
 
 std::string StepExperiment::Command(const ElementSet& altered) const {
   const bool disable = OptionsFor(altered).disable_tasks;
-  return options_.command + (disable ? " --disable-tasks " : " ") +
+  return options_.command + (disable ? " @disable-tasks "_cli : " ") +
          alterations_->Arguments(altered);
 }
 

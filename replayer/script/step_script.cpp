@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meaning/options.h"
 #include "replayer/memory_plan.h"
 #include "replayer/script/kept_streams.h"
 
@@ -91,7 +92,7 @@ void StepScript::ChooseSides() {
         throw Error(ErrorKind::kTrace, program_.Describe(LeafAt(match, at)) +
                                            " is replaced by its recorded results, which " +
                                            program_.trace->path() +
-                                           " does not hold; record with --payload all");
+                                           " does not hold; record with @payload all"_cli);
       }
     }
   }

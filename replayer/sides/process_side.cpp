@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "meaning/options.h"
 #include "storage/pointers.h"
 
 namespace acltape::replayer {
@@ -89,7 +90,7 @@ void ProcessSide::Start() {
     FailToStart(options_.name, "socketpair");
   }
   std::vector<std::string> words = options_.words;
-  words.insert(words.end(), {"--socket", std::to_string(kSocketOfChild)});
+  words.insert(words.end(), {"@socket"_cli, std::to_string(kSocketOfChild)});
   const std::vector<char*> arguments = storage::PointersTo(words);
   const std::vector<char*> environment = storage::PointersTo(options_.environment);
   const char* executable = options_.executable.c_str();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "meaning/options.h"
 #include "replayer/script/round_outcome.h"
 #include "storage/packing.h"
 #include "storage/payload.h"
@@ -50,9 +51,10 @@ std::vector<uint8_t> RecordedExperiment::RecordedRowMajor(const ScriptOutput& ou
   const storage::Snapshot* snapshot = analyzer::RecordedResult(leaf, use);
   const Bytes content = snapshot == nullptr ? nullptr : session.contents().GetResult(leaf, use);
   if (content == nullptr) {
-    throw Error(ErrorKind::kTrace,
-                "the result of " + session.program().Describe(output.leaf) +
-                    " is the reference, which the trace does not hold; record with --payload all.");
+    throw Error(
+        ErrorKind::kTrace,
+        "the result of " + session.program().Describe(output.leaf) +
+            " is the reference, which the trace does not hold; record with @payload all."_cli);
   }
   std::vector<uint8_t> packed = *content;
   if (snapshot->packing == 0) PackRowMajor(output.layout, content->data(), packed.data());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "meaning/options.h"
 #include "replayer/sides/equal_inputs.h"
 #include "replayer/sides/recorded_experiment.h"
 
@@ -66,8 +67,8 @@ std::vector<CallGroup> AlterableGroups(const MixedStep& step,
   }
   if (!groups.empty()) return groups;
   throw Error(ErrorKind::kUsage,
-              fmt::format("--calls picks none of the calls that can be executed; those of the "
-                          "bisected step lie between {} and {}.",
+              fmt::format("@calls picks none of the calls that can be executed; those of the "
+                          "bisected step lie between {} and {}."_cli,
                           step.CallAt(0), step.CallAt(step.places() - 1)));
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "meaning/options.h"
 #include "replayer/script/round_outcome.h"
 
 namespace acltape::replayer {
@@ -41,7 +42,7 @@ std::string CommandFor(const MixedStep& step, const EagerStepOptions& options,
   for (const size_t element : altered) {
     calls += (calls.empty() ? "" : ",") + std::to_string(step.CallAt(options.places.at(element)));
   }
-  return options.command + " --calls " + calls;
+  return options.command + " @calls "_cli + calls;
 }
 
 Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& rounds,
