@@ -39,7 +39,7 @@ Step DescribeStep(const analyzer::Work& work, const analyzer::Program& program,
   const std::vector<analyzer::Region> regions = analyzer::FindRegions(
       step_class.leaves.size(),
       [&](size_t at) {
-        return analyzer::BarrierReason(program, program.leaves[step_class.leaves[at]]);
+        return analyzer::BarrierReason(program.work, step_class.leaves[at]);
       },
       [](size_t) { return false; });
   for (const analyzer::Region& region : regions) {
@@ -57,7 +57,6 @@ int Measure(const std::string& path, int repetitions) {
   const storage::Reader trace(path);
   const analyzer::Work work = analyzer::LoadWork(trace);
   analyzer::Program program = analyzer::LoadProgram(trace);
-  analyzer::AssignSteps(program, nullptr);
   const analyzer::StepClasses classes = analyzer::ClassifySteps(program);
   if (classes.classes.empty()) throw Error(ErrorKind::kTrace, path + " has no steps to predict.");
 

@@ -152,7 +152,7 @@ class LintCommand final : public Command {
     const OpenedTrace trace(trace_, discard_);
     analyzer::Work work =
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
-    if (work.steps.empty()) analyzer::AssignSteps(work, trace.results());
+    analyzer::AssignSteps(work, trace.results());
     if (selection.asks_line()) {
       options_.wanted = [picked = SelectCalls(work, selection)](const Stretch& stretch) {
         return std::binary_search(picked.begin(), picked.end(), stretch.first);

@@ -90,9 +90,9 @@ class Calibration {
     int64_t first = 0;
     auto end = static_cast<int64_t>(program.leaves.size());
     if (!session_.classes().classes.empty()) {
-      const analyzer::StepRange& step = program.steps[session_.classes().Largest().step];
-      first = step.first_leaf;
-      end = step.end_leaf;
+      const analyzer::StepRange& step = program.work.steps[session_.classes().Largest().step_index];
+      first = step.first;
+      end = step.end;
     }
     // Buffers that the step finds ready stay in place for all passes.
     std::vector<HomeMemory::Need> needs = EagerNeeds(program);

@@ -40,7 +40,6 @@ class Stepped {
     }
     reader_ = std::make_unique<storage::Reader>(file_.path());
     program = LoadProgram(*reader_);
-    AssignSteps(program, nullptr);
     classes = ClassifySteps(program);
   }
   std::string Difference(int64_t step) const {

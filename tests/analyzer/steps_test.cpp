@@ -41,10 +41,10 @@ std::vector<std::string> StepsOf(const std::string& letters) {
   const Program program = LoadProgram(reader);
   std::vector<std::string> steps;
   for (const StepRange& range : FindSteps(program)) {
-    steps.push_back(letters.substr(range.first_leaf, range.end_leaf - range.first_leaf));
+    steps.push_back(letters.substr(range.first, range.end - range.first));
   }
   std::vector<std::string> of_work;
-  for (const WorkStep& step : FindSteps(LoadWork(reader))) {
+  for (const StepRange& step : FindSteps(LoadWork(reader))) {
     of_work.push_back(letters.substr(step.first, step.end - step.first));
   }
   EXPECT_EQ(of_work, steps);
@@ -147,11 +147,10 @@ TEST(Steps, RecordedStepsAreTakenAsTheyAre) {
   trace.Finish();
   const storage::Reader reader(file.path());
   Program program = LoadProgram(reader);
-  AssignSteps(program, nullptr);
-  ASSERT_EQ(program.steps.size(), 1u);
-  EXPECT_EQ(program.steps[0].found_by, "range:batch");
-  EXPECT_EQ(program.leaves[2].step, 0);
-  EXPECT_EQ(program.leaves[3].step, -1);
+  ASSERT_EQ(program.work.steps.size(), 1u);
+  EXPECT_EQ(program.work.steps[0].found_by, "range:batch");
+  EXPECT_EQ(program.leaves[2].step_index, 0);
+  EXPECT_EQ(program.leaves[3].step_index, -1);
 
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
