@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analyzer/level.h"
 #include "analyzer/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/work/work.h"

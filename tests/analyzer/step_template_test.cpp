@@ -205,7 +205,7 @@ TEST(StepTemplate, StepsOfALargestClassAreFoundAmongIrregularOnes) {
   });
   EXPECT_EQ(stepped.classes.classes.size(), 2u);
   EXPECT_EQ(stepped.classes.Largest().matches.size(), 4u);
-  EXPECT_EQ(stepped.classes.Largest().step, 1);
+  EXPECT_EQ(stepped.classes.Largest().step_index, 1);
 }
 
 }  // namespace
