@@ -4,6 +4,7 @@ namespace acltape::replayer {
 
 using analyzer::AclCall;
 using analyzer::AclCallKind;
+using analyzer::AclVariant;
 
 namespace {
 
@@ -59,9 +60,9 @@ void Handles::Create(const AclCall& call) {
     aclrtNotify& notify = notifies_[id];
     device_.Check(Needed(api.aclrtCreateNotify, program_, call)(&notify, flags),
                   "aclrtCreateNotify");
-  } else if (call.op->name == "aclrtCreateEvent") {
+  } else if (call.function->variant == AclVariant::kOldEvent) {
     device_.Check(Needed(api.aclrtCreateEvent, program_, call)(&events_[id]), "aclrtCreateEvent");
-  } else if (call.op->name == "aclrtCreateEventWithFlag") {
+  } else if (call.function->variant == AclVariant::kOldEventWithFlags) {
     device_.Check(Needed(api.aclrtCreateEventWithFlag, program_, call)(&events_[id], flags),
                   "aclrtCreateEventWithFlag");
   } else {

@@ -10,6 +10,7 @@ namespace acltape::replayer {
 namespace {
 
 using K = analyzer::AclCallKind;
+using V = analyzer::AclVariant;
 
 constexpr int kTimeoutMs = 20000;  // of waits: work may wait for what the stretch does not hold
 constexpr uint32_t kExternalFlag = 1;
@@ -164,7 +165,7 @@ std::optional<int32_t> Issuer::StreamCreate(const Call& call) {
 
 std::optional<int32_t> Issuer::StreamDestroy(const Call& call) {
   const acl::Api& api = device_.api();
-  const bool forced = work_.op(call.index).name == "aclrtDestroyStreamForce";
+  const bool forced = call.form->acl_variant() == V::kForced;
   if (forced && api.aclrtDestroyStreamForce == nullptr) return std::nullopt;
   const int32_t code =
       forced ? api.aclrtDestroyStreamForce(call.stream) : api.aclrtDestroyStream(call.stream);
@@ -233,7 +234,7 @@ std::optional<int32_t> Issuer::StreamQuery(const Call& call) {
 std::optional<int32_t> Issuer::EventQuery(const Call& call) {
   const acl::Api& api = device_.api();
   aclrtEvent event = objects_.Event(call.object());
-  if (work_.op(call.index).name == "aclrtQueryEvent") {
+  if (call.form->acl_variant() == V::kOldQuery) {
     if (api.aclrtQueryEvent == nullptr) return std::nullopt;
     aclrtEventStatus status{};
     return api.aclrtQueryEvent(event, &status);
@@ -296,14 +297,14 @@ std::optional<int32_t> Issuer::HostFunction(const Call& call) {
 // Memory of the stretch is there before the capture; an allocation is made again to see its code.
 std::optional<int32_t> Issuer::Memory(const Call& call) {
   const acl::Api& api = device_.api();
-  const std::string& name = work_.op(call.index).name;
+  const V variant = call.form->acl_variant();
   void* memory = nullptr;
-  if (name == "aclrtMalloc" || name == "aclrtMallocAlign32" || name == "aclrtMallocCached") {
+  if (variant == V::kAllocateDevice) {
     const int32_t code = api.aclrtMalloc(&memory, Size(call.Integer(1)), ACL_MEM_MALLOC_HUGE_FIRST);
     if (code == 0) api.aclrtFree(memory);
     return code;
   }
-  if (name == "aclrtMallocHost") {
+  if (variant == V::kAllocateHost) {
     const int32_t code = api.aclrtMallocHost(&memory, Size(call.Integer(1)));
     if (code == 0) api.aclrtFreeHost(memory);
     return code;
@@ -313,7 +314,7 @@ std::optional<int32_t> Issuer::Memory(const Call& call) {
 
 std::optional<int32_t> Issuer::Other(const Call& call) {
   const acl::Api& api = device_.api();
-  if (work_.op(call.index).name != "aclmdlRICaptureThreadExchangeMode" ||
+  if (call.form->acl_variant() != V::kExchangeMode ||
       api.aclmdlRICaptureThreadExchangeMode == nullptr) {
     return 0;
   }

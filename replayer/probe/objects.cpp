@@ -85,10 +85,11 @@ aclrtEvent ProbeObjects::Event(int64_t id) {
   const auto row = event_rows_.find(id);
   const auto flags = row == event_rows_.end() ? 0 : static_cast<uint32_t>(row->second.flags);
   const int64_t create = row == event_rows_.end() ? -1 : work_.Find(row->second.create_call);
-  const std::string_view maker = create < 0 ? std::string_view() : work_.op(create).name;
-  if (maker == "aclrtCreateEvent") {
+  using V = analyzer::AclVariant;
+  const V maker = create < 0 ? V::kNone : analyzer::FindAclFunction(work_.op(create).name).variant;
+  if (maker == V::kOldEvent) {
     device_.Check(api.aclrtCreateEvent(&event), "aclrtCreateEvent");
-  } else if (maker == "aclrtCreateEventWithFlag") {
+  } else if (maker == V::kOldEventWithFlags) {
     device_.Check(api.aclrtCreateEventWithFlag(&event, flags), "aclrtCreateEventWithFlag");
   } else {
     device_.Check(api.aclrtCreateEventExWithFlag(&event, flags == 0 ? kWaitableEvent : flags),
