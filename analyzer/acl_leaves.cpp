@@ -23,9 +23,6 @@ using Content = HostMemory::Content;
 constexpr int kTo = 0;
 constexpr int kFrom = 2;
 
-bool IsPlaneCopy(K kind) { return kind == K::kCopy2d || kind == K::kCopy2dAsync; }
-bool IsCopy(K kind) { return kind == K::kCopy || kind == K::kCopyAsync || IsPlaneCopy(kind); }
-
 class Loader {
  public:
   explicit Loader(const storage::Reader& trace)

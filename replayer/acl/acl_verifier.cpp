@@ -17,14 +17,6 @@ using storage::Snapshot;
 
 namespace {
 
-bool IsPlaneCopy(AclCallKind kind) {
-  return kind == AclCallKind::kCopy2d || kind == AclCallKind::kCopy2dAsync;
-}
-
-bool IsCopy(AclCallKind kind) {
-  return kind == AclCallKind::kCopy || kind == AclCallKind::kCopyAsync || IsPlaneCopy(kind);
-}
-
 // Sets the known parts of a take to the parts of its range that are in `set`. The parts are
 // relative to the start of the range.
 void Restrict(Take& take, const ByteSet& set, int64_t first) {

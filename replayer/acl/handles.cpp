@@ -4,6 +4,7 @@ namespace acltape::replayer {
 
 using analyzer::AclCall;
 using analyzer::AclCallKind;
+using analyzer::AclVariant;
 
 namespace {
 

@@ -43,7 +43,7 @@ class Handles {
 
 // True if the call destroys a stream without waiting for its work.
 inline bool IsForced(const analyzer::AclCall& call) {
-  return call.op->name == "aclrtDestroyStreamForce";
+  return call.function->variant == analyzer::AclVariant::kForced;
 }
 
 }  // namespace acltape::replayer

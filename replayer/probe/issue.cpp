@@ -10,6 +10,7 @@ namespace acltape::replayer {
 namespace {
 
 using K = analyzer::AclCallKind;
+using V = analyzer::AclVariant;
 
 constexpr int kTimeoutMs = 20000;  // of waits: work may wait for what the stretch does not hold
 
@@ -165,7 +166,7 @@ Issuer::Code Issuer::CopyRows(const Call& call) {
 
 Issuer::Code Issuer::StreamDestroy(const Call& call) {
   const DeviceWork& work = device_.work();
-  const bool forced = work_.op(call.index).name == "aclrtDestroyStreamForce";
+  const bool forced = call.form->acl_variant() == V::kForced;
   const Code code =
       (forced ? work.DestroyStreamNow(call.stream) : work.DestroyStream(call.stream)).code();
   if (code == 0) objects_.ReleaseStream(work_.calls[call.index].stream_id);
@@ -181,7 +182,7 @@ Issuer::Code Issuer::EventDestroy(const Call& call) {
 Issuer::Code Issuer::EventQuery(const Call& call) {
   aclrtEventStatus status{};
   aclrtEventRecordedStatus recorded{};
-  if (work_.op(call.index).name == "aclrtQueryEvent") {
+  if (call.form->acl_variant() == V::kOldQuery) {
     return device_.work().Ask("", device_.api().aclrtQueryEvent, EventOf(call), &status).code();
   }
   return device_.work()
@@ -211,14 +212,14 @@ Issuer::Code Issuer::UpdateBegin(const Call& call) {
 // Memory of the stretch is there before the capture; an allocation is made again to see its code.
 Issuer::Code Issuer::Memory(const Call& call) {
   const acl::Api& api = device_.api();
-  const std::string& name = work_.op(call.index).name;
+  const V variant = call.form->acl_variant();
   void* memory = nullptr;
-  if (name == "aclrtMalloc" || name == "aclrtMallocAlign32" || name == "aclrtMallocCached") {
+  if (variant == V::kAllocateDevice) {
     const int32_t code = api.aclrtMalloc(&memory, Size(call.Integer(1)), ACL_MEM_MALLOC_HUGE_FIRST);
     if (code == 0) api.aclrtFree(memory);
     return code;
   }
-  if (name == "aclrtMallocHost") {
+  if (variant == V::kAllocateHost) {
     const int32_t code = api.aclrtMallocHost(&memory, Size(call.Integer(1)));
     if (code == 0) api.aclrtFreeHost(memory);
     return code;
@@ -228,7 +229,7 @@ Issuer::Code Issuer::Memory(const Call& call) {
 
 Issuer::Code Issuer::ExchangeMode(const Call& call) {
   const acl::Api& api = device_.api();
-  if (work_.op(call.index).name != "aclmdlRICaptureThreadExchangeMode" ||
+  if (call.form->acl_variant() != V::kExchangeMode ||
       api.aclmdlRICaptureThreadExchangeMode == nullptr) {
     return 0;
   }
