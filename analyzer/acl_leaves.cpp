@@ -24,9 +24,6 @@ using Content = HostMemory::Content;
 constexpr int kTo = 0;
 constexpr int kFrom = 2;
 
-bool IsPlaneCopy(K kind) { return kind == K::kCopy2d || kind == K::kCopy2dAsync; }
-bool IsCopy(K kind) { return kind == K::kCopy || kind == K::kCopyAsync || IsPlaneCopy(kind); }
-
 // The work of the leaves, with the steps of the calls that issued them.
 Work WorkOf(const std::vector<Leaf>& leaves, const Work& calls) {
   Work work;

@@ -58,6 +58,7 @@ struct WorkForm {
   std::vector<FormAccess> accesses;
 
   AclCallKind acl_kind() const { return function ? function->kind : AclCallKind::kUnknown; }
+  AclVariant acl_variant() const { return function ? function->variant : AclVariant::kNone; }
   // The integer at a position of the C declaration (an event, a model, flags); 0 if there is none.
   int64_t Integer(int position) const;
   // True if it reads or writes bytes: a kernel, a source or a host read.
