@@ -1,5 +1,5 @@
-// A table of the functions of the ACL C interface, by name. It says what a replay does with a call
-// of each function.
+// What a call of a function of the ACL C interface means for a replay and for a capture. The rows
+// are those of acl/data/meaning.json; docs/interface_functions.md shows them.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +58,23 @@ enum class AclCallKind : uint8_t {
   kUnknown
 };
 
+// Tells functions of one kind apart where that matters.
+enum class AclVariant : uint8_t {
+  kNone,
+  kForced,  // does not wait for the work of the stream that it destroys
+  // Events that captures refuse, and those that they take (rule CAP-43).
+  kOldEvent,
+  kOldEventWithFlags,
+  kNewEvent,
+  kOldQuery,  // tells the state of an event of the old kind
+  // Memory. Of the last two it is known with which function they can be made again.
+  kAllocate,
+  kAllocateDevice,
+  kAllocateHost,
+  kFree,
+  kExchangeMode,  // exchanges the capture mode of the thread
+};
+
 struct AclFunction {
   std::string_view name;
   AclCallKind kind = AclCallKind::kUnknown;
@@ -67,19 +84,42 @@ struct AclFunction {
   // The position of flags, of the result of a query, or of a second event.
   int detail = -1;
   int64_t done = 0;  // the value of a query's result that means "ended"
+  AclVariant variant = AclVariant::kNone;
 };
 
-// Finds the row of a function. Operators ("aclnn...") and functions that the table does not know
-// get rows without a name.
+// What is true of all calls of a kind.
+struct AclKindFacts {
+  AclCallKind kind;
+  bool waits_on_host;  // until the device has done some work
+  // Iterations of the program may make different numbers of such calls: getters, allocations,
+  // queries and creations of events.
+  bool varies;
+  bool device_work;  // executes on the device and names memory
+  bool stream_task;  // a stream runs it in its order, and captures hold it
+  bool copy;
+  bool plane;                     // a copy of rows with a pitch
+  std::string_view capture_rule;  // the rule of lint about such calls in a capture; may be empty
+  // How a message goes on that names a stream which captures, for calls that it refuses.
+  std::string_view refused;
+};
+
+struct AclVariantFacts {
+  AclVariant variant;
+  std::string_view capture_rule;  // may be empty
+};
+
+// Finds the row of a function. Operators ("aclnn...") and functions without a row of their own get
+// rows without a name.
 const AclFunction& FindAclFunction(std::string_view name);
 
-// True if the host waits until the device has done some work.
-bool WaitsOnHost(AclCallKind kind);
-// True if every iteration of the program repeats such calls. The number of getters, allocations,
-// queries and creations of events may differ.
-bool RepeatsWithTheStep(AclCallKind kind);
-// True for work that executes on the device and names memory: operators, copies, fills, value
-// writes and value waits.
-bool IsDeviceWork(AclCallKind kind);
+const AclKindFacts& FactsOf(AclCallKind kind);
+const AclVariantFacts& FactsOf(AclVariant variant);
+
+inline bool WaitsOnHost(AclCallKind kind) { return FactsOf(kind).waits_on_host; }
+inline bool RepeatsWithTheStep(AclCallKind kind) { return !FactsOf(kind).varies; }
+inline bool IsDeviceWork(AclCallKind kind) { return FactsOf(kind).device_work; }
+inline bool IsStreamTask(AclCallKind kind) { return FactsOf(kind).stream_task; }
+inline bool IsCopy(AclCallKind kind) { return FactsOf(kind).copy; }
+inline bool IsPlaneCopy(AclCallKind kind) { return FactsOf(kind).plane; }
 
 }  // namespace acltape::analyzer

@@ -56,7 +56,7 @@ class ContentCheck {
 
   // True for calls that a replay issues with these bytes.
   static bool NeedsContent(const AclCall& call) {
-    return call.kind() <= AclCallKind::kValueWait || call.kind() == AclCallKind::kExecute;
+    return IsDeviceWork(call.kind()) || call.kind() == AclCallKind::kExecute;
   }
 
   [[noreturn]] void Missing(const AclCall& call, const std::string& what) const {
@@ -67,8 +67,7 @@ class ContentCheck {
   // `execution` is the execution of a graph that holds `call`. It is null if the call runs by
   // itself.
   void Touch(const AclCall& call, const AclCall* execution) {
-    const bool copy = call.kind() >= AclCallKind::kCopy && call.kind() <= AclCallKind::kCopy2dAsync;
-    if (copy && execution == nullptr) {
+    if (IsCopy(call.kind()) && execution == nullptr) {
       const AclUse* from = call.Use(2);
       const AclUse* to = call.Use(0);
       const bool from_host = from == nullptr || program_.buffers.at(from->tensor.buffer_id).host;

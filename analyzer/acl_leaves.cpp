@@ -8,6 +8,7 @@
 #include "analyzer/acl_order.h"
 #include "analyzer/acl_program.h"
 #include "analyzer/host_memory.h"
+#include "analyzer/steps.h"
 #include "meaning/options.h"
 #include "storage/error.h"
 #include "storage/packing.h"
@@ -24,15 +25,54 @@ using Content = HostMemory::Content;
 constexpr int kTo = 0;
 constexpr int kFrom = 2;
 
-bool IsPlaneCopy(K kind) { return kind == K::kCopy2d || kind == K::kCopy2dAsync; }
-bool IsCopy(K kind) { return kind == K::kCopy || kind == K::kCopyAsync || IsPlaneCopy(kind); }
+// The work of the leaves, with the steps of the calls that issued them.
+Work WorkOf(const std::vector<Leaf>& leaves, const Work& calls) {
+  Work work;
+  work.trace = calls.trace;
+  work.dialect = Dialect::kAclLeaves;
+  std::map<std::pair<int32_t, LeafKind>, int32_t> form_of;
+  int64_t latest = 0;
+  for (const Leaf& leaf : leaves) {
+    const int64_t at = calls.Find(RecordedCall(leaf.call.call_id));
+    WorkCall& call = work.calls.emplace_back(calls.calls[at]);
+    const std::span<const int64_t> buffers = calls.buffers(at);
+    call.call_id = leaf.call.call_id;
+    call.step = -1;
+    call.first_buffer = static_cast<uint32_t>(work.all_buffers.size());
+    work.all_buffers.insert(work.all_buffers.end(), buffers.begin(), buffers.end());
+    const auto [form, created] =
+        form_of.try_emplace({call.form, leaf.kind}, static_cast<int32_t>(work.forms.size()));
+    if (created) {
+      WorkForm& made = work.forms.emplace_back(calls.forms[call.form]);
+      made.kind = leaf.kind;
+      const std::vector<ArgumentUse> uses = UsesOfAclLeaf(*leaf.op, leaf.kind, leaf.arguments);
+      std::erase_if(made.accesses, [&](const FormAccess& access) {
+        return std::none_of(uses.begin(), uses.end(), [&](const ArgumentUse& use) {
+          return leaf.arguments[use.argument].position ==
+                     (*made.arguments)[access.argument].position &&
+                 use.element == access.element && use.write == access.write;
+        });
+      });
+    }
+    call.form = form->second;
+    latest = std::max(latest, IssuedBy(leaf));
+    work.issued_by.push_back(latest);
+    work.place_of_id.emplace(call.call_id, work.calls.size() - 1);
+  }
+  for (const storage::Step& step : StepRows(calls)) {
+    const auto [first, end] = work.Between(step.first_call, step.last_call);
+    work.AddStep({step.step, first, end, step.found_by});
+  }
+  return work;
+}
 
 class Loader {
  public:
-  explicit Loader(const storage::Reader& trace)
-      : trace_(trace),
-        acl_(LoadAclProgram(trace)),
-        program_{.trace = &trace},
+  explicit Loader(const Work& calls)
+      : calls_(calls),
+        trace_(*calls.trace),
+        acl_(LoadAclProgram(trace_)),
+        program_{.trace = &trace_},
         host_memory_(acl_, [this](const std::string& digest) { return program_.Payload(digest); }) {
     program_.level = Level::kAcl;
   }
@@ -55,7 +95,8 @@ class Loader {
     }
     AddResultsOfExecutions();
     NoteLeftOut();
-    FindUses(program_);
+    program_.work = WorkOf(program_.leaves, calls_);
+    Complete(program_);
     return std::move(program_);
   }
 
@@ -249,6 +290,7 @@ class Loader {
     }
   }
 
+  const Work& calls_;
   const storage::Reader& trace_;
   const AclProgram acl_;
   Program program_;
@@ -260,25 +302,10 @@ class Loader {
 
 }  // namespace
 
-Program LoadAclLeaves(const storage::Reader& trace) { return Loader(trace).Load(); }
+Program LoadAclLeaves(const Work& calls) { return Loader(calls).Load(); }
 
 int64_t IssuedBy(const Leaf& leaf) {
   return leaf.execution != 0 ? leaf.execution : RecordedCall(leaf.call.call_id);
-}
-
-LeavesByCall::LeavesByCall(const std::vector<Leaf>& leaves) {
-  latest_.reserve(leaves.size());
-  int64_t latest = 0;
-  for (const Leaf& leaf : leaves) {
-    latest = std::max(latest, IssuedBy(leaf));
-    latest_.push_back(latest);
-  }
-}
-
-std::pair<size_t, size_t> LeavesByCall::LeavesOf(int64_t first_call, int64_t last_call) const {
-  const auto first = std::lower_bound(latest_.begin(), latest_.end(), first_call);
-  const auto end = std::upper_bound(latest_.begin(), latest_.end(), last_call);
-  return {first - latest_.begin(), end - latest_.begin()};
 }
 
 storage::Layout RowsOf(const Leaf& leaf, const storage::Argument& argument, storage::Layout range) {
@@ -311,48 +338,6 @@ std::vector<ArgumentUse> UsesOfAclLeaf(const storage::Op& op, LeafKind kind,
     }
   }
   return uses;
-}
-
-Work WorkOfAclLeaves(const Work& calls, const Program& program) {
-  Work work;
-  work.trace = calls.trace;
-  work.dialect = Dialect::kAclLeaves;
-  std::map<std::pair<int32_t, LeafKind>, int32_t> form_of;
-  for (const Leaf& leaf : program.leaves) {
-    const int64_t at = calls.Find(RecordedCall(leaf.call.call_id));
-    WorkCall& call = work.calls.emplace_back(calls.calls[at]);
-    const std::span<const int64_t> buffers = calls.buffers(at);
-    call.call_id = leaf.call.call_id;
-    call.step = -1;
-    call.first_buffer = static_cast<uint32_t>(work.all_buffers.size());
-    work.all_buffers.insert(work.all_buffers.end(), buffers.begin(), buffers.end());
-    const auto [form, created] =
-        form_of.try_emplace({call.form, leaf.kind}, static_cast<int32_t>(work.forms.size()));
-    if (created) {
-      WorkForm& made = work.forms.emplace_back(calls.forms[call.form]);
-      made.kind = leaf.kind;
-      const std::vector<ArgumentUse> uses = UsesOfAclLeaf(*leaf.op, leaf.kind, leaf.arguments);
-      std::erase_if(made.accesses, [&](const FormAccess& access) {
-        return std::none_of(uses.begin(), uses.end(), [&](const ArgumentUse& use) {
-          return leaf.arguments[use.argument].position ==
-                     (*made.arguments)[access.argument].position &&
-                 use.element == access.element && use.write == access.write;
-        });
-      });
-    }
-    call.form = form->second;
-    work.issued_by.push_back(IssuedBy(leaf));
-    work.place_of_id.emplace(call.call_id, work.calls.size() - 1);
-  }
-  const LeavesByCall order(program.leaves);
-  for (const WorkStep& step : calls.steps) {
-    const auto [first, end] =
-        order.LeavesOf(calls.calls[step.first].call_id, calls.calls[step.end - 1].call_id);
-    if (first >= end) continue;
-    work.steps.push_back({step.step, first, end, step.found_by});
-    for (size_t i = first; i < end; ++i) work.calls[i].step = static_cast<int32_t>(step.step);
-  }
-  return work;
 }
 
 }  // namespace acltape::analyzer

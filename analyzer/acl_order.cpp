@@ -109,7 +109,7 @@ class OrderFinder {
         return;
       // Destroys a stream. A forced destruction drops the stream's work.
       default:
-        if (call.op->name == "aclrtDestroyStreamForce") {
+        if (call.function->variant == AclVariant::kForced) {
           queues_.erase(call.stream());
         } else {
           WaitForStream(call, call.stream());

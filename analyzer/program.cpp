@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/acl_leaves.h"
-#include "storage/process_choice.h"
+#include "analyzer/steps.h"
 
 namespace acltape::analyzer {
 namespace {
@@ -77,7 +77,7 @@ const Argument* Leaf::Find(std::string_view name) const {
 }
 
 std::string Program::Describe(int64_t leaf) const {
-  return "call " + std::to_string(leaves[leaf].call.call_id) + " " + leaves[leaf].Name();
+  return work.Describe(leaf);
 }
 
 std::shared_ptr<const std::vector<uint8_t>> Program::Payload(const std::string& digest) const {
@@ -87,49 +87,44 @@ std::shared_ptr<const std::vector<uint8_t>> Program::Payload(const std::string& 
   return std::make_shared<const std::vector<uint8_t>>(trace->Payload(digest));
 }
 
-void FindUses(Program& program) {
+void Complete(Program& program) {
   program.uses.resize(program.leaves.size());
   for (const Leaf& leaf : program.leaves) {
     program.uses[leaf.index] = UsesOf(program, leaf);
     NoteBuffers(program, leaf);
   }
+  for (size_t s = 0; s < program.work.steps.size(); ++s) {
+    const StepRange& range = program.work.steps[s];
+    for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
+      program.leaves[leaf].step_index = static_cast<int64_t>(s);
+    }
+  }
 }
 
-Program LoadProgram(const storage::Reader& trace) { return LoadProgram(trace, ChooseLevel(trace)); }
-
-Program LoadProgram(const storage::Reader& trace, Level level) {
-  if (level == Level::kAcl) return LoadAclLeaves(trace);
+Program LoadProgram(const storage::Reader& trace, storage::Results* results) {
+  Work work = LoadWork(trace);
+  AssignSteps(work, results);
+  if (work.dialect == Dialect::kAcl) return LoadAclLeaves(work);
   Program program;
   program.trace = &trace;
-  std::vector<storage::Call> calls = trace.Calls(/*leaves_only=*/true);
-  std::unordered_map<int64_t, size_t> leaf_of_call;
-  for (storage::Call& call : calls) {
+  program.work = std::move(work);
+  for (storage::Call& call : trace.Calls(/*leaves_only=*/true)) {
     const storage::Op& op = trace.GetOp(call.op_id);
     if (!IsLeafDialect(op.dialect)) continue;
-    Leaf leaf;
-    leaf.index = static_cast<int64_t>(program.leaves.size());
+    Leaf& leaf = program.leaves.emplace_back();
+    leaf.index = static_cast<int64_t>(program.leaves.size()) - 1;
     leaf.op = &op;
+    leaf.kind = program.work.form(leaf.index).kind;
     leaf.arguments = trace.Arguments(call);
     leaf.call = std::move(call);
-    leaf_of_call.emplace(leaf.call.call_id, program.leaves.size());
-    program.leaves.push_back(std::move(leaf));
   }
-  if (program.leaves.empty()) {
-    throw Error(ErrorKind::kTrace, trace.path() + " holds no operator call at the aten level");
-  }
-  std::set<int64_t> threads;
-  for (const Leaf& leaf : program.leaves) threads.insert(leaf.call.thread_id);
-  storage::RequireOneProcess(trace, threads);
   for (storage::Snapshot& snapshot : trace.Snapshots()) {
-    auto found = leaf_of_call.find(snapshot.call_id);
-    if (found == leaf_of_call.end()) continue;
-    Leaf& leaf = program.leaves[found->second];
+    const int64_t at = program.work.Find(snapshot.call_id);
+    if (at < 0) continue;
+    Leaf& leaf = program.leaves[at];
     (snapshot.after ? leaf.after : leaf.before).push_back(std::move(snapshot));
   }
-  for (Leaf& leaf : program.leaves) {
-    leaf.kind = KindOfLeaf(*leaf.op, leaf.call.status, leaf.arguments);
-  }
-  FindUses(program);
+  Complete(program);
   return program;
 }
 

@@ -16,7 +16,12 @@
 
 #include "analyzer/leaf_kind.h"
 #include "analyzer/level.h"
+#include "analyzer/work/work.h"
 #include "storage/reader.h"
+
+namespace acltape::storage {
+class Results;
+}
 
 namespace acltape::analyzer {
 
@@ -29,7 +34,7 @@ struct Leaf {
   // Contents of buffers that became inputs before this call, and recorded results of this call.
   std::vector<storage::Snapshot> before;
   std::vector<storage::Snapshot> after;
-  int64_t step = -1;  // index in Program::steps, -1 outside
+  int64_t step_index = -1;  // in the steps of Program::work, -1 outside
   // At the ACL level, for a call in a graph: the id of the call that executed the graph; else 0.
   // The id in `call` then belongs to this execution alone (analyzer/acl_leaves.h).
   int64_t execution = 0;
@@ -75,20 +80,12 @@ struct BufferUse {
   std::vector<Access> accesses;  // in order of leaves; by kernels, sources and host reads
 };
 
-// One iteration of the workload: leaves [first_leaf, end_leaf).
-struct StepRange {
-  int64_t step = 0;
-  int64_t first_leaf = 0;
-  int64_t end_leaf = 0;
-  std::string found_by;
-};
-
 struct Program {
   const storage::Reader* trace = nullptr;
+  Work work;  // the compact form: an entry for each leaf, and the steps
   std::vector<Leaf> leaves;
   std::vector<LeafUses> uses;  // by leaf index
   std::map<int64_t, BufferUse> buffers;
-  std::vector<StepRange> steps;  // empty until FindSteps
   Level level = Level::kAten;
   // Calls that are not leaves and that no replay repeats, by name: host functions, and functions of
   // the interface that the table does not know.
@@ -112,15 +109,14 @@ struct Program {
   std::shared_ptr<const std::vector<uint8_t>> Payload(const std::string& digest) const;
 };
 
-// Loads the program of a level. The reader must outlive it. Throws Error kTrace when the trace has
-// no leaf at this level.
-Program LoadProgram(const storage::Reader& trace, Level level);
-// Loads the program of the level that ChooseLevel returns.
-Program LoadProgram(const storage::Reader& trace);
+// Loads the program of the level that ChooseLevel returns, with its steps. The reader must outlive
+// it. Steps found by period are written to `results` unless it is null. Throws Error kTrace, one
+// sentence, when the trace has no leaf at this level or its work has no order (OrderOfWork).
+Program LoadProgram(const storage::Reader& trace, storage::Results* results = nullptr);
 
-// Sets the uses of the leaves and the buffers of the program. The kinds of the leaves must be
-// known.
-void FindUses(Program& program);
+// Sets the uses and the steps of the leaves and the buffers of the program. The kinds of the leaves
+// and the work must be known.
+void Complete(Program& program);
 
 // The first byte of an input's content in its buffer. At the ACL level, a content may be only a
 // part of a buffer.

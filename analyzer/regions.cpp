@@ -71,21 +71,6 @@ std::string BarrierReason(const Work& work, size_t call) {
   });
 }
 
-std::string BarrierReason(const Program& program, const Leaf& leaf) {
-  return Reason(leaf.kind, *leaf.op, [&] {
-    Arguments told;
-    const LeafUses& uses = program.uses[leaf.index];
-    for (const TensorUse& use : uses.reads) {
-      if (IsMask(leaf.arguments[use.argument], *use.layout)) told.mask = true;
-      told.from = program.trace->GetBuffer(use.tensor.buffer_id).device;
-    }
-    for (const TensorUse& use : uses.writes) {
-      told.to = program.trace->GetBuffer(use.tensor.buffer_id).device;
-    }
-    return told;
-  });
-}
-
 std::vector<Region> FindRegions(size_t leaf_count,
                                 const std::function<std::string(size_t)>& barrier,
                                 const std::function<bool(size_t)>& cut_before) {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/program.h"
 #include "analyzer/work/work.h"
 
 namespace acltape::analyzer {
@@ -31,7 +30,6 @@ struct Region {
 //   opaque kernel         torch.compile generated it, and nobody knows what it computes
 //   unknown operator      an extension has it, and nobody knows what it does
 std::string BarrierReason(const Work& work, size_t call);
-std::string BarrierReason(const Program& program, const Leaf& leaf);
 inline constexpr char kCopyBarrier[] = "copy between devices";
 
 // The regions of a list of leaves. `barrier` gives the reason for the leaf at a place of the list;

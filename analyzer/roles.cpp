@@ -54,14 +54,14 @@ std::map<int64_t, BufferRole> ClassifyBuffers(const Program& program) {
       if (!uses.touched) uses.first_is_read = true;
       uses.touched = true;
       (leaf.kind == LeafKind::kHostRead ? uses.read_by_host : uses.read_by_leaf) = true;
-      uses.read_in.insert(leaf.step);
+      uses.read_in.insert(leaf.step_index);
     }
     for (const TensorUse& use : leaf_uses.writes) {
       BufferUses& uses = uses_of[use.tensor.buffer_id];
       uses.parameter = uses.parameter || (use.layout->flags & meaning::kTensorParameter) != 0;
       if (!uses.touched) uses.first_is_source = leaf.kind == LeafKind::kSource;
       uses.touched = true;
-      uses.written_in.insert(leaf.step);
+      uses.written_in.insert(leaf.step_index);
     }
   }
   std::map<int64_t, BufferRole> roles;

@@ -92,22 +92,22 @@ std::optional<StepDifference> CompareLeaves(const Program& program, const Leaf& 
 
 bool IsInternal(const Program& program, int64_t buffer_id, const StepRange& range) {
   const BufferUse& use = program.buffers.at(buffer_id);
-  if (use.first_leaf < range.first_leaf) return false;
+  if (use.first_leaf < range.first) return false;
   // A window of the recording can begin with the first call that the trace has of older memory.
-  const int64_t begin_ns = program.leaves[range.first_leaf].call.begin_ns;
+  const int64_t begin_ns = program.leaves[range.first].call.begin_ns;
   if (use.there_at_ns != 0 && use.there_at_ns <= begin_ns) return false;
   // Memory of an ACL program often lives as long as the program. Its first step is the first to
   // write it, but no other step finds it fresh.
-  if (program.level == Level::kAcl && use.last_leaf >= range.end_leaf) return false;
+  if (program.level == Level::kAcl && use.last_leaf >= range.end) return false;
   return !use.accesses.empty() && use.accesses.front().write;
 }
 
 // Makes the class that a step starts, with its internal buffers, and operands from the bytes that
 // it touches.
 StepTemplate StartClass(const Program& program, int64_t step) {
-  const StepRange& range = program.steps[step];
+  const StepRange& range = program.work.steps[step];
   StepTemplate start;
-  start.step = step;
+  start.step_index = step;
   start.leaves = ActiveLeaves(program, range);
   std::set<int64_t> internal;
   std::map<int64_t, std::vector<Operand>> external;
@@ -151,9 +151,9 @@ class Matcher {
           HostArguments host_arguments)
       : program_(program),
         start_(start),
-        range_(program.steps[step]),
+        range_(program.work.steps[step]),
         may_vary_(host_arguments == HostArguments::kVary) {
-    match_.step = step;
+    match_.step_index = step;
     match_.leaves = ActiveLeaves(program, range_);
     match_.operands.resize(start.operands.size());
     placed_.resize(start.operands.size());
@@ -209,7 +209,7 @@ class Matcher {
     if (x.layout->EndByte() <= x.layout->FirstByte()) return std::nullopt;
     const int64_t from = x.tensor.buffer_id;
     const int64_t to = y.tensor.buffer_id;
-    const bool internal = IsInternal(program_, from, program_.steps[start_.step]);
+    const bool internal = IsInternal(program_, from, program_.work.steps[start_.step_index]);
     if (internal != IsInternal(program_, to, range_)) {
       return Difference(a, b, name, "origin", internal ? "the step itself" : "before the step",
                         internal ? "before the step" : "the step itself");
@@ -312,7 +312,7 @@ void MarkMoving(StepTemplate& step_class) {
 
 std::vector<int64_t> ActiveLeaves(const Program& program, const StepRange& range) {
   std::vector<int64_t> active;
-  for (int64_t i = range.first_leaf; i < range.end_leaf; ++i) {
+  for (int64_t i = range.first; i < range.end; ++i) {
     const LeafKind kind = program.leaves[i].kind;
     if (kind != LeafKind::kView && kind != LeafKind::kAllocation) active.push_back(i);
   }
@@ -341,7 +341,7 @@ const StepTemplate& StepClasses::Largest() const {
 const StepTemplate* StepClasses::OfStep(int64_t step) const {
   for (const StepTemplate& step_class : classes) {
     for (const StepMatch& match : step_class.matches) {
-      if (match.step == step) return &step_class;
+      if (match.step_index == step) return &step_class;
     }
   }
   return nullptr;
@@ -350,7 +350,7 @@ const StepTemplate* StepClasses::OfStep(int64_t step) const {
 StepClasses ClassifySteps(const Program& program, HostArguments host_arguments) {
   StepClasses result;
   std::map<int64_t, size_t> class_of_step;
-  for (size_t s = 0; s < program.steps.size(); ++s) {
+  for (size_t s = 0; s < program.work.steps.size(); ++s) {
     const auto step = static_cast<int64_t>(s);
     bool joined = false;
     std::optional<StepDifference> from_previous;
@@ -381,8 +381,8 @@ StepClasses ClassifySteps(const Program& program, HostArguments host_arguments) 
 
 std::string DescribeDifference(const Program& program, const StepDifference& difference) {
   const auto step_of = [&](int64_t leaf) {
-    const int64_t index = program.leaves[leaf].step;
-    return index < 0 ? std::string("no step") : "step " + std::to_string(program.steps[index].step);
+    const int64_t index = program.leaves[leaf].step_index;
+    return index < 0 ? std::string("no step") : "step " + std::to_string(program.work.steps[index].step);
   };
   if (difference.leaf_a < 0 || difference.leaf_b < 0) {
     const int64_t leaf = std::max(difference.leaf_a, difference.leaf_b);

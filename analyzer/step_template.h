@@ -60,7 +60,7 @@ struct OperandPlace {
 
 // The correspondence of a step with the template.
 struct StepMatch {
-  int64_t step = 0;                               // index in Program::steps
+  int64_t step_index = 0;                         // in the steps of Program::work
   std::vector<int64_t> leaves;                    // active leaves, paired with StepTemplate::leaves
   std::vector<OperandPlace> operands;             // paired with StepTemplate::operands
   std::unordered_map<int64_t, int64_t> internal;  // template buffer to this step's buffer
@@ -68,7 +68,7 @@ struct StepMatch {
 
 // The step that stands for its class: the one that is planned and captured.
 struct StepTemplate {
-  int64_t step = 0;                // index in Program::steps
+  int64_t step_index = 0;          // in the steps of Program::work
   std::vector<int64_t> leaves;     // active leaves in order
   std::vector<Operand> operands;   // by buffer, then by first byte
   std::vector<int64_t> internal;   // internal buffers in order of first use

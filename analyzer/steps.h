@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/program.h"
 #include "analyzer/work/work.h"
 
 namespace acltape::storage {
@@ -23,22 +22,19 @@ namespace acltape::analyzer {
 // The value of `found_by` for a step that no range of the program named.
 constexpr const char* kFoundByPeriod = "period";
 
-// Finds the steps in order. The result is empty if the program does not repeat.
-std::vector<StepRange> FindSteps(const Program& program);
-std::vector<WorkStep> FindSteps(const Work& work);
-
 // The steps that the trace names for the level of the work (analyzer/level.h).
 std::vector<storage::Step> StoredSteps(const Work& work);
 
-// Sets program.steps and the step of each leaf. Steps found by period are written to `results`
-// unless it is null.
-void AssignSteps(Program& program, storage::Results* results);
-// Sets work.steps and the step of each call. Writes to `results` as above.
+// The steps of a work of calls as rows of the trace have them.
+std::vector<storage::Step> StepRows(const Work& work);
+
+// Finds the steps of a work that has none yet, in order. There are none if the program does not
+// repeat. Steps found by period are written to `results` unless it is null.
 void AssignSteps(Work& work, storage::Results* results);
 
 // Loads the work from which plans are made, with its steps: the leaves of PyTorch, or the device
 // work of an ACL program (analyzer/acl_leaves.h). Writes to `results` as above. Throws Error kTrace
-// as LoadWork and LoadAclLeaves do.
+// as LoadProgram does.
 Work LoadLeaves(const storage::Reader& trace, storage::Results* results);
 
 }  // namespace acltape::analyzer

@@ -38,9 +38,7 @@ Step DescribeStep(const analyzer::Work& work, const analyzer::Program& program,
   }
   const std::vector<analyzer::Region> regions = analyzer::FindRegions(
       step_class.leaves.size(),
-      [&](size_t at) {
-        return analyzer::BarrierReason(program, program.leaves[step_class.leaves[at]]);
-      },
+      [&](size_t at) { return analyzer::BarrierReason(program.work, step_class.leaves[at]); },
       [](size_t) { return false; });
   for (const analyzer::Region& region : regions) {
     step.regions.push_back({region.first, region.end, region.captured});
@@ -57,7 +55,6 @@ int Measure(const std::string& path, int repetitions) {
   const storage::Reader trace(path);
   const analyzer::Work work = analyzer::LoadWork(trace);
   analyzer::Program program = analyzer::LoadProgram(trace);
-  analyzer::AssignSteps(program, nullptr);
   const analyzer::StepClasses classes = analyzer::ClassifySteps(program);
   if (classes.classes.empty()) throw Error(ErrorKind::kTrace, path + " has no steps to predict.");
 
@@ -80,7 +77,7 @@ int Measure(const std::string& path, int repetitions) {
     }
   };
   print("calibrated", calibration.costs);
-  print("recorded", analyzer::RecordedCosts(work, {{0, work.size()}}));
+  print("recorded", analyzer::RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}}));
   return 0;
 }
 

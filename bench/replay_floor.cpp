@@ -65,11 +65,10 @@ bool LaunchesKernels(const analyzer::Program& program, const replayer::LoweredPr
 int Measure(const std::string& path, int rounds) {
   const storage::Reader trace(path);
   analyzer::Program program = analyzer::LoadProgram(trace);
-  analyzer::AssignSteps(program, nullptr);
-  if (program.steps.empty()) {
+  if (program.work.steps.empty()) {
     throw Error(ErrorKind::kTrace, path + " has no steps to replay.");
   }
-  const analyzer::StepRange step = program.steps[program.steps.size() / 2];
+  const analyzer::StepRange step = program.work.steps[program.work.steps.size() / 2];
 
   replayer::AdoptRecordedThreads(trace);
   replayer::Device device("");
@@ -92,12 +91,12 @@ int Measure(const std::string& path, int rounds) {
 
   // Up to the end of the step everything runs once: buffers get their contents, kernels are warm.
   replayer::EagerExecution eager(execution, homes);
-  eager.Bind(0, step.end_leaf);
-  eager.Run(0, step.end_leaf, nullptr, nullptr);
+  eager.Bind(0, step.end);
+  eager.Run(0, step.end, nullptr, nullptr);
   device.Synchronize();
 
   std::vector<int64_t> leaves;
-  for (int64_t leaf = step.first_leaf; leaf < step.end_leaf; ++leaf) {
+  for (int64_t leaf = step.first; leaf < step.end; ++leaf) {
     if (LaunchesKernels(program, lowered, leaf)) leaves.push_back(leaf);
   }
   const auto launch_all = [&] {

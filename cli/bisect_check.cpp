@@ -27,7 +27,7 @@ struct Subject {
 
 analyzer::StepTemplate StepClassOf(const analyzer::Program& program, const analyzer::Plan* plan) {
   analyzer::StepTemplate chosen;
-  if (program.steps.empty()) {
+  if (program.work.steps.empty()) {
     for (const analyzer::Leaf& leaf : program.leaves) {
       if (leaf.kind == analyzer::LeafKind::kKernel) chosen.leaves.push_back(leaf.index);
     }
@@ -38,7 +38,7 @@ analyzer::StepTemplate StepClassOf(const analyzer::Program& program, const analy
   chosen = classes.Largest();
   for (const analyzer::StepTemplate& candidate : classes.classes) {
     for (const analyzer::StepMatch& match : candidate.matches) {
-      if (plan != nullptr && program.steps[match.step].step == plan->step) chosen = candidate;
+      if (plan != nullptr && program.work.steps[match.step_index].step == plan->step) chosen = candidate;
     }
   }
   return chosen;
@@ -65,7 +65,6 @@ replayer::BisectionReport BisectByCheck(const storage::Reader& reader, const ana
                                         const CheckOptions& options,
                                         const BisectWith& bisect_with) {
   analyzer::Program program = analyzer::LoadProgram(reader);
-  analyzer::AssignSteps(program, nullptr);
   Subject subject;
   subject.step_class = StepClassOf(program, plan);
   subject.capturable = replayer::CapturablePlaces(program, subject.step_class);

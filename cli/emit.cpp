@@ -92,7 +92,7 @@ class EmitCommand final : public Command {
       return SelectLeaves(reader,
                           Selection::Parse(fmt::format("{}-{}", plan.first_call, plan.last_call)));
     }
-    const analyzer::Program program = analyzer::LoadAclLeaves(reader);
+    const analyzer::Program program = analyzer::LoadProgram(reader);
     std::vector<storage::Call> leaves;
     for (const size_t call : analyzer::ActiveCalls(work, plan.first_call, plan.last_call)) {
       leaves.push_back(program.leaves[call].call);

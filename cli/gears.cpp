@@ -73,7 +73,7 @@ class GearsCommand final : public Command {
     if (!trace_.empty() && needs_trace) {
       const storage::Reader reader(trace_);
       analyzer::Work work = analyzer::LoadWork(reader);
-      if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+      analyzer::AssignSteps(work, nullptr);
       sizes = analyzer::FindTraceSizes(work, dimension_);
       found_by = work.steps.front().found_by;
     }

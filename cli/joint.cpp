@@ -20,7 +20,7 @@ using analyzer::JointStep;
 using analyzer::JointValue;
 using analyzer::Partition;
 using analyzer::Work;
-using analyzer::WorkStep;
+using analyzer::StepRange;
 
 class JointCommand final : public Command {
  public:
@@ -47,8 +47,8 @@ class JointCommand final : public Command {
   int Run() override {
     const storage::Reader reader(trace_);
     Work work = analyzer::LoadWork(reader);
-    if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
-    const WorkStep step = FindStep(work);
+    analyzer::AssignSteps(work, nullptr);
+    const StepRange step = FindStep(work);
     const JointStep joint = analyzer::BuildJointStep(work, step.first, step.end, recompute_cube_);
     const Partition all = analyzer::KeepAll(joint.graph);
     const Partition cut = analyzer::MinCut(joint.graph);
@@ -75,7 +75,7 @@ class JointCommand final : public Command {
  private:
   // The step that was asked for, else the second of the largest family: the first pays for what is
   // set up once. A trace without steps is one.
-  WorkStep FindStep(const Work& work) const {
+  StepRange FindStep(const Work& work) const {
     const auto refuse = [&](const std::string& where) {
       return Error(
           ErrorKind::kTrace,
@@ -84,7 +84,7 @@ class JointCommand final : public Command {
                       trace_, where));
     };
     if (step_) {
-      for (const WorkStep& step : work.steps) {
+      for (const StepRange& step : work.steps) {
         if (step.step != *step_) continue;
         if (!analyzer::HasBackward(work, step.first, step.end)) {
           throw refuse(fmt::format(" in step {}", *step_));
@@ -93,10 +93,10 @@ class JointCommand final : public Command {
       }
       throw Error(ErrorKind::kUsage, fmt::format("{} has no step {}.", trace_, *step_));
     }
-    const WorkStep* found = nullptr;
+    const StepRange* found = nullptr;
     size_t most = 0;
     for (const analyzer::StepFamily& family : analyzer::FindFamilies(work)) {
-      const WorkStep& step = work.steps[family.steps[family.steps.size() > 1 ? 1 : 0]];
+      const StepRange& step = work.steps[family.steps[family.steps.size() > 1 ? 1 : 0]];
       if (family.steps.size() <= most || !analyzer::HasBackward(work, step.first, step.end)) {
         continue;
       }
@@ -110,7 +110,7 @@ class JointCommand final : public Command {
     return {0, 0, work.size(), "the whole trace"};
   }
 
-  Table Facts(const Work& work, const WorkStep& step, const JointStep& joint) const {
+  Table Facts(const Work& work, const StepRange& step, const JointStep& joint) const {
     Table table({"fact", "value"});
     table.Add({"step", work.steps.empty() ? Cell("the whole trace") : Cell(step.step)});
     if (!work.steps.empty()) AddStepSource(table, step.found_by);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analyzer/level.h"
 #include "analyzer/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/work/work.h"
@@ -150,7 +151,7 @@ class LintCommand final : public Command {
     const OpenedTrace trace(trace_, discard_);
     analyzer::Work work =
         analyzer::LoadWork(trace.reader(), analyzer::ChooseCaptureLevel(trace.reader()));
-    if (work.steps.empty()) analyzer::AssignSteps(work, trace.results());
+    analyzer::AssignSteps(work, trace.results());
     if (selection.asks_line()) {
       options_.wanted = [picked = SelectCalls(work, selection)](const Stretch& stretch) {
         return std::binary_search(picked.begin(), picked.end(), stretch.first);

@@ -5,7 +5,7 @@
 namespace acltape::cli {
 
 int64_t StepNumber(const replayer::MixedStep& step, size_t match) {
-  return step.session().program().steps[step.step_class().matches.at(match).step].step;
+  return step.session().program().work.steps[step.step_class().matches.at(match).step_index].step;
 }
 
 std::optional<size_t> FindMatch(const replayer::MixedStep& step, int64_t number) {

@@ -145,9 +145,9 @@ class StepsCommand final : public Command {
     return Shortened(table);
   }
 
-  static int64_t WallNs(const Work& work, const analyzer::WorkStep& step) {
+  static int64_t WallNs(const Work& work, const analyzer::StepRange& step) {
     int64_t end = 0;
-    for (size_t call = step.first; call < step.end; ++call) {
+    for (int64_t call = step.first; call < step.end; ++call) {
       end = std::max(end, work.calls[call].begin_ns + work.calls[call].duration_ns);
     }
     return end - work.calls[step.first].begin_ns;

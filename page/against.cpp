@@ -21,10 +21,10 @@ json StepTimesOf(const storage::Reader& trace) {
   json times = json::array();
   try {
     analyzer::Work work = analyzer::LoadWork(trace);
-    if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
-    for (const analyzer::WorkStep& step : work.steps) {
+    analyzer::AssignSteps(work, nullptr);
+    for (const analyzer::StepRange& step : work.steps) {
       int64_t begin = 0, end = 0, inside = 0;
-      for (size_t call = step.first; call < step.end; ++call) {
+      for (int64_t call = step.first; call < step.end; ++call) {
         const analyzer::WorkCall& row = work.calls[call];
         begin = call == step.first ? row.begin_ns : std::min(begin, row.begin_ns);
         end = std::max(end, row.begin_ns + row.duration_ns);

@@ -29,16 +29,6 @@ json MetaOf(const storage::Reader& trace) {
 
 }  // namespace
 
-std::vector<storage::Step> StepsOf(const analyzer::Work& work) {
-  std::vector<storage::Step> steps;
-  for (const analyzer::WorkStep& step : work.steps) {
-    if (step.first == step.end) continue;
-    steps.push_back({step.step, work.calls[step.first].call_id, work.calls[step.end - 1].call_id,
-                     step.found_by});
-  }
-  return steps;
-}
-
 json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& steps) {
   json facts;
   std::error_code ignored;

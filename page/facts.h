@@ -5,7 +5,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "analyzer/work/work.h"
 #include "storage/reader.h"
 
 namespace acltape::page {
@@ -13,9 +12,6 @@ namespace acltape::page {
 // `steps` are those of the trace, or those that were found in it. The environment of the recorded
 // program stays out: it may hold secrets, and nothing on the page needs it.
 nlohmann::json FactsOf(const storage::Reader& trace, const std::vector<storage::Step>& steps);
-
-// The steps of a work as rows of the trace have them.
-std::vector<storage::Step> StepsOf(const analyzer::Work& work);
 
 // Leaves by operator, most time first, and the figures of a trace that stands beside another one.
 nlohmann::json TotalsOf(const storage::Reader& trace);

@@ -36,7 +36,7 @@ json StoredFindings(const storage::Reader& trace) {
 
 json ComputedFindings(const storage::Reader& trace) {
   analyzer::Work work = analyzer::LoadWork(trace, analyzer::ChooseCaptureLevel(trace));
-  if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+  analyzer::AssignSteps(work, nullptr);
   analyzer::LintOptions options;
   options.stream_limit = analyzer::NeedSoc("Ascend910B1").streams;
   json rows = json::array();

@@ -32,7 +32,6 @@ std::unordered_map<int64_t, std::string> RolesOf(const storage::Reader& trace) {
   if (trace.CallCount(/*leaves_only=*/true) > kMostLeavesForRoles) return roles;
   try {
     analyzer::Program program = analyzer::LoadProgram(trace);
-    analyzer::AssignSteps(program, nullptr);
     for (const auto& [buffer, role] : analyzer::ClassifyBuffers(program)) {
       roles[buffer] = analyzer::BufferRoleName(role);
     }
@@ -59,11 +58,11 @@ std::vector<storage::Step> StepsFor(const storage::Reader& trace,
                                     const std::optional<analyzer::Work>& leaves) {
   if (!trace.Steps().empty()) return trace.Steps();
   // Calls of executed graphs have ids of their own, which the recorded calls do not have.
-  if (leaves && leaves->dialect == analyzer::Dialect::kAten) return StepsOf(*leaves);
+  if (leaves && leaves->dialect == analyzer::Dialect::kAten) return analyzer::StepRows(*leaves);
   try {
     analyzer::Work work = analyzer::LoadWork(trace);
     analyzer::AssignSteps(work, nullptr);
-    return StepsOf(work);
+    return analyzer::StepRows(work);
   } catch (const Error&) {
     return {};  // no work, no steps
   }

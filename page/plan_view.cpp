@@ -87,7 +87,7 @@ std::vector<size_t> CallsOfStep(const Work& work, const Shown& shown, int64_t& s
     const int64_t last = work.Find(shown.plan->last_call);
     if (last >= 0) end = static_cast<size_t>(last) + 1;
   } else if (!work.steps.empty()) {
-    const analyzer::WorkStep& chosen = work.steps[std::min<size_t>(1, work.steps.size() - 1)];
+    const analyzer::StepRange& chosen = work.steps[std::min<size_t>(1, work.steps.size() - 1)];
     step = chosen.step;
     first = chosen.first;
     end = chosen.end;

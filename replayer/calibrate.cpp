@@ -90,9 +90,9 @@ class Calibration {
     int64_t first = 0;
     auto end = static_cast<int64_t>(program.leaves.size());
     if (!session_.classes().classes.empty()) {
-      const analyzer::StepRange& step = program.steps[session_.classes().Largest().step];
-      first = step.first_leaf;
-      end = step.end_leaf;
+      const analyzer::StepRange& step = program.work.steps[session_.classes().Largest().step_index];
+      first = step.first;
+      end = step.end;
     }
     // Buffers that the step finds ready stay in place for all passes.
     std::vector<HomeMemory::Need> needs = EagerNeeds(program);
@@ -408,9 +408,7 @@ class Calibration {
     const int copies = std::clamp(static_cast<int>(calls_ns / copy_ns), 1, kMostCopies);
     const auto copy = [&](aclrtStream stream) {
       for (int i = 0; i < copies; ++i) {
-        device().Check(device().api().aclrtMemcpyAsync(memory_.data(), bytes, pinned_.data(), bytes,
-                                                       ACL_MEMCPY_HOST_TO_DEVICE, stream),
-                       "aclrtMemcpyAsync to the device");
+        device().Upload(memory_.data(), pinned_.data(), bytes, stream);
       }
     };
     with_copies += MeasureOverlap(
@@ -423,18 +421,19 @@ class Calibration {
   Overlap MeasureOverlap(const SavedRanges& written, aclrtStream side,
                          const std::function<void()>& first, const std::function<void()>& behind,
                          const std::function<void()>& beside) {
-    const SyncEvents events(device(), 2);
+    const Event fork(device(), kOrderingEvent);
+    const Event join(device(), kOrderingEvent);
     const TimedGraph one(device(), [&] {
       first();
       behind();
     });
     const TimedGraph two(device(), [&] {
-      events.Record(0, device().stream());
-      events.Wait(0, side);
+      fork.Record();
+      fork.HoldBack(side);
       first();
       beside();
-      events.Record(1, side);
-      events.Wait(1, device().stream());
+      join.Record(side);
+      join.HoldBack(device().stream());
     });
     std::vector<double> one_ns, gain_ns;
     for (int repetition = 0; repetition < kOverlapRepetitions; ++repetition) {

@@ -15,7 +15,7 @@ CapturedGraph& CapturedGraph::operator=(CapturedGraph&& other) noexcept {
 }
 
 void CapturedGraph::Execute(aclrtStream stream) const {
-  device_->Check(device_->api().aclmdlRIExecuteAsync(handle_, stream), "aclmdlRIExecuteAsync");
+  device_->work().Execute(handle_, stream).Check();
 }
 
 void CapturedGraph::Destroy() {

@@ -53,7 +53,7 @@ class Timer {
       report_.device = session_.device().description();
       report_.repetitions = options_.repetitions;
       report_.warmup = options_.warmup;
-      report_.steps = static_cast<int64_t>(session_.program().steps.size());
+      report_.steps = static_cast<int64_t>(session_.program().work.steps.size());
       report_.notes = session_.lowered().notes;
       if (refusal) {
         report_.refusal = refusal->message;
@@ -73,11 +73,11 @@ class Timer {
     std::vector<int64_t> steps;
     if (capturable) {
       for (const StepMatch& match : session_.ClassFor(plan()).matches) {
-        steps.push_back(match.step);
+        steps.push_back(match.step_index);
       }
       return steps;
     }
-    const auto count = static_cast<int64_t>(session_.program().steps.size());
+    const auto count = static_cast<int64_t>(session_.program().work.steps.size());
     for (int64_t s = count > 1 ? 1 : 0; s < count; ++s) steps.push_back(s);
     return steps;
   }
@@ -87,20 +87,20 @@ class Timer {
     const analyzer::Program& program = session_.program();
     std::vector<HomeMemory::Need> needs = EagerNeeds(program);
     if (steps.empty()) return needs;
-    const int64_t first = program.steps[steps.front()].first_leaf;
+    const int64_t first = program.work.steps[steps.front()].first;
     const auto last = static_cast<int64_t>(program.leaves.size());
     for (HomeMemory::Need& need : needs) {
-      const int64_t step = program.leaves[need.first_leaf].step;
-      const int64_t last_step = program.leaves[need.last_leaf].step;
+      const int64_t step = program.leaves[need.first_leaf].step_index;
+      const int64_t last_step = program.leaves[need.last_leaf].step_index;
       if (need.first_leaf < first && need.last_leaf >= first) need.last_leaf = last;
       // Buffers that several steps use, or that copies at the ends of a step use, live for whole
       // steps.
       if (step >= 0) {
         const bool across = step != last_step;
-        if (across) need.first_leaf = program.steps[step].first_leaf;
+        if (across) need.first_leaf = program.work.steps[step].first;
       }
       if (last_step >= 0 && step != last_step) {
-        need.last_leaf = std::max(need.last_leaf, program.steps[last_step].end_leaf);
+        need.last_leaf = std::max(need.last_leaf, program.work.steps[last_step].end);
       }
     }
     return needs;
@@ -125,12 +125,12 @@ class Timer {
       }
     }
     // Up to the first steady step everything runs once, as recorded.
-    const int64_t first = program.steps[steps.front()].first_leaf;
+    const int64_t first = program.work.steps[steps.front()].first;
     eager.Bind(0, first);
     eager.Run(0, first, nullptr, nullptr);
     for (const int64_t step : steps) {
-      eager.Bind(program.steps[step].first_leaf, program.steps[step].end_leaf);
-      eager.Preload(program.steps[step].first_leaf, program.steps[step].end_leaf);
+      eager.Bind(program.work.steps[step].first, program.work.steps[step].end);
+      eager.Preload(program.work.steps[step].first, program.work.steps[step].end);
     }
     const SavedRanges state(session_.device(), ChangedRanges(homes, steps));
     session_.device().Synchronize();
@@ -155,8 +155,8 @@ class Timer {
     std::vector<Contender> contenders;
     contenders.push_back(ContenderOf("eager", report_.eager_run_id, report_.eager));
     contenders.back().run = [&](size_t s, WaitClock* clock) {
-      const StepRange& range = session_.program().steps[steps[s]];
-      eager.Run(range.first_leaf, range.end_leaf, nullptr, clock);
+      const StepRange& range = session_.program().work.steps[steps[s]];
+      eager.Run(range.first, range.end, nullptr, clock);
     };
     if (graph) {
       contenders.push_back(ContenderOf("captured", report_.captured_run_id, report_.captured));
@@ -186,7 +186,7 @@ class Timer {
   std::vector<MemoryRange> ChangedRanges(const HomeMemory& homes,
                                          const std::vector<int64_t>& steps) const {
     const analyzer::Program& program = session_.program();
-    const int64_t first = program.steps[steps.front()].first_leaf;
+    const int64_t first = program.work.steps[steps.front()].first;
     std::vector<MemoryRange> ranges;
     for (const auto& [id, use] : program.buffers) {
       const bool written = std::any_of(
@@ -269,7 +269,7 @@ class Timer {
       contender.wait.push_back(time.wait);
       contender.device.push_back(time.device);
       contender.latency.push_back(time.latency);
-      WriteSample(*contender.run_id, repetition, session_.program().steps[steps[s]].step, time);
+      WriteSample(*contender.run_id, repetition, session_.program().work.steps[steps[s]].step, time);
     }
     if (repetition < 0) return;
     contender.pass_host.push_back(pass_host);
@@ -301,14 +301,14 @@ class Timer {
     std::vector<double> spans;
     std::vector<double> sums;
     for (const int64_t step : steps) {
-      const StepRange& range = program.steps[step];
+      const StepRange& range = program.work.steps[step];
       double sum = 0;
       int64_t begin = 0;
       int64_t end = 0;
-      for (int64_t i = range.first_leaf; i < range.end_leaf; ++i) {
+      for (int64_t i = range.first; i < range.end; ++i) {
         const storage::Call& call = program.leaves[i].call;
         sum += static_cast<double>(call.end_ns - call.begin_ns);
-        begin = i == range.first_leaf ? call.begin_ns : std::min(begin, call.begin_ns);
+        begin = i == range.first ? call.begin_ns : std::min(begin, call.begin_ns);
         end = std::max(end, call.end_ns);
       }
       spans.push_back(static_cast<double>(end - begin));
@@ -318,9 +318,9 @@ class Timer {
     report_.recorded_leaves_ns = MedianOf(sums, options_.confidence);
     report_.steady_steps = static_cast<int64_t>(steps.size());
     if (steps.empty()) return;
-    const StepRange& first = program.steps[steps.front()];
-    report_.leaves_per_step = first.end_leaf - first.first_leaf;
-    for (int64_t i = first.first_leaf; i < first.end_leaf; ++i) {
+    const StepRange& first = program.work.steps[steps.front()];
+    report_.leaves_per_step = first.end - first.first;
+    for (int64_t i = first.first; i < first.end; ++i) {
       report_.device_calls_per_step +=
           static_cast<int64_t>(session_.lowered().lowerings[i].invocations.size());
     }

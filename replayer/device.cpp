@@ -47,7 +47,7 @@ Block::~Block() {
   if (data_ == nullptr) return;
   // aclrtFree does not wait for queued tasks that use the memory (rule MEM-04). After an exception
   // there may be such tasks.
-  device_->api().aclrtSynchronizeStream(device_->stream());
+  device_->work().WaitForStream(device_->stream()).Ignore();
   if (kind_ == Kind::kDevice) {
     device_->api().aclrtFree(data_);
   } else {
@@ -63,62 +63,49 @@ Block& Block::operator=(Block&& other) noexcept {
   return *this;
 }
 
-Event::Event(Device& device) : device_(device) {
-  device.Check(device.api().aclrtCreateEventExWithFlag(&event_, kWaitableEvent),
-               "aclrtCreateEventExWithFlag");
+void Block::Fill(int value) const {
+  if (bytes_ != 0) device_->work().Fill(data_, bytes_, value, bytes_, kNow).Check();
 }
 
-Event::~Event() {
-  if (event_ != nullptr) device_.api().aclrtDestroyEvent(event_);
+Event::Event(const Device& device, uint32_t flags, std::string_view maker) : device_(&device) {
+  aclrtEvent event = nullptr;
+  device.work().CreateEvent(maker, flags, &event).Check();
+  event_ = OwnedEvent(device.work(), event);
 }
 
-void Event::Record() { Record(device_.stream()); }
+void Event::Record() const { Record(device_->stream()); }
 
-void Event::Record(aclrtStream stream) {
-  device_.Check(device_.api().aclrtRecordEvent(event_, stream), "aclrtRecordEvent");
-}
+void Event::Record(aclrtStream stream) const { device_->work().Record(get(), stream).Check(); }
 
-void Event::HoldBack(aclrtStream stream) {
-  device_.Check(device_.api().aclrtStreamWaitEvent(stream, event_), "aclrtStreamWaitEvent");
-}
+void Event::HoldBack(aclrtStream stream) const { device_->work().Wait(get(), stream).Check(); }
 
-void Event::Wait() {
-  device_.Check(device_.api().aclrtSynchronizeEvent(event_), "aclrtSynchronizeEvent");
-}
+void Event::Wait() const { device_->work().WaitForEvent(get()).Check(); }
 
 double Event::NanosecondsSince(const Event& earlier) const {
   float milliseconds = 0;
-  device_.Check(device_.api().aclrtEventElapsedTime(&milliseconds, earlier.event_, event_),
-                "aclrtEventElapsedTime");
+  device_->Check(device_->api().aclrtEventElapsedTime(&milliseconds, earlier.get(), get()),
+                 "aclrtEventElapsedTime");
   return static_cast<double>(milliseconds) * 1e6;
 }
 
-Device::Device(const std::string& library) : library_(OpenLibrary(library)) {
+Device::Device(const std::string& library) : library_(OpenLibrary(library)), work_(api()) {
   const int code = api().aclInit(nullptr);
   if (code != kRepeatedInit) Check(code, "aclInit");
   Check(api().aclrtSetDevice(0), "aclrtSetDevice");
-  Check(api().aclrtCreateStream(&stream_), "aclrtCreateStream");
+  stream_ = MakeStream(work_);
 }
 
 Device::~Device() {
-  for (const aclrtStream stream : side_streams_) {
-    api().aclrtSynchronizeStream(stream);
-    api().aclrtDestroyStream(stream);
-  }
-  if (stream_ != nullptr) {
-    api().aclrtSynchronizeStream(stream_);
-    api().aclrtDestroyStream(stream_);
-  }
+  for (const OwnedStream& stream : side_streams_) work_.WaitForStream(stream.get()).Ignore();
+  side_streams_.clear();
+  work_.WaitForStream(stream()).Ignore();
+  stream_ = {};
   api().aclrtResetDevice(0);
 }
 
 aclrtStream Device::SideStream(size_t index) {
-  while (side_streams_.size() <= index) {
-    aclrtStream stream = nullptr;
-    Check(api().aclrtCreateStream(&stream), "aclrtCreateStream");
-    side_streams_.push_back(stream);
-  }
-  return side_streams_[index];
+  while (side_streams_.size() <= index) side_streams_.push_back(MakeStream(work_));
+  return side_streams_[index].get();
 }
 
 std::string Device::description() const {
@@ -126,34 +113,21 @@ std::string Device::description() const {
   return library_->description() + (soc == nullptr ? "" : std::string(", ") + soc);
 }
 
-void Device::Check(int code, const char* call) const {
-  if (code == 0) return;
-  std::string sentence = std::string(call) + " failed with code " + std::to_string(code);
-  const char* message = api().aclGetRecentErrMsg == nullptr ? nullptr : api().aclGetRecentErrMsg();
-  if (message != nullptr && *message != '\0') sentence += ": " + std::string(message);
-  throw CallFailed(code, sentence);
-}
+void Device::Check(int code, const char* call) const { CallResult(api(), call, code).Check(); }
 
-void Device::Upload(void* device, const void* pinned, size_t bytes) const {
+void Device::Upload(void* device, const void* pinned, size_t bytes, aclrtStream stream) const {
   if (bytes == 0) return;
-  Check(api().aclrtMemcpyAsync(device, bytes, pinned, bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream_),
-        "aclrtMemcpyAsync to the device");
+  work_.Copy(device, bytes, pinned, bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream).Check();
 }
 
 void Device::Download(void* pinned, const void* device, size_t bytes) const {
   if (bytes == 0) return;
-  Check(api().aclrtMemcpyAsync(pinned, bytes, device, bytes, ACL_MEMCPY_DEVICE_TO_HOST, stream_),
-        "aclrtMemcpyAsync to the host");
+  work_.Copy(pinned, bytes, device, bytes, ACL_MEMCPY_DEVICE_TO_HOST, stream()).Check();
 }
 
 void Device::Copy(void* to, const void* from, size_t bytes, aclrtStream stream) const {
   if (bytes == 0 || to == from) return;
-  Check(api().aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream),
-        "aclrtMemcpyAsync on the device");
-}
-
-void Device::Synchronize() const {
-  Check(api().aclrtSynchronizeStream(stream_), "aclrtSynchronizeStream");
+  work_.Copy(to, bytes, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream).Check();
 }
 
 std::string RecordedThreads(const storage::Reader& trace, const std::string& key) {

@@ -12,23 +12,13 @@
 #include <vector>
 
 #include "acl/loader/library.h"
+#include "replayer/device_work.h"
 #include "storage/error.h"
 #include "storage/reader.h"
 
 namespace acltape::replayer {
 
 class Device;
-
-// A call of the ACL interface returned a code other than 0.
-class CallFailed : public Error {
- public:
-  CallFailed(int code, const std::string& sentence)
-      : Error(ErrorKind::kDevice, sentence), code_(code) {}
-  int code() const { return code_; }
-
- private:
-  int code_;
-};
 
 // Device memory or pinned host memory. The destructor frees it after the stream has drained.
 class Block {
@@ -42,6 +32,8 @@ class Block {
 
   uint8_t* data() const { return data_; }
   size_t bytes() const { return bytes_; }
+  // Gives all bytes this value. The host waits for it, but for no earlier work.
+  void Fill(int value) const;
 
  private:
   Device* device_ = nullptr;
@@ -50,29 +42,25 @@ class Block {
   size_t bytes_ = 0;
 };
 
-// Flags of an event: 0x1 lets streams wait for it, 0x8 gives it a time stamp (rules EVT-03,
-// EVT-14).
-constexpr uint32_t kWaitableEvent = 0x1 | 0x8;
-
-// An event that can be timed and waited for.
+// An event. With kTimedEvent it has a time stamp.
 class Event {
  public:
-  explicit Event(Device& device);
-  ~Event();
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void Record();  // on the device's own stream
-  void Record(aclrtStream stream);
+  // `maker` is as in DeviceWork::CreateEvent.
+  explicit Event(const Device& device, uint32_t flags = kTimedEvent, std::string_view maker = "");
+  void Record() const;  // on the device's own stream
+  void Record(aclrtStream stream) const;
   // Makes `stream` wait for the latest record: work that is issued to it from now on runs after
   // that record.
-  void HoldBack(aclrtStream stream);
+  void HoldBack(aclrtStream stream) const;
   // Returns the time between two events. The device must have reached both.
   double NanosecondsSince(const Event& earlier) const;
-  void Wait();
+  void Wait() const;
+  aclrtEvent get() const { return event_.get(); }
+  void Release() { event_.Release(); }  // it is destroyed already
 
  private:
-  Device& device_;
-  aclrtEvent event_ = nullptr;
+  const Device* device_;
+  OwnedEvent event_;
 };
 
 class Device {
@@ -85,8 +73,9 @@ class Device {
 
   const acl::Library& library() const { return *library_; }
   const acl::Api& api() const { return library_->api(); }
+  const DeviceWork& work() const { return work_; }
   // The main stream. All work runs on it unless it is put on a side stream.
-  aclrtStream stream() const { return stream_; }
+  aclrtStream stream() const { return stream_.get(); }
   // Returns a side stream by number. It is created at the first use.
   aclrtStream SideStream(size_t index);
   std::string description() const;
@@ -95,17 +84,21 @@ class Device {
   void Check(int code, const char* call) const;
 
   // Asynchronous copies on the stream. Host memory must be pinned.
-  void Upload(void* device, const void* pinned, size_t bytes) const;
+  void Upload(void* device, const void* pinned, size_t bytes) const {
+    Upload(device, pinned, bytes, stream());
+  }
+  void Upload(void* device, const void* pinned, size_t bytes, aclrtStream stream) const;
   void Download(void* pinned, const void* device, size_t bytes) const;
-  void Copy(void* to, const void* from, size_t bytes) const { Copy(to, from, bytes, stream_); }
+  void Copy(void* to, const void* from, size_t bytes) const { Copy(to, from, bytes, stream()); }
   void Copy(void* to, const void* from, size_t bytes, aclrtStream stream) const;
   // Waits for the stream.
-  void Synchronize() const;
+  void Synchronize() const { work_.WaitForStream(stream()).Check(); }
 
  private:
   std::unique_ptr<acl::Library> library_;
-  aclrtStream stream_ = nullptr;
-  std::vector<aclrtStream> side_streams_;
+  DeviceWork work_;
+  OwnedStream stream_;
+  std::vector<OwnedStream> side_streams_;
 };
 
 // Returns the number of threads that the trace names in its table meta, as text; empty when it

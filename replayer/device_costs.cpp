@@ -57,8 +57,8 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
   costs.copy_byte_ns = std::max(0.0, large_ns - costs.copy_device_ns) / kCalibrationBytes;
 
   std::vector<double> graph_host, copy_host, read, record_host, wait_host;
-  const SecondStream side(device);
-  const SyncEvents events(device, size_t{2} * kTasks);
+  const OwnedStream side = MakeStream(device.work());
+  const std::vector<Event> events = SyncEvents(device, size_t{2} * kTasks);
   for (int i = 0; i < repetitions; ++i) {
     one.DeviceTime(&graph_host.emplace_back());
     copy_host.push_back(IssueTime(device, copy(16, kTasks)) / kTasks);
@@ -69,17 +69,16 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
     read.push_back(static_cast<double>(NowNs() - begin));
     record_host.push_back(IssueTime(device,
                                     [&] {
-                                      for (size_t e = 0; e < kTasks; ++e) {
-                                        events.Record(e, device.stream());
-                                      }
+                                      for (size_t e = 0; e < kTasks; ++e) events[e].Record();
                                     }) /
                           kTasks);
     wait_host.push_back(IssueTime(device,
                                   [&] {
-                                    for (size_t e = 0; e < kTasks; ++e) events.Wait(e, side.get());
+                                    for (size_t e = 0; e < kTasks; ++e)
+                                      events[e].HoldBack(side.get());
                                   }) /
                         kTasks);
-    device.Check(device.api().aclrtSynchronizeStream(side.get()), "aclrtSynchronizeStream");
+    device.work().WaitForStream(side.get()).Check();
   }
   costs.graph_host_ns = Median(graph_host);
   costs.copy_host_ns = Median(copy_host);
@@ -88,17 +87,17 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
   costs.wait_host_ns = Median(wait_host);
   costs.capture_task_ns = std::max(0.0, many.capture_ns() / (1 + kTasks) - costs.copy_host_ns);
 
-  const SyncEvents recorded(device, 1 + kTasks);
-  costs.streams.record_ns = DeviceTimePerTask(
-      device, repetitions, [&](size_t e) { recorded.Record(e, device.stream()); });
+  const std::vector<Event> recorded = SyncEvents(device, 1 + kTasks);
+  costs.streams.record_ns =
+      DeviceTimePerTask(device, repetitions, [&](size_t e) { recorded[e].Record(); });
   // Each task goes to the other stream and back.
-  const SyncEvents there(device, 1 + kTasks);
-  const SyncEvents back(device, 1 + kTasks);
+  const std::vector<Event> there = SyncEvents(device, 1 + kTasks);
+  const std::vector<Event> back = SyncEvents(device, 1 + kTasks);
   const double round_trip_ns = DeviceTimePerTask(device, repetitions, [&](size_t e) {
-    there.Record(e, device.stream());
-    there.Wait(e, side.get());
-    back.Record(e, side.get());
-    back.Wait(e, device.stream());
+    there[e].Record();
+    there[e].HoldBack(side.get());
+    back[e].Record(side.get());
+    back[e].HoldBack(device.stream());
   });
   costs.streams.wait_ns = std::max(0.0, round_trip_ns / 2 - costs.streams.record_ns);
 }

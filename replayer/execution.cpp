@@ -88,12 +88,7 @@ uint64_t Execution::Probe(int64_t leaf) {
 }
 
 std::string Execution::ProbeUpdate(int64_t leaf) {
-  const acl::Api& api = device_.api();
-  if (api.aclmdlRICaptureTaskGrpBegin == nullptr || api.aclmdlRICaptureTaskGrpEnd == nullptr ||
-      api.aclmdlRICaptureTaskUpdateBegin == nullptr ||
-      api.aclmdlRICaptureTaskUpdateEnd == nullptr) {
-    return "the device library has no task updates";
-  }
+  if (!device_.work().CanUpdate()) return "the device library has no task updates";
   enum : int { kNothing, kTemporaries, kWorkspace };
   Script script;
   script.blocks = {{"nothing"}, {"temporaries"}, {"workspace"}};

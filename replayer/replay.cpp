@@ -231,15 +231,15 @@ class Replayer {
       const bool last = repetition + 1 == options_.repetitions;
       int64_t at = 0;
       for (size_t m = 0; m < step_class.matches.size(); ++m) {
-        const StepRange& range = program.steps[step_class.matches[m].step];
-        RunEagerLeaves(eager, at, range.first_leaf, verifier, repetition, last);
+        const StepRange& range = program.work.steps[step_class.matches[m].step_index];
+        RunEagerLeaves(eager, at, range.first, verifier, repetition, last);
         if (m == 0 && repetition == 0) {
           verifier.Flush();
           graph.WarmUpAndCapture(m);
         }
         graph.Execute(m, &verifier, nullptr);
         verifier.Flush();
-        at = range.end_leaf;
+        at = range.end;
         Progress(at, repetition);
       }
       RunEagerLeaves(eager, at, LeafCount(), verifier, repetition, last);
@@ -305,13 +305,13 @@ class Replayer {
   void DescribeSteps(const analyzer::StepTemplate& step_class) {
     const analyzer::Program& program = session_.program();
     std::set<int64_t> captured;
-    for (const StepMatch& match : step_class.matches) captured.insert(match.step);
+    for (const StepMatch& match : step_class.matches) captured.insert(match.step_index);
     report_.capture.captured_steps = static_cast<int64_t>(captured.size());
-    for (size_t s = 0; s < program.steps.size(); ++s) {
+    for (size_t s = 0; s < program.work.steps.size(); ++s) {
       const auto step = static_cast<int64_t>(s);
       if (captured.count(step) != 0) continue;
       ++report_.capture.eager_steps;
-      std::string reason = "step " + std::to_string(program.steps[s].step) + " ran eagerly";
+      std::string reason = "step " + std::to_string(program.work.steps[s].step) + " ran eagerly";
       // The first step has no step before it, so the difference to the step after it is shown.
       auto difference = session_.classes().differences.find(step);
       if (difference == session_.classes().differences.end()) {
@@ -328,7 +328,7 @@ class Replayer {
     const analyzer::Program& program = session_.program();
     report_.device = session_.device().description();
     report_.leaves = LeafCount();
-    report_.steps = static_cast<int64_t>(program.steps.size());
+    report_.steps = static_cast<int64_t>(program.work.steps.size());
     report_.device_calls = session_.lowered().device_calls;
     report_.substituted = static_cast<int64_t>(session_.lowered().substituted.size());
     for (const analyzer::Leaf& leaf : program.leaves) {

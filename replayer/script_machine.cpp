@@ -22,7 +22,7 @@ int64_t NowNs() {
 }
 
 ScriptMachine::ScriptMachine(Device& device, Uploader& uploader, const Script& script)
-    : device_(device), api_(device.api()), uploader_(uploader), script_(script) {}
+    : device_(device), work_(device.work()), uploader_(uploader), script_(script) {}
 
 ScriptMachine::~ScriptMachine() { Drain(); }
 
@@ -44,9 +44,7 @@ void ScriptMachine::Prepare() {
     const auto bytes = static_cast<size_t>(std::max<int64_t>(script_.blocks[b].bytes, 1));
     memory.own = Block(device_, Block::Kind::kDevice, bytes);
     memory.data = memory.own.data();
-    if (script_.blocks[b].fill == ScriptBlock::kNoFill) continue;
-    device_.Check(api_.aclrtMemset(memory.data, bytes, script_.blocks[b].fill, bytes),
-                  "aclrtMemset");
+    if (script_.blocks[b].fill != ScriptBlock::kNoFill) memory.own.Fill(script_.blocks[b].fill);
   }
   for (auto stream = static_cast<int>(streams_.size()); stream < script_.streams; ++stream) {
     streams_.push_back(stream == 0 ? device_.stream()
@@ -96,7 +94,7 @@ void ScriptMachine::Run(std::span<const Operation> operations, OutputTaker* take
   } catch (...) {
     capture_.reset();
     recorder_.reset();
-    if (updating_) api_.aclmdlRICaptureTaskUpdateEnd(Stream(*updating_));
+    if (updating_) work_.EndUpdate(Stream(*updating_)).Ignore();
     updating_.reset();
     Drain();
     throw;
@@ -149,8 +147,7 @@ void ScriptMachine::Do(const CopyBytes& copy) {
 void ScriptMachine::Do(const FillBytes& fill) {
   if (fill.bytes == 0) return;
   const auto bytes = static_cast<size_t>(fill.bytes);
-  device_.Check(api_.aclrtMemsetAsync(At(fill.to), bytes, fill.value, bytes, Stream(fill.stream)),
-                "aclrtMemsetAsync");
+  work_.Fill(At(fill.to), bytes, fill.value, bytes, Stream(fill.stream)).Check();
 }
 
 const BoundCall& ScriptMachine::Bound(int number) {
@@ -226,26 +223,14 @@ bool ScriptMachine::WantsTasks(int graph) const {
   });
 }
 
-void ScriptMachine::Do(const BeginGroup& begin) {
-  device_.Check(api_.aclmdlRICaptureTaskGrpBegin(Stream(begin.stream)),
-                "aclmdlRICaptureTaskGrpBegin");
-}
-
-void ScriptMachine::Do(const EndGroup& end) {
-  device_.Check(api_.aclmdlRICaptureTaskGrpEnd(Stream(end.stream), &groups_[end.group]),
-                "aclmdlRICaptureTaskGrpEnd");
-}
-
 void ScriptMachine::Do(const BeginUpdate& begin) {
-  device_.Check(api_.aclmdlRICaptureTaskUpdateBegin(Stream(begin.stream), groups_[begin.group]),
-                "aclmdlRICaptureTaskUpdateBegin");
+  work_.BeginUpdate(Stream(begin.stream), groups_[begin.group]).Check();
   updating_ = begin.stream;
 }
 
 void ScriptMachine::Do(const EndUpdate& end) {
   updating_.reset();
-  device_.Check(api_.aclmdlRICaptureTaskUpdateEnd(Stream(end.stream)),
-                "aclmdlRICaptureTaskUpdateEnd");
+  work_.EndUpdate(Stream(end.stream)).Check();
 }
 
 void ScriptMachine::Do(const DisableCalls& disable) {
@@ -259,7 +244,7 @@ void ScriptMachine::Do(const ChurnMemory& churn) {
   for (int64_t done = 0; done < churn.bytes;) {
     const int64_t bytes = std::min<int64_t>(churn.bytes - done, int64_t{512} << (random() % 12));
     pieces.emplace_back(device_, Block::Kind::kDevice, static_cast<size_t>(bytes));
-    device_.Check(api_.aclrtMemset(pieces.back().data(), bytes, 0xCB, bytes), "aclrtMemset");
+    pieces.back().Fill(0xCB);
     if (random() % 2 == 0) pieces.pop_front();
     done += bytes;
   }
@@ -290,13 +275,13 @@ void ScriptMachine::Do(const ReadOnHost& read) {
 void ScriptMachine::Synchronize() {
   device_.Synchronize();
   for (size_t stream = 1; stream < streams_.size(); ++stream) {
-    device_.Check(api_.aclrtSynchronizeStream(streams_[stream]), "aclrtSynchronizeStream");
+    work_.WaitForStream(streams_[stream]).Check();
   }
 }
 
 // Waits for all streams and ignores errors.
 void ScriptMachine::Drain() {
-  for (const aclrtStream stream : streams_) api_.aclrtSynchronizeStream(stream);
+  for (const aclrtStream stream : streams_) work_.WaitForStream(stream).Ignore();
 }
 
 }  // namespace acltape::replayer

@@ -90,8 +90,8 @@ class ScriptMachine {
   void Do(const BeginCapture& begin);
   void Do(const EndCapture& end);
   void Do(const ExecuteGraph& execute) { graphs_[execute.graph].Execute(Stream(execute.stream)); }
-  void Do(const BeginGroup& begin);
-  void Do(const EndGroup& end);
+  void Do(const BeginGroup& begin) { work_.BeginGroup(Stream(begin.stream)).Check(); }
+  void Do(const EndGroup& end) { work_.EndGroup(Stream(end.stream), &groups_[end.group]).Check(); }
   void Do(const BeginUpdate& begin);
   void Do(const EndUpdate& end);
   void Do(const DisableCalls& disable);
@@ -101,7 +101,7 @@ class ScriptMachine {
   void Do(const ReadOnHost& read);
 
   Device& device_;
-  const acl::Api& api_;
+  const DeviceWork& work_;
   Uploader& uploader_;
   const Script& script_;
   std::vector<BlockMemory> blocks_;

@@ -39,10 +39,9 @@ const char* RuleOf(const StepDifference& difference) {
 
 Session::Session(const storage::Reader& trace, Data data, const std::string& device_lib,
                  uint64_t seed, storage::Results* results)
-    : program_(analyzer::LoadProgram(trace)) {
+    : program_(analyzer::LoadProgram(trace, results)) {
   contents_ = std::make_unique<Contents>(program_, data, seed);
   lowered_ = LowerProgram(program_, *contents_, refused_);
-  analyzer::AssignSteps(program_, results);
   classes_ = analyzer::ClassifySteps(program_, analyzer::HostArguments::kVary);
   if (results != nullptr) analyzer::WriteRoles(analyzer::ClassifyBuffers(program_), *results);
   AdoptRecordedThreads(trace);
@@ -78,8 +77,8 @@ void Session::WithLowering(const std::function<void(Execution&)>& body) {
 
 const analyzer::StepTemplate& Session::ClassFor(const analyzer::Plan* plan) const {
   if (plan == nullptr) return classes_.Largest();
-  for (size_t s = 0; s < program_.steps.size(); ++s) {
-    if (program_.steps[s].step == plan->step) {
+  for (size_t s = 0; s < program_.work.steps.size(); ++s) {
+    if (program_.work.steps[s].step == plan->step) {
       return *classes_.OfStep(static_cast<int64_t>(s));
     }
   }
@@ -90,10 +89,10 @@ const analyzer::StepTemplate& Session::ClassFor(const analyzer::Plan* plan) cons
 std::optional<Note> Session::CaptureRefusal() const {
   Note note;
   note.severity = "error";
-  if (program_.steps.size() < 2) {
+  if (program_.work.steps.size() < 2) {
     note.rule = "CAPTURE-STEPS";
     note.message = std::string("the trace shows ") +
-                   (program_.steps.empty() ? "no repeated step" : "one step only") +
+                   (program_.work.steps.empty() ? "no repeated step" : "one step only") +
                    "; a captured replay needs at least two alike";
     return note;
   }

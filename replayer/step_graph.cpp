@@ -353,7 +353,7 @@ int64_t StepGraph::graph_count() const { return script_.graphs; }
 
 void StepGraph::Describe(CaptureReport& report) const {
   const analyzer::Program& program = execution_.program();
-  report.template_step = program.steps[plan().step_class->step].step;
+  report.template_step = program.work.steps[plan().step_class->step_index].step;
   report.capture_ns = capture_ns_;
   report.varying_leaves = static_cast<int64_t>(variants_.size());
   report.updated_leaves = static_cast<int64_t>(held_.groups.size());

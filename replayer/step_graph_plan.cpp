@@ -92,8 +92,8 @@ void StepGraphPlanner::CollectMoves(size_t m) {
   const analyzer::Program& program = execution_.program();
   const StepMatch& match = class_.matches[m];
   StepMoves& moves = plan_.moves[m];
-  const StepRange& range = program.steps[match.step];
-  for (int64_t leaf = range.first_leaf; leaf < range.end_leaf; ++leaf) {
+  const StepRange& range = program.work.steps[match.step_index];
+  for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
     for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
       const auto place = std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf);
       const auto at = static_cast<size_t>(place - match.leaves.begin());
@@ -262,7 +262,7 @@ void StepGraphPlanner::FindConstants() {
 
 void StepGraphPlanner::PlanShadows() {
   const analyzer::Program& program = execution_.program();
-  const int64_t step_end = program.steps[class_.step].end_leaf;
+  const int64_t step_end = program.work.steps[class_.step_index].end;
   for (size_t at = 0; at < class_.leaves.size(); ++at) {
     const int64_t leaf = class_.leaves[at];
     if (program.leaves[leaf].kind != LeafKind::kKernel) continue;

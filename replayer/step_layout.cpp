@@ -19,18 +19,18 @@ using analyzer::StepRange;
 // Returns the steps of a class as indices in Program::steps.
 std::set<int64_t> StepsOf(const analyzer::StepTemplate& step_class) {
   std::set<int64_t> steps;
-  for (const StepMatch& match : step_class.matches) steps.insert(match.step);
+  for (const StepMatch& match : step_class.matches) steps.insert(match.step_index);
   return steps;
 }
 
 bool IsUntouchedBefore(const analyzer::Program& program, const StepMatch& match, int64_t buffer_id,
                        int64_t first_byte, int64_t end_byte, size_t at) {
-  const StepRange& range = program.steps[match.step];
-  const int64_t until = at < match.leaves.size() ? match.leaves[at] : range.end_leaf;
+  const StepRange& range = program.work.steps[match.step_index];
+  const int64_t until = at < match.leaves.size() ? match.leaves[at] : range.end;
   const auto found = program.buffers.find(buffer_id);
   if (found == program.buffers.end()) return true;
   for (const Access& access : found->second.accesses) {
-    if (access.leaf < range.first_leaf || access.leaf >= until) continue;
+    if (access.leaf < range.first || access.leaf >= until) continue;
     if (access.first_byte < end_byte && first_byte < access.end_byte) return false;
   }
   return true;
@@ -85,7 +85,7 @@ void LayoutMaker::CutRegions() {
   for (size_t at = 0; at < class_.leaves.size(); ++at) {
     barriers[at] = execution_.lowered().IsSubstituted(class_.leaves[at])
                        ? "substituted by its recorded results"
-                       : analyzer::BarrierReason(program, program.leaves[class_.leaves[at]]);
+                       : analyzer::BarrierReason(program.work, class_.leaves[at]);
   }
   for (const VaryingLeaf& leaf : layout_.varying) {
     if (leaf.treatment != VaryingLeaf::Treatment::kEager || !barriers[leaf.at].empty()) continue;
@@ -114,7 +114,7 @@ std::unordered_map<int64_t, size_t> LayoutMaker::PlacesOfPlan() const {
   const analyzer::Program& program = execution_.program();
   std::unordered_map<int64_t, size_t> place_of;
   for (const StepMatch& match : class_.matches) {
-    if (program.steps[match.step].step != options_.plan->step) continue;
+    if (program.work.steps[match.step_index].step != options_.plan->step) continue;
     for (size_t at = 0; at < match.leaves.size(); ++at) {
       place_of[program.leaves[match.leaves[at]].call.call_id] = at;
     }
@@ -127,8 +127,8 @@ std::unordered_map<int64_t, size_t> LayoutMaker::PlacesOfPlan() const {
 void LayoutMaker::FindCuts() {
   const analyzer::Program& program = execution_.program();
   for (const StepMatch& match : class_.matches) {
-    const StepRange& range = program.steps[match.step];
-    for (int64_t leaf = range.first_leaf; leaf < range.end_leaf; ++leaf) {
+    const StepRange& range = program.work.steps[match.step_index];
+    for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
       const auto at = static_cast<size_t>(
           std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
       for (const Feed& feed : execution_.contents().FeedsOf(leaf)) {
@@ -149,12 +149,12 @@ void LayoutMaker::FindCuts() {
 // True if a buffer of the template step must keep its results to the end of the step.
 bool LayoutMaker::IsKept(int64_t buffer) const {
   if (options_.keep != Keep::kStepOutputs) return options_.keep == Keep::kEverything;
-  const StepRange& range = execution_.program().steps[class_.step];
+  const StepRange& range = execution_.program().work.steps[class_.step_index];
   const std::vector<Access>& accesses = execution_.program().buffers.at(buffer).accesses;
   for (auto write = accesses.begin(); write != accesses.end(); ++write) {
-    if (!write->write || write->leaf >= range.end_leaf) continue;
+    if (!write->write || write->leaf >= range.end) continue;
     const bool used = std::any_of(write + 1, accesses.end(), [&](const Access& later) {
-      return later.leaf > write->leaf && later.leaf < range.end_leaf &&
+      return later.leaf > write->leaf && later.leaf < range.end &&
              later.first_byte < write->end_byte && write->first_byte < later.end_byte;
     });
     if (!used) return true;
@@ -239,7 +239,7 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
   std::map<int64_t, std::set<int64_t>> fed;
   for (const analyzer::Leaf& leaf : program.leaves) {
     for (const Feed& feed : contents.FeedsOf(leaf.index)) {
-      fed[feed.buffer_id].insert(leaf.step);
+      fed[feed.buffer_id].insert(leaf.step_index);
     }
   }
   std::vector<HomeMemory::Need> needs;
@@ -248,24 +248,24 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
     std::set<int64_t> steps;
     bool outside = false;
     for (const Access& access : use.accesses) {
-      const int64_t step = program.leaves[access.leaf].step;
+      const int64_t step = program.leaves[access.leaf].step_index;
       steps.insert(step);
       outside = outside || captured.count(step) == 0;
     }
     bool needed = outside || steps.size() > 1 || stable.count(id) != 0;
     if (!needed) {
       const bool internal =
-          use.accesses.front().write && program.leaves[use.first_leaf].step == *steps.begin();
+          use.accesses.front().write && program.leaves[use.first_leaf].step_index == *steps.begin();
       const auto found = fed.find(id);
       const bool fed_here = found != fed.end() && found->second == steps;
       needed = !internal && !fed_here;
     }
     if (!needed) continue;
     HomeMemory::Need need{id, use.first_leaf, use.last_leaf};
-    const int64_t first_step = program.leaves[use.first_leaf].step;
-    const int64_t last_step = program.leaves[use.last_leaf].step;
-    if (captured.count(first_step) != 0) need.first_leaf = program.steps[first_step].first_leaf;
-    if (captured.count(last_step) != 0) need.last_leaf = program.steps[last_step].end_leaf;
+    const int64_t first_step = program.leaves[use.first_leaf].step_index;
+    const int64_t last_step = program.leaves[use.last_leaf].step_index;
+    if (captured.count(first_step) != 0) need.first_leaf = program.work.steps[first_step].first;
+    if (captured.count(last_step) != 0) need.last_leaf = program.work.steps[last_step].end;
     needs.push_back(need);
   }
   return needs;

@@ -10,35 +10,10 @@ namespace acltape::replayer {
 
 double Median(const std::vector<double>& samples) { return MedianOf(samples, 0.95).median; }
 
-SecondStream::SecondStream(const Device& device) : device_(device) {
-  device_.Check(device_.api().aclrtCreateStream(&stream_), "aclrtCreateStream");
-}
-
-SecondStream::~SecondStream() {
-  device_.api().aclrtSynchronizeStream(stream_);
-  device_.api().aclrtDestroyStream(stream_);
-}
-
-SyncEvents::SyncEvents(const Device& device, size_t count)
-    : device_(device), events_(count, nullptr) {
-  for (aclrtEvent& event : events_) {
-    device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, 0x1),
-                  "aclrtCreateEventExWithFlag");
-  }
-}
-
-SyncEvents::~SyncEvents() {
-  for (const aclrtEvent event : events_) {
-    if (event != nullptr) device_.api().aclrtDestroyEvent(event);
-  }
-}
-
-void SyncEvents::Record(size_t event, aclrtStream stream) const {
-  device_.Check(device_.api().aclrtRecordEvent(events_[event], stream), "aclrtRecordEvent");
-}
-
-void SyncEvents::Wait(size_t event, aclrtStream stream) const {
-  device_.Check(device_.api().aclrtStreamWaitEvent(stream, events_[event]), "aclrtStreamWaitEvent");
+std::vector<Event> SyncEvents(const Device& device, size_t count) {
+  std::vector<Event> events;
+  while (events.size() < count) events.emplace_back(device, kOrderingEvent);
+  return events;
 }
 
 TimedGraph::TimedGraph(Device& device, const std::function<void()>& issue) : device_(device) {
@@ -69,7 +44,7 @@ double TimedGraph::MedianDeviceTime(int repetitions) const {
 }
 
 TimedGraph::~TimedGraph() {
-  if (graph_) device_.api().aclrtSynchronizeStream(device_.stream());
+  if (graph_) device_.work().WaitForStream(device_.stream()).Ignore();
 }
 
 SavedRanges::SavedRanges(Device& device, const std::vector<MemoryRange>& ranges) : device_(device) {

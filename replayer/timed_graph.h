@@ -1,5 +1,5 @@
 // Tools with which a calibration measures: graphs that are timed as a whole, events without time
-// stamps, a second stream, and memory that is put back between repetitions.
+// stamps, and memory that is put back between repetitions.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,8 @@ namespace acltape::replayer {
 
 double Median(const std::vector<double>& samples);
 
-// A stream beside the session's own one.
-class SecondStream {
- public:
-  explicit SecondStream(const Device& device);
-  ~SecondStream();  // waits for it
-  SecondStream(const SecondStream&) = delete;
-  SecondStream& operator=(const SecondStream&) = delete;
-  aclrtStream get() const { return stream_; }
-
- private:
-  const Device& device_;
-  aclrtStream stream_ = nullptr;
-};
-
-// Events that order streams. They have no time stamps (rules EVT-03, EVT-22).
-class SyncEvents {
- public:
-  SyncEvents(const Device& device, size_t count);
-  ~SyncEvents();
-  SyncEvents(const SyncEvents&) = delete;
-  SyncEvents& operator=(const SyncEvents&) = delete;
-
-  void Record(size_t event, aclrtStream stream) const;
-  void Wait(size_t event, aclrtStream stream) const;
-
- private:
-  const Device& device_;
-  std::vector<aclrtEvent> events_;
-};
+// Events that order streams. They have no time stamps.
+std::vector<Event> SyncEvents(const Device& device, size_t count);
 
 // A graph of the work that `issue` puts on the device's stream.
 class TimedGraph {

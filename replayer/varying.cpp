@@ -77,7 +77,7 @@ std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution, const StepTempl
   // Find the step that the plan names; its calls belong to that step.
   size_t planned = 0;
   for (size_t m = 0; plan != nullptr && m < step_class.matches.size(); ++m) {
-    if (program.steps[step_class.matches[m].step].step == plan->step) planned = m;
+    if (program.work.steps[step_class.matches[m].step_index].step == plan->step) planned = m;
   }
   for (VaryingLeaf& leaf : varying) {
     CollectValues(program, step_class, leaf);
@@ -97,7 +97,7 @@ std::string DescribeVariation(const analyzer::Program& program, const StepTempla
   const Leaf& a = program.leaves[step_class.matches[match_a].leaves[leaf.at]];
   const Leaf& b = program.leaves[step_class.matches[match_b].leaves[leaf.at]];
   const auto step_of = [&](const Leaf& own) {
-    return " in step " + std::to_string(program.steps[own.step].step);
+    return " in step " + std::to_string(program.work.steps[own.step_index].step);
   };
   std::string text = program.Describe(a.index) + ":";
   for (const int argument : leaf.arguments) {

@@ -105,14 +105,14 @@ void Verifier::UseNoise(NoiseFloor* learn, NoiseFloor* ask) {
 // Returns true if a result outlives its step: later leaves outside the step use its bytes, or
 // nothing inside the step uses them after the write.
 bool Verifier::OutlivesStep(int64_t leaf, const TensorUse& use) const {
-  const int64_t step = program_.leaves[leaf].step;
+  const int64_t step = program_.leaves[leaf].step_index;
   bool used_inside = false;
   for (const analyzer::Access& access : program_.buffers.at(use.tensor.buffer_id).accesses) {
     if (access.leaf <= leaf || access.end_byte <= use.layout->FirstByte() ||
         use.layout->EndByte() <= access.first_byte) {
       continue;
     }
-    if (program_.leaves[access.leaf].step != step) return !used_inside || !access.write;
+    if (program_.leaves[access.leaf].step_index != step) return !used_inside || !access.write;
     if (access.write) return false;  // the step overwrites it, and that later write is the result
     used_inside = true;
   }
@@ -329,7 +329,7 @@ void Verifier::Note(const Leaf& leaf, int position, const std::string& name,
   output.op = leaf.Name();
   output.position = position;
   output.name = name;
-  output.step = leaf.step < 0 ? -1 : program_.steps[leaf.step].step;
+  output.step = leaf.step_index < 0 ? -1 : program_.work.steps[leaf.step_index].step;
   output.reference = reference;
   log_.Note(output, outcome);
 }

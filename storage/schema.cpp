@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generated/storage/acl_barriers.h"
 #include "meaning/torch_operators.h"
 #include "storage/tables.h"
 
@@ -11,21 +12,6 @@ namespace {
 constexpr char kIndexesOfResults[] = R"sql(
 CREATE INDEX step_by_first_call ON step(first_call);
 CREATE UNIQUE INDEX finding_once ON finding(rule, call_id, message);
-)sql";
-
-// Interface functions that end a captured region when they are met inside it. Codes are those of
-// docs: 107027 a host read or wait on the capturing stream, 107030 a synchronous copy in a capture.
-constexpr char kBarrierRules[] = R"sql(
-INSERT INTO barrier_rule VALUES
- ('aclrtSynchronizeStream', 107027, 'the host waits for the stream'),
- ('aclrtSynchronizeStreamWithTimeout', 107027, 'the host waits for the stream'),
- ('aclrtSynchronizeDevice', 107027, 'the host waits for the device'),
- ('aclrtSynchronizeEvent', 107028, 'the host waits for an event'),
- ('aclrtQueryEventStatus', 107028, 'the host asks for the state of an event'),
- ('aclrtStreamQuery', 107027, 'the host asks for the state of the stream'),
- ('aclrtMemcpy', 107030, 'synchronous copy'),
- ('aclrtMemcpy2d', 107030, 'synchronous copy'),
- ('aclrtMemset', 107030, 'synchronous fill');
 )sql";
 
 constexpr char kIndexes[] = R"sql(
@@ -39,11 +25,17 @@ constexpr std::string_view kIndexOfParents =
     "CREATE INDEX call_by_parent ON call_row(parent_id) WHERE parent_id IS NOT NULL";
 constexpr std::string_view kPartialIndexes[] = {kIndexOfParents};
 
-// Adds the operators of PyTorch that end a captured region, from their table. Those with masks are
-// told by their arguments.
-void AddOperatorRules(Database& database) {
+// Adds the interface functions and the operators of PyTorch that end a captured region, from their
+// tables. Operators with masks are told by their arguments.
+void AddBarrierRules(Database& database) {
   constexpr int64_t kStreamNotCaptured = 107027;
   RowInsert<tables::kBarrierRule> add(database);
+  for (const AclBarrier& row : kAclBarriers) {
+    add.Set<"op_name">(row.name);
+    add.Set<"code">(row.code);
+    add.Set<"reason">(row.reason);
+    add.Run();
+  }
   for (const meaning::TorchOperator& row : meaning::kTorchOperators) {
     if (row.barrier == meaning::Barrier::kNone || row.barrier == meaning::Barrier::kMask) continue;
     const std::string name =
@@ -67,8 +59,7 @@ void CreateSchema(Database& database) {
   for (const StoredTable* table : tables::kResults) database.Execute(CreateText(*table).c_str());
   database.Execute(kIndexesOfResults);
   database.Execute(CreateText(tables::kBarrierRule).c_str());
-  database.Execute(kBarrierRules);
-  AddOperatorRules(database);
+  AddBarrierRules(database);
   CreateViews(database);
   database.Execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId,
                                kSchemaVersion)

@@ -9,107 +9,8 @@ operator_calls_0.cpp .. operator_calls_(PARTS-1).cpp (both phases of every opera
 import os
 import sys
 
+import meaning
 import tables
-
-PREFIXES = ("aclrt", "aclmdlRI", "aclInit", "aclFinalize")
-
-# Memory that a call reads or writes: parameter -> direction, and how many bytes. `count` names the
-# parameter that holds them, `words` one that counts four-byte words, `fixed` says them, and `plane`
-# names pitch, width and height.
-COPY = {"dst": ("out", "count", "count"), "src": ("in", "count", "count")}
-COPY_2D = {
-    "dst": ("out", "plane", ("dpitch", "width", "height")),
-    "src": ("in", "plane", ("spitch", "width", "height")),
-}
-MEMORY = {
-    "aclrtMemcpy": COPY,
-    "aclrtMemcpyAsync": COPY,
-    "aclrtMemcpyAsyncWithCondition": COPY,
-    "aclrtMemcpy2d": COPY_2D,
-    "aclrtMemcpy2dAsync": COPY_2D,
-    "aclrtMemset": {"devPtr": ("out", "count", "count")},
-    "aclrtMemsetAsync": {"devPtr": ("out", "count", "count")},
-    "aclrtMemsetD32": {"ptr": ("out", "words", "N")},
-    "aclrtMemsetD32Async": {"ptr": ("out", "words", "N")},
-    "aclrtValueWrite": {"devAddr": ("out", "fixed", 8)},
-    "aclrtValueWait": {"devAddr": ("in", "fixed", 8)},
-    "aclrtGetOverflowStatus": {"outputAddr": ("out", "count", "outputSize")},
-    "aclrtGetFloatOverflowStatus": {"outputAddr": ("out", "count", "outputSize")},
-    "aclrtReduceAsync": {"dst": ("inout", "count", "count"), "src": ("in", "count", "count")},
-}
-
-# A call may change memory or handles besides what it returns (recorder/acl/interface.h, Effect).
-# The first word is that effect; the parameters that it needs follow.
-EFFECTS = {
-    "aclrtMalloc": ("kDeviceBirth", "devPtr", "size"),
-    "aclrtMallocAlign32": ("kDeviceBirth", "devPtr", "size"),
-    "aclrtMallocCached": ("kDeviceBirth", "devPtr", "size"),
-    "aclrtMallocWithCfg": ("kDeviceBirth", "devPtr", "size"),
-    "aclrtMallocForTaskScheduler": ("kDeviceBirth", "devPtr", "size"),
-    "aclrtMemAllocManaged": ("kDeviceBirth", "ptr", "size"),
-    "aclrtMemPoolMallocAsync": ("kDeviceBirth", "ptr", "size"),
-    "aclrtReserveMemAddress": ("kDeviceBirth", "virPtr", "size"),
-    "aclrtReserveMemAddressNoUCMemory": ("kDeviceBirth", "virPtr", "size"),
-    "aclrtMallocHost": ("kHostBirth", "hostPtr", "size"),
-    "aclrtMallocHostWithCfg": ("kHostBirth", "ptr", "size"),
-    "aclrtHostRegister": ("kHostRegister", "ptr", "size"),
-    "aclrtHostRegisterV2": ("kHostRegister", "ptr", "size"),
-    "aclrtFree": ("kDeath", "devPtr"),
-    "aclrtFreeWithDevSync": ("kDeath", "devPtr"),
-    "aclrtMemPoolFreeAsync": ("kDeath", "ptr"),
-    "aclrtReleaseMemAddress": ("kDeath", "virPtr"),
-    "aclrtFreeHost": ("kDeath", "hostPtr"),
-    "aclrtFreeHostWithDevSync": ("kDeath", "hostPtr"),
-    "aclrtHostUnregister": ("kDeath", "ptr"),
-    "aclrtDestroyStream": ("kStreamEnd", "stream"),
-    "aclrtDestroyStreamForce": ("kStreamEnd", "stream"),
-    "aclrtDestroyEvent": ("kEventEnd", "event"),
-    "aclmdlRIDestroy": ("kModelEnd", "modelRI"),
-    "aclmdlRICaptureBegin": ("kCaptureBegin", "stream", "mode"),
-    "aclmdlRICaptureToModelRIBegin": ("kCaptureBegin", "stream", "mode"),
-    "aclmdlRICaptureEnd": ("kCaptureEnd", "stream"),
-    "aclmdlRICaptureTaskGrpEnd": ("kGroupEnd", "stream", "handle"),
-    "aclmdlRICaptureTaskUpdateBegin": ("kUpdateBegin", "stream", "handle"),
-    "aclmdlRICaptureTaskUpdateEnd": ("kUpdateEnd", "stream"),
-    "aclmdlRIExecuteAsync": ("kExecute", "modelRI", "stream"),
-    "aclmdlRIExecute": ("kExecute", "modelRI"),
-    "aclrtMemcpy": ("kCopy", "dst", "src", "count"),
-    "aclrtMemcpyAsync": ("kCopy", "dst", "src", "count"),
-    "aclrtMemcpyAsyncWithCondition": ("kCopy", "dst", "src", "count"),
-    "aclrtMemcpy2d": ("kCopy2d", "dst", "src", "spitch"),
-    "aclrtMemcpy2dAsync": ("kCopy2d", "dst", "src", "spitch"),
-    "aclrtMemset": ("kFill", "devPtr"),
-    "aclrtMemsetAsync": ("kFill", "devPtr"),
-    "aclrtMemsetD32": ("kFill", "ptr"),
-    "aclrtMemsetD32Async": ("kFill", "ptr"),
-    "aclrtSetDevice": ("kDeviceChange",),
-    "aclrtResetDevice": ("kDeviceEnd",),
-    "aclrtResetDeviceForce": ("kDeviceEnd",),
-    "aclrtCreateContext": ("kDeviceChange",),
-    "aclrtSetCurrentContext": ("kDeviceChange",),
-    "aclrtDestroyContext": ("kDeviceEnd",),
-    "aclFinalize": ("kDeviceEnd",),
-    "aclFinalizeReference": ("kDeviceEnd",),
-    **{name: ("kWork",) for name in (
-        "aclrtLaunchKernel", "aclrtLaunchKernelWithConfig", "aclrtLaunchKernelV2",
-        "aclrtLaunchKernelWithHostArgs", "aclrtLaunchKernelWithArgsArray",
-        "aclrtLaunchSIMTKernelWithArgsArray", "aclrtLaunchSIMTKernelWithHostArgs",
-        "aclrtReduceAsync", "aclrtMemcpyFromSymbolAsync", "aclrtMemcpyToSymbolAsync",
-        "aclrtMemcpyAsyncWithOffset", "aclrtMemcpyAsyncWithDesc", "aclrtMemcpyBatchAsync",
-        "aclrtMemcpyBatchAsyncV2", "aclopCompileAndExecute", "aclopCompileAndExecuteV2")},
-    **{name: ("kWait",) for name in (
-        "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout", "aclrtSynchronizeDevice",
-        "aclrtSynchronizeDeviceWithTimeout", "aclrtSynchronizeEvent",
-        "aclrtSynchronizeEventWithTimeout")},
-    # They call functions of the program, whose calls are recorded too.
-    "aclrtProcessReport": ("kCallsBack",),
-    "aclrtProcessHostFunc": ("kCallsBack",),
-    "aclmdlRICaptureThreadExchangeMode": ("kExchange", "mode"),
-}
-
-# Parameters whose NULL is the default stream (rule GEN-04); elsewhere a NULL stream is none.
-NO_DEFAULT_STREAM = ("aclmdlRICapture", "aclrtDestroyStream", "aclrtSubscribe", "aclrtUnSubscribe",
-                     "aclmdlRIGetTasksByStream", "aclrtAllocator")
 
 OUT_64 = {
     "size_t*", "uint64_t*", "int64_t*", "aclrtContext*", "aclrtNotify*", "aclrtCntNotify*",
@@ -135,41 +36,41 @@ def is_number(ctype, enums):
     return name.endswith("_t") and "*" not in name or name in NUMBERS or name in enums
 
 
-def rule(function, index, enums, structs):
+def memory_rule(known, name, size):
+    """Role of memory of so many bytes, and what its bytes are told by."""
+    if isinstance(size, int):
+        return "kFixed", (size, -1, -1)
+    at = [known.position(name, parameter) for parameter in meaning.size_parameters(size)]
+    role = "kPlane" if isinstance(size, list) else "kWords" if size.startswith(meaning.WORDS) else "kRange"
+    return role, at + [-1] * (3 - len(at))
+
+
+def rule(known, function, index, enums, structs):
     """C++ initialiser of one argument's rule, and its schema text."""
     params = function["params"]
     param = params[index]
     ctype = plain(param["type"])
     names = [p["name"] for p in params]
-    memory = MEMORY.get(function["name"], {}).get(param["name"])
+    said = [known.argument(function["name"], name) for name in names]
     role, sizes, direction = "kInt", (-1, -1, -1), "in"
     array = "num" in names or any(n in ARRAY_SIZES and "*" not in p["type"] for n, p in zip(names, params)
-                                  if function["name"] not in MEMORY)
-    if memory:
-        direction, way, size = memory
-        role = {"count": "kRange", "words": "kWords", "fixed": "kFixed", "plane": "kPlane"}[way]
-        if way == "fixed":
-            sizes = (size, -1, -1)
-        elif way == "plane":
-            sizes = tuple(names.index(part) for part in size)
-        else:
-            sizes = (names.index(size), -1, -1)
+                                  if not any(isinstance(how, list) for how in said))
+    if isinstance(said[index], list):
+        direction, size = said[index]
+        role, sizes = memory_rule(known, function["name"], size)
+    elif said[index]:
+        role = meaning.constant(said[index])
+        direction = "inout" if role == "kExchanged" else "out" if role.startswith("kOut") else "in"
     elif ctype == "aclrtStream":
-        role = "kStreamOrNone" if function["name"].startswith(NO_DEFAULT_STREAM) else "kStream"
+        role = "kStream"
     elif ctype == "aclrtEvent":
         role = "kEvent"
     elif ctype == "aclmdlRI":
         role = "kModel"
-    elif ctype == "aclrtStream*" and function["name"] == "aclrtCtxGetCurrentDefaultStream":
-        role, direction = "kOutDefaultStream", "out"
-    elif ctype == "aclrtStream*" and function["name"].startswith("aclrtCreateStream"):
-        role, direction = "kOutStream", "out"
     elif ctype == "aclrtEvent*" and not array:
         role, direction = "kOutEvent", "out"
     elif ctype == "aclmdlRI*" and not array:
         role, direction = "kOutModel", "out"
-    elif function["name"] == "aclmdlRICaptureThreadExchangeMode":
-        role, direction = "kExchanged", "inout"
     elif ctype in OUT_64 and not array:
         role, direction = "kOut64", "out"
     elif ctype in OUT_32 and not array:
@@ -197,28 +98,37 @@ def stream_position(function):
     return -1
 
 
+def is_lasting(known, name, argument_rules, stream):
+    """True for a call that is recorded also while recording is closed."""
+    said = known.has(name, "lasting")
+    creates = any(f"Role::{role}," in argument_rules for role in ("kOutStream", "kOutDefaultStream", "kOutEvent"))
+    return not (creates or stream >= 0) if said is None else said
+
+
 def interface(directory):
     abi = tables.abi()
+    known = meaning.Meaning()
     enums = {row["name"] for row in abi["enums"]}
     structs = {row["name"] for row in abi["structs"]}
-    functions = [f for f in abi["functions"]
-                 if f["name"].startswith(PREFIXES) and f["group"] != "aclnn"]
+    functions = known.wrapped
     rules, rows, wrappers, first = "", "", "", 0
     for index, function in enumerate(functions):
         params = function["params"]
-        schema = []
-        for position in range(len(params)):
-            text, part = rule(function, position, enums, structs)
-            rules += f"    {text},\n"
-            schema.append(part)
+        name, stream = function["name"], stream_position(function)
+        of_arguments = [rule(known, function, at, enums, structs) for at in range(len(params))]
+        own_rules = "".join(f"    {text},\n" for text, _ in of_arguments)
+        rules += own_rules
+        schema = ", ".join(part for _, part in of_arguments)
         names = [p["name"] for p in params]
-        effect = EFFECTS.get(function["name"], ("kNone",))
-        at = [names.index(name) for name in effect[1:]] + [-1] * (4 - len(effect))
-        dialect = 3 if function["name"].startswith("aclmdlRI") else 2
+        effect, at = known.effect(name)
+        at += [-1] * (3 - len(at))
+        flags = (is_lasting(known, name, own_rules, stream), known.has(name, "lock"),
+                 known.has(name, "work") and stream >= 0)
         rows += (
-            f'    {{"{function["name"]}", "{function["name"]}({", ".join(schema)})", {dialect}, '
-            f"{len(params)}, {stream_position(function)}, Effect::{effect[0]}, "
-            f"{{{at[0]}, {at[1]}, {at[2]}}}, kRules + {first}}},\n"
+            f'    {{"{name}", "{name}({schema})", {3 if name.startswith("aclmdlRI") else 2}, '
+            f"{len(params)}, {stream}, Effect::{meaning.constant(effect)}, "
+            f"{{{at[0]}, {at[1]}, {at[2]}}}, {', '.join('true' if flag else 'false' for flag in flags)}, "
+            f"kRules + {first}}},\n"
         )
         first += len(params)
         declared = tables.parameter_list(params)

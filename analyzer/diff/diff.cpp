@@ -161,10 +161,10 @@ void LoadBoth(const storage::Reader& a, const storage::Reader& b, DiffInput& lef
   AssignSteps(right.work, nullptr);
   if (left.work.dialect == Dialect::kAcl) {
     try {
-      Program left_leaves = LoadAclLeaves(a);
-      Program right_leaves = LoadAclLeaves(b);
-      left.work = WorkOfAclLeaves(left.work, left_leaves);
-      right.work = WorkOfAclLeaves(right.work, right_leaves);
+      Program left_leaves = LoadAclLeaves(left.work);
+      Program right_leaves = LoadAclLeaves(right.work);
+      left.work = std::move(left_leaves.work);
+      right.work = std::move(right_leaves.work);
       left.values = ValuesOf(std::move(left_leaves));
       right.values = ValuesOf(std::move(right_leaves));
       return;

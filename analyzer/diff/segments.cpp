@@ -14,7 +14,7 @@ struct Print {        // the properties by which steps are compared
   uint64_t values = 0;
 };
 
-NodeRange NodesOf(const Flow& flow, const WorkStep& step) {
+NodeRange NodesOf(const Flow& flow, const StepRange& step) {
   return {flow.FirstNodeFrom(step.first), flow.FirstNodeFrom(step.end)};
 }
 
@@ -122,7 +122,7 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
   std::array<std::vector<NodeRange>, 2> steps;
   std::array<std::vector<Print>, 2> prints;
   for (int side = 0; side < 2; ++side) {
-    for (const WorkStep& step : flows[side]->work->steps) {
+    for (const StepRange& step : flows[side]->work->steps) {
       steps[side].push_back(NodesOf(*flows[side], step));
       prints[side].push_back(PrintOf(*flows[side], steps[side].back()));
     }

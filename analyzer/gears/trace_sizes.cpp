@@ -144,7 +144,7 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
   sizes.other_steps = work.steps.size() - found.family->steps.size();
   const ShapeSymbol& symbol = found.variation.symbols[found.symbol];
   for (size_t i = 0; i < found.family->steps.size(); ++i) {
-    const WorkStep& step = work.steps[found.family->steps[i]];
+    const StepRange& step = work.steps[found.family->steps[i]];
     const WorkCall& last = work.calls[step.end - 1];
     sizes.times.push_back(
         {found.dimension.factor * symbol.sizes[i] + found.dimension.offset,

@@ -428,10 +428,12 @@ class Comparison {
   }
 
   // The buffers of a step that some earlier call also used.
-  std::unordered_set<int64_t> BuffersFromBefore(const WorkStep& step) const {
-    const size_t first = work_.calls[step.first].first_buffer;
-    const size_t end =
-        step.end < work_.size() ? work_.calls[step.end].first_buffer : work_.all_buffers.size();
+  std::unordered_set<int64_t> BuffersFromBefore(const StepRange& step) const {
+    const auto first_buffer_of = [&](size_t call) {
+      return call < work_.size() ? work_.calls[call].first_buffer : work_.all_buffers.size();
+    };
+    const size_t first = first_buffer_of(step.first);
+    const size_t end = first_buffer_of(step.end);
     const std::unordered_set<int64_t> own(work_.all_buffers.begin() + first,
                                           work_.all_buffers.begin() + end);
     std::unordered_set<int64_t> before;
@@ -509,7 +511,7 @@ std::vector<StepFamily> FindFamilies(const Work& work) {
     std::swap(calls, previous);
     calls.clear();
     uint64_t hash = 0;
-    for (size_t call = work.steps[step].first; call < work.steps[step].end; ++call) {
+    for (int64_t call = work.steps[step].first; call < work.steps[step].end; ++call) {
       if (!IsPlace(work.form(call), work.dialect)) continue;
       calls.push_back(static_cast<uint32_t>(call));
       hash = Mix(hash, static_cast<uint64_t>(op_of(calls.back())));

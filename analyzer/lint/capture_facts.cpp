@@ -165,14 +165,14 @@ Handles::Handles(const Work& work) {
   for (const storage::Handle& row : work.trace->Events()) {
     Event& event = events_[row.id];
     const int64_t create = row.create_call == 0 ? -1 : work.Find(row.create_call);
-    event.old = create >= 0 && work.op(create).name != "aclrtCreateEventExWithFlag";
+    event.old =
+        create >= 0 && FindAclFunction(work.op(create).name).variant != AclVariant::kNewEvent;
     event.external = event.old && row.flags == kExternalEvent;
   }
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
     const K kind = form.acl_kind();
-    if ((kind == K::kMemory || kind == K::kDeviceSync) &&
-        work.op(i).name.starts_with("aclrtFree")) {
+    if (form.acl_variant() == AclVariant::kFree) {
       for (const int64_t buffer : work.buffers(i)) frees_[buffer] = static_cast<uint32_t>(i);
     }
     if (kind != K::kEventRecord) continue;
@@ -216,8 +216,7 @@ CaptureFacts FindCaptureFacts(const Work& work, const Stretch& stretch, const Ha
 std::vector<ModeExchange> FindExchanges(const Work& work) {
   std::vector<ModeExchange> exchanges;
   for (size_t i = 0; i < work.size(); ++i) {
-    if (work.form(i).acl_kind() != K::kNoEffect ||
-        work.op(i).name != "aclmdlRICaptureThreadExchangeMode" || work.calls[i].status != 0) {
+    if (work.form(i).acl_variant() != AclVariant::kExchangeMode || work.calls[i].status != 0) {
       continue;
     }
     const int64_t mode = work.form(i).Integer(0);

@@ -121,7 +121,8 @@ void Explain(const Work& work, const std::vector<Captured>& captured, CaptureLis
   for (size_t i = 0; i < list.captures.size(); ++i) {
     const Stretch& stretch = list.captures[i].stretch;
     captures_as_steps.steps.push_back(
-        {static_cast<int64_t>(i), stretch.first, stretch.end, "capture"});
+        {static_cast<int64_t>(i), static_cast<int64_t>(stretch.first),
+         static_cast<int64_t>(stretch.end), "capture"});
   }
   std::map<std::vector<int64_t>, std::vector<size_t>> alike;  // captures by their operators
   std::map<std::vector<int32_t>, size_t> latest_of_forms;     // captures equal but for addresses

@@ -13,34 +13,9 @@ std::vector<Edit> Hoist(const Scene& scene, size_t call) {
   return {HoistEdit(scene.work.calls[call].call_id)};
 }
 
-// Calls that are refused on a capturing stream (rule CAP-62).
-struct HostWaitRow {
-  K kind;
-  std::string_view what;
-};
-constexpr HostWaitRow kHostWaits[] = {
-    {K::kStreamSync, "waits for"},
-    {K::kStreamQuery, "asks whether the work has ended of"},
-    {K::kStreamDestroy, "destroys"},
-    {K::kExecute, "executes a graph on"},
-    {K::kUpdateBegin, "begins a task update on"},
-    {K::kUpdateEnd, "ends a task update on"},
-};
-
-const HostWaitRow* FindHostWait(K kind) {
-  for (const HostWaitRow& row : kHostWaits) {
-    if (row.kind == kind) return &row;
-  }
-  return nullptr;
-}
-
 bool IsEmptyCopy(const WorkForm& form) {
   if (form.acl_kind() == K::kCopy2d) return form.Integer(4) == 0 || form.Integer(5) == 0;
   return form.Integer(3) == 0;
-}
-
-bool IsSynchronous(K kind) {
-  return kind == K::kCopy || kind == K::kCopy2d || kind == K::kFill || kind == K::kFill32;
 }
 
 // Says that a stream is capturing, or would be if the program made no capture itself.
@@ -63,11 +38,11 @@ void CheckHostWait(const Scene& scene, Found& found) {
                 options);
       continue;
     }
-    const HostWaitRow* row = FindHostWait(kind);
-    if (row == nullptr || !scene.facts->IsCapturing(stretch, i)) continue;
+    const std::string refused(FactsOf(kind).refused);  // rule CAP-62
+    if (refused.empty() || !scene.facts->IsCapturing(stretch, i)) continue;
     options.edits = Hoist(scene, i);
     found.Add(static_cast<int64_t>(i),
-              scene.work.Describe(i) + " " + std::string(row->what) + " " +
+              scene.work.Describe(i) + " " + refused + " " +
                   OnStream(scene.work.calls[i].stream_id) + ", which" + IsCapturing(stretch),
               options);
   }
@@ -77,7 +52,7 @@ void CheckSynchronousCopy(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkForm& form = scene.work.form(i);
-    if (!IsSynchronous(form.acl_kind()) || IsEmptyCopy(form)) continue;
+    if (FactsOf(form.acl_kind()).capture_rule != "LINT-03" || IsEmptyCopy(form)) continue;
     constexpr int32_t kUnsafe = 107030;
     const Codes codes = scene.UnsafeCodes(i, kUnsafe);
     if (codes == Codes{}) continue;  // the thread has exchanged its mode for this call

@@ -12,16 +12,13 @@ namespace {
 
 using K = AclCallKind;
 
-bool IsAllocation(std::string_view name) { return name.starts_with("aclrtMalloc"); }
-
 }  // namespace
 
 void CheckAllocation(const Scene& scene, Found& found) {
   const Stretch& stretch = scene.stretch();
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    if (scene.work.form(i).acl_kind() != K::kMemory) continue;
+    if (FactsOf(scene.work.form(i).acl_variant()).capture_rule != "LINT-04") continue;
     if (scene.work.calls[i].thread != stretch.thread) continue;
-    if (!IsAllocation(scene.work.op(i).name)) continue;
     Found::Options options;
     options.edits = {HoistEdit(scene.work.calls[i].call_id)};
     found.Add(static_cast<int64_t>(i),

@@ -132,7 +132,7 @@ void CheckLazyInitialisation(const Scene& scene, Found& found) {
   };
   std::unordered_map<const storage::Op*, Seen> seen;
   for (size_t step = 0; step < work.steps.size(); ++step) {
-    for (size_t i = work.steps[step].first; i < work.steps[step].end; ++i) {
+    for (int64_t i = work.steps[step].first; i < work.steps[step].end; ++i) {
       if (work.form(i).acl_kind() == K::kNoEffect) continue;
       const auto [entry, created] = seen.try_emplace(&work.op(i));
       if (created) entry->second.first_call = i;

@@ -88,36 +88,13 @@ std::vector<Stretch> RecordedCaptures(const Work& work, size_t first, size_t end
 
 bool LeavesCaptureOpen(int32_t status) { return status == 107036 || status == 107029; }
 
-bool IsStreamTask(AclCallKind kind) {
-  switch (kind) {
-    case K::kOperator:
-    case K::kCopyAsync:
-    case K::kCopy2dAsync:
-    case K::kFillAsync:
-    case K::kFill32Async:
-    case K::kValueWrite:
-    case K::kValueWait:
-    case K::kEventRecord:
-    case K::kEventWait:
-    case K::kEventReset:
-    case K::kNotifyRecord:
-    case K::kNotifyWait:
-    case K::kGroupBegin:
-    case K::kGroupEnd:
-    case K::kHostFunction:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool IsPageableCopy(const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
   const bool plane = form.acl_kind() == K::kCopy2dAsync;
   if (!plane && form.acl_kind() != K::kCopyAsync) return false;
   const auto& arguments = *form.arguments;
-  const size_t kind_at = plane ? 6 : 4;
-  if (arguments.size() <= kind_at) return false;
+  const int kind_at = form.function->detail;
+  if (arguments.size() <= static_cast<size_t>(kind_at)) return false;
   const bool empty = plane ? form.Integer(4) == 0 || form.Integer(5) == 0 : form.Integer(3) == 0;
   if (empty) return false;  // rule CPY-03
   // Memory that the program allocated or pinned through ACL is recorded as a tensor, other memory
@@ -126,7 +103,7 @@ bool IsPageableCopy(const Work& work, size_t call) {
     return arguments[position].tensors.empty() && arguments[position].integer != 0;
   };
   constexpr int64_t kHostToDevice = 1, kDeviceToHost = 2, kDefault = 4;
-  const int64_t kind = form.Integer(static_cast<int>(kind_at));
+  const int64_t kind = form.Integer(kind_at);
   return (kind == kHostToDevice && is_number(2)) || (kind == kDeviceToHost && is_number(0)) ||
          (kind == kDefault && is_number(0) != is_number(2));
 }

@@ -50,9 +50,6 @@ std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& optio
 // True for a copy between the device and host memory that is not pinned, as far as the arguments
 // tell.
 bool IsPageableCopy(const Work& work, size_t call);
-// True for work that a stream runs in order: operators, asynchronous copies and fills, value writes
-// and waits, events, notifies, host functions.
-bool IsStreamTask(AclCallKind kind);
 // True if the end of a capture with this code leaves it open: the stream is not capturing, or it is
 // the stream of another capture (CAP-13, CAP-14).
 bool LeavesCaptureOpen(int32_t status);

@@ -142,7 +142,7 @@ std::optional<Lowering> LowerAclLeaf(const Program& program, const Leaf& leaf, s
     return std::nullopt;
   }
   LoweredTensor range = TensorOf(program, *to);
-  if (kind != K::kCopy && kind != K::kCopyAsync && kind != K::kCopy2d && kind != K::kCopy2dAsync) {
+  if (!IsCopy(kind)) {
     const FillPattern pattern = FillPatternOf(leaf);
     lowering.invocations.push_back(Fill(As(std::move(range), pattern.dtype), pattern.number));
     return lowering;
@@ -153,7 +153,7 @@ std::optional<Lowering> LowerAclLeaf(const Program& program, const Leaf& leaf, s
     return std::nullopt;
   }
   LoweredTensor source = TensorOf(program, *from);
-  if (kind == K::kCopy2d || kind == K::kCopy2dAsync) {
+  if (IsPlaneCopy(kind)) {
     range.layout = RowsOf(leaf, *At(leaf, 0), std::move(range.layout));
     source.layout = RowsOf(leaf, *At(leaf, 2), std::move(source.layout));
   }

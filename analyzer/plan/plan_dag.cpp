@@ -25,18 +25,8 @@ int32_t NodeOf(const Work& work, std::span<const size_t> calls, int64_t call_id)
 
 std::vector<size_t> ActiveCalls(const Work& work, int64_t first_call, int64_t last_call) {
   std::vector<size_t> calls;
-  if (work.dialect == Dialect::kAclLeaves) {
-    int64_t latest = 0;
-    for (size_t call = 0; call < work.size(); ++call) {
-      latest = std::max(latest, work.issued_by[call]);
-      if (latest >= first_call && latest <= last_call) calls.push_back(call);
-    }
-    return calls;
-  }
-  auto at = std::lower_bound(work.calls.begin(), work.calls.end(), first_call,
-                             [](const WorkCall& call, int64_t id) { return call.call_id < id; });
-  for (; at != work.calls.end() && at->call_id <= last_call; ++at) {
-    const auto call = static_cast<size_t>(at - work.calls.begin());
+  const auto [first, end] = work.Between(first_call, last_call);
+  for (int64_t call = first; call < end; ++call) {
     if (work.form(call).active()) calls.push_back(call);
   }
   return calls;

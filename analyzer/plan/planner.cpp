@@ -131,7 +131,7 @@ class Planner {
     for (const DimensionVariation& row : shapes.dimensions) ++shapes_of_place_[row.place];
     costs_ = options_.costs != nullptr ? *options_.costs : CostsOfSteps(members);
 
-    const WorkStep& step = work_.steps[members.steps.front()];
+    const StepRange& step = work_.steps[members.steps.front()];
     Plan& plan = planned_.plan;
     plan.trace_calls = work_.trace->CallCount(/*leaves_only=*/false);
     plan.step = step.step;
@@ -158,10 +158,10 @@ class Planner {
   }
 
   DeviceCosts CostsOfSteps(const StepFamily& members) const {
-    std::vector<CallSpan> steps;
+    std::vector<StepRange> steps;
     for (const size_t step : members.steps) {
       if (steps.size() == kMostTimedSteps) break;
-      steps.push_back({work_.steps[step].first, work_.steps[step].end});
+      steps.push_back(work_.steps[step]);
     }
     return RecordedCosts(work_, steps);
   }

@@ -61,14 +61,14 @@ using SamplesBySignature = std::unordered_map<int64_t, Samples>;
 
 // The host's time lasts until the next active call begins. Across steps this time is not the
 // call's.
-void AddSamples(const Work& work, const CallSpan& range,
+void AddSamples(const Work& work, const StepRange& step,
                 const std::unordered_map<int64_t, storage::DeviceTime>& times,
                 SamplesBySignature& samples) {
-  size_t open = range.end;
-  for (size_t call = range.first; call < range.end; ++call) {
+  int64_t open = step.end;
+  for (int64_t call = step.first; call < step.end; ++call) {
     if (!work.form(call).active()) continue;
     const WorkCall& row = work.calls[call];
-    if (open < range.end && work.calls[open].step == row.step &&
+    if (open < step.end && work.calls[open].step == row.step &&
         work.calls[open].thread == row.thread) {
       samples[work.form(open).signature_id].host_ns.back() =
           static_cast<double>(row.begin_ns - work.calls[open].begin_ns);
@@ -94,10 +94,10 @@ void SetMedians(SamplesBySignature& samples, DeviceCosts& costs) {
 
 }  // namespace
 
-DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges) {
+DeviceCosts RecordedCosts(const Work& work, const std::vector<StepRange>& steps) {
   SamplesBySignature samples;
   const auto times = storage::DeviceTimes(*work.trace);
-  for (const CallSpan& range : ranges) AddSamples(work, range, times, samples);
+  for (const StepRange& step : steps) AddSamples(work, step, times, samples);
   DeviceCosts costs;
   SetMedians(samples, costs);
   return costs;

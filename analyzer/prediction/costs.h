@@ -50,20 +50,14 @@ struct DeviceCosts {
   bool measured() const { return !device.empty(); }
 };
 
-// A range of calls: [first, end).
-struct CallSpan {
-  size_t first = 0;
-  size_t end = 0;
-};
-
-// Costs of the calls of several ranges, such as steps, by signature, as medians of the recording.
+// Costs of the calls of several steps, by signature, as medians of the recording.
 // Several steps tell the usual cost of a call apart from that of its first execution, which often
 // loads its kernel. The host takes as long to issue as it did. The device takes as long as it did,
 // where the trace has its times (storage/device_spans.h): those of work that waited in its stream
 // count before those that include launching. Elsewhere it takes as long as the recorded operator:
 // in a program recorded on the CPU that is its computation, in one recorded on a device only the
 // dispatch.
-DeviceCosts RecordedCosts(const Work& work, const std::vector<CallSpan>& ranges);
+DeviceCosts RecordedCosts(const Work& work, const std::vector<StepRange>& steps);
 
 // The last calibration in the trace for a device whose description is `device`. An empty text means
 // any device.

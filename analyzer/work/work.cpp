@@ -92,25 +92,14 @@ class Loader {
     std::set<int64_t> threads;
     for (const WorkCall& call : work_.calls) threads.insert(call.thread);
     storage::RequireOneProcess(trace_, threads);
-    SetRecordedSteps();
+    for (const storage::Step& step : StepsOf(trace_, level_)) {
+      const auto [first, end] = work_.Between(step.first_call, step.last_call);
+      work_.AddStep({step.step, first, end, step.found_by});
+    }
     return std::move(work_);
   }
 
  private:
-  void SetRecordedSteps() {
-    const auto by_call = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
-    const Level level = work_.dialect == Dialect::kAcl ? Level::kAcl : Level::kAten;
-    for (const storage::Step& step : StepsOf(trace_, level)) {
-      const auto first =
-          std::lower_bound(work_.calls.begin(), work_.calls.end(), step.first_call, by_call);
-      const auto end = std::lower_bound(first, work_.calls.end(), step.last_call + 1, by_call);
-      if (first == end) continue;
-      for (auto call = first; call != end; ++call) call->step = static_cast<int32_t>(step.step);
-      work_.steps.push_back({step.step, static_cast<size_t>(first - work_.calls.begin()),
-                             static_cast<size_t>(end - work_.calls.begin()), step.found_by});
-    }
-  }
-
   int32_t FormOf(const storage::Call& call, const storage::Op& op) {
     key_.signature_id = call.signature_id;
     key_.failed = call.status != 0;
@@ -190,6 +179,26 @@ int64_t Work::Find(int64_t call_id) const {
       std::lower_bound(calls.begin(), calls.end(), call_id,
                        [](const WorkCall& call, int64_t id) { return call.call_id < id; });
   return found == calls.end() || found->call_id != call_id ? -1 : found - calls.begin();
+}
+
+std::pair<int64_t, int64_t> Work::Between(int64_t first_call, int64_t last_call) const {
+  if (dialect == Dialect::kAclLeaves) {
+    const auto first = std::lower_bound(issued_by.begin(), issued_by.end(), first_call);
+    const auto end = std::upper_bound(first, issued_by.end(), last_call);
+    return {first - issued_by.begin(), end - issued_by.begin()};
+  }
+  const auto by_id = [](const WorkCall& call, int64_t id) { return call.call_id < id; };
+  const auto first = std::lower_bound(calls.begin(), calls.end(), first_call, by_id);
+  const auto end = std::lower_bound(first, calls.end(), last_call + 1, by_id);
+  return {first - calls.begin(), end - calls.begin()};
+}
+
+void Work::AddStep(StepRange step) {
+  if (step.first >= step.end) return;
+  for (int64_t call = step.first; call < step.end; ++call) {
+    calls[call].step = static_cast<int32_t>(step.step);
+  }
+  steps.push_back(std::move(step));
 }
 
 std::string Work::Describe(size_t call) const {

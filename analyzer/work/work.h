@@ -8,13 +8,14 @@
 //     work.VisitAccesses(i, [&](const ByteAccess& access) { ... });
 //   }
 //
-// The detailed counterparts for replays are analyzer/program.h and analyzer/acl_program.h.
+// A program (analyzer/program.h) adds what replays need: arguments, contents, uses of buffers.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/acl_calls.h"
@@ -57,6 +58,7 @@ struct WorkForm {
   std::vector<FormAccess> accesses;
 
   AclCallKind acl_kind() const { return function ? function->kind : AclCallKind::kUnknown; }
+  AclVariant acl_variant() const { return function ? function->variant : AclVariant::kNone; }
   // The integer at a position of the C declaration (an event, a model, flags); 0 if there is none.
   int64_t Integer(int position) const;
   // True if it reads or writes bytes: a kernel, a source or a host read.
@@ -79,11 +81,11 @@ struct WorkCall {
   uint32_t first_buffer = 0;  // index in Work::all_buffers
 };
 
-// One iteration of the workload: calls [first, end) of the work.
-struct WorkStep {
+// One iteration of the workload: calls [first, end) of the work, leaves [first, end) of a program.
+struct StepRange {
   int64_t step = 0;  // as numbered in the trace
-  size_t first = 0;
-  size_t end = 0;
+  int64_t first = 0;
+  int64_t end = 0;
   std::string found_by;  // "range:NAME", "period"
 };
 
@@ -102,7 +104,7 @@ class Work {
   Dialect dialect = Dialect::kAten;
   std::vector<WorkCall> calls;  // in order of call_id; for kAclLeaves in an order of execution
   std::vector<WorkForm> forms;
-  std::vector<WorkStep> steps;  // those that the trace names; else empty until AssignSteps
+  std::vector<StepRange> steps;  // those that the trace names; else empty until AssignSteps
 
   size_t size() const { return calls.size(); }
   const WorkForm& form(size_t call) const { return forms[calls[call].form]; }
@@ -127,12 +129,17 @@ class Work {
   }
   // The index of a call; -1 when it is not work of this program.
   int64_t Find(int64_t call_id) const;
+  // The places [first, second) of calls [first_call, last_call]; for kAclLeaves of the work that
+  // these calls issued. Work that had to wait counts at the place where it ran.
+  std::pair<int64_t, int64_t> Between(int64_t first_call, int64_t last_call) const;
+  // Adds a step and marks its calls. An empty one is left out.
+  void AddStep(StepRange step);
   // "call 812 aten::cat" for messages.
   std::string Describe(size_t call) const;
 
   std::vector<int64_t> all_buffers;
-  // Only for kAclLeaves: by entry, the id of the call that put it on its stream; and the entries by
-  // their ids, which do not ascend.
+  // Only for kAclLeaves: by entry, the latest call that put it or an entry before it on a stream;
+  // and the entries by their ids, which do not ascend.
   std::vector<int64_t> issued_by;
   std::unordered_map<int64_t, size_t> place_of_id;
 };

@@ -22,77 +22,6 @@ using wire::HandleKind;
 
 constexpr uint64_t kTextBytes = 4096;
 
-bool BeginsSo(const char* name, const char* prefix) {
-  return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-// Copies, waits for a stream and the ends of a capture are what an operator or the program itself
-// does, never an allocator; see Note [Taking the interpreter's lock].
-agent::LockUse LockUseOf(const CallInfo& info) {
-  switch (info.effect) {
-    case Effect::kCopy:
-    case Effect::kCopy2d:
-    case Effect::kCaptureBegin:
-    case Effect::kCaptureEnd:
-    case Effect::kExecute:
-      return agent::LockUse::kTake;
-    default:
-      break;
-  }
-  constexpr char kWait[] = "aclrtSynchronizeStream";
-  const bool waits = BeginsSo(info.name, kWait);
-  return waits ? agent::LockUse::kTake : agent::LockUse::kIfHeld;
-}
-
-// True for a call that is left out while recording is closed. Others set something up that a later
-// window may need: devices, captures, attributes of a stream.
-bool CanBeMuted(const CallInfo& info) {
-  switch (info.effect) {
-    case Effect::kCaptureBegin:
-    case Effect::kCaptureEnd:
-    case Effect::kGroupEnd:
-    case Effect::kUpdateBegin:
-    case Effect::kUpdateEnd:
-    case Effect::kDeviceChange:
-    case Effect::kDeviceEnd:
-    case Effect::kExchange:
-      return false;
-    case Effect::kNone:
-    case Effect::kCallsBack:
-      break;
-    default:
-      return true;
-  }
-  if (BeginsSo(info.name, "aclrtSet")) return false;
-  for (int i = 0; i < info.argument_count; ++i) {
-    const Role role = info.rules[i].role;
-    if (role == Role::kOutStream || role == Role::kOutDefaultStream || role == Role::kOutEvent) {
-      return true;
-    }
-  }
-  if (info.stream >= 0) return true;
-  constexpr const char* kQuestions[] = {"aclrtSynchronize", "aclrtQuery", "aclrtGet", "aclrtEvent",
-                                        "aclGet"};
-  for (const char* question : kQuestions) {
-    if (BeginsSo(info.name, question)) return true;
-  }
-  return false;
-}
-
-// True for calls whose work a stream does. A call without a stream has the host wait for it.
-bool PutsWorkOnStream(const CallInfo& info) {
-  switch (info.effect) {
-    case Effect::kCopy:
-    case Effect::kCopy2d:
-    case Effect::kFill:
-    case Effect::kExecute:
-    case Effect::kWork:
-      return info.stream >= 0;
-    default:
-      return false;
-  }
-}
-
 // The size of the memory that an argument stands for.
 uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
   switch (rule.role) {
@@ -125,11 +54,7 @@ uint64_t Pointee(uint64_t pointer) {
 
 // The flags that a creating call was given, where it has some.
 uint32_t FlagsOf(const CallInfo& info, const uint64_t* values) {
-  if (strcmp(info.name, "aclrtCreateStreamWithConfig") == 0) {
-    return static_cast<uint32_t>(values[2]);
-  }
-  const bool event = strncmp(info.name, "aclrtCreateEvent", 16) == 0;
-  return event && info.argument_count == 2 ? static_cast<uint32_t>(values[1]) : 0;
+  return info.effect == Effect::kCreate ? static_cast<uint32_t>(values[info.at[0]]) : 0;
 }
 
 uint64_t Created(Thread& thread, const CallInfo& info, Role role, const uint64_t* values,
@@ -438,11 +363,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
   memset(open, 0, sizeof(*open));
   open->thread = thread;
   NoticeWindow(*thread);
-  open->muted = thread->muted = thread->muted && CanBeMuted(info);
+  open->muted = thread->muted = thread->muted && !info.lasting;
   open->outer_call = tape->open_call;
   // The call may turn out to belong to a capture, which is recorded.
   if (!open->muted || ActiveCaptures() != 0) {
-    open->place_id = agent::SourceLine(*tape, LockUseOf(info), caller);
+    open->place_id = agent::SourceLine(
+        *tape, info.takes_lock ? agent::LockUse::kTake : agent::LockUse::kIfHeld, caller);
     open->call_id = tape->NextCallId();
     tape->open_call = open->call_id;
   }
@@ -484,7 +410,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
     open->ended_id = TakeHandle(kind, values[info.at[0]]);
     if (kind == HandleKind::kStream) open->stream_id = open->ended_id;
   }
-  if (WantsDeviceTimes(*thread) && !open->muted && PutsWorkOnStream(info)) {
+  if (WantsDeviceTimes(*thread) && !open->muted && info.stream_works) {
     open->device_task = BeginDeviceTask(*thread, stream);
   }
   if (info.effect != Effect::kCallsBack) Inside::Set(*thread);
@@ -519,7 +445,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   call.place_id = open->place_id;
   call.status = status;
   call.model_id = model_id;
-  call.lasting = model_id != 0 || !CanBeMuted(info);
+  call.lasting = model_id != 0 || info.lasting;
 
   // Births come before the record that names them.
   if (succeeded) AfterSuccess(thread, info, values, *open, stream, call.model_id);

@@ -1,6 +1,6 @@
 // The wrapper of an interface function: arguments as sixty-four bit values, the real call in
-// between. What is known of each function is a row of kCalls, generated from acl/data/acl_abi.json
-// by acl/generate/wrappers.py.
+// between. What is known of each function is a row of kCalls, which acl/generate/wrappers.py makes
+// of acl/data/acl_abi.json and acl/data/meaning.json.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,7 @@ struct ArgumentRule {
 // The effect of a call on memory, handles or streams, which its arguments alone do not show.
 enum class Effect : uint8_t {
   kNone,
+  kCreate,        // a handle: its flags
   kDeviceBirth,   // memory: where its address is written, its size
   kHostBirth,     // pinned host memory: the same
   kHostRegister,  // pinned host memory: its address, its size
@@ -76,6 +77,14 @@ struct CallInfo {
   int8_t stream;  // position of its stream, -1: none
   Effect effect;
   int8_t at[3];  // positions of the arguments that the effect needs
+  // Recorded also while recording is closed: it sets something up that a later window may need,
+  // such as a device, a capture or an attribute of a stream.
+  bool lasting;
+  // The thread may wait for the interpreter's lock to read the line of the program. Copies, waits
+  // for a stream and the ends of a capture are what an operator or the program itself does, never
+  // an allocator; see Note [Taking the interpreter's lock].
+  bool takes_lock;
+  bool stream_works;  // on what the call asks for. Without a stream the host waits for it.
   const ArgumentRule* rules;
 };
 

@@ -44,23 +44,50 @@ AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay
             if (MayWait()) SynchronizeAll();
           }) {}
 
-bool AclSession::CheckWait(int code, const char* call) {
-  if (code == 0) return true;
-  if (program.task_errors.count(code) == 0) device.Check(code, call);
+void AclSession::Issue(int64_t stream, const AclTask& task, Workspaces kind) {
+  const DeviceWork& work = device.work();
+  const aclrtStream on = handles.Stream(stream);
+  switch (task.work) {
+    case AclTask::Work::kNothing:
+      return;
+    case AclTask::Work::kOperator:
+      task.bound->Run(device, on, [&](uint64_t bytes) -> void* {
+        if (bytes <= task.workspace_bytes) return task.workspace;
+        return kind == Workspaces::kOwn ? workspaces.Own(bytes) : workspaces.Of(stream, bytes);
+      });
+      return;
+    case AclTask::Work::kRecord:
+      work.Record(handles.EventOf(task.event).get(), on, task.flag).Check();
+      return;
+    case AclTask::Work::kWait:
+      work.Wait(handles.EventOf(task.event).get(), on, task.flag).Check();
+      return;
+    case AclTask::Work::kReset:
+      work.Reset(handles.EventOf(task.event).get(), on).Check();
+      return;
+    default:
+      IssueMemoryWork(work, task, on);
+  }
+}
+
+bool AclSession::CheckWait(const CallResult& result) {
+  if (result.code() == 0) return true;
+  if (!result.code() || program.task_errors.count(*result.code()) == 0) result.Check();
   ++report.acl.task_errors;
   return false;
 }
 
+bool AclSession::WaitFor(int64_t stream) {
+  const bool good = CheckWait(device.work().WaitForStream(handles.Stream(stream)));
+  in_flight.Synced(stream);
+  return good;
+}
+
 bool AclSession::SynchronizeAll() {
-  bool good = false;
   // Without a limit the host would wait for ever, if some work waits for an event that never comes.
   constexpr int kTimeoutMs = 60000;
-  if (program.waits_for_later_work && device.api().aclrtSynchronizeDeviceWithTimeout != nullptr) {
-    good = CheckWait(device.api().aclrtSynchronizeDeviceWithTimeout(kTimeoutMs),
-                     "aclrtSynchronizeDeviceWithTimeout");
-  } else {
-    good = CheckWait(device.api().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
-  }
+  const int limit_ms = program.waits_for_later_work ? kTimeoutMs : kNoLimit;
+  const bool good = CheckWait(device.work().WaitForDevice(limit_ms));
   in_flight.SyncedAll();
   return good;
 }
@@ -71,10 +98,10 @@ void AclSession::Download(int64_t stream, aclrtStream handle, const Take& take) 
     return;
   }
   if (MayWait()) {
-    CheckWait(device.api().aclrtSynchronizeStream(handle), "aclrtSynchronizeStream");
-    verifier.Check(take, take.address);
+    CheckWait(device.work().WaitForStream(handle));
+    verifier.Check(take, take.copy.from);
   } else {
-    in_flight.CheckLater(stream, take, take.address);
+    in_flight.CheckLater(stream, take, take.copy.from);
   }
 }
 

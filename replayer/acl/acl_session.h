@@ -62,11 +62,17 @@ class AclSession {
   // wait for the device.
   std::map<int64_t, Capture> captures;
 
-  // Checks the result of a wait. Returns true if `code` is 0. Returns false if the wait reports
+  // Issues a task on a stream. With kOwn no other call gets the workspace of an operator, as a
+  // graph needs it.
+  enum class Workspaces : uint8_t { kShared, kOwn };
+  void Issue(int64_t stream, const AclTask& task, Workspaces kind);
+  // Checks the result of a wait. Returns true if its code is 0. Returns false if the wait reports
   // failed work and a wait of the recording reported the same code. Throws otherwise.
-  bool CheckWait(int code, const char* call);
-  // Waits for all streams and checks the results that were copied to the host.
-  bool SynchronizeAll();  // false: work failed, as in the recording
+  bool CheckWait(const CallResult& result);
+  // Waits for a stream, or for all, and checks the results that were copied to the host. Returns
+  // false if work failed, as in the recording.
+  bool WaitFor(int64_t stream);
+  bool SynchronizeAll();
   // True if the host may wait at a point where the program did not wait.
   bool MayWait() const { return !program.waits_for_later_work && captures.empty(); }
   // Takes a result (see Take) in the order of the stream.

@@ -17,18 +17,10 @@ using storage::Snapshot;
 
 namespace {
 
-bool IsPlaneCopy(AclCallKind kind) {
-  return kind == AclCallKind::kCopy2d || kind == AclCallKind::kCopy2dAsync;
-}
-
-bool IsCopy(AclCallKind kind) {
-  return kind == AclCallKind::kCopy || kind == AclCallKind::kCopyAsync || IsPlaneCopy(kind);
-}
-
 // Sets the known parts of a take to the parts of its range that are in `set`. The parts are
 // relative to the start of the range.
 void Restrict(Take& take, const ByteSet& set, int64_t first) {
-  const auto end = first + static_cast<int64_t>(take.bytes);
+  const auto end = first + static_cast<int64_t>(take.copy.bytes);
   take.complete = set.Covers(first, end);
   for (const ByteRange& part : set.Within(first, end)) {
     take.known.push_back({part.first - first, part.end - first});
@@ -42,8 +34,8 @@ Take AclVerifier::WholeRange(const AclCall& call, const Snapshot& snapshot) cons
   take.call = &call;
   take.snapshot = &snapshot;
   const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
-  take.bytes = static_cast<size_t>(layout.EndByte() - layout.FirstByte());
-  take.address = rooms_.Address(snapshot.tensor.buffer_id, layout.FirstByte());
+  take.copy.bytes = static_cast<size_t>(layout.EndByte() - layout.FirstByte());
+  take.copy.from = rooms_.Address(snapshot.tensor.buffer_id, layout.FirstByte());
   take.host = rooms_.Of(snapshot.tensor.buffer_id).host;
   return take;
 }
@@ -52,18 +44,19 @@ Take AclVerifier::WholeRange(const AclCall& call, const Snapshot& snapshot) cons
 // without the gaps between the rows. Returns false if the rows do not fit into the recorded bytes.
 bool AclVerifier::SetRows(Take& take) const {
   const AclCall& call = *take.call;
-  take.width = static_cast<size_t>(call.Integer(4));
-  take.rows = static_cast<size_t>(call.Integer(5));
-  take.from_pitch = static_cast<size_t>(call.Integer(3));
-  take.to_pitch = static_cast<size_t>(call.Integer(1));
-  if (take.rows == 0 || take.width == 0) return false;
-  if (take.bytes == take.rows * take.width) take.to_pitch = take.width;
-  take.complete = take.to_pitch == take.width;
-  for (size_t row = 0; row < take.rows; ++row) {
-    const auto first = static_cast<int64_t>(row * take.to_pitch);
-    take.known.push_back({first, first + static_cast<int64_t>(take.width)});
+  Transfer& copy = take.copy;
+  copy.width = static_cast<size_t>(call.Integer(4));
+  copy.rows = static_cast<size_t>(call.Integer(5));
+  copy.from_pitch = static_cast<size_t>(call.Integer(3));
+  copy.to_pitch = static_cast<size_t>(call.Integer(1));
+  if (copy.rows == 0 || copy.width == 0) return false;
+  if (copy.bytes == copy.rows * copy.width) copy.to_pitch = copy.width;
+  take.complete = copy.to_pitch == copy.width;
+  for (size_t row = 0; row < copy.rows; ++row) {
+    const auto first = static_cast<int64_t>(row * copy.to_pitch);
+    take.known.push_back({first, first + static_cast<int64_t>(copy.width)});
   }
-  return static_cast<size_t>(take.known.back().end) <= take.bytes;
+  return static_cast<size_t>(take.known.back().end) <= copy.bytes;
 }
 
 // Failed work leaves old bytes behind, so the results of a suspect call are not compared.
@@ -86,8 +79,8 @@ std::vector<Take> AclVerifier::TakesOf(const AclCall& call, KnownBytes& known) {
       Take take;
       take.call = &call;
       take.snapshot = &snapshot;
-      take.bytes = static_cast<size_t>(snapshot.bytes);
-      take.address = rooms_.Address(from->tensor.buffer_id, from->layout->FirstByte());
+      take.copy.bytes = static_cast<size_t>(snapshot.bytes);
+      take.copy.from = rooms_.Address(from->tensor.buffer_id, from->layout->FirstByte());
       if (IsPlaneCopy(call.kind())) {
         if (!SetRows(take)) continue;
       } else {
@@ -187,9 +180,9 @@ void AclVerifier::Check(const Take& take, const uint8_t* bytes) {
 // that are not known count as zero, in both replays.
 void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, ComparedOutput output) {
   const Snapshot& snapshot = *take.snapshot;
-  std::vector<uint8_t> content(take.bytes, 0);
+  std::vector<uint8_t> content(take.copy.bytes, 0);
   if (take.complete) {
-    content.assign(bytes, bytes + take.bytes);
+    content.assign(bytes, bytes + take.copy.bytes);
   } else {
     for (const ByteRange& part : take.known) {
       std::copy(bytes + part.first, bytes + part.end, content.begin() + part.first);
@@ -219,21 +212,21 @@ void AclVerifier::CheckReference(const Take& take, const uint8_t* bytes, Compare
 void AclVerifier::CheckPart(const Take& take, const uint8_t* bytes, const ComparedOutput& output) {
   const Snapshot& snapshot = *take.snapshot;
   const Bytes payload = snapshot.has_payload ? get_payload_(snapshot.digest) : nullptr;
-  if (payload == nullptr || payload->size() != take.bytes || take.known.empty()) {
+  if (payload == nullptr || payload->size() != take.copy.bytes || take.known.empty()) {
     log_.NoteNotComparable();
     return;
   }
-  std::vector<uint8_t> expected(bytes, bytes + take.bytes);
+  std::vector<uint8_t> expected(bytes, bytes + take.copy.bytes);
   for (const ByteRange& part : take.known) {
     std::memcpy(expected.data() + part.first, payload->data() + part.first,
                 static_cast<size_t>(part.end - part.first));
   }
-  if (std::memcmp(expected.data(), bytes, take.bytes) == 0) {
+  if (std::memcmp(expected.data(), bytes, take.copy.bytes) == 0) {
     log_.Note(output, ComparisonOutcome());
     return;
   }
   log_.Note(output, log_.Judge(output.op, storage::DType::kUint8, expected.data(), bytes,
-                               static_cast<int64_t>(take.bytes)));
+                               static_cast<int64_t>(take.copy.bytes)));
 }
 
 }  // namespace acltape::replayer

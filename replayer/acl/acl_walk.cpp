@@ -32,32 +32,17 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
 
 void AclWalk::SyncWork(const AclCall& call) {
   sink_.Flush();
-  for (const AclTask& task : BindWithTakes(call)) {
-    HostSides host;
-    std::vector<uint8_t> landing;
-    if (task.content != nullptr) host.from = task.content->data() + task.content_at;
-    if (task.work == AclTask::Work::kDownload && task.to == nullptr) {
-      landing.resize(task.HostBytes());
-      host.to = landing.data();
-    }
-    RunTaskNow(session_.device, task, host);
+  const DeviceWork& work = session_.device.work();
+  for (AclTask& task : BindWithTakes(call)) {
+    std::vector<uint8_t> landing(task.LandingBytes());
+    if (task.content != nullptr) task.copy.from = task.Content();
+    if (!landing.empty()) task.copy.to = landing.data();
+    IssueMemoryWork(work, task, kNow);
     if (!session_.compare) continue;
     for (const Take& take : task.takes) {
-      if (take.host) {
-        session_.verifier.Check(take, take.address);
-        continue;
-      }
-      std::vector<uint8_t> bytes(take.bytes);
-      AclTask download;
-      download.work = AclTask::Work::kDownload;
-      download.from = take.address;
-      download.bytes = take.bytes;
-      download.rows = take.rows;
-      download.width = take.width;
-      download.from_pitch = take.from_pitch;
-      download.to_pitch = take.to_pitch;
-      RunTaskNow(session_.device, download, {nullptr, bytes.data()});
-      session_.verifier.Check(take, bytes.data());
+      std::vector<uint8_t> bytes(take.host ? 0 : take.copy.bytes);
+      if (!take.host) IssueTake(work, take, bytes.data(), kNow);
+      session_.verifier.Check(take, take.host ? take.copy.from : bytes.data());
     }
   }
 }
@@ -78,11 +63,10 @@ void AclWalk::Feed(const AclCall& call) {
         sink_.Flush();
         if (session_.MayWait()) session_.SynchronizeAll();
       }
-      AclTask task;
-      task.work = AclTask::Work::kUpload;
-      task.to = session_.rooms.Address(snapshot.tensor.buffer_id, first);
-      task.bytes = bytes->size();
-      RunTaskNow(session_.device, task, {bytes->data(), nullptr});
+      Issue(session_.device.work(),
+            Transfer{session_.rooms.Address(snapshot.tensor.buffer_id, first), bytes->data(),
+                     ACL_MEMCPY_HOST_TO_DEVICE, bytes->size()},
+            kNow);
     }
     session_.known.Add(snapshot.tensor.buffer_id, first,
                        first + static_cast<int64_t>(bytes->size()));

@@ -56,13 +56,13 @@ void FlatWalk::SubmitStored(const AclCall& call, int64_t execution) {
   session_.known.AddWrites(call);
   for (AclTask& task : session_.binder.BindStored(call)) {
     const analyzer::AclUse* from = call.Use(2);
-    if (task.work == AclTask::Work::kUpload && task.content == nullptr && from != nullptr) {
+    if (task.copy.kind == ACL_MEMCPY_HOST_TO_DEVICE && task.content == nullptr && from != nullptr) {
       const Bytes content = host_memory_.At(execution, from->tensor.buffer_id);
       const auto first = static_cast<size_t>(from->layout->FirstByte());
-      if (content != nullptr && content->size() >= first + task.bytes) {
+      if (content != nullptr && content->size() >= first + task.copy.bytes) {
         task.content = content;
         task.content_at = first;
-        task.from = nullptr;
+        task.copy.from = nullptr;
       }
     }
     sink_.Submit(kFlatStream, std::move(task));
@@ -79,10 +79,7 @@ void FlatWalk::EndExecution(const AclCall& call) {
 
 void FlatWalk::Wait() {
   sink_.Flush();
-  session_.CheckWait(
-      session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(kFlatStream)),
-      "aclrtSynchronizeStream");
-  session_.in_flight.Synced(kFlatStream);
+  session_.WaitFor(kFlatStream);
 }
 
 void FlatWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first, const Bytes& bytes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "replayer/captured_graph.h"
 #include "replayer/eager.h"
@@ -15,37 +16,34 @@ using Work = AclTask::Work;
 constexpr size_t kPinnedLimit = size_t{64} << 20;  // of one graph; longer runs are cut
 constexpr size_t kGraphLimit = 512;                // kept for equal runs
 constexpr size_t kReportedGraphs = 100;
-constexpr uint32_t kCaptureEvent = 0x1;  // can be waited for, also in a capture (rule CAP-40)
 
 size_t Aligned(size_t bytes) {
   return static_cast<size_t>(AlignUp(static_cast<int64_t>(std::max<size_t>(bytes, 1))));
 }
 
-bool NeedsSource(const AclTask& task) {
-  return task.work == Work::kUpload && task.content != nullptr;
+// The bytes of pinned memory that a copy needs for its end in host memory.
+size_t HostBytes(const AclTask& task) {
+  return task.content != nullptr ? task.copy.bytes : task.LandingBytes();
 }
-bool NeedsTarget(const AclTask& task) { return task.work == Work::kDownload && task.to == nullptr; }
 
 size_t PinnedBytes(const AclTask& task) {
-  size_t bytes = 0;
-  if (NeedsSource(task)) bytes += Aligned(task.bytes);
-  if (NeedsTarget(task)) bytes += Aligned(task.HostBytes());
-  for (const Take& take : task.takes) bytes += Aligned(take.bytes);
+  size_t bytes = HostBytes(task) == 0 ? 0 : Aligned(HostBytes(task));
+  for (const Take& take : task.takes) bytes += Aligned(take.copy.bytes);
   return bytes;
 }
 
 }  // namespace
 
 struct GraphSink::Graph {
-  std::vector<Item> items;             // of the first run; keeps the calls in the key alive
-  std::vector<int64_t> streams;        // the origin first
-  std::vector<int64_t> waits_outside;  // events that were recorded before the run
-  std::vector<std::pair<int64_t, const Item*>> events_after;  // last record or reset of each event
+  std::vector<Item> items;                    // of the first run; keeps the calls in the key alive
+  std::vector<int64_t> streams;               // the origin first
+  std::vector<const AclTask*> waits_outside;  // for events that were recorded before the run
+  std::map<int64_t, const Item*> events_after;  // last record or reset of each event
   Block pinned;
-  std::vector<uint8_t*> host;                // by item: source of an upload, target of a download
+  std::vector<uint8_t*> host;                // by item: end of a copy in host memory
   std::vector<std::vector<uint8_t*>> takes;  // by item
-  std::vector<aclrtEvent> events;
-  std::vector<aclrtEvent> before, after;  // by stream, without the origin
+  std::deque<Event> events;
+  std::vector<Event> before, after;  // by stream, without the origin
   CapturedGraph model;
   int64_t epoch = -1;  // of the origin stream at the latest execution
 };
@@ -53,12 +51,8 @@ struct GraphSink::Graph {
 GraphSink::GraphSink(AclSession& session) : session_(session) {}
 
 GraphSink::~GraphSink() {
-  const acl::Api& api = session_.device.api();
-  api.aclrtSynchronizeDevice();
-  for (const auto& [key, graph] : graphs_) {
-    graph->model.Reset();
-    for (const aclrtEvent event : graph->events) api.aclrtDestroyEvent(event);
-  }
+  session_.device.work().WaitForDevice().Ignore();
+  graphs_.clear();
 }
 
 void GraphSink::Submit(int64_t stream, AclTask task) {
@@ -72,18 +66,7 @@ void GraphSink::Submit(int64_t stream, AclTask task) {
   const size_t bytes = PinnedBytes(task);
   if (!items_.empty() && pinned_bytes_ + bytes > kPinnedLimit) Flush();
   pinned_bytes_ += bytes;
-  Item item;
-  item.stream = stream;
-  item.task = std::move(task);
-  items_.push_back(std::move(item));
-}
-
-void GraphSink::Add(int64_t stream, Item::Kind kind, int64_t event) {
-  Item item;
-  item.kind = kind;
-  item.stream = stream;
-  item.event = event;
-  items_.push_back(std::move(item));
+  items_.push_back({stream, std::move(task)});
 }
 
 std::string GraphSink::KeyOf() const {
@@ -91,29 +74,29 @@ std::string GraphSink::KeyOf() const {
   const auto add = [&](auto value) {
     key.append(reinterpret_cast<const char*>(&value), sizeof value);  // NOLINT: pointers, too
   };
-  for (const Item& item : items_) {
-    add(item.kind);
-    add(item.stream);
-    add(item.event);
-    if (item.kind != Item::Kind::kTask) continue;
-    const AclTask& task = item.task;
+  for (const auto& [stream, task] : items_) {
+    add(stream);
+    add(task.event);
     add(task.work);
+    if (task.IsAboutEvent()) continue;
     add(task.bound.get());
     add(task.workspace);
     add(task.workspace_bytes);
-    add(task.to);
-    add(task.from);
+    const Transfer& copy = task.copy;
+    add(copy.to);
+    add(copy.from);
+    add(copy.kind);
     for (const size_t number :
-         {task.bytes, task.rows, task.width, task.to_pitch, task.from_pitch}) {
+         {copy.bytes, copy.rows, copy.width, copy.to_pitch, copy.from_pitch}) {
       add(number);
     }
     add(task.value);
     add(task.flag);
-    add(NeedsSource(task));
+    add(task.content != nullptr);
     for (const Take& take : task.takes) {
-      add(take.address);
-      add(take.bytes);
-      add(take.rows);
+      add(take.copy.from);
+      add(take.copy.bytes);
+      add(take.copy.rows);
     }
   }
   return key;
@@ -122,7 +105,7 @@ std::string GraphSink::KeyOf() const {
 void GraphSink::Flush() {
   if (items_.empty()) return;
   const bool work = std::any_of(items_.begin(), items_.end(),
-                                [](const Item& item) { return item.kind == Item::Kind::kTask; });
+                                [](const Item& item) { return !item.task.IsAboutEvent(); });
   if (!work) {
     IssueEagerly();
   } else {
@@ -138,10 +121,6 @@ void GraphSink::Flush() {
     }
     if (graphs_.size() > kGraphLimit && session_.MayWait()) {
       session_.SynchronizeAll();
-      for (const auto& [unused, old] : graphs_) {
-        old->model.Reset();
-        for (const aclrtEvent event : old->events) session_.device.api().aclrtDestroyEvent(event);
-      }
       graphs_.clear();
     }
   }
@@ -151,62 +130,39 @@ void GraphSink::Flush() {
 
 void GraphSink::IssueEagerly() {
   EagerSink eager(session_);
-  for (Item& item : items_) {
-    switch (item.kind) {
-      case Item::Kind::kTask:
-        eager.Submit(item.stream, std::move(item.task));
-        break;
-      case Item::Kind::kRecord:
-        eager.Record(item.stream, item.event);
-        break;
-      case Item::Kind::kWait:
-        eager.Wait(item.stream, item.event);
-        break;
-      case Item::Kind::kReset:
-        eager.Reset(item.stream, item.event);
-        break;
-    }
-  }
+  for (Item& item : items_) eager.Submit(item.stream, std::move(item.task));
 }
 
-aclrtEvent GraphSink::NewEvent(Graph& graph) const {
-  aclrtEvent event = nullptr;
-  session_.device.Check(session_.device.api().aclrtCreateEventExWithFlag(&event, kCaptureEvent),
-                        "aclrtCreateEventExWithFlag");
-  graph.events.push_back(event);
-  return event;
+Event& GraphSink::NewEvent(Graph& graph) const {
+  return graph.events.emplace_back(session_.device, kOrderingEvent);
 }
 
-void GraphSink::Order(aclrtEvent event, int64_t from, int64_t to) {
-  const acl::Api& api = session_.device.api();
-  session_.device.Check(api.aclrtRecordEvent(event, session_.handles.Stream(from)),
-                        "aclrtRecordEvent");
-  session_.device.Check(api.aclrtStreamWaitEvent(session_.handles.Stream(to), event),
-                        "aclrtStreamWaitEvent");
+void GraphSink::Order(const Event& event, int64_t from, int64_t to) {
+  event.Record(session_.handles.Stream(from));
+  event.HoldBack(session_.handles.Stream(to));
 }
 
 std::unique_ptr<GraphSink::Graph> GraphSink::Make() {
   auto graph = std::make_unique<Graph>();
   graph->items = items_;
   const auto first = std::find_if(items_.begin(), items_.end(),
-                                  [](const Item& item) { return item.kind == Item::Kind::kTask; });
+                                  [](const Item& item) { return !item.task.IsAboutEvent(); });
   graph->streams.push_back(first->stream);
-  std::map<int64_t, const Item*> last;
   for (const Item& item : graph->items) {
     if (std::find(graph->streams.begin(), graph->streams.end(), item.stream) ==
         graph->streams.end()) {
       graph->streams.push_back(item.stream);
     }
-    if (item.kind == Item::Kind::kTask) continue;
-    if (item.kind == Item::Kind::kWait && last.count(item.event) == 0) {
-      graph->waits_outside.push_back(item.event);
+    if (!item.task.IsAboutEvent()) continue;
+    if (item.task.work != Work::kWait) {
+      graph->events_after[item.task.event] = &item;
+    } else if (graph->events_after.count(item.task.event) == 0) {
+      graph->waits_outside.push_back(&item.task);
     }
-    if (item.kind != Item::Kind::kWait) last[item.event] = &item;
   }
-  for (const auto& [event, item] : last) graph->events_after.emplace_back(event, item);
   for (size_t s = 1; s < graph->streams.size(); ++s) {
-    graph->before.push_back(NewEvent(*graph));
-    graph->after.push_back(NewEvent(*graph));
+    graph->before.emplace_back(session_.device, kOrderingEvent);
+    graph->after.emplace_back(session_.device, kOrderingEvent);
   }
   PlanPinned(*graph);
   // When a task fails, a graph skips other work than separate tasks do. Such work stays eager.
@@ -219,7 +175,7 @@ std::unique_ptr<GraphSink::Graph> GraphSink::Make() {
     RegionReport row;
     row.captured = true;
     for (const Item& item : graph->items) {
-      if (item.kind != Item::Kind::kTask) continue;
+      if (item.task.IsAboutEvent()) continue;
       if (row.first_call == 0) row.first_call = item.task.call->call.call_id;
       row.last_call = item.task.call->call.call_id;
       row.leaves += item.task.work == Work::kOperator ? 1 : 0;
@@ -240,13 +196,14 @@ void GraphSink::PlanPinned(Graph& graph) const {
     next += Aligned(size);
     return here;
   };
-  for (const Item& item : graph.items) {
-    uint8_t* host = nullptr;
-    if (NeedsSource(item.task)) host = place(item.task.bytes);
-    if (NeedsTarget(item.task)) host = place(item.task.HostBytes());
-    graph.host.push_back(host);
+  for (Item& item : graph.items) {
+    AclTask& task = item.task;
+    const size_t landing = task.LandingBytes();
+    graph.host.push_back(HostBytes(task) == 0 ? nullptr : place(HostBytes(task)));
+    if (task.content != nullptr) task.copy.from = graph.host.back();
+    if (landing != 0) task.copy.to = graph.host.back();
     std::vector<uint8_t*> takes;
-    for (const Take& take : item.task.takes) takes.push_back(place(take.bytes));
+    for (const Take& take : task.takes) takes.push_back(place(take.copy.bytes));
     graph.takes.push_back(std::move(takes));
   }
 }
@@ -254,8 +211,7 @@ void GraphSink::PlanPinned(Graph& graph) const {
 void GraphSink::FillUploads(Graph& graph, const std::vector<Item>& items) const {
   for (size_t i = 0; i < items.size(); ++i) {
     const AclTask& task = items[i].task;
-    if (items[i].kind != Item::Kind::kTask || !NeedsSource(task)) continue;
-    std::memcpy(graph.host[i], task.content->data() + task.content_at, task.bytes);
+    if (task.content != nullptr) std::memcpy(graph.host[i], task.Content(), task.copy.bytes);
   }
 }
 
@@ -269,7 +225,7 @@ bool GraphSink::WarmUp(Graph& graph) {
   };
   std::map<int64_t, analyzer::ByteSet> written;  // by buffer
   for (const Item& item : graph.items) {
-    if (item.kind != Item::Kind::kTask) continue;
+    if (item.task.IsAboutEvent()) continue;
     for (const analyzer::AclUse& use : item.task.call->writes) {
       if (session_.rooms.Of(use.tensor.buffer_id).host) continue;
       written[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
@@ -296,14 +252,12 @@ bool GraphSink::WarmUp(Graph& graph) {
   copy(/*back=*/false);
   FillUploads(graph, graph.items);
   const int64_t origin = graph.streams.front();
-  aclrtStream stream = session_.handles.Stream(origin);
-  for (size_t i = 0; i < graph.items.size(); ++i) {
-    if (graph.items[i].kind != Item::Kind::kTask) continue;
-    IssueTask(session_.device, stream, graph.items[i].task, {graph.host[i], graph.host[i]},
-              [&](uint64_t size) { return session_.workspaces.Of(origin, size); });
+  for (const Item& item : graph.items) {
+    if (item.task.IsAboutEvent()) continue;
+    session_.Issue(origin, item.task, AclSession::Workspaces::kShared);
   }
-  const bool good = session_.CheckWait(session_.device.api().aclrtSynchronizeStream(stream),
-                                       "aclrtSynchronizeStream");
+  const bool good =
+      session_.CheckWait(session_.device.work().WaitForStream(session_.handles.Stream(origin)));
   copy(/*back=*/true);
   return good;
 }
@@ -314,32 +268,29 @@ void GraphSink::Capture(Graph& graph) {
 }
 
 void GraphSink::CaptureItems(Graph& graph) {
-  const acl::Api& api = session_.device.api();
   const int64_t origin = graph.streams.front();
   if (graph.streams.size() > 1) {
-    aclrtEvent fork = NewEvent(graph);
-    session_.device.Check(api.aclrtRecordEvent(fork, session_.handles.Stream(origin)),
-                          "aclrtRecordEvent");
+    const Event& fork = NewEvent(graph);
+    fork.Record(session_.handles.Stream(origin));
     for (size_t s = 1; s < graph.streams.size(); ++s) {
-      session_.device.Check(
-          api.aclrtStreamWaitEvent(session_.handles.Stream(graph.streams[s]), fork),
-          "aclrtStreamWaitEvent");
+      fork.HoldBack(session_.handles.Stream(graph.streams[s]));
     }
   }
-  std::map<int64_t, aclrtEvent> inside;  // by event of the program: the event of its newest record
+  std::map<int64_t, const Event*> inside;  // by event of the program: that of its newest record
   for (size_t i = 0; i < graph.items.size(); ++i) {
-    const Item& item = graph.items[i];
-    if (item.kind == Item::Kind::kTask) {
-      IssueCaptured(graph, i);
-    } else if (item.kind == Item::Kind::kRecord) {
-      aclrtEvent event = NewEvent(graph);
-      session_.device.Check(api.aclrtRecordEvent(event, session_.handles.Stream(item.stream)),
-                            "aclrtRecordEvent");
-      inside[item.event] = event;
-    } else if (item.kind == Item::Kind::kWait && inside.count(item.event) != 0) {
-      session_.device.Check(
-          api.aclrtStreamWaitEvent(session_.handles.Stream(item.stream), inside[item.event]),
-          "aclrtStreamWaitEvent");
+    const auto& [id, task] = graph.items[i];
+    const aclrtStream stream = session_.handles.Stream(id);
+    if (task.work == Work::kRecord) {
+      inside[task.event] = &NewEvent(graph);
+      inside[task.event]->Record(stream);
+    } else if (task.work == Work::kWait) {
+      if (inside.count(task.event) != 0) inside[task.event]->HoldBack(stream);
+    } else if (task.work != Work::kReset) {
+      session_.Issue(id, task, AclSession::Workspaces::kOwn);
+      if (!session_.compare) continue;
+      for (size_t t = 0; t < task.takes.size(); ++t) {
+        IssueTake(session_.device.work(), task.takes[t], graph.takes[i][t], stream);
+      }
     }
   }
   for (size_t s = 1; s < graph.streams.size(); ++s) {
@@ -347,44 +298,22 @@ void GraphSink::CaptureItems(Graph& graph) {
   }
 }
 
-void GraphSink::IssueCaptured(Graph& graph, size_t at) {
-  const Item& item = graph.items[at];
-  aclrtStream stream = session_.handles.Stream(item.stream);
-  IssueTask(session_.device, stream, item.task, {graph.host[at], graph.host[at]},
-            [&](uint64_t bytes) { return session_.workspaces.Own(bytes); });
-  if (!session_.compare) return;
-  for (size_t t = 0; t < item.task.takes.size(); ++t) {
-    IssueTake(session_.device, stream, item.task.takes[t], graph.takes[at][t]);
-  }
-}
-
 void GraphSink::Execute(Graph& graph) {
-  const acl::Api& api = session_.device.api();
   const int64_t origin = graph.streams.front();
-  aclrtStream stream = session_.handles.Stream(origin);
-  if (graph.epoch == session_.in_flight.Epoch(origin)) {
-    // The latest execution may still use the pinned memory, which is filled again next.
-    session_.CheckWait(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
-    session_.in_flight.Synced(origin);
-  }
+  // The latest execution may still use the pinned memory, which is filled again next.
+  if (graph.epoch == session_.in_flight.Epoch(origin)) session_.WaitFor(origin);
   FillUploads(graph, items_);
   EagerSink eager(session_);
-  for (const int64_t event : graph.waits_outside) eager.Wait(origin, event);
+  for (const AclTask* wait : graph.waits_outside) eager.Submit(origin, *wait);
   for (size_t s = 1; s < graph.streams.size(); ++s) {
     Order(graph.before[s - 1], graph.streams[s], origin);
   }
-  graph.model.Execute(stream);
+  graph.model.Execute(session_.handles.Stream(origin));
   ++executed_;
   for (size_t s = 1; s < graph.streams.size(); ++s) {
     Order(graph.after[s - 1], origin, graph.streams[s]);
   }
-  for (const auto& [event, item] : graph.events_after) {
-    if (item->kind == Item::Kind::kRecord) {
-      eager.Record(item->stream, event);
-    } else {
-      eager.Reset(item->stream, event);
-    }
-  }
+  for (const auto& [event, item] : graph.events_after) eager.Submit(item->stream, item->task);
   graph.epoch = session_.in_flight.Epoch(origin);
   if (!session_.compare) return;
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -393,10 +322,7 @@ void GraphSink::Execute(Graph& graph) {
       session_.in_flight.CheckLater(origin, takes[t], graph.takes[i][t]);
     }
   }
-  if (session_.MayWait()) {
-    session_.CheckWait(api.aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
-    session_.in_flight.Synced(origin);
-  }
+  if (session_.MayWait()) session_.WaitFor(origin);
 }
 
 void GraphSink::Describe(CaptureReport& report, AclReport& counts) const {

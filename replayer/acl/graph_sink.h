@@ -27,9 +27,6 @@ class GraphSink final : public WorkSink {
   ~GraphSink() override;
 
   void Submit(int64_t stream, AclTask task) override;
-  void Record(int64_t stream, int64_t event) override { Add(stream, Item::Kind::kRecord, event); }
-  void Wait(int64_t stream, int64_t event) override { Add(stream, Item::Kind::kWait, event); }
-  void Reset(int64_t stream, int64_t event) override { Add(stream, Item::Kind::kReset, event); }
   void Flush() override;
 
   // Fills the part of the report that is about graphs.
@@ -38,15 +35,11 @@ class GraphSink final : public WorkSink {
 
  private:
   struct Item {
-    enum class Kind : uint8_t { kTask, kRecord, kWait, kReset };
-    Kind kind = Kind::kTask;
     int64_t stream = 0;
-    int64_t event = 0;
     AclTask task;
   };
   struct Graph;
 
-  void Add(int64_t stream, Item::Kind kind, int64_t event);
   std::string KeyOf() const;
   std::unique_ptr<Graph> Make();
   void PlanPinned(Graph& graph) const;
@@ -54,11 +47,10 @@ class GraphSink final : public WorkSink {
   bool WarmUp(Graph& graph);
   void Capture(Graph& graph);
   void CaptureItems(Graph& graph);
-  void IssueCaptured(Graph& graph, size_t at);
   void Execute(Graph& graph);
   void IssueEagerly();
-  aclrtEvent NewEvent(Graph& graph) const;
-  void Order(aclrtEvent event, int64_t from, int64_t to);
+  Event& NewEvent(Graph& graph) const;
+  void Order(const Event& event, int64_t from, int64_t to);
 
   AclSession& session_;
   std::vector<Item> items_;

@@ -4,6 +4,7 @@ namespace acltape::replayer {
 
 using analyzer::AclCall;
 using analyzer::AclCallKind;
+using analyzer::AclVariant;
 
 namespace {
 
@@ -14,83 +15,62 @@ constexpr uint32_t kPlainStreamFlags = 0x3;
 }  // namespace
 
 Handles::~Handles() {
-  const acl::Api& api = device_.api();
-  for (const auto& [id, stream] : streams_) api.aclrtSynchronizeStream(stream);
-  models.clear();
-  for (const auto& [id, event] : events_) api.aclrtDestroyEvent(event);
-  for (const auto& [id, notify] : notifies_) api.aclrtDestroyNotify(notify);
-  for (const auto& [id, stream] : streams_) api.aclrtDestroyStream(stream);
+  for (const auto& [id, stream] : streams_) device_.work().WaitForStream(stream.get()).Ignore();
+  models.clear();  // before the events and streams
 }
 
 aclrtStream Handles::Stream(int64_t id) {
-  aclrtStream& stream = streams_[id];
-  if (stream != nullptr) return stream;
-  const auto row = program_.streams.find(id);
-  const auto flags = row == program_.streams.end() ? 0 : static_cast<uint32_t>(row->second.flags);
-  if (device_.api().aclrtCreateStreamWithConfig != nullptr) {
-    device_.Check(device_.api().aclrtCreateStreamWithConfig(&stream, 0, flags & kPlainStreamFlags),
-                  "aclrtCreateStreamWithConfig");
-  } else {
-    device_.Check(device_.api().aclrtCreateStream(&stream), "aclrtCreateStream");
+  const auto [found, created] = streams_.try_emplace(id);
+  if (found->second.get() == nullptr) {
+    const auto row = program_.streams.find(id);
+    const auto flags = row == program_.streams.end() ? 0 : static_cast<uint32_t>(row->second.flags);
+    found->second = MakeStream(device_.work(), flags & kPlainStreamFlags);
   }
-  return stream;
+  return found->second.get();
 }
 
-aclrtEvent Handles::Event(int64_t id) {
-  aclrtEvent& event = events_[id];
-  if (event != nullptr) return event;
-  device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, kWaitableEvent),
-                "aclrtCreateEventExWithFlag");
-  return event;
-}
+Event& Handles::EventOf(int64_t id) { return events_.try_emplace(id, device_).first->second; }
 
 aclrtNotify Handles::Notify(int64_t handle) const {
   const auto found = notifies_.find(handle);
-  return found == notifies_.end() ? nullptr : found->second;
+  return found == notifies_.end() ? nullptr : found->second.get();
 }
 
 void Handles::Create(const AclCall& call) {
-  const acl::Api& api = device_.api();
   const int64_t id = call.Integer(call.function->object);
   const auto flags = static_cast<uint32_t>(call.Integer(call.function->detail));
   if (call.kind() == AclCallKind::kStreamCreate) {
     Stream(call.stream());
   } else if (call.kind() == AclCallKind::kNotifyCreate) {
-    aclrtNotify& notify = notifies_[id];
-    device_.Check(Needed(api.aclrtCreateNotify, program_, call)(&notify, flags),
-                  "aclrtCreateNotify");
-  } else if (call.op->name == "aclrtCreateEvent") {
-    device_.Check(Needed(api.aclrtCreateEvent, program_, call)(&events_[id]), "aclrtCreateEvent");
-  } else if (call.op->name == "aclrtCreateEventWithFlag") {
-    device_.Check(Needed(api.aclrtCreateEventWithFlag, program_, call)(&events_[id], flags),
-                  "aclrtCreateEventWithFlag");
+    aclrtNotify notify = nullptr;
+    device_.work().CreateNotify(flags, &notify).Check();
+    notifies_[id] = OwnedNotify(device_.work(), notify);
   } else {
-    device_.Check(Needed(api.aclrtCreateEventExWithFlag, program_, call)(&events_[id], flags),
-                  "aclrtCreateEventExWithFlag");
+    events_.insert_or_assign(id, Event(device_, flags, call.op->name));
   }
 }
 
 void Handles::Destroy(const AclCall& call) {
-  const acl::Api& api = device_.api();
-  const auto drop = [&](auto& map, int64_t id, auto destroy, const char* name) {
+  const DeviceWork& work = device_.work();
+  const auto drop = [](auto& map, int64_t id, const auto& destroy) {
     const auto found = map.find(id);
     if (found == map.end()) return;
-    device_.Check(destroy(found->second), name);
+    destroy(found->second.get()).Check();
+    found->second.Release();
     map.erase(found);
   };
   const int64_t id = call.Integer(call.function->object);
   switch (call.kind()) {
     case AclCallKind::kStreamDestroy:
-      drop(streams_, call.stream(),
-           IsForced(call) ? Needed(api.aclrtDestroyStreamForce, program_, call)
-                          : api.aclrtDestroyStream,
-           "aclrtDestroyStream");
+      drop(streams_, call.stream(), [&](aclrtStream stream) {
+        return IsForced(call) ? work.DestroyStreamNow(stream) : work.DestroyStream(stream);
+      });
       return;
     case AclCallKind::kEventDestroy:
-      drop(events_, id, api.aclrtDestroyEvent, "aclrtDestroyEvent");
+      drop(events_, id, [&](aclrtEvent event) { return work.DestroyEvent(event); });
       return;
     case AclCallKind::kNotifyDestroy:
-      drop(notifies_, id, api.aclrtDestroyNotify, "aclrtDestroyNotify");
+      drop(notifies_, id, [&](aclrtNotify notify) { return work.DestroyNotify(notify); });
       return;
     default:
       if (const auto found = models.find(id); found != models.end()) {

@@ -16,46 +16,34 @@ class Handles {
  public:
   Handles(Device& device, const analyzer::AclProgram& program)
       : device_(device), program_(program) {}
-  ~Handles();
+  ~Handles();  // waits for all streams
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
 
   // Returns the stream or event of the replay. It is created at the first use if no recorded call
   // created it. Default streams become separate, ordinary streams (rule STR-03).
   aclrtStream Stream(int64_t id);
-  aclrtEvent Event(int64_t id);
+  Event& EventOf(int64_t id);
   // Creates or destroys an object as the recorded call did.
   void Create(const analyzer::AclCall& call);
   void Destroy(const analyzer::AclCall& call);
 
+  aclrtNotify Notify(int64_t handle) const;
+
   std::unordered_map<int64_t, CapturedGraph> models;
   std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by index in AclProgram::groups
-  const std::unordered_map<int64_t, aclrtStream>& streams() const { return streams_; }
-  aclrtNotify Notify(int64_t handle) const;
 
  private:
   Device& device_;
   const analyzer::AclProgram& program_;
-  std::unordered_map<int64_t, aclrtStream> streams_;
-  std::unordered_map<int64_t, aclrtEvent> events_;
-  std::unordered_map<int64_t, aclrtNotify> notifies_;  // by recorded address, as it is now
+  std::unordered_map<int64_t, OwnedStream> streams_;
+  std::unordered_map<int64_t, OwnedNotify> notifies_;  // by recorded address, as it is now
+  std::unordered_map<int64_t, Event> events_;
 };
 
 // True if the call destroys a stream without waiting for its work.
 inline bool IsForced(const analyzer::AclCall& call) {
-  return call.op->name == "aclrtDestroyStreamForce";
-}
-
-// Returns `function`. Throws Error kDevice if it is null, that is, if the library lacks it.
-template <typename Function>
-Function Needed(Function function, const analyzer::AclProgram& program,
-                const analyzer::AclCall& call) {
-  if (function == nullptr) {
-    throw Error(ErrorKind::kDevice, program.Describe(call) +
-                                        " cannot be issued: the device library lacks the "
-                                        "function; use a newer one");
-  }
-  return function;
+  return call.function->variant == analyzer::AclVariant::kForced;
 }
 
 }  // namespace acltape::replayer

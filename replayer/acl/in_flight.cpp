@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "replayer/memory_plan.h"
 
@@ -40,74 +41,46 @@ std::pair<InFlight::Chunk*, uint8_t*> InFlight::Acquire(size_t bytes) {
 
 uint8_t* InFlight::Piece(int64_t stream, size_t bytes) {
   const auto [chunk, piece] = Acquire(bytes);
-  Item item;
-  item.stream = stream;
-  item.chunk = chunk;
-  items_.push_back(std::move(item));
+  items_.push_back({stream, chunk, std::nullopt, piece});
   return piece;
 }
 
 void InFlight::Download(int64_t stream, aclrtStream handle, const Take& take) {
-  const auto [chunk, piece] = Acquire(take.bytes);
-  IssueTake(device_, handle, take, piece);
-  Item item;
-  item.stream = stream;
-  item.chunk = chunk;
-  item.taken = true;
-  item.take = take;
-  item.bytes = piece;
-  items_.push_back(std::move(item));
+  const auto [chunk, piece] = Acquire(take.copy.bytes);
+  IssueTake(device_.work(), take, piece, handle);
+  items_.push_back({stream, chunk, take, piece});
 }
 
 void InFlight::CheckLater(int64_t stream, const Take& take, const uint8_t* bytes) {
-  Item item;
-  item.stream = stream;
-  item.taken = true;
-  item.take = take;
-  item.bytes = bytes;
-  items_.push_back(std::move(item));
+  items_.push_back({stream, nullptr, take, bytes});
 }
 
 void InFlight::Finish(Item& item) {
-  if (item.taken) check_(item.take, item.bytes);
+  if (item.take) check_(*item.take, item.bytes);
   if (item.chunk != nullptr) --item.chunk->pieces;
 }
 
 void InFlight::Synced(int64_t stream) {
   ++epochs_[stream];
-  std::deque<Item> others;
-  std::deque<Item> items = std::move(items_);
-  items_.clear();
-  for (Item& item : items) {
+  for (Item& item : std::exchange(items_, {})) {
     if (item.stream == stream) {
       Finish(item);
     } else {
-      others.push_back(std::move(item));
+      items_.push_back(std::move(item));
     }
   }
-  items_ = std::move(others);
 }
 
 void InFlight::SyncedAll() {
   ++all_epoch_;
-  std::deque<Item> items = std::move(items_);
-  items_.clear();
-  for (Item& item : items) Finish(item);
+  for (Item& item : std::exchange(items_, {})) Finish(item);
 }
 
-void IssueTake(const Device& device, aclrtStream stream, const Take& take, uint8_t* pinned) {
-  if (take.bytes == 0) return;
-  if (take.rows == 0) {
-    device.Check(device.api().aclrtMemcpyAsync(pinned, take.bytes, take.address, take.bytes,
-                                               ACL_MEMCPY_DEVICE_TO_HOST, stream),
-                 "aclrtMemcpyAsync to the host");
-    return;
-  }
-  std::memset(pinned, 0, take.bytes);
-  device.Check(
-      device.api().aclrtMemcpy2dAsync(pinned, take.to_pitch, take.address, take.from_pitch,
-                                      take.width, take.rows, ACL_MEMCPY_DEVICE_TO_HOST, stream),
-      "aclrtMemcpy2dAsync to the host");
+void IssueTake(const DeviceWork& work, const Take& take, uint8_t* to, OnStream on) {
+  if (take.copy.rows != 0) std::memset(to, 0, take.copy.bytes);
+  Transfer copy = take.copy;
+  copy.to = to;
+  Issue(work, copy, on);
 }
 
 }  // namespace acltape::replayer

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "replayer/acl/task.h"
@@ -49,9 +50,8 @@ class InFlight {
   };
   struct Item {
     int64_t stream = 0;
-    Chunk* chunk = nullptr;  // null: the memory is not of a chunk
-    bool taken = false;
-    Take take;
+    Chunk* chunk = nullptr;    // null: the memory is not of a chunk
+    std::optional<Take> take;  // that is compared
     const uint8_t* bytes = nullptr;
   };
   std::pair<Chunk*, uint8_t*> Acquire(size_t bytes);
@@ -68,7 +68,7 @@ class InFlight {
   int64_t all_epoch_ = 0;
 };
 
-// Issues the copy of a take from the device to `pinned`.
-void IssueTake(const Device& device, aclrtStream stream, const Take& take, uint8_t* pinned);
+// Copies what a take is about to `to`.
+void IssueTake(const DeviceWork& work, const Take& take, uint8_t* to, OnStream on);
 
 }  // namespace acltape::replayer

@@ -72,17 +72,15 @@ void RecordedWalk::Work(const AclCall& call) {
   for (AclTask& task : BindWithTakes(call)) sink_.Submit(call.stream(), std::move(task));
 }
 
-void RecordedWalk::IssueDirectly(const AclCall& call, const AclTask& task) {
-  HostSides host;
-  if (task.work == AclTask::Work::kDownload && task.to == nullptr) {
-    host.to = session_.in_flight.Piece(call.stream(), task.HostBytes());
+void RecordedWalk::IssueDirectly(const AclCall& call, AclTask& task) {
+  if (const size_t bytes = task.LandingBytes(); bytes != 0) {
+    task.copy.to = session_.in_flight.Piece(call.stream(), bytes);
   }
-  IssueTask(session_.device, session_.handles.Stream(call.stream()), task, host,
-            [this](uint64_t bytes) { return session_.workspaces.Own(bytes); });
+  session_.Issue(call.stream(), task, AclSession::Workspaces::kOwn);
 }
 
 void RecordedWalk::StoredWork(const AclCall& call) {
-  for (const AclTask& task : session_.binder.BindStored(call)) {
+  for (AclTask& task : session_.binder.BindStored(call)) {
     if (task.content != nullptr) {
       throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
                                          " of a captured graph cannot run on this device; see the "
@@ -94,44 +92,25 @@ void RecordedWalk::StoredWork(const AclCall& call) {
 
 void RecordedWalk::UpdatedWork(const AclCall& call) {
   session_.known.AddWrites(call);
-  for (const AclTask& task : session_.binder.BindStored(call)) IssueDirectly(call, task);
+  for (AclTask& task : session_.binder.BindStored(call)) IssueDirectly(call, task);
 }
 
-void RecordedWalk::Event(const AclCall& call) {
-  const int64_t stream = call.stream();
-  const int64_t event = call.Integer(call.function->object);
-  const bool external = session_.program.IsExternal(call);
-  if (call.call.model_id == 0 && !external) {
-    if (call.kind() == AclCallKind::kEventRecord) sink_.Record(stream, event);
-    if (call.kind() == AclCallKind::kEventWait) sink_.Wait(stream, event);
-    if (call.kind() == AclCallKind::kEventReset) sink_.Reset(stream, event);
+void RecordedWalk::EventWork(const AclCall& call) {
+  AclTask task;
+  task.work = call.kind() == AclCallKind::kEventRecord ? AclTask::Work::kRecord
+              : call.kind() == AclCallKind::kEventWait ? AclTask::Work::kWait
+                                                       : AclTask::Work::kReset;
+  task.event = call.Integer(call.function->object);
+  if (call.call.model_id == 0 && !session_.program.IsExternal(call)) {
+    sink_.Submit(call.stream(), std::move(task));
     return;
   }
   sink_.Flush();
-  const acl::Api& api = session_.device.api();
-  aclrtEvent handle = session_.handles.Event(event);
-  aclrtStream on = session_.handles.Stream(stream);
-  const bool flagged = call.Integer(call.function->detail) == analyzer::kExternalWait;
-  if (call.kind() == AclCallKind::kEventRecord && flagged) {
-    session_.device.Check(Needed(api.aclrtRecordEventWithFlag, session_.program, call)(
-                              handle, on, analyzer::kExternalWait),
-                          "aclrtRecordEventWithFlag");
-  } else if (call.kind() == AclCallKind::kEventWait && flagged) {
-    session_.device.Check(Needed(api.aclrtStreamWaitEventWithFlag, session_.program, call)(
-                              on, handle, 0, analyzer::kExternalWait),
-                          "aclrtStreamWaitEventWithFlag");
-  } else if (call.kind() == AclCallKind::kEventRecord) {
-    session_.device.Check(api.aclrtRecordEvent(handle, on), "aclrtRecordEvent");
-  } else if (call.kind() == AclCallKind::kEventWait) {
-    session_.device.Check(api.aclrtStreamWaitEvent(on, handle), "aclrtStreamWaitEvent");
-  } else {
-    session_.device.Check(api.aclrtResetEvent(handle, on), "aclrtResetEvent");
-  }
+  if (call.Integer(call.function->detail) == analyzer::kExternalWait) task.flag = kExternalEvent;
+  IssueDirectly(call, task);
 }
 
 void RecordedWalk::Control(const AclCall& call) {
-  const acl::Api& api = session_.device.api();
-  const int64_t object = call.Integer(call.function->object);
   switch (call.kind()) {
     case AclCallKind::kStreamCreate:
     case AclCallKind::kEventCreate:
@@ -141,7 +120,7 @@ void RecordedWalk::Control(const AclCall& call) {
     case AclCallKind::kEventRecord:
     case AclCallKind::kEventWait:
     case AclCallKind::kEventReset:
-      Event(call);
+      EventWork(call);
       return;
     default:
       break;
@@ -157,68 +136,52 @@ void RecordedWalk::Control(const AclCall& call) {
     case AclCallKind::kModelDestroy:
       session_.handles.Destroy(call);
       return;
-    case AclCallKind::kNotifyRecord:
-      session_.device.Check(
-          Needed(api.aclrtRecordNotify, session_.program, call)(
-              session_.handles.Notify(object), session_.handles.Stream(call.stream())),
-          "aclrtRecordNotify");
-      return;
-    case AclCallKind::kNotifyWait:
-      session_.device.Check(
-          Needed(api.aclrtWaitAndResetNotify, session_.program, call)(
-              session_.handles.Notify(object), session_.handles.Stream(call.stream()), 0),
-          "aclrtWaitAndResetNotify");
-      return;
-    case AclCallKind::kValueWait: {
-      const analyzer::AclUse* at = call.Use(0);
-      if (at == nullptr) return;
-      session_.device.Check(
-          Needed(api.aclrtValueWait, session_.program, call)(
-              session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
-              static_cast<uint64_t>(call.Integer(1)), static_cast<uint32_t>(call.Integer(2)),
-              session_.handles.Stream(call.stream())),
-          "aclrtValueWait");
-      return;
-    }
     default:
-      Graph(call);
+      OnStream(call, session_.handles.Stream(call.stream()));
       return;
   }
 }
 
-void RecordedWalk::Graph(const AclCall& call) {
-  const acl::Api& api = session_.device.api();
-  aclrtStream stream = session_.handles.Stream(call.stream());
-  const auto group = call.group;
+void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
+  const DeviceWork& work = session_.device.work();
+  const int64_t object = call.Integer(call.function->object);
   switch (call.kind()) {
+    case AclCallKind::kNotifyRecord:
+      work.RecordNotify(session_.handles.Notify(object), stream).Check();
+      return;
+    case AclCallKind::kNotifyWait:
+      work.WaitNotify(session_.handles.Notify(object), stream).Check();
+      return;
+    case AclCallKind::kValueWait: {
+      const analyzer::AclUse* at = call.Use(0);
+      if (at == nullptr) return;
+      work.WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
+                        static_cast<uint64_t>(call.Integer(1)),
+                        static_cast<uint32_t>(call.Integer(2)), stream)
+          .Check();
+      return;
+    }
     case AclCallKind::kCaptureBegin:
       // One thread issues what several did; the mode decides only what is allowed meanwhile.
       session_.captures.try_emplace(call.stream(), session_.device, stream).first->second.Begin();
       return;
     case AclCallKind::kCaptureEnd: {
       auto capture = session_.captures.extract(call.stream());
-      session_.handles.models[call.Integer(call.function->object)] =
+      session_.handles.models[object] =
           capture.empty() ? Capture(session_.device, stream).End() : capture.mapped().End();
       return;
     }
     case AclCallKind::kGroupBegin:
-      session_.device.Check(Needed(api.aclmdlRICaptureTaskGrpBegin, session_.program, call)(stream),
-                            "aclmdlRICaptureTaskGrpBegin");
+      work.BeginGroup(stream).Check();
       return;
     case AclCallKind::kGroupEnd:
-      session_.device.Check(Needed(api.aclmdlRICaptureTaskGrpEnd, session_.program, call)(
-                                stream, &session_.handles.groups[group]),
-                            "aclmdlRICaptureTaskGrpEnd");
+      work.EndGroup(stream, &session_.handles.groups[call.group]).Check();
       return;
     case AclCallKind::kUpdateBegin:
-      session_.device.Check(Needed(api.aclmdlRICaptureTaskUpdateBegin, session_.program, call)(
-                                stream, session_.handles.groups[group]),
-                            "aclmdlRICaptureTaskUpdateBegin");
+      work.BeginUpdate(stream, session_.handles.groups[call.group]).Check();
       return;
     case AclCallKind::kUpdateEnd:
-      session_.device.Check(
-          Needed(api.aclmdlRICaptureTaskUpdateEnd, session_.program, call)(stream),
-          "aclmdlRICaptureTaskUpdateEnd");
+      work.EndUpdate(stream).Check();
       return;
     default:
       Execute(call);
@@ -257,17 +220,14 @@ void RecordedWalk::WaitForStream(int64_t stream) {
   sink_.Flush();
   if (stream == 0) {
     session_.SynchronizeAll();
-    return;
+  } else {
+    session_.WaitFor(stream);
   }
-  session_.CheckWait(session_.device.api().aclrtSynchronizeStream(session_.handles.Stream(stream)),
-                     "aclrtSynchronizeStream");
-  session_.in_flight.Synced(stream);
 }
 
 void RecordedWalk::WaitForEvent(int64_t event) {
   sink_.Flush();
-  session_.CheckWait(session_.device.api().aclrtSynchronizeEvent(session_.handles.Event(event)),
-                     "aclrtSynchronizeEvent");
+  session_.CheckWait(session_.device.work().WaitForEvent(session_.handles.EventOf(event).get()));
 }
 
 }  // namespace acltape::replayer

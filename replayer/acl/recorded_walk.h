@@ -23,11 +23,11 @@ class RecordedWalk final : public AclWalk {
   void StoredWork(const Call& call);
   // The launches of a task update.
   void UpdatedWork(const Call& call);
-  void IssueDirectly(const Call& call, const AclTask& task);
+  void IssueDirectly(const Call& call, AclTask& task);
   // Calls about streams, events, graphs, and waits between streams.
   void Control(const Call& call);
-  void Event(const Call& call);
-  void Graph(const Call& call);
+  void EventWork(const Call& call);
+  void OnStream(const Call& call, aclrtStream stream);
   void Execute(const Call& call);
   void WaitOnHost(const Call& call);
   // Makes the host wait for a stream (0: for all streams), or for an event.

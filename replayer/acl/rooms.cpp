@@ -120,11 +120,7 @@ Rooms::Rooms(Device& device, const AclProgram& program) {
   }
   device_arena_ = Block(device, Block::Kind::kDevice, PlanMemory(lives[0]));
   host_arena_ = Block(device, Block::Kind::kPinned, PlanMemory(lives[1]));
-  if (device_arena_.bytes() != 0) {
-    device.Check(device.api().aclrtMemset(device_arena_.data(), device_arena_.bytes(), 0,
-                                          device_arena_.bytes()),
-                 "aclrtMemset");
-  }
+  device_arena_.Fill(0);
   std::fill_n(host_arena_.data(), host_arena_.bytes(), uint8_t{0});
   for (const Life& life : lives[0]) {
     rooms_[life.buffer_id] = {device_arena_.data() + life.offset, life.bytes - kPadding, false};

@@ -17,31 +17,41 @@
 
 namespace acltape::replayer {
 
+// A copy: `bytes` bytes, or `rows` rows of `width` bytes. `rows` is 0 for plain copies.
+struct Transfer {
+  uint8_t* to = nullptr;
+  const uint8_t* from = nullptr;
+  aclrtMemcpyKind kind = ACL_MEMCPY_DEVICE_TO_HOST;
+  size_t bytes = 0;
+  size_t rows = 0, width = 0, to_pitch = 0, from_pitch = 0;
+};
+// Throws CallFailed.
+void Issue(const DeviceWork& work, const Transfer& copy, OnStream on);
+
 // A content that is read from the device right after a task, to compare it with the recorded
 // content.
 struct Take {
   const analyzer::AclCall* call = nullptr;
   const storage::Snapshot* snapshot = nullptr;
-  const uint8_t* address = nullptr;
-  size_t bytes = 0;
-  // The parts to compare, relative to `address`. The other bytes are not known.
+  // Where it lies. For two-dimensional copies `from_pitch` is that of the device; `bytes` and
+  // `to_pitch` are those of the host side.
+  Transfer copy;
+  // The parts to compare, relative to `copy.from`. The other bytes are not known.
   std::vector<analyzer::ByteRange> known;
   bool complete = false;  // `known` covers the whole content
-  bool host = false;      // `address` is pinned host memory
-  // Only for two-dimensional copies: `from_pitch` is that of the device; `bytes` and `to_pitch` are
-  // those of the host side. `rows` is 0 for other takes.
-  size_t rows = 0, width = 0, to_pitch = 0, from_pitch = 0;
+  bool host = false;      // `copy.from` is pinned host memory
 };
 
 struct AclTask {
   enum class Work : uint8_t {
     kOperator,
-    kUpload,
-    kDownload,
     kCopy,
     kFill,
     kFill32,
     kValueWrite,
+    kRecord,
+    kWait,
+    kReset,
     kNothing  // there is only a content to take
   };
   const analyzer::AclCall* call = nullptr;
@@ -49,34 +59,29 @@ struct AclTask {
   std::shared_ptr<const BoundCall> bound;  // kOperator
   uint8_t* workspace = nullptr;            // of the program; null: it has none
   uint64_t workspace_bytes = 0;
-  // Device memory. For a download, host memory, or null if nothing looks at the result.
-  uint8_t* to = nullptr;
-  // Device memory. For an upload, pinned memory, or null if `content` is uploaded.
-  const uint8_t* from = nullptr;
-  // Length of the range. For two-dimensional copies, length of the source range.
-  size_t bytes = 0;
+  // The memory of a copy; of a fill and a value write `to` and `bytes`. Of a two-dimensional copy
+  // `bytes` is the length of the source range. An end in host memory is null until the issuer gives
+  // it: it uploads `content`, or nothing looks at the result of a download.
+  Transfer copy;
   Bytes content;  // of an upload: recorded bytes from `content_at` on
   size_t content_at = 0;
-  // Two-dimensional copies have `rows` of `width` bytes. `rows` is 0 for plain copies.
-  size_t rows = 0, width = 0, to_pitch = 0, from_pitch = 0;
   uint64_t value = 0;  // for fills and value writes
-  uint32_t flag = 0;
+  uint32_t flag = 0;   // for value writes, records and waits
+  int64_t event = 0;   // for records, waits and resets, as recorded
   std::vector<Take> takes;
 
-  // Number of bytes of host memory that a download needs.
-  size_t HostBytes() const { return rows == 0 ? bytes : (rows - 1) * to_pitch + width; }
+  bool IsAboutEvent() const {
+    return work == Work::kRecord || work == Work::kWait || work == Work::kReset;
+  }
+  const uint8_t* Content() const { return content->data() + content_at; }
+  // Number of bytes of host memory that the issuer gives for a download.
+  size_t LandingBytes() const {
+    if (work != Work::kCopy || copy.to != nullptr) return 0;
+    return copy.rows == 0 ? copy.bytes : (copy.rows - 1) * copy.to_pitch + copy.width;
+  }
 };
-
-// The host ends of an upload (`from`) and a download (`to`). They replace the task's own and must
-// be pinned memory; null keeps the task's own.
-struct HostSides {
-  const uint8_t* from = nullptr;
-  uint8_t* to = nullptr;
-};
-void IssueTask(const Device& device, aclrtStream stream, const AclTask& task, const HostSides& host,
-               const BoundCall::Reserve& reserve);
-// Runs a copy or a fill at once, without a stream. The host waits for it.
-void RunTaskNow(const Device& device, const AclTask& task, const HostSides& host);
+// Issues a copy, a fill or a value write. Throws CallFailed.
+void IssueMemoryWork(const DeviceWork& work, const AclTask& task, OnStream on);
 
 // Makes tasks from calls.
 class TaskBinder {

@@ -138,11 +138,12 @@ std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
     for (const auto& part : elements.Within(layout.FirstByte(), layout.EndByte())) {
       AclTask task;
       task.call = &call;
-      task.work = Work::kUpload;
+      task.work = Work::kCopy;
       task.content = span;
       task.content_at = static_cast<size_t>(part.first - layout.FirstByte());
-      task.bytes = static_cast<size_t>(part.end - part.first);
-      task.to = rooms_.Address(use.tensor.buffer_id, part.first);
+      task.copy.kind = ACL_MEMCPY_HOST_TO_DEVICE;
+      task.copy.bytes = static_cast<size_t>(part.end - part.first);
+      task.copy.to = rooms_.Address(use.tensor.buffer_id, part.first);
       tasks.push_back(std::move(task));
     }
   }
@@ -158,21 +159,25 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   const bool from_host = from == nullptr || rooms_.Of(from->tensor.buffer_id).host;
   AclTask task;
   task.call = &call;
-  task.bytes = static_cast<size_t>(call.Integer(plane ? 4 : 3));
+  task.work = Work::kCopy;
+  Transfer& copy = task.copy;
+  copy.bytes = static_cast<size_t>(call.Integer(plane ? 4 : 3));
   if (plane) {
-    task.to_pitch = static_cast<size_t>(call.Integer(1));
-    task.from_pitch = static_cast<size_t>(call.Integer(3));
-    task.width = task.bytes;
-    task.rows = static_cast<size_t>(call.Integer(5));
-    if (task.rows == 0) return {};
-    task.bytes = (task.rows - 1) * task.from_pitch + task.width;
+    copy.to_pitch = static_cast<size_t>(call.Integer(1));
+    copy.from_pitch = static_cast<size_t>(call.Integer(3));
+    copy.width = copy.bytes;
+    copy.rows = static_cast<size_t>(call.Integer(5));
+    if (copy.rows == 0) return {};
+    copy.bytes = (copy.rows - 1) * copy.from_pitch + copy.width;
   }
-  if (task.bytes == 0 || (plane && task.width == 0)) return {};
-  if (to != nullptr) task.to = AddressOf(*to);
-  if (from != nullptr) task.from = AddressOf(*from);
+  if (copy.bytes == 0 || (plane && copy.width == 0)) return {};
+  if (to != nullptr) copy.to = AddressOf(*to);
+  if (from != nullptr) copy.from = AddressOf(*from);
   if (to_host && from_host) return {};  // the device does nothing
-  task.work = to_host ? Work::kDownload : from_host ? Work::kUpload : Work::kCopy;
-  if (task.work == Work::kUpload && !stored) {
+  copy.kind = to_host     ? ACL_MEMCPY_DEVICE_TO_HOST
+              : from_host ? ACL_MEMCPY_HOST_TO_DEVICE
+                          : ACL_MEMCPY_DEVICE_TO_DEVICE;
+  if (copy.kind == ACL_MEMCPY_HOST_TO_DEVICE && !stored) {
     const storage::Snapshot* source = call.Before(2);
     task.content = source == nullptr ? nullptr : Payload(source->digest);
     if (task.content == nullptr) {
@@ -181,17 +186,17 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
                       " needs the bytes that it copied, which the trace does "
                       "not hold; record with @payload inputs or @payload all"_cli);
     }
-    if (plane && task.content->size() == task.width * task.rows) {
-      task.from_pitch = task.width;  // the recording holds no gaps between rows
-      task.bytes = task.content->size();
+    if (plane && task.content->size() == copy.width * copy.rows) {
+      copy.from_pitch = copy.width;  // the recording holds no gaps between rows
+      copy.bytes = task.content->size();
     }
-    if (task.content->size() < task.bytes) {
+    if (task.content->size() < copy.bytes) {
       throw Error(ErrorKind::kTrace, program_.Describe(call) + " copied " +
-                                         std::to_string(task.bytes) + " bytes, the trace holds " +
+                                         std::to_string(copy.bytes) + " bytes, the trace holds " +
                                          std::to_string(task.content->size()) +
                                          " of them; record the program again");
     }
-    task.from = nullptr;
+    copy.from = nullptr;
   }
   return {std::move(task)};
 }
@@ -205,24 +210,24 @@ AclTask TaskBinder::BindFill(const AclCall& call) const {
                                        " writes memory that no recorded call allocated; a replay "
                                        "cannot place it");
   }
-  task.to = AddressOf(*to);
+  task.copy.to = AddressOf(*to);
   switch (call.kind()) {
     case AclCallKind::kValueWrite:
       task.work = Work::kValueWrite;
       task.value = static_cast<uint64_t>(call.Integer(1));
       task.flag = static_cast<uint32_t>(call.Integer(2));
-      task.bytes = sizeof(uint64_t);
+      task.copy.bytes = sizeof(uint64_t);
       break;
     case AclCallKind::kFill32:
     case AclCallKind::kFill32Async:
       task.work = Work::kFill32;
       task.value = static_cast<uint64_t>(call.Integer(2));
-      task.bytes = static_cast<size_t>(call.Integer(3)) * 4;
+      task.copy.bytes = static_cast<size_t>(call.Integer(3)) * 4;
       break;
     default:
       task.work = Work::kFill;
       task.value = static_cast<uint64_t>(call.Integer(2));
-      task.bytes = static_cast<size_t>(call.Integer(3));
+      task.copy.bytes = static_cast<size_t>(call.Integer(3));
       break;
   }
   return task;
@@ -242,7 +247,7 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
       return BindCopy(call, /*stored=*/false);
     default: {
       AclTask task = BindFill(call);
-      if (task.bytes == 0) return {};
+      if (task.copy.bytes == 0) return {};
       return {std::move(task)};
     }
   }

@@ -67,7 +67,7 @@ class Finder {
 
 AddedWaits FindAddedWaits(const storage::Reader& trace, const std::vector<std::string>& wanted) {
   analyzer::Work work = analyzer::LoadWork(trace, analyzer::Level::kAcl);
-  if (work.steps.empty()) analyzer::AssignSteps(work, nullptr);
+  analyzer::AssignSteps(work, nullptr);
   analyzer::LintOptions options;
   options.merge = false;
   const analyzer::LintReport report = analyzer::Lint(work, options);

@@ -13,9 +13,6 @@ class WorkSink {
  public:
   virtual ~WorkSink() = default;
   virtual void Submit(int64_t stream, AclTask task) = 0;
-  virtual void Record(int64_t stream, int64_t event) = 0;
-  virtual void Wait(int64_t stream, int64_t event) = 0;
-  virtual void Reset(int64_t stream, int64_t event) = 0;
   // Issues all work that has been submitted but not issued yet.
   virtual void Flush() = 0;
 };
@@ -24,9 +21,6 @@ class EagerSink final : public WorkSink {
  public:
   explicit EagerSink(AclSession& session) : session_(session) {}
   void Submit(int64_t stream, AclTask task) override;
-  void Record(int64_t stream, int64_t event) override;
-  void Wait(int64_t stream, int64_t event) override;
-  void Reset(int64_t stream, int64_t event) override;
   void Flush() override {}
 
  private:

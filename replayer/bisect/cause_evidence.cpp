@@ -138,7 +138,7 @@ void ExplainInputs(const MixedStep& step, const MixedStepOptions& options, size_
     }
     const auto place = [&](size_t match) {
       return fmt::format("{} in step {}", PlaceText(step_class.matches[match].operands[operand]),
-                         program.steps[step_class.matches[match].step].step);
+                         program.work.steps[step_class.matches[match].step_index].step);
     };
     sentences.push_back(fmt::format(
         "{}: input {} is {} and {}; it has to be copied to its captured place before each "
@@ -157,7 +157,7 @@ void ExplainHostArguments(const MixedStep& step, const MixedStepOptions& options
     const auto value = [&](size_t match) {
       const analyzer::Leaf& leaf = program.leaves[step_class.matches[match].leaves[at]];
       return fmt::format("{} in step {}", analyzer::ValueText(leaf.arguments[varying.argument]),
-                         program.steps[step_class.matches[match].step].step);
+                         program.work.steps[step_class.matches[match].step_index].step);
     };
     const analyzer::Leaf& leaf = program.leaves[step_class.leaves[at]];
     sentences.push_back(

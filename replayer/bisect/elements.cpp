@@ -131,8 +131,7 @@ Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& s
 ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_class) {
   ElementSet places;
   for (size_t place = 0; place < step_class.leaves.size(); ++place) {
-    const analyzer::Leaf& leaf = program.leaves[step_class.leaves[place]];
-    if (analyzer::BarrierReason(program, leaf).empty()) places.push_back(place);
+        if (analyzer::BarrierReason(program.work, step_class.leaves[place]).empty()) places.push_back(place);
   }
   return places;
 }

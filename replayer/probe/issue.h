@@ -1,4 +1,4 @@
-// Issues one recorded call again as it was: one function per kind of call, a table by kind.
+// Issues one recorded call again as it was.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,6 @@ class Issuer {
   std::optional<int32_t> Issue(size_t call, bool pin);
 
  private:
-  struct Row;
-  static const Row kRows[];
   using Arguments = std::vector<storage::Argument>;
   // The parts of a recorded call that issuing needs.
   struct Call {
@@ -31,6 +29,10 @@ class Issuer {
     Arguments arguments;
     aclrtStream stream = nullptr;  // null where it names none
     bool pin = false;
+    // Where memory work goes: the host waits for copies and fills that are not asynchronous.
+    OnStream on() const {
+      return analyzer::WaitsOnHost(form->acl_kind()) ? OnStream() : OnStream(stream);
+    }
     int64_t Integer(int position) const {
       return position < 0 || position >= static_cast<int>(arguments.size())
                  ? 0
@@ -38,37 +40,22 @@ class Issuer {
     }
     int64_t object() const { return Integer(form->function->object); }
     int64_t detail() const { return Integer(form->function->detail); }
+    uint32_t flag() const { return detail() == kExternalEvent ? kExternalEvent : 0; }
   };
 
-  std::optional<int32_t> Operator(const Call& call);
-  std::optional<int32_t> Copy(const Call& call);
-  std::optional<int32_t> Copy2d(const Call& call);
-  std::optional<int32_t> Fill(const Call& call);
-  std::optional<int32_t> Fill32(const Call& call);
-  std::optional<int32_t> ValueWrite(const Call& call);
-  std::optional<int32_t> StreamCreate(const Call& call);
-  std::optional<int32_t> StreamDestroy(const Call& call);
-  std::optional<int32_t> EventCreate(const Call& call);
-  std::optional<int32_t> EventDestroy(const Call& call);
-  std::optional<int32_t> EventRecord(const Call& call);
-  std::optional<int32_t> EventWait(const Call& call);
-  std::optional<int32_t> EventReset(const Call& call);
-  std::optional<int32_t> DeviceSync(const Call& call);
-  std::optional<int32_t> StreamSync(const Call& call);
-  std::optional<int32_t> EventSync(const Call& call);
-  std::optional<int32_t> StreamQuery(const Call& call);
-  std::optional<int32_t> EventQuery(const Call& call);
-  std::optional<int32_t> EventTime(const Call& call);
-  std::optional<int32_t> CaptureBegin(const Call& call);
-  std::optional<int32_t> CaptureEnd(const Call& call);
-  std::optional<int32_t> GroupBegin(const Call& call);
-  std::optional<int32_t> GroupEnd(const Call& call);
-  std::optional<int32_t> UpdateBegin(const Call& call);
-  std::optional<int32_t> UpdateEnd(const Call& call);
-  std::optional<int32_t> Execute(const Call& call);
-  std::optional<int32_t> HostFunction(const Call& call);
-  std::optional<int32_t> Memory(const Call& call);
-  std::optional<int32_t> Other(const Call& call);
+  using Code = std::optional<int32_t>;
+  Code Issue(const Call& call);
+  Code Operator(const Call& call);
+  Code Copy(const Call& call);
+  Code CopyRows(const Call& call);
+  Code StreamDestroy(const Call& call);
+  Code EventDestroy(const Call& call);
+  Code EventQuery(const Call& call);
+  Code EventTime(const Call& call);
+  Code UpdateBegin(const Call& call);
+  Code Memory(const Call& call);
+  Code ExchangeMode(const Call& call);
+  aclrtEvent EventOf(const Call& call) { return objects_.EventOf(call.object()).get(); }
 
   Device& device_;
   const analyzer::Work& work_;

@@ -20,20 +20,10 @@ ProbeObjects::ProbeObjects(Device& device, const Work& work, const Stretch& stre
 }
 
 ProbeObjects::~ProbeObjects() {
-  const acl::Api& api = device_.api();
-  api.aclrtSynchronizeDevice();
+  device_.work().WaitForDevice().Ignore();
   captures_.clear();
   captured.clear();
   models_.clear();
-  for (const auto& [id, event] : events_) {
-    if (destroyed_events.count(id) == 0) api.aclrtDestroyEvent(event);
-  }
-  for (aclrtEvent event : added_events_) api.aclrtDestroyEvent(event);
-  for (const auto& [id, stream] : streams_) {
-    if (destroyed_streams.count(id) == 0 && default_streams_.count(id) == 0) {
-      api.aclrtDestroyStream(stream);
-    }
-  }
 }
 
 void ProbeObjects::MeasureBuffers(const Stretch& stretch) {
@@ -50,51 +40,30 @@ void ProbeObjects::MeasureBuffers(const Stretch& stretch) {
 }
 
 aclrtStream ProbeObjects::Stream(int64_t id) {
-  aclrtStream& stream = streams_[id];
-  if (stream != nullptr) return stream;
-  const acl::Api& api = device_.api();
+  OwnedStream& stream = streams_[id];
+  if (stream.get() != nullptr) return stream.get();
   const auto row = stream_rows_.find(id);
-  if (row != stream_rows_.end() && row->second.handle == 0) {
-    default_streams_.insert(id);
-    if (api.aclrtCtxGetCurrentDefaultStream == nullptr) return stream;
-    device_.Check(api.aclrtCtxGetCurrentDefaultStream(&stream), "aclrtCtxGetCurrentDefaultStream");
-    return stream;
-  }
   const auto flags = row == stream_rows_.end() ? 0 : static_cast<uint32_t>(row->second.flags);
-  if (api.aclrtCreateStreamWithConfig != nullptr) {
-    device_.Check(api.aclrtCreateStreamWithConfig(&stream, 0, flags),
-                  "aclrtCreateStreamWithConfig");
-  } else {
-    device_.Check(api.aclrtCreateStream(&stream), "aclrtCreateStream");
+  if (row == stream_rows_.end() || row->second.handle != 0) {
+    stream = MakeStream(device_.work(), flags);
+  } else if (const auto get_default = device_.api().aclrtCtxGetCurrentDefaultStream) {
+    aclrtStream own = nullptr;
+    device_.Check(get_default(&own), "aclrtCtxGetCurrentDefaultStream");
+    stream = OwnedStream(device_.work(), own);
+    stream.Release();  // the context destroys it
   }
-  return stream;
+  return stream.get();
 }
 
-aclrtEvent ProbeObjects::NewEvent() {
-  aclrtEvent event = nullptr;
-  device_.Check(device_.api().aclrtCreateEventExWithFlag(&event, kWaitableEvent),
-                "aclrtCreateEventExWithFlag");
-  added_events_.push_back(event);
-  return event;
-}
-
-aclrtEvent ProbeObjects::Event(int64_t id) {
-  aclrtEvent& event = events_[id];
-  if (event != nullptr) return event;
-  const acl::Api& api = device_.api();
+Event& ProbeObjects::EventOf(int64_t id) {
+  const auto found = events_.find(id);
+  if (found != events_.end()) return found->second;
   const auto row = event_rows_.find(id);
   const auto flags = row == event_rows_.end() ? 0 : static_cast<uint32_t>(row->second.flags);
   const int64_t create = row == event_rows_.end() ? -1 : work_.Find(row->second.create_call);
   const std::string_view maker = create < 0 ? std::string_view() : work_.op(create).name;
-  if (maker == "aclrtCreateEvent") {
-    device_.Check(api.aclrtCreateEvent(&event), "aclrtCreateEvent");
-  } else if (maker == "aclrtCreateEventWithFlag") {
-    device_.Check(api.aclrtCreateEventWithFlag(&event, flags), "aclrtCreateEventWithFlag");
-  } else {
-    device_.Check(api.aclrtCreateEventExWithFlag(&event, flags == 0 ? kWaitableEvent : flags),
-                  "aclrtCreateEventExWithFlag");
-  }
-  return event;
+  const bool own_flags = flags != 0 || maker == "aclrtCreateEventWithFlag";
+  return events_.emplace(id, Event(device_, own_flags ? flags : kTimedEvent, maker)).first->second;
 }
 
 aclmdlRI ProbeObjects::Model(int64_t id) {
@@ -162,8 +131,8 @@ std::vector<ProbeObjects::Room> ProbeObjects::Rooms() const {
 
 int64_t ProbeObjects::stream_count() const {
   constexpr int64_t kDefaultAndOwn = 2;
-  return kDefaultAndOwn +
-         static_cast<int64_t>(streams_.size() - default_streams_.size() - destroyed_streams.size());
+  return kDefaultAndOwn + std::count_if(streams_.begin(), streams_.end(),
+                                        [](const auto& row) { return row.second.owns(); });
 }
 
 }  // namespace acltape::replayer

@@ -6,7 +6,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -29,8 +28,7 @@ class ProbeObjects {
 
   // Created at the first use. Default streams are the default stream of the context.
   aclrtStream Stream(int64_t id);
-  aclrtEvent Event(int64_t id);
-  aclrtEvent NewEvent();
+  Event& EventOf(int64_t id);
   // An empty graph in place of one that the program had captured.
   aclmdlRI Model(int64_t id);
   // The address of an argument of a call: a range of a buffer, or host memory of `bytes` bytes.
@@ -55,7 +53,8 @@ class ProbeObjects {
   int32_t EndCapture(aclrtStream stream);
   std::vector<CapturedGraph> captured;
   std::unordered_map<int64_t, aclrtTaskGrp> groups;  // by the recorded handle
-  std::set<int64_t> destroyed_streams, destroyed_events;
+  // A stream that a call destroyed.
+  void ReleaseStream(int64_t id) { streams_[id].Release(); }
 
  private:
   Block& Buffer(int64_t id);
@@ -65,10 +64,8 @@ class ProbeObjects {
   const analyzer::Work& work_;
   std::unordered_map<int64_t, storage::Handle> stream_rows_;
   std::unordered_map<int64_t, storage::Handle> event_rows_;
-  std::map<int64_t, aclrtStream> streams_;
-  std::set<int64_t> default_streams_;
-  std::map<int64_t, aclrtEvent> events_;
-  std::vector<aclrtEvent> added_events_;
+  std::map<int64_t, OwnedStream> streams_;
+  std::map<int64_t, Event> events_;
   std::map<int64_t, CapturedGraph> models_;
   std::map<aclrtStream, Capture> captures_;     // that are open
   std::unordered_map<int64_t, int64_t> bytes_;  // that the stretch reaches of a buffer

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "analyzer/lint/capture_facts.h"
 #include "replayer/probe/contents.h"
@@ -96,21 +97,18 @@ class Prober {
       if (exchange.call < stretch_.first) Issue(exchange.call);
     }
     for (const Edit& edit : options_.edits) {
-      if (edit.kind == Edit::Kind::kWait) edit_events_.push_back(objects_.NewEvent());
+      if (edit.kind == Edit::Kind::kWait) edit_events_.emplace_back(device_);
     }
     report_.refused.clear();
     report_.issued = 0;
-    device_.Check(device_.api().aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+    device_.work().WaitForDevice().Check();
   }
 
   void PrepareEvent(const analyzer::Handles& handles, int64_t id) {
     if (!prepared_events_.insert(id).second) return;
-    aclrtEvent event = objects_.Event(id);
+    const Event& event = objects_.EventOf(id);
     const int64_t record = handles.LastOutsideRecord(id, stretch_.first);
-    if (record < 0) return;
-    device_.Check(
-        device_.api().aclrtRecordEvent(event, objects_.Stream(work_.calls[record].stream_id)),
-        "aclrtRecordEvent");
+    if (record >= 0) event.Record(objects_.Stream(work_.calls[record].stream_id));
   }
 
   Turn& ThreadOf(int32_t thread) {
@@ -181,54 +179,50 @@ class Prober {
 
   // The events of wait edits.
   void AfterCall(int64_t call_id, int64_t stream) {
-    EditEvents([&](const Edit& edit) { return edit.record_after == call_id; },
-               [&](aclrtEvent event) {
-                 return device_.api().aclrtRecordEvent(event, objects_.Stream(stream));
-               });
+    EditEvents(
+        [&](const Edit& edit) { return edit.record_after == call_id; },
+        [&](aclrtEvent event) { return device_.work().Record(event, objects_.Stream(stream)); });
   }
   void BeforeCall(int64_t call_id, int64_t stream) {
-    EditEvents([&](const Edit& edit) { return edit.wait_before == call_id; },
-               [&](aclrtEvent event) {
-                 return device_.api().aclrtStreamWaitEvent(objects_.Stream(stream), event);
-               });
+    EditEvents(
+        [&](const Edit& edit) { return edit.wait_before == call_id; },
+        [&](aclrtEvent event) { return device_.work().Wait(event, objects_.Stream(stream)); });
   }
   template <typename Wanted, typename Use>
   void EditEvents(const Wanted& wanted, const Use& use) {
     size_t event = 0;
     for (const Edit& edit : options_.edits) {
       if (edit.kind != Edit::Kind::kWait) continue;
-      aclrtEvent handle = edit_events_[event++];
+      aclrtEvent handle = edit_events_[event++].get();
       if (!wanted(edit)) continue;
       ThreadOf(stretch_.thread).Take([&] {
-        const int32_t code = use(handle);
+        const int32_t code = use(handle).code().value_or(0);
         if (code != 0) report_.refused.push_back({0, code, Message()});
       });
     }
   }
 
   void Execute() {
-    const acl::Api& api = device_.api();
+    const DeviceWork& work = device_.work();
     const std::vector<ProbeObjects::Room> rooms = objects_.Rooms();
     const auto before = ContentsBefore(work_, stretch_, rooms, options_.seed);
     std::map<int64_t, std::vector<uint8_t>> first;
     for (int execution = 0; execution < options_.executions; ++execution) {
       for (const ProbeObjects::Room& room : rooms) {
         const std::vector<uint8_t>& bytes = before.at(room.buffer);
-        device_.Check(
-            api.aclrtMemcpy(room.data, room.bytes, bytes.data(), bytes.size(),
-                            room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE),
-            "aclrtMemcpy");
+        work.Copy(room.data, room.bytes, bytes.data(), bytes.size(),
+                  room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE, kNow)
+            .Check();
       }
       objects_.captured.back().Execute(device_.stream());
-      device_.Check(api.aclrtSynchronizeStream(device_.stream()), "aclrtSynchronizeStream");
+      device_.Synchronize();
       ++report_.executed;
       bool differs = false;
       for (const ProbeObjects::Room& room : rooms) {
         std::vector<uint8_t> bytes(room.bytes);
-        device_.Check(
-            api.aclrtMemcpy(bytes.data(), bytes.size(), room.data, room.bytes,
-                            room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_DEVICE_TO_HOST),
-            "aclrtMemcpy");
+        work.Copy(bytes.data(), bytes.size(), room.data, room.bytes,
+                  room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_DEVICE_TO_HOST, kNow)
+            .Check();
         if (execution == 0) {
           first[room.buffer] = std::move(bytes);
         } else if (bytes != first[room.buffer]) {
@@ -245,9 +239,9 @@ class Prober {
   const ProbeOptions& options_;
   ProbeReport report_;
   Device device_;
+  std::vector<Event> edit_events_;  // by wait edit
   ProbeObjects objects_;
   Issuer issuer_;
-  std::vector<aclrtEvent> edit_events_;  // by wait edit
   std::set<int64_t> prepared_events_;
   std::map<int32_t, std::unique_ptr<Turn>> threads_;  // by recorded thread
 };

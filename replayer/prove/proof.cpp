@@ -86,7 +86,7 @@ class Prover {
                   "no call of the step is captured, so that there is nothing to "
                   "prove");
     }
-    report_.step = session_.program().steps[step_class.step].step;
+    report_.step = session_.program().work.steps[step_class.step_index].step;
     report_.steps = static_cast<int64_t>(ground.matches);
     report_.graphs = static_cast<int64_t>(ground.graphs.size());
     for (const TrialKind kind : kinds_) {

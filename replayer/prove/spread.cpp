@@ -67,9 +67,9 @@ class Spreading {
   // same order, so a graph holds the calls with the same numbers in each step.
   void FindPlaces() {
     place_.assign(work_.size(), -1);
-    for (const analyzer::WorkStep& step : work_.steps) {
+    for (const analyzer::StepRange& step : work_.steps) {
       int64_t place = 0;
-      for (size_t call = step.first; call < step.end; ++call) {
+      for (int64_t call = step.first; call < step.end; ++call) {
         if (work_.form(call).active()) place_[call] = place++;
       }
     }

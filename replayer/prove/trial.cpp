@@ -152,7 +152,7 @@ std::vector<TrialKind> ParseTrialKinds(const std::string& text) {
 
 std::string Trial::Describe(const MixedStep& mixed, const analyzer::Program& program) const {
   const auto name = [&](size_t match) {
-    return std::to_string(program.steps[mixed.step_class().matches[match].step].step);
+    return std::to_string(program.work.steps[mixed.step_class().matches[match].step_index].step);
   };
   std::string text = "captured at step " + name(step.capture_match) + ", run at step";
   text += step.run_matches.size() > 1 ? "s " : " ";

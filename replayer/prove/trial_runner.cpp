@@ -141,7 +141,7 @@ TrialDifference TrialRunner::Name(const Suspect& suspect) const {
   difference.op = leaf.Name();
   difference.position = leaf.arguments[use.argument].position;
   difference.output = leaf.arguments[use.argument].name;
-  difference.step = program.steps[mixed_.step_class().matches[suspect.match].step].step;
+  difference.step = program.work.steps[mixed_.step_class().matches[suspect.match].step_index].step;
   difference.execution = suspect.execution;
   return difference;
 }
@@ -199,7 +199,7 @@ std::vector<FlakyOutput> TrialRunner::Flaky() const {
       output.call_id = leaf.call.call_id;
       output.op = leaf.Name();
       output.output = leaf.arguments[program.uses[leaf.index].writes[key.second].argument].name;
-      output.step = program.steps[mixed_.step_class().matches[match].step].step;
+      output.step = program.work.steps[mixed_.step_class().matches[match].step_index].step;
       output.runs = reference.runs;
       int most = 0;
       for (const auto& [digest, runs] : digests) most = std::max(most, runs);

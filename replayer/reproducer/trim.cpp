@@ -53,23 +53,23 @@ void AddSteps(const Program& program, const std::vector<int64_t>& steps,
   std::set<int64_t> added;
   for (const int64_t wanted : steps) {
     const auto range =
-        std::find_if(program.steps.begin(), program.steps.end(),
+        std::find_if(program.work.steps.begin(), program.work.steps.end(),
                      [&](const analyzer::StepRange& step) { return step.step == wanted; });
-    if (range == program.steps.end()) {
+    if (range == program.work.steps.end()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{} has no step {}", program.trace->path(), wanted));
     }
-    const int64_t target = range - program.steps.begin();
+    const int64_t target = range - program.work.steps.begin();
     const analyzer::StepTemplate* step_class = classes.OfStep(target);
     const auto match_of = [&](int64_t step) -> const analyzer::StepMatch* {
       for (const analyzer::StepMatch& match : step_class->matches) {
-        if (match.step == step) return &match;
+        if (match.step_index == step) return &match;
       }
       return nullptr;
     };
     const analyzer::StepMatch* there = match_of(target);
     for (const int64_t leaf : leaves) {
-      const int64_t step = program.leaves[leaf].step;
+      const int64_t step = program.leaves[leaf].step_index;
       const analyzer::StepMatch* here = step < 0 ? nullptr : match_of(step);
       if (here == nullptr) {
         throw Error(ErrorKind::kUsage,
@@ -248,11 +248,11 @@ void CopyKept(storage::TraceCopy& copy, const Program& program, const TrimPlan& 
   database.Execute(kKeepParents);
   for (const CopyRule& rule : kCopyRules) copy.CopyRows(rule.table, rule.condition);
   auto step = copy.Insert<storage::tables::kStep>();
-  for (const analyzer::StepRange& range : program.steps) {
-    const auto kept = plan.leaves.lower_bound(range.first_leaf);
-    if (kept == plan.leaves.end() || *kept >= range.end_leaf) continue;
-    AddRow(step, storage::Step{range.step, program.leaves[range.first_leaf].call.call_id,
-                               program.leaves[range.end_leaf - 1].call.call_id, range.found_by});
+  for (const analyzer::StepRange& range : program.work.steps) {
+    const auto kept = plan.leaves.lower_bound(range.first);
+    if (kept == plan.leaves.end() || *kept >= range.end) continue;
+    AddRow(step, storage::Step{range.step, program.leaves[range.first].call.call_id,
+                               program.leaves[range.end - 1].call.call_id, range.found_by});
   }
 }
 
@@ -357,14 +357,13 @@ TrimPlan PlanTrim(const Program& program, const TrimOptions& options) {
 
 TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
   Program program = analyzer::LoadProgram(reader);
-  analyzer::AssignSteps(program, nullptr);
   const TrimPlan plan = PlanTrim(program, options);
 
   TrimReport report;
   report.calls = static_cast<int64_t>(plan.leaves.size());
   report.calls_before = static_cast<int64_t>(program.leaves.size());
   std::set<int64_t> steps;
-  for (const int64_t leaf : plan.leaves) steps.insert(program.leaves[leaf].step);
+  for (const int64_t leaf : plan.leaves) steps.insert(program.leaves[leaf].step_index);
   steps.erase(-1);
   report.steps = static_cast<int64_t>(steps.size());
 

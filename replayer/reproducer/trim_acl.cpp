@@ -240,9 +240,9 @@ class RowWriter {
 
   void WriteSteps() {
     auto step = copy_.Insert<storage::tables::kStep>();
-    for (const analyzer::StepRange& range : program_.steps) {
-      const auto first = ids_.lower_bound(range.first_leaf);
-      const auto end = ids_.lower_bound(range.end_leaf);
+    for (const analyzer::StepRange& range : program_.work.steps) {
+      const auto first = ids_.lower_bound(range.first);
+      const auto end = ids_.lower_bound(range.end);
       if (first == end) continue;
       AddRow(step,
              storage::Step{range.step, first->second, std::prev(end)->second, range.found_by});

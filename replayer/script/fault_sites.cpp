@@ -109,7 +109,7 @@ bool FaultSites::OperandDiffers(int operand) const {
   if (found != operand_differs_.end()) return found->second;
   const auto content = [&](size_t match) {
     const analyzer::OperandPlace& place = class_.matches[match].operands[operand];
-    const int64_t begin = session_.program().steps[class_.matches[match].step].first_leaf;
+    const int64_t begin = session_.program().work.steps[class_.matches[match].step_index].first;
     const int64_t end = place.first_byte + class_.operands[operand].bytes();
     // A value that comes in for the first use of an operand belongs to the operand.
     int64_t first_use = begin;

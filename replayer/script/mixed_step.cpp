@@ -20,7 +20,7 @@ void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& 
       const analyzer::OperandPlace& place = match.operands[i];
       state.Check(place.buffer_id,
                   {place.first_byte, place.first_byte + step_class.operands[i].bytes()},
-                  program.steps[match.step].first_leaf);
+                  program.work.steps[match.step_index].first);
     }
   }
 }
@@ -39,7 +39,7 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Pla
       throw Error(ErrorKind::kUsage, refusal->message);
     }
   }
-  if (program.steps.empty()) {
+  if (program.work.steps.empty()) {
     throw Error(ErrorKind::kUsage,
                 program.trace->path() +
                     " has no steps: no sequence of two operators or more repeats; mark them in "
@@ -48,7 +48,7 @@ MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Pla
   class_ = &session.ClassFor(plan);
   if (class_->matches.size() < least_steps) {
     throw Error(ErrorKind::kUsage,
-                "step " + std::to_string(program.steps[class_->step].step) +
+                "step " + std::to_string(program.work.steps[class_->step_index].step) +
                     " is like no other step of the trace; two alike are needed to tell a value "
                     "that a capture keeps from the right one");
   }
@@ -78,7 +78,7 @@ std::string MixedStep::Describe(size_t place) const {
 int64_t MixedStep::PlannedCallAt(size_t place) const {
   const analyzer::Program& program = session_.program();
   for (const analyzer::StepMatch& match : class_->matches) {
-    if (plan_ == nullptr || program.steps[match.step].step != plan_->step) continue;
+    if (plan_ == nullptr || program.work.steps[match.step_index].step != plan_->step) continue;
     return program.leaves[match.leaves.at(place)].call.call_id;
   }
   return CallAt(place);

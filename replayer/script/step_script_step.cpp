@@ -35,7 +35,7 @@ int StepScript::AddContent(const std::string& name, int64_t bytes, std::function
 // can be uploaded at its start.
 void StepScript::UploadState(size_t m) {
   const StepMatch& match = class_.matches[m];
-  const StepRange& range = program_.steps[match.step];
+  const StepRange& range = program_.work.steps[match.step_index];
   residence_.assign(places_.objects().size(), Residence());
   for (size_t i = 0; i < class_.operands.size(); ++i) {
     const int object = places_.ObjectOfOperand(i);
@@ -44,9 +44,9 @@ void StepScript::UploadState(size_t m) {
     const int64_t end = first + class_.operands[i].bytes();
     residence_[object].Set(0, end - first, kHome);
     // A value that comes in for the first use of an operand belongs to the operand.
-    int64_t first_use = range.end_leaf;
+    int64_t first_use = range.end;
     for (const analyzer::Access& access : program_.buffers.at(place.buffer_id).accesses) {
-      if (access.leaf < range.first_leaf || access.end_byte <= first || end <= access.first_byte) {
+      if (access.leaf < range.first || access.end_byte <= first || end <= access.first_byte) {
         continue;
       }
       first_use = std::min(first_use, access.leaf);
@@ -61,7 +61,7 @@ void StepScript::UploadState(size_t m) {
     }
     uploaded_[key] = version;
     state_->Check(place.buffer_id, {first, end}, first_use);
-    const int content = AddContent("step " + std::to_string(program_.steps[match.step].step) +
+    const int content = AddContent("step " + std::to_string(program_.work.steps[match.step_index].step) +
                                        " buffer " + std::to_string(place.buffer_id) + " bytes " +
                                        std::to_string(first) + " to " + std::to_string(end),
                                    end - first, [state = state_, place, first, end, first_use] {
@@ -70,7 +70,7 @@ void StepScript::UploadState(size_t m) {
                                    });
     Emit(UploadTo{SpotOf(Side::kHome, object, 0), content, 0, end - first});
   }
-  for (int64_t leaf = range.first_leaf; leaf < range.end_leaf; ++leaf) {
+  for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
     for (const Feed& feed : session_.contents().FeedsOf(leaf)) {
       const auto at = static_cast<size_t>(
           std::lower_bound(match.leaves.begin(), match.leaves.end(), leaf) - match.leaves.begin());
@@ -105,9 +105,9 @@ void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
 // step used their memory.
 void StepScript::UploadLate(size_t m, size_t at) {
   const StepMatch& match = class_.matches[m];
-  const int64_t behind = at == 0 ? program_.steps[match.step].first_leaf : match.leaves[at - 1] + 1;
+  const int64_t behind = at == 0 ? program_.work.steps[match.step_index].first : match.leaves[at - 1] + 1;
   const int64_t until =
-      at < match.leaves.size() ? match.leaves[at] + 1 : program_.steps[match.step].end_leaf;
+      at < match.leaves.size() ? match.leaves[at] + 1 : program_.work.steps[match.step_index].end;
   for (int64_t leaf = behind; leaf < until; ++leaf) {
     for (const Feed& feed : session_.contents().FeedsOf(leaf)) {
       if (!IsEarly(program_, match, feed, at)) UploadFeed(m, feed, /*internal_only=*/false);
@@ -297,12 +297,12 @@ void StepScript::EmitStep(size_t m, Mode mode) {
 
 // True if the host reads the whole result in this step.
 bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
-  const StepRange& range = program_.steps[class_.matches[m].step];
+  const StepRange& range = program_.work.steps[class_.matches[m].step_index];
   const TensorUse& use = program_.uses[LeafAt(m, at)].writes[write];
   const std::vector<analyzer::Access>& accesses =
       program_.buffers.at(use.tensor.buffer_id).accesses;
   return std::any_of(accesses.begin(), accesses.end(), [&](const analyzer::Access& access) {
-    return access.leaf > LeafAt(m, at) && access.leaf < range.end_leaf && !access.write &&
+    return access.leaf > LeafAt(m, at) && access.leaf < range.end && !access.write &&
            program_.leaves[access.leaf].kind == LeafKind::kHostRead &&
            access.first_byte <= use.layout->FirstByte() && use.layout->EndByte() <= access.end_byte;
   });
@@ -311,7 +311,7 @@ bool StepScript::IsReadByHost(size_t m, size_t at, int write) const {
 // True if a result is compared. Sets `overwritten` if the step overwrites the result later; then
 // the shadow of the result is compared.
 bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) const {
-  const StepRange& range = program_.steps[class_.matches[m].step];
+  const StepRange& range = program_.work.steps[class_.matches[m].step_index];
   const int64_t leaf = LeafAt(m, at);
   const TensorUse& use = program_.uses[leaf].writes[write];
   const storage::Layout& layout = *use.layout;
@@ -319,7 +319,7 @@ bool StepScript::IsWatched(size_t m, size_t at, int write, bool* overwritten) co
   if (layout.ElementCount() == 0) return false;
   bool read = false;
   for (const analyzer::Access& access : program_.buffers.at(use.tensor.buffer_id).accesses) {
-    if (access.leaf <= leaf || access.leaf >= range.end_leaf) continue;
+    if (access.leaf <= leaf || access.leaf >= range.end) continue;
     if (access.end_byte <= layout.FirstByte() || layout.EndByte() <= access.first_byte) continue;
     (access.write ? *overwritten : read) = true;
   }
@@ -337,7 +337,7 @@ void StepScript::ObserveStep(size_t m) {
   const StepMatch& match = class_.matches[m];
   Observation observation;
   observation.match = m;
-  observation.step = program_.steps[match.step].step;
+  observation.step = program_.work.steps[match.step_index].step;
   observation.first = static_cast<int>(script_.outputs.size());
   for (size_t at = 0; at < match.leaves.size(); ++at) {
     if (!Launches(at) || golden_[at]) continue;

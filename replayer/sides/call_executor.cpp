@@ -41,8 +41,7 @@ void CallExecutor::Prepare(const std::vector<int64_t>& block_bytes) {
   blocks_.clear();
   for (const int64_t asked : block_bytes) {
     const auto bytes = static_cast<size_t>(std::max<int64_t>(asked, 1));
-    blocks_.emplace_back(device_, Block::Kind::kDevice, bytes);
-    device_.Check(device_.api().aclrtMemset(blocks_.back().data(), bytes, 0, bytes), "aclrtMemset");
+    blocks_.emplace_back(device_, Block::Kind::kDevice, bytes).Fill(0);
   }
 }
 

@@ -26,24 +26,24 @@ std::vector<std::string> TextOf(const Program& program) {
 
 std::string ErrorOf(const storage::Reader& reader) {
   try {
-    LoadAclLeaves(reader);
+    LoadProgram(reader);
   } catch (const Error& error) {
     return error.what();
   }
   return "";
 }
 
-TEST(LeavesByCall, WorkThatWaitedCountsWhereItRan) {
-  std::vector<Leaf> leaves;
-  for (const int64_t call : {10, 12, 30, 14, 31, 50}) leaves.emplace_back().call.call_id = call;
-  leaves[5].execution = 40;  // it is in a graph, which this call executed
-  const LeavesByCall order(leaves);
-  using Places = std::pair<size_t, size_t>;
-  EXPECT_EQ(order.LeavesOf(1, 9), (Places{0, 0}));
-  EXPECT_EQ(order.LeavesOf(10, 20), (Places{0, 2}));
-  EXPECT_EQ(order.LeavesOf(21, 35), (Places{2, 5}));  // 14 ran behind 30
-  EXPECT_EQ(order.LeavesOf(36, 40), (Places{5, 6}));
-  EXPECT_EQ(order.LeavesOf(41, 99), (Places{6, 6}));
+TEST(Work, WorkThatWaitedCountsWhereItRan) {
+  Work work;
+  work.dialect = Dialect::kAclLeaves;
+  work.issued_by = {10, 12, 30, 30, 31, 40};  // the fourth is of call 14 and ran behind that of 30
+  work.calls.resize(work.issued_by.size());
+  using Places = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(work.Between(1, 9), (Places{0, 0}));
+  EXPECT_EQ(work.Between(10, 20), (Places{0, 2}));
+  EXPECT_EQ(work.Between(21, 35), (Places{2, 5}));
+  EXPECT_EQ(work.Between(36, 40), (Places{5, 6}));
+  EXPECT_EQ(work.Between(41, 99), (Places{6, 6}));
 }
 
 TEST(AclLeaves, WorkOfTheDeviceIsSortedByWhatTheHostHasToDoWithIt) {
@@ -59,7 +59,7 @@ TEST(AclLeaves, WorkOfTheDeviceIsSortedByWhatTheHostHasToDoWithIt) {
   trace.Synchronize(stream);
   trace.Finish();
   const storage::Reader reader(file.path());
-  const Program program = LoadAclLeaves(reader);
+  const Program program = LoadProgram(reader);
   EXPECT_EQ(TextOf(program),
             (std::vector<std::string>{"aclrtMemcpyAsync source", "aclnnRelu kernel",
                                       "aclrtMemcpyAsync kernel", "aclrtMemcpyAsync host read"}));
@@ -96,7 +96,7 @@ TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
   trace.Synchronize(stream);
   trace.Finish();
   const storage::Reader reader(file.path());
-  const Program program = LoadAclLeaves(reader);
+  const Program program = LoadProgram(reader);
   ASSERT_EQ(program.leaves.size(), 3u);
   EXPECT_EQ(program.leaves[1].call.call_id, held);
   EXPECT_EQ(program.leaves[2].call.call_id, held + kExecutionIds);
@@ -109,8 +109,7 @@ TEST(AclLeaves, EachExecutionOfAGraphIsTakenApartUnderIdsOfItsOwn) {
   EXPECT_EQ(reinterpret_cast<const float*>(program.Payload(result->digest)->data())[2], 3);
   EXPECT_EQ(RecordedResult(program.leaves[2], program.uses[2].writes[0]), nullptr);
 
-  Work calls = LoadWork(reader);
-  const Work work = WorkOfAclLeaves(calls, program);
+  const Work& work = program.work;
   ASSERT_EQ(work.size(), program.leaves.size());
   EXPECT_EQ(work.Find(held + kExecutionIds), 2);
   EXPECT_EQ(work.Find(held + 2 * kExecutionIds), -1);
@@ -133,7 +132,7 @@ TEST(AclLeaves, WorkBehindAnEventComesBehindTheWorkBeforeItsRecord) {
   trace.Finish();
   const storage::Reader reader(file.path());
   EXPECT_EQ(
-      TextOf(LoadAclLeaves(reader)),
+      TextOf(LoadProgram(reader)),
       (std::vector<std::string>{"aclrtMemcpy source", "aclnnAbs kernel", "aclnnRelu kernel"}));
 }
 
@@ -182,7 +181,7 @@ TEST(AclLeaves, AFillLeavesItsPatternOverAllOfItsRange) {
                   stream);
   trace.Finish();
   const storage::Reader reader(file.path());
-  const Program program = LoadAclLeaves(reader);
+  const Program program = LoadProgram(reader);
   ASSERT_EQ(program.leaves.size(), 1u);
   const auto bytes = FilledBytes(program.leaves[0], *program.uses[0].writes[0].layout);
   EXPECT_EQ(*bytes, std::vector<uint8_t>(12, 0x7f));
@@ -198,7 +197,7 @@ TEST(AclLeaves, AnInputOfAPartOfABufferBeginsWhereThePartDoes) {
   trace.BeforeRange(half, Floats{1, 2, 3, 4});
   trace.Finish();
   const storage::Reader reader(file.path());
-  const Program program = LoadAclLeaves(reader);
+  const Program program = LoadProgram(reader);
   ASSERT_EQ(program.leaves[0].before.size(), 1u);
   EXPECT_EQ(FirstByteOf(program, program.leaves[0].before[0]), 16);
 }

@@ -152,7 +152,7 @@ TEST(RecordedCosts, TakesTheHostUntilTheNextCallAndTheOperatorsTime) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const DeviceCosts costs = RecordedCosts(work, {{0, work.size()}});
+  const DeviceCosts costs = RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
   ASSERT_EQ(costs.by_signature.size(), 1u);
   const CallCost cost = costs.by_signature.begin()->second;
   EXPECT_EQ(cost.device_ns, static_cast<double>(work.calls[0].duration_ns));
@@ -185,7 +185,7 @@ TEST(RecordedCosts, TakeTheDevicesOwnTimeWhereTheTraceHasIt) {
   }
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const DeviceCosts costs = RecordedCosts(work, {{0, work.size()}});
+  const DeviceCosts costs = RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
   const auto device_ns = [&](size_t call) { return CostOf(costs, work, call).device_ns; };
   EXPECT_EQ(device_ns(0), 7000 + static_cast<double>(work.calls[2].call_id));  // the upper median
   EXPECT_EQ(device_ns(3), 50000);
@@ -208,11 +208,11 @@ TEST(RecordedCosts, AreTheMediansOfTheRangesSoThatOneSlowExecutionDoesNotCount) 
   work.calls[0].duration_ns = 5'000'000;
   work.calls[1].duration_ns = 10;
   work.calls[2].duration_ns = 20;
-  const auto device_ns = [&](const std::vector<CallSpan>& ranges) {
-    return RecordedCosts(work, ranges).by_signature.begin()->second.device_ns;
+  const auto device_ns = [&](const std::vector<StepRange>& steps) {
+    return RecordedCosts(work, steps).by_signature.begin()->second.device_ns;
   };
-  EXPECT_EQ(device_ns({{0, 1}}), 5e6);
-  EXPECT_EQ(device_ns({{0, 1}, {1, 2}, {2, 3}}), 20);
+  EXPECT_EQ(device_ns({{0, 0, 1}}), 5e6);
+  EXPECT_EQ(device_ns({{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}), 20);
 }
 
 TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {

@@ -49,7 +49,6 @@ TEST(Roles, FollowFromHowTheLeavesUseABuffer) {
   }
   const storage::Reader reader(file.path());
   Program program = LoadProgram(reader);
-  AssignSteps(program, nullptr);
   const std::map<int64_t, BufferRole> roles = ClassifyBuffers(program);
   const auto name = [&](const Tensor& tensor) {
     return std::string(BufferRoleName(roles.at(tensor.buffer)));

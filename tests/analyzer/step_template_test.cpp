@@ -40,7 +40,6 @@ class Stepped {
     }
     reader_ = std::make_unique<storage::Reader>(file_.path());
     program = LoadProgram(*reader_);
-    AssignSteps(program, nullptr);
     classes = ClassifySteps(program);
   }
   std::string Difference(int64_t step) const {
@@ -206,7 +205,7 @@ TEST(StepTemplate, StepsOfALargestClassAreFoundAmongIrregularOnes) {
   });
   EXPECT_EQ(stepped.classes.classes.size(), 2u);
   EXPECT_EQ(stepped.classes.Largest().matches.size(), 4u);
-  EXPECT_EQ(stepped.classes.Largest().step, 1);
+  EXPECT_EQ(stepped.classes.Largest().step_index, 1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "analyzer/graph/variation.h"
+#include "analyzer/program.h"
 #include "storage/results.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
@@ -31,7 +32,7 @@ void WriteLetters(TraceBuilder& trace, const std::string& letters) {
   }
 }
 
-// The steps of a program of letters, as the letters of each; the compact form must agree.
+// The steps of a program of letters, as the letters of each.
 std::vector<std::string> StepsOf(const std::string& letters) {
   TemporaryTrace file("steps");
   TraceBuilder trace(file.path());
@@ -40,14 +41,9 @@ std::vector<std::string> StepsOf(const std::string& letters) {
   const storage::Reader reader(file.path());
   const Program program = LoadProgram(reader);
   std::vector<std::string> steps;
-  for (const StepRange& range : FindSteps(program)) {
-    steps.push_back(letters.substr(range.first_leaf, range.end_leaf - range.first_leaf));
+  for (const StepRange& step : program.work.steps) {
+    steps.push_back(letters.substr(step.first, step.end - step.first));
   }
-  std::vector<std::string> of_work;
-  for (const WorkStep& step : FindSteps(LoadWork(reader))) {
-    of_work.push_back(letters.substr(step.first, step.end - step.first));
-  }
-  EXPECT_EQ(of_work, steps);
   return steps;
 }
 
@@ -147,11 +143,10 @@ TEST(Steps, RecordedStepsAreTakenAsTheyAre) {
   trace.Finish();
   const storage::Reader reader(file.path());
   Program program = LoadProgram(reader);
-  AssignSteps(program, nullptr);
-  ASSERT_EQ(program.steps.size(), 1u);
-  EXPECT_EQ(program.steps[0].found_by, "range:batch");
-  EXPECT_EQ(program.leaves[2].step, 0);
-  EXPECT_EQ(program.leaves[3].step, -1);
+  ASSERT_EQ(program.work.steps.size(), 1u);
+  EXPECT_EQ(program.work.steps[0].found_by, "range:batch");
+  EXPECT_EQ(program.leaves[2].step_index, 0);
+  EXPECT_EQ(program.leaves[3].step_index, -1);
 
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
@@ -247,8 +242,7 @@ TEST(Steps, FoundStepsAreWrittenToTheTrace) {
   storage::Reader reader(file.path(), storage::Reader::Mode::kReadWrite);
   {
     storage::Results results(reader);
-    Program program = LoadProgram(reader);
-    AssignSteps(program, &results);
+    LoadProgram(reader, &results);
   }
   const storage::Reader again(file.path());
   const std::vector<storage::Step> steps = again.Steps();

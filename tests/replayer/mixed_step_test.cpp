@@ -235,7 +235,7 @@ TEST(RecordedContent, IsWhatEarlierLeavesLeft) {
   MixedStepRun run(recorded);
   const analyzer::Program& program = run.session().program();
   // The cache before the second step: its first content with the first step's column.
-  const analyzer::Leaf& write = program.leaves[program.steps[1].first_leaf];
+  const analyzer::Leaf& write = program.leaves[program.work.steps[1].first];
   const int64_t cache = program.uses[write.index].writes[0].tensor.buffer_id;
   test::Floats expected = test::Numbers(8, 7);
   const test::Floats column = test::Numbers(4, 20);

@@ -67,7 +67,6 @@ class TrimTest : public ::testing::Test {
   std::vector<std::string> Inputs(const TrimOptions& options) const {
     const Reader reader(recorded_.path());
     analyzer::Program program = analyzer::LoadProgram(reader);
-    analyzer::AssignSteps(program, nullptr);
     std::vector<std::string> text;
     for (const TrimPlan::Input& input : PlanTrim(program, options).inputs) {
       text.push_back(std::to_string(program.leaves[input.leaf].call.call_id) + ":" +

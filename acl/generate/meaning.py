@@ -1,0 +1,283 @@
+"""What the functions of the ACL interface mean: acl/data/meaning.json with names turned into positions.
+
+usage: meaning.py tables DIRECTORY   writes analyzer/acl_functions.h and storage/acl_barriers.h below it
+       meaning.py page FILE          writes docs/interface_functions.md
+
+Each ends with one sentence where the file names what acl_abi.json does not have, or lacks a function.
+"""
+
+import json
+import os
+import sys
+
+import tables
+
+# The functions that the recorder wraps, by how their names begin.
+WRAPPED = ("aclrt", "aclmdlRI", "aclInit", "aclFinalize")
+COLUMNS = {
+    "kinds": {"kind", "replay", "is", "capture", "refused", "code", "reason"},
+    "variants": {"variant", "says", "capture"},
+    "effects": {"effect", "says", "is"},
+    "prefixes": {"prefix", "kind", "lasting"},
+    "functions": {"name", "kind", "variant", "stream", "object", "detail", "done", "barrier",
+                  "arguments", "effect", "lock", "lasting"},
+}
+KIND_WORDS = ("waits", "varies", "work", "task", "copy", "plane")  # in the order of AclKindFacts
+WORDS = "4 * "  # begins a number of bytes that a parameter tells in words
+PAGE = "docs/interface_functions.md"
+
+
+def fail(sentence):
+    raise SystemExit(f"acl/data/meaning.json: {sentence}")
+
+
+def size_parameters(size):
+    """The parameters that tell how many bytes an argument has."""
+    if isinstance(size, int):
+        return []
+    return size if isinstance(size, list) else [size.removeprefix(WORDS)]
+
+
+def by_name(rows, key):
+    found = {row[key]: row for row in rows}
+    if len(found) != len(rows):
+        names = [row[key] for row in rows]
+        fail(f"{next(name for name in names if names.count(name) > 1)} has two rows")
+    return found
+
+
+def read_data():
+    with open(os.path.join(tables.DATA, "meaning.json")) as file:
+        return json.load(file)
+
+
+class Meaning:
+    """The rows of meaning.json by name, checked against the functions of the interface."""
+
+    def __init__(self, data=None, functions=None):
+        data = data or read_data()
+        functions = functions or tables.abi()["functions"]
+        self.parameters = {f["name"]: [p["name"] for p in f["params"]] for f in functions}
+        self.wrapped = [f for f in functions
+                        if f["name"].startswith(WRAPPED) and f["group"] != "aclnn"]
+        for table, columns in COLUMNS.items():
+            for row in data[table]:
+                for column in row.keys() - columns:
+                    fail(f"the table {table} has no column {column}")
+        self.kinds = by_name(data["kinds"], "kind")
+        self.variants = by_name(data["variants"], "variant")
+        self.effects = by_name(data["effects"], "effect")
+        self.prefixes = data["prefixes"]
+        self.functions = by_name(data["functions"], "name")
+        self.unknown = data["unknown"]
+        for row in data["prefixes"] + data["functions"]:
+            if row["kind"] not in self.kinds:
+                fail(f"{row['kind']} is no kind")
+        for row in data["functions"]:
+            self._check(row)
+        for name in self.unknown:
+            if name not in self.parameters:
+                fail(f"{name} is no function of acl_abi.json")
+            if name in self.functions or self.prefix_of(name):
+                fail(f"{name} is unknown and has a meaning too")
+        for name in self.unmentioned():
+            fail(f"{name} has neither a row nor a prefix; say what it means, or that it is unknown")
+
+    def _check(self, row):
+        name = row["name"]
+        if name not in self.parameters:
+            fail(f"{name} is no function of acl_abi.json")
+        if row.get("variant", "none") not in self.variants:
+            fail(f"{row['variant']} is no variant")
+        if "effect" in row and row["effect"][0] not in self.effects:
+            fail(f"{row['effect'][0]} is no effect")
+        if row.get("barrier") and "reason" not in self.kinds[row["kind"]]:
+            fail(f"{name} ends a region, but the kind {row['kind']} has no reason")
+        for column in ("stream", "object", "detail"):
+            if column in row:
+                self.position(name, row[column])
+        for parameter, how in row.get("arguments", {}).items():
+            sizes = size_parameters(how[1]) if isinstance(how, list) else []
+            for named in (parameter, *sizes):
+                self.position(name, named)
+        self.effect(name)
+
+    def position(self, name, parameter):
+        """The position of a parameter of a function, from 0."""
+        if parameter not in self.parameters[name]:
+            fail(f"{name} has no parameter {parameter}")
+        return self.parameters[name].index(parameter)
+
+    def prefix_of(self, name):
+        """The row that speaks of a name by how it begins; {}: none does."""
+        return next((row for row in self.prefixes if name.startswith(row["prefix"])), {})
+
+    def unmentioned(self):
+        """Functions that the recorder wraps and of which the file says nothing."""
+        return [f["name"] for f in self.wrapped if f["name"] not in self.functions
+                and f["name"] not in self.unknown and not self.prefix_of(f["name"])]
+
+    def row(self, name):
+        """The row of a function, or what its prefix says."""
+        return self.functions.get(name) or self.prefix_of(name)
+
+    def argument(self, name, parameter):
+        """How an argument is recorded: a role, or [direction, bytes]; None: its type tells."""
+        return self.row(name).get("arguments", {}).get(parameter)
+
+    def effect(self, name):
+        """The effect of a call and the positions of the parameters that it needs."""
+        effect, *parameters = self.row(name).get("effect", ["none"])
+        return effect, [self.position(name, parameter) for parameter in parameters]
+
+    def has(self, name, property_):
+        """True if the row of a function, or else its effect, says so; None: neither does."""
+        row = self.row(name)
+        if property_ in row:
+            return row[property_]
+        return property_ in self.effects[row["effect"][0]]["is"] if "effect" in row else None
+
+
+def constant(name):
+    """event_wait as a C++ enumerator: kEventWait."""
+    return "k" + "".join(part.capitalize() for part in name.split("_"))
+
+
+def function_text(meaning, row, name=None):
+    at = [meaning.position(name, row[column]) if column in row else -1
+          for column in ("stream", "object", "detail")]
+    return (f'{{"{name or ""}", AclCallKind::{constant(row["kind"])}, {at[0]}, {at[1]}, {at[2]}, '
+            f'{row.get("done", 0)}, AclVariant::{constant(row.get("variant", "none"))}}}')
+
+
+def analyzer_table(meaning):
+    def flag(kind, word):
+        return "true" if word in kind["is"] else "false"
+
+    kinds = "".join(
+        f'    {{AclCallKind::{constant(kind["kind"])}, '
+        + "".join(f"{flag(kind, word)}, " for word in KIND_WORDS)
+        + f'"{kind.get("capture", "")}", "{kind.get("refused", "")}"}},\n'
+        for kind in meaning.kinds.values())
+    variants = "".join(f'    {{AclVariant::{constant(row["variant"])}, "{row.get("capture", "")}"}},\n'
+                       for row in meaning.variants.values())
+    functions = "".join(f"    {function_text(meaning, row, name)},\n"
+                        for name, row in sorted(meaning.functions.items()))
+    prefixes = "".join(f'    {{"{row["prefix"]}", {function_text(meaning, row)}}},\n'
+                       for row in meaning.prefixes)
+    return (
+        "// Generated from acl/data/meaning.json; do not edit.\n#pragma once\n\n"
+        '#include "analyzer/acl_calls.h"\n\nnamespace acltape::analyzer {\n\n'
+        f"constexpr AclKindFacts kAclKinds[] = {{\n{kinds}}};\n\n"
+        f"constexpr AclVariantFacts kAclVariants[] = {{\n{variants}}};\n\n"
+        f"// By name.\nconstexpr AclFunction kAclFunctions[] = {{\n{functions}}};\n\n"
+        "struct AclPrefix {\n  std::string_view prefix;\n  AclFunction function;\n};\n"
+        f"constexpr AclPrefix kAclPrefixes[] = {{\n{prefixes}}};\n\n}}  // namespace acltape::analyzer\n"
+    )
+
+
+def storage_table(meaning):
+    rows = [(row["name"], meaning.kinds[row["kind"]]) for row in meaning.functions.values()
+            if row.get("barrier")]
+    rows = "".join(f'    {{"{name}", {kind["code"]}, "{kind["reason"]}"}},\n' for name, kind in rows)
+    return (
+        "// Generated from acl/data/meaning.json; do not edit.\n#pragma once\n\n"
+        "#include <cstdint>\n#include <string_view>\n\nnamespace acltape::storage {\n\n"
+        "struct AclBarrier {\n  std::string_view name;\n  int64_t code;\n  std::string_view reason;\n};\n"
+        f"constexpr AclBarrier kAclBarriers[] = {{\n{rows}}};\n\n}}  // namespace acltape::storage\n"
+    )
+
+
+PAGE_TEXT = """# Interface functions
+
+What acltape makes of a call of the ACL interface. `acl/data/meaning.json` says it in one row for each function. The
+recorder's wrappers, the replay, lint and this page take it from there. After a change of the file
+`python3 acl/generate/meaning.py page {page}` writes the page again.
+
+"Memory and handles" is what the recorder notes of a call besides its arguments. "In a capture" names the rule of lint
+that is about the call ([lint_rules.md](lint_rules.md#rules)); further rules are about the order of calls. "Ends a
+region": the view `capture_breaks` has the call, with this code.
+
+| function | a replay | memory and handles | in a capture |
+|---|---|---|---|
+{rows}
+
+## Without a row
+
+Operators, and functions that only ask or describe, are known by how their names begin. The first row that fits counts.
+
+| names that begin with | a replay | functions |
+|---|---|---|
+{prefixes}
+
+## Unknown
+
+Nobody has said what these mean. They are recorded; a replay leaves them out and reports ACL-UNKNOWN:
+{unknown}.
+"""
+
+
+def bytes_text(size):
+    if isinstance(size, list):
+        pitch, width, height = size
+        return f"`{height}` rows of `{width}` bytes, `{pitch}` apart"
+    return f"{size} bytes" if isinstance(size, int) else f"`{size}` bytes"
+
+
+def effect_text(meaning, row):
+    ways = {"in": "reads", "out": "writes", "inout": "reads and writes"}
+    parts = [f"{ways[how[0]]} `{name}`, {bytes_text(how[1])}"
+             for name, how in row.get("arguments", {}).items() if isinstance(how, list)]
+    if "effect" in row:
+        effect, *parameters = row["effect"]
+        says = meaning.effects[effect]["says"]
+        names = ", ".join(f"`{name}`" for name in parameters)
+        parts.insert(0, says if parts or not names else f"{says}: {names}")
+    return "; ".join(parts)
+
+
+def page_row(meaning, row):
+    kind, variant = meaning.kinds[row["kind"]], meaning.variants[row.get("variant", "none")]
+    replay = ", ".join(text for text in (kind["replay"], variant.get("says")) if text)
+    rules = [owner["capture"] for owner in (kind, variant) if "capture" in owner]
+    if row.get("barrier"):
+        rules.append(f"ends a region ({kind['code']})")
+    return f"| `{row['name']}` | {replay} | {effect_text(meaning, row)} | {', '.join(rules)} |"
+
+
+def wrapped_lines(words, width=118):
+    lines, line = [], ""
+    for word in words:
+        if line and len(line) + len(word) + 1 > width:
+            lines.append(line)
+            line = ""
+        line += (" " if line else "") + word
+    return "\n".join(lines + [line])
+
+
+def page_text(meaning):
+    def count(row):
+        return sum(name not in meaning.functions and meaning.prefix_of(name) is row
+                   for name in meaning.parameters)
+
+    prefixes = [f"| `{row['prefix']}` | {meaning.kinds[row['kind']]['replay']} | "
+                + ("all operators" if row["kind"] == "operator" else str(count(row))) + " |"
+                for row in meaning.prefixes]
+    names = [f"`{name}`," for name in meaning.unknown]
+    return PAGE_TEXT.format(
+        page=PAGE, rows="\n".join(page_row(meaning, row) for row in meaning.functions.values()),
+        prefixes="\n".join(prefixes), unknown=wrapped_lines(names).rstrip(","))
+
+
+def main():
+    what, place = sys.argv[1:]
+    meaning = Meaning()
+    if what == "page":
+        tables.write_if_changed(place, page_text(meaning))
+        return
+    tables.write_if_changed(os.path.join(place, "analyzer", "acl_functions.h"), analyzer_table(meaning))
+    tables.write_if_changed(os.path.join(place, "storage", "acl_barriers.h"), storage_table(meaning))
+
+
+if __name__ == "__main__":
+    main()
