@@ -7,7 +7,7 @@
 
 #include "analyzer/byte_set.h"
 #include "analyzer/graph/order.h"
-#include "analyzer/work/overlap.h"
+#include "analyzer/overlap.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
