@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analyzer/program.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

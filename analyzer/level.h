@@ -43,7 +43,7 @@ Level ChooseCaptureLevel(const storage::Reader& trace);
 // thread of the adapter launches work for another thread, the calls of a step have other ids there.
 std::vector<storage::Step> StepsOf(const storage::Reader& trace, Level level);
 
-// Loads the work of a level that the trace holds, as LoadWork in analyzer/work/work.h does.
+// Loads the work of a level that the trace holds, as LoadWork in analyzer/work.h does.
 Work LoadWork(const storage::Reader& trace, Level level);
 
 }  // namespace acltape::analyzer

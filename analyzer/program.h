@@ -16,7 +16,7 @@
 
 #include "analyzer/leaf_kind.h"
 #include "analyzer/level.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::storage {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

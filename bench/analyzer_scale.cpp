@@ -29,7 +29,7 @@
 #include "analyzer/memory/reuse.h"
 #include "analyzer/plan/planner.h"
 #include "analyzer/steps.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "bench/synthetic_trace.h"
 #include "storage/reader.h"
 

@@ -23,7 +23,7 @@
 
 #include "analyzer/plan/plan_file.h"
 #include "analyzer/steps.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "replayer/bisect/step_bisection.h"
 #include "replayer/script/fault_sites.h"
 #include "replayer/script/stream_orders.h"

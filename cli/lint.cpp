@@ -11,7 +11,7 @@
 #include "analyzer/level.h"
 #include "analyzer/steps.h"
 #include "analyzer/streams/budget.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "cli/commands.h"
 #include "cli/lint_identity.h"
 #include "cli/lint_report.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyzer/lint/lint.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::cli {
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::cli {

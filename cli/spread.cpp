@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/steps.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "cli/command.h"
 #include "cli/installation.h"
 #include "cli/nothing_compared.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::page {

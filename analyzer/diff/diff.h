@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "analyzer/diff/values.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {

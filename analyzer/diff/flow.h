@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

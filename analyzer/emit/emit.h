@@ -13,7 +13,7 @@
 #include <string>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analyzer/gears/gears.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analyzer/work/overlap.h"
+#include "analyzer/overlap.h"
 
 namespace acltape::analyzer {
 namespace {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

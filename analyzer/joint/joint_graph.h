@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "analyzer/joint/partition.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -6,7 +6,7 @@
 #include "analyzer/graph/variation.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/source_lines.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

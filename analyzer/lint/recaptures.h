@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -19,7 +19,7 @@
 #include "analyzer/lint/finding.h"
 #include "analyzer/lint/places.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "storage/trace.h"
 
 namespace acltape::analyzer {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/lint/finding.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

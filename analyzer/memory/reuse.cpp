@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/work/overlap.h"
+#include "analyzer/overlap.h"
 
 namespace acltape::analyzer {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/memory/buffer_lives.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -8,7 +8,7 @@
 
 #include "analyzer/plan/plan.h"
 #include "analyzer/streams/dag.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

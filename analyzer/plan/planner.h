@@ -15,7 +15,7 @@
 #include "analyzer/prediction/prediction.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/plan_streams.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -8,7 +8,7 @@
 
 #include "analyzer/graph/variation.h"
 #include "analyzer/program.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "analyzer/streams/schedule.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "storage/reader.h"
 
 namespace acltape::analyzer {

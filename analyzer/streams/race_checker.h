@@ -28,7 +28,7 @@
 
 #include "analyzer/graph/hazards.h"
 #include "analyzer/streams/dag.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::analyzer {
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "analyzer/overlap.h"
 #include "analyzer/streams/race_checker.h"
-#include "analyzer/work/overlap.h"
 #include "replayer/bisect/captured_work.h"
 #include "replayer/bisect/cause_evidence.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "replayer/probe/objects.h"
 
 namespace acltape::replayer {

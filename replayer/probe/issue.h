@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "replayer/device.h"
 #include "replayer/probe/objects.h"
 

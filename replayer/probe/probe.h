@@ -15,7 +15,7 @@
 
 #include "analyzer/lint/finding.h"
 #include "analyzer/lint/stretch.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::replayer {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::replayer {
 

@@ -6,7 +6,7 @@
 #include "analyzer/level.h"
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/program.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::analyzer {

@@ -7,7 +7,7 @@
 
 #include "analyzer/byte_set.h"
 #include "analyzer/graph/order.h"
-#include "analyzer/work/overlap.h"
+#include "analyzer/overlap.h"
 #include "tests/analyzer/acl_trace_builder.h"
 
 namespace acltape::analyzer {
@@ -27,7 +27,7 @@ std::vector<std::string> HazardsOf(TraceBuilder& trace, const TemporaryTrace& fi
   return found;
 }
 
-using Found = std::vector<std::string>;
+using Edges = std::vector<std::string>;
 
 TEST(Hazards, ColumnsOfOneMatrixDoNotConflict) {
   TemporaryTrace file("hazards-columns");
@@ -41,7 +41,7 @@ TEST(Hazards, ColumnsOfOneMatrixDoNotConflict) {
   trace.Call("aten::abs", {In("self", column(1))}, {Out("out", copy)});  // 3 behind 2
   trace.Call("aten::relu_", {Written("self", column(1))});               // 4 behind 2 and 3
   trace.Call("aten::sum", {In("self", matrix)}, {Out("out", copy)});     // 5 behind 0, 1, 4, 3
-  EXPECT_EQ(HazardsOf(trace, file), (Found{"0>1 RAW", "0>2 RAW", "2>3 RAW", "2>4 RAW", "3>4 WAR",
+  EXPECT_EQ(HazardsOf(trace, file), (Edges{"0>1 RAW", "0>2 RAW", "2>3 RAW", "2>4 RAW", "3>4 WAR",
                                            "2>4 WAW", "1>5 RAW", "0>5 RAW", "4>5 RAW", "3>5 WAW"}));
 }
 
@@ -50,7 +50,7 @@ TEST(Hazards, OfACallWithManyOperandsAreOnePerSourceAndBuffer) {
   TraceBuilder trace(file.path());
   std::vector<Tensor> tensors;
   std::vector<Tensor> twice;
-  Found expected;
+  Edges expected;
   for (int i = 0; i < 100; ++i) {
     tensors.push_back(trace.NewTensor({4}));
     trace.Call("aten::zero_", {Out("self", tensors.back())});
@@ -73,7 +73,7 @@ TEST(Hazards, ScalarsAndRepeatedElementsTouchTheirBytesOnly) {
   trace.Call("aten::zero_", {Out("self", scalar)});                    // 0: byte 8 to 12
   trace.Call("aten::abs", {In("self", repeated)}, {Out("out", out)});  // 1: bytes 0 to 8
   trace.Call("aten::zero_", {Out("self", empty)});                     // 2: none
-  EXPECT_EQ(HazardsOf(trace, file), Found{});
+  EXPECT_EQ(HazardsOf(trace, file), Edges{});
 }
 
 TEST(Hazards, TheWorkspaceOfAnOperatorOrdersThoseThatShareIt) {
@@ -99,7 +99,7 @@ TEST(Hazards, TheWorkspaceOfAnOperatorOrdersThoseThatShareIt) {
   EXPECT_EQ(hazards[0].buffer, workspace.buffer);
 }
 
-TEST(Order, FollowsStreamsEventsAndHostWaits) {
+TEST(WorkOrder, FollowsStreamsEventsAndHostWaits) {
   TemporaryTrace file("order");
   AclTraceBuilder trace(file.path());
   const int64_t main = trace.NewStream();
@@ -138,12 +138,12 @@ TEST(Order, FollowsStreamsEventsAndHostWaits) {
     found.push_back(name(edge.source) + ">" + name(edge.target) + " " +
                     std::string(OrderKindName(edge.kind)));
   }
-  EXPECT_EQ(found, (Found{"relu>record stream", "record>wait event", "wait>abs stream",
+  EXPECT_EQ(found, (Edges{"relu>record stream", "record>wait event", "wait>abs stream",
                           "abs>sync host", "record>neg stream", "sync>neg host", "neg>exp stream",
                           "exp>device host", "abs>device host"}));
 }
 
-TEST(Order, OfACaptureIsItsOwn) {
+TEST(WorkOrder, OfACaptureIsItsOwn) {
   TemporaryTrace file("order-capture");
   AclTraceBuilder trace(file.path());
   const int64_t stream = trace.NewStream();
@@ -166,7 +166,7 @@ TEST(Order, OfACaptureIsItsOwn) {
   EXPECT_EQ(work.calls[edges[1].target].call_id, execute);
 }
 
-TEST(Order, OfAProgramOfPyTorchIsThatOfItsHostReads) {
+TEST(WorkOrder, OfAProgramOfPyTorchIsThatOfItsHostReads) {
   TemporaryTrace file("order-aten");
   TraceBuilder trace(file.path());
   const Tensor x = trace.NewTensor({});
@@ -198,7 +198,7 @@ storage::Layout RandomLayout(std::mt19937& random) {
   return layout;
 }
 
-std::set<int64_t> BytesOf(const storage::Layout& layout) {
+std::set<int64_t> ViewBytes(const storage::Layout& layout) {
   ByteSet set;
   AddElements(layout, set);
   std::set<int64_t> bytes;
@@ -214,8 +214,8 @@ TEST(Overlap, OfRandomViewsIsThatOfTheirBytes) {
   for (int round = 0; round < 20000; ++round) {
     const storage::Layout a = RandomLayout(random);
     const storage::Layout b = RandomLayout(random);
-    const std::set<int64_t> x = BytesOf(a);
-    const std::set<int64_t> y = BytesOf(b);
+    const std::set<int64_t> x = ViewBytes(a);
+    const std::set<int64_t> y = ViewBytes(b);
     const bool expected =
         std::any_of(x.begin(), x.end(), [&](int64_t at) { return y.contains(at); });
     ASSERT_EQ(ShareBytes(PatternOf(a), PatternOf(b)), expected)
@@ -256,7 +256,7 @@ TEST(Hazards, OfRandomProgramsOrderAllConflictsAndNothingElse) {
     for (int call = 0; call < 40; ++call) {
       Tensor view = whole;
       view.layout = RandomLayout(random);
-      const std::set<int64_t> bytes = BytesOf(view.layout);
+      const std::set<int64_t> bytes = ViewBytes(view.layout);
       switch (random() % 3) {
         case 0:
           trace.Call("aten::zero_", {Out("self", view)});

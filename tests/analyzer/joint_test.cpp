@@ -145,8 +145,8 @@ class TrainingTrace : public TraceBuilder {
   }
 };
 
-std::vector<std::string> Ops(const Work& work, const JointStep& joint,
-                             const std::vector<int32_t>& calls) {
+std::vector<std::string> OperatorsOf(const Work& work, const JointStep& joint,
+                                     const std::vector<int32_t>& calls) {
   std::vector<std::string> names;
   for (const int32_t call : calls) names.push_back(work.op(joint.calls[call]).FullName());
   return names;
@@ -185,7 +185,7 @@ TEST(JointGraph, LinksForwardToBackwardAndRecomputesWhatIsCheap) {
   EXPECT_EQ(all.bytes, 3 * 128);  // h, a, s; x and w are there anyway
   const Partition cut = MinCut(joint.graph);
   EXPECT_EQ(cut.bytes, 128);  // h, as a product is not computed again
-  EXPECT_EQ(Ops(work, joint, cut.recomputed),
+  EXPECT_EQ(OperatorsOf(work, joint, cut.recomputed),
             (std::vector<std::string>{"aten::tanh", "aten::sigmoid"}));
   EXPECT_EQ(cut.recompute_ns, 1200);
 

@@ -5,7 +5,7 @@
 namespace acltape::analyzer {
 namespace {
 
-TEST(Budget, AStreamTakesANumberPerFullQueue) {
+TEST(PlanBudget, AStreamTakesANumberPerFullQueue) {
   EXPECT_EQ((StreamLoad{0, 0, 0}.numbers()), 1);
   EXPECT_EQ((StreamLoad{2016, 0, 0}.numbers()), 1);
   EXPECT_EQ((StreamLoad{2017, 0, 0}.numbers()), 2);
@@ -13,7 +13,7 @@ TEST(Budget, AStreamTakesANumberPerFullQueue) {
   EXPECT_EQ((StreamLoad{1000, 17, 250}.numbers()), 2);
 }
 
-TEST(Budget, OneStreamHasNeitherForkNorJoin) {
+TEST(PlanBudget, OneStreamHasNeitherForkNorJoin) {
   StreamAssignment assignment;
   assignment.stream_of = {0, 0, 0};
   assignment.order = {0, 1, 2};
@@ -23,7 +23,7 @@ TEST(Budget, OneStreamHasNeitherForkNorJoin) {
   EXPECT_EQ(load.events, 0);
 }
 
-TEST(Budget, WaitsForksAndJoinsAreCounted) {
+TEST(PlanBudget, WaitsForksAndJoinsAreCounted) {
   // 0 -> 1 on the origin; 2 on a side stream waits for 0; 3 on another waits for the same record.
   StreamAssignment assignment;
   assignment.streams = 4;  // stream 3 has no work: it is not forked
@@ -43,7 +43,7 @@ TEST(Budget, WaitsForksAndJoinsAreCounted) {
   EXPECT_EQ(load.events, 1 + 1 + 2);
 }
 
-TEST(Budget, TheLongestNameOfASocCounts) {
+TEST(PlanBudget, TheLongestNameOfASocCounts) {
   EXPECT_EQ(FindSoc("Ascend910B1")->streams, 1984);
   EXPECT_EQ(FindSoc("Ascend910B1")->usable_streams(), 1920);
   EXPECT_EQ(FindSoc("Ascend910_9382")->name, "Ascend910_93");
@@ -53,7 +53,7 @@ TEST(Budget, TheLongestNameOfASocCounts) {
   EXPECT_EQ(FindSoc("Granite1"), nullptr);
 }
 
-TEST(Budget, GraphsPerLayerAndSizeOutrunTheStreams) {
+TEST(PlanBudget, GraphsPerLayerAndSizeOutrunTheStreams) {
   // The known case: 40 layers, each captured for 67 sizes, are 2680 graphs for 1920 streams.
   const std::vector<GraphLoad> graphs(40 * 67, GraphLoad{{StreamLoad{30, 0, 0}}, 0});
   const SocLimits& soc = *FindSoc("Ascend910B1");
@@ -64,7 +64,7 @@ TEST(Budget, GraphsPerLayerAndSizeOutrunTheStreams) {
             1920);
 }
 
-TEST(Budget, ModelsMayRunOutFirst) {
+TEST(PlanBudget, ModelsMayRunOutFirst) {
   const std::vector<GraphLoad> graphs(10, GraphLoad{{StreamLoad{1, 0, 0}}, 0});
   const GraphsFit fit = GraphsThatFit(graphs, 100, 4);
   EXPECT_EQ(fit.graphs, 4);

@@ -100,7 +100,7 @@ TEST_P(BrokenPlan, IsRefusedWithItsRowAndRule) {
   }
 }
 
-Json& Region(Json& plan, int region) { return plan["regions"][region]; }
+Json& RegionOf(Json& plan, int region) { return plan["regions"][region]; }
 Json& Placement(Json& plan, int placement) { return plan["regions"][0]["placements"][placement]; }
 Json Wait(int64_t after, int64_t before, int event) {
   return {{"record_after", after}, {"wait_before", before}, {"event", event}};
@@ -113,7 +113,7 @@ const BrokenEdit kBroken[] = {
     {"NoStreams", [](Json& p) { p.erase("streams"); }, PlanRule::kMissingKey, "plan"},
     {"NoCallInAPlacement", [](Json& p) { Placement(p, 2).erase("call"); }, PlanRule::kMissingKey,
      "region 0, placement 2"},
-    {"NoPlacementsOfACapturedRegion", [](Json& p) { Region(p, 2).erase("placements"); },
+    {"NoPlacementsOfACapturedRegion", [](Json& p) { RegionOf(p, 2).erase("placements"); },
      PlanRule::kMissingKey, "region 2"},
     {"TextForAStream", [](Json& p) { Placement(p, 0)["stream"] = "one"; }, PlanRule::kWrongValue,
      "region 0, placement 0 (call 2)"},
@@ -121,13 +121,13 @@ const BrokenEdit kBroken[] = {
      "region 0, placement 0 (call 2)"},
     {"StreamBeyondThirtyTwoBits", [](Json& p) { Placement(p, 0)["stream"] = 4294967296; },
      PlanRule::kWrongValue, "region 0, placement 0 (call 2)"},
-    {"NegativeEvent", [](Json& p) { Region(p, 0)["waits"][0]["event"] = -1; },
+    {"NegativeEvent", [](Json& p) { RegionOf(p, 0)["waits"][0]["event"] = -1; },
      PlanRule::kWrongValue, "region 0, wait 0"},
     {"UnknownMode", [](Json& p) { p["capture_mode"] = "lax"; }, PlanRule::kWrongValue, "plan"},
-    {"UnknownKind", [](Json& p) { Region(p, 1)["kind"] = "lazy"; }, PlanRule::kWrongValue,
+    {"UnknownKind", [](Json& p) { RegionOf(p, 1)["kind"] = "lazy"; }, PlanRule::kWrongValue,
      "region 1"},
     {"ListForAPlan", [](Json& p) { p = Json::array(); }, PlanRule::kWrongValue, "plan"},
-    {"RegionsOutOfOrder", [](Json& p) { std::swap(Region(p, 0), Region(p, 1)); },
+    {"RegionsOutOfOrder", [](Json& p) { std::swap(RegionOf(p, 0), RegionOf(p, 1)); },
      PlanRule::kWrongValue, "region 0"},
     {"NewerVersion", [](Json& p) { p["version"] = 2; }, PlanRule::kNewerVersion, "plan"},
     {"OtherTrace", [](Json& p) { p["trace_calls"] = 15; }, PlanRule::kOtherTrace, "plan"},
@@ -137,68 +137,68 @@ const BrokenEdit kBroken[] = {
      "region 0, placement 3 (call 99)"},
     {"CallOfTheNextStep", [](Json& p) { Placement(p, 3)["call"] = 10; }, PlanRule::kUnknownCall,
      "region 0, placement 3 (call 10)"},
-    {"RegionThatBeginsWithAView", [](Json& p) { Region(p, 0)["first_call"] = 1; },
+    {"RegionThatBeginsWithAView", [](Json& p) { RegionOf(p, 0)["first_call"] = 1; },
      PlanRule::kUnknownCall, "region 0"},
     {"AnotherOperator", [](Json& p) { Placement(p, 0)["op"] = "aten::bmm"; },
      PlanRule::kOtherOperator, "region 0, placement 0 (call 2)"},
-    {"RegionsOverlap", [](Json& p) { Region(p, 1)["first_call"] = 5; }, PlanRule::kRegionOverlap,
+    {"RegionsOverlap", [](Json& p) { RegionOf(p, 1)["first_call"] = 5; }, PlanRule::kRegionOverlap,
      "region 1"},
-    {"RegionInside", [](Json& p) { Region(p, 0)["last_call"] = 8; }, PlanRule::kBarrier,
+    {"RegionInside", [](Json& p) { RegionOf(p, 0)["last_call"] = 8; }, PlanRule::kBarrier,
      "region 0"},
     {"RegionBackwards",
      [](Json& p) {
-       Region(p, 2)["first_call"] = 8;
-       Region(p, 2)["last_call"] = 7;
+       RegionOf(p, 2)["first_call"] = 8;
+       RegionOf(p, 2)["last_call"] = 7;
      },
      PlanRule::kRegionOverlap, "region 2"},
     {"GapBetweenRegions",
      [](Json& p) {
        p["regions"].erase(1);
-       Region(p, 1)["region"] = 1;
+       RegionOf(p, 1)["region"] = 1;
      },
      PlanRule::kRegionGap, "region 1"},
     {"LastRegionMissing", [](Json& p) { p["regions"].erase(2); }, PlanRule::kRegionGap, "plan"},
     {"PlacementInAnEagerRegion",
      [](Json& p) {
-       Region(p, 1)["placements"] = {{{"call", 6}, {"stream", 0}}};
+       RegionOf(p, 1)["placements"] = {{{"call", 6}, {"stream", 0}}};
      },
      PlanRule::kEagerContents, "region 1"},
     {"HostReadInACapture",
      [](Json& p) {
-       Region(p, 1)["kind"] = "captured";
-       Region(p, 1)["placements"] = {{{"call", 6}, {"stream", 0}}};
+       RegionOf(p, 1)["kind"] = "captured";
+       RegionOf(p, 1)["placements"] = {{{"call", 6}, {"stream", 0}}};
      },
      PlanRule::kBarrier, "region 1"},
     {"PlacementOfAnotherRegion", [](Json& p) { Placement(p, 3)["call"] = 7; },
      PlanRule::kOutsideRegion, "region 0, placement 3 (call 7)"},
-    {"WaitAcrossRegions", [](Json& p) { Region(p, 2)["waits"] = {Wait(5, 7, 0)}; },
+    {"WaitAcrossRegions", [](Json& p) { RegionOf(p, 2)["waits"] = {Wait(5, 7, 0)}; },
      PlanRule::kOutsideRegion, "region 2, wait 0 (record after call 5, wait before call 7)"},
     {"CallTwice", [](Json& p) { Placement(p, 3)["call"] = 2; }, PlanRule::kCallTwice,
      "region 0, placement 3 (call 2)"},
-    {"CallNotPlaced", [](Json& p) { Region(p, 0)["placements"].erase(3); }, PlanRule::kCallMissing,
-     "region 0"},
+    {"CallNotPlaced", [](Json& p) { RegionOf(p, 0)["placements"].erase(3); },
+     PlanRule::kCallMissing, "region 0"},
     {"StreamThatIsNot", [](Json& p) { Placement(p, 1)["stream"] = 2; }, PlanRule::kStreamRange,
      "region 0, placement 1 (call 3)"},
-    {"WaitForItself", [](Json& p) { Region(p, 0)["waits"][0] = Wait(5, 5, 0); },
+    {"WaitForItself", [](Json& p) { RegionOf(p, 0)["waits"][0] = Wait(5, 5, 0); },
      PlanRule::kSelfWait, "region 0, wait 0 (record after call 5, wait before call 5)"},
-    {"WaitsInACircle", [](Json& p) { Region(p, 0)["waits"].push_back(Wait(5, 4, 1)); },
+    {"WaitsInACircle", [](Json& p) { RegionOf(p, 0)["waits"].push_back(Wait(5, 4, 1)); },
      PlanRule::kWaitCycle, "region 0, wait 1 (record after call 5, wait before call 4)"},
     {"WaitBeforeItsRecord", [](Json& p) { std::swap(Placement(p, 2), Placement(p, 3)); },
      PlanRule::kWaitBackwards, "region 0, wait 0 (record after call 4, wait before call 5)"},
     {"EventRecordedAgainBeforeItsWaitIsIssued",
      [](Json& p) {
-       Region(p, 0)["waits"] = {Wait(2, 4, 0), Wait(3, 5, 0), Wait(4, 5, 1)};
+       RegionOf(p, 0)["waits"] = {Wait(2, 4, 0), Wait(3, 5, 0), Wait(4, 5, 1)};
      },
      PlanRule::kEventReuse, "region 0, wait 1 (record after call 3, wait before call 5)"},
     {"EventRecordedAgainWhileItMayBeWaitedFor",
      [](Json& p) {
        std::swap(Placement(p, 1), Placement(p, 2));  // call 4 is issued before call 3
-       Region(p, 0)["waits"] = {Wait(2, 4, 0), Wait(3, 5, 0), Wait(4, 5, 1)};
+       RegionOf(p, 0)["waits"] = {Wait(2, 4, 0), Wait(3, 5, 0), Wait(4, 5, 1)};
      },
      PlanRule::kEventReuse, "region 0, wait 1 (record after call 3, wait before call 5)"},
     {"IssuedBeforeWhatItReads", [](Json& p) { std::swap(Placement(p, 0), Placement(p, 1)); },
      PlanRule::kIssueOrder, "region 0, placement 0 (call 3)"},
-    {"NoWaitForAnotherStream", [](Json& p) { Region(p, 0)["waits"].clear(); }, PlanRule::kRace,
+    {"NoWaitForAnotherStream", [](Json& p) { RegionOf(p, 0)["waits"].clear(); }, PlanRule::kRace,
      "region 0, placement 3 (call 5)"},
     {"UnknownSoc", [](Json& p) { p["soc"] = "Granite1"; }, PlanRule::kUnknownSoc, "plan"},
     {"CopyOfWhatTheStepMakes", [](Json& p) { p["copies"][0]["call"] = 3; }, PlanRule::kNoInput,
@@ -213,9 +213,9 @@ const BrokenEdit kBroken[] = {
      PlanRule::kNoArgument, "update 0 (call 5)"},
     {"UpdateOfAnEagerCall",
      [](Json& p) {
-       Region(p, 0)["kind"] = "eager";
-       Region(p, 0).erase("placements");
-       Region(p, 0).erase("waits");
+       RegionOf(p, 0)["kind"] = "eager";
+       RegionOf(p, 0).erase("placements");
+       RegionOf(p, 0).erase("waits");
      },
      PlanRule::kNoUpdate, "update 0 (call 5)"},
 };

@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 #include "tests/analyzer/trace_builder.h"
 
 namespace acltape::test {

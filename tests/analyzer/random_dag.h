@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analyzer/streams/dag.h"
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 namespace acltape::test {
 

@@ -21,9 +21,9 @@ using test::TraceBuilder;
 using test::Written;
 
 // A program of recorded steps: `write_step` is called for each.
-class Stepped {
+class SteppedProgram {
  public:
-  Stepped(int steps, const std::function<void(TraceBuilder&, int)>& write_step)
+  SteppedProgram(int steps, const std::function<void(TraceBuilder&, int)>& write_step)
       : file_("template") {
     {
       TraceBuilder trace(file_.path());
@@ -60,7 +60,7 @@ void Add(TraceBuilder& trace, const Tensor& a, const Tensor& b, const Tensor& ou
 
 TEST(StepTemplate, FreshInputsMoveAndParametersStay) {
   Tensor weight;
-  Stepped stepped(3, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(3, [&](TraceBuilder& trace, int step) {
     if (step == 0) weight = trace.NewTensor({4});
     Add(trace, trace.NewTensor({4}), weight, trace.NewTensor({4}));
   });
@@ -77,7 +77,7 @@ TEST(StepTemplate, FreshInputsMoveAndParametersStay) {
 
 TEST(StepTemplate, ViewsOfOneBufferAtRisingOffsetsAreAMovingOperand) {
   Tensor images;
-  Stepped stepped(3, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(3, [&](TraceBuilder& trace, int step) {
     if (step == 0) images = trace.NewTensor({3, 4});
     const Tensor image = trace.View(images, {4}, {1}, 4 * step);
     Add(trace, image, image, trace.NewTensor({4}));
@@ -91,7 +91,7 @@ TEST(StepTemplate, ViewsOfOneBufferAtRisingOffsetsAreAMovingOperand) {
 }
 
 TEST(StepTemplate, ScalarsThatVaryPartStepsUnlessTheyMayVary) {
-  Stepped stepped(3, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(3, [&](TraceBuilder& trace, int step) {
     const Tensor x = trace.NewTensor({4});
     Add(trace, x, x, trace.NewTensor({4}));
     trace.Call("aten::mul.Scalar", {In("self", x), Real("other", step == 1 ? 2 : 1)},
@@ -108,7 +108,7 @@ TEST(StepTemplate, ScalarsThatVaryPartStepsUnlessTheyMayVary) {
 }
 
 TEST(StepTemplate, AScalarOfAnotherKindIsADifferenceEvenIfScalarsMayVary) {
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     trace.Call("aten::mul.Scalar",
                {In("self", trace.NewTensor({4})), step == 0 ? Int("other", 1) : Real("other", 1.5)},
                {Out("out", trace.NewTensor({4}))});
@@ -118,7 +118,7 @@ TEST(StepTemplate, AScalarOfAnotherKindIsADifferenceEvenIfScalarsMayVary) {
 
 TEST(StepTemplate, StateWrittenInPlaceIsOneWrittenStableOperand) {
   Tensor state;
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     if (step == 0) state = trace.NewTensor({4});
     trace.Call("aten::add_.Tensor",
                {Written("self", state), In("other", trace.NewTensor({4})), Int("alpha", 1)});
@@ -131,7 +131,7 @@ TEST(StepTemplate, StateWrittenInPlaceIsOneWrittenStableOperand) {
 }
 
 TEST(StepTemplate, AShapeThatGrowsIsNamedWithBothShapes) {
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     const Tensor a = trace.NewTensor({2, step + 1});
     const Tensor b = trace.NewTensor({2, 1});
     trace.Call("aten::cat", {test::List("tensors", {a, b}), Int("dim", 1)},
@@ -146,7 +146,7 @@ TEST(StepTemplate, AShapeThatGrowsIsNamedWithBothShapes) {
 }
 
 TEST(StepTemplate, AScalarThatVariesIsNamedWithBothValues) {
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     trace.Call("aten::mul.Scalar", {In("self", trace.NewTensor({4})), Real("other", 0.5 + step)},
                {Out("out", trace.NewTensor({4}))});
   });
@@ -158,7 +158,7 @@ TEST(StepTemplate, AScalarThatVariesIsNamedWithBothValues) {
 }
 
 TEST(StepTemplate, AnotherOperatorInItsPlaceIsNamed) {
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     trace.Call(step == 0 ? "aten::relu" : "aten::tanh", {In("self", trace.NewTensor({4}))},
                {Out("out", trace.NewTensor({4}))});
   });
@@ -170,7 +170,7 @@ TEST(StepTemplate, AnotherOperatorInItsPlaceIsNamed) {
 
 TEST(StepTemplate, AWriteIntoACacheAtARisingPlaceCannotBeOneGraphWhenAllOfItIsRead) {
   Tensor cache;
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     if (step == 0) cache = trace.NewTensor({2, 4});
     trace.Call("aten::copy_", {Written("self", trace.View(cache, {4}, {1}, 4 * step)),
                                In("src", trace.NewTensor({4}))});
@@ -183,7 +183,7 @@ TEST(StepTemplate, AWriteIntoACacheAtARisingPlaceCannotBeOneGraphWhenAllOfItIsRe
 TEST(StepTemplate, OperandsThatShareBytesInOneStepOnlyDoNotMatchWhenOneIsWritten) {
   Tensor a;
   Tensor b;
-  Stepped stepped(2, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(2, [&](TraceBuilder& trace, int step) {
     if (step == 0) {
       a = trace.NewTensor({4});
       b = trace.NewTensor({4});
@@ -196,7 +196,7 @@ TEST(StepTemplate, OperandsThatShareBytesInOneStepOnlyDoNotMatchWhenOneIsWritten
 }
 
 TEST(StepTemplate, StepsOfALargestClassAreFoundAmongIrregularOnes) {
-  Stepped stepped(5, [&](TraceBuilder& trace, int step) {
+  SteppedProgram stepped(5, [&](TraceBuilder& trace, int step) {
     const Tensor x = trace.NewTensor({4});
     if (step == 0) {
       trace.Call("aten::clone", {In("self", x)}, {Out("out", trace.NewTensor({4}))});

@@ -284,7 +284,7 @@ RaceChecker Check(const std::vector<Step>& steps) {
   return checker;
 }
 
-std::set<int64_t> BytesOf(const ByteAccess& access) {
+std::set<int64_t> AccessedBytes(const ByteAccess& access) {
   const storage::Layout& layout = *access.form->layout;
   std::set<int64_t> bytes = {layout.byte_offset};
   for (size_t d = 0; d < layout.shape.size(); ++d) {
@@ -346,8 +346,8 @@ RacyBytes RacesByReachability(const std::vector<Step>& steps) {
           const HazardKind kind = !second.write ? HazardKind::kRaw
                                   : first.write ? HazardKind::kWaw
                                                 : HazardKind::kWar;
-          const std::set<int64_t> bytes = BytesOf(second);
-          for (const int64_t byte : BytesOf(first)) {
+          const std::set<int64_t> bytes = AccessedBytes(second);
+          for (const int64_t byte : AccessedBytes(first)) {
             if (bytes.count(byte)) races[{a, b, kind, first.buffer}].insert(byte);
           }
         }

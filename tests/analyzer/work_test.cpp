@@ -1,4 +1,4 @@
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,6 @@ namespace {
 using at::Tensor;
 using Ints = std::vector<int64_t>;
 
-constexpr int kReject = 161002;
 constexpr int64_t kUnbounded = std::numeric_limits<int32_t>::max();
 
 // Two sequences of 4 queries and 130 keys, in blocks of 2 queries and 128 keys.

@@ -13,11 +13,6 @@ namespace {
 
 using at::Tensor;
 
-std::string TakeMessage() {
-  const char* text = aclGetRecentErrMsg();
-  return text == nullptr ? "" : text;
-}
-
 // But of those in acl/data/not_exported.json, which lack both.
 TEST(Exports, HaveBothPhasesOfTheOperatorsOfTheTable) {
   uint32_t exported = 0;

@@ -8,7 +8,7 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 
 constexpr int kRows = 0, kInner = 2, kPairs = -1;
-constexpr int kEnds = 0, kLengths = 1;
+constexpr int kGroupEnds = 0, kGroupLengths = 1;
 
 // aclnnGroupedMatmulV4 without quantisation, into one tensor.
 Args GroupedCall(const Tensors& x, const Tensors& weight, const Arg& bias, const Arg& groups,
@@ -35,12 +35,12 @@ TEST(GroupedMatmul, RowsMeetTheMatrixOfTheirGroup) {
                  lengths = at::tensor({2, 0, 5}, at::kLong);
     Tensors parts{at::mm(x.slice(0, 0, 2), w[0]), at::mm(x.slice(0, 2, 7), w[2])};
     const Tensor plain = at::cat(parts);
-    ExpectProducts(GroupedCall({x}, {w}, Null{}, ends, kRows, kEnds), {plain});
-    ExpectProducts(GroupedCall({x}, {w}, Null{}, lengths, kRows, kLengths), {plain});
-    ExpectProducts(GroupedCall({x}, {w[0], w[1], w[2]}, Null{}, ends, kRows, kEnds), {plain});
+    ExpectProducts(GroupedCall({x}, {w}, Null{}, ends, kRows, kGroupEnds), {plain});
+    ExpectProducts(GroupedCall({x}, {w}, Null{}, lengths, kRows, kGroupLengths), {plain});
+    ExpectProducts(GroupedCall({x}, {w[0], w[1], w[2]}, Null{}, ends, kRows, kGroupEnds), {plain});
     parts[0].add_(bias[0]);
     parts[1].add_(bias[2]);
-    ExpectProducts(GroupedCall({x}, {w}, Tensors{bias}, ends, kRows, kEnds), {at::cat(parts)});
+    ExpectProducts(GroupedCall({x}, {w}, Tensors{bias}, ends, kRows, kGroupEnds), {at::cat(parts)});
   }
 }
 
@@ -50,13 +50,13 @@ TEST(GroupedMatmul, GroupsOfTheInnerDimGiveAMatrixEach) {
   const Tensor expected =
       at::stack(Tensors{at::mm(x.slice(1, 0, 2), w.slice(0, 0, 2)), at::zeros({4, 5}),
                         at::mm(x.slice(1, 2, 7), w.slice(0, 2, 7))});
-  ExpectProducts(GroupedCall({x}, {w}, Null{}, ends, kInner, kEnds), {expected});
+  ExpectProducts(GroupedCall({x}, {w}, Null{}, ends, kInner, kGroupEnds), {expected});
 }
 
 TEST(GroupedMatmul, ListsAreMultipliedPairByPair) {
   const Tensor a = at::randn({3, 4}), b = at::randn({4, 2}), c = at::randn({1, 5}),
                d = at::randn({5, 6});
-  ExpectProducts(GroupedCall({a, c}, {b, d}, Null{}, Null{}, kPairs, kEnds),
+  ExpectProducts(GroupedCall({a, c}, {b, d}, Null{}, Null{}, kPairs, kGroupEnds),
                  {at::mm(a, b), at::mm(c, d)});
 }
 
@@ -117,10 +117,10 @@ TEST(GroupedMatmul, GroupsThatDoNotFitAreRefused) {
     return RunOperator("aclnnGroupedMatmulV4", args);
   };
   const Tensor out = at::empty({7, 5});
-  EXPECT_EQ(refused(GroupedCall({x}, {w}, Null{}, two, kRows, kEnds), out), 161002);
-  EXPECT_EQ(refused(GroupedCall({x}, {w}, Null{}, Null{}, kRows, kEnds), out), 161002);
+  EXPECT_EQ(refused(GroupedCall({x}, {w}, Null{}, two, kRows, kGroupEnds), out), 161002);
+  EXPECT_EQ(refused(GroupedCall({x}, {w}, Null{}, Null{}, kRows, kGroupEnds), out), 161002);
   EXPECT_EQ(refused(GroupedCall({x}, {w.transpose(1, 2)}, Null{}, at::tensor({1, 2, 7}, at::kLong),
-                                kRows, kEnds),
+                                kRows, kGroupEnds),
                     out),
             161002);
 }

@@ -26,7 +26,7 @@ std::string Message() {
   return text != nullptr ? text : "";
 }
 
-class Misuse : public testing::Test {
+class OperatorMisuse : public testing::Test {
  protected:
   void SetUp() override {
     aclInit(nullptr);
@@ -70,7 +70,7 @@ class Misuse : public testing::Test {
   aclTensor* tensor_ = nullptr;
 };
 
-TEST_F(Misuse, AnExecutorThatIsNotRepeatableIsLaunchedOnce) {
+TEST_F(OperatorMisuse, AnExecutorThatIsNotRepeatableIsLaunchedOnce) {
   aclOpExecutor* executor = Prepare(tensor_);
   EXPECT_EQ(Launch(executor), OK);
   EXPECT_EQ(Launch(executor), kInvalid);
@@ -82,7 +82,7 @@ TEST_F(Misuse, AnExecutorThatIsNotRepeatableIsLaunchedOnce) {
   EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
 }
 
-TEST_F(Misuse, ADestroyedExecutorIsNeitherLaunchedNorDestroyedAgain) {
+TEST_F(OperatorMisuse, ADestroyedExecutorIsNeitherLaunchedNorDestroyedAgain) {
   aclOpExecutor* executor = Prepare(tensor_);
   ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor), OK);
   EXPECT_EQ(Launch(executor), OK);
@@ -96,7 +96,7 @@ TEST_F(Misuse, ADestroyedExecutorIsNeitherLaunchedNorDestroyedAgain) {
   EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
 }
 
-TEST_F(Misuse, WhatIsNoExecutorIsNotLaunched) {
+TEST_F(OperatorMisuse, WhatIsNoExecutorIsNotLaunched) {
   for (void* junk : {reinterpret_cast<void*>(0x1234), reinterpret_cast<void*>(0xdeadbeefdeadbeef),
                      memory_, static_cast<void*>(tensor_), static_cast<void*>(stream_)}) {
     EXPECT_EQ(Launch(static_cast<aclOpExecutor*>(junk)), kInvalid);
@@ -108,14 +108,14 @@ TEST_F(Misuse, WhatIsNoExecutorIsNotLaunched) {
   ExpectSays("aclnnNeg", "it is an aclTensor");
 }
 
-TEST_F(Misuse, AnExecutorOfAnotherOperatorIsNotLaunched) {
+TEST_F(OperatorMisuse, AnExecutorOfAnotherOperatorIsNotLaunched) {
   aclOpExecutor* executor = Prepare(tensor_);
   EXPECT_EQ(aclnnAdd(nullptr, 0, executor, stream_), kInvalid);
   ExpectSays("aclnnAdd", "the executor was made for aclnnNeg");
   EXPECT_EQ(aclDestroyAclOpExecutor(executor), OK);
 }
 
-TEST_F(Misuse, ObjectsDestroyedBehindTheFirstPhaseDoNotBecomeRepeatable) {
+TEST_F(OperatorMisuse, ObjectsDestroyedBehindTheFirstPhaseDoNotBecomeRepeatable) {
   aclOpExecutor* executor = Prepare(tensor_);
   ASSERT_EQ(aclDestroyTensor(tensor_), OK);
   EXPECT_EQ(aclSetAclOpExecutorRepeatable(executor), kInvalid);
@@ -124,7 +124,7 @@ TEST_F(Misuse, ObjectsDestroyedBehindTheFirstPhaseDoNotBecomeRepeatable) {
   EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
 }
 
-TEST_F(Misuse, AListEndsItsMembers) {
+TEST_F(OperatorMisuse, AListEndsItsMembers) {
   aclTensorList* list = aclCreateTensorList(&tensor_, 1);
   ASSERT_NE(list, nullptr);
   EXPECT_EQ(aclDestroyTensorList(list), OK);
@@ -135,7 +135,7 @@ TEST_F(Misuse, AListEndsItsMembers) {
 }
 
 // Every operator refuses what is no live object, in every argument that is an object.
-TEST_F(Misuse, EveryFirstPhaseRefusesWhatIsNoObject) {
+TEST_F(OperatorMisuse, EveryFirstPhaseRefusesWhatIsNoObject) {
   using acl::ArgKind;
   using acl::ArgValue;
   float one = 1;
@@ -175,7 +175,7 @@ TEST_F(Misuse, EveryFirstPhaseRefusesWhatIsNoObject) {
   EXPECT_GT(refused, 1000u);
 }
 
-TEST_F(Misuse, MEM_04_AKernelDoesNotRunOverMemoryThatIsGone) {
+TEST_F(OperatorMisuse, MEM_04_AKernelDoesNotRunOverMemoryThatIsGone) {
   void* freed = nullptr;
   ASSERT_EQ(aclrtMalloc(&freed, 64, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
   ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);
@@ -188,7 +188,7 @@ TEST_F(Misuse, MEM_04_AKernelDoesNotRunOverMemoryThatIsGone) {
   }
 }
 
-TEST_F(Misuse, CAP_23_AGraphDoesNotRunOverMemoryThatWasFreed) {
+TEST_F(OperatorMisuse, CAP_23_AGraphDoesNotRunOverMemoryThatWasFreed) {
   // Large blocks are address ranges, which a free used to take away.
   for (size_t bytes : {size_t{64}, size_t{128} << 20}) {
     void* memory = nullptr;
@@ -212,7 +212,7 @@ TEST_F(Misuse, CAP_23_AGraphDoesNotRunOverMemoryThatWasFreed) {
   }
 }
 
-TEST_F(Misuse, INIT_01_OperatorsAreRefusedAfterTheEnd) {
+TEST_F(OperatorMisuse, INIT_01_OperatorsAreRefusedAfterTheEnd) {
   aclOpExecutor* executor = Prepare(tensor_);
   ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
   uint64_t bytes = 0;

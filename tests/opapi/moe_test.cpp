@@ -9,8 +9,6 @@ namespace {
 using at::Tensor;
 using Ints = std::vector<int64_t>;
 
-constexpr int kReject = 161002;
-
 Tensor Int32(const Ints& values) { return at::tensor(values, at::kInt); }
 
 // Distinct scores, so that the best are known without a rule for equal ones.

@@ -8,6 +8,12 @@
 #include "aclnn/aclnn_base.h"
 
 namespace acltape::opapi {
+
+std::string TakeMessage() {
+  const char* text = aclGetRecentErrMsg();
+  return text == nullptr ? "" : text;
+}
+
 namespace {
 
 using acl::ArgKind;
@@ -100,8 +106,7 @@ void* Symbol(std::string_view name) {
 std::string last_message;
 
 int Remember(int status) {
-  const char* text = aclGetRecentErrMsg();
-  last_message = text == nullptr ? "" : text;
+  last_message = TakeMessage();
   return status;
 }
 

@@ -15,6 +15,11 @@
 
 namespace acltape::opapi {
 
+constexpr int kReject = 161002;  // the first phase found a mistake in the arguments
+
+// The device's message of the last error of this thread, which it then forgets; empty without one.
+std::string TakeMessage();
+
 struct Null {};
 
 // The integer arrays and the plain numbers of calls; the operator table says what becomes of them.

@@ -10,8 +10,8 @@ namespace {
 using at::Tensor;
 using Ints = std::vector<int64_t>;
 
-constexpr int kReject = 161002;
-constexpr int64_t kHeads = 4, kKeyHeads = 2, kWidth = 8, kAll = std::numeric_limits<int32_t>::max();
+constexpr int64_t kHeads = 4, kKeyValueHeads = 2, kHeadWidth = 8,
+                  kAll = std::numeric_limits<int32_t>::max();
 // Running sums: three sequences of 3, 0 and 4 queries, and a row behind them that belongs to none.
 const Ints kQueries = {3, 3, 7}, kKeys = {4, 6, 11};
 constexpr int64_t kQueryRows = 8, kKeyRows = 11;
@@ -32,7 +32,7 @@ std::vector<Masked> Masks() {
 // Attention of one sequence, [rows, heads, width].
 Tensor AttendOne(const Tensor& q, const Tensor& k, const Tensor& v, bool causal) {
   const auto heads_first = [](const Tensor& t) { return t.transpose(0, 1); };
-  const int64_t sharing = kHeads / kKeyHeads;
+  const int64_t sharing = kHeads / kKeyValueHeads;
   const Tensor keys = heads_first(k).repeat_interleave(sharing, 0);
   Tensor scores = at::matmul(heads_first(q), keys.transpose(1, 2)) * 0.3;
   if (causal) {
@@ -54,7 +54,7 @@ Tensor AttendEach(const Tensor& q, const Tensor& k, const Tensor& v, bool causal
     first = kQueries[s];
     first_key = kKeys[s];
   }
-  parts.push_back(at::zeros({kQueryRows - first, kHeads, kWidth}));
+  parts.push_back(at::zeros({kQueryRows - first, kHeads, kHeadWidth}));
   return at::cat(parts);
 }
 
@@ -62,10 +62,10 @@ TEST(PackedAttention, EachSequenceAttendsToItsOwnKeys) {
   const at::AutoGradMode enabled(true);
   for (const Masked& m : Masks()) {
     const auto leaf = [](int64_t rows, int64_t heads) {
-      return Random({rows, heads, kWidth}).requires_grad_();
+      return Random({rows, heads, kHeadWidth}).requires_grad_();
     };
-    const Tensor q = leaf(kQueryRows, kHeads), k = leaf(kKeyRows, kKeyHeads);
-    const Tensor v = leaf(kKeyRows, kKeyHeads), dy = Random({kQueryRows, kHeads, kWidth});
+    const Tensor q = leaf(kQueryRows, kHeads), k = leaf(kKeyRows, kKeyValueHeads);
+    const Tensor v = leaf(kKeyRows, kKeyValueHeads), dy = Random({kQueryRows, kHeads, kHeadWidth});
     const Tensor expected = AttendEach(q, k, v, m.causal);
     expected.backward(dy);
 

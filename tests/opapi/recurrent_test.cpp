@@ -100,9 +100,9 @@ void ExpectGradients(const Tensors& params, const Tensor& x, const Tensor& dx,
   }
 }
 
-Tensors Unwritten(const Tensors& models) {
+Tensors UnwrittenAll(const Tensors& models) {
   Tensors result;
-  for (const Tensor& model : models) result.push_back(opapi::Unwritten(model.detach()));
+  for (const Tensor& model : models) result.push_back(Unwritten(model.detach()));
   return result;
 }
 
@@ -145,7 +145,7 @@ void TrainLstm(const Case& c) {
   ExpectNear(cy, std::get<2>(expected).detach(), "cy");
 
   const Tensor dx = at::empty(c.input()), dh0 = at::empty(c.state()), dc0 = at::empty(c.state());
-  const Tensors dparams = Unwritten(params);
+  const Tensors dparams = UnwrittenAll(params);
   Args backward = {AsInput(c, x), Plain({h0, c0}), Plain(params), dy, dh, dc};
   backward.insert(backward.end(), traces.begin(), traces.end());
   backward.insert(backward.end(), {BatchSizes(c), c.bias, c.layers, 0.0, true, both, false,
@@ -179,7 +179,7 @@ void TrainGru(const Case& c) {
   ExpectNear(hy, std::get<1>(expected).detach(), "hy");
 
   const Tensor dx = at::empty(c.input()), dh0 = at::empty(c.state());
-  const Tensors dparams = Unwritten(params);
+  const Tensors dparams = UnwrittenAll(params);
   Args backward = {AsInput(c, x), Plain(params), h0.detach(), dy, dh};
   backward.insert(backward.end(), traces.begin(), traces.end());
   backward.insert(backward.end(), {BatchSizes(c), c.bias, c.layers, both, false, dx, dh0, dparams});
@@ -202,10 +202,10 @@ TEST(Recurrent, AbsentGradientsOfAnLstmCountAsZeros) {
   const Tensors params = Plain(Parameters(c, 4));
   Args args = {x, Tensors{state, state}, params, Null{}, Null{}, Null{}};
   for (int k = 0; k < 7; ++k) args.push_back(Tensors{Random({kSteps, kBatch, kHidden})});
-  const Tensor dx = opapi::Unwritten(x), dh0 = opapi::Unwritten(state);
-  const Tensors dparams = Unwritten(params);
+  const Tensor dx = Unwritten(x), dh0 = Unwritten(state);
+  const Tensors dparams = UnwrittenAll(params);
   args.insert(args.end(), {Null{}, true, int64_t{1}, 0.0, true, false, false, Null{}, dx, dh0,
-                           opapi::Unwritten(state), dparams});
+                           Unwritten(state), dparams});
   ASSERT_EQ(RunOperator("aclnnLstmBackward", args), 0) << LastMessage();
   EXPECT_TRUE(dx.eq(0).all().item<bool>());
   EXPECT_TRUE(dparams[0].eq(0).all().item<bool>());

@@ -11,11 +11,6 @@ using at::Tensor;
 
 constexpr aclnnStatus kParamNull = 161001, kParamInvalid = 161002;
 
-std::string TakeMessage() {
-  const char* text = aclGetRecentErrMsg();
-  return text == nullptr ? "" : text;
-}
-
 // An executor that outlives the objects it was made from.
 class Repeatable : public testing::Test {
  protected:

@@ -16,8 +16,8 @@
 namespace acltape::replayer {
 namespace {
 
-storage::Layout Tensor(storage::DType dtype, int64_t offset, std::vector<int64_t> shape,
-                       std::vector<int64_t> strides) {
+storage::Layout LayoutOf(storage::DType dtype, int64_t offset, std::vector<int64_t> shape,
+                         std::vector<int64_t> strides) {
   storage::Layout layout;
   layout.dtype = dtype;
   layout.byte_offset = offset;
@@ -35,7 +35,7 @@ std::vector<SideCommand> Commands() {
   analyzer::LoweredTensor strided;
   strided.present = true;
   strided.buffer_id = 3;
-  strided.layout = Tensor(storage::DType::kBfloat16, 64, {2, 0, 5}, {10, 5, 1});
+  strided.layout = LayoutOf(storage::DType::kBfloat16, 64, {2, 0, 5}, {10, 5, 1});
   strided.layout.format = "NCHW";
   strided.layout.flags = 1;
   list.tensors = {strided, analyzer::LoweredTensor{}};
@@ -50,7 +50,7 @@ std::vector<SideCommand> Commands() {
   numbers.reals = {-0.0, 1e300};
   return {PutBytes{{1, 256}, bytes, 2, 3}, TakeBytes{{0, 5}, 1 << 20}, MoveBytes{{1, 2}, {3, 4}, 5},
           CallOperator{812, {"aclnnCat", {list, scalar, numbers, {}}}},
-          TakeDigest{{2, 8}, Tensor(storage::DType::kFloat32, 8, {}, {})}};
+          TakeDigest{{2, 8}, LayoutOf(storage::DType::kFloat32, 8, {}, {})}};
 }
 
 // Bodies and how they are read.

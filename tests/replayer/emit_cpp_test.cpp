@@ -47,7 +47,7 @@ LoweredTensor At(int block, const Layout& layout) {
   tensor.layout = layout;
   return tensor;
 }
-LoweredValue Tensor(const LoweredTensor& tensor) {
+LoweredValue TensorValue(const LoweredTensor& tensor) {
   LoweredValue value;
   value.kind = ValueKind::kTensor;
   value.tensors = {tensor};
@@ -60,7 +60,7 @@ LoweredValue Tensors(std::vector<LoweredTensor> tensors) {
   return value;
 }
 LoweredValue Vector(int block, int64_t offset = 0, int64_t count = 4) {
-  return Tensor(At(block, LayoutOf({count}, {1}, offset)));
+  return TensorValue(At(block, LayoutOf({count}, {1}, offset)));
 }
 LoweredValue Real(double real) {
   LoweredValue value;
@@ -74,7 +74,7 @@ LoweredValue Int(int64_t integer) {
   value.integer = integer;
   return value;
 }
-LoweredValue Bool(bool flag) {
+LoweredValue BoolValue(bool flag) {
   LoweredValue value = Int(flag);
   value.kind = ValueKind::kBool;
   return value;
@@ -297,15 +297,15 @@ TEST_F(EmitCppTest, EveryKindOfArgumentReachesItsOperator) {
   Draft draft;
   draft.Put(0, 0, {1, 2, 3, 4}).Put(0, 64, {-1, 2, -3, 4});
   const auto matrix = [](int64_t offset, int64_t rows, int64_t columns) {
-    return Tensor(At(0, LayoutOf({rows, columns}, {columns, 1}, offset)));
+    return TensorValue(At(0, LayoutOf({rows, columns}, {columns, 1}, offset)));
   };
   const LoweredTensor a = At(0, LayoutOf({4}, {1}, 0)), b = At(0, LayoutOf({4}, {1}, 64));
   const LoweredTensor empty = At(0, LayoutOf({0}, {1}, 0));
   draft.Run("aclnnCat", {Tensors({a, empty, b}), Int(0), Vector(0, 128, 8)}).SeeVector(0, 128, 8);
   draft.Run("aclnnMm", {matrix(0, 2, 2), matrix(64, 2, 2), matrix(192, 2, 2), Int(0)});
   draft.SeeVector(0, 192);
-  draft.Run("aclnnReduceSum",
-            {matrix(0, 2, 2), Ints({1}), Bool(false), Dtype(DType::kFloat32), Vector(0, 256, 2)});
+  draft.Run("aclnnReduceSum", {matrix(0, 2, 2), Ints({1}), BoolValue(false), Dtype(DType::kFloat32),
+                               Vector(0, 256, 2)});
   draft.SeeVector(0, 256, 2);
   draft.Run("aclnnLayerNorm", {matrix(0, 2, 2), Ints({2}), None(), None(), Real(1e-5),
                                matrix(320, 2, 2), None(), None()});

@@ -3,12 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/run_script.h"
 #include "storage/packing.h"
 #include "tests/replayer/step_programs.h"
 
 namespace acltape::test {
+
+// The device moves tasks against each other as far as waits allow.
+inline const bool kJitter = setenv("ACLTAPE_SOFT_JITTER", "5", 0) == 0;
 
 class MixedStepRun {
  public:

@@ -20,9 +20,6 @@ namespace {
 using test::MixedStepRun;
 using test::Recorded;
 
-// The device moves tasks against each other as far as waits allow.
-const bool kJitter = setenv("ACLTAPE_SOFT_JITTER", "5", 0) == 0;
-
 // Five rungs: b = 3 a, c = -a, a = b + c. The results of a rung are used up in the next one.
 Recorded Ladder(int rungs = 5) {
   return Recorded(3, [rungs](test::TraceBuilder& trace, int step) {
@@ -81,7 +78,7 @@ MixedStepOptions Executed(const analyzer::Plan* plan, int times = 1) {
 }
 
 TEST(PlanLiberties, AnySetOfKeptStreamsAndReusesGivesTheRecordedResults) {
-  ASSERT_TRUE(kJitter);
+  ASSERT_TRUE(test::kJitter);
   const Recorded recorded = Ladder();
   const analyzer::Plan plan = LadderPlan();
   MixedStepRun run(recorded, &plan);
@@ -137,7 +134,7 @@ TEST(PlanLiberties, AReuseThatIsNotKeptLiesWhereNothingElseLies) {
 }
 
 TEST(PlanLiberties, AMissingWaitOfThePlanIsFoundOnItsStreamAndNamed) {
-  ASSERT_TRUE(kJitter);
+  ASSERT_TRUE(test::kJitter);
   const Recorded recorded = Ladder();
   const analyzer::Plan plan = LadderPlan(/*without=*/3);
   MixedStepRun run(recorded, &plan);

@@ -32,9 +32,6 @@ std::ostream& operator<<(std::ostream& out, const Row& row) {
   return out << FaultKindName(row.kind);
 }
 
-// The device moves tasks against each other as far as waits allow.
-const bool kJitter = setenv("ACLTAPE_SOFT_JITTER", "5", 0) == 0;
-
 class PlantedFaultOf : public testing::TestWithParam<Row> {};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -58,7 +55,7 @@ bool IsBad(MixedStepRun& run, const MixedStep& step, MixedStepOptions options, i
 }
 
 // Diamond with a long tail, so that every kind finds a place: sums read back over others.
-Recorded Ladder() {
+Recorded ThreeTimesLadder() {
   return Recorded(3, [](test::TraceBuilder& trace, int step) {
     test::Tensor a = trace.NewTensor({64});
     test::Floats content = test::Numbers(64, step + 1);
@@ -85,8 +82,8 @@ Recorded Ladder() {
 }
 
 TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
-  ASSERT_TRUE(kJitter);
-  const Recorded recorded = Ladder();
+  ASSERT_TRUE(test::kJitter);
+  const Recorded recorded = ThreeTimesLadder();
   MixedStepRun run(recorded);
   run.With([&](const MixedStep& step) {
     const std::vector<PlantedFault> faults = PossibleFaults(step, GetParam().kind);
@@ -117,7 +114,7 @@ TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
 }
 
 TEST_P(PlantedFaultOf, IsChosenByItselfWhereNoOtherCallIsNamed) {
-  const Recorded recorded = Ladder();
+  const Recorded recorded = ThreeTimesLadder();
   MixedStepRun run(recorded);
   run.With([&](const MixedStep& step) {
     PlantedFault fault = PossibleFaults(step, GetParam().kind).back();
@@ -139,7 +136,7 @@ TEST(PlantedFault, IsWrittenAsKindAndCalls) {
 }
 
 TEST(PlantedFault, ThatFindsNoPlaceIsRefusedWithTheReason) {
-  const Recorded recorded = Ladder();
+  const Recorded recorded = ThreeTimesLadder();
   MixedStepRun run(recorded);
   run.With([&](const MixedStep& step) {
     const auto refusal = [&](const char* text) {

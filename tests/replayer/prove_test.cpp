@@ -27,9 +27,6 @@ using test::Recorded;
 using test::Tensor;
 using test::TraceBuilder;
 
-// The device moves tasks against each other as far as waits allow.
-const bool kJitter = setenv("ACLTAPE_SOFT_JITTER", "5", 0) == 0;
-
 ProofReport Prove(const Recorded& recorded, const ProofOptions& options) {
   storage::Reader reader(recorded.path(), storage::Reader::Mode::kReadWrite);
   storage::Results results(reader);
@@ -65,7 +62,7 @@ Recorded Scheduled() {
 }
 
 // Sums of doubled and negated values, six times, so that every kind of fault finds a place.
-Recorded Ladder() {
+Recorded ProvenLadder() {
   return Recorded(3, [](TraceBuilder& trace, int step) {
     Tensor a = trace.NewTensor({64});
     Floats content = Numbers(64, step + 1);
@@ -102,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, HealthyPlan,
                                          Healthy{"Streams", Scheduled, true},
                                          Healthy{"State", [] { return test::Training(4); }},
                                          Healthy{"Cache", [] { return test::Cache(6); }},
-                                         Healthy{"Ladder", Ladder}),
+                                         Healthy{"Ladder", ProvenLadder}),
                          [](const auto& own) { return std::string(own.param.name); });
 
 TEST_P(HealthyPlan, HoldsInEveryTrial) {
@@ -163,8 +160,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FaultIsCaught,
                          });
 
 TEST_P(FaultIsCaught, ByTheTrialsThatAreForItAndTheWitnessFailsAgain) {
-  ASSERT_TRUE(kJitter);
-  const Recorded recorded = Ladder();
+  ASSERT_TRUE(test::kJitter);
+  const Recorded recorded = ProvenLadder();
   std::vector<PlantedFault> faults;
   MixedStepRun(recorded).With(
       [&](const MixedStep& step) { faults = PossibleFaults(step, GetParam().kind); });
@@ -237,7 +234,7 @@ TEST(Prove, OnlyPoisonShowsAReadOfMemoryThatNobodyWrote) {
 // --- Plans ---
 
 TEST(Prove, APlanThatLacksAWaitFailsUnderJitterAndItsWitnessHoldsWithTheWait) {
-  ASSERT_TRUE(kJitter);
+  ASSERT_TRUE(test::kJitter);
   const Recorded recorded = Scheduled();
   analyzer::Plan racy = test::DiamondPlan(0, /*updates=*/true);
   racy.regions[0].waits.clear();

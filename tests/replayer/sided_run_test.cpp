@@ -89,19 +89,19 @@ class SpoilingSide final : public CallSide {
   int times_ = 0;
 };
 
-struct Program {
+struct SidedProgram {
   const char* name;
   Recorded (*record)();
 };
-const Program kPrograms[] = {
+const SidedProgram kSidedPrograms[] = {
     {"diamond", [] { return test::Diamond(4, [](int step) { return static_cast<float>(step); }); }},
     {"training", [] { return test::Training(4); }},
     {"cache", [] { return test::Cache(6); }},
     {"chain", [] { return test::Chain(3, 24); }},
 };
 
-class SidedRunOf : public testing::TestWithParam<Program> {};
-INSTANTIATE_TEST_SUITE_P(Programs, SidedRunOf, testing::ValuesIn(kPrograms),
+class SidedRunOf : public testing::TestWithParam<SidedProgram> {};
+INSTANTIATE_TEST_SUITE_P(Programs, SidedRunOf, testing::ValuesIn(kSidedPrograms),
                          [](const auto& own) { return std::string(own.param.name); });
 
 TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {

@@ -2,10 +2,12 @@
 """The includes between folders are those that docs/architecture.md allows, and make no cycle.
 
 The column "uses" of the page's table of folders is the rule for the folders that have a row there.
-Inner folders (analyzer/plan, replayer/script) may include each other in one direction only. Each
-include that breaks a rule is printed as FILE:LINE.
+Inner folders (analyzer/plan, replayer/script) may include each other in one direction only. Folders that
+are libraries (cmake/folder_library.cmake) link those whose headers they include. Each include that breaks
+a rule is printed as FILE:LINE.
 """
 import collections
+import contextlib
 import os
 import re
 import tempfile
@@ -18,8 +20,6 @@ PAGE = "docs/architecture.md"
 # Includes of one folder in another that close a cycle, and why they are still there. One that closes
 # no cycle any more has to go. The page names them under "Principles".
 EXCEPTIONS = {
-    ("analyzer", "analyzer/work"):
-        "steps.h and regions.h find steps and regions of a program and of its compact form",
     ("runtime/device", "runtime/device/capture"):
         "a context that ends takes its captures with it, and a model owns its task groups",
 }
@@ -28,6 +28,9 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 # Headers that the build makes, by how their names begin, and the folder that makes them.
 GENERATED = (("generated/recorder/", "recorder/acl"), ("generated/", None), ("acl/", "acl"),
              ("aclnn", "acl"))
+
+# A library of the files of one folder, and the folders that it says it uses.
+LIBRARY = re.compile(r"^acltape_folder_library\(([\w/]+)([^)]*)\)", re.M)
 
 Include = collections.namedtuple("Include", "file line target source_folder target_folder")
 
@@ -162,6 +165,56 @@ def find_needless(includes, exceptions):
     return needless
 
 
+def find_libraries(root=ROOT):
+    """The folders that CMake makes libraries of, each with those that it links: {folder: [folder]}."""
+    libraries = {}
+    for at, inner, files in os.walk(root):
+        inner[:] = [name for name in inner if name[0] != "." and not name.startswith("build")]
+        if "CMakeLists.txt" in files:
+            path = os.path.relpath(os.path.join(at, "CMakeLists.txt"), root)
+            for folder, words in LIBRARY.findall(read(path, root)):
+                uses = re.search(r"\bUSES\b((?:\s+[a-z_/0-9]+\b)*)", words)
+                libraries[folder] = uses.group(1).split() if uses else []
+    return libraries
+
+
+def reached_from(folder, libraries):
+    """The libraries that a library links, directly or through another."""
+    reached, left = set(), list(libraries.get(folder, ()))
+    while left:
+        folder = left.pop()
+        if folder not in reached:
+            reached.add(folder)
+            left += libraries.get(folder, ())
+    return reached
+
+
+def find_unlinked(includes, libraries):
+    """Includes of folders that a library does not link, and links that stand for nothing."""
+    known = set(libraries).union(*libraries.values())
+
+    def library_of(folder):
+        while folder and folder not in known:
+            folder = os.path.dirname(folder)
+        return folder
+
+    wrong = [f"the library of {folder}/ links itself through {', '.join(uses)}"
+             for folder, uses in libraries.items() if folder in reached_from(folder, libraries)]
+    included = collections.defaultdict(set)
+    for include in includes:
+        source, target = library_of(include.source_folder), library_of(include.target_folder)
+        included[source].add(target)
+        if source in libraries and target not in reached_from(source, libraries) | {source}:
+            wrong.append(shown(include, f"{source}/ does not link {include.target_folder}/"))
+    for folder, uses in libraries.items():
+        for used in uses:
+            others = {over for other in uses if other != used for over in reached_from(other, libraries)}
+            if used not in included[folder] or used in others:
+                wrong.append(f"{folder}/ need not name {used}/ in USES: "
+                             + ("another one uses it" if used in others else "no file includes it"))
+    return wrong
+
+
 class IncludeGraph(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -177,6 +230,13 @@ class IncludeGraph(unittest.TestCase):
 
     def test_there_are_no_cycles(self):
         self.none(find_cycles(self.includes, EXCEPTIONS))
+
+    def test_libraries_link_what_they_include(self):
+        libraries = find_libraries()
+        self.none(find_unlinked(self.includes, libraries))
+        inner = {include.source_folder for include in self.includes
+                 if include.source_folder.split("/")[0] in ("analyzer", "replayer")}
+        self.assertEqual(inner - set(libraries), set(), "folders without a library of their own")
 
     def test_exceptions_are_needed_and_on_the_page(self):
         self.none(find_needless(self.includes, EXCEPTIONS))
@@ -200,26 +260,38 @@ class PlantedIncludes(unittest.TestCase):
     """The check finds what it is for."""
 
     PAGE = ("# Page\n\n## Folders\n\n| folder | what | uses |\n|---|---|---|\n"
-            "| `storage/` | rows | SQLite |\n| `analyzer/` | `plan/`, `work/` | `storage/` |\n"
+            "| `storage/` | rows | SQLite |\n| `analyzer/` | `plan/`, `graph/` | `storage/` |\n"
             "| `recorder/wire/` | rings | nothing |\n| `recorder/agent/` | tapes | `wire/` |\n"
             "| `cli/` | commands | all above |\n\n## More\n")
     FILES = {
         "storage/reader.h": "#pragma once\n",
         "analyzer/program.h": '#include "storage/reader.h"\n',
-        "analyzer/plan/plan.h": '// The plan.\n#include "analyzer/work/work.h"\n',
-        "analyzer/work/work.h": '#include "analyzer/program.h"\n',
+        "analyzer/plan/plan.h": '// The plan.\n#include "analyzer/graph/order.h"\n',
+        "analyzer/graph/order.h": '#include "analyzer/program.h"\n',
         "recorder/wire/ring.h": "",
         "recorder/agent/tape.h": '#include "recorder/wire/ring.h"\n',
+        "analyzer/CMakeLists.txt": "acltape_folder_library(analyzer USES storage NEEDS fmt::fmt)\n"
+                                   "acltape_folder_library(analyzer/graph USES analyzer)\n"
+                                   "acltape_folder_library(analyzer/plan\n  USES analyzer/graph)\n",
         "cli/main.cpp": '#include "analyzer/program.h"\n#include "recorder/agent/tape.h"\n',
     }
 
-    def includes(self, **planted):
+    @contextlib.contextmanager
+    def tree(self, planted):
         with tempfile.TemporaryDirectory() as root:
             for path, text in {**self.FILES, **planted}.items():
                 os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
                 with open(os.path.join(root, path), "w") as file:
                     file.write(text)
-            return find_includes(root, ("analyzer", "cli", "recorder", "storage"))
+            yield root, find_includes(root, ("analyzer", "cli", "recorder", "storage"))
+
+    def includes(self, **planted):
+        with self.tree(planted) as (_, includes):
+            return includes
+
+    def unlinked(self, **planted):
+        with self.tree(planted) as (root, includes):
+            return find_unlinked(includes, find_libraries(root))
 
     def upward(self, **planted):
         return find_upward(self.includes(**planted), Folders(self.PAGE))
@@ -246,11 +318,11 @@ class PlantedIncludes(unittest.TestCase):
         self.assertEqual(len(find_upward(includes, Folders(page))), 1)
 
     def test_a_planted_cycle_names_both_sides(self):
-        includes = self.includes(**{"analyzer/work/order.cpp": '\n#include "analyzer/plan/plan.h"\n'})
+        includes = self.includes(**{"analyzer/graph/order.cpp": '\n#include "analyzer/plan/plan.h"\n'})
         wrong = find_cycles(includes, {})
         self.assertEqual([line.split(": #", 1)[0] for line in wrong],
-                         ["analyzer/plan/plan.h:2", "analyzer/work/order.cpp:2"])
-        self.assertIn("{analyzer/plan, analyzer/work}", wrong[0])
+                         ["analyzer/graph/order.cpp:2", "analyzer/plan/plan.h:2"])
+        self.assertIn("{analyzer/graph, analyzer/plan}", wrong[0])
 
     def test_an_inner_folder_and_the_one_around_it_can_be_a_cycle(self):
         includes = self.includes(**{"analyzer/program.cpp": '#include "analyzer/plan/plan.h"\n'})
@@ -259,8 +331,24 @@ class PlantedIncludes(unittest.TestCase):
         self.assertEqual(find_cycles(includes, exceptions), [])
         self.assertEqual(find_needless(includes, exceptions), [])
 
+    def test_an_include_of_a_folder_that_is_not_linked_is_named(self):
+        self.assertEqual(self.unlinked(), [])
+        wrong = self.unlinked(**{"analyzer/graph/order.cpp": '#include "analyzer/plan/plan.h"\n'})
+        self.assertEqual(wrong, ['analyzer/graph/order.cpp:1: #include "analyzer/plan/plan.h": '
+                                 'analyzer/graph/ does not link analyzer/plan/'])
+
+    def test_links_in_a_circle_and_links_for_nothing_are_mistakes(self):
+        lists = self.FILES["analyzer/CMakeLists.txt"]
+        for planted, expected in ((lists.replace("USES storage", "USES storage analyzer/plan"), "links itself"),
+                                  (lists.replace("USES storage", "USES storage recorder/wire"),
+                                   "need not name recorder/wire/ in USES: no file includes it"),
+                                  (lists.replace("USES analyzer/graph", "USES analyzer/graph analyzer"),
+                                   "need not name analyzer/ in USES: another one uses it")):
+            wrong = self.unlinked(**{"analyzer/CMakeLists.txt": planted})
+            self.assertTrue(any(expected in line for line in wrong), wrong)
+
     def test_an_exception_that_occurs_no_more_is_a_mistake(self):
-        for edge in (("analyzer", "analyzer/plan"), ("analyzer/plan", "analyzer/work")):
+        for edge in (("analyzer", "analyzer/plan"), ("analyzer/plan", "analyzer/graph")):
             self.assertEqual(len(find_needless(self.includes(), {edge: "planted"})), 1)
 
 

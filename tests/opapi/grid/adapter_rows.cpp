@@ -8,13 +8,8 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 const Tolerance kOrder = {64, 1e-4, true, "the order of the sums follows the strides of all sides"};
-const Tolerance kComposed = {16, 1e-5, false, "composed from other operators of the library"};
 const Tolerance kZeros = {1, 0, true, "vector code and scalar code choose zeros of other signs"};
 const Dtypes kWide = {at::kFloat, at::kDouble};
-
-Tensor InFloat(const Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
-}
 
 // Two batches of rows, some of which broadcast, with norms and modes.
 std::vector<Args> RowPairs(Source& source, at::ScalarType dtype) {
@@ -162,7 +157,7 @@ Rows Images() {
   };
 }
 
-Rows Arithmetic() {
+Rows AdapterArithmetic() {
   return {
       {"aclnnAddRelu", TwoTensors({at::Scalar(2)}, false), kNumbers,
        [](const In& in) { return at::relu(at::add(in[0], in[1], in.number(2))); }, kZeros},
@@ -179,7 +174,7 @@ Rows AdapterRows() {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   for (Row& row : rows) row.inplace = false;
-  for (Row& row : Arithmetic()) rows.push_back(std::move(row));
+  for (Row& row : AdapterArithmetic()) rows.push_back(std::move(row));
   return rows;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 // libtorch has vector code and scalar code for these, which round differently; which of the two
 // runs depends on the strides of input and output together.
-const Tolerance kVectorCode = {4, 0, true, "vector and scalar code of libtorch round differently"};
+const Tolerance kRounding = {4, 0, true, "vector and scalar code of libtorch round differently"};
 
 // Among zeros of both signs, vector code and scalar code choose zeros of different signs.
 const Tolerance kZeroSigns = {1, 0, true, "vector and scalar code of libtorch take another zero"};
@@ -67,30 +67,30 @@ Rows Functions() {
       {"aclnnFrac", OneTensor(), kFloats, ONE(frac)},
       {"aclnnReciprocal", OneTensor(), kAll, ONE(reciprocal)},
       {"aclnnSqrt", OneTensor(), kAll, ONE(sqrt)},
-      {"aclnnRsqrt", OneTensor(), kAll, ONE(rsqrt), kVectorCode},
-      {"aclnnExp", OneTensor(), kAll, ONE(exp), kVectorCode},
-      {"aclnnExp2", OneTensor(), kAll, ONE(exp2), kVectorCode},
-      {"aclnnExpm1", OneTensor(), kAll, ONE(expm1), kVectorCode},
-      {"aclnnLog", OneTensor(), kAll, ONE(log), kVectorCode},
-      {"aclnnLog10", OneTensor(), kAll, ONE(log10), kVectorCode},
-      {"aclnnLog1p", OneTensor(), kAll, ONE(log1p), kVectorCode},
-      {"aclnnLog2", OneTensor(), kAll, ONE(log2), kVectorCode},
-      {"aclnnSin", OneTensor(), kAll, ONE(sin), kVectorCode, -100, 100},
-      {"aclnnCos", OneTensor(), kAll, ONE(cos), kVectorCode, -100, 100},
-      {"aclnnTan", OneTensor(), kAll, ONE(tan), kVectorCode},
-      {"aclnnSinh", OneTensor(), kAll, ONE(sinh), kVectorCode},
-      {"aclnnCosh", OneTensor(), kAll, ONE(cosh), kVectorCode},
-      {"aclnnTanh", OneTensor(), kAll, ONE(tanh), kVectorCode},
-      {"aclnnAsin", OneTensor(), kAll, ONE(asin), kVectorCode, -1, 1},
-      {"aclnnAcos", OneTensor(), kAll, ONE(acos), kVectorCode, -1, 1},
-      {"aclnnAtan", OneTensor(), kAll, ONE(atan), kVectorCode},
-      {"aclnnAsinh", OneTensor(), kAll, ONE(asinh), kVectorCode},
-      {"aclnnAtanh", OneTensor(), kAll, ONE(atanh), kVectorCode, -1, 1},
-      {"aclnnErf", OneTensor(), kAll, ONE(erf), kVectorCode},
-      {"aclnnErfc", OneTensor(), kAll, ONE(erfc), kVectorCode},
-      {"aclnnErfinv", OneTensor(), kAll, ONE(erfinv), kVectorCode, -1, 1},
-      {"aclnnDigamma", OneTensor(), kAll, ONE(digamma), kVectorCode, 0.1, 5},
-      {"aclnnLgamma", OneTensor(), kAll, ONE(lgamma), kVectorCode, 0.1, 5},
+      {"aclnnRsqrt", OneTensor(), kAll, ONE(rsqrt), kRounding},
+      {"aclnnExp", OneTensor(), kAll, ONE(exp), kRounding},
+      {"aclnnExp2", OneTensor(), kAll, ONE(exp2), kRounding},
+      {"aclnnExpm1", OneTensor(), kAll, ONE(expm1), kRounding},
+      {"aclnnLog", OneTensor(), kAll, ONE(log), kRounding},
+      {"aclnnLog10", OneTensor(), kAll, ONE(log10), kRounding},
+      {"aclnnLog1p", OneTensor(), kAll, ONE(log1p), kRounding},
+      {"aclnnLog2", OneTensor(), kAll, ONE(log2), kRounding},
+      {"aclnnSin", OneTensor(), kAll, ONE(sin), kRounding, -100, 100},
+      {"aclnnCos", OneTensor(), kAll, ONE(cos), kRounding, -100, 100},
+      {"aclnnTan", OneTensor(), kAll, ONE(tan), kRounding},
+      {"aclnnSinh", OneTensor(), kAll, ONE(sinh), kRounding},
+      {"aclnnCosh", OneTensor(), kAll, ONE(cosh), kRounding},
+      {"aclnnTanh", OneTensor(), kAll, ONE(tanh), kRounding},
+      {"aclnnAsin", OneTensor(), kAll, ONE(asin), kRounding, -1, 1},
+      {"aclnnAcos", OneTensor(), kAll, ONE(acos), kRounding, -1, 1},
+      {"aclnnAtan", OneTensor(), kAll, ONE(atan), kRounding},
+      {"aclnnAsinh", OneTensor(), kAll, ONE(asinh), kRounding},
+      {"aclnnAtanh", OneTensor(), kAll, ONE(atanh), kRounding, -1, 1},
+      {"aclnnErf", OneTensor(), kAll, ONE(erf), kRounding},
+      {"aclnnErfc", OneTensor(), kAll, ONE(erfc), kRounding},
+      {"aclnnErfinv", OneTensor(), kAll, ONE(erfinv), kRounding, -1, 1},
+      {"aclnnDigamma", OneTensor(), kAll, ONE(digamma), kRounding, 0.1, 5},
+      {"aclnnLgamma", OneTensor(), kAll, ONE(lgamma), kRounding, 0.1, 5},
       {"aclnnRoundDecimals", OneTensor({2}), kFloats,
        [](const In& in) { return at::round(in[0], in.integer(1)); }},
       {"aclnnNanToNum", OneTensor({1.5, 7.0, -7.0}), kAll,
@@ -145,13 +145,13 @@ Rows Arithmetic() {
        kNumbers, [](const In& in) { return at::remainder(in.number(0), in[1]); }},
       {"aclnnMaximum", TwoTensors(), kAll, TWO(maximum), kZeroSigns},
       {"aclnnMinimum", TwoTensors(), kAll, TWO(minimum), kZeroSigns},
-      {"aclnnAtan2", TwoTensors({}, false), kNumbers, TWO(atan2), kVectorCode},
+      {"aclnnAtan2", TwoTensors({}, false), kNumbers, TWO(atan2), kRounding},
       {"aclnnLogAddExp",
        TwoTensors({}, false),
        kFloats,
        TWO(logaddexp),
        {4, 1e-6, true, "vector and scalar code of libtorch round differently"}},
-      {"aclnnPowTensorTensor", PositivePairs(), kNumbers, TWO(pow), kVectorCode},
+      {"aclnnPowTensorTensor", PositivePairs(), kNumbers, TWO(pow), kRounding},
       {"aclnnPowTensorScalar",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -163,7 +163,7 @@ Rows Arithmetic() {
          inputs.push_back({source.Random({4, 3}, dtype), at::Scalar(-1)});
          return inputs;
        },
-       kNumbers, NUMBER(pow), kVectorCode},
+       kNumbers, NUMBER(pow), kRounding},
       {"aclnnPowScalarTensor",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -173,7 +173,7 @@ Rows Arithmetic() {
          }
          return inputs;
        },
-       kNumbers, [](const In& in) { return at::pow(in.number(0), in[1]); }, kVectorCode},
+       kNumbers, [](const In& in) { return at::pow(in.number(0), in[1]); }, kRounding},
   };
 }
 

@@ -7,12 +7,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-const Tolerance kComposed = {16, 1e-5, false, "composed from other operators of the library"};
-
-Tensor InFloat(const Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
-}
-
 const std::vector<Ints> kSizes = {{5, 16}, {2, 3, 8}, {17, 32}};
 
 Tensor AddedInputs(const In& in) {

@@ -8,8 +8,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-const Tolerance kSummed = {16, 1e-6, true, "libtorch splits sums by the strides of both sides"};
-
 Rows Normalisations() {
   return {
       {"aclnnLayerNorm",
@@ -172,11 +170,6 @@ Tensors Images(Source& source, at::ScalarType dtype) {
   return {source.Random({2, 3, 8, 9}, dtype), source.Random({3, 10, 7}, dtype),
           source.Random({2, 9, 7, 3}, dtype).permute({0, 3, 1, 2}),
           source.Random({2, 3, 20, 9}, dtype).slice(2, 1, 19, 2)};
-}
-
-// The library adds up halves in halves; the operator rounds once.
-Tensor InFloat(const Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
 }
 
 Tensors Volumes(Source& source, at::ScalarType dtype) {
@@ -385,7 +378,7 @@ Rows Pools() {
 }
 
 // Scores, targets and a reduction.
-Inputs Losses(Args extra = {}) {
+Inputs LossInputs(Args extra = {}) {
   return [extra](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
     for (int64_t reduction : {0, 1, 2}) {
@@ -399,7 +392,7 @@ Inputs Losses(Args extra = {}) {
 }
 
 // A gradient, scores, targets and a reduction.
-Inputs LossGradients(Args extra = {}) {
+Inputs LossGradientInputs(Args extra = {}) {
   return [extra](Source& source, at::ScalarType dtype) {
     std::vector<Args> inputs;
     for (int64_t reduction : {0, 1, 2}) {
@@ -435,17 +428,17 @@ Rows LossFunctions() {
          return at::nll_loss_forward(in[0], in[1], in.maybe(2), in.integer(3), in.integer(4));
        }},
       {"aclnnMseLossBackward",
-       LossGradients(),
+       LossGradientInputs(),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::mse_loss_backward(in[0], in[1], in[2], in.integer(3)); }},
       {"aclnnSmoothL1LossBackward",
-       LossGradients({1.0}),
+       LossGradientInputs({1.0}),
        {at::kFloat, at::kDouble},
        [](const In& in) {
          return at::smooth_l1_loss_backward(in[0], in[1], in[2], in.integer(3), in.real(4));
        }},
       {"aclnnMseLoss",
-       Losses(),
+       LossInputs(),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::mse_loss(in[0], in[1], in.integer(2)); },
        kSummed},
@@ -460,12 +453,12 @@ Rows LossFunctions() {
        [](const In& in) { return at::renorm(in[0], in.number(1), in.integer(2), in.number(3)); },
        kSummed},
       {"aclnnL1Loss",
-       Losses(),
+       LossInputs(),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::l1_loss(in[0], in[1], in.integer(2)); },
        kSummed},
       {"aclnnSmoothL1Loss",
-       Losses({1.0}),
+       LossInputs({1.0}),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::smooth_l1_loss(in[0], in[1], in.integer(2), in.real(3)); },
        kSummed},
@@ -483,7 +476,7 @@ Rows LossFunctions() {
        [](const In& in) { return at::multilabel_margin_loss_forward(in[0], in[1], in.integer(2)); },
        kSummed},
       {"aclnnKlDiv",
-       Losses({true}),
+       LossInputs({true}),
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::kl_div(in[0], in[1], in.integer(2), in.flag(3)); },
        kSummed},

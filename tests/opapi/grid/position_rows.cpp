@@ -44,7 +44,7 @@ Tensor Gathered(const In& in) {
   return at::stack(parts).view(SelectedSizes({in[0], in[1]}));
 }
 
-Tensor Scattered(const In& in) {
+Tensor ScatteredEntries(const In& in) {
   const Tensor result = in[0].clone(), flat = in[1].reshape({-1, in[1].size(-1)});
   Ints sizes = {flat.size(0)};
   sizes.insert(sizes.end(), in[0].sizes().begin() + in[1].size(-1), in[0].sizes().end());
@@ -83,8 +83,8 @@ Rows InSeveralDims() {
          const Args positive = {in[0], wrapped};
          return Gathered(In(positive));
        }},
-      {"aclnnScatterNd", WithUpdates, kAll, Scattered},
-      {"aclnnScatterNdUpdate", WithUpdates, kAll, Scattered},
+      {"aclnnScatterNd", WithUpdates, kAll, ScatteredEntries},
+      {"aclnnScatterNdUpdate", WithUpdates, kAll, ScatteredEntries},
       {"aclnnInplaceScatterUpdate",
        [](Source& source, at::ScalarType dtype) {
          return std::vector<Args>{

@@ -4,7 +4,7 @@
 namespace acltape::opapi::grid {
 namespace {
 
-const Tolerance kSummed = {8, 1e-6, true, "libtorch splits sums by the strides of both sides"};
+const Tolerance kReduced = {8, 1e-6, true, "libtorch splits sums by the strides of both sides"};
 
 // A tensor, dims to reduce (empty: all), and whether they stay as dims of size 1; then `extra`.
 Inputs OverDims(Args before = {}, Args extra = {}, bool empty_tensors = true) {
@@ -91,12 +91,12 @@ Reference Truth(Whole whole, Dim along) {
 Rows Sums() {
   return {
       {"aclnnReduceSum", OverDimsKeeping({}, {}, true), kAll,
-       [](const In& in) { return at::sum(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kSummed},
+       [](const In& in) { return at::sum(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kReduced},
       {"aclnnReduceNansum", OverDimsKeeping({}, {}, true), kNumbers,
        [](const In& in) { return at::nansum(in[0], in.ints(1), in.flag(2), in.dtype(3)); },
-       kSummed},
+       kReduced},
       {"aclnnMean", OverDimsKeeping({}, {}, true), kFloats,
-       [](const In& in) { return at::mean(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kSummed},
+       [](const In& in) { return at::mean(in[0], in.ints(1), in.flag(2), in.dtype(3)); }, kReduced},
       {"aclnnAmax", OverDimsKeeping({}, {}, false, false), kAll,
        [](const In& in) { return at::amax(in[0], in.ints(1), in.flag(2)); }},
       {"aclnnAmin", OverDimsKeeping({}, {}, false, false), kAll,
@@ -111,7 +111,7 @@ Rows Sums() {
        [](const In& in) {
          return at::norm(in[0], c10::optional<at::Scalar>(in.number(1)), in.ints(2), in.flag(3));
        },
-       kSummed},
+       kReduced},
       {"aclnnLinalgVectorNorm",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -129,32 +129,32 @@ Rows Sums() {
              in.ints(2).empty() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(in.ints(2));
          return at::linalg_vector_norm(in[0], in.number(1), dims, in.flag(3), in.dtype(4));
        },
-       kSummed},
+       kReduced},
       {"aclnnLogSumExp", OverDimsKeeping({}, {}, false, false), kFloats,
        [](const In& in) { return at::logsumexp(in[0], AllDims(in[0], in.ints(1)), in.flag(2)); },
-       kSummed},
+       kReduced},
       {"aclnnVar", OverDimsKeeping({}, {true}, false, false), kFloats,
-       [](const In& in) { return at::var(in[0], in.ints(1), in.flag(2), in.flag(3)); }, kSummed},
+       [](const In& in) { return at::var(in[0], in.ints(1), in.flag(2), in.flag(3)); }, kReduced},
       {"aclnnVarCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
        [](const In& in) {
          return at::var(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
        },
-       kSummed},
+       kReduced},
       {"aclnnStd", OverDimsKeeping({}, {int64_t{0}}, false, false), kFloats,
        [](const In& in) {
          return at::std(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
        },
-       kSummed},
+       kReduced},
       {"aclnnVarMean", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
        [](const In& in) {
          return at::var_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
        },
-       kSummed},
+       kReduced},
       {"aclnnStdMeanCorrection", OverDimsKeeping({}, {int64_t{1}}, false, false), kFloats,
        [](const In& in) {
          return at::std_mean(in[0], at::OptionalIntArrayRef(in.ints(1)), in.integer(2), in.flag(3));
        },
-       kSummed},
+       kReduced},
       {"aclnnNanMedian", OneTensor(), kNumbers, [](const In& in) { return at::nanmedian(in[0]); }},
       {"aclnnMax", OneTensor(), kAll, [](const In& in) { return at::max(in[0]); }},
       {"aclnnMin", OneTensor(), kAll, [](const In& in) { return at::min(in[0]); }},
@@ -167,7 +167,7 @@ Rows Sums() {
          }
          return inputs;
        },
-       kNumbers, [](const In& in) { return at::prod(in[0], in.dtype(1)); }, kSummed},
+       kNumbers, [](const In& in) { return at::prod(in[0], in.dtype(1)); }, kReduced},
       {"aclnnProdDim",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs = OverDim({}, true)(source, dtype);
@@ -178,7 +178,7 @@ Rows Sums() {
        },
        kNumbers,
        [](const In& in) { return at::prod(in[0], in.integer(1), in.flag(2), in.dtype(3)); },
-       kSummed},
+       kReduced},
   };
 }
 
@@ -273,7 +273,7 @@ Rows Scans() {
   };
   return {
       {"aclnnCumsum", with_dtype, kAll,
-       [](const In& in) { return at::cumsum(in[0], in.integer(1), in.dtype(2)); }, kSummed},
+       [](const In& in) { return at::cumsum(in[0], in.integer(1), in.dtype(2)); }, kReduced},
       {"aclnnCumprod",
        [with_dtype](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs = with_dtype(source, dtype);
@@ -281,7 +281,7 @@ Rows Scans() {
          return inputs;
        },
        kNumbers, [](const In& in) { return at::cumprod(in[0], in.integer(1), in.dtype(2)); },
-       kSummed},
+       kReduced},
   };
 }
 

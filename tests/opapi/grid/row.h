@@ -67,6 +67,15 @@ struct Tolerance {
   bool strided_only = false;  // bits are equal where the output has the library's strides
   const char* reason = "";
 };
+inline const Tolerance kComposed = {16, 1e-5, false,
+                                    "composed from other operators of the library"};
+inline const Tolerance kSummed = {16, 1e-6, true,
+                                  "libtorch splits sums by the strides of both sides"};
+
+// The library adds up halves in halves; the operator rounds once.
+inline Tensor InFloat(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
+}
 
 using Inputs = std::function<std::vector<Args>(Source&, at::ScalarType)>;
 

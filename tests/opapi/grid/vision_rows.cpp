@@ -6,7 +6,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-const Tolerance kOrder = {16, 1e-5, true, "libtorch sums in another order for other strides"};
+const Tolerance kSumOrder = {16, 1e-5, true, "libtorch sums in another order for other strides"};
 
 // Half and bfloat16 are computed in float32 and rounded once; the library adds up in them.
 const Dtypes kWide = {at::kFloat, at::kDouble};
@@ -57,45 +57,45 @@ Rows Upsamplings() {
        [=](const In& in) { return at::_upsample_nearest_exact2d(in[0], in.ints(1), none, none); }},
       {"aclnnUpsampleLinear1d", Images(1, false, true, 1), kWide,
        [=](const In& in) { return at::upsample_linear1d(in[0], in.ints(1), in.flag(2), none); },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleBicubic2d", Images(2, false, true, 2), kWide,
        [=](const In& in) {
          return at::upsample_bicubic2d(in[0], in.ints(1), in.flag(2), none, none);
        },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleTrilinear3d", Images(3, false, true, 3), kWide,
        [=](const In& in) {
          return at::upsample_trilinear3d(in[0], in.ints(1), in.flag(2), none, none, none);
        },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleNearest1dBackward", Images(1, true, false, 1), kWide,
        [=](const In& in) {
          return at::upsample_nearest1d_backward(in[0], in.ints(1), in.ints(2), none);
        },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleNearest2dBackward", Images(2, true, false, 2), kWide,
        [=](const In& in) {
          return at::upsample_nearest2d_backward(in[0], in.ints(1), in.ints(2), none, none);
        },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleBilinear2dBackward", Images(2, true, true, 2), kWide,
        [=](const In& in) {
          return at::upsample_bilinear2d_backward(in[0], in.ints(1), in.ints(2), in.flag(3), none,
                                                  none);
        },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleBilinear2dBackwardV2", Images(2, true, true, 2), kWide,
        [=](const In& in) {
          return at::upsample_bilinear2d_backward(in[0], in.ints(1), in.ints(2), in.flag(3), none,
                                                  none);
        },
-       kOrder},
+       kSumOrder},
       {"aclnnUpsampleBicubic2dBackward", Images(2, true, true, 2), kWide,
        [=](const In& in) {
          return at::upsample_bicubic2d_backward(in[0], in.ints(1), in.ints(2), in.flag(3), none,
                                                 none);
        },
-       kOrder},
+       kSumOrder},
   };
 }
 
@@ -122,14 +122,14 @@ Rows Samplings() {
        },
        {at::kFloat, at::kDouble},
        [](const In& in) { return at::affine_grid_generator(in[0], in.ints(1), in.flag(2)); },
-       kOrder},
+       kSumOrder},
       {"aclnnGridSampler2D",
        Grids,
        {at::kFloat, at::kDouble},
        [](const In& in) {
          return at::grid_sampler_2d(in[0], in[1], in.integer(2), in.integer(3), in.flag(4));
        },
-       kOrder},
+       kSumOrder},
       {"aclnnGridSampler2DBackward",
        [](Source& source, at::ScalarType dtype) {
          std::vector<Args> inputs;
@@ -146,7 +146,7 @@ Rows Samplings() {
          return at::grid_sampler_2d_backward(in[0], in[1], in[2], in.integer(3), in.integer(4),
                                              in.flag(5), {true, true});
        },
-       kOrder},
+       kSumOrder},
   };
 }
 

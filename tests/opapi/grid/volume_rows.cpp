@@ -6,13 +6,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-const Tolerance kSummed = {16, 1e-6, true, "libtorch splits sums by the strides of both sides"};
-
-// The library adds up halves in halves; the operator rounds once.
-Tensor InFloat(const Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
-}
-
 struct Volume {
   Ints kernel, stride, padding, dilation;
   bool ceil;

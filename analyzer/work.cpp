@@ -1,4 +1,4 @@
-#include "analyzer/work/work.h"
+#include "analyzer/work.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include "analyzer/acl_program.h"
 #include "analyzer/level.h"
-#include "analyzer/work/overlap.h"
+#include "analyzer/overlap.h"
 #include "storage/error.h"
 #include "storage/process_choice.h"
 

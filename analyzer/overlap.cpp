@@ -1,4 +1,4 @@
-#include "analyzer/work/overlap.h"
+#include "analyzer/overlap.h"
 
 #include <algorithm>
 
