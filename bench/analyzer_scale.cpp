@@ -42,7 +42,7 @@ using namespace acltape::analyzer;  // NOLINT(google-build-using-namespace)
 struct State {
   explicit State(const std::string& path) : trace(path) {}
   storage::Reader trace;
-  Work work;
+  acltape::analyzer::Work work;
 };
 
 struct Stage {
@@ -54,38 +54,45 @@ const std::vector<Stage>& Stages() {
   static const std::vector<Stage> stages = {
       {"load",
        [](State& state) {
-         state.work = LoadWork(state.trace);
+         state.work = acltape::analyzer::LoadWork(state.trace);
          return fmt::format("{} calls, {} forms", state.work.size(), state.work.forms.size());
        }},
       {"steps",
        [](State& state) {
-         AssignSteps(state.work, nullptr);
+         acltape::analyzer::AssignSteps(state.work, nullptr);
          return fmt::format("{} steps", state.work.steps.size());
        }},
       {"hazards",
        [](State& state) {
-         return fmt::format("{} edges", FindHazards(state.work, 0, state.work.size()).size());
+         return fmt::format(
+             "{} edges",
+             acltape::analyzer::graph::FindHazards(state.work, 0, state.work.size()).size());
        }},
       {"variation",
        [](State& state) {
          size_t arguments = 0;
          size_t moving = 0;
-         const std::vector<StepFamily> families = FindFamilies(state.work);
-         for (const StepFamily& family : families) {
-           const Variation variation = FindVariation(state.work, family);
+         const std::vector<acltape::analyzer::graph::StepFamily> families =
+             acltape::analyzer::graph::FindFamilies(state.work);
+         for (const acltape::analyzer::graph::StepFamily& family : families) {
+           const acltape::analyzer::graph::Variation variation =
+               acltape::analyzer::graph::FindVariation(state.work, family);
            arguments += variation.arguments.size();
-           for (const StepInput& input : variation.inputs) moving += input.moves ? 1 : 0;
+           for (const acltape::analyzer::graph::StepInput& input : variation.inputs)
+             moving += input.moves ? 1 : 0;
          }
          return fmt::format("{} families, {} varying arguments, {} moving inputs", families.size(),
                             arguments, moving);
        }},
       {"memory",
        [](State& state) {
-         const BufferLives lives(state.work);
-         const std::vector<StepFamily> families = FindFamilies(state.work);
+         const acltape::analyzer::memory::BufferLives lives(state.work);
+         const std::vector<acltape::analyzer::graph::StepFamily> families =
+             acltape::analyzer::graph::FindFamilies(state.work);
          if (families.empty()) return std::string("no steps");
          const auto largest = std::max_element(families.begin(), families.end(),
-                                               [](const StepFamily& a, const StepFamily& b) {
+                                               [](const acltape::analyzer::graph::StepFamily& a,
+                                                  const acltape::analyzer::graph::StepFamily& b) {
                                                  return a.steps.size() < b.steps.size();
                                                });
          std::vector<std::vector<uint32_t>> executions;
@@ -94,21 +101,25 @@ const std::vector<Stage>& Stages() {
                largest->calls.begin() + static_cast<std::ptrdiff_t>(step * largest->places);
            executions.emplace_back(first, first + static_cast<std::ptrdiff_t>(largest->places));
          }
-         const size_t late = FindLateReads(state.work, lives, executions).size();
+         const size_t late =
+             acltape::analyzer::memory::FindLateReads(state.work, lives, executions).size();
          executions.resize(1);
-         const PoolSet pools = PlanPools(state.work, lives, executions);
+         const acltape::analyzer::memory::PoolSet pools =
+             acltape::analyzer::memory::PlanPools(state.work, lives, executions);
          return fmt::format("pool of a step {} bytes, {} late reads", pools.separate_bytes, late);
        }},
       {"plan",
        [](State& state) -> std::string {
-         if (state.work.dialect == Dialect::kAcl) return "not for ACL programs";
-         const PlannedStep planned = MakePlan(state.work, {});
+         if (state.work.dialect == acltape::analyzer::Dialect::kAcl) return "not for ACL programs";
+         const acltape::analyzer::plan::PlannedStep planned =
+             acltape::analyzer::plan::MakePlan(state.work, {});
          return fmt::format("{} regions, {} of {} calls captured", planned.regions.size(),
                             planned.captured_calls(), planned.calls);
        }},
       {"lint",
        [](State& state) {
-         const LintReport report = Lint(state.work, {});
+         const acltape::analyzer::lint::LintReport report =
+             acltape::analyzer::lint::Lint(state.work, {});
          return fmt::format("{} regions, {} findings", report.stretches.size(),
                             report.findings.size());
        }},

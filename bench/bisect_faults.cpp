@@ -32,17 +32,17 @@ namespace acltape::replayer {
 namespace {
 
 struct Kind {
-  FaultKind fault;
-  CauseClass expected;
+  script::FaultKind fault;
+  bisect::CauseClass expected;
 };
 constexpr Kind kKinds[] = {
-    {FaultKind::kWrongBits, CauseClass::kNumeric},
-    {FaultKind::kMissingWait, CauseClass::kOrdering},
-    {FaultKind::kStaleInput, CauseClass::kStaleArgument},
-    {FaultKind::kBakedScalar, CauseClass::kStaleArgument},
-    {FaultKind::kOverwrittenOutput, CauseClass::kAliasing},
-    {FaultKind::kReusedWorkspace, CauseClass::kAliasing},
-    {FaultKind::kMovedAddress, CauseClass::kAddress},
+    {script::FaultKind::kWrongBits, bisect::CauseClass::kNumeric},
+    {script::FaultKind::kMissingWait, bisect::CauseClass::kOrdering},
+    {script::FaultKind::kStaleInput, bisect::CauseClass::kStaleArgument},
+    {script::FaultKind::kBakedScalar, bisect::CauseClass::kStaleArgument},
+    {script::FaultKind::kOverwrittenOutput, bisect::CauseClass::kAliasing},
+    {script::FaultKind::kReusedWorkspace, bisect::CauseClass::kAliasing},
+    {script::FaultKind::kMovedAddress, bisect::CauseClass::kAddress},
 };
 
 struct Tally {
@@ -59,24 +59,24 @@ struct Tally {
 
 class Bench {
  public:
-  Bench(const MixedStep& step, const std::string& trace, const std::string& plan, uint64_t seed,
-        int executions, int orders)
+  Bench(const script::MixedStep& step, const std::string& trace, const std::string& plan,
+        uint64_t seed, int executions, int orders)
       : step_(step), random_(seed) {
     options_.experiment.step.plan = step.plan();
     std::vector<size_t> run{1};
     const size_t last = step.step_class().matches.size() - 1;
     if (last > 1) run.push_back(last);
-    options_.experiment.step.run_matches = RunsOfOrders(std::move(run), 0, orders);
+    options_.experiment.step.run_matches = script::RunsOfOrders(std::move(run), 0, orders);
     options_.experiment.executions = executions;
     command_ = "acltape bisect " + trace + (plan.empty() ? "" : " --plan " + plan);
   }
 
   void RunKind(const Kind& kind, int places) {
-    std::vector<PlantedFault> faults = PossibleFaults(step_, kind.fault);
+    std::vector<script::PlantedFault> faults = script::PossibleFaults(step_, kind.fault);
     Tally tally;
     tally.possible = static_cast<int>(faults.size());
     std::shuffle(faults.begin(), faults.end(), random_);
-    for (const PlantedFault& fault : faults) {
+    for (const script::PlantedFault& fault : faults) {
       if (tally.bisected == places) break;
       RunFault(kind, fault, tally);
     }
@@ -86,21 +86,22 @@ class Bench {
   // Two faults at once: either is a cause of its own, so one of them has to be found, and both when
   // two causes are asked for.
   void RunPairs(int pairs) {
-    std::vector<PlantedFault> faults = PossibleFaults(step_, FaultKind::kWrongBits);
+    std::vector<script::PlantedFault> faults =
+        script::PossibleFaults(step_, script::FaultKind::kWrongBits);
     int both = 0;
     int bisected = 0;
     std::vector<int64_t> experiments;
     for (int i = 0; i < pairs && faults.size() > 1; ++i) {
       std::shuffle(faults.begin(), faults.end(), random_);
-      StepBisectionOptions options = options_;
+      bisect::StepBisectionOptions options = options_;
       options.experiment.step.faults = {faults[0], faults[1]};
       options.bisection.search.causes = 2;
-      const BisectionReport report = BisectStep(step_, options, nullptr);
+      const bisect::BisectionReport report = bisect::BisectStep(step_, options, nullptr);
       if (report.ExitCode() == 0) continue;
       ++bisected;
       experiments.push_back(report.experiments);
       std::vector<int64_t> found;
-      for (const FoundCause& cause : report.found) found.push_back(cause.first_call);
+      for (const bisect::FoundCause& cause : report.found) found.push_back(cause.first_call);
       std::vector<int64_t> planted{faults[0].call_id, faults[1].call_id};
       std::sort(found.begin(), found.end());
       std::sort(planted.begin(), planted.end());
@@ -113,8 +114,8 @@ class Bench {
   void RunClean(int repetitions) {
     int reported = 0;
     for (int i = 0; i < repetitions; ++i) {
-      const BisectionReport report = BisectStep(step_, options_, nullptr);
-      if (report.search.verdict == SearchResult::Verdict::kNothing) continue;
+      const bisect::BisectionReport report = bisect::BisectStep(step_, options_, nullptr);
+      if (report.search.verdict == bisect::SearchResult::Verdict::kNothing) continue;
       ++reported;
       fmt::print("  without a fault: {}\n", report.Verdict());
     }
@@ -126,17 +127,17 @@ class Bench {
   }
 
  private:
-  void RunFault(const Kind& kind, const PlantedFault& fault, Tally& tally) {
-    StepBisectionOptions options = options_;
+  void RunFault(const Kind& kind, const script::PlantedFault& fault, Tally& tally) {
+    bisect::StepBisectionOptions options = options_;
     options.experiment.step.faults = {fault};
-    const BisectionReport report = BisectStep(step_, options, nullptr);
-    if (report.search.verdict == SearchResult::Verdict::kNothing) {
+    const bisect::BisectionReport report = bisect::BisectStep(step_, options, nullptr);
+    if (report.search.verdict == bisect::SearchResult::Verdict::kNothing) {
       ++tally.invisible;
       return;
     }
     ++tally.bisected;
     if (report.found.empty()) return Miss(fault, report, "nothing found");
-    const FoundCause& found = report.found.front();
+    const bisect::FoundCause& found = report.found.front();
     const auto call = [&](size_t element) { return step_.CallAt(step_.capturable()[element]); };
     const bool named = call(found.cause.first_guess) == fault.call_id;
     const bool contained =
@@ -152,14 +153,16 @@ class Bench {
     if (!named || !contained) return Miss(fault, report, "another call");
     if (!right) {
       Miss(fault, report,
-           "class " + std::string(found.classification ? CauseClassName(found.classification->cause)
-                                                       : "none"));
+           "class " + std::string(found.classification
+                                      ? bisect::CauseClassName(found.classification->cause)
+                                      : "none"));
     }
   }
 
-  void Miss(const PlantedFault& fault, const BisectionReport& report, const std::string& what) {
-    misses_.push_back(
-        fmt::format("{}: {}; {} --plant {}", what, report.Verdict(), command_, FaultText(fault)));
+  void Miss(const script::PlantedFault& fault, const bisect::BisectionReport& report,
+            const std::string& what) {
+    misses_.push_back(fmt::format("{}: {}; {} --plant {}", what, report.Verdict(), command_,
+                                  script::FaultText(fault)));
   }
 
   static std::string Spread(std::vector<int64_t> values) {
@@ -169,16 +172,16 @@ class Bench {
   }
 
   void Print(const Kind& kind, const Tally& tally) const {
-    fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", FaultKindName(kind.fault),
-               tally.possible, tally.invisible, tally.bisected, tally.named, tally.contained,
-               tally.class_right, Spread(tally.to_call), BoundForOne(step_.capturable().size()),
-               Spread(tally.in_all));
+    fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+               script::FaultKindName(kind.fault), tally.possible, tally.invisible, tally.bisected,
+               tally.named, tally.contained, tally.class_right, Spread(tally.to_call),
+               bisect::BoundForOne(step_.capturable().size()), Spread(tally.in_all));
     std::fflush(stdout);
   }
 
-  const MixedStep& step_;
+  const script::MixedStep& step_;
   std::mt19937_64 random_;
-  StepBisectionOptions options_;
+  bisect::StepBisectionOptions options_;
   std::string command_;
   std::vector<std::string> misses_;
 };
@@ -196,16 +199,16 @@ struct Arguments {
 
 void Run(const Arguments& arguments) {
   const storage::Reader reader(arguments.trace);
-  analyzer::Plan plan;
+  analyzer::plan::Plan plan;
   if (!arguments.plan.empty()) {
-    plan = analyzer::ReadPlan(arguments.plan, analyzer::LoadLeaves(reader, nullptr));
+    plan = analyzer::plan::ReadPlan(arguments.plan, analyzer::LoadLeaves(reader, nullptr));
   }
   // A call that lacks a wait gets one more stream.
-  const int orders = UseStreamOrders(
-      StreamsOf(arguments.plan.empty() ? nullptr : &plan, {{FaultKind::kMissingWait}}));
+  const int orders = script::UseStreamOrders(script::StreamsOf(
+      arguments.plan.empty() ? nullptr : &plan, {{script::FaultKind::kMissingWait}}));
   Session session(reader, Data::kRecorded, "", 1, nullptr);
   session.WithLowering([&](Execution& execution) {
-    const MixedStep step(session, execution, arguments.plan.empty() ? nullptr : &plan);
+    const script::MixedStep step(session, execution, arguments.plan.empty() ? nullptr : &plan);
     fmt::print("{}: {} calls to bisect, seed {}, orders of streams {}\n\n", arguments.trace,
                step.capturable().size(), arguments.seed, orders);
     Bench bench(step, arguments.trace, arguments.plan, arguments.seed, arguments.executions,
@@ -215,9 +218,9 @@ void Run(const Arguments& arguments) {
         "| class right | experiments to the call, median (most) | bound | to the verified "
         "set, median (most) |\n|---|---|---|---|---|---|---|---|---|---|\n");
     for (const Kind& kind : kKinds) {
-      const bool asked =
-          arguments.kinds.empty() || std::count(arguments.kinds.begin(), arguments.kinds.end(),
-                                                std::string(FaultKindName(kind.fault))) != 0;
+      const bool asked = arguments.kinds.empty() ||
+                         std::count(arguments.kinds.begin(), arguments.kinds.end(),
+                                    std::string(script::FaultKindName(kind.fault))) != 0;
       if (asked && arguments.places > 0) bench.RunKind(kind, arguments.places);
     }
     fmt::print("\n");

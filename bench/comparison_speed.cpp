@@ -26,9 +26,9 @@
 
 namespace {
 
-using acltape::analyzer::MeasureWith;
-using acltape::analyzer::UsableKernels;
-using acltape::analyzer::block::Kernels;
+using acltape::analyzer::metrics::MeasureWith;
+using acltape::analyzer::metrics::UsableKernels;
+using acltape::analyzer::metrics::block::Kernels;
 using acltape::storage::DType;
 
 constexpr int kRounds = 7;
@@ -123,8 +123,8 @@ void Fill(DType type, const char* content, std::vector<uint8_t>& a, std::vector<
 
 uint64_t Run(const Kernels& kernels, const Case& each, const std::vector<uint8_t>& a,
              const std::vector<uint8_t>& b, int64_t elements, int threads) {
-  const auto metrics =
-      MeasureWith(kernels, each.a, a.data(), each.b, b.data(), elements, {.threads = threads});
+  const auto metrics = acltape::analyzer::metrics::MeasureWith(
+      kernels, each.a, a.data(), each.b, b.data(), elements, {.threads = threads});
   return static_cast<uint64_t>(metrics.differing);
 }
 
@@ -137,8 +137,8 @@ double Median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   const size_t bytes = (argc > 1 ? std::stoul(argv[1]) : 256) << 20;
-  const Kernels* chosen = UsableKernels().back();
-  for (const Kernels* usable : UsableKernels()) {
+  const Kernels* chosen = acltape::analyzer::metrics::UsableKernels().back();
+  for (const Kernels* usable : acltape::analyzer::metrics::UsableKernels()) {
     if (argc > 2 && std::string(argv[2]) == usable->instruction_set) chosen = usable;
   }
   const Kernels& kernels = *chosen;

@@ -24,23 +24,27 @@ using namespace acltape;  // NOLINT(google-build-using-namespace): one small pro
 
 // The template step as the model sees it.
 struct Step {
-  std::vector<analyzer::PredictedCall> calls;
-  std::vector<analyzer::PredictedRegion> regions;
+  std::vector<acltape::analyzer::prediction::PredictedCall> calls;
+  std::vector<acltape::analyzer::prediction::PredictedRegion> regions;
 };
 
-Step DescribeStep(const analyzer::Work& work, const analyzer::Program& program,
-                  const analyzer::StepTemplate& step_class, const analyzer::DeviceCosts& costs) {
+Step DescribeStep(const acltape::analyzer::Work& work, const acltape::analyzer::Program& program,
+                  const acltape::analyzer::StepTemplate& step_class,
+                  const acltape::analyzer::prediction::DeviceCosts& costs) {
   Step step;
   for (const int64_t leaf : step_class.leaves) {
     const int64_t call = work.Find(program.leaves[leaf].call.call_id);
-    step.calls.push_back({analyzer::CostOf(costs, work, static_cast<size_t>(call)),
-                          program.leaves[leaf].kind == analyzer::LeafKind::kHostRead});
+    step.calls.push_back(
+        {acltape::analyzer::prediction::CostOf(costs, work, static_cast<size_t>(call)),
+         program.leaves[leaf].kind == acltape::analyzer::LeafKind::kHostRead});
   }
-  const std::vector<analyzer::Region> regions = analyzer::FindRegions(
+  const std::vector<acltape::analyzer::Region> regions = acltape::analyzer::FindRegions(
       step_class.leaves.size(),
-      [&](size_t at) { return analyzer::BarrierReason(program.work, step_class.leaves[at]); },
+      [&](size_t at) {
+        return acltape::analyzer::BarrierReason(program.work, step_class.leaves[at]);
+      },
       [](size_t) { return false; });
-  for (const analyzer::Region& region : regions) {
+  for (const acltape::analyzer::Region& region : regions) {
     step.regions.push_back({region.first, region.end, region.captured});
   }
   return step;
@@ -53,23 +57,27 @@ void PrintRow(const char* source, const char* execution, double predicted_ns, do
 
 int Measure(const std::string& path, int repetitions) {
   const storage::Reader trace(path);
-  const analyzer::Work work = analyzer::LoadWork(trace);
-  analyzer::Program program = analyzer::LoadProgram(trace);
-  const analyzer::StepClasses classes = analyzer::ClassifySteps(program);
+  const acltape::analyzer::Work work = acltape::analyzer::LoadWork(trace);
+  acltape::analyzer::Program program = acltape::analyzer::LoadProgram(trace);
+  const acltape::analyzer::StepClasses classes = acltape::analyzer::ClassifySteps(program);
   if (classes.classes.empty()) throw Error(ErrorKind::kTrace, path + " has no steps to predict.");
 
-  const replayer::CalibrationReport calibration = replayer::Calibrate(trace, {}, nullptr);
-  replayer::CompareOptions options;
+  const acltape::replayer::CalibrationReport calibration =
+      acltape::replayer::Calibrate(trace, {}, nullptr);
+  acltape::replayer::CompareOptions options;
   options.repetitions = repetitions;
-  const replayer::CompareReport measured = replayer::Compare(trace, options, nullptr);
-  const analyzer::StepCopies copies = {measured.copies_per_step, measured.copy_bytes_per_step};
+  const acltape::replayer::CompareReport measured =
+      acltape::replayer::Compare(trace, options, nullptr);
+  const acltape::analyzer::prediction::StepCopies copies = {measured.copies_per_step,
+                                                            measured.copy_bytes_per_step};
 
   fmt::print("{:12} {:10} {:>12} {:>12} {:>9}\n", "costs", "execution", "predicted us",
              "measured us", "error");
-  const auto print = [&](const char* source, const analyzer::DeviceCosts& costs) {
+  const auto print = [&](const char* source,
+                         const acltape::analyzer::prediction::DeviceCosts& costs) {
     const Step step = DescribeStep(work, program, classes.Largest(), costs);
-    const analyzer::Prediction predicted =
-        analyzer::PredictStep(step.calls, step.regions, copies, copies, costs);
+    const acltape::analyzer::prediction::Prediction predicted =
+        acltape::analyzer::prediction::PredictStep(step.calls, step.regions, copies, copies, costs);
     PrintRow(source, "eager", predicted.eager.latency_ns, measured.eager.latency_ns.median);
     if (measured.refusal.empty()) {
       PrintRow(source, "captured", predicted.captured.latency_ns,
@@ -77,7 +85,8 @@ int Measure(const std::string& path, int repetitions) {
     }
   };
   print("calibrated", calibration.costs);
-  print("recorded", analyzer::RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}}));
+  print("recorded", acltape::analyzer::prediction::RecordedCosts(
+                        work, {{0, 0, static_cast<int64_t>(work.size())}}));
   return 0;
 }
 

@@ -57,40 +57,42 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-bool LaunchesKernels(const analyzer::Program& program, const replayer::LoweredProgram& lowered,
-                     int64_t leaf) {
-  return program.leaves[leaf].kind == analyzer::LeafKind::kKernel && !lowered.IsSubstituted(leaf);
+bool LaunchesKernels(const acltape::analyzer::Program& program,
+                     const acltape::replayer::LoweredProgram& lowered, int64_t leaf) {
+  return program.leaves[leaf].kind == acltape::analyzer::LeafKind::kKernel &&
+         !lowered.IsSubstituted(leaf);
 }
 
 int Measure(const std::string& path, int rounds) {
   const storage::Reader trace(path);
-  analyzer::Program program = analyzer::LoadProgram(trace);
+  acltape::analyzer::Program program = acltape::analyzer::LoadProgram(trace);
   if (program.work.steps.empty()) {
     throw Error(ErrorKind::kTrace, path + " has no steps to replay.");
   }
-  const analyzer::StepRange step = program.work.steps[program.work.steps.size() / 2];
+  const acltape::analyzer::StepRange step = program.work.steps[program.work.steps.size() / 2];
 
-  replayer::AdoptRecordedThreads(trace);
-  replayer::Device device("");
+  acltape::replayer::AdoptRecordedThreads(trace);
+  acltape::replayer::Device device("");
   g_device_launch = reinterpret_cast<decltype(&SoftLaunchPreparedKernel)>(
       device.library().Symbol("SoftLaunchPreparedKernel"));
   if (g_device_launch == nullptr) {
     throw Error(ErrorKind::kDevice, "the device library is not the soft device.");
   }
-  replayer::Contents contents(program, replayer::Data::kRecorded, 1);
-  const replayer::LoweredProgram lowered = replayer::LowerProgram(program, contents, {});
+  acltape::replayer::Contents contents(program, acltape::replayer::Data::kRecorded, 1);
+  const acltape::replayer::LoweredProgram lowered =
+      acltape::replayer::LowerProgram(program, contents, {});
   // Every buffer lives from the first leaf to the last, so that a step can run again and again
   // without another buffer in the place of its inputs.
-  std::vector<replayer::HomeMemory::Need> needs = replayer::EagerNeeds(program);
+  std::vector<acltape::replayer::HomeMemory::Need> needs = acltape::replayer::EagerNeeds(program);
   for (auto& need : needs) {
     need.first_leaf = 0;
     need.last_leaf = static_cast<int64_t>(program.leaves.size());
   }
-  const replayer::HomeMemory homes(device, program, needs);
-  replayer::Execution execution(device, lowered, contents);
+  const acltape::replayer::HomeMemory homes(device, program, needs);
+  acltape::replayer::Execution execution(device, lowered, contents);
 
   // Up to the end of the step everything runs once: buffers get their contents, kernels are warm.
-  replayer::EagerExecution eager(execution, homes);
+  acltape::replayer::EagerExecution eager(execution, homes);
   eager.Bind(0, step.end);
   eager.Run(0, step.end, nullptr, nullptr);
   device.Synchronize();
@@ -131,9 +133,9 @@ int Measure(const std::string& path, int rounds) {
     }
   };
   const auto time = [](const auto& work, int steps) {
-    const int64_t begin = replayer::NowNs();
+    const int64_t begin = acltape::replayer::NowNs();
     work();
-    return static_cast<double>(replayer::NowNs() - begin) / steps;
+    return static_cast<double>(acltape::replayer::NowNs() - begin) / steps;
   };
   const int warmup = std::max(10, rounds / 10);
   for (int i = 0; i < warmup; ++i) {

@@ -43,34 +43,47 @@ struct Figures {
   double races = 0;
 };
 
-Figures Measure(const Dag& dag) {
+Figures Measure(const acltape::analyzer::streams::Dag& dag) {
   Figures figures;
   figures.edges = static_cast<double>(dag.edges.size());
-  StreamAssignment cover;
-  figures.cover_ms = Milliseconds([&] { cover = CoverByChains(dag, PartialOrder(dag)); });
-  NimbleAssignment nimble;
-  figures.nimble_ms = Milliseconds([&] { nimble = AssignLikeNimble(dag, PartialOrder(dag)); });
-  figures.width = static_cast<double>(MaximumAntichain(PartialOrder(dag)).size());
+  acltape::analyzer::streams::StreamAssignment cover;
+  figures.cover_ms = Milliseconds([&] {
+    cover = acltape::analyzer::streams::CoverByChains(
+        dag, acltape::analyzer::streams::PartialOrder(dag));
+  });
+  acltape::analyzer::streams::NimbleAssignment nimble;
+  figures.nimble_ms = Milliseconds([&] {
+    nimble = acltape::analyzer::streams::AssignLikeNimble(
+        dag, acltape::analyzer::streams::PartialOrder(dag));
+  });
+  figures.width = static_cast<double>(
+      acltape::analyzer::streams::MaximumAntichain(acltape::analyzer::streams::PartialOrder(dag))
+          .size());
   figures.streams = cover.streams;
   figures.waits = static_cast<double>(cover.waits.size());
-  const StreamAssignment merged = MergeWaits(dag, cover, {.saturates = {}});
+  const acltape::analyzer::streams::StreamAssignment merged =
+      acltape::analyzer::streams::MergeWaits(dag, cover, {.saturates = {}});
   figures.merged_waits = static_cast<double>(merged.waits.size());
-  figures.records = CountRecords(merged);
+  figures.records = acltape::analyzer::streams::CountRecords(merged);
   figures.nimble_streams = nimble.assignment.streams;
   figures.nimble_waits = static_cast<double>(nimble.assignment.waits.size());
   figures.runtime_waits = nimble.runtime_waits;
   figures.runtime_records = nimble.runtime_records;
 
-  StreamCertificate certificate;
-  StreamAssignment planned;
-  figures.plan_ms = Milliseconds([&] { planned = PlanStreams(dag, {.streams = 4}, &certificate); });
+  acltape::analyzer::streams::StreamCertificate certificate;
+  acltape::analyzer::streams::StreamAssignment planned;
+  figures.plan_ms = Milliseconds([&] {
+    planned = acltape::analyzer::streams::PlanStreams(dag, {.streams = 4}, &certificate);
+  });
   figures.makespan = certificate.makespan_ns / certificate.one_stream_ns;
   figures.gap = certificate.gap;
   figures.planned_streams = certificate.streams;
   figures.planned_waits = certificate.waits;
   const auto accesses = test::AccessesOf(dag);
-  for (const StreamAssignment& assignment : {cover, merged, nimble.assignment, planned}) {
-    figures.races += static_cast<double>(CheckAssignment(assignment, accesses).races().size());
+  for (const acltape::analyzer::streams::StreamAssignment& assignment :
+       {cover, merged, nimble.assignment, planned}) {
+    figures.races += static_cast<double>(
+        acltape::analyzer::streams::CheckAssignment(assignment, accesses).races().size());
   }
   return figures;
 }

@@ -32,9 +32,9 @@ namespace acltape::cli {
 namespace {
 
 using nlohmann::json;
-using replayer::BisectionReport;
-using replayer::Elements;
-using replayer::SearchMethod;
+using replayer::bisect::BisectionReport;
+using replayer::bisect::Elements;
+using replayer::bisect::SearchMethod;
 
 // Seconds; units are those of the help.
 CLI::Option* AddTime(CLI::App& app, meaning::OptionName name, double& seconds,
@@ -196,14 +196,14 @@ class BisectCommand final : public Command {
   }
 
   void UseOrders(std::initializer_list<const replayer::ChosenPlan*> plans) {
-    std::vector<replayer::PlantedFault> faults;
-    for (const std::string& fault : plant_) faults.push_back(replayer::ParseFault(fault));
+    std::vector<replayer::script::PlantedFault> faults;
+    for (const std::string& fault : plant_) faults.push_back(replayer::script::ParseFault(fault));
     int streams = 1;
     for (const replayer::ChosenPlan* plan : plans) {
-      streams =
-          std::max(streams, replayer::StreamsOf(plan == nullptr ? nullptr : &plan->plan, faults));
+      streams = std::max(
+          streams, replayer::script::StreamsOf(plan == nullptr ? nullptr : &plan->plan, faults));
     }
-    orders_ = replayer::UseStreamOrders(streams);
+    orders_ = replayer::script::UseStreamOrders(streams);
   }
 
   int AgainstAnotherTrace() {
@@ -246,11 +246,11 @@ class BisectCommand final : public Command {
     session.contents().KeepAtMost(memory_);
     std::string verdict;
     session.WithLowering([&](replayer::Execution& execution) {
-      const replayer::MixedStep step(session, execution, &plan.plan);
-      replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, plan.path);
+      const replayer::script::MixedStep step(session, execution, &plan.plan);
+      replayer::bisect::StepBisectionOptions options = StepOptions(trace.reader(), step, plan.path);
       options.elements = Elements::kCalls;
       options.bisection.only_judge = true;
-      const BisectionReport report = replayer::BisectStep(step, options, nullptr);
+      const BisectionReport report = replayer::bisect::BisectStep(step, options, nullptr);
       verdict = report.ExitCode() == 0 ? "" : report.Verdict();
     });
     if (verdict.empty()) return 0;
@@ -271,7 +271,7 @@ class BisectCommand final : public Command {
                 {no_updates_, "@no-updates"_cli},
                 {in_graph_, "@in-graph"_cli},
                 {what_ == Elements::kUpdates, "@what updates"_cli}});
-    const std::vector<std::string> environment = replayer::CurrentEnvironment();
+    const std::vector<std::string> environment = replayer::sides::CurrentEnvironment();
     const OpenedTrace trace(trace_, discard_);
     SidesRequest request;
     request.recorded = good.kind == Side::Kind::kRecorded;
@@ -286,20 +286,20 @@ class BisectCommand final : public Command {
     BisectionReport report;
     BisectSubject subject;
     session.WithLowering([&](replayer::Execution& execution) {
-      const replayer::MixedStep step(session, execution, nullptr, /*least_steps=*/1);
-      replayer::SidesBisectionOptions options;
+      const replayer::script::MixedStep step(session, execution, nullptr, /*least_steps=*/1);
+      replayer::sides::SidesBisectionOptions options;
       options.experiment = bisector.StepOptions(step);
       options.elements = what_;
       options.may_alter = PickedBy(trace.reader(), calls_);
       json identity = Identity(trace.reader(), nullptr);
       identity["sides"] = json::parse(bisector.Identity(step));
       subject = {bisector.DescribeGood(step), bisector.DescribeBad(step),
-                 std::string(replayer::ElementsName(what_))};
-      report = WithJournal(
-          identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& bisection) {
-            options.bisection = bisection;
-            return bisector.Bisect(step, options, journal);
-          });
+                 std::string(replayer::bisect::ElementsName(what_))};
+      report = WithJournal(identity, [&](replayer::bisect::Journal* journal,
+                                         const replayer::bisect::BisectionOptions& bisection) {
+        options.bisection = bisection;
+        return bisector.Bisect(step, options, journal);
+      });
     });
     KeepCauses(report, "executed on the bad side", 0, trace.results());
     Print(report, subject, trace.reader());
@@ -307,44 +307,45 @@ class BisectCommand final : public Command {
   }
 
   int BisectCaptured(const OpenedTrace& trace, const replayer::ChosenPlan* plan) {
-    const analyzer::Plan* chosen = plan == nullptr ? nullptr : &plan->plan;
+    const analyzer::plan::Plan* chosen = plan == nullptr ? nullptr : &plan->plan;
     replayer::Session session(trace.reader(), replayer::Data::kRecorded, device_lib_, 1,
                               trace.results());
     session.contents().KeepAtMost(memory_);
     BisectionReport report;
     session.WithLowering([&](replayer::Execution& execution) {
-      const replayer::MixedStep step(session, execution, chosen);
-      const replayer::StepBisectionOptions options = StepOptions(trace.reader(), step, plan_.path);
+      const replayer::script::MixedStep step(session, execution, chosen);
+      const replayer::bisect::StepBisectionOptions options =
+          StepOptions(trace.reader(), step, plan_.path);
       json identity = Identity(trace.reader(), chosen);
       identity["capturable"] = step.capturable();
-      identity["step"] = replayer::MixedStepJson(options.experiment.step);
+      identity["step"] = replayer::script::MixedStepJson(options.experiment.step);
       identity["executions"] = options.experiment.executions;
       identity["device"] = session.device().description();
       if (const auto& standard = options.experiment.standard) {
         identity["standard"] = StandardIdentity(*standard);
       }
-      report = WithJournal(
-          identity, [&](replayer::Journal* journal, const replayer::BisectionOptions& bisection) {
-            replayer::StepBisectionOptions in_time = options;
-            in_time.bisection = bisection;
-            return replayer::BisectStep(step, in_time, journal);
-          });
+      report = WithJournal(identity, [&](replayer::bisect::Journal* journal,
+                                         const replayer::bisect::BisectionOptions& bisection) {
+        replayer::bisect::StepBisectionOptions in_time = options;
+        in_time.bisection = bisection;
+        return replayer::bisect::BisectStep(step, in_time, journal);
+      });
       Emit(execution, step, report);
     });
     const int64_t plan_id = plan == nullptr ? 0 : plan->plan_id;
     KeepCauses(report, "captured", plan_id, trace.results());
     std::string bad = chosen == nullptr ? "captured" : "captured, plan " + plan_.path;
     if (!standard_.bitwise()) bad += ", judged by " + standard_.text;
-    Print(report, {good_, bad, std::string(replayer::ElementsName(what_))}, trace.reader());
+    Print(report, {good_, bad, std::string(replayer::bisect::ElementsName(what_))}, trace.reader());
     return report.ExitCode();
   }
 
-  void Emit(replayer::Execution& execution, const replayer::MixedStep& step,
+  void Emit(replayer::Execution& execution, const replayer::script::MixedStep& step,
             const BisectionReport& report) {
     if (emit_.empty()) return;
     reproducers_.clear();
-    for (const replayer::FoundCause& found : report.found) {
-      replayer::ReproducerOptions options;
+    for (const replayer::bisect::FoundCause& found : report.found) {
+      replayer::reproducer::ReproducerOptions options;
       options.folder = emit_;
       if (report.found.size() > 1) {
         options.folder += "/" + std::to_string(reproducers_.size() + 1);
@@ -356,19 +357,20 @@ class BisectCommand final : public Command {
   }
 
   // The step that is bisected, and the command that executes it once.
-  replayer::StepBisectionOptions StepOptions(const storage::Reader& reader,
-                                             const replayer::MixedStep& step,
-                                             const std::string& plan_path) const {
-    replayer::StepBisectionOptions options;
+  replayer::bisect::StepBisectionOptions StepOptions(const storage::Reader& reader,
+                                                     const replayer::script::MixedStep& step,
+                                                     const std::string& plan_path) const {
+    replayer::bisect::StepBisectionOptions options;
     options.bisection = options_;
     options.elements = what_;
     options.experiment.executions = executions_ == 0 ? 3 : executions_;
     options.experiment.standard = standard_.Load();
-    replayer::MixedStepOptions& mixed = options.experiment.step;
+    replayer::script::MixedStepOptions& mixed = options.experiment.step;
     mixed.plan = step.plan();
     mixed.plan_updates = !no_updates_;
     mixed.disable_tasks = in_graph_;
-    for (const std::string& fault : plant_) mixed.faults.push_back(replayer::ParseFault(fault));
+    for (const std::string& fault : plant_)
+      mixed.faults.push_back(replayer::script::ParseFault(fault));
     std::string arguments;
     if (!plan_path.empty()) arguments += "@plan "_cli + storage::ShellWord(plan_path) + ' ';
     if (!plan_path.empty() && plan_.allow_races) arguments += "@allow-races "_cli;
@@ -378,7 +380,8 @@ class BisectCommand final : public Command {
     if (matches.size() > 2) run.push_back(matches.size() - 1);
     if (!run_steps_.empty()) run.clear();
     for (const int64_t number : run_steps_) run.push_back(MatchOf(step, number));
-    mixed.run_matches = replayer::RunsOfOrders(std::move(run), mixed.capture_match, orders_);
+    mixed.run_matches =
+        replayer::script::RunsOfOrders(std::move(run), mixed.capture_match, orders_);
     arguments +=
         fmt::format("@capture-step {} @run-steps "_cli, StepNumber(step, mixed.capture_match));
     for (size_t i = 0; i < mixed.run_matches.size(); ++i) {
@@ -395,7 +398,7 @@ class BisectCommand final : public Command {
     return options;
   }
 
-  static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
+  static size_t MatchOf(const replayer::script::MixedStep& step, int64_t number) {
     if (const std::optional<size_t> match = FindMatch(step, number)) return *match;
     throw Error(ErrorKind::kUsage,
                 fmt::format("step {} is none of the bisected class, whose steps are {}.", number,
@@ -409,7 +412,7 @@ class BisectCommand final : public Command {
     fmt::print("{}", output.ToText(format_));
   }
 
-  int ByCheck(const storage::Reader& reader, const analyzer::Plan* plan) {
+  int ByCheck(const storage::Reader& reader, const analyzer::plan::Plan* plan) {
     options_.trials.executions = std::max(1, executions_);
     const BisectionReport report =
         BisectByCheck(reader, plan,
@@ -420,16 +423,17 @@ class BisectCommand final : public Command {
                        .verbose = verbose_,
                        .identity = Identity(reader, plan)},
                       std::bind_front(&BisectCommand::WithJournal, this));
-    Print(report, {"the check", "the check", std::string(replayer::ElementsName(what_))}, reader);
+    Print(report, {"the check", "the check", std::string(replayer::bisect::ElementsName(what_))},
+          reader);
     return report.ExitCode();
   }
 
   BisectionReport WithJournal(const json& identity, const BisectBody& body) {
-    std::unique_ptr<replayer::Journal> journal;
+    std::unique_ptr<replayer::bisect::Journal> journal;
     if (!no_journal_) {
       const std::string subject = identity.dump();
-      journal = std::make_unique<replayer::Journal>(
-          journal_.empty() ? replayer::DefaultJournal(trace_, subject) : journal_, subject,
+      journal = std::make_unique<replayer::bisect::Journal>(
+          journal_.empty() ? replayer::bisect::DefaultJournal(trace_, subject) : journal_, subject,
           restart_);
       if (!git_) SayJournal(*journal);
     }
@@ -446,7 +450,7 @@ class BisectCommand final : public Command {
     return body(journal.get(), options_);
   }
 
-  static void SayJournal(const replayer::Journal& journal) {
+  static void SayJournal(const replayer::bisect::Journal& journal) {
     const std::string path = storage::ShellWord(journal.path());
     if (journal.found() == 0) {
       fmt::print(stderr, "acltape: the journal is {}.\n", path);
@@ -459,13 +463,13 @@ class BisectCommand final : public Command {
 
   // Everything that the outcomes of the experiments depend on. A journal of another identity is not
   // continued.
-  json Identity(const storage::Reader& reader, const analyzer::Plan* plan) const {
+  json Identity(const storage::Reader& reader, const analyzer::plan::Plan* plan) const {
     json identity{{"calls", reader.CallCount(false)},
                   {"command", reader.Meta("command")},
-                  {"what", replayer::ElementsName(what_)},
+                  {"what", replayer::bisect::ElementsName(what_)},
                   {"altered", calls_}};
     if (plan != nullptr) {
-      const std::string text = analyzer::PlanText(*plan);
+      const std::string text = analyzer::plan::PlanText(*plan);
       identity["plan"] = storage::DigestOf(text.data(), text.size());
     }
     return identity;
@@ -490,7 +494,7 @@ class BisectCommand final : public Command {
   int orders_ = 1;      // of streams: launches that see all of them
   bool discard_ = false;
   std::string calls_;
-  replayer::BisectionOptions options_;
+  replayer::bisect::BisectionOptions options_;
   double budget_ = 0;
   double time_limit_ = 0;
   int64_t memory_ = replayer::Contents::kKeptBytes;
@@ -499,7 +503,7 @@ class BisectCommand final : public Command {
   bool no_journal_ = false;
   std::string emit_;
   bool overwrite_ = false;
-  std::vector<replayer::ReproducerResult> reproducers_;
+  std::vector<replayer::reproducer::ReproducerResult> reproducers_;
   bool git_ = false;
   bool verbose_ = false;
   Format format_ = Format::kTable;

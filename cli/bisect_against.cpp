@@ -21,14 +21,14 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::DiffCause;
-using analyzer::DiffReport;
-using analyzer::DiffRow;
+using analyzer::diff::DiffCause;
+using analyzer::diff::DiffReport;
+using analyzer::diff::DiffRow;
 using nlohmann::json;
-using replayer::AgainstExperiment;
-using replayer::BisectionReport;
-using replayer::FoundCause;
-using replayer::PairFacts;
+using replayer::against::AgainstExperiment;
+using replayer::against::PairFacts;
+using replayer::bisect::BisectionReport;
+using replayer::bisect::FoundCause;
 
 bool OwnCause(const DiffRow& row) {
   return row.cause == DiffCause::kOrigin || row.cause == DiffCause::kStructural ||
@@ -82,7 +82,8 @@ Table PairTable(const DiffReport& diff, const std::vector<PairFacts>& facts, boo
                          pair.a_reproduces == false || pair.b_reproduces == false;
     if (!all && !notable) continue;
     table.Add({JoinCalls(row.a_calls), JoinCalls(row.b_calls), row.a_op, row.b_op,
-               TextCell(ChangeOf(row)), TextCell(std::string(analyzer::DiffCauseName(row.cause))),
+               TextCell(ChangeOf(row)),
+               TextCell(std::string(analyzer::diff::DiffCauseName(row.cause))),
                Reproduces(pair.a_reproduces), Reproduces(pair.b_reproduces),
                pair.error > 0 ? Cell(pair.error) : Cell(), Conclusion(row, pair)});
   }
@@ -96,9 +97,9 @@ Table NamedTable(const DiffReport& diff, const std::function<bool(const DiffRow&
   for (const DiffRow& row : diff.rows) {
     if (!wanted(row)) continue;
     table.Add({TextCell(JoinCalls(row.a_calls)), TextCell(JoinCalls(row.b_calls)),
-               std::string(analyzer::DiffRelationName(row.relation)),
+               std::string(analyzer::diff::DiffRelationName(row.relation)),
                row.a_op.empty() ? row.b_op : row.a_op, TextCell(ChangeOf(row)),
-               TextCell(std::string(analyzer::DiffCauseName(row.cause)))});
+               TextCell(std::string(analyzer::diff::DiffCauseName(row.cause)))});
   }
   return table;
 }
@@ -113,9 +114,9 @@ class Against {
 
   int Run() {
     Progress progress("diff");
-    analyzer::DiffOptions diff_options;
+    analyzer::diff::DiffOptions diff_options;
     diff_options.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    diff_ = analyzer::Diff(a_.reader(), b_, diff_options);
+    diff_ = analyzer::diff::Diff(a_.reader(), b_, diff_options);
     progress.Clear();
     if (diff_.counts.aligned == 0) {
       throw Error(ErrorKind::kUsage,
@@ -168,7 +169,7 @@ class Against {
     int code = 0;
     a.WithLowering([&](replayer::Execution& of_a) {
       b.WithLowering([&](replayer::Execution& of_b) {
-        replayer::Exchange exchange(of_a, of_b, diff_, step_);
+        replayer::against::Exchange exchange(of_a, of_b, diff_, step_);
         AgainstExperiment experiment(exchange, PickedBy(a_.reader(), options_.calls), Command());
         if (experiment.size() == 0 && !options_.calls.empty()) {
           throw Error(ErrorKind::kUsage,
@@ -197,10 +198,10 @@ class Against {
                   {"step", step_},
                   {"altered", options_.calls},
                   {"device", device}};
-    return bisect_with_(identity,
-                        [&](replayer::Journal* journal, const replayer::BisectionOptions& options) {
-                          return replayer::Bisect(experiment, options, journal, {});
-                        });
+    return bisect_with_(identity, [&](replayer::bisect::Journal* journal,
+                                      const replayer::bisect::BisectionOptions& options) {
+      return replayer::bisect::Bisect(experiment, options, journal, {});
+    });
   }
 
   int Conclude(const AgainstExperiment& experiment, const BisectionReport& report) {

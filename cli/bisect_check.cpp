@@ -14,7 +14,7 @@
 namespace acltape::cli {
 namespace {
 
-using replayer::CallGroup;
+using replayer::bisect::CallGroup;
 
 // A check may take minutes.
 constexpr int64_t kRunsOfFlakyCheck = 10;
@@ -22,10 +22,11 @@ constexpr int64_t kRunsOfFlakyCheck = 10;
 // The step whose calls are bisected, and which of them.
 struct Subject {
   analyzer::StepTemplate step_class;
-  replayer::ElementSet capturable;  // places in it
+  replayer::script::ElementSet capturable;  // places in it
 };
 
-analyzer::StepTemplate StepClassOf(const analyzer::Program& program, const analyzer::Plan* plan) {
+analyzer::StepTemplate StepClassOf(const analyzer::Program& program,
+                                   const analyzer::plan::Plan* plan) {
   analyzer::StepTemplate chosen;
   if (program.work.steps.empty()) {
     for (const analyzer::Leaf& leaf : program.leaves) {
@@ -38,7 +39,8 @@ analyzer::StepTemplate StepClassOf(const analyzer::Program& program, const analy
   chosen = classes.Largest();
   for (const analyzer::StepTemplate& candidate : classes.classes) {
     for (const analyzer::StepMatch& match : candidate.matches) {
-      if (plan != nullptr && program.work.steps[match.step_index].step == plan->step) chosen = candidate;
+      if (plan != nullptr && program.work.steps[match.step_index].step == plan->step)
+        chosen = candidate;
     }
   }
   return chosen;
@@ -61,23 +63,24 @@ void KeepSelected(const storage::Reader& reader, const analyzer::Program& progra
 
 }  // namespace
 
-replayer::BisectionReport BisectByCheck(const storage::Reader& reader, const analyzer::Plan* plan,
-                                        const CheckOptions& options,
-                                        const BisectWith& bisect_with) {
+replayer::bisect::BisectionReport BisectByCheck(const storage::Reader& reader,
+                                                const analyzer::plan::Plan* plan,
+                                                const CheckOptions& options,
+                                                const BisectWith& bisect_with) {
   analyzer::Program program = analyzer::LoadProgram(reader);
   Subject subject;
   subject.step_class = StepClassOf(program, plan);
-  subject.capturable = replayer::CapturablePlaces(program, subject.step_class);
+  subject.capturable = replayer::bisect::CapturablePlaces(program, subject.step_class);
   KeepSelected(reader, program, options.calls, subject);
 
-  replayer::ProcessExperimentOptions process;
+  replayer::bisect::ProcessExperimentOptions process;
   process.command = options.command;
   process.quiet = !options.verbose;
   if (options.time_limit > 0) {
     process.time_limit = std::chrono::milliseconds(static_cast<int64_t>(options.time_limit * 1e3));
   }
-  const replayer::Groups groups =
-      replayer::GroupsOf(options.elements, program, subject.step_class, subject.capturable, plan);
+  const replayer::bisect::Groups groups = replayer::bisect::GroupsOf(
+      options.elements, program, subject.step_class, subject.capturable, plan);
   for (const CallGroup& group : groups.groups) {
     process.descriptions.push_back(group.description);
     std::vector<int64_t>& calls = process.calls.emplace_back();
@@ -86,15 +89,15 @@ replayer::BisectionReport BisectByCheck(const storage::Reader& reader, const ana
       calls.push_back(program.leaves[leaf].call.call_id);
     }
   }
-  replayer::ProcessExperiment experiment(std::move(process));
+  replayer::bisect::ProcessExperiment experiment(std::move(process));
   nlohmann::json identity = options.identity;
   identity["check"] = options.command;
-  return bisect_with(identity,
-                     [&](replayer::Journal* journal, const replayer::BisectionOptions& given) {
-                       replayer::BisectionOptions bisection = given;
-                       bisection.search.executions_of_flaky = kRunsOfFlakyCheck;
-                       return replayer::Bisect(experiment, bisection, journal, {});
-                     });
+  return bisect_with(identity, [&](replayer::bisect::Journal* journal,
+                                   const replayer::bisect::BisectionOptions& given) {
+    replayer::bisect::BisectionOptions bisection = given;
+    bisection.search.executions_of_flaky = kRunsOfFlakyCheck;
+    return replayer::bisect::Bisect(experiment, bisection, journal, {});
+  });
 }
 
 }  // namespace acltape::cli

@@ -14,7 +14,7 @@ namespace acltape::cli {
 
 struct CheckOptions {
   std::string command;
-  replayer::Elements elements = replayer::Elements::kCalls;
+  replayer::bisect::Elements elements = replayer::bisect::Elements::kCalls;
   std::string calls;        // that may be altered, a selection; empty: all
   double time_limit = 0;    // of one check, seconds; 0: none
   bool verbose = false;     // show what the command prints
@@ -24,7 +24,9 @@ struct CheckOptions {
 // Bisects the calls of one step with a command of the user. It is the step that the plan is for;
 // without a plan the first step of the largest class; in a trace without steps all kernels. Throws
 // Error kUsage when the selection picks no call that can be altered.
-replayer::BisectionReport BisectByCheck(const storage::Reader& reader, const analyzer::Plan* plan,
-                                        const CheckOptions& options, const BisectWith& bisect_with);
+replayer::bisect::BisectionReport BisectByCheck(const storage::Reader& reader,
+                                                const analyzer::plan::Plan* plan,
+                                                const CheckOptions& options,
+                                                const BisectWith& bisect_with);
 
 }  // namespace acltape::cli

@@ -8,8 +8,8 @@
 namespace acltape::cli {
 namespace {
 
-using replayer::MixedStep;
-using replayer::MixedStepOptions;
+using replayer::script::MixedStep;
+using replayer::script::MixedStepOptions;
 using Places = std::vector<bool>;
 
 // A race shows in some executions only.
@@ -33,11 +33,11 @@ Places WithReaders(const MixedStep& step, const Places& places) {
 }
 
 // The remedy that cured the difference; none when nothing did.
-std::optional<replayer::Remedies> CureOf(const replayer::FoundCause& found) {
+std::optional<replayer::script::Remedies> CureOf(const replayer::bisect::FoundCause& found) {
   if (!found.classification) return std::nullopt;
-  for (const replayer::CounterResult& result : found.classification->results) {
-    if (result.effect != replayer::Effect::kCured) continue;
-    replayer::Remedies remedies;
+  for (const replayer::bisect::CounterResult& result : found.classification->results) {
+    if (result.effect != replayer::bisect::Effect::kCured) continue;
+    replayer::script::Remedies remedies;
     remedies.*(result.experiment->remedy->member) = true;
     return remedies;
   }
@@ -46,13 +46,15 @@ std::optional<replayer::Remedies> CureOf(const replayer::FoundCause& found) {
 
 }  // namespace
 
-replayer::ReproducerResult EmitCause(replayer::Execution& execution, const MixedStep& step,
-                                     const replayer::FoundCause& found,
-                                     replayer::ReproducerOptions options) {
-  MixedStepOptions suspect = replayer::ParseMixedStep(nlohmann::json::parse(found.experiment));
+replayer::reproducer::ReproducerResult EmitCause(replayer::Execution& execution,
+                                                 const MixedStep& step,
+                                                 const replayer::bisect::FoundCause& found,
+                                                 replayer::reproducer::ReproducerOptions options) {
+  MixedStepOptions suspect =
+      replayer::script::ParseMixedStep(nlohmann::json::parse(found.experiment));
   suspect.plan = step.plan();
   // Watched in every result no memory is shared, which may be what the cause is about.
-  if (!suspect.kept_reuses) suspect.watch = replayer::Watch::kEveryResult;
+  if (!suspect.kept_reuses) suspect.watch = replayer::script::Watch::kEveryResult;
   options.notes = found.evidence;
   if (found.classification) {
     options.notes.insert(options.notes.begin(), found.classification->reason);
@@ -61,20 +63,20 @@ replayer::ReproducerResult EmitCause(replayer::Execution& execution, const Mixed
   if (suspect.faults.empty()) options.cure = CureOf(found);
   if (found.classification && found.classification->varies) options.runs = kRunsOfRace;
   const Places alone = suspect.captured;
-  replayer::ReproducerResult result;
+  replayer::reproducer::ReproducerResult result;
   for (const Places& executed : {alone, WithReaders(step, alone), Places()}) {
     suspect.executed = executed;
-    result = replayer::WriteReproducer(step.session(), execution, suspect, options);
+    result = replayer::reproducer::WriteReproducer(step.session(), execution, suspect, options);
     if (result.shows_fault || !result.built.compiled) break;
     options.overwrite = true;
   }
   return result;
 }
 
-Table ReproducerTable(const std::vector<replayer::ReproducerResult>& results) {
+Table ReproducerTable(const std::vector<replayer::reproducer::ReproducerResult>& results) {
   Table table(
       {"reproducer", "calls", "exit code", "with --clean", "trace's calls", "build", "run"});
-  for (const replayer::ReproducerResult& result : results) {
+  for (const replayer::reproducer::ReproducerResult& result : results) {
     const bool ran = result.built.compiled;
     table.Add({result.folder, result.calls, ran ? Cell(int64_t{result.built.fault_exit}) : Cell(),
                ran ? Cell(int64_t{result.built.clean_exit}) : Cell(result.built.why_not),

@@ -12,10 +12,10 @@ namespace acltape::cli {
 namespace {
 
 using nlohmann::json;
-using replayer::BisectionReport;
-using replayer::Effect;
-using replayer::FoundCause;
-using replayer::Outcome;
+using replayer::bisect::BisectionReport;
+using replayer::bisect::Effect;
+using replayer::bisect::FoundCause;
+using replayer::script::Outcome;
 
 // The line of the program that the cause's first call comes from; empty where it is not known.
 Cell LineCell(const storage::Reader& trace, const FoundCause& found) {
@@ -25,8 +25,9 @@ Cell LineCell(const storage::Reader& trace, const FoundCause& found) {
 
 std::string RateText(const Outcome& outcome) {
   if (outcome.executions == 0) return "not executed";
-  return fmt::format("{}, different in {} of {} executions", replayer::VerdictName(outcome.verdict),
-                     outcome.bad_executions, outcome.executions);
+  return fmt::format("{}, different in {} of {} executions",
+                     replayer::bisect::VerdictName(outcome.verdict), outcome.bad_executions,
+                     outcome.executions);
 }
 
 Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
@@ -60,7 +61,7 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
     Cell line = LineCell(trace, report.found[0]);
     if (!std::holds_alternative<std::monostate>(line)) add("  where", std::move(line));
     if (const auto& classification = report.found[0].classification) {
-      std::string text(replayer::CauseClassName(classification->cause));
+      std::string text(replayer::bisect::CauseClassName(classification->cause));
       if (!classification->detail.empty()) text += " (" + classification->detail + ")";
       add("class", text);
       add("  because", classification->reason);
@@ -72,8 +73,9 @@ Table SummaryTable(const BisectionReport& report, const BisectSubject& subject,
       add("reproduce narrowed", report.found[0].narrowed_command);
     }
   } else if (report.ExitCode() != 0) {
-    const bool reference = search.verdict == replayer::SearchResult::Verdict::kFlakyReference ||
-                           search.verdict == replayer::SearchResult::Verdict::kReferenceDiffers;
+    const bool reference =
+        search.verdict == replayer::bisect::SearchResult::Verdict::kFlakyReference ||
+        search.verdict == replayer::bisect::SearchResult::Verdict::kReferenceDiffers;
     add("reproduce", reference ? report.reference_command : report.altered_command);
   }
   return table;
@@ -91,7 +93,7 @@ Table FoundTable(const BisectionReport& report) {
       table.Add(
           {number, static_cast<int64_t>(element), found.descriptions[i],
            found.classification
-               ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
+               ? Cell(std::string(replayer::bisect::CauseClassName(found.classification->cause)))
                : Cell(),
            element == found.cause.first_guess ? "yes" : "no",
            found.cause.monotonic ? "alone differing, nothing superfluous"
@@ -108,7 +110,7 @@ Table DecisionTable(const BisectionReport& report) {
   for (const FoundCause& found : report.found) {
     ++number;
     if (!found.classification) continue;
-    for (const replayer::CounterResult& result : found.classification->results) {
+    for (const replayer::bisect::CounterResult& result : found.classification->results) {
       const char* outcome = result.effect == Effect::kCured         ? "no difference"
                             : result.effect == Effect::kStays       ? "still different"
                             : result.effect == Effect::kCannotJudge ? "cannot be judged"
@@ -130,11 +132,12 @@ Table CommandTable(const BisectionReport& report, const storage::Reader& trace) 
   if (report.found.size() < 2) return table;
   int64_t number = 0;
   for (const FoundCause& found : report.found) {
-    table.Add({++number,
-               found.classification
-                   ? Cell(std::string(replayer::CauseClassName(found.classification->cause)))
-                   : Cell(),
-               LineCell(trace, found), found.command});
+    table.Add(
+        {++number,
+         found.classification
+             ? Cell(std::string(replayer::bisect::CauseClassName(found.classification->cause)))
+             : Cell(),
+         LineCell(trace, found), found.command});
   }
   return table;
 }
@@ -142,7 +145,7 @@ Table CommandTable(const BisectionReport& report, const storage::Reader& trace) 
 }  // namespace
 
 std::string OutcomeJson(const Outcome& outcome) {
-  json object{{"verdict", replayer::VerdictName(outcome.verdict)},
+  json object{{"verdict", replayer::bisect::VerdictName(outcome.verdict)},
               {"executions", outcome.executions},
               {"bad_executions", outcome.bad_executions}};
   if (!outcome.evidence.empty()) object["evidence"] = json::parse(outcome.evidence);
@@ -167,8 +170,9 @@ void KeepCauses(const BisectionReport& report, const std::string& altered, int64
   for (const FoundCause& found : report.found) {
     if (!found.cause.minimal) continue;
     const std::string cause_class =
-        found.classification ? std::string(replayer::CauseClassName(found.classification->cause))
-                             : "unknown";
+        found.classification
+            ? std::string(replayer::bisect::CauseClassName(found.classification->cause))
+            : "unknown";
     json evidence = json::parse(OutcomeJson(found.cause.outcome));
     evidence["calls"] = found.descriptions;
     evidence["class"] = cause_class;

@@ -17,15 +17,15 @@ struct BisectSubject {
 };
 
 // The line of each cause's first call is taken from `trace`.
-Report BisectTables(const replayer::BisectionReport& report, const BisectSubject& subject,
+Report BisectTables(const replayer::bisect::BisectionReport& report, const BisectSubject& subject,
                     const storage::Reader& trace);
 
 // The outcome of one experiment as a JSON object.
-std::string OutcomeJson(const replayer::Outcome& outcome);
+std::string OutcomeJson(const replayer::script::Outcome& outcome);
 
 // Writes a finding and a witness for each minimal cause; null: nothing is kept. `altered` is what
 // the found calls were ("captured"), `plan_id` 0: without a plan.
-void KeepCauses(const replayer::BisectionReport& report, const std::string& altered,
+void KeepCauses(const replayer::bisect::BisectionReport& report, const std::string& altered,
                 int64_t plan_id, storage::Results* results);
 
 }  // namespace acltape::cli

@@ -13,8 +13,8 @@ namespace acltape::cli {
 namespace {
 
 using nlohmann::json;
-using replayer::MixedStep;
-using replayer::ProcessSide;
+using replayer::script::MixedStep;
+using replayer::sides::ProcessSide;
 
 constexpr std::pair<std::string_view, Side::Kind> kSideWords[] = {
     {"eager", Side::Kind::kEager},
@@ -26,10 +26,10 @@ std::unique_ptr<ProcessSide> MakeSide(const char* name, const SideOptions::One& 
                                       const SidesRequest& request,
                                       const std::vector<std::string>& environment,
                                       const storage::Reader& reader) {
-  replayer::ProcessSideOptions process;
+  replayer::sides::ProcessSideOptions process;
   process.name = name;
   process.library = options.library.empty() ? request.device_lib : options.library;
-  process.environment = replayer::EnvironmentOfSide(environment, options.settings, reader);
+  process.environment = replayer::sides::EnvironmentOfSide(environment, options.settings, reader);
   if (request.time_limit) {
     process.time_limit = std::chrono::milliseconds(static_cast<int64_t>(*request.time_limit * 1e3));
   }
@@ -92,10 +92,10 @@ void CheckSides(const Side& good, const Side& bad, const SideOptions& sides,
                 "@good-env out."_cli);
   }
   for (const std::string& setting : sides.good.settings) {
-    replayer::CheckSetting("@good-env"_cli, setting);
+    replayer::sides::CheckSetting("@good-env"_cli, setting);
   }
   for (const std::string& setting : sides.bad.settings) {
-    replayer::CheckSetting("@bad-env"_cli, setting);
+    replayer::sides::CheckSetting("@bad-env"_cli, setting);
   }
 }
 
@@ -103,10 +103,10 @@ SidesBisector::SidesBisector(const storage::Reader& reader, const SideOptions& s
                              SidesRequest request, const std::vector<std::string>& environment)
     : reader_(reader), sides_(sides), request_(std::move(request)) {
   if (!request_.recorded) {
-    good_ = MakeSide(replayer::kGoodSide, sides_.good, request_, environment, reader);
+    good_ = MakeSide(replayer::sides::kGoodSide, sides_.good, request_, environment, reader);
   }
   if (!request_.recorded || sides_.bad.Given()) {
-    bad_ = MakeSide(replayer::kBadSide, sides_.bad, request_, environment, reader);
+    bad_ = MakeSide(replayer::sides::kBadSide, sides_.bad, request_, environment, reader);
   }
 }
 
@@ -114,8 +114,8 @@ const std::string& SidesBisector::session_library() const {
   return sides_.good.library.empty() ? request_.device_lib : sides_.good.library;
 }
 
-replayer::EagerStepOptions SidesBisector::StepOptions(const MixedStep& step) const {
-  replayer::EagerStepOptions options;
+replayer::sides::EagerStepOptions SidesBisector::StepOptions(const MixedStep& step) const {
+  replayer::sides::EagerStepOptions options;
   options.executions = request_.executions;
   options.run_matches.clear();
   const size_t steps = step.step_class().matches.size();
@@ -167,12 +167,12 @@ std::string SidesBisector::Identity(const MixedStep& step) {
       .dump();
 }
 
-replayer::BisectionReport SidesBisector::Bisect(const MixedStep& step,
-                                                const replayer::SidesBisectionOptions& options,
-                                                replayer::Journal* journal) {
+replayer::bisect::BisectionReport SidesBisector::Bisect(
+    const MixedStep& step, const replayer::sides::SidesBisectionOptions& options,
+    replayer::bisect::Journal* journal) {
   return request_.recorded
-             ? replayer::BisectRecorded(step, bad_.get(), options, journal)
-             : replayer::BisectSides(step, {good_.get(), bad_.get()}, options, journal);
+             ? replayer::sides::BisectRecorded(step, bad_.get(), options, journal)
+             : replayer::sides::BisectSides(step, {good_.get(), bad_.get()}, options, journal);
 }
 
 std::string SidesBisector::Describe(ProcessSide* side, const SideOptions::One& options,

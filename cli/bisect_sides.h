@@ -64,26 +64,26 @@ class SidesBisector {
   // The library of the session that lays the step out.
   const std::string& session_library() const;
   // Chooses the steps; nothing is executed yet. Throws Error kUsage for steps that are not alike.
-  replayer::EagerStepOptions StepOptions(const replayer::MixedStep& step) const;
+  replayer::sides::EagerStepOptions StepOptions(const replayer::script::MixedStep& step) const;
   // Everything that the outcomes depend on, as a JSON object. Starts the processes.
-  std::string Identity(const replayer::MixedStep& step);
-  replayer::BisectionReport Bisect(const replayer::MixedStep& step,
-                                   const replayer::SidesBisectionOptions& options,
-                                   replayer::Journal* journal);
+  std::string Identity(const replayer::script::MixedStep& step);
+  replayer::bisect::BisectionReport Bisect(const replayer::script::MixedStep& step,
+                                           const replayer::sides::SidesBisectionOptions& options,
+                                           replayer::bisect::Journal* journal);
   // For people: "eager on ..., OMP_NUM_THREADS=1".
-  std::string DescribeGood(const replayer::MixedStep& step);
-  std::string DescribeBad(const replayer::MixedStep& step);
+  std::string DescribeGood(const replayer::script::MixedStep& step);
+  std::string DescribeBad(const replayer::script::MixedStep& step);
 
  private:
   std::string Arguments() const;
-  std::string Describe(replayer::ProcessSide* side, const SideOptions::One& options,
-                       const replayer::MixedStep& step);
+  std::string Describe(replayer::sides::ProcessSide* side, const SideOptions::One& options,
+                       const replayer::script::MixedStep& step);
 
   const storage::Reader& reader_;
   const SideOptions sides_;
   const SidesRequest request_;
-  std::unique_ptr<replayer::ProcessSide> good_;  // null: the recording
-  std::unique_ptr<replayer::ProcessSide> bad_;   // null: the device of the session
+  std::unique_ptr<replayer::sides::ProcessSide> good_;  // null: the recording
+  std::unique_ptr<replayer::sides::ProcessSide> bad_;   // null: the device of the session
 };
 
 }  // namespace acltape::cli

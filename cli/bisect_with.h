@@ -9,10 +9,10 @@
 namespace acltape::cli {
 
 // The bisection itself.
-using BisectBody =
-    std::function<replayer::BisectionReport(replayer::Journal*, const replayer::BisectionOptions&)>;
+using BisectBody = std::function<replayer::bisect::BisectionReport(
+    replayer::bisect::Journal*, const replayer::bisect::BisectionOptions&)>;
 // Makes it with them. The first argument is what outcomes depend on.
-using BisectWith = std::function<replayer::BisectionReport(const nlohmann::json& identity,
-                                                           const BisectBody& body)>;
+using BisectWith = std::function<replayer::bisect::BisectionReport(const nlohmann::json& identity,
+                                                                   const BisectBody& body)>;
 
 }  // namespace acltape::cli

@@ -14,9 +14,9 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::CaptureList;
-using analyzer::CaptureReason;
-using analyzer::CaptureRow;
+using analyzer::lint::CaptureList;
+using analyzer::lint::CaptureReason;
+using analyzer::lint::CaptureRow;
 
 class CapturesCommand final : public Command {
  public:
@@ -37,13 +37,13 @@ class CapturesCommand final : public Command {
   }
 
   int Run() override {
-    const analyzer::SocLimits& soc = analyzer::NeedSoc(soc_);
+    const analyzer::streams::SocLimits& soc = analyzer::streams::NeedSoc(soc_);
     const storage::Reader reader(trace_);
     analyzer::Work work;
     CaptureList list;
     if (analyzer::HoldsLevel(reader, analyzer::Level::kAcl)) {
       work = analyzer::LoadWork(reader, analyzer::Level::kAcl);
-      list = analyzer::FindCaptures(work);
+      list = analyzer::lint::FindCaptures(work);
     }
     if (list.captures.empty()) {
       throw Error(ErrorKind::kUsage,
@@ -59,7 +59,7 @@ class CapturesCommand final : public Command {
   }
 
  private:
-  static Table Facts(const CaptureList& list, const analyzer::SocLimits& soc) {
+  static Table Facts(const CaptureList& list, const analyzer::streams::SocLimits& soc) {
     const auto count = [&](auto&& holds) {
       return static_cast<int64_t>(std::count_if(list.captures.begin(), list.captures.end(), holds));
     };
@@ -85,7 +85,7 @@ class CapturesCommand final : public Command {
   }
 
   static Table Captures(const analyzer::Work& work, const CaptureList& list) {
-    const analyzer::Places places(work);
+    const analyzer::lint::Places places(work);
     Table table({"graph", "begins", "place", "operators", "streams", "executions", "destroyed",
                  "reason", "against", "difference"});
     for (const CaptureRow& row : list.captures) {
@@ -93,8 +93,8 @@ class CapturesCommand final : public Command {
       const auto some = [](int64_t id) { return id == 0 ? Cell() : Cell(id); };
       table.Add({row.stretch.model_id, work.calls[begin].call_id, places.Text(begin), row.launches,
                  row.stream_numbers, row.executions, some(row.destroy_call),
-                 std::string(CaptureReasonName(row.reason)), some(row.earlier_model),
-                 row.difference});
+                 std::string(analyzer::lint::CaptureReasonName(row.reason)),
+                 some(row.earlier_model), row.difference});
     }
     return table;
   }

@@ -21,11 +21,11 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::DiffCause;
-using analyzer::DiffRelation;
-using analyzer::DiffReport;
-using analyzer::DiffRow;
-using analyzer::DiffVerdict;
+using analyzer::diff::DiffCause;
+using analyzer::diff::DiffRelation;
+using analyzer::diff::DiffReport;
+using analyzer::diff::DiffRow;
+using analyzer::diff::DiffVerdict;
 
 std::string CallsText(const std::vector<int64_t>& calls) {
   std::string text;
@@ -50,7 +50,7 @@ std::string Place(const DiffRow& row) {
 }
 
 std::string Relation(const DiffRow& row) {
-  std::string text(analyzer::DiffRelationName(row.relation));
+  std::string text(analyzer::diff::DiffRelationName(row.relation));
   if (row.copy) text += " copy";
   if (row.dead) text += ", not used";
   return text;
@@ -70,7 +70,7 @@ bool Notable(const DiffRow& row) {
 
 Cell VerdictCell(const DiffRow& row) {
   if (Alone(row) && row.verdict == DiffVerdict::kNotComparable) return Cell();
-  return std::string(analyzer::DiffVerdictName(row.verdict));
+  return std::string(analyzer::diff::DiffVerdictName(row.verdict));
 }
 
 class DiffCommand final : public Command {
@@ -119,7 +119,7 @@ class DiffCommand final : public Command {
     }
     Progress progress("diff");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    const DiffReport report = analyzer::Diff(a.reader(), b, options_);
+    const DiffReport report = analyzer::diff::Diff(a.reader(), b, options_);
     progress.Clear();
     if (a.results() != nullptr) KeepDiff(a.reader(), paths_[1], report, *a.results());
 
@@ -174,7 +174,7 @@ class DiffCommand final : public Command {
     const auto add = [&](const char* quantity, Cell value) {
       table.Add({quantity, std::move(value)});
     };
-    const analyzer::DiffCounts& counts = report.counts;
+    const analyzer::diff::DiffCounts& counts = report.counts;
     add("A", paths_[0]);
     add("B", paths_[1]);
     add("standard", report.standard);
@@ -194,10 +194,10 @@ class DiffCommand final : public Command {
     if (report.different()) {
       const DiffRow& row = report.rows[report.first];
       add("first divergence", Place(row));
-      add("  cause", std::string(analyzer::DiffCauseName(row.cause)));
+      add("  cause", std::string(analyzer::diff::DiffCauseName(row.cause)));
       if (!row.change.empty()) add("  change", row.change);
       if (!row.reason.empty()) add("  result", WithOutput(row));
-      for (const analyzer::DiffPropagation& spread : report.propagation) {
+      for (const analyzer::diff::DiffPropagation& spread : report.propagation) {
         if (spread.origin == report.first) AddPropagation(report, spread, table);
       }
       add("reproduce", Reproduce(report, row));
@@ -210,8 +210,8 @@ class DiffCommand final : public Command {
     return row.output.empty() ? row.reason : row.output + ": " + row.reason;
   }
 
-  static void AddPropagation(const DiffReport& report, const analyzer::DiffPropagation& spread,
-                             Table& table) {
+  static void AddPropagation(const DiffReport& report,
+                             const analyzer::diff::DiffPropagation& spread, Table& table) {
     table.Add({"  inherited by, calls", spread.inherited});
     if (spread.inherited > 0) {
       table.Add({"  longest chain, calls", int64_t{spread.depth}});
@@ -227,7 +227,7 @@ class DiffCommand final : public Command {
       return fmt::format("different: {} {} with a cause of their own", report.propagation.size(),
                          report.propagation.size() == 1 ? "place" : "places");
     }
-    const analyzer::DiffCounts& counts = report.counts;
+    const analyzer::diff::DiffCounts& counts = report.counts;
     if (counts.aligned == 0) return "nothing was compared";
     if (counts.equal + counts.within + counts.different == 0) {
       return "the same computation; no results to compare";
@@ -257,7 +257,7 @@ class DiffCommand final : public Command {
       table.Add({TextCell(CallsText(row.a_calls)), TextCell(CallsText(row.b_calls)),
                  StepCell(row.a_step), StepCell(row.b_step), TextCell(row.a_op), TextCell(row.b_op),
                  Relation(row), VerdictCell(row),
-                 TextCell(std::string(analyzer::DiffCauseName(row.cause))),
+                 TextCell(std::string(analyzer::diff::DiffCauseName(row.cause))),
                  origin == nullptr ? Cell() : Cell(Place(*origin)),
                  measured ? Cell(row.metrics->max_ulp) : Cell(),
                  measured ? Cell(row.metrics->max_abs) : Cell(),
@@ -270,7 +270,7 @@ class DiffCommand final : public Command {
     Table table({"a_call", "b_call", "op", "cause", "inherited", "longest_chain", "last_call",
                  "agrees_again", "reproduce"});
     int64_t listed = 0;
-    for (const analyzer::DiffPropagation& spread : report.propagation) {
+    for (const analyzer::diff::DiffPropagation& spread : report.propagation) {
       if (limit_ > 0 && ++listed > limit_) break;
       const DiffRow& row = report.rows[spread.origin];
       const auto call = [&](int64_t index) {
@@ -278,7 +278,7 @@ class DiffCommand final : public Command {
       };
       table.Add({TextCell(CallsText(row.a_calls)), TextCell(CallsText(row.b_calls)),
                  row.a_op.empty() ? row.b_op : row.a_op,
-                 std::string(analyzer::DiffCauseName(row.cause)), spread.inherited,
+                 std::string(analyzer::diff::DiffCauseName(row.cause)), spread.inherited,
                  int64_t{spread.depth}, call(spread.last), call(spread.first_absorbed),
                  Reproduce(report, row)});
     }
@@ -353,7 +353,7 @@ class DiffCommand final : public Command {
 
   std::array<std::string, 2> paths_;
   std::string calls_;
-  analyzer::DiffOptions options_;
+  analyzer::diff::DiffOptions options_;
   bool all_ = false;
   bool steps_ = false;
   bool discard_ = false;

@@ -7,9 +7,9 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::DiffReport;
-using analyzer::DiffRow;
-using analyzer::DiffVerdict;
+using analyzer::diff::DiffReport;
+using analyzer::diff::DiffRow;
+using analyzer::diff::DiffVerdict;
 using nlohmann::json;
 
 bool Kept(const DiffRow& row) {
@@ -38,11 +38,12 @@ std::map<int64_t, std::map<std::string, int>> Positions(const storage::Reader& t
 }
 
 std::string MetricsText(const DiffReport& report, const DiffRow& row) {
-  json metrics = row.metrics ? json::parse(analyzer::MetricsJson(*row.metrics)) : json::object();
+  json metrics =
+      row.metrics ? json::parse(analyzer::metrics::MetricsJson(*row.metrics)) : json::object();
   if (!row.reason.empty()) metrics["reason"] = row.reason;
   metrics["output"] = row.output;
-  metrics["cause"] = analyzer::DiffCauseName(row.cause);
-  metrics["relation"] = analyzer::DiffRelationName(row.relation);
+  metrics["cause"] = analyzer::diff::DiffCauseName(row.cause);
+  metrics["relation"] = analyzer::diff::DiffRelationName(row.relation);
   metrics["calls"] = row.b_calls;
   if (!row.change.empty()) metrics["change"] = row.change;
   if (!row.notes.empty()) metrics["notes"] = row.notes;
@@ -73,7 +74,7 @@ void KeepDiff(const storage::Reader& a, const std::string& b, const DiffReport& 
     const auto position = of_call.find(row.output);
     if (position != of_call.end()) comparison.position = position->second;
     comparison.metrics = MetricsText(report, row);
-    comparison.verdict = analyzer::DiffVerdictName(row.verdict);
+    comparison.verdict = analyzer::diff::DiffVerdictName(row.verdict);
     results.AddComparison(comparison);
   }
   results.FinishRun(run_id, report.different() ? 1 : 0);

@@ -11,7 +11,7 @@ namespace acltape::cli {
 // A run of mode "diff" and a row of `comparison` for each aligned call whose results are not equal:
 // step, call and position of A, the metrics with what the diff says of it. `b`: path of the other
 // trace. Commits.
-void KeepDiff(const storage::Reader& a, const std::string& b, const analyzer::DiffReport& report,
-              storage::Results& results);
+void KeepDiff(const storage::Reader& a, const std::string& b,
+              const analyzer::diff::DiffReport& report, storage::Results& results);
 
 }  // namespace acltape::cli

@@ -23,9 +23,9 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::Plan;
-using analyzer::PlannedCall;
 using analyzer::Work;
+using analyzer::emit::PlannedCall;
+using analyzer::plan::Plan;
 
 enum class Form { kFx, kDot, kTorchair, kJson };
 
@@ -65,7 +65,7 @@ class EmitCommand final : public Command {
     }
     const storage::Reader reader(trace_);
     const Work work = analyzer::LoadLeaves(reader, nullptr);
-    const Plan plan = analyzer::ReadPlan(plan_, work);
+    const Plan plan = analyzer::plan::ReadPlan(plan_, work);
     Write(Text(reader, work, plan));
     return kExitFine;
   }
@@ -77,13 +77,13 @@ class EmitCommand final : public Command {
         return FxTable(reader, work, plan)
             .ToText(format_, output_.empty() ? OutputScreen() : Screen());
       case Form::kDot:
-        return analyzer::DotText(plan, work);
+        return analyzer::emit::DotText(plan, work);
       case Form::kTorchair:
-        return analyzer::TorchairPass(plan, work);
+        return analyzer::emit::TorchairPass(plan, work);
       case Form::kJson:
         break;
     }
-    return analyzer::ResolvedJson(plan, work);
+    return analyzer::emit::ResolvedJson(plan, work);
   }
 
   static std::vector<storage::Call> LeavesOf(const storage::Reader& reader, const Work& work,
@@ -94,7 +94,7 @@ class EmitCommand final : public Command {
     }
     const analyzer::Program program = analyzer::LoadProgram(reader);
     std::vector<storage::Call> leaves;
-    for (const size_t call : analyzer::ActiveCalls(work, plan.first_call, plan.last_call)) {
+    for (const size_t call : analyzer::plan::ActiveCalls(work, plan.first_call, plan.last_call)) {
       leaves.push_back(program.leaves[call].call);
     }
     return leaves;
@@ -103,7 +103,7 @@ class EmitCommand final : public Command {
   // The step as `acltape graph` shows it, with the plan's columns.
   static Table FxTable(const storage::Reader& reader, const Work& work, const Plan& plan) {
     std::unordered_map<int64_t, PlannedCall> planned;
-    for (PlannedCall& call : analyzer::ResolvePlan(plan, work)) {
+    for (PlannedCall& call : analyzer::emit::ResolvePlan(plan, work)) {
       planned.emplace(work.calls[call.call].call_id, std::move(call));
     }
     const auto leaves = LeavesOf(reader, work, plan);
@@ -118,7 +118,7 @@ class EmitCommand final : public Command {
         region = static_cast<int64_t>(plan.regions[call.region].region);
         if (plan.regions[call.region].captured) stream = static_cast<int64_t>(call.stream);
         std::string text;
-        for (const analyzer::PlanWait& wait : call.waits) {
+        for (const analyzer::plan::PlanWait& wait : call.waits) {
           text += fmt::format("{}event {} behind call {}", text.empty() ? "" : ", ", wait.event,
                               wait.record_after);
         }

@@ -17,14 +17,14 @@
 namespace acltape::cli {
 namespace {
 
-using replayer::MixedStep;
-using replayer::MixedStepOptions;
-using replayer::StepComparison;
-using replayer::Watch;
+using replayer::script::MixedStep;
+using replayer::script::MixedStepOptions;
+using replayer::script::StepComparison;
+using replayer::script::Watch;
 
 std::string RemedyNames() {
   std::string names;
-  for (const replayer::Remedy& remedy : replayer::AllRemedies()) {
+  for (const replayer::script::Remedy& remedy : replayer::script::AllRemedies()) {
     names += (names.empty() ? "" : ", ") + remedy.Word('-');
   }
   return names;
@@ -123,13 +123,13 @@ class ExperimentCommand final : public Command {
   int Run() override {
     const storage::Reader reader(trace_);
     const std::shared_ptr<const replayer::ChosenPlan> plan = plan_.Read(reader, nullptr);
-    std::vector<replayer::PlantedFault> faults;
-    for (const std::string& text : plant_) faults.push_back(replayer::ParseFault(text));
+    std::vector<replayer::script::PlantedFault> faults;
+    for (const std::string& text : plant_) faults.push_back(replayer::script::ParseFault(text));
     if (device_lib_.empty()) {
-      orders_ =
-          replayer::UseStreamOrders(replayer::StreamsOf(plan ? &plan->plan : nullptr, faults));
+      orders_ = replayer::script::UseStreamOrders(
+          replayer::script::StreamsOf(plan ? &plan->plan : nullptr, faults));
     }
-    const std::shared_ptr<const analyzer::Standard> standard = standard_.Load();
+    const std::shared_ptr<const analyzer::metrics::Standard> standard = standard_.Load();
     replayer::Session session(reader, replayer::Data::kRecorded, device_lib_, 1, nullptr);
     session.contents().KeepAtMost(memory_);
     Progress progress("experiment");
@@ -141,7 +141,7 @@ class ExperimentCommand final : public Command {
       Choose(reader, step);
       options_.faults.insert(options_.faults.end(), faults.begin(), faults.end());
       ChooseLiberties(step);
-      comparison = replayer::CompareSteps(
+      comparison = replayer::script::CompareSteps(
           step, options_, executions_,
           [&](int64_t done, int64_t total) { progress.Update(done, total); }, standard);
     });
@@ -165,7 +165,7 @@ class ExperimentCommand final : public Command {
   void Choose(const storage::Reader& reader, const MixedStep& step) {
     const Watch watch = options_.watch;
     if (!options_file_.empty()) {
-      options_ = replayer::ReadMixedStep(options_file_);
+      options_ = replayer::script::ReadMixedStep(options_file_);
       if (watch != Watch::kStepOutputs) options_.watch = watch;
     }
     options_.plan = step.plan();
@@ -177,7 +177,7 @@ class ExperimentCommand final : public Command {
       options_.run_matches.push_back(MatchOf(step, number));
     }
     options_.run_matches =
-        replayer::RunsOfOrders(options_.run_matches, options_.capture_match, orders_);
+        replayer::script::RunsOfOrders(options_.run_matches, options_.capture_match, orders_);
     if (no_updates_) options_.plan_updates = false;
     if (disable_tasks_) options_.disable_tasks = true;
     for (const std::string& name : remedies_) Apply(name);
@@ -187,15 +187,16 @@ class ExperimentCommand final : public Command {
   // Called after the faults were chosen, because a fault may be in memory that is shared.
   void ChooseLiberties(const MixedStep& step) {
     if (keep_streams_ != "all") {
-      options_.on_planned_stream = replayer::ParseKeptStreams(step, keep_streams_);
+      options_.on_planned_stream = replayer::script::ParseKeptStreams(step, keep_streams_);
     }
     if (share_memory_ != "all") {
-      options_.kept_reuses = replayer::ParseKeptReuses(step.Reuses(options_), share_memory_);
+      options_.kept_reuses =
+          replayer::script::ParseKeptReuses(step.Reuses(options_), share_memory_);
     }
   }
 
   void Apply(const std::string& name) {
-    const replayer::Remedy* remedy = replayer::FindRemedy(name, '-');
+    const replayer::script::Remedy* remedy = replayer::script::FindRemedy(name, '-');
     if (remedy == nullptr) {
       throw Error(ErrorKind::kUsage, "@remedy "_cli + name + ": one of " + RemedyNames());
     }
@@ -278,7 +279,7 @@ class ExperimentCommand final : public Command {
     add("verdict", Verdict(comparison));
     if (!comparison.first) return table;
     const StepComparison::First& first = *comparison.first;
-    const analyzer::TensorMetrics& metrics = first.metrics;
+    const analyzer::metrics::TensorMetrics& metrics = first.metrics;
     add("first difference", fmt::format("call {} {} {} in step {}, execution {}", first.call_id,
                                         first.op, first.out, first.step, first.execution));
     if (metrics.differing > 0) {

@@ -19,7 +19,7 @@
 namespace acltape::cli {
 namespace {
 
-using replayer::Watch;
+using replayer::script::Watch;
 
 enum class ExportForm { kCpp, kPerfetto, kChrome };
 
@@ -102,10 +102,11 @@ class ExportCommand final : public Command {
     if (!plan && session.CaptureRefusal()) {
       throw Error(ErrorKind::kTrace, session.CaptureRefusal()->message);
     }
-    replayer::ReproducerResult result;
+    replayer::reproducer::ReproducerResult result;
     session.WithLowering([&](replayer::Execution& execution) {
-      const replayer::MixedStep step(session, execution, plan ? &plan->plan : nullptr);
-      result = replayer::WriteReproducer(session, execution, Suspect(reader, step), options_);
+      const replayer::script::MixedStep step(session, execution, plan ? &plan->plan : nullptr);
+      result = replayer::reproducer::WriteReproducer(session, execution, Suspect(reader, step),
+                                                     options_);
       // Should the device refuse an operator only then, the program is written again.
       options_.overwrite = true;
     });
@@ -154,7 +155,8 @@ class ExportCommand final : public Command {
     return kExitFine;
   }
 
-  static std::vector<bool> Places(const storage::Reader& reader, const replayer::MixedStep& step,
+  static std::vector<bool> Places(const storage::Reader& reader,
+                                  const replayer::script::MixedStep& step,
                                   const std::string& selection) {
     if (const auto places = FindPlaces(reader, step, selection)) return *places;
     throw Error(ErrorKind::kUsage,
@@ -162,17 +164,17 @@ class ExportCommand final : public Command {
                             selection));
   }
 
-  static size_t MatchOf(const replayer::MixedStep& step, int64_t number) {
+  static size_t MatchOf(const replayer::script::MixedStep& step, int64_t number) {
     if (const std::optional<size_t> match = FindMatch(step, number)) return *match;
     throw Error(ErrorKind::kUsage, fmt::format("step {} is not one of those that one graph serves; "
                                                "`acltape steps` lists them",
                                                number));
   }
 
-  replayer::MixedStepOptions Suspect(const storage::Reader& reader,
-                                     const replayer::MixedStep& step) const {
-    replayer::MixedStepOptions suspect;
-    if (!options_file_.empty()) suspect = replayer::ReadMixedStep(options_file_);
+  replayer::script::MixedStepOptions Suspect(const storage::Reader& reader,
+                                             const replayer::script::MixedStep& step) const {
+    replayer::script::MixedStepOptions suspect;
+    if (!options_file_.empty()) suspect = replayer::script::ReadMixedStep(options_file_);
     if (watch_ != Watch::kStepOutputs) suspect.watch = watch_;
     suspect.plan = step.plan();
     suspect.executed = Places(reader, step, calls_);
@@ -195,11 +197,12 @@ class ExportCommand final : public Command {
                                  ? suspect.capture_match + 1
                                  : 0};
     }
-    for (const std::string& plant : plants_) suspect.faults.push_back(replayer::ParseFault(plant));
+    for (const std::string& plant : plants_)
+      suspect.faults.push_back(replayer::script::ParseFault(plant));
     return suspect;
   }
 
-  void Print(const replayer::ReproducerResult& result) const {
+  void Print(const replayer::reproducer::ReproducerResult& result) const {
     Table table({"quantity", "value"});
     const auto add = [&](const char* quantity, Cell value) {
       table.Add({quantity, std::move(value)});
@@ -239,7 +242,7 @@ class ExportCommand final : public Command {
   std::string options_file_;
   bool no_trace_ = false;
   double share_percent_ = 5;
-  replayer::ReproducerOptions options_;
+  replayer::reproducer::ReproducerOptions options_;
   Format format_ = Format::kTable;
 };
 

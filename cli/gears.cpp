@@ -18,10 +18,10 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::GearCosts;
-using analyzer::GearUse;
-using analyzer::SizeHistogram;
-using analyzer::TraceSizes;
+using analyzer::gears::GearCosts;
+using analyzer::gears::GearUse;
+using analyzer::gears::SizeHistogram;
+using analyzer::gears::TraceSizes;
 
 class GearsCommand final : public Command {
  public:
@@ -74,14 +74,15 @@ class GearsCommand final : public Command {
       const storage::Reader reader(trace_);
       analyzer::Work work = analyzer::LoadWork(reader);
       analyzer::AssignSteps(work, nullptr);
-      sizes = analyzer::FindTraceSizes(work, dimension_);
+      sizes = analyzer::gears::FindTraceSizes(work, dimension_);
       found_by = work.steps.front().found_by;
     }
     const SizeHistogram histogram =
-        histogram_.empty() ? sizes->Histogram() : analyzer::ReadHistogram(histogram_);
+        histogram_.empty() ? sizes->Histogram() : analyzer::gears::ReadHistogram(histogram_);
     const GearCosts costs = Costs(sizes);
     const Budget budget = FindBudget(sizes);
-    const std::vector<int64_t> chosen = analyzer::ChooseGears(histogram, costs, budget.sizes);
+    const std::vector<int64_t> chosen =
+        analyzer::gears::ChooseGears(histogram, costs, budget.sizes);
 
     Report report;
     Table facts = Facts(sizes, histogram, costs, budget);
@@ -110,16 +111,16 @@ class GearsCommand final : public Command {
                               "costs; give @padding-ns and @eager-ns."_cli,
                               trace_));
     }
-    const analyzer::LineFit fit = analyzer::FitLine(sizes->times);
+    const analyzer::gears::LineFit fit = analyzer::gears::FitLine(sizes->times);
     if (!padding_ns_) costs.padding_ns = fit.slope_ns;
     if (!eager_ns_) costs.eager_ns = fit.base_ns;
     return costs;
   }
 
   Budget FindBudget(const std::optional<TraceSizes>& sizes) const {
-    const analyzer::SocLimits& soc = analyzer::NeedSoc(soc_);
+    const analyzer::streams::SocLimits& soc = analyzer::streams::NeedSoc(soc_);
     // A graph continues on one more stream for each queue that its tasks fill.
-    analyzer::StreamLoad graph;
+    analyzer::streams::StreamLoad graph;
     const auto places = static_cast<int64_t>(sizes ? sizes->places : 0);
     graph.tasks = (places + graphs_per_size_ - 1) / graphs_per_size_;
     Budget budget;
@@ -152,11 +153,11 @@ class GearsCommand final : public Command {
   Table Choices(const SizeHistogram& histogram, const GearCosts& costs, const Budget& budget,
                 const std::vector<int64_t>& chosen) const {
     const int64_t greatest = histogram.back().size;
-    const auto serving = analyzer::ServingDefault(greatest);
+    const auto serving = analyzer::gears::ServingDefault(greatest);
     Table table({"choice", "sizes", "graphs", "streams", "fits", "padded_percent", "eager_percent",
                  "padding_percent", "cost_ns_per_step"});
     const auto add = [&](const std::string& name, const std::vector<int64_t>& gears) {
-      const GearUse use = analyzer::EvaluateGears(histogram, gears, costs);
+      const GearUse use = analyzer::gears::EvaluateGears(histogram, gears, costs);
       const auto count = static_cast<int64_t>(gears.size());
       const auto steps = static_cast<double>(use.steps);
       table.Add({name, count, count * graphs_per_size_, count * budget.streams_per_size,
@@ -167,11 +168,11 @@ class GearsCommand final : public Command {
                  static_cast<int64_t>(std::llround(use.cost_ns / steps))});
     };
     add("chosen", chosen);
-    add("every size", analyzer::EverySize(histogram));
-    add("powers of two", analyzer::PowersOfTwo(greatest));
+    add("every size", analyzer::gears::EverySize(histogram));
+    add("powers of two", analyzer::gears::PowersOfTwo(greatest));
     add("serving default", serving);
     if (static_cast<int64_t>(serving.size()) > budget.sizes) {
-      add("serving default, thinned", analyzer::Thinned(serving, budget.sizes));
+      add("serving default, thinned", analyzer::gears::Thinned(serving, budget.sizes));
     }
     add("eager", {});
     return table;
@@ -186,15 +187,15 @@ class GearsCommand final : public Command {
       SizeHistogram sizes;
     };
     std::vector<Row> rows;
-    for (const analyzer::SizeCount& size : histogram) {
-      const GearUse use = analyzer::EvaluateGears({size}, gears, costs);
+    for (const analyzer::gears::SizeCount& size : histogram) {
+      const GearUse use = analyzer::gears::EvaluateGears({size}, gears, costs);
       std::optional<int64_t> gear;
       if (use.eager_steps == 0) gear = *std::lower_bound(gears.begin(), gears.end(), size.size);
       if (rows.empty() || rows.back().gear != gear) rows.push_back({gear, {}});
       rows.back().sizes.push_back(size);
     }
     for (const Row& row : rows) {
-      const GearUse use = analyzer::EvaluateGears(row.sizes, gears, costs);
+      const GearUse use = analyzer::gears::EvaluateGears(row.sizes, gears, costs);
       table.Add({row.gear ? Cell(*row.gear) : Cell("eager"), row.sizes.front().size,
                  row.sizes.back().size, use.steps,
                  Percent(use.padding, use.size + use.padding, /*decimals=*/2)});

@@ -98,16 +98,16 @@ class GraphCommand final : public Command {
     };
     // Sources may lie before what is picked, targets not behind it. Both lists are by target.
     const size_t end = picked.back() + 1;
-    const auto order = analyzer::FindOrder(work, 0, end);
+    const auto order = analyzer::graph::FindOrder(work, 0, end);
     auto next = order.begin();
     const auto add_order_until = [&](size_t target) {
       for (; next != order.end() && next->target <= target; ++next) {
-        add(next->source, next->target, OrderKindName(next->kind), 0, 0, 0);
+        add(next->source, next->target, analyzer::graph::OrderKindName(next->kind), 0, 0, 0);
       }
     };
-    for (const analyzer::Hazard& hazard : analyzer::FindHazards(work, 0, end)) {
+    for (const analyzer::graph::Hazard& hazard : analyzer::graph::FindHazards(work, 0, end)) {
       if (hazard.target > 0) add_order_until(hazard.target - 1);
-      add(hazard.source, hazard.target, HazardKindName(hazard.kind), hazard.buffer,
+      add(hazard.source, hazard.target, analyzer::graph::HazardKindName(hazard.kind), hazard.buffer,
           hazard.first_byte, hazard.end_byte - 1);
     }
     add_order_until(end);

@@ -16,11 +16,11 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::JointStep;
-using analyzer::JointValue;
-using analyzer::Partition;
-using analyzer::Work;
 using analyzer::StepRange;
+using analyzer::Work;
+using analyzer::joint::JointStep;
+using analyzer::joint::JointValue;
+using analyzer::joint::Partition;
 
 class JointCommand final : public Command {
  public:
@@ -49,9 +49,10 @@ class JointCommand final : public Command {
     Work work = analyzer::LoadWork(reader);
     analyzer::AssignSteps(work, nullptr);
     const StepRange step = FindStep(work);
-    const JointStep joint = analyzer::BuildJointStep(work, step.first, step.end, recompute_cube_);
-    const Partition all = analyzer::KeepAll(joint.graph);
-    const Partition cut = analyzer::MinCut(joint.graph);
+    const JointStep joint =
+        analyzer::joint::BuildJointStep(work, step.first, step.end, recompute_cube_);
+    const Partition all = analyzer::joint::KeepAll(joint.graph);
+    const Partition cut = analyzer::joint::MinCut(joint.graph);
 
     Report report;
     report.Add("facts", Facts(work, step, joint));
@@ -86,7 +87,7 @@ class JointCommand final : public Command {
     if (step_) {
       for (const StepRange& step : work.steps) {
         if (step.step != *step_) continue;
-        if (!analyzer::HasBackward(work, step.first, step.end)) {
+        if (!analyzer::joint::HasBackward(work, step.first, step.end)) {
           throw refuse(fmt::format(" in step {}", *step_));
         }
         return step;
@@ -95,16 +96,17 @@ class JointCommand final : public Command {
     }
     const StepRange* found = nullptr;
     size_t most = 0;
-    for (const analyzer::StepFamily& family : analyzer::FindFamilies(work)) {
+    for (const analyzer::graph::StepFamily& family : analyzer::graph::FindFamilies(work)) {
       const StepRange& step = work.steps[family.steps[family.steps.size() > 1 ? 1 : 0]];
-      if (family.steps.size() <= most || !analyzer::HasBackward(work, step.first, step.end)) {
+      if (family.steps.size() <= most ||
+          !analyzer::joint::HasBackward(work, step.first, step.end)) {
         continue;
       }
       most = family.steps.size();
       found = &step;
     }
     if (found != nullptr) return *found;
-    if (!work.steps.empty() || !analyzer::HasBackward(work, 0, work.size())) {
+    if (!work.steps.empty() || !analyzer::joint::HasBackward(work, 0, work.size())) {
       throw refuse("");
     }
     return {0, 0, work.size(), "the whole trace"};
@@ -142,7 +144,7 @@ class JointCommand final : public Command {
       const JointValue& value = joint.graph.values[v];
       const auto id = static_cast<int32_t>(v);
       if (value.bytes == 0 || (in_all.count(id) == 0 && in_cut.count(id) == 0)) continue;
-      const analyzer::JointPlace& place = joint.places[v];
+      const analyzer::joint::JointPlace& place = joint.places[v];
       const bool made = value.writer >= 0;
       const size_t call = made ? joint.calls[value.writer] : 0;
       table.Add({made ? Cell(work.calls[call].call_id) : Cell(),
@@ -152,7 +154,8 @@ class JointCommand final : public Command {
                  place.buffer, value.bytes,
                  place.first_reader < 0 ? Cell() : Cell(work.calls[place.first_reader].call_id),
                  in_all.count(id) != 0 ? "kept" : "", in_cut.count(id) != 0 ? "kept" : "",
-                 made ? std::string(RecomputeBarName(joint.bars[value.writer])) : "input"});
+                 made ? std::string(analyzer::joint::RecomputeBarName(joint.bars[value.writer]))
+                      : "input"});
     }
     return table;
   }

@@ -29,10 +29,10 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::CaptureMode;
-using analyzer::Finding;
-using analyzer::LintReport;
-using analyzer::Stretch;
+using analyzer::lint::CaptureMode;
+using analyzer::lint::Finding;
+using analyzer::lint::LintReport;
+using analyzer::lint::Stretch;
 
 enum class Modes { kAll, kGlobal, kThreadLocal, kRelaxed };
 
@@ -48,8 +48,8 @@ storage::Severity LeastSeverity(FailOn fail_on) {
 }
 
 // "A-B", call ids.
-analyzer::StretchOptions ParseRegion(const std::string& text) {
-  analyzer::StretchOptions region;
+analyzer::lint::StretchOptions ParseRegion(const std::string& text) {
+  analyzer::lint::StretchOptions region;
   const char* end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, region.first_call);
   const bool dash = first.ec == std::errc() && first.ptr != end && *first.ptr == '-';
@@ -141,7 +141,8 @@ class LintCommand final : public Command {
       return kExitFine;
     }
     if (trace_.empty()) throw Error(ErrorKind::kUsage, "name a trace to lint, or give @rules"_cli);
-    options_.stream_limit = stream_limit_ != 0 ? stream_limit_ : analyzer::NeedSoc(soc_).streams;
+    options_.stream_limit =
+        stream_limit_ != 0 ? stream_limit_ : analyzer::streams::NeedSoc(soc_).streams;
     if (!region_.empty()) {
       const int64_t stream = options_.stretch.stream;
       options_.stretch = ParseRegion(region_);
@@ -169,13 +170,13 @@ class LintCommand final : public Command {
         return selection.Contains(subject);
       };
     }
-    LintReport report = analyzer::Lint(work, options_);
+    LintReport report = analyzer::lint::Lint(work, options_);
     std::erase_if(report.findings, [&](const Finding& finding) { return !IsOfMode(finding); });
     if (report.stretches.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} has no work to capture{}", trace_,
                                                  selection_.empty() ? "" : " in the selection"));
     }
-    std::vector<replayer::ProbeRow> probes;
+    std::vector<replayer::probe::ProbeRow> probes;
     if (prove_) probes = Prove(work, report);
     if (trace.results() != nullptr) Keep(report, *trace.results());
     std::vector<LocatedFinding> findings = LocateFindings(work, report);
@@ -225,7 +226,8 @@ class LintCommand final : public Command {
     return fails ? kExitDifferences : kExitFine;
   }
 
-  std::vector<replayer::ProbeRow> Prove(const analyzer::Work& work, LintReport& report) const {
+  std::vector<replayer::probe::ProbeRow> Prove(const analyzer::Work& work,
+                                               LintReport& report) const {
     if (work.dialect == analyzer::Dialect::kAten) {
       throw Error(
           ErrorKind::kUsage,
@@ -233,23 +235,23 @@ class LintCommand final : public Command {
                       "@prove issues again; prove it by: acltape replay {} @mode captured"_cli,
                       trace_, storage::ShellWord(trace_)));
     }
-    replayer::ProveOptions options;
+    replayer::probe::ProveOptions options;
     options.device_lib = device_lib_;
     options.executions = executions_;
     options.stream_limit = options_.stream_limit;
-    for (const CaptureMode mode : analyzer::kCaptureModes) {
+    for (const CaptureMode mode : analyzer::lint::kCaptureModes) {
       if (modes_ == Modes::kAll || static_cast<size_t>(mode) + 1 == static_cast<size_t>(modes_)) {
         options.modes.push_back(mode);
       }
     }
     Progress progress("prove");
     options.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    return replayer::Prove(work, options, report);
+    return replayer::probe::Prove(work, options, report);
   }
 
   // Refused in the mode asked for, or wrong without being refused.
   bool IsOfMode(const Finding& finding) const {
-    if (modes_ == Modes::kAll || finding.codes == analyzer::Codes{}) return true;
+    if (modes_ == Modes::kAll || finding.codes == analyzer::lint::Codes{}) return true;
     return finding.codes[static_cast<size_t>(modes_) - 1] != 0;
   }
 
@@ -273,7 +275,9 @@ class LintCommand final : public Command {
       table.Add({static_cast<int64_t>(i) + 1, stretch.step < 0 ? Cell() : Cell(stretch.step),
                  work.calls[stretch.first].call_id, work.calls[stretch.end - 1].call_id,
                  stretch.stream == 0 ? Cell() : Cell(stretch.stream),
-                 stretch.recorded() ? Cell(std::string(CaptureModeName(stretch.mode))) : Cell(),
+                 stretch.recorded()
+                     ? Cell(std::string(analyzer::lint::CaptureModeName(stretch.mode)))
+                     : Cell(),
                  static_cast<int64_t>(stretch.end - stretch.first),
                  report.budgets[i].streams == 0 ? Cell() : Cell(report.budgets[i].entries),
                  report.budgets[i].streams == 0 ? Cell() : Cell(report.budgets[i].streams)});
@@ -285,7 +289,7 @@ class LintCommand final : public Command {
     Table table({"rule", "mode", "severity", "title", "source", "global", "thread_local", "relaxed",
                  "fails at", "edit"});
     constexpr std::string_view kPlaces[] = {"the call", "begin", "end", "execution", "nowhere"};
-    for (const analyzer::LintRule& rule : analyzer::LintRules()) {
+    for (const analyzer::lint::LintRule& rule : analyzer::lint::LintRules()) {
       const auto code = [&](int32_t number) {
         return number == 0 ? Cell() : Cell(static_cast<int64_t>(number));
       };
@@ -362,11 +366,11 @@ class LintCommand final : public Command {
   }
 
   static Table ProbeTable(const analyzer::Work& work,
-                          const std::vector<replayer::ProbeRow>& probes) {
+                          const std::vector<replayer::probe::ProbeRow>& probes) {
     Table table({"region", "mode", "edits", "first refused", "code", "end", "executions",
                  "differing", "device says"});
-    for (const replayer::ProbeRow& row : probes) {
-      const replayer::ProbeReport& probe = row.report;
+    for (const replayer::probe::ProbeRow& row : probes) {
+      const replayer::probe::ProbeReport& probe = row.report;
       const bool begun = probe.begin_code == 0;
       Cell first, code;
       std::string message = probe.end_message;
@@ -379,7 +383,8 @@ class LintCommand final : public Command {
         code = static_cast<int64_t>(probe.refused.front().code);
         message = probe.refused.front().message;
       }
-      table.Add({static_cast<int64_t>(row.stretch) + 1, std::string(CaptureModeName(row.mode)),
+      table.Add({static_cast<int64_t>(row.stretch) + 1,
+                 std::string(analyzer::lint::CaptureModeName(row.mode)),
                  row.edited ? "made" : "none", std::move(first), std::move(code),
                  begun ? Cell(static_cast<int64_t>(probe.end_code)) : Cell(),
                  probe.executed == 0 ? Cell() : Cell(probe.executed),
@@ -390,15 +395,15 @@ class LintCommand final : public Command {
   }
 
   static std::string EditText(const Finding& finding) {
-    const std::string edit = DescribeEdits(finding.edits);
+    const std::string edit = analyzer::lint::DescribeEdits(finding.edits);
     return edit.empty() ? std::string(finding.rule->edit) : edit;
   }
 
-  static nlohmann::json Json(const analyzer::Edit& edit) {
+  static nlohmann::json Json(const analyzer::lint::Edit& edit) {
     switch (edit.kind) {
-      case analyzer::Edit::Kind::kHoist:
+      case analyzer::lint::Edit::Kind::kHoist:
         return {{"hoist", edit.call_id}};
-      case analyzer::Edit::Kind::kPin:
+      case analyzer::lint::Edit::Kind::kPin:
         return {{"pin", edit.call_id}};
       default:
         return {{"record_after", edit.record_after}, {"wait_before", edit.wait_before}};
@@ -408,11 +413,12 @@ class LintCommand final : public Command {
   void Keep(const LintReport& report, storage::Results& results) const {
     for (const Finding& finding : report.findings) {
       nlohmann::json evidence = {{"calls", finding.evidence}, {"count", finding.count}};
-      for (const CaptureMode mode : analyzer::kCaptureModes) {
-        evidence["codes"][std::string(CaptureModeName(mode))] = finding.code(mode);
+      for (const CaptureMode mode : analyzer::lint::kCaptureModes) {
+        evidence["codes"][std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
       }
       evidence["edit"] = EditText(finding);
-      for (const analyzer::Edit& edit : finding.edits) evidence["edits"].push_back(Json(edit));
+      for (const analyzer::lint::Edit& edit : finding.edits)
+        evidence["edits"].push_back(Json(edit));
       storage::Finding row;
       row.rule = finding.rule->id;
       row.severity = finding.rule->severity;
@@ -430,7 +436,7 @@ class LintCommand final : public Command {
   std::string selection_;
   std::string region_;
   Modes modes_ = Modes::kAll;
-  analyzer::LintOptions options_;
+  analyzer::lint::LintOptions options_;
   std::string soc_ = "Ascend910B1";
   int64_t stream_limit_ = 0;
   bool rules_ = false;

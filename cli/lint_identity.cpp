@@ -45,12 +45,12 @@ std::string LocatedFinding::Identity() const {
 }
 
 std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
-                                           const analyzer::LintReport& report) {
+                                           const analyzer::lint::LintReport& report) {
   std::vector<LocatedFinding> located;
   const auto scopes = ScopePaths(work);
-  const analyzer::Places places(work);
+  const analyzer::lint::Places places(work);
   std::map<std::pair<size_t, std::string>, int64_t> equals;
-  for (const analyzer::Finding& finding : report.findings) {
+  for (const analyzer::lint::Finding& finding : report.findings) {
     LocatedFinding& one = located.emplace_back();
     one.finding = &finding;
     const int64_t call = finding.call_id == 0 ? -1 : work.Find(finding.call_id);

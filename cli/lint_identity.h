@@ -14,7 +14,7 @@
 namespace acltape::cli {
 
 struct LocatedFinding {
-  const analyzer::Finding* finding = nullptr;
+  const analyzer::lint::Finding* finding = nullptr;
   std::string op;     // "aten::item"; empty: a finding about the trace as a whole
   std::string scope;  // path of the module or range; empty: none
   std::string place;  // "train.py:17 (forward)"; empty: not known
@@ -35,7 +35,7 @@ struct LocatedFinding {
 
 // In the order of the report's findings, which must outlive the result.
 std::vector<LocatedFinding> LocateFindings(const analyzer::Work& work,
-                                           const analyzer::LintReport& report);
+                                           const analyzer::lint::LintReport& report);
 
 // A baseline is a JSON file:
 //   {"acltape_lint_baseline": 1, "findings": [{"identity": "LINT-40 | aten::item | ...", ...}]}

@@ -18,19 +18,19 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::Finding;
+using analyzer::lint::Finding;
 using nlohmann::ordered_json;
 using storage::Severity;
 
 std::string AdviceOf(const Finding& finding) {
-  const std::string edit = DescribeEdits(finding.edits);
+  const std::string edit = analyzer::lint::DescribeEdits(finding.edits);
   return edit.empty() ? std::string(finding.rule->edit) : edit;
 }
 
 // "107030", or "107030/0/0" where the modes differ; empty where no mode refuses.
-std::string CodesText(const analyzer::Codes& codes) {
-  if (codes == analyzer::Codes{}) return "";
-  if (codes == analyzer::InEveryMode(codes[0])) return fmt::format("{}", codes[0]);
+std::string CodesText(const analyzer::lint::Codes& codes) {
+  if (codes == analyzer::lint::Codes{}) return "";
+  if (codes == analyzer::lint::InEveryMode(codes[0])) return fmt::format("{}", codes[0]);
   return fmt::format("{}/{}/{}", codes[0], codes[1], codes[2]);
 }
 
@@ -201,7 +201,7 @@ std::string SummaryOfFindings(const std::vector<LocatedFinding>& findings,
 std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_baseline) {
   ordered_json rules = ordered_json::array();
   std::map<std::string_view, size_t> index;
-  for (const analyzer::LintRule& rule : analyzer::LintRules()) {
+  for (const analyzer::lint::LintRule& rule : analyzer::lint::LintRules()) {
     index.emplace(rule.id, rules.size());
     rules.push_back({{"id", rule.id},
                      {"shortDescription", {{"text", rule.title}}},
@@ -223,9 +223,9 @@ std::string SarifText(const std::vector<LocatedFinding>& findings, bool has_base
     if (has_baseline) result["baselineState"] = one.known ? "unchanged" : "new";
     ordered_json properties{{"verdict", finding.verdict}};
     if (finding.call_id != 0) properties["callId"] = finding.call_id;
-    for (const analyzer::CaptureMode mode : analyzer::kCaptureModes) {
+    for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
       if (const int32_t code = finding.code(mode); code != 0) {
-        properties["codes"][std::string(CaptureModeName(mode))] = code;
+        properties["codes"][std::string(analyzer::lint::CaptureModeName(mode))] = code;
       }
     }
     result["properties"] = std::move(properties);
@@ -272,7 +272,7 @@ std::string JunitText(const std::vector<LocatedFinding>& findings, Severity fail
     cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"{}>{}</testcase>\n",
                          finding.rule->id, XmlText(one.Identity()), attributes, inside);
   }
-  for (const analyzer::LintRule& rule : analyzer::LintRules()) {
+  for (const analyzer::lint::LintRule& rule : analyzer::lint::LintRules()) {
     if (found.contains(rule.id)) continue;
     ++tests;
     cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"/>\n", rule.id,

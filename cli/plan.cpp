@@ -17,11 +17,11 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::Plan;
-using analyzer::PlannedStep;
-using analyzer::PlanRegion;
-using analyzer::RegionFigures;
 using analyzer::Work;
+using analyzer::plan::Plan;
+using analyzer::plan::PlannedStep;
+using analyzer::plan::PlanRegion;
+using analyzer::plan::RegionFigures;
 
 // Sums over the captured regions.
 struct Totals {
@@ -105,11 +105,11 @@ class PlanCommand final : public Command {
     const OpenedTrace opened(trace_, discard_);
     const storage::Reader& reader = opened.reader();
     const Work work = analyzer::LoadLeaves(reader, opened.results());
-    const auto measured =
-        calibrate_ ? std::optional(Calibrate(opened)) : analyzer::LoadCalibration(reader);
+    const auto measured = calibrate_ ? std::optional(Calibrate(opened))
+                                     : analyzer::prediction::LoadCalibration(reader);
     if (measured) options_.costs = &*measured;
-    const PlannedStep planned = analyzer::MakePlan(work, options_);
-    analyzer::WritePlan(planned.plan, output_);
+    const PlannedStep planned = analyzer::plan::MakePlan(work, options_);
+    analyzer::plan::WritePlan(planned.plan, output_);
     int64_t plan_id = 0;
     if (opened.results() != nullptr) {
       plan_id = opened.results()->AddPlan(PlanRecordOf(planned.plan, work, output_, OptionsText()));
@@ -132,7 +132,7 @@ class PlanCommand final : public Command {
   }
 
  private:
-  analyzer::DeviceCosts Calibrate(const OpenedTrace& opened) const {
+  analyzer::prediction::DeviceCosts Calibrate(const OpenedTrace& opened) const {
     Progress progress("calibrate");
     replayer::CalibrateOptions options;
     options.device_lib = device_lib_;
@@ -158,7 +158,8 @@ class PlanCommand final : public Command {
   }
 
   // One row per figure; for people with their units, for programs under names of their own.
-  Table Summary(const PlannedStep& planned, const std::optional<analyzer::DeviceCosts>& measured,
+  Table Summary(const PlannedStep& planned,
+                const std::optional<analyzer::prediction::DeviceCosts>& measured,
                 int64_t plan_id) const {
     const Totals totals = TotalsOf(planned);
     Table table({"figure", "value"});
@@ -211,17 +212,17 @@ class PlanCommand final : public Command {
   // The number of graphs that the device holds when the plan's graphs are captured again and again,
   // as for other shapes or for replicas of the step.
   int64_t GraphsThatSocHolds(const PlannedStep& planned) const {
-    const analyzer::SocLimits& soc = *analyzer::FindSoc(planned.plan.soc);
-    std::vector<analyzer::GraphLoad> graphs;
+    const analyzer::streams::SocLimits& soc = *analyzer::streams::FindSoc(planned.plan.soc);
+    std::vector<analyzer::streams::GraphLoad> graphs;
     for (const RegionFigures& region : planned.regions) {
       if (region.cut.captured) graphs.push_back(region.load);
     }
     if (graphs.empty()) return 0;
     const size_t once = graphs.size();
     while (static_cast<int64_t>(graphs.size()) <= soc.models) {
-      graphs.push_back(analyzer::GraphLoad(graphs[graphs.size() - once]));
+      graphs.push_back(analyzer::streams::GraphLoad(graphs[graphs.size() - once]));
     }
-    return analyzer::GraphsThatFit(graphs, soc.usable_streams(), soc.models).graphs;
+    return analyzer::streams::GraphsThatFit(graphs, soc.usable_streams(), soc.models).graphs;
   }
 
   Table RegionTable(const PlannedStep& planned) const {
@@ -256,7 +257,7 @@ class PlanCommand final : public Command {
       const RegionFigures& figures = planned.regions[r];
       if (!figures.cut.captured) continue;
       if (people() && table.rows().size() == kRowsForPeople) break;
-      const analyzer::StreamCertificate& c = figures.certificate;
+      const analyzer::streams::StreamCertificate& c = figures.certificate;
       table.Add({static_cast<int64_t>(r), int64_t{c.streams},
                  c.width < 0 ? Cell() : Cell(int64_t{c.width}), int64_t{c.waits},
                  int64_t{c.records}, figures.load.entries(), Ns(c.makespan_ns), Ns(c.one_stream_ns),
@@ -268,7 +269,7 @@ class PlanCommand final : public Command {
 
   Table PolicyTable(const PlannedStep& planned) const {
     Table table({"policy", "graphs", "calls captured", "host time saved per step"});
-    for (const analyzer::PolicyFigures& policy : planned.policies) {
+    for (const analyzer::plan::PolicyFigures& policy : planned.policies) {
       table.Add(
           {policy.name, policy.graphs, static_cast<int64_t>(policy.calls), Ns(policy.saving_ns)});
     }
@@ -280,7 +281,7 @@ class PlanCommand final : public Command {
   static Table GuardTable(const PlannedStep& planned) {
     Table table({"guarded with", "captures", "hits", "new operators", "new shape", "new value",
                  "new address"});
-    for (const analyzer::GuardOutcome& outcome : planned.guards) {
+    for (const analyzer::plan::GuardOutcome& outcome : planned.guards) {
       table.Add({outcome.policy, outcome.captures, outcome.hits, outcome.by_operators,
                  outcome.by_shape, outcome.by_value, outcome.by_address});
     }
@@ -289,7 +290,7 @@ class PlanCommand final : public Command {
 
   Table CopyTable(const Plan& plan, const Work& work) const {
     Table table({"call_id", "op", "argument", "bytes"});
-    for (const analyzer::PlanCopy& copy : plan.copies) {
+    for (const analyzer::plan::PlanCopy& copy : plan.copies) {
       if (people() && table.rows().size() == kRowsForPeople) {
         table.Add({fmt::format("... {} in all", plan.copies.size()), "", "", Cell()});
         break;
@@ -302,7 +303,7 @@ class PlanCommand final : public Command {
 
   Table UpdateTable(const Plan& plan, const Work& work) const {
     Table table({"call_id", "op", "argument"});
-    for (const analyzer::PlanUpdate& update : plan.updates) {
+    for (const analyzer::plan::PlanUpdate& update : plan.updates) {
       if (people() && table.rows().size() == kRowsForPeople) {
         table.Add({fmt::format("... {} in all", plan.updates.size()), "", ""});
         break;
@@ -315,11 +316,11 @@ class PlanCommand final : public Command {
 
   Table PredictionTable(const PlannedStep& planned) const {
     Table table({"per step", "host", "waits", "device", "latency"});
-    const auto add = [&](const char* name, const analyzer::StepTimes& times) {
+    const auto add = [&](const char* name, const analyzer::prediction::StepTimes& times) {
       table.Add(
           {name, Ns(times.host_ns), Ns(times.wait_ns), Ns(times.device_ns), Ns(times.latency_ns)});
     };
-    const analyzer::Prediction& prediction = planned.prediction;
+    const analyzer::prediction::Prediction& prediction = planned.prediction;
     add("eager", prediction.eager);
     add("captured on one stream", prediction.captured_one_stream);
     add("captured by the plan", prediction.captured);
@@ -336,7 +337,7 @@ class PlanCommand final : public Command {
 
   std::string trace_;
   std::string output_ = "plan.json";
-  analyzer::PlanOptions options_;
+  analyzer::plan::PlanOptions options_;
   int64_t captures_ = 0;
   bool calibrate_ = false;
   std::string device_lib_;

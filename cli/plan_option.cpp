@@ -23,29 +23,29 @@ std::shared_ptr<const replayer::ChosenPlan> PlanOption::Read(const storage::Read
   chosen->path = path;
   chosen->allow_races = allow_races;
   const analyzer::Work work = analyzer::LoadLeaves(trace, nullptr);
-  chosen->plan = analyzer::ReadPlan(path, work, allow_races, &chosen->races);
+  chosen->plan = analyzer::plan::ReadPlan(path, work, allow_races, &chosen->races);
   if (results != nullptr) {
     chosen->plan_id = results->AddPlan(PlanRecordOf(chosen->plan, work, path, "{}"));
   }
   return chosen;
 }
 
-storage::PlanRecord PlanRecordOf(const analyzer::Plan& plan, const analyzer::Work& work,
+storage::PlanRecord PlanRecordOf(const analyzer::plan::Plan& plan, const analyzer::Work& work,
                                  const std::string& path, const std::string& options) {
   storage::PlanRecord record;
   record.name = std::filesystem::path(path).filename().string();
   record.options = options;
-  record.document = analyzer::PlanText(plan);
+  record.document = analyzer::plan::PlanText(plan);
   const auto name = [&](int64_t call_id) {
     return work.Describe(static_cast<size_t>(work.Find(call_id)));
   };
-  for (const analyzer::PlanRegion& region : plan.regions) {
+  for (const analyzer::plan::PlanRegion& region : plan.regions) {
     record.regions.push_back({region.captured ? "captured" : "eager", region.first_call,
                               region.last_call, region.reason});
-    for (const analyzer::PlanPlacement& place : region.placements) {
+    for (const analyzer::plan::PlanPlacement& place : region.placements) {
       record.placements.push_back({place.call_id, place.stream});
     }
-    for (const analyzer::PlanWait& wait : region.waits) {
+    for (const analyzer::plan::PlanWait& wait : region.waits) {
       record.syncs.push_back({wait.event, wait.record_after, wait.wait_before,
                               name(wait.wait_before) + " behind " + name(wait.record_after)});
     }

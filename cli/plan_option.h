@@ -25,7 +25,7 @@ struct PlanOption {
 };
 
 // The rows that tell of a plan in its trace; `path` is its file, `options` a JSON object.
-storage::PlanRecord PlanRecordOf(const analyzer::Plan& plan, const analyzer::Work& work,
+storage::PlanRecord PlanRecordOf(const analyzer::plan::Plan& plan, const analyzer::Work& work,
                                  const std::string& path, const std::string& options);
 
 }  // namespace acltape::cli

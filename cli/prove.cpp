@@ -20,18 +20,18 @@
 namespace acltape::cli {
 namespace {
 
-using replayer::ProofReport;
-using replayer::RemoteTrial;
-using replayer::Trial;
-using replayer::TrialFailure;
+using replayer::prove::ProofReport;
+using replayer::prove::RemoteTrial;
+using replayer::prove::Trial;
+using replayer::prove::TrialFailure;
 
 // Numbers that are 0 for "none".
 Cell OrNothing(int64_t number) { return number == 0 ? Cell() : Cell(number); }
 
 Table TrialTable(const ProofReport& report) {
   Table table({"trial", "when", "trials", "outputs compared", "failures", "left out", "note"});
-  for (const replayer::KindTally& tally : report.kinds) {
-    const replayer::TrialKindRow& row = replayer::RowOf(tally.kind);
+  for (const replayer::prove::KindTally& tally : report.kinds) {
+    const replayer::prove::TrialKindRow& row = replayer::prove::RowOf(tally.kind);
     table.Add({std::string(row.name), std::string(row.when), tally.trials, tally.compared,
                tally.failures, tally.left_out, tally.note.empty() ? Cell() : Cell(tally.note)});
   }
@@ -41,23 +41,23 @@ Table TrialTable(const ProofReport& report) {
 Table FailureTable(const ProofReport& report) {
   Table table({"witness_id", "trial", "number", "verdict", "call_id", "step", "op", "output",
                "position", "outputs", "runs", "failed runs", "code", "message", "reproduce"});
-  for (const replayer::ProofFailure& failure : report.failures) {
+  for (const replayer::prove::ProofFailure& failure : report.failures) {
     const TrialFailure& found = failure.failure;
     const bool named = found.first.call_id != 0;
     const auto text = [&](const std::string& word) { return named ? Cell(word) : Cell(); };
-    table.Add({OrNothing(failure.witness_id), std::string(RowOf(found.trial.kind).name),
-               int64_t{found.trial.number}, found.Verdict(), OrNothing(found.first.call_id),
-               named ? Cell(found.first.step) : Cell(), text(found.first.op),
-               text(found.first.output), named ? Cell(int64_t{found.first.position}) : Cell(),
-               found.differing, int64_t{found.runs}, int64_t{found.failed_runs},
-               OrNothing(found.code), found.message, failure.command});
+    table.Add(
+        {OrNothing(failure.witness_id), std::string(replayer::prove::RowOf(found.trial.kind).name),
+         int64_t{found.trial.number}, found.Verdict(), OrNothing(found.first.call_id),
+         named ? Cell(found.first.step) : Cell(), text(found.first.op), text(found.first.output),
+         named ? Cell(int64_t{found.first.position}) : Cell(), found.differing, int64_t{found.runs},
+         int64_t{found.failed_runs}, OrNothing(found.code), found.message, failure.command});
   }
   return table;
 }
 
 Table FlakyTable(const ProofReport& report) {
   Table table({"call_id", "step", "op", "output", "eager runs", "of these different"});
-  for (const replayer::FlakyOutput& output : report.flaky) {
+  for (const replayer::prove::FlakyOutput& output : report.flaky) {
     table.Add({output.call_id, output.step, output.op, output.output, int64_t{output.runs},
                int64_t{output.other}});
   }
@@ -113,9 +113,9 @@ class ProveCommand final : public Command {
     if (list_) return List();
     const OpenedTrace trace(trace_, discard_);
     if (witness_id_ != 0) return RunAgain(trace);
-    if (!only_.empty()) options_.kinds = replayer::ParseTrialKinds(only_);
+    if (!only_.empty()) options_.kinds = replayer::prove::ParseTrialKinds(only_);
     for (const std::string& fault : plant_) {
-      options_.faults.push_back(replayer::ParseFault(fault));
+      options_.faults.push_back(replayer::script::ParseFault(fault));
     }
     options_.plan = plan_.Read(trace.reader(), trace.results());
     // The soft device reads its settings once in a process.
@@ -125,11 +125,12 @@ class ProveCommand final : public Command {
     }
     Progress progress("prove");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    const ProofReport report = replayer::ProvePlan(trace.reader(), options_, trace.results());
+    const ProofReport report =
+        replayer::prove::ProvePlan(trace.reader(), options_, trace.results());
     progress.Clear();
 
     int64_t compared = 0;
-    for (const replayer::KindTally& tally : report.kinds) compared += tally.compared;
+    for (const replayer::prove::KindTally& tally : report.kinds) compared += tally.compared;
     const bool blind = compared == 0 && report.failures.empty();
     Report output;
     Table summary = SummaryTable(report, compared, blind);
@@ -189,7 +190,7 @@ class ProveCommand final : public Command {
                                      "prove",
                                      trace_,
                                      "@only"_cli,
-                                     std::string(replayer::RowOf(trial.kind).name),
+                                     std::string(replayer::prove::RowOf(trial.kind).name),
                                      "@trials"_cli,
                                      "1",
                                      "@seed"_cli,
@@ -249,7 +250,7 @@ class ProveCommand final : public Command {
   int List() const {
     const storage::Reader reader(trace_);
     Table table({"witness_id", "trial", "verdict", "call_id", "plan", "message", "reproduce"});
-    for (const replayer::StoredWitness& witness : replayer::ReadWitnesses(reader)) {
+    for (const replayer::prove::StoredWitness& witness : replayer::prove::ReadWitnesses(reader)) {
       table.Add({witness.witness_id, witness.row.kind, witness.row.verdict,
                  OrNothing(witness.row.call_id),
                  witness.plan_name.empty() ? Cell() : Cell(witness.plan_name), witness.row.message,
@@ -264,21 +265,21 @@ class ProveCommand final : public Command {
   }
 
   int RunAgain(const OpenedTrace& trace) {
-    const auto witnesses = replayer::ReadWitnesses(trace.reader(), witness_id_);
+    const auto witnesses = replayer::prove::ReadWitnesses(trace.reader(), witness_id_);
     if (witnesses.empty()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{} has no witness {}; acltape prove {} @list shows those it has"_cli,
                               trace_, witness_id_, trace_));
     }
-    replayer::StoredWitness witness = witnesses.front();
-    const replayer::WitnessedTrial witnessed =
-        replayer::ParseWitness(witness.row.kind, witness.row.options);
+    replayer::prove::StoredWitness witness = witnesses.front();
+    const replayer::prove::WitnessedTrial witnessed =
+        replayer::prove::ParseWitness(witness.row.kind, witness.row.options);
     const bool own_plan = plan_.path.empty();
-    const auto plan = own_plan ? replayer::PlanOfWitness(trace.reader(), witness)
+    const auto plan = own_plan ? replayer::prove::PlanOfWitness(trace.reader(), witness)
                                : plan_.Read(trace.reader(), trace.results());
-    const replayer::WitnessRun run =
-        replayer::RunWitness(trace.reader(), witnessed, plan, options_.device_lib,
-                             options_.repetitions, options_.kept_bytes);
+    const replayer::prove::WitnessRun run =
+        replayer::prove::RunWitness(trace.reader(), witnessed, plan, options_.device_lib,
+                                    options_.repetitions, options_.kept_bytes);
     // The witness gets a new verdict only when its own plan was tried.
     if (own_plan && trace.results() != nullptr) {
       witness.row.verdict = run.verdict;
@@ -314,7 +315,7 @@ class ProveCommand final : public Command {
   std::vector<std::string> plant_;
   int64_t witness_id_ = 0;
   bool list_ = false;
-  replayer::ProofOptions options_;
+  replayer::prove::ProofOptions options_;
   bool discard_ = false;
   Format format_ = Format::kTable;
 };

@@ -12,7 +12,7 @@
 #include "cli/step_source.h"
 #include "cli/table.h"
 #include "cli/where.h"
-#include "replayer/acl/replay_level.h"
+#include "replayer/acl_level/replay_level.h"
 #include "storage/results.h"
 
 namespace acltape::cli {
@@ -27,7 +27,7 @@ using replayer::Updates;
 
 // Says in one line what was wrong with an output.
 std::string Shown(const replayer::Mismatch& mismatch, bool bitwise) {
-  const analyzer::TensorMetrics& metrics = mismatch.metrics;
+  const analyzer::metrics::TensorMetrics& metrics = mismatch.metrics;
   return fmt::format("{} of {} elements, first [{}]: recorded {}, replayed {}{}{}",
                      metrics.differing, metrics.elements, metrics.first_index, metrics.first_a,
                      metrics.first_b, bitwise ? "" : "; ", bitwise ? "" : mismatch.reason);
@@ -38,7 +38,7 @@ Table MismatchTable(const replayer::ReplayReport& report, const replayer::Replay
                "difference"});
   const bool bitwise = options.standard == nullptr || options.standard->bitwise();
   for (const replayer::Mismatch& mismatch : report.mismatches) {
-    const analyzer::TensorMetrics& metrics = mismatch.metrics;
+    const analyzer::metrics::TensorMetrics& metrics = mismatch.metrics;
     const Cell step = mismatch.step < 0 ? Cell() : Cell(mismatch.step);
     if (mismatch.digest_only) {
       table.Add({mismatch.call_id, step, mismatch.op, mismatch.name, mismatch.reference, Cell(),
@@ -282,15 +282,15 @@ class ReplayCommand final : public Command {
       }
       options_.mode = Mode::kCaptured;
     }
-    options_.standard =
-        std::make_shared<const analyzer::Standard>(analyzer::Standard::Load(standard_));
+    options_.standard = std::make_shared<const analyzer::metrics::Standard>(
+        analyzer::metrics::Standard::Load(standard_));
     if (spread_) return RunSpread(trace_, WordsForSpread(), format_);
     const OpenedTrace trace(trace_, discard_);
     options_.plan = plan_.Read(trace.reader(), trace.results());
     Progress progress("replay");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     const replayer::ReplayReport report =
-        replayer::Replay(trace.reader(), options_, trace.results());
+        replayer::acl_level::Replay(trace.reader(), options_, trace.results());
     progress.Clear();
     Report output;
     Table summary = report.acl.calls != 0 ? AclSummaryTable(report, options_, format_)

@@ -18,7 +18,7 @@ class ServeCallsCommand final : public Command {
     AddOption(app, "socket", socket_, "The connected stream socket to answer on")->required();
   }
 
-  int Run() override { return replayer::ServeCalls(socket_); }
+  int Run() override { return replayer::sides::ServeCalls(socket_); }
 
  private:
   int socket_ = -1;

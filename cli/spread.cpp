@@ -20,8 +20,8 @@
 namespace acltape::cli {
 namespace {
 
-using replayer::SpreadReport;
-using replayer::WrongOutput;
+using replayer::prove::SpreadReport;
+using replayer::prove::WrongOutput;
 
 constexpr size_t kShown = 20;  // rows for people
 
@@ -29,7 +29,7 @@ constexpr size_t kShown = 20;  // rows for people
 struct Replayed {
   int exit_code = 0;
   std::vector<WrongOutput> outputs;
-  std::vector<replayer::GraphRange> graphs;
+  std::vector<replayer::prove::GraphRange> graphs;
   int64_t compared = 0;
   std::string reproduce;
 };
@@ -98,7 +98,7 @@ class SpreadTables {
     Table table({"call_id", "step", "op", "wrong", "max_ulp", "max_rel", "reaches calls",
                  "in steps", "the last of them", "ends at calls"});
     for (size_t i = 0; i < std::min(shown_, report_.own.size()); ++i) {
-      const replayer::OwnError& own = report_.own[i];
+      const replayer::prove::OwnError& own = report_.own[i];
       table.Add({own.call_id, Step(own.call_id), Op(own.call_id),
                  own.beside_another ? "reads one of its graph that is wrong too" : "by itself",
                  own.worst.has_values ? Cell(own.worst.max_ulp) : Cell(),
@@ -110,7 +110,7 @@ class SpreadTables {
 
   Table Growth() const {
     Table table({"reads away", "calls", "max_ulp", "max_rel"});
-    for (const replayer::SpreadBand& band : report_.bands) {
+    for (const replayer::prove::SpreadBand& band : report_.bands) {
       table.Add({band.first_hops == band.last_hops
                      ? fmt::format("{}", band.first_hops)
                      : fmt::format("{}-{}", band.first_hops, band.last_hops),
@@ -123,7 +123,7 @@ class SpreadTables {
   Table Ends() const {
     Table table({"call_id", "step", "op", "reads the wrong result of"});
     for (size_t i = 0; i < std::min(shown_, report_.absorbing.size()); ++i) {
-      const replayer::AbsorbingCall& call = report_.absorbing[i];
+      const replayer::prove::AbsorbingCall& call = report_.absorbing[i];
       table.Add({call.call_id, Step(call.call_id), Op(call.call_id), Described(call.source_call)});
     }
     return table;
@@ -163,7 +163,7 @@ int RunSpread(const std::string& trace, const std::vector<std::string>& words, F
   const storage::Reader reader(trace);
   const analyzer::Work work = analyzer::LoadLeaves(reader, nullptr);
   const SpreadReport report =
-      replayer::FindSpread(work, carried.outputs, golden.outputs, golden.graphs);
+      replayer::prove::FindSpread(work, carried.outputs, golden.outputs, golden.graphs);
 
   const bool different = !carried.outputs.empty() || !golden.outputs.empty();
   Table summary({"quantity", "value"});

@@ -10,12 +10,13 @@ void StandardOption::Declare(CLI::App& app) {
   AddOption(app, "standard", text)->capture_default_str();
 }
 
-std::shared_ptr<const analyzer::Standard> StandardOption::Load() const {
+std::shared_ptr<const analyzer::metrics::Standard> StandardOption::Load() const {
   if (bitwise()) return nullptr;
-  return std::make_shared<const analyzer::Standard>(analyzer::Standard::Load(text));
+  return std::make_shared<const analyzer::metrics::Standard>(
+      analyzer::metrics::Standard::Load(text));
 }
 
-nlohmann::json StandardIdentity(const analyzer::Standard& standard) {
+nlohmann::json StandardIdentity(const analyzer::metrics::Standard& standard) {
   return {{"standard", standard.given()}, {"digest", standard.digest()}};
 }
 

@@ -16,10 +16,10 @@ struct StandardOption {
   void Declare(CLI::App& app);
   bool bitwise() const { return text == "bitwise"; }
   // Loads the standard; null for bitwise. Throws Error kUsage when there is no such standard.
-  std::shared_ptr<const analyzer::Standard> Load() const;
+  std::shared_ptr<const analyzer::metrics::Standard> Load() const;
 };
 
 // The name and contents of a standard, for what tells one bisection from another.
-nlohmann::json StandardIdentity(const analyzer::Standard& standard);
+nlohmann::json StandardIdentity(const analyzer::metrics::Standard& standard);
 
 }  // namespace acltape::cli

@@ -8,7 +8,7 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::Standard;
+using analyzer::metrics::Standard;
 
 class StandardsCommand final : public Command {
  public:
@@ -33,7 +33,7 @@ class StandardsCommand final : public Command {
     Report report;
     if (metrics_) {
       Table table({"metric", "what"});
-      for (const auto& [name, about] : analyzer::MetricNames()) table.Add({name, about});
+      for (const auto& [name, about] : analyzer::metrics::MetricNames()) table.Add({name, about});
       report.Add("metrics", std::move(table));
     } else if (standard_.empty()) {
       Table table({"standard", "rules", "what"});

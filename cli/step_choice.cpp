@@ -4,18 +4,18 @@
 
 namespace acltape::cli {
 
-int64_t StepNumber(const replayer::MixedStep& step, size_t match) {
+int64_t StepNumber(const replayer::script::MixedStep& step, size_t match) {
   return step.session().program().work.steps[step.step_class().matches.at(match).step_index].step;
 }
 
-std::optional<size_t> FindMatch(const replayer::MixedStep& step, int64_t number) {
+std::optional<size_t> FindMatch(const replayer::script::MixedStep& step, int64_t number) {
   for (size_t match = 0; match < step.step_class().matches.size(); ++match) {
     if (StepNumber(step, match) == number) return match;
   }
   return std::nullopt;
 }
 
-std::string StepNumbers(const replayer::MixedStep& step) {
+std::string StepNumbers(const replayer::script::MixedStep& step) {
   std::string numbers;
   for (size_t match = 0; match < step.step_class().matches.size(); ++match) {
     if (match != 0) numbers += ", ";
@@ -25,7 +25,7 @@ std::string StepNumbers(const replayer::MixedStep& step) {
 }
 
 std::optional<std::vector<bool>> FindPlaces(const storage::Reader& reader,
-                                            const replayer::MixedStep& step,
+                                            const replayer::script::MixedStep& step,
                                             const std::string& selection) {
   const auto picked = PickedBy(reader, selection);
   std::vector<bool> places(step.places(), false);

@@ -12,16 +12,16 @@
 namespace acltape::cli {
 
 // The number of a step of the class, as the trace has it.
-int64_t StepNumber(const replayer::MixedStep& step, size_t match);
+int64_t StepNumber(const replayer::script::MixedStep& step, size_t match);
 // The index in the class of the step with this number; none when the class has no such step.
-std::optional<size_t> FindMatch(const replayer::MixedStep& step, int64_t number);
+std::optional<size_t> FindMatch(const replayer::script::MixedStep& step, int64_t number);
 // "0, 1, 2": all of the class.
-std::string StepNumbers(const replayer::MixedStep& step);
+std::string StepNumbers(const replayer::script::MixedStep& step);
 
 // For each place, true when a selection (selection.h) picks the call there in some step of the
 // class. Nothing when it picks no place.
 std::optional<std::vector<bool>> FindPlaces(const storage::Reader& reader,
-                                            const replayer::MixedStep& step,
+                                            const replayer::script::MixedStep& step,
                                             const std::string& selection);
 
 }  // namespace acltape::cli

@@ -16,11 +16,11 @@
 namespace acltape::cli {
 namespace {
 
-using analyzer::ArgumentVariation;
-using analyzer::StepFamily;
-using analyzer::StepInput;
-using analyzer::Variation;
 using analyzer::Work;
+using analyzer::graph::ArgumentVariation;
+using analyzer::graph::StepFamily;
+using analyzer::graph::StepInput;
+using analyzer::graph::Variation;
 
 struct Compared {
   StepFamily family;
@@ -63,8 +63,8 @@ class StepsCommand final : public Command {
     }
     std::vector<Compared> families;
     Progress progress("comparing steps");
-    for (StepFamily& family : analyzer::FindFamilies(work)) {
-      Variation variation = analyzer::FindVariation(work, family);
+    for (StepFamily& family : analyzer::graph::FindFamilies(work)) {
+      Variation variation = analyzer::graph::FindVariation(work, family);
       families.push_back({std::move(family), std::move(variation)});
       progress.Update(static_cast<int64_t>(families.back().family.steps.back()),
                       static_cast<int64_t>(work.steps.size()));
@@ -121,7 +121,7 @@ class StepsCommand final : public Command {
       std::vector<int64_t> times;
       for (const size_t step : family.steps) times.push_back(WallNs(work, work.steps[step]));
       std::sort(times.begin(), times.end());
-      const auto of_kind = [&](analyzer::VariationKind kind) {
+      const auto of_kind = [&](analyzer::graph::VariationKind kind) {
         return std::count_if(variation.arguments.begin(), variation.arguments.end(),
                              [kind](const ArgumentVariation& row) { return row.kind == kind; });
       };
@@ -132,8 +132,8 @@ class StepsCommand final : public Command {
         ++moving;
         bytes += input.bytes;
       }
-      const auto derived =
-          of_kind(analyzer::VariationKind::kDerived) + of_kind(analyzer::VariationKind::kCarried);
+      const auto derived = of_kind(analyzer::graph::VariationKind::kDerived) +
+                           of_kind(analyzer::graph::VariationKind::kCarried);
       table.Add({static_cast<int64_t>(f), static_cast<int64_t>(family.steps.size()),
                  work.steps[family.steps[0]].step, static_cast<int64_t>(family.places),
                  static_cast<int64_t>(variation.host_arguments),
@@ -170,7 +170,8 @@ class StepsCommand final : public Command {
       for (const ArgumentVariation& row : variation.arguments) {
         table.Add(
             {static_cast<int64_t>(f), work.calls[row.first_call].call_id,
-             work.op(row.first_call).FullName(), row.name, std::string(VariationKindName(row.kind)),
+             work.op(row.first_call).FullName(), row.name,
+             std::string(analyzer::graph::VariationKindName(row.kind)),
              static_cast<int64_t>(row.values), row.first_value, row.second_value,
              work.calls[row.second_call].call_id,
              row.read_place < 0
@@ -210,14 +211,14 @@ class StepsCommand final : public Command {
     for (size_t f = 0; f < families.size(); ++f) {
       const auto& [family, variation] = families[f];
       for (size_t s = 0; s < variation.symbols.size(); ++s) {
-        const analyzer::ShapeSymbol& symbol = variation.symbols[s];
+        const analyzer::graph::ShapeSymbol& symbol = variation.symbols[s];
         const auto first =
             std::find_if(variation.dimensions.begin(), variation.dimensions.end(),
                          [s](const auto& row) { return row.symbol == static_cast<int>(s); });
         const uint32_t call = family.Call(0, first->place);
         const auto [least, greatest] =
             std::minmax_element(symbol.sizes.begin(), symbol.sizes.end());
-        table.Add({static_cast<int64_t>(f), analyzer::SymbolText(static_cast<int>(s), 1, 0),
+        table.Add({static_cast<int64_t>(f), analyzer::graph::SymbolText(static_cast<int>(s), 1, 0),
                    static_cast<int64_t>(symbol.values), *least, *greatest,
                    static_cast<int64_t>(symbol.dimensions), work.calls[call].call_id,
                    work.op(call).FullName(), first->name, static_cast<int64_t>(first->dimension),

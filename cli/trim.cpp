@@ -57,7 +57,7 @@ class TrimCommand final : public Command {
     }
     Progress progress("trim");
     options_.progress = [&](int64_t done, int64_t total) { progress.Update(done, total); };
-    const replayer::TrimReport report = replayer::Trim(reader, options_);
+    const replayer::reproducer::TrimReport report = replayer::reproducer::Trim(reader, options_);
     progress.Clear();
     if (!report.refusal.empty()) {
       fmt::print(stderr, "acltape: {}\n", report.refusal);
@@ -90,7 +90,7 @@ class TrimCommand final : public Command {
 
  private:
   std::string trace_;
-  replayer::TrimOptions options_;
+  replayer::reproducer::TrimOptions options_;
   Format format_ = Format::kTable;
 };
 

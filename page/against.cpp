@@ -55,9 +55,9 @@ json FirstDifference(const storage::Reader& a, const storage::Reader& b,
                              kMostCallsToAlign)}};
   }
   try {
-    analyzer::DiffOptions options;
+    analyzer::diff::DiffOptions options;
     options.progress = progress;
-    const analyzer::DiffReport report = analyzer::Diff(a, b, options);
+    const analyzer::diff::DiffReport report = analyzer::diff::Diff(a, b, options);
     json found{{"standard", report.standard},
                {"aligned", report.counts.aligned},
                {"changed", report.counts.changed},
@@ -68,12 +68,12 @@ json FirstDifference(const storage::Reader& a, const storage::Reader& b,
                {"different", report.counts.different},
                {"not_comparable", report.counts.not_comparable}};
     if (report.first >= 0) {
-      const analyzer::DiffRow& row = report.rows[static_cast<size_t>(report.first)];
+      const analyzer::diff::DiffRow& row = report.rows[static_cast<size_t>(report.first)];
       found["first"] = {{"a_calls", row.a_calls},
                         {"b_calls", row.b_calls},
                         {"a_op", row.a_op},
                         {"b_op", row.b_op},
-                        {"cause", std::string(analyzer::DiffCauseName(row.cause))},
+                        {"cause", std::string(analyzer::diff::DiffCauseName(row.cause))},
                         {"change", row.change},
                         {"output", row.output},
                         {"reason", row.reason}};

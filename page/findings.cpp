@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 std::string TitleOf(const std::string& rule) {
-  for (const analyzer::LintRule& row : analyzer::LintRules()) {
+  for (const analyzer::lint::LintRule& row : analyzer::lint::LintRules()) {
     if (row.id == rule) return std::string(row.title);
   }
   return "";
@@ -37,16 +37,16 @@ json StoredFindings(const storage::Reader& trace) {
 json ComputedFindings(const storage::Reader& trace) {
   analyzer::Work work = analyzer::LoadWork(trace, analyzer::ChooseCaptureLevel(trace));
   analyzer::AssignSteps(work, nullptr);
-  analyzer::LintOptions options;
-  options.stream_limit = analyzer::NeedSoc("Ascend910B1").streams;
+  analyzer::lint::LintOptions options;
+  options.stream_limit = analyzer::streams::NeedSoc("Ascend910B1").streams;
   json rows = json::array();
-  for (const analyzer::Finding& finding : analyzer::Lint(work, options).findings) {
-    std::string edit = analyzer::DescribeEdits(finding.edits);
+  for (const analyzer::lint::Finding& finding : analyzer::lint::Lint(work, options).findings) {
+    std::string edit = analyzer::lint::DescribeEdits(finding.edits);
     if (edit.empty()) edit = std::string(finding.rule->edit);
     json codes;
     int32_t code = 0;
-    for (const analyzer::CaptureMode mode : analyzer::kCaptureModes) {
-      codes[std::string(analyzer::CaptureModeName(mode))] = finding.code(mode);
+    for (const analyzer::lint::CaptureMode mode : analyzer::lint::kCaptureModes) {
+      codes[std::string(analyzer::lint::CaptureModeName(mode))] = finding.code(mode);
       if (code == 0) code = finding.code(mode);
     }
     rows.push_back({{"rule", std::string(finding.rule->id)},

@@ -19,9 +19,9 @@
 namespace acltape::page {
 namespace {
 
-using analyzer::Plan;
-using analyzer::PlanRegion;
 using analyzer::Work;
+using analyzer::plan::Plan;
+using analyzer::plan::PlanRegion;
 using nlohmann::json;
 
 constexpr size_t kMostNodes = 4000;   // of the graph of a step
@@ -43,7 +43,7 @@ std::optional<Shown> StoredPlan(const storage::Reader& trace, const Work& work) 
     const auto* document = std::get_if<std::string>(&row[1]);
     if (name == nullptr || document == nullptr) continue;
     try {
-      Shown shown{analyzer::ParsePlan(*document), "stored", *name, ""};
+      Shown shown{analyzer::plan::ParsePlan(*document), "stored", *name, ""};
       const bool fits = std::all_of(
           shown.plan->regions.begin(), shown.plan->regions.end(), [&](const PlanRegion& region) {
             return work.Find(region.first_call) >= 0 && work.Find(region.last_call) >= 0;
@@ -59,12 +59,12 @@ std::optional<Shown> StoredPlan(const storage::Reader& trace, const Work& work) 
 Shown ChoosePlan(const storage::Reader& trace, const Work& work, const std::string& plan_file) {
   if (!plan_file.empty()) {
     std::vector<std::string> races;
-    return {analyzer::ReadPlan(plan_file, work, /*allow_races=*/true, &races), "file", plan_file,
-            ""};
+    return {analyzer::plan::ReadPlan(plan_file, work, /*allow_races=*/true, &races), "file",
+            plan_file, ""};
   }
   if (auto stored = StoredPlan(trace, work)) return std::move(*stored);
   try {
-    return {analyzer::MakePlan(work, {}).plan, "computed", "", ""};
+    return {analyzer::plan::MakePlan(work, {}).plan, "computed", "", ""};
   } catch (const Error& error) {
     return {std::nullopt, "", "", error.what()};
   }
@@ -131,11 +131,11 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
         host_ns += static_cast<double>(work.calls[calls[i]].duration_ns);
         if (i < count) region_of[i] = static_cast<int>(r);
       }
-      for (const analyzer::PlanPlacement& place : region.placements) {
+      for (const analyzer::plan::PlanPlacement& place : region.placements) {
         const auto node = node_of.find(static_cast<size_t>(work.Find(place.call_id)));
         if (node != node_of.end()) stream_of[node->second] = place.stream;
       }
-      for (const analyzer::PlanWait& wait : region.waits) {
+      for (const analyzer::plan::PlanWait& wait : region.waits) {
         const auto from = node_of.find(static_cast<size_t>(work.Find(wait.record_after)));
         const auto to = node_of.find(static_cast<size_t>(work.Find(wait.wait_before)));
         if (from != node_of.end() && to != node_of.end()) {
@@ -152,8 +152,8 @@ void AddGraph(const Work& work, const Shown& shown, const std::vector<size_t>& c
   }
   json edges = json::array();
   if (count > 0) {
-    for (const analyzer::Hazard& hazard :
-         analyzer::FindHazards(work, calls.front(), calls[count - 1] + 1)) {
+    for (const analyzer::graph::Hazard& hazard :
+         analyzer::graph::FindHazards(work, calls.front(), calls[count - 1] + 1)) {
       const auto from = node_of.find(hazard.source);
       const auto to = node_of.find(hazard.target);
       if (from == node_of.end() || to == node_of.end()) continue;
@@ -185,11 +185,11 @@ void AddPools(const Work& work, const Plan& plan, const std::vector<size_t>& cal
     }
   }
   if (graphs.empty()) return;
-  const analyzer::BufferLives lives(work);
-  const analyzer::PoolSet pools = analyzer::PlanPools(work, lives, graphs);
+  const analyzer::memory::BufferLives lives(work);
+  const analyzer::memory::PoolSet pools = analyzer::memory::PlanPools(work, lives, graphs);
   json shown = json::array();
   for (size_t g = 0; g < graphs.size(); ++g) {
-    const analyzer::GraphPool& pool = pools.graphs[g];
+    const analyzer::memory::GraphPool& pool = pools.graphs[g];
     std::unordered_map<uint32_t, size_t> place;  // of a call in its graph
     for (size_t i = 0; i < graphs[g].size(); ++i) place.emplace(graphs[g][i], i);
     const auto place_of = [&](uint32_t call) {
@@ -197,12 +197,12 @@ void AddPools(const Work& work, const Plan& plan, const std::vector<size_t>& cal
       return after == graphs[g].begin() ? size_t{0} : place.at(*std::prev(after));
     };
     // The largest blocks are kept where there are too many.
-    std::vector<analyzer::PoolBlock> blocks = pool.blocks;
+    std::vector<analyzer::memory::PoolBlock> blocks = pool.blocks;
     std::stable_sort(blocks.begin(), blocks.end(),
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
     if (blocks.size() > kMostBlocks) blocks.resize(kMostBlocks);
     json rows = json::array();
-    for (const analyzer::PoolBlock& block : blocks) {
+    for (const analyzer::memory::PoolBlock& block : blocks) {
       rows.push_back({block.buffer, block.bytes, place_of(block.first), place_of(block.last),
                       block.offset, block.outlives ? 1 : 0, IdOf(work, block.first)});
     }

@@ -9,8 +9,8 @@ namespace acltape::replayer {
 namespace {
 
 using acl::ArgKind;
-using analyzer::LoweredTensor;
-using analyzer::LoweredValue;
+using analyzer::lowering::LoweredTensor;
+using analyzer::lowering::LoweredValue;
 using storage::DType;
 using storage::ValueKind;
 
@@ -171,7 +171,7 @@ class BoundCall::Objects {
   std::vector<const aclBoolArray*> bool_arrays_;
 };
 
-BoundCall::BoundCall(const Device& device, const analyzer::Invocation& invocation,
+BoundCall::BoundCall(const Device& device, const analyzer::lowering::Invocation& invocation,
                      const AddressOf& address_of) {
   info_ = acl::FindOperator(invocation.op);
   if (info_ == nullptr) throw UnsupportedOperator("the operator table has no " + invocation.op);

@@ -25,7 +25,7 @@ class UnsupportedOperator : public std::runtime_error {
 };
 
 // Returns the address of element 0 of a tensor.
-using AddressOf = std::function<uint8_t*(const analyzer::LoweredTensor&)>;
+using AddressOf = std::function<uint8_t*(const analyzer::lowering::LoweredTensor&)>;
 
 // Workspace for the calls of one stream. The calls run one after the other, so one block is enough
 // for all. Captured graphs keep its address, so it must not grow after a capture (see Freeze).
@@ -49,7 +49,7 @@ class BoundCall {
  public:
   // Throws UnsupportedOperator if the library lacks the operator or an argument does not fit its
   // signature.
-  BoundCall(const Device& device, const analyzer::Invocation& invocation,
+  BoundCall(const Device& device, const analyzer::lowering::Invocation& invocation,
             const AddressOf& address_of);
 
   // Runs only the first phase and drops its executor. Returns the bytes of workspace that the
@@ -86,11 +86,11 @@ class BoundCall {
   };
   class Objects;
 
-  static void AddScalar(const acl::ArgInfo& info, const analyzer::LoweredValue& value,
+  static void AddScalar(const acl::ArgInfo& info, const analyzer::lowering::LoweredValue& value,
                         const ScalarValue& scalar, Argument& argument);
   aclOpExecutor* Prepare(const Device& device, const Objects& objects,
                          uint64_t* workspace_bytes) const;
-  Argument Convert(const acl::ArgInfo& info, const analyzer::LoweredValue& value,
+  Argument Convert(const acl::ArgInfo& info, const analyzer::lowering::LoweredValue& value,
                    const AddressOf& address_of) const;
 
   const acl::OperatorInfo* info_ = nullptr;

@@ -351,7 +351,7 @@ class Calibration {
     for (const Call& call : calls) {
       eager.Run(call.leaf, call.leaf + 1, nullptr, nullptr);
       const analyzer::Leaf& leaf = program.leaves[call.leaf];
-      const auto resource = static_cast<size_t>(analyzer::ResourceOf(leaf.Name()));
+      const auto resource = static_cast<size_t>(analyzer::prediction::ResourceOf(leaf.Name()));
       if (!call.timed || execution.lowered().lowerings[call.leaf].invocations.empty() ||
           count[resource] == kOverlaps || !measured.insert(leaf.call.signature_id).second) {
         continue;
@@ -453,7 +453,7 @@ class Calibration {
     storage::Run run;
     run.mode = "calibrate";
     run.device = report_.costs.device;
-    run.options = analyzer::ToJson(report_.costs);
+    run.options = analyzer::prediction::ToJson(report_.costs);
     report_.costs.run_id = results_->AddRun(run);
     for (const CallSample& measured : samples_) {
       storage::Sample sample;

@@ -30,8 +30,8 @@ struct CalibrateOptions {
 };
 
 struct CalibrationReport {
-  analyzer::DeviceCosts costs;  // medians
-  int64_t signatures = 0;       // measured
+  analyzer::prediction::DeviceCosts costs;  // medians
+  int64_t signatures = 0;                   // measured
   // Costs that could not be measured.
   std::vector<Note> notes;
 };

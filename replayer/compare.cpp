@@ -228,7 +228,7 @@ class Timer {
   }
 
   void ComparePredictions() {
-    const analyzer::PlanPrediction& predicted = plan()->predicted;
+    const analyzer::plan::PlanPrediction& predicted = plan()->predicted;
     const auto add = [&](const char* execution, double predicted_ns, const ExecutionTimes& times) {
       if (predicted_ns <= 0 || times.latency_ns.median <= 0) return;
       report_.predictions.push_back({execution, predicted_ns, times.latency_ns.median});
@@ -269,7 +269,8 @@ class Timer {
       contender.wait.push_back(time.wait);
       contender.device.push_back(time.device);
       contender.latency.push_back(time.latency);
-      WriteSample(*contender.run_id, repetition, session_.program().work.steps[steps[s]].step, time);
+      WriteSample(*contender.run_id, repetition, session_.program().work.steps[steps[s]].step,
+                  time);
     }
     if (repetition < 0) return;
     contender.pass_host.push_back(pass_host);
@@ -326,7 +327,9 @@ class Timer {
     }
   }
 
-  const analyzer::Plan* plan() const { return options_.plan ? &options_.plan->plan : nullptr; }
+  const analyzer::plan::Plan* plan() const {
+    return options_.plan ? &options_.plan->plan : nullptr;
+  }
 
   void OpenRun(const Contender& contender) {
     if (results_ == nullptr) return;

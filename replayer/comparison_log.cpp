@@ -14,7 +14,8 @@ constexpr int64_t ReplayReport::*kCounts[] = {&ReplayReport::equal, &ReplayRepor
 // Returns the metrics as JSON, with the reason of the verdict.
 std::string MetricsText(const ComparisonOutcome& outcome) {
   nlohmann::json metrics = nlohmann::json::object();
-  if (!outcome.digest_only) metrics = nlohmann::json::parse(MetricsJson(outcome.metrics));
+  if (!outcome.digest_only)
+    metrics = nlohmann::json::parse(analyzer::metrics::MetricsJson(outcome.metrics));
   if (!outcome.reason.empty()) metrics["reason"] = outcome.reason;
   return metrics.dump();
 }
@@ -23,13 +24,13 @@ std::string MetricsText(const ComparisonOutcome& outcome) {
 
 ComparisonLog::ComparisonLog(const ReplayOptions& options, ReplayReport& report)
     : options_(options),
-      standard_(options.standard ? *options.standard : analyzer::Standard()),
+      standard_(options.standard ? *options.standard : analyzer::metrics::Standard()),
       report_(report) {}
 
 ComparisonOutcome ComparisonLog::Judge(const std::string& op, storage::DType dtype,
                                        const uint8_t* expected, const uint8_t* actual,
                                        int64_t elements) const {
-  using analyzer::Judgement;
+  using analyzer::metrics::Judgement;
   ComparisonOutcome outcome;
   const Judgement judgement =
       standard_.Compare(op, dtype, expected, dtype, actual, elements, &outcome.metrics);

@@ -26,7 +26,7 @@ struct ComparisonOutcome {
   enum class Verdict { kEqual, kWithin, kNoise, kDifferent };
   Verdict verdict = Verdict::kEqual;
   bool digest_only = false;  // no values were available, only digests
-  analyzer::TensorMetrics metrics;
+  analyzer::metrics::TensorMetrics metrics;
   std::string reason;
 };
 
@@ -52,7 +52,7 @@ class ComparisonLog {
 
  private:
   const ReplayOptions& options_;
-  const analyzer::Standard standard_;
+  const analyzer::metrics::Standard standard_;
   ReplayReport& report_;
   storage::Results* results_ = nullptr;
   int64_t run_id_ = 0;

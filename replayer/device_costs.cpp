@@ -40,7 +40,7 @@ double IssueTime(Device& device, const std::function<void()>& issue) {
 }  // namespace
 
 void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, const Block& memory,
-                        analyzer::DeviceCosts& costs) {
+                        analyzer::prediction::DeviceCosts& costs) {
   const auto copy = [&](size_t bytes, int count) {
     return [&, bytes, count] {
       for (int i = 0; i < count; ++i) device.Upload(memory.data(), pinned.data(), bytes);

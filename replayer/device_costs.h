@@ -14,6 +14,6 @@ constexpr size_t kCalibrationBytes = size_t{1} << 20;
 // Sets all costs except those of signatures, as medians. Both blocks hold kCalibrationBytes, and
 // their content is overwritten.
 void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, const Block& memory,
-                        analyzer::DeviceCosts& costs);
+                        analyzer::prediction::DeviceCosts& costs);
 
 }  // namespace acltape::replayer

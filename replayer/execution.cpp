@@ -75,10 +75,12 @@ Execution::Execution(Device& device, const LoweredProgram& lowered, Contents& co
       nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
 
 uint64_t Execution::Probe(int64_t leaf) {
-  const AddressOf anywhere = [this](const analyzer::LoweredTensor&) { return nothing_.data(); };
+  const AddressOf anywhere = [this](const analyzer::lowering::LoweredTensor&) {
+    return nothing_.data();
+  };
   try {
     uint64_t bytes = 0;
-    for (const analyzer::Invocation& invocation : lowered_.lowerings[leaf].invocations) {
+    for (const analyzer::lowering::Invocation& invocation : lowered_.lowerings[leaf].invocations) {
       bytes = std::max(bytes, BoundCall(device_, invocation, anywhere).Probe(device_));
     }
     return bytes;

@@ -5,7 +5,7 @@
 
 namespace acltape::replayer {
 
-CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::Lowering& lowering,
+CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::lowering::Lowering& lowering,
                    const LeafMemory& memory, Script& script) {
   std::vector<Spot> temporaries;
   Spot next = memory.temporaries;
@@ -13,7 +13,7 @@ CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::Lowering& lowerin
     temporaries.push_back(next);
     next.offset += AlignUp(bytes);
   }
-  const auto place = [&](analyzer::LoweredTensor& tensor) {
+  const auto place = [&](analyzer::lowering::LoweredTensor& tensor) {
     if (!tensor.present) return;
     Spot spot = memory.nothing;
     if (tensor.layout.ElementCount() != 0 && tensor.temporary >= 0) {
@@ -28,15 +28,15 @@ CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::Lowering& lowerin
   };
   CallRange range;
   range.first = static_cast<int>(script.calls.size());
-  for (const analyzer::Invocation& invocation : lowering.invocations) {
+  for (const analyzer::lowering::Invocation& invocation : lowering.invocations) {
     ScriptCall& call = script.calls.emplace_back();
     call.call_id = leaf.call.call_id;
     call.name = leaf.Name();
     call.invocation = invocation;
     call.workspace = memory.workspace.block;
     call.workspace_offset = memory.workspace.offset;
-    for (analyzer::LoweredValue& value : call.invocation.arguments) {
-      for (analyzer::LoweredTensor& tensor : value.tensors) place(tensor);
+    for (analyzer::lowering::LoweredValue& value : call.invocation.arguments) {
+      for (analyzer::lowering::LoweredTensor& tensor : value.tensors) place(tensor);
     }
   }
   range.end = static_cast<int>(script.calls.size());

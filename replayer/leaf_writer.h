@@ -33,7 +33,7 @@ struct CallRange {
 };
 
 // Adds the calls of a lowered leaf to the script.
-CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::Lowering& lowering,
+CallRange AddCalls(const analyzer::Leaf& leaf, const analyzer::lowering::Lowering& lowering,
                    const LeafMemory& memory, Script& script);
 // Writes the launches of these calls.
 void WriteLaunches(const CallRange& calls, int stream, std::vector<Operation>& operations);

@@ -77,11 +77,11 @@ LoweredProgram LowerProgram(const analyzer::Program& program, Contents& contents
     if (leaf.kind != analyzer::LeafKind::kKernel) continue;
     std::string why;
     const auto refusal = refused.find(leaf.Name());
-    std::optional<analyzer::Lowering> lowering;
+    std::optional<analyzer::lowering::Lowering> lowering;
     if (refusal != refused.end()) {
       why = refusal->second;
     } else {
-      lowering = analyzer::Lower(program, leaf, &why);
+      lowering = analyzer::lowering::Lower(program, leaf, &why);
     }
     if (!lowering) {
       RequireRecordedResults(program, leaf, contents, why);

@@ -16,10 +16,10 @@ namespace acltape::replayer {
 
 struct LoweredProgram {
   const analyzer::Program* program = nullptr;
-  std::vector<analyzer::Lowering> lowerings;   // by leaf index; empty for other kinds
-  std::map<int64_t, std::string> substituted;  // leaf index to the reason
-  std::vector<Note> notes;                     // divergences and substitutions, grouped
-  int64_t temporary_bytes = 0;                 // most bytes that one leaf needs
+  std::vector<analyzer::lowering::Lowering> lowerings;  // by leaf index; empty for other kinds
+  std::map<int64_t, std::string> substituted;           // leaf index to the reason
+  std::vector<Note> notes;                              // divergences and substitutions, grouped
+  int64_t temporary_bytes = 0;                          // most bytes that one leaf needs
   int64_t device_calls = 0;
 
   bool IsSubstituted(int64_t leaf) const { return substituted.count(leaf) != 0; }

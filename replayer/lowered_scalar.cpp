@@ -4,7 +4,7 @@
 
 namespace acltape::replayer {
 
-using analyzer::LoweredValue;
+using analyzer::lowering::LoweredValue;
 using storage::ValueKind;
 
 ScalarValue ScalarOfLowered(const LoweredValue& value) {

@@ -6,7 +6,7 @@
 
 namespace acltape::replayer {
 
-using analyzer::TensorMetrics;
+using analyzer::metrics::TensorMetrics;
 
 Flakiness FlakinessOf(const std::vector<std::string>& results) {
   Flakiness flakiness;
@@ -48,8 +48,8 @@ void NoiseFloor::Observe(int64_t leaf, int write, const std::string& digest, con
       result.first != nullptr ? result.first : get_payload_(result.digests.front());
   if (before == nullptr || static_cast<int64_t>(before->size()) != bytes) return;
   const storage::Layout& layout = *use.layout;
-  result.spread[static_cast<int>(result.digests.size()) - 1] =
-      analyzer::Measure(layout.dtype, before->data(), layout.dtype, packed, layout.ElementCount());
+  result.spread[static_cast<int>(result.digests.size()) - 1] = analyzer::metrics::Measure(
+      layout.dtype, before->data(), layout.dtype, packed, layout.ElementCount());
 }
 
 // Returns the leaves that wrote the inputs of a leaf.

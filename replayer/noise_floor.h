@@ -65,7 +65,7 @@ class NoiseFloor {
   void BeginJudged(bool carried);
   void NoteAccepted(int64_t leaf);
   std::string Explain(int64_t leaf, int write, const std::string& digest,
-                      const analyzer::TensorMetrics* metrics);
+                      const analyzer::metrics::TensorMetrics* metrics);
 
   int runs() const { return runs_; }
   const std::vector<FlakyOperator>& flaky() const { return flaky_; }
@@ -76,12 +76,12 @@ class NoiseFloor {
     std::vector<std::string> digests;  // by run
     Bytes first;                       // content of the first run, where it is kept
     std::string usual;
-    std::map<int, analyzer::TensorMetrics> spread;  // by run: against the first
+    std::map<int, analyzer::metrics::TensorMetrics> spread;  // by run: against the first
     const std::string& DigestOf(int run) const { return digests.at(static_cast<size_t>(run)); }
   };
   using Results = std::map<Key, Result>;
   std::vector<int64_t> Producers(int64_t leaf) const;
-  const analyzer::TensorMetrics* SpreadOf(const Result& result, int run) const;
+  const analyzer::metrics::TensorMetrics* SpreadOf(const Result& result, int run) const;
   void AddLeaf(Results::iterator first, Results::iterator end,
                std::vector<std::set<int64_t>>& deviating,
                std::map<std::string, FlakyOperator>& operators);

@@ -9,9 +9,9 @@
 namespace acltape::replayer {
 namespace {
 
-using analyzer::Plan;
-using analyzer::PlanRegion;
-using analyzer::PlanWait;
+using analyzer::plan::Plan;
+using analyzer::plan::PlanRegion;
+using analyzer::plan::PlanWait;
 
 Error Misfit(const PlanRegion& region, const std::string& what) {
   return {ErrorKind::kUsage, "region " + std::to_string(region.region) + " of the plan " + what};
@@ -39,7 +39,7 @@ class PlanReader {
     }
     // Index of each call in issued.leaves.
     std::unordered_map<int64_t, size_t> index;
-    for (const analyzer::PlanPlacement& placement : region.placements) {
+    for (const analyzer::plan::PlanPlacement& placement : region.placements) {
       const size_t at = PlaceOf(region, placement.call_id);
       if (at < issued.first || at >= issued.end || placement.stream < 0 ||
           !index.emplace(placement.call_id, issued.leaves.size()).second) {

@@ -47,7 +47,7 @@ std::vector<IssuedRegion> IssueOnOneStream(size_t leaf_count, const RegionLimits
 // Returns the regions of the plan. A captured region that breaks the limits is cut. Its parts run
 // one after the other, so events between them are dropped. `place_of` gives the place of each
 // active call. Throws Error kUsage if the plan does not name each active call exactly once.
-std::vector<IssuedRegion> IssueByPlan(const analyzer::Plan& plan,
+std::vector<IssuedRegion> IssueByPlan(const analyzer::plan::Plan& plan,
                                       const std::unordered_map<int64_t, size_t>& place_of,
                                       const RegionLimits& limits);
 

@@ -87,7 +87,7 @@ void RecordedContent::AddTouched(const Arrival& arrival, ByteSet& set) {
   if (arrival.whole) {
     set.Add(arrival.range.first, arrival.range.end);
   } else {
-    AddElements(*arrival.write->layout, set);
+    analyzer::AddElements(*arrival.write->layout, set);
   }
 }
 
@@ -144,7 +144,7 @@ Bytes RecordedContent::Derived(const Arrival& arrival) {
   const std::vector<TensorUse>& reads = program_.uses[arrival.leaf].reads;
   if (leaf.op->dialect == "aclrt" && leaf.kind == analyzer::LeafKind::kKernel) {
     if (reads.empty()) {
-      bytes = analyzer::FilledBytes(leaf, *arrival.write->layout);
+      bytes = analyzer::lowering::FilledBytes(leaf, *arrival.write->layout);
     } else {
       const storage::Layout& from = *reads[0].layout;
       const ByteRange range{from.FirstByte(), from.EndByte()};

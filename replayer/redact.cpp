@@ -87,8 +87,8 @@ bool Measured(DType dtype, const std::vector<uint8_t>& content, Statistics& stat
   const int64_t size = storage::DTypeBytes(dtype);
   if (size == 0 || static_cast<int64_t>(content.size()) < size) return false;
   const int64_t elements = static_cast<int64_t>(content.size()) / size;
-  const analyzer::SideStatistics side =
-      analyzer::Measure(dtype, content.data(), dtype, content.data(), elements).a;
+  const analyzer::metrics::SideStatistics side =
+      analyzer::metrics::Measure(dtype, content.data(), dtype, content.data(), elements).a;
   statistics.min = side.min;
   statistics.max = side.max;
   statistics.mean = side.mean;

@@ -211,7 +211,7 @@ class Replayer {
 
   void RunCaptured(Execution& execution, Verifier& verifier) {
     const analyzer::Program& program = session_.program();
-    const analyzer::Plan* plan = options_.plan ? &options_.plan->plan : nullptr;
+    const analyzer::plan::Plan* plan = options_.plan ? &options_.plan->plan : nullptr;
     const analyzer::StepTemplate& step_class = session_.ClassFor(plan);
     const HomeMemory homes(session_.device(), program,
                            CapturedNeeds(program, step_class, session_.contents()));

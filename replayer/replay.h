@@ -11,7 +11,7 @@
 // that differ from the template run eagerly and are listed.
 //
 // A program that was recorded only at the ACL level needs no lowering: its own calls are issued
-// again (replayer/acl/acl_replay.h).
+// again (replayer/acl_level/acl_replay.h).
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ enum class Streams { kRecorded, kFlat, kLeaves };
 
 // A plan that was read and that fits the trace.
 struct ChosenPlan {
-  analyzer::Plan plan;
+  analyzer::plan::Plan plan;
   std::string path;                // for messages
   int64_t plan_id = 0;             // row of the table `plan`; 0: none
   bool allow_races = false;        // races are accepted
@@ -81,7 +81,7 @@ struct ReplayOptions {
   int64_t mismatch_limit = 20;  // mismatches kept in the report; all are counted
   bool keep_matches = false;    // a comparison row for each equal output too
   // The standard for differences that are accepted. Null: results must be equal bit for bit.
-  std::shared_ptr<const analyzer::Standard> standard;
+  std::shared_ptr<const analyzer::metrics::Standard> standard;
   int noise_runs = 0;  // eager reference runs before the replay, to learn the noise
   uint64_t seed = 1;   // of synthetic data
   // Called from the replaying thread with the number of leaves done and the total.
@@ -92,12 +92,12 @@ struct Mismatch {
   int64_t call_id = 0;
   std::string op;  // "aten::addmm"
   int position = 0;
-  std::string name;                 // argument name, "out" for a sole return
-  int64_t step = -1;                // -1: outside the steps
-  std::string reference;            // "recorded" or "eager"
-  bool digest_only = false;         // no values are known; only `metrics.elements` is set
-  analyzer::TensorMetrics metrics;  // of the reference and the replayed result
-  std::string reason;               // the reason why the standard refuses it
+  std::string name;                          // argument name, "out" for a sole return
+  int64_t step = -1;                         // -1: outside the steps
+  std::string reference;                     // "recorded" or "eager"
+  bool digest_only = false;                  // no values are known; only `metrics.elements` is set
+  analyzer::metrics::TensorMetrics metrics;  // of the reference and the replayed result
+  std::string reason;                        // the reason why the standard refuses it
 };
 
 // An operator whose results differ between runs of the reference (replayer/noise_floor.h).

@@ -59,7 +59,7 @@ struct ScriptOutput {
 struct ScriptCall {
   int64_t call_id = 0;  // the call that it was lowered from
   std::string name;     // of that call's operator, for messages
-  analyzer::Invocation invocation;
+  analyzer::lowering::Invocation invocation;
   int workspace = 0;  // block that the operator may use as workspace
   int64_t workspace_offset = 0;
 };

@@ -154,7 +154,7 @@ const BoundCall& ScriptMachine::Bound(int number) {
   std::optional<BoundCall>& bound = bound_[number];
   if (bound) return *bound;
   const ScriptCall& call = script_.calls[number];
-  const AddressOf address_of = [this](const analyzer::LoweredTensor& tensor) {
+  const AddressOf address_of = [this](const analyzer::lowering::LoweredTensor& tensor) {
     return blocks_[tensor.buffer_id].data + tensor.layout.byte_offset;
   };
   try {

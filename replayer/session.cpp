@@ -75,7 +75,7 @@ void Session::WithLowering(const std::function<void(Execution&)>& body) {
   }
 }
 
-const analyzer::StepTemplate& Session::ClassFor(const analyzer::Plan* plan) const {
+const analyzer::StepTemplate& Session::ClassFor(const analyzer::plan::Plan* plan) const {
   if (plan == nullptr) return classes_.Largest();
   for (size_t s = 0; s < program_.work.steps.size(); ++s) {
     if (program_.work.steps[s].step == plan->step) {
@@ -146,7 +146,7 @@ std::string StandardArgument(const ReplayOptions& options) {
   return StandardArgument(options.standard.get());
 }
 
-std::string StandardArgument(const analyzer::Standard* standard) {
+std::string StandardArgument(const analyzer::metrics::Standard* standard) {
   if (standard == nullptr || standard->bitwise()) return "";
   return " @standard "_cli + storage::ShellWord(standard->given());
 }

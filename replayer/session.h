@@ -37,7 +37,7 @@ class Session {
 
   // Returns the class of the step that the plan is for, or the largest class without a plan. Throws
   // Error kUsage if the trace has no such step.
-  const analyzer::StepTemplate& ClassFor(const analyzer::Plan* plan) const;
+  const analyzer::StepTemplate& ClassFor(const analyzer::plan::Plan* plan) const;
 
   // Returns the reason why no two steps can share graphs; nothing if some can. The note carries a
   // rule: CAPTURE-STEPS (too few steps), CAPTURE-SHAPE, CAPTURE-VALUE, CAPTURE-OPS or
@@ -65,7 +65,7 @@ std::string ReproduceCommand(const storage::Reader& trace, const std::string& ar
 // Returns " --standard NAME" for such a command; empty if bits are compared or the standard is
 // null.
 std::string StandardArgument(const ReplayOptions& options);
-std::string StandardArgument(const analyzer::Standard* standard);
+std::string StandardArgument(const analyzer::metrics::Standard* standard);
 
 // Writes notes as findings.
 void WriteNotes(const std::vector<Note>& notes, storage::Results* results);

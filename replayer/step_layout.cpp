@@ -271,7 +271,7 @@ std::vector<HomeMemory::Need> CapturedNeeds(const analyzer::Program& program,
   return needs;
 }
 
-aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan) {
+aclmdlRICaptureMode CaptureModeOf(const analyzer::plan::Plan* plan) {
   for (const CaptureModeRow& row : kCaptureModes) {
     if (plan != nullptr && plan->capture_mode == row.name) return row.mode;
   }

@@ -34,7 +34,7 @@ enum class Keep {
 struct StepGraphOptions {
   Keep keep = Keep::kNothing;
   // Null: the longest regions are captured, each on one stream and in global mode.
-  const analyzer::Plan* plan = nullptr;
+  const analyzer::plan::Plan* plan = nullptr;
   // True if host arguments that vary are updated, where the plan (if there is one) asks for it.
   bool updates = true;
   // True if recorded results replace the computed ones after each region (Inputs::kGolden).
@@ -59,7 +59,7 @@ StepLayout LayOutStep(Execution& execution, const analyzer::StepTemplate& step_c
 
 // Returns the mode in which the graphs of the plan are captured. Without a plan it is the strictest
 // mode.
-aclmdlRICaptureMode CaptureModeOf(const analyzer::Plan* plan);
+aclmdlRICaptureMode CaptureModeOf(const analyzer::plan::Plan* plan);
 
 // Returns the most bytes that an internal buffer of the template needs in any step of the class, at
 // least 1.

@@ -9,13 +9,13 @@ namespace acltape::replayer {
 namespace {
 
 using analyzer::Leaf;
-using analyzer::Lowering;
 using analyzer::StepTemplate;
+using analyzer::lowering::Lowering;
 using Treatment = VaryingLeaf::Treatment;
 
 std::vector<std::string> OperatorsOf(const Lowering& lowering) {
   std::vector<std::string> names;
-  for (const analyzer::Invocation& invocation : lowering.invocations) {
+  for (const analyzer::lowering::Invocation& invocation : lowering.invocations) {
     names.push_back(invocation.op);
   }
   return names;
@@ -35,7 +35,8 @@ std::string RefusalOf(Execution& execution, const StepTemplate& step_class,
 }
 
 // True if the plan asks for an update of one of the arguments.
-bool IsPlanned(const analyzer::Plan& plan, const Leaf& leaf, const std::vector<int>& arguments) {
+bool IsPlanned(const analyzer::plan::Plan& plan, const Leaf& leaf,
+               const std::vector<int>& arguments) {
   return std::any_of(plan.updates.begin(), plan.updates.end(), [&](const auto& update) {
     return update.call_id == leaf.call.call_id &&
            std::any_of(arguments.begin(), arguments.end(), [&](int argument) {
@@ -63,7 +64,7 @@ void CollectValues(const analyzer::Program& program, const StepTemplate& step_cl
 }  // namespace
 
 std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution, const StepTemplate& step_class,
-                                           const analyzer::Plan* plan, bool updates) {
+                                           const analyzer::plan::Plan* plan, bool updates) {
   const analyzer::Program& program = execution.program();
   std::vector<VaryingLeaf> varying;
   for (const analyzer::VaryingArgument& argument : step_class.varying) {

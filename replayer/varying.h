@@ -29,7 +29,7 @@ struct VaryingLeaf {
 // updated but cannot be, because the steps lower to different operators or the device refuses.
 std::vector<VaryingLeaf> FindVaryingLeaves(Execution& execution,
                                            const analyzer::StepTemplate& step_class,
-                                           const analyzer::Plan* plan, bool updates);
+                                           const analyzer::plan::Plan* plan, bool updates);
 
 // Describes two values of a leaf, by match, such as "call 812 aten::add_: argument alpha is -0.1 in
 // step 0 and -0.05 in step 3 (call 1014)".

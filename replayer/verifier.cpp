@@ -52,7 +52,7 @@ std::optional<HostValue> RecordedHostValue(const storage::Argument& argument) {
 }
 
 HostValue SeenByHost(storage::ValueKind kind, storage::DType dtype, const uint8_t* element) {
-  const double value = analyzer::ElementValue(dtype, element);
+  const double value = analyzer::metrics::ElementValue(dtype, element);
   if (kind == storage::ValueKind::kReal) return HostReal(value);
   if (kind == storage::ValueKind::kBool) return HostValueOf(storage::DType::kBool, value != 0);
   // A double does not hold every 64-bit number.

@@ -4,7 +4,7 @@
 
 #include "analyzer/diff/matching.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 void AlignSegment(Matching& matching, const Segment& segment) {
@@ -49,4 +49,4 @@ Alignment Align(const Flow& a, const Flow& b) {
   return alignment;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

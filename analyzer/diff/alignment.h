@@ -25,7 +25,7 @@
 #include "analyzer/diff/flow.h"
 #include "analyzer/diff/segments.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 // Calls of both sides that together have the same inputs and outputs in the dataflow. The group is
 // a fusion if A has more calls than B, else a split. The last node of each side gives the outputs.
@@ -45,4 +45,4 @@ struct Alignment {
 
 Alignment Align(const Flow& a, const Flow& b);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

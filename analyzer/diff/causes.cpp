@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 // An operator is to blame if the relative error of its result is more than this many times that of
@@ -387,4 +387,4 @@ void FindCauses(const Flow& a, const Flow& b, const Alignment& alignment, ValueC
   CauseFinder(a, b, alignment, values, rows).Find(progress);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

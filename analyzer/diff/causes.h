@@ -3,11 +3,11 @@
 
 #include "analyzer/diff/rows.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 // Fills in verdicts and causes of the picked rows. Other rows are compared only if a picked row
 // needs them.
 void FindCauses(const Flow& a, const Flow& b, const Alignment& alignment, ValueComparer& values,
                 DiffRows& rows, const std::function<void(int64_t, int64_t)>& progress);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -11,7 +11,7 @@
 #include "meaning/options.h"
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 constexpr std::string_view LevelName(Dialect dialect) {
@@ -218,4 +218,4 @@ DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOp
   return report;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

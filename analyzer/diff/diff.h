@@ -23,7 +23,7 @@
 #include "analyzer/work.h"
 #include "storage/reader.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 enum class DiffRelation : uint8_t {
   kSame,      // one operator with equal arguments, perhaps in place or with another element type
@@ -64,7 +64,7 @@ struct DiffRow {
   std::string output;  // name of the compared result, "out"
   std::string reason;
   double error = 0;  // relative, L2
-  std::optional<TensorMetrics> metrics;
+  std::optional<metrics::TensorMetrics> metrics;
   // For a row with an input that differs: the index of the row where the difference began, or -1 if
   // nobody looked for it. For kInherited also the number of calls since then.
   int64_t origin = -1;
@@ -120,4 +120,4 @@ struct DiffOptions {
 // kUsage for an unknown standard.
 DiffReport Diff(const storage::Reader& a, const storage::Reader& b, const DiffOptions& options);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -7,7 +7,7 @@
 #include "analyzer/diff/form_label.h"
 #include "analyzer/graph/hazards.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 class Builder {
@@ -20,13 +20,13 @@ class Builder {
     flow_.labels.reserve(work_.forms.size());
     for (const WorkForm& form : work_.forms) flow_.labels.push_back(LabelForm(work_, form));
     node_of_.assign(work_.size(), -1);
-    const std::vector<Hazard> hazards = FindHazards(work_, 0, work_.size());
+    const std::vector<graph::Hazard> hazards = graph::FindHazards(work_, 0, work_.size());
     size_t next = 0;
     for (size_t call = 0; call < work_.size(); ++call) {
       TakeContents(call);
       raw_.clear();
       for (; next < hazards.size() && hazards[next].target <= call; ++next) {
-        if (hazards[next].kind == HazardKind::kRaw) raw_.push_back(&hazards[next]);
+        if (hazards[next].kind == graph::HazardKind::kRaw) raw_.push_back(&hazards[next]);
       }
       if (work_.form(call).active()) AddNode(call);
     }
@@ -110,7 +110,7 @@ class Builder {
     const auto content = contents_.find(input.buffer);
     const int64_t since = content == contents_.end() ? -1 : content->second.since;
     for (size_t i = raw_.size(); i-- > 0;) {
-      const Hazard& hazard = *raw_[i];
+      const graph::Hazard& hazard = *raw_[i];
       if (hazard.buffer != input.buffer || static_cast<int64_t>(hazard.source) < since) continue;
       FlowSource source;
       source.node = node_of_[hazard.source];
@@ -221,7 +221,7 @@ class Builder {
   std::vector<const storage::Snapshot*> results_;  // results of the current call
   Flow flow_;
   std::vector<int32_t> node_of_;  // by call
-  std::vector<const Hazard*> raw_;
+  std::vector<const graph::Hazard*> raw_;
   std::unordered_map<int64_t, Content> contents_;  // by buffer
   std::unordered_map<std::array<int64_t, 3>, int32_t, PartHash> parts_;
 };
@@ -248,4 +248,4 @@ Flow BuildFlow(const Work& work, const std::vector<storage::Snapshot>& snapshots
   return Builder(work, snapshots).Build();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -14,7 +14,7 @@
 
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 uint64_t MixHash(uint64_t a, uint64_t b);
 
@@ -100,4 +100,4 @@ class Flow {
 // `snapshots` are those of the trace, in order of the calls. The work must outlive the flow.
 Flow BuildFlow(const Work& work, const std::vector<storage::Snapshot>& snapshots);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

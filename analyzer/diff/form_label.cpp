@@ -10,7 +10,7 @@
 #include "analyzer/acl_program.h"
 #include "analyzer/value_text.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 using storage::Argument;
@@ -191,4 +191,4 @@ FormDifference CompareForms(const Flow& a, int32_t a_form, const Flow& b, int32_
   return difference;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -6,7 +6,7 @@
 
 #include "analyzer/diff/flow.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 // The operator without overload and in-place marks: "aten::add" of "aten::add_.Tensor", "aclnnAdd"
 // of "aclnnInplaceAdd".
@@ -23,4 +23,4 @@ struct FormDifference {
 };
 FormDifference CompareForms(const Flow& a, int32_t a_form, const Flow& b, int32_t b_form);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

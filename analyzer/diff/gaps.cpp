@@ -5,7 +5,7 @@
 
 #include "analyzer/diff/matching.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 using Nodes = std::vector<int32_t>;
@@ -157,4 +157,4 @@ size_t AlignGaps(Matching& matching, const Segment& segment) {
   return paired;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

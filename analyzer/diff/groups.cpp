@@ -6,7 +6,7 @@
 
 #include "analyzer/diff/matching.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 constexpr size_t kMostInGroup = 16;
@@ -197,4 +197,4 @@ size_t FindGroups(Matching& matching, const Segment& segment) {
   return GroupFinder(matching, segment).Find();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -4,7 +4,7 @@
 
 #include "analyzer/diff/matching.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 struct Bucket {
@@ -120,4 +120,4 @@ size_t MatchUnique(Matching& matching, const Segment& segment) {
   return RunPasses(matching, segment, kPasses, /*unique=*/true);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

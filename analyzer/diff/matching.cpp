@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 // Sums the values of all readers of a node.
@@ -237,4 +237,4 @@ Fit FitOf(const Matching& matching, int32_t a, int32_t b) {
   return fit;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

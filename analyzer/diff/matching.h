@@ -10,7 +10,7 @@
 
 #include "analyzer/diff/alignment.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 class Matching {
  public:
@@ -75,4 +75,4 @@ struct Fit {
 };
 Fit FitOf(const Matching& matching, int32_t a, int32_t b);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

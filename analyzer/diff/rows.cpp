@@ -9,7 +9,7 @@
 
 #include "analyzer/diff/form_label.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 class RowMaker {
@@ -135,4 +135,4 @@ DiffRows MakeRows(const Flow& a, const Flow& b, const Alignment& alignment) {
   return RowMaker(a, b, alignment).Make();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

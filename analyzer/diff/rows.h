@@ -8,7 +8,7 @@
 #include "analyzer/diff/alignment.h"
 #include "analyzer/diff/diff.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 // A row with its nodes. The last node of each side gives the results.
 struct RowNodes {
@@ -24,4 +24,4 @@ struct DiffRows {
 
 DiffRows MakeRows(const Flow& a, const Flow& b, const Alignment& alignment);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 struct Print {        // the properties by which steps are compared
@@ -181,4 +181,4 @@ std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
   return segments;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

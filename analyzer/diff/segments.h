@@ -9,7 +9,7 @@
 
 #include "analyzer/diff/flow.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 struct NodeRange {
   size_t first = 0;
@@ -35,4 +35,4 @@ struct Segment {
 std::vector<Segment> PairSegments(const Flow& a, const Flow& b,
                                   const std::vector<int32_t>& partner);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

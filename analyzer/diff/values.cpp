@@ -9,7 +9,7 @@
 #include "analyzer/acl_leaves.h"
 #include "analyzer/value_text.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 namespace {
 
 using storage::DType;
@@ -144,9 +144,9 @@ ValueComparer::ValueComparer(const Flow& a, const RecordedValues& a_values, cons
   same_environment_ =
       std::all_of(std::begin(kEnvironment), std::end(kEnvironment),
                   [&](const char* key) { return left.Meta(key) == right.Meta(key); });
-  bitwise_ = Standard::Load("bitwise");
-  tolerant_ = Standard::Load("ascend");
-  if (!standard.empty()) chosen_ = Standard::Load(standard);
+  bitwise_ = metrics::Standard::Load("bitwise");
+  tolerant_ = metrics::Standard::Load("ascend");
+  if (!standard.empty()) chosen_ = metrics::Standard::Load(standard);
 }
 
 std::vector<uint8_t> ValueComparer::Payload(int side, const std::string& digest) const {
@@ -161,7 +161,7 @@ std::string ValueComparer::Description() const {
   return "bitwise; " + tolerant_->name() + " between element types";
 }
 
-const Standard& ValueComparer::StandardFor(DType a, DType b, DType rounded) const {
+const metrics::Standard& ValueComparer::StandardFor(DType a, DType b, DType rounded) const {
   if (chosen_) return *chosen_;
   return a == b && same_environment_ && rounded == DType::kUndefined ? *bitwise_ : *tolerant_;
 }
@@ -299,19 +299,19 @@ ValueDifference ValueComparer::CompareExternals(int32_t a, int32_t b) {
   };
   const int64_t elements = std::min(count(0), count(1));
   if (!same_type && !(IsFloating(types[0]) && IsFloating(types[1]))) return difference;
-  TensorMetrics metrics;
-  const Judgement judgement = StandardFor(types[0], types[1], DType::kUndefined)
-                                  .Compare("aten::clone", types[0], bytes[0].data(), types[1],
-                                           bytes[1].data(), elements, &metrics);
+  metrics::TensorMetrics metrics;
+  const metrics::Judgement judgement = StandardFor(types[0], types[1], DType::kUndefined)
+                                           .Compare("aten::clone", types[0], bytes[0].data(),
+                                                    types[1], bytes[1].data(), elements, &metrics);
   if (!same_type) difference.rounded = CoarsestType(types[0], types[1]);
   difference.error = std::sqrt(metrics.nmse);
   difference.metrics = metrics;
   difference.reason = judgement.reason;
   // Contents of another element type were rounded to it. Only a greater error is a difference.
   constexpr double kRounding = 4e-3;
-  if (judgement.verdict == Judgement::Verdict::kEqual) {
+  if (judgement.verdict == metrics::Judgement::Verdict::kEqual) {
     difference.verdict = DiffVerdict::kEqual;
-  } else if (judgement.verdict == Judgement::Verdict::kWithin ||
+  } else if (judgement.verdict == metrics::Judgement::Verdict::kWithin ||
              (!same_type && difference.error <= kRounding)) {
     difference.verdict = DiffVerdict::kWithin;
   } else {
@@ -392,7 +392,7 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
     if (rounded != DType::kUndefined) type = CoarsestType(type, rounded);
   }
   difference.rounded = rounded;
-  const Standard& standard = StandardFor(left.dtype, right.dtype, rounded);
+  const metrics::Standard& standard = StandardFor(left.dtype, right.dtype, rounded);
   const bool numbers = left.dtype == right.dtype || floating;
   if (!numbers) {
     difference.reason = fmt::format("{} against {}", storage::DTypeName(left.dtype),
@@ -414,19 +414,19 @@ ValueDifference ValueComparer::CompareContents(const std::array<Content, 2>& con
     difference.reason = "a part of a result in another memory order";
     return difference;
   }
-  MeasureOptions options;
+  metrics::MeasureOptions options;
   options.small_value = standard.SmallValue(type);
-  const TensorMetrics metrics =
-      Measure(left.dtype, x.data(), right.dtype, y.data(), elements, options);
-  const Judgement judgement = standard.Judge(op, type, metrics);
+  const metrics::TensorMetrics metrics =
+      metrics::Measure(left.dtype, x.data(), right.dtype, y.data(), elements, options);
+  const metrics::Judgement judgement = standard.Judge(op, type, metrics);
   switch (judgement.verdict) {
-    case Judgement::Verdict::kEqual:
+    case metrics::Judgement::Verdict::kEqual:
       difference.verdict = DiffVerdict::kEqual;
       break;
-    case Judgement::Verdict::kWithin:
+    case metrics::Judgement::Verdict::kWithin:
       difference.verdict = DiffVerdict::kWithin;
       break;
-    case Judgement::Verdict::kDifferent:
+    case metrics::Judgement::Verdict::kDifferent:
       difference.verdict = DiffVerdict::kDifferent;
       break;
   }
@@ -509,4 +509,4 @@ ValueDifference ValueComparer::CompareHostReads(int32_t a, int32_t b) const {
   return difference;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

@@ -16,7 +16,7 @@
 #include "analyzer/program.h"
 #include "storage/database.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::diff {
 
 enum class DiffVerdict : uint8_t { kEqual, kWithin, kDifferent, kNotComparable };
 std::string_view DiffVerdictName(DiffVerdict verdict);  // "equal", "not comparable" ...
@@ -29,8 +29,8 @@ struct ValueDifference {
   std::string reason;
   // The relative error in the L2 norm, or that of the statistics; 1 if there is no number for it.
   double error = 0;
-  std::optional<TensorMetrics> metrics;  // if both contents were read
-  std::string name;                      // name of the result: "out", "self"
+  std::optional<metrics::TensorMetrics> metrics;  // if both contents were read
+  std::string name;                               // name of the result: "out", "self"
   // The coarser of two floating types that differ, or the caller's `rounded`.
   storage::DType rounded = storage::DType::kUndefined;
 };
@@ -105,7 +105,8 @@ class ValueComparer {
   std::optional<Statistics> StatisticsOf(int side, const Content& content);
   Content ReadOf(int side, const FlowInput& input) const;
   std::vector<uint8_t> RowMajorContent(int side, const Content& content) const;
-  const Standard& StandardFor(storage::DType a, storage::DType b, storage::DType rounded) const;
+  const metrics::Standard& StandardFor(storage::DType a, storage::DType b,
+                                       storage::DType rounded) const;
   ValueDifference CompareContents(const std::array<Content, 2>& contents, const std::string& op,
                                   storage::DType rounded);
   ValueDifference CompareStatistics(const std::array<Content, 2>& contents, bool bits);
@@ -113,9 +114,9 @@ class ValueComparer {
 
   std::array<Side, 2> sides_;
   bool same_environment_ = false;
-  std::optional<Standard> chosen_;
-  std::optional<Standard> bitwise_;
-  std::optional<Standard> tolerant_;
+  std::optional<metrics::Standard> chosen_;
+  std::optional<metrics::Standard> bitwise_;
+  std::optional<metrics::Standard> tolerant_;
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::diff

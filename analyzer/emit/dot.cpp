@@ -6,7 +6,7 @@
 #include "analyzer/emit/planned_step.h"
 #include "analyzer/graph/hazards.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::emit {
 namespace {
 
 // Fill colours of streams, the origin first. Further streams use them again.
@@ -34,7 +34,7 @@ std::string NodeText(const Work& work, const PlannedCall& planned) {
 
 }  // namespace
 
-std::string DotText(const Plan& plan, const Work& work) {
+std::string DotText(const plan::Plan& plan, const Work& work) {
   const std::vector<PlannedCall> calls = ResolvePlan(plan, work);
   std::string text =
       "digraph plan {\n"
@@ -42,7 +42,7 @@ std::string DotText(const Plan& plan, const Work& work) {
       "  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n"
       "  edge [color=\"#555555\", arrowsize=0.6];\n";
   for (size_t r = 0, next = 0; r < plan.regions.size(); ++r) {
-    const PlanRegion& region = plan.regions[r];
+    const plan::PlanRegion& region = plan.regions[r];
     const std::string kind = region.captured ? "captured" : "eager";
     text += fmt::format("  subgraph cluster_{} {{\n    label={};\n    style={};\n", r,
                         Quoted(fmt::format("region {}, {}{}{}", region.region, kind,
@@ -55,16 +55,17 @@ std::string DotText(const Plan& plan, const Work& work) {
   }
   std::set<std::pair<uint32_t, uint32_t>> drawn;
   if (!calls.empty()) {
-    for (const Hazard& hazard : FindHazards(work, calls.front().call, calls.back().call + 1)) {
+    for (const graph::Hazard& hazard :
+         graph::FindHazards(work, calls.front().call, calls.back().call + 1)) {
       if (!drawn.emplace(hazard.source, hazard.target).second) continue;
-      const bool data = hazard.kind == HazardKind::kRaw;
+      const bool data = hazard.kind == graph::HazardKind::kRaw;
       text += fmt::format("  c{} -> c{}{};\n", work.calls[hazard.source].call_id,
                           work.calls[hazard.target].call_id,
                           data ? "" : " [style=dotted, arrowhead=open]");
     }
   }
   for (const PlannedCall& call : calls) {
-    for (const PlanWait& wait : call.waits) {
+    for (const plan::PlanWait& wait : call.waits) {
       text += fmt::format(
           "  c{} -> c{} [style=dashed, color=\"#c00000\", fontsize=9, constraint=false, "
           "label=\"event {}\"];\n",
@@ -74,4 +75,4 @@ std::string DotText(const Plan& plan, const Work& work) {
   return text + "}\n";
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::emit

@@ -15,12 +15,12 @@
 #include "analyzer/plan/plan.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::emit {
 
-std::string DotText(const Plan& plan, const Work& work);
-std::string ResolvedJson(const Plan& plan, const Work& work);
+std::string DotText(const plan::Plan& plan, const Work& work);
+std::string ResolvedJson(const plan::Plan& plan, const Work& work);
 
 // Throws Error kUsage when the plan captures nothing, or is for calls of the ACL level.
-std::string TorchairPass(const Plan& plan, const Work& work);
+std::string TorchairPass(const plan::Plan& plan, const Work& work);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::emit

@@ -5,12 +5,12 @@
 
 #include "analyzer/value_text.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::emit {
 
-std::vector<PlannedCall> ResolvePlan(const Plan& plan, const Work& work) {
+std::vector<PlannedCall> ResolvePlan(const plan::Plan& plan, const Work& work) {
   std::vector<PlannedCall> calls;
   for (size_t r = 0; r < plan.regions.size(); ++r) {
-    const PlanRegion& region = plan.regions[r];
+    const plan::PlanRegion& region = plan.regions[r];
     std::unordered_map<int64_t, size_t> placed;  // call id to place in order of issue
     for (size_t i = 0; i < region.placements.size(); ++i) {
       placed[region.placements[i].call_id] = i;
@@ -28,7 +28,7 @@ std::vector<PlannedCall> ResolvePlan(const Plan& plan, const Work& work) {
       const int64_t id = work.calls[call].call_id;
       row.issue = static_cast<int32_t>(placed.at(id));
       row.stream = region.placements[row.issue].stream;
-      for (const PlanWait& wait : region.waits) {
+      for (const plan::PlanWait& wait : region.waits) {
         if (wait.wait_before == id) row.waits.push_back(wait);
         row.recorded = row.recorded || wait.record_after == id;
       }
@@ -46,4 +46,4 @@ std::string ResultText(const Work& work, size_t call) {
   return std::string(storage::DTypeName(access->layout->dtype)) + ListText(access->layout->shape);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::emit

@@ -5,7 +5,7 @@
 #include "analyzer/emit/planned_step.h"
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::emit {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,7 +28,7 @@ Json TensorsJson(const Work& work, size_t call, bool written) {
 Json CallJson(const Work& work, const PlannedCall& planned) {
   const WorkCall& call = work.calls[planned.call];
   Json waits = Json::array();
-  for (const PlanWait& wait : planned.waits) {
+  for (const plan::PlanWait& wait : planned.waits) {
     waits.push_back({{"event", wait.event}, {"record_after", wait.record_after}});
   }
   return {{"call", call.call_id},
@@ -44,11 +44,11 @@ Json CallJson(const Work& work, const PlannedCall& planned) {
 
 }  // namespace
 
-std::string ResolvedJson(const Plan& plan, const Work& work) {
+std::string ResolvedJson(const plan::Plan& plan, const Work& work) {
   const std::vector<PlannedCall> calls = ResolvePlan(plan, work);
   Json regions = Json::array();
   for (size_t r = 0, next = 0; r < plan.regions.size(); ++r) {
-    const PlanRegion& region = plan.regions[r];
+    const plan::PlanRegion& region = plan.regions[r];
     Json rows = Json::array();
     int64_t recorded_ns = 0;
     int32_t streams = 1;
@@ -66,14 +66,14 @@ std::string ResolvedJson(const Plan& plan, const Work& work) {
                        {"calls", std::move(rows)}});
   }
   Json copies = Json::array();
-  for (const PlanCopy& copy : plan.copies) {
+  for (const plan::PlanCopy& copy : plan.copies) {
     copies.push_back({{"call", copy.call_id}, {"argument", copy.argument}, {"bytes", copy.bytes}});
   }
   Json updates = Json::array();
-  for (const PlanUpdate& update : plan.updates) {
+  for (const plan::PlanUpdate& update : plan.updates) {
     updates.push_back({{"call", update.call_id}, {"argument", update.argument}});
   }
-  const PlanPrediction& predicted = plan.predicted;
+  const plan::PlanPrediction& predicted = plan.predicted;
   const Json json = {{"trace", work.trace->path()},
                      {"step", plan.step},
                      {"capture_mode", plan.capture_mode},
@@ -93,4 +93,4 @@ std::string ResolvedJson(const Plan& plan, const Work& work) {
   return json.dump(2) + "\n";
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::emit

@@ -9,7 +9,7 @@
 #include "generated/analyzer/torchair_pass.h"
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::emit {
 namespace {
 
 // "aten::add.Tensor" is "aten.add.Tensor" in FX, and "aten::mm" is "aten.mm.default".
@@ -31,7 +31,7 @@ std::string_view OperatorName(const storage::Op& op) {
 }
 
 // The operators that in this step made only views or allocations and never launched a kernel.
-std::set<std::string_view> RecordedViews(const Plan& plan, const Work& work) {
+std::set<std::string_view> RecordedViews(const plan::Plan& plan, const Work& work) {
   std::set<std::string_view> views;
   std::set<std::string_view> kernels;
   const auto first = static_cast<size_t>(work.Find(plan.first_call));
@@ -44,7 +44,7 @@ std::set<std::string_view> RecordedViews(const Plan& plan, const Work& work) {
   return views;
 }
 
-std::string RegionText(const PlanRegion& region, const Work& work,
+std::string RegionText(const plan::PlanRegion& region, const Work& work,
                        const std::vector<PlannedCall>& calls, int32_t index) {
   std::string text = fmt::format("    Region({}, [\n", region.region);
   for (const PlannedCall& planned : calls) {
@@ -53,7 +53,7 @@ std::string RegionText(const PlanRegion& region, const Work& work,
                         PythonText(FxTarget(work.op(planned.call))), planned.stream, planned.issue);
   }
   text += "    ], [\n";
-  for (const PlanWait& wait : region.waits) {
+  for (const plan::PlanWait& wait : region.waits) {
     text += fmt::format("        Wait({}, {}),\n", wait.record_after, wait.wait_before);
   }
   return text + "    ]),\n";
@@ -61,7 +61,7 @@ std::string RegionText(const PlanRegion& region, const Work& work,
 
 }  // namespace
 
-std::string TorchairPass(const Plan& plan, const Work& work) {
+std::string TorchairPass(const plan::Plan& plan, const Work& work) {
   if (work.dialect != Dialect::kAten) {
     throw Error(ErrorKind::kUsage, "a torchair pass is for programs recorded at the aten level; " +
                                        work.trace->path() + " holds calls of the ACL level.");
@@ -99,4 +99,4 @@ std::string TorchairPass(const Plan& plan, const Work& work) {
       fmt::format("REGIONS = [\n{}]\nRECORDED_VIEWS = set([{}])\n", regions, views));
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::emit

@@ -9,7 +9,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::gears {
 namespace {
 
 // The cost of a segment of sizes. A step is padded to the segment's last size or runs eagerly. Sums
@@ -242,4 +242,4 @@ std::vector<int64_t> Thinned(const std::vector<int64_t>& gears, int64_t most) {
   return picked;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::gears

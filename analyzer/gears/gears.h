@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::gears {
 
 struct SizeCount {
   int64_t size = 0;
@@ -74,4 +74,4 @@ std::vector<int64_t> ServingDefault(int64_t greatest);
 // do.
 std::vector<int64_t> Thinned(const std::vector<int64_t>& gears, int64_t most);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::gears

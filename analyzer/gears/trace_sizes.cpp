@@ -8,7 +8,7 @@
 #include "meaning/options.h"
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::gears {
 namespace {
 
 template <typename Number>
@@ -38,15 +38,15 @@ std::optional<WantedDimension> ParseDimension(const std::string& text) {
 
 // A dimension of a family. Its sizes are factor * symbol + offset.
 struct Found {
-  const StepFamily* family = nullptr;
-  Variation variation;
+  const graph::StepFamily* family = nullptr;
+  graph::Variation variation;
   size_t symbol = 0;
-  DimensionVariation dimension;  // the first of the symbol, or the wanted one
+  graph::DimensionVariation dimension;  // the first of the symbol, or the wanted one
 };
 
 std::string Describe(const Work& work, const Found& found) {
-  const DimensionVariation& dimension = found.dimension;
-  std::string text = SymbolText(dimension.symbol, dimension.factor, dimension.offset) +
+  const graph::DimensionVariation& dimension = found.dimension;
+  std::string text = graph::SymbolText(dimension.symbol, dimension.factor, dimension.offset) +
                      ": dimension " + std::to_string(dimension.dimension) + " of " +
                      dimension.name + " of " +
                      work.Describe(found.family->Call(0, dimension.place));
@@ -55,25 +55,27 @@ std::string Describe(const Work& work, const Found& found) {
   return text;
 }
 
-bool FindSymbol(const StepFamily& family, const std::string& wanted, Found& found) {
-  const std::vector<ShapeSymbol>& symbols = found.variation.symbols;
+bool FindSymbol(const graph::StepFamily& family, const std::string& wanted, Found& found) {
+  const std::vector<graph::ShapeSymbol>& symbols = found.variation.symbols;
   if (symbols.empty()) return false;
   if (wanted.empty()) {
-    found.symbol =
-        static_cast<size_t>(std::max_element(symbols.begin(), symbols.end(),
-                                             [](const ShapeSymbol& a, const ShapeSymbol& b) {
-                                               return a.values < b.values;
-                                             }) -
-                            symbols.begin());
+    found.symbol = static_cast<size_t>(
+        std::max_element(symbols.begin(), symbols.end(),
+                         [](const graph::ShapeSymbol& a, const graph::ShapeSymbol& b) {
+                           return a.values < b.values;
+                         }) -
+        symbols.begin());
   } else {
     const auto number =
         wanted[0] == 's' ? Parse<size_t>(std::string_view(wanted).substr(1)) : std::nullopt;
     if (!number || *number >= symbols.size()) return false;
     found.symbol = *number;
   }
-  const auto dimension = std::find_if(
-      found.variation.dimensions.begin(), found.variation.dimensions.end(),
-      [&](const DimensionVariation& d) { return d.symbol == static_cast<int>(found.symbol); });
+  const auto dimension =
+      std::find_if(found.variation.dimensions.begin(), found.variation.dimensions.end(),
+                   [&](const graph::DimensionVariation& d) {
+                     return d.symbol == static_cast<int>(found.symbol);
+                   });
   if (dimension == found.variation.dimensions.end()) return false;
   // The symbol's own sizes are those of the first dimension that has it.
   found.family = &family;
@@ -81,12 +83,12 @@ bool FindSymbol(const StepFamily& family, const std::string& wanted, Found& foun
   return true;
 }
 
-bool FindDimension(const Work& work, const StepFamily& family, const WantedDimension& wanted,
+bool FindDimension(const Work& work, const graph::StepFamily& family, const WantedDimension& wanted,
                    Found& found) {
   const int64_t call = work.Find(wanted.call_id);
   const auto place = std::find(family.calls.begin(), family.calls.end(), call);
   if (call < 0 || place == family.calls.end()) return false;
-  for (const DimensionVariation& dimension : found.variation.dimensions) {
+  for (const graph::DimensionVariation& dimension : found.variation.dimensions) {
     if (dimension.place != static_cast<size_t>(place - family.calls.begin()) % family.places ||
         dimension.name != wanted.argument || dimension.dimension != wanted.dimension) {
       continue;
@@ -115,16 +117,17 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
                                        "sizes with @histogram."_cli);
   }
   const std::optional<WantedDimension> place = ParseDimension(wanted);
-  const std::vector<StepFamily> families = FindFamilies(work);
-  std::vector<const StepFamily*> by_steps;
+  const std::vector<graph::StepFamily> families = graph::FindFamilies(work);
+  std::vector<const graph::StepFamily*> by_steps;
   by_steps.reserve(families.size());
-  for (const StepFamily& family : families) by_steps.push_back(&family);
-  std::stable_sort(by_steps.begin(), by_steps.end(), [](const StepFamily* a, const StepFamily* b) {
-    return a->steps.size() > b->steps.size();
-  });
+  for (const graph::StepFamily& family : families) by_steps.push_back(&family);
+  std::stable_sort(by_steps.begin(), by_steps.end(),
+                   [](const graph::StepFamily* a, const graph::StepFamily* b) {
+                     return a->steps.size() > b->steps.size();
+                   });
   Found found;
-  for (const StepFamily* family : by_steps) {
-    found.variation = FindVariation(work, *family);
+  for (const graph::StepFamily* family : by_steps) {
+    found.variation = graph::FindVariation(work, *family);
     if (place ? FindDimension(work, *family, *place, found) : FindSymbol(*family, wanted, found)) {
       break;
     }
@@ -142,7 +145,7 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
   sizes.dimension = Describe(work, found);
   sizes.places = found.family->places;
   sizes.other_steps = work.steps.size() - found.family->steps.size();
-  const ShapeSymbol& symbol = found.variation.symbols[found.symbol];
+  const graph::ShapeSymbol& symbol = found.variation.symbols[found.symbol];
   for (size_t i = 0; i < found.family->steps.size(); ++i) {
     const StepRange& step = work.steps[found.family->steps[i]];
     const WorkCall& last = work.calls[step.end - 1];
@@ -153,4 +156,4 @@ TraceSizes FindTraceSizes(const Work& work, const std::string& wanted) {
   return sizes;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::gears

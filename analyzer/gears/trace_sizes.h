@@ -7,7 +7,7 @@
 #include "analyzer/gears/gears.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::gears {
 
 struct TraceSizes {
   std::string dimension;  // "s0: dimension 0 of self of call 12 aten::mm, and 40 more"
@@ -24,4 +24,4 @@ struct TraceSizes {
 // is no such dimension, and kTrace when the trace has no steps.
 TraceSizes FindTraceSizes(const Work& work, const std::string& wanted);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::gears

@@ -8,7 +8,7 @@
 
 #include "analyzer/overlap.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::graph {
 namespace {
 
 // A call and the bytes of a range that it uses.
@@ -242,4 +242,4 @@ std::vector<Hazard> FindHazards(const Work& work, size_t first, size_t end) {
   return HazardFinder(work).Find(first, end);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::graph

@@ -20,7 +20,7 @@
 
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::graph {
 
 enum class HazardKind : uint8_t { kRaw, kWar, kWaw };
 std::string_view HazardKindName(HazardKind kind);  // "RAW", "WAR", "WAW"
@@ -38,4 +38,4 @@ struct Hazard {
 // there is at most one hazard of each kind and buffer.
 std::vector<Hazard> FindHazards(const Work& work, size_t first, size_t end);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::graph

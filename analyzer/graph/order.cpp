@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::graph {
 namespace {
 
 using K = AclCallKind;
@@ -136,4 +136,4 @@ std::vector<OrderEdge> FindOrder(const Work& work, size_t first, size_t end) {
   return OrderFinder(work).Find(first, end);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::graph

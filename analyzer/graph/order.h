@@ -18,7 +18,7 @@
 
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::graph {
 
 enum class OrderKind : uint8_t { kStream, kEvent, kHost };
 std::string_view OrderKindName(OrderKind kind);  // "stream", "event", "host"
@@ -32,4 +32,4 @@ struct OrderEdge {
 // Finds the edges between calls [first, end), in order of target.
 std::vector<OrderEdge> FindOrder(const Work& work, size_t first, size_t end);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::graph

@@ -12,7 +12,7 @@
 #include "analyzer/byte_set.h"
 #include "analyzer/value_text.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::graph {
 namespace {
 
 using storage::Argument;
@@ -551,4 +551,4 @@ std::vector<ArgumentVariation> FindVaryingArguments(const Work& work, const Step
   return Comparison(work, runs).Arguments();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::graph

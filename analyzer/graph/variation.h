@@ -21,7 +21,7 @@
 
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::graph {
 
 struct StepFamily {
   std::vector<size_t> steps;    // indices in Work::steps, in order
@@ -128,4 +128,4 @@ std::vector<ArgumentVariation> FindVaryingArguments(const Work& work, const Step
 // "s0", "s0 + 1", "4 * s0 - 2".
 std::string SymbolText(int symbol, int64_t factor, int64_t offset);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::graph

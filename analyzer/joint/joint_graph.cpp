@@ -10,7 +10,7 @@
 #include "analyzer/graph/hazards.h"
 #include "analyzer/prediction/resource.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::joint {
 namespace {
 
 using storage::Phase;
@@ -33,7 +33,8 @@ RecomputeBar BarOf(const WorkForm& form, bool recompute_cube) {
   if (form.kind == LeafKind::kSource) return RecomputeBar::kRandom;
   if (form.kind == LeafKind::kHostRead) return RecomputeBar::kHostRead;
   if (WritesInPlace(form)) return RecomputeBar::kInPlace;
-  if (!recompute_cube && ResourceOf(form.op->name) == Resource::kCube) return RecomputeBar::kCube;
+  if (!recompute_cube && prediction::ResourceOf(form.op->name) == streams::Resource::kCube)
+    return RecomputeBar::kCube;
   return RecomputeBar::kNone;
 }
 
@@ -105,8 +106,8 @@ class Builder {
 
   void AddLinks() {
     std::set<std::pair<uint32_t, uint32_t>> links;
-    for (const Hazard& hazard : FindHazards(work_, first_, end_)) {
-      if (hazard.kind != HazardKind::kRaw || !IsForward(hazard.source)) continue;
+    for (const graph::Hazard& hazard : graph::FindHazards(work_, first_, end_)) {
+      if (hazard.kind != graph::HazardKind::kRaw || !IsForward(hazard.source)) continue;
       if (!IsForward(hazard.target) && !IsBackward(hazard.target)) continue;
       Read(hazard.target, value_of_.at({node_of_.at(hazard.source), hazard.buffer}));
       if (IsBackward(hazard.target)) links.emplace(hazard.source, hazard.target);
@@ -203,4 +204,4 @@ JointStep BuildJointStep(const Work& work, size_t first, size_t end, bool recomp
   return Builder(work, first, end).Build(recompute_cube);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::joint

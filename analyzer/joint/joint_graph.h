@@ -19,7 +19,7 @@
 #include "analyzer/joint/partition.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::joint {
 
 // The reason why a call is not recomputed. kNone, with an empty name, means that it can be.
 enum class RecomputeBar : uint8_t { kNone, kRandom, kInPlace, kCube, kHostRead };
@@ -50,4 +50,4 @@ bool HasBackward(const Work& work, size_t first, size_t end);
 // Builds the graph of one step, the calls [first, end). Calls of the optimizer are left out.
 JointStep BuildJointStep(const Work& work, size_t first, size_t end, bool recompute_cube);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::joint

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::joint {
 
 void FlowNetwork::AddEdge(size_t from, size_t to, int64_t capacity) {
   edges_.push_back({to, capacity, first_[from]});
@@ -80,4 +80,4 @@ std::vector<bool> FlowNetwork::SinkSide(size_t sink) const {
   return reaches;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::joint

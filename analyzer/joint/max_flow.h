@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::joint {
 
 class FlowNetwork {
  public:
@@ -36,4 +36,4 @@ class FlowNetwork {
   std::vector<int64_t> at_;
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::joint

@@ -2,7 +2,7 @@
 
 #include "analyzer/joint/max_flow.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::joint {
 namespace {
 
 // Finds what backward must compute again: the writers of needed values that are not kept, and then
@@ -72,4 +72,4 @@ Partition MinCut(const JointGraph& graph) {
   return Finish(graph, keep);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::joint

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::joint {
 
 // Bytes that a call of forward wrote, or that were there before it.
 struct JointValue {
@@ -45,4 +45,4 @@ struct Partition {
 Partition KeepAll(const JointGraph& graph);
 Partition MinCut(const JointGraph& graph);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::joint

@@ -5,7 +5,7 @@
 
 #include "analyzer/streams/budget.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -123,7 +123,7 @@ class Walk {
     if (IsExternal(form, event)) {
       wait.refers = Refers::kExternal;
       facts_.waits.push_back(wait);
-      if (member != nullptr) AddTask(*member, i, kWaitEntries);
+      if (member != nullptr) AddTask(*member, i, streams::kWaitEntries);
       return;
     }
     const auto found = records_.find(event);
@@ -142,7 +142,7 @@ class Walk {
       facts_.members.push_back({call.stream_id, static_cast<int64_t>(i), wait.record});
       member = &facts_.members.back();
     }
-    AddTask(*member, i, kWaitEntries);
+    AddTask(*member, i, streams::kWaitEntries);
     CaptureMember* recorder = MemberOf(work_.calls[wait.record].stream_id);
     if (recorder != nullptr && recorder != member && recorder->last_record == wait.record) {
       recorder->waiter = call.stream_id;
@@ -237,4 +237,4 @@ bool RefusesUnsafe(CaptureMode mode, bool own_thread, CaptureMode exchanged) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -9,7 +9,7 @@
 
 #include "analyzer/lint/stretch.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 // The kinds of a trace's handles, the records of events outside of captures, and the calls that
 // freed memory.
@@ -93,4 +93,4 @@ std::vector<ModeExchange> FindExchanges(const Work& work);
 // CAP-32).
 bool RefusesUnsafe(CaptureMode mode, bool own_thread, CaptureMode exchanged);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 // A run of fewer launches may be equal by chance.
@@ -36,8 +36,8 @@ std::vector<size_t> Borders(const Work& work, const Places& places,
 
 }  // namespace
 
-StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& capture) {
-  StepFamily runs;
+graph::StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& capture) {
+  graph::StepFamily runs;
   std::vector<uint32_t> captured;
   for (size_t i = capture.first; i < capture.end; ++i) {
     if (work.calls[i].model_id != capture.model_id || !IsLaunch(work, i)) continue;
@@ -68,4 +68,4 @@ StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& 
   return runs;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

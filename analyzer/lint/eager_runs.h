@@ -8,11 +8,11 @@
 #include "analyzer/lint/stretch.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 // Finds the launches of operators in the capture, and each eager run of the same operators in the
 // same order. They must come from the same lines of the program if these are known. The capture is
 // the first run. It is the only one if the program never ran the launches eagerly.
-StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& capture);
+graph::StepFamily FindEagerRuns(const Work& work, const Places& places, const Stretch& capture);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

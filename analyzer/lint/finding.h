@@ -11,7 +11,7 @@
 
 #include "storage/trace.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 // A smaller number is stricter (rule CAP-31).
 enum class CaptureMode : uint8_t { kGlobal, kThreadLocal, kRelaxed };
@@ -75,4 +75,4 @@ struct Finding {
   int32_t code(CaptureMode mode) const { return codes[static_cast<size_t>(mode)]; }
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

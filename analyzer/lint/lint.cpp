@@ -4,7 +4,7 @@
 
 #include "analyzer/streams/budget.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 // Occurrences in one stretch beyond this number are counted together.
@@ -34,9 +34,9 @@ StepFacts FindStepFacts(const Work& work, const std::vector<Stretch>& stretches)
   StepFacts facts;
   if (work.steps.size() < 2 || stretches.empty() || stretches.front().step < 0) return facts;
   if (stretches.front().recorded()) return facts;
-  facts.families = FindFamilies(work);
-  for (const StepFamily& family : facts.families) {
-    facts.variations.push_back(FindVariation(work, family));
+  facts.families = graph::FindFamilies(work);
+  for (const graph::StepFamily& family : facts.families) {
+    facts.variations.push_back(graph::FindVariation(work, family));
   }
   return facts;
 }
@@ -47,7 +47,7 @@ StretchBudget BudgetOf(const CaptureFacts& facts) {
   StretchBudget budget;
   for (const CaptureMember& member : facts.members) {
     budget.entries += member.entries;
-    const int64_t pieces = (member.entries + kQueueEntries - 1) / kQueueEntries;
+    const int64_t pieces = (member.entries + streams::kQueueEntries - 1) / streams::kQueueEntries;
     budget.streams += std::max<int64_t>(pieces, 1);
   }
   return budget;
@@ -211,4 +211,4 @@ LintReport Lint(const Work& work, const LintOptions& options) {
   return report;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -12,7 +12,7 @@
 #include "analyzer/lint/rule.h"
 #include "analyzer/lint/stretch.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 // The device resources that the graph of a stretch takes (rules CAP-04, LIM-01).
 struct StretchBudget {
@@ -31,4 +31,4 @@ struct LintReport {
 // Throws Error kUsage when the options choose no call.
 LintReport Lint(const Work& work, const LintOptions& options);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

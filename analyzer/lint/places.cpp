@@ -2,7 +2,7 @@
 
 #include "storage/query.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::string Places::Text(size_t call) const {
   return line.empty() || !forward_[call] ? line : "backward of " + line;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -9,7 +9,7 @@
 #include "analyzer/source_lines.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 class Places {
  public:
@@ -36,4 +36,4 @@ class Places {
   std::vector<bool> forward_;    // by call: the place is that of the forward leaf
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -9,7 +9,7 @@
 #include "analyzer/lint/capture_facts.h"
 #include "analyzer/lint/lint.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -47,7 +47,7 @@ class Difference {
     family_.places = now.calls.size();
     family_.calls = before.calls;
     family_.calls.insert(family_.calls.end(), now.calls.begin(), now.calls.end());
-    const Variation variation = FindVariation(work, family_);
+    const graph::Variation variation = graph::FindVariation(work, family_);
     if (!variation.dimensions.empty()) {
       TellShape(variation);
     } else if (!variation.arguments.empty()) {
@@ -67,9 +67,9 @@ class Difference {
     return rows < 2 ? "" : "; " + std::to_string(rows - 1) + " more differ";
   }
 
-  void TellShape(const Variation& variation) {
+  void TellShape(const graph::Variation& variation) {
     reason = CaptureReason::kShape;
-    const DimensionVariation& row = variation.dimensions.front();
+    const graph::DimensionVariation& row = variation.dimensions.front();
     const std::vector<int64_t>& sizes = variation.symbols[row.symbol].sizes;
     const auto size = [&](size_t step) {
       return std::to_string(row.factor * sizes[step] + row.offset);
@@ -79,16 +79,16 @@ class Difference {
            AndMore(variation.dimensions.size());
   }
 
-  void TellArgument(const Variation& variation) {
+  void TellArgument(const graph::Variation& variation) {
     reason = CaptureReason::kArgument;
-    const ArgumentVariation& row = variation.arguments.front();
+    const graph::ArgumentVariation& row = variation.arguments.front();
     text = row.name + " of " + Call(row.place) + " is " + row.second_value + " instead of " +
            row.first_value + AndMore(variation.arguments.size());
   }
 
-  void TellAddress(const Variation& variation) {
-    std::vector<const StepInput*> moved;
-    for (const StepInput& input : variation.inputs) {
+  void TellAddress(const graph::Variation& variation) {
+    std::vector<const graph::StepInput*> moved;
+    for (const graph::StepInput& input : variation.inputs) {
       if (input.moves_by_address) moved.push_back(&input);
     }
     if (moved.empty()) {
@@ -97,10 +97,13 @@ class Difference {
     }
     // A compiler copies inputs to the place where the graph reads them, and it owns the memory that
     // the graph only writes. Memory that the graph updates forces a new capture.
-    const auto weight = [](const StepInput* input) { return input->written + 2 * input->read; };
-    const StepInput& row = **std::max_element(
-        moved.begin(), moved.end(),
-        [&](const StepInput* a, const StepInput* b) { return weight(a) < weight(b); });
+    const auto weight = [](const graph::StepInput* input) {
+      return input->written + 2 * input->read;
+    };
+    const graph::StepInput& row = **std::max_element(
+        moved.begin(), moved.end(), [&](const graph::StepInput* a, const graph::StepInput* b) {
+          return weight(a) < weight(b);
+        });
     reason = CaptureReason::kAddress;
     text = row.name + " of " + Call(row.place) + ", which it " +
            (row.read && row.written ? "updates"
@@ -110,7 +113,7 @@ class Difference {
   }
 
   const Work& work_;
-  StepFamily family_;
+  graph::StepFamily family_;
 };
 
 // Sets the reason of each capture.
@@ -120,9 +123,8 @@ void Explain(const Work& work, const std::vector<Captured>& captured, CaptureLis
   captures_as_steps.steps.clear();
   for (size_t i = 0; i < list.captures.size(); ++i) {
     const Stretch& stretch = list.captures[i].stretch;
-    captures_as_steps.steps.push_back(
-        {static_cast<int64_t>(i), static_cast<int64_t>(stretch.first),
-         static_cast<int64_t>(stretch.end), "capture"});
+    captures_as_steps.steps.push_back({static_cast<int64_t>(i), static_cast<int64_t>(stretch.first),
+                                       static_cast<int64_t>(stretch.end), "capture"});
   }
   std::map<std::vector<int64_t>, std::vector<size_t>> alike;  // captures by their operators
   std::map<std::vector<int32_t>, size_t> latest_of_forms;     // captures equal but for addresses
@@ -209,4 +211,4 @@ CaptureList FindCaptures(const Work& work) {
   return list;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

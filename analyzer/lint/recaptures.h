@@ -12,7 +12,7 @@
 #include "analyzer/lint/stretch.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 enum class CaptureReason : uint8_t {
   kOperators,  // no earlier capture has its operators
@@ -47,4 +47,4 @@ struct CaptureList {
 // Finds the captures of a work of the ACL level. The list is empty if the program made no capture.
 CaptureList FindCaptures(const Work& work);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

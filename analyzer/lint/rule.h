@@ -22,7 +22,7 @@
 #include "analyzer/work.h"
 #include "storage/trace.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 class Found;
 struct Scene;
@@ -60,8 +60,8 @@ struct LintOptions {
 // The steps that one graph is to serve. It is filled if the program has at least two steps and made
 // no capture itself. Then the steps are what would be captured.
 struct StepFacts {
-  std::vector<StepFamily> families;
-  std::vector<Variation> variations;  // by family
+  std::vector<graph::StepFamily> families;
+  std::vector<graph::Variation> variations;  // by family
 };
 
 // Everything that a rule can look at.
@@ -161,4 +161,4 @@ void CheckTaskGroup(const Scene& scene, Found& found);            // rules_order
 void CheckUncapturedWork(const Scene& scene, Found& found);       // rules_order.cpp
 void CheckTurnsNan(const Scene& scene, Found& found);             // rules_values.cpp
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -1,6 +1,6 @@
 #include "analyzer/lint/rule.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using S = storage::Severity;
@@ -142,4 +142,4 @@ constexpr LintRule kRules[] = {
 
 std::span<const LintRule> LintRules() { return kRules; }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

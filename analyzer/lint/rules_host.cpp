@@ -4,7 +4,7 @@
 
 #include "analyzer/lint/rule.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -117,4 +117,4 @@ void CheckHostFunction(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -5,7 +5,7 @@
 #include "analyzer/lint/rule.h"
 #include "analyzer/regions.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 void CheckHostReadLeaf(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   const Stretch& stretch = scene.stretch();
@@ -66,4 +66,4 @@ void CheckDeviceCopyLeaf(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -7,7 +7,7 @@
 #include "analyzer/memory/buffer_lives.h"
 #include "analyzer/memory/reuse.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -72,15 +72,15 @@ void CheckFreedAddress(const Scene& scene, Found& found) {
 void CheckLateRead(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   if (scene.steps.families.empty()) return;
-  const BufferLives lives(work);
-  for (const StepFamily& family : scene.steps.families) {
+  const memory::BufferLives lives(work);
+  for (const graph::StepFamily& family : scene.steps.families) {
     if (family.steps.size() < 2) continue;
     std::vector<std::vector<uint32_t>> executions;
     for (size_t step = 0; step < family.steps.size(); ++step) {
       const auto first = family.calls.begin() + static_cast<std::ptrdiff_t>(step * family.places);
       executions.emplace_back(first, first + static_cast<std::ptrdiff_t>(family.places));
     }
-    for (const LateRead& late : FindLateReads(work, lives, executions)) {
+    for (const memory::LateRead& late : memory::FindLateReads(work, lives, executions)) {
       // If the program itself writes the memory again, the reader gets what it gets without a
       // graph.
       bool rewritten = false;
@@ -104,7 +104,7 @@ void CheckLateRead(const Scene& scene, Found& found) {
 
 void CheckSharedPool(const Scene& scene, Found& found) {
   const Work& work = scene.work;
-  for (const SharedBytes& shared : FindSharedBytes(work)) {
+  for (const memory::SharedBytes& shared : memory::FindSharedBytes(work)) {
     if (shared.first_execution < 0) continue;  // executed in the order of capture
     Found::Options options;
     options.other = shared.first_execution;
@@ -118,4 +118,4 @@ void CheckSharedPool(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -5,7 +5,7 @@
 
 #include "analyzer/lint/rule.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -303,4 +303,4 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

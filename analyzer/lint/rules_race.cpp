@@ -8,7 +8,7 @@
 #include "analyzer/lint/rule.h"
 #include "analyzer/streams/race_checker.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -19,13 +19,14 @@ void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& acc
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
 }
 
-void Tell(const Scene& scene, const RaceChecker& checker, const std::string& where, Found& found) {
+void Tell(const Scene& scene, const streams::RaceChecker& checker, const std::string& where,
+          Found& found) {
   // The waits that the checker proposes, by the call that would wait.
   std::multimap<int64_t, int64_t> waits;
-  for (const MissingWait& wait : checker.missing_waits()) {
+  for (const streams::MissingWait& wait : checker.missing_waits()) {
     waits.emplace(wait.wait_before, wait.record_after);
   }
-  for (const Race& race : checker.races()) {
+  for (const streams::Race& race : checker.races()) {
     const Work& work = scene.work;
     const auto first = static_cast<size_t>(race.first);
     const auto second = static_cast<size_t>(race.second);
@@ -49,8 +50,8 @@ void Tell(const Scene& scene, const RaceChecker& checker, const std::string& whe
               work.Describe(second) + " on stream " + std::to_string(work.calls[second].stream_id) +
                   " and " + work.Describe(first) + " on stream " +
                   std::to_string(work.calls[first].stream_id) + " touch the same bytes of buffer " +
-                  std::to_string(race.buffer) + " (" + std::string(HazardKindName(race.kind)) +
-                  ") without an order" + where,
+                  std::to_string(race.buffer) + " (" +
+                  std::string(graph::HazardKindName(race.kind)) + ") without an order" + where,
               options);
   }
 }
@@ -62,7 +63,7 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
   if (facts.members.size() < 2) return;
   const Stretch& stretch = scene.stretch();
   const Work& work = scene.work;
-  RaceChecker checker;
+  streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   size_t wait = 0;  // next in facts.waits
   for (size_t i = stretch.first; i < stretch.end; ++i) {
@@ -97,7 +98,7 @@ void CheckEagerRace(const Scene& scene, Found& found) {
     only = work.calls[i].stream_id;
   }
   if (!several) return;
-  RaceChecker checker;
+  streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
@@ -133,7 +134,7 @@ void CheckEagerRace(const Scene& scene, Found& found) {
         if (!form.active()) break;
         CollectAccesses(work, i, accesses);
         checker.Work(static_cast<int64_t>(i),
-                     call.stream_id == 0 ? RaceChecker::kHost : call.stream_id, accesses);
+                     call.stream_id == 0 ? streams::RaceChecker::kHost : call.stream_id, accesses);
         break;
     }
   }
@@ -148,7 +149,7 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
   std::unordered_map<int64_t, int64_t> model_of_group;  // by recorded handle
   std::unordered_set<int64_t> waits_outside;            // graphs with an external wait
   std::unordered_map<int64_t, int64_t> latest;          // latest execution, by graph
-  RaceChecker checker;
+  streams::RaceChecker checker;
   bool any = false;
   const auto use = [&](size_t call, int64_t model, bool write) {
     ByteAccess access;
@@ -216,8 +217,8 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
     }
   }
   if (!any) return;
-  for (const Race& race : checker.races()) {
-    if (race.kind != HazardKind::kWar) continue;  // only if the execution came first
+  for (const streams::Race& race : checker.races()) {
+    if (race.kind != graph::HazardKind::kWar) continue;  // only if the execution came first
     Found::Options options;
     options.other = race.first;
     found.Add(race.second,
@@ -229,4 +230,4 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

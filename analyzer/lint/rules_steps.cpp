@@ -8,7 +8,7 @@
 #include "analyzer/lint/eager_runs.h"
 #include "analyzer/lint/rule.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -49,8 +49,8 @@ void VisitVariations(const Scene& scene, Visit&& visit) {
 
 // True if a graph bakes this host argument of a launch. `lists` selects lists (lengths, block
 // tables) or all other values.
-bool IsBaked(const Work& work, const ArgumentVariation& argument, bool lists) {
-  if (argument.kind == VariationKind::kLayout) return false;
+bool IsBaked(const Work& work, const graph::ArgumentVariation& argument, bool lists) {
+  if (argument.kind == graph::VariationKind::kLayout) return false;
   if (!IsOperator(work, argument.first_call)) return false;
   const ValueKind kind = (*work.form(argument.first_call).arguments)[argument.argument].kind;
   const bool is_list = kind == ValueKind::kIntList || kind == ValueKind::kRealList ||
@@ -77,10 +77,10 @@ void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
   const Work& work = scene.work;
   for (const Stretch& capture : scene.stretches) {
     if (!capture.recorded()) continue;
-    const StepFamily runs = FindEagerRuns(work, scene.places, capture);
+    const graph::StepFamily runs = FindEagerRuns(work, scene.places, capture);
     if (runs.steps.size() < 2) continue;
     const std::vector<uint8_t> updatable = InTaskGroups(work, capture);
-    for (const ArgumentVariation& argument : FindVaryingArguments(work, runs)) {
+    for (const graph::ArgumentVariation& argument : graph::FindVaryingArguments(work, runs)) {
       const size_t call = runs.Call(0, argument.place);
       if (!IsBaked(work, argument, lists) || IsRandom(work, call)) continue;  // see LINT-25
       if (updatable[call - capture.first] != 0) continue;
@@ -103,8 +103,8 @@ void TellBakedInCaptures(const Scene& scene, bool lists, Found& found) {
 void TellBaked(const Scene& scene, bool lists, Found& found) {
   TellBakedInCaptures(scene, lists, found);
   const Work& work = scene.work;
-  VisitVariations(scene, [&](const StepFamily&, const Variation& variation) {
-    for (const ArgumentVariation& argument : variation.arguments) {
+  VisitVariations(scene, [&](const graph::StepFamily&, const graph::Variation& variation) {
+    for (const graph::ArgumentVariation& argument : variation.arguments) {
       if (!IsBaked(work, argument, lists)) continue;
       Found::Options options;
       options.other = argument.second_call;
@@ -161,8 +161,8 @@ void CheckBakedLength(const Scene& scene, Found& found) { TellBaked(scene, true,
 
 void CheckMovedInput(const Scene& scene, Found& found) {
   const Work& work = scene.work;
-  VisitVariations(scene, [&](const StepFamily& family, const Variation& variation) {
-    for (const StepInput& input : variation.inputs) {
+  VisitVariations(scene, [&](const graph::StepFamily& family, const graph::Variation& variation) {
+    for (const graph::StepInput& input : variation.inputs) {
       if (!input.moves || input.number) continue;
       // At the ACL level memory belongs to large blocks of an allocator, which exist before each
       // step. Bytes that a step writes first are therefore a temporary of its own, wherever they
@@ -185,7 +185,7 @@ void CheckMovedInput(const Scene& scene, Found& found) {
 
 void CheckGuards(const Scene& scene, Found& found) {
   const Work& work = scene.work;
-  for (const StepFamily& family : scene.steps.families) {
+  for (const graph::StepFamily& family : scene.steps.families) {
     if (family.here < 0 && family.before < 0) continue;
     const size_t step = family.steps.front();
     Found::Options options;
@@ -200,13 +200,14 @@ void CheckGuards(const Scene& scene, Found& found) {
                   ": it parts from the step before at " + work.Describe(static_cast<size_t>(call)),
               options);
   }
-  VisitVariations(scene, [&](const StepFamily& family, const Variation& variation) {
+  VisitVariations(scene, [&](const graph::StepFamily& family, const graph::Variation& variation) {
     for (size_t symbol = 0; symbol < variation.symbols.size(); ++symbol) {
-      const auto dimension = std::find_if(
-          variation.dimensions.begin(), variation.dimensions.end(),
-          [&](const DimensionVariation& row) { return row.symbol == static_cast<int>(symbol); });
+      const auto dimension = std::find_if(variation.dimensions.begin(), variation.dimensions.end(),
+                                          [&](const graph::DimensionVariation& row) {
+                                            return row.symbol == static_cast<int>(symbol);
+                                          });
       if (dimension == variation.dimensions.end()) continue;
-      const ShapeSymbol& sizes = variation.symbols[symbol];
+      const graph::ShapeSymbol& sizes = variation.symbols[symbol];
       const size_t call = family.Call(0, dimension->place);
       Found::Options options;
       options.subject = "symbol" + std::to_string(symbol);
@@ -234,4 +235,4 @@ void CheckRandomNumbers(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

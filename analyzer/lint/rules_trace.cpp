@@ -4,7 +4,7 @@
 
 #include "analyzer/lint/lint.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -75,4 +75,4 @@ void CheckEnvironment(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -7,7 +7,7 @@
 #include "analyzer/lint/rule.h"
 #include "storage/query.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 // What the query `first_nan` says of one call.
@@ -81,4 +81,4 @@ void CheckTurnsNan(const Scene& scene, Found& found) {
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -4,7 +4,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 namespace {
 
 using K = AclCallKind;
@@ -156,4 +156,4 @@ std::vector<Stretch> FindStretches(const Work& work, const StretchOptions& optio
   return stretches;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -9,7 +9,7 @@
 #include "analyzer/lint/finding.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lint {
 
 // Calls [first, end) that lint looks at as one capture.
 struct Stretch {
@@ -54,4 +54,4 @@ bool IsPageableCopy(const Work& work, size_t call);
 // the stream of another capture (CAP-13, CAP-14).
 bool LeavesCaptureOpen(int32_t status);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lint

@@ -4,7 +4,7 @@
 #include "analyzer/acl_leaves.h"
 #include "analyzer/acl_program.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 using K = AclCallKind;
@@ -162,4 +162,4 @@ std::optional<Lowering> LowerAclLeaf(const Program& program, const Leaf& leaf, s
   return lowering;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

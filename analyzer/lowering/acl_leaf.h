@@ -8,7 +8,7 @@
 
 #include "analyzer/lowering/lowering.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 // A recorded call of an operator as an invocation: its arguments without workspace and executor.
 Invocation InvocationOf(const storage::Reader& trace, const storage::Op& op,
@@ -25,4 +25,4 @@ std::optional<Lowering> LowerAclLeaf(const Program& program, const Leaf& leaf, s
 std::shared_ptr<const std::vector<uint8_t>> FilledBytes(const Leaf& leaf,
                                                         const storage::Layout& range);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -4,7 +4,7 @@
 
 #include "analyzer/lowering/values.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 using storage::DType;
@@ -125,4 +125,4 @@ const std::vector<BindFunction>& AttentionFunctions() {
   return functions;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -6,7 +6,7 @@
 #include "analyzer/lowering/promotion.h"
 #include "analyzer/lowering/values.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 using storage::DType;
@@ -441,4 +441,4 @@ void Binder::Bind(const CallPattern& pattern, Lowering* lowering) {
   lowering->invocations.push_back(std::move(invocation));
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -10,7 +10,7 @@
 #include "analyzer/lowering/lowering.h"
 #include "analyzer/lowering/pattern.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 // The conditions of rules for each element of a list, and of rules for leaves that ran on a device.
 constexpr std::string_view kEach = "each";
@@ -70,4 +70,4 @@ class Binder {
 // True if the rules' language has a function of this name. For the tests of the tables.
 bool IsBindFunction(std::string_view name);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

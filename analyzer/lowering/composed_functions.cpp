@@ -3,7 +3,7 @@
 
 #include "analyzer/lowering/values.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 using storage::DType;
@@ -147,4 +147,4 @@ const std::vector<BindFunction>& ComposedFunctions() {
   return functions;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -3,7 +3,7 @@
 
 #include "analyzer/lowering/values.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 using storage::ValueKind;
 
@@ -96,4 +96,4 @@ bool Binder::HoldsOne(std::string_view condition) const {
   return ((of_type ? TypeOf(value) : TextOf(value)) == condition.substr(equals + 1)) != negated;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

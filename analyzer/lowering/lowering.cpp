@@ -7,7 +7,7 @@
 #include "analyzer/lowering/pattern.h"
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 struct CompiledRule {
@@ -120,4 +120,4 @@ std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::str
   return std::nullopt;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -12,7 +12,7 @@
 
 #include "analyzer/program.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 // A tensor operand: a layout over a buffer of the program, or over a temporary of this lowering.
 struct LoweredTensor {
@@ -56,4 +56,4 @@ struct Lowering {
 // `why` then says so. Precondition: leaf.kind is kKernel.
 std::optional<Lowering> Lower(const Program& program, const Leaf& leaf, std::string* why);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

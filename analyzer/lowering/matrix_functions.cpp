@@ -8,7 +8,7 @@
 
 #include "analyzer/lowering/values.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 using storage::Layout;
@@ -163,4 +163,4 @@ const std::vector<BindFunction>& MatrixFunctions() {
   return functions;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <stdexcept>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 class Parser {
@@ -114,4 +114,4 @@ class Parser {
 
 std::vector<CallPattern> ParsePattern(std::string_view text) { return Parser(text).Calls(); }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

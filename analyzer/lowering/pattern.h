@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 struct Expression {
   enum class Kind : uint8_t { kNone, kName, kFunction, kInt, kReal, kBool, kText };
@@ -25,4 +25,4 @@ struct CallPattern {
 // Throws std::invalid_argument that quotes the pattern and the place of the error.
 std::vector<CallPattern> ParsePattern(std::string_view text);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 using storage::DType;
 
@@ -72,4 +72,4 @@ DType ResultType(const storage::Layout& a, const storage::Layout& b) {
   return strong.dtype;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

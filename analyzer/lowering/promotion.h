@@ -3,7 +3,7 @@
 
 #include "analyzer/lowering/lowering.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 // The common type of two element types, as in torch.promote_types.
 storage::DType PromoteTypes(storage::DType a, storage::DType b);
@@ -15,4 +15,4 @@ storage::DType ResultType(const storage::Layout& a, const storage::Layout& b);
 bool IsFloating(storage::DType dtype);
 bool IsIntegral(storage::DType dtype, bool with_bool);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -33,7 +33,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 struct LoweringRule {
   std::string_view aten;  // "add.Tensor" for namespace aten; "npu::rms" for another one
@@ -61,4 +61,4 @@ const std::vector<LoweringRule>& ListRules();
 const std::vector<LoweringRule>& SpatialRules();
 const std::vector<LoweringRule>& AdapterRules();
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -1,7 +1,7 @@
 // The adapter's own operators, with the calls that it makes for them.
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 const std::vector<LoweringRule>& AdapterRules() {
   static const std::vector<LoweringRule> rules = {
@@ -68,4 +68,4 @@ const std::vector<LoweringRule>& AdapterRules() {
   return rules;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -1,7 +1,7 @@
 // Creation, copies, indexing and rearrangement.
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 const std::vector<LoweringRule>& DataRules() {
   static const std::vector<LoweringRule> rules = {
@@ -163,4 +163,4 @@ const std::vector<LoweringRule>& DataRules() {
   return rules;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -1,7 +1,7 @@
 // Operators over lists of tensors, as optimisers call them: one device call for each element.
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 const std::vector<LoweringRule>& ListRules() {
   static const std::vector<LoweringRule> rules = {
@@ -85,4 +85,4 @@ const std::vector<LoweringRule>& ListRules() {
   return rules;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -1,7 +1,7 @@
 // Arithmetic, comparisons, logic, reductions and matrix products.
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 const std::vector<LoweringRule>& MathRules() {
   static const std::vector<LoweringRule> rules = {
@@ -317,4 +317,4 @@ const std::vector<LoweringRule>& MathRules() {
   return rules;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -1,7 +1,7 @@
 // Layers, activations and losses with their gradients.
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 const std::vector<LoweringRule>& LayerRules() {
   static const std::vector<LoweringRule> rules = {
@@ -193,4 +193,4 @@ const std::vector<LoweringRule>& LayerRules() {
   return rules;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

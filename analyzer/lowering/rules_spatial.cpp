@@ -1,7 +1,7 @@
 // Pooling, resampling, padding and rearrangement of images and volumes.
 #include "analyzer/lowering/rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 const std::vector<LoweringRule>& SpatialRules() {
   static const std::vector<LoweringRule> rules = {
@@ -148,4 +148,4 @@ const std::vector<LoweringRule>& SpatialRules() {
   return rules;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

@@ -8,7 +8,7 @@
 
 #include "analyzer/lowering/bind.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 
 using Values = std::vector<LoweredValue>;
 
@@ -73,4 +73,4 @@ const std::vector<BindFunction>& ComposedFunctions();
 const std::vector<BindFunction>& MatrixFunctions();
 const std::vector<BindFunction>& ViewFunctions();
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

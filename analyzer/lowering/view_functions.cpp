@@ -1,7 +1,7 @@
 // Views of tensors that operators read or write in another order.
 #include "analyzer/lowering/values.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::lowering {
 namespace {
 
 using storage::Layout;
@@ -105,4 +105,4 @@ const std::vector<BindFunction>& ViewFunctions() {
   return functions;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::lowering

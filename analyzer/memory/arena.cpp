@@ -6,7 +6,7 @@
 #include <numeric>
 #include <queue>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 namespace {
 
 int64_t RoundUp(int64_t bytes, int64_t alignment) {
@@ -100,4 +100,4 @@ int64_t PeakBytes(const std::vector<ArenaBlock>& blocks, int64_t alignment) {
   return peak;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

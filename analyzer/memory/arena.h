@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 
 struct ArenaBlock {
   int64_t bytes = 0;
@@ -23,4 +23,4 @@ int64_t PlaceBlocks(std::vector<ArenaBlock>& blocks, int64_t alignment);
 // The greatest number of bytes in use at one moment. No arena can be smaller.
 int64_t PeakBytes(const std::vector<ArenaBlock>& blocks, int64_t alignment);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

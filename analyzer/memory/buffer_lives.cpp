@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 
 BufferLives::BufferLives(const Work& work) {
   for (size_t call = 0; call < work.size(); ++call) {
@@ -30,4 +30,4 @@ const BufferLife* BufferLives::Find(int64_t buffer) const {
                                                                            : &found->second;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

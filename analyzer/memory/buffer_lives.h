@@ -6,7 +6,7 @@
 
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 
 struct BufferLife {
   uint32_t first_access =
@@ -26,4 +26,4 @@ class BufferLives {
   std::unordered_map<int64_t, BufferLife> lives_;
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

@@ -5,7 +5,7 @@
 
 #include "analyzer/memory/arena.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 namespace {
 
 std::vector<PoolBlock> BlocksOf(const Work& work, const BufferLives& lives,
@@ -68,4 +68,4 @@ PoolSet PlanPools(const Work& work, const BufferLives& lives,
   return set;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

@@ -19,7 +19,7 @@
 #include "analyzer/memory/buffer_lives.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 
 // A buffer that a call of the graph makes.
 struct PoolBlock {
@@ -57,4 +57,4 @@ PoolSet PlanPools(const Work& work, const BufferLives& lives,
                   std::span<const std::vector<uint32_t>> graphs,
                   int64_t alignment = kPoolAlignment);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

@@ -7,7 +7,7 @@
 
 #include "analyzer/overlap.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 namespace {
 
 // The bytes of one buffer that captured calls use.
@@ -132,4 +132,4 @@ std::vector<SharedBytes> FindSharedBytes(const Work& work) {
   return rows;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

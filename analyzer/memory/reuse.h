@@ -9,7 +9,7 @@
 #include "analyzer/memory/buffer_lives.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::memory {
 
 // A call reads what a graph made although the graph has been executed again. In the trace it was
 // another buffer. In a replay the address would hold the later result.
@@ -50,4 +50,4 @@ struct SharedBytes {
 // Finds one row per pair of graphs: the first bytes that they share.
 std::vector<SharedBytes> FindSharedBytes(const Work& work);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::memory

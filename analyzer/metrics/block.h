@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace acltape::analyzer::block {
+namespace acltape::analyzer::metrics::block {
 
 constexpr size_t kElements = 512;  // of a block; a multiple of the lanes
 // The number of width classes of ULP distances. A distance d is in the class of the bit width of
@@ -110,4 +110,4 @@ extern const Kernels kBaselineKernels;
 extern const Kernels kV3Kernels;  // x86-64-v3: AVX2
 extern const Kernels kV4Kernels;  // x86-64-v4: AVX-512
 
-}  // namespace acltape::analyzer::block
+}  // namespace acltape::analyzer::metrics::block

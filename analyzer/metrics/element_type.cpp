@@ -7,7 +7,7 @@
 
 #include "analyzer/metrics/metrics.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 namespace {
 
 using storage::DType;
@@ -83,4 +83,4 @@ std::string ElementText(DType type, const uint8_t* element) {
   return text;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -4,7 +4,7 @@
 #include "analyzer/metrics/block.h"
 #include "storage/trace.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 struct ElementType {
   storage::DType dtype;
@@ -18,4 +18,4 @@ const ElementType* FindElementType(storage::DType dtype);
 
 inline bool IsFloating(block::Type type) { return type >= block::kBfloat16; }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

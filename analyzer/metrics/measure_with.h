@@ -6,7 +6,7 @@
 #include "analyzer/metrics/block.h"
 #include "analyzer/metrics/metrics.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 // The tables that this machine can run, the best one last.
 std::vector<const block::Kernels*> UsableKernels();
@@ -16,4 +16,4 @@ TensorMetrics MeasureWith(const block::Kernels& kernels, storage::DType a_type, 
                           storage::DType b_type, const uint8_t* b, int64_t elements,
                           const MeasureOptions& options = {});
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -11,7 +11,7 @@
 #include "analyzer/metrics/pieces.h"
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 namespace {
 
 using storage::DType;
@@ -174,4 +174,4 @@ TensorMetrics MeasureWith(const block::Kernels& kernels, DType a_type, const uin
   return metrics;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -13,7 +13,7 @@
 
 #include "storage/trace.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 // Statistics of one of the two contents.
 struct SideStatistics {
@@ -107,4 +107,4 @@ std::string ElementText(storage::DType type, const uint8_t* element);
 // A JSON object with every metric, for the column `metrics` of the table comparison.
 std::string MetricsJson(const TensorMetrics& metrics);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -5,7 +5,7 @@
 
 #include "analyzer/metrics/metrics.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 std::string MetricsJson(const TensorMetrics& metrics) {
   using nlohmann::json;
@@ -56,4 +56,4 @@ std::string MetricsJson(const TensorMetrics& metrics) {
   return object.dump();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 namespace {
 
 void AddSide(block::Side& side, const block::Side& next) {
@@ -206,4 +206,4 @@ PieceMetrics MeasurePieces(const block::Kernels& kernels, const TensorPair& pair
   return all;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

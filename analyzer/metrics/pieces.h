@@ -7,7 +7,7 @@
 
 #include "analyzer/metrics/block.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 // The two contents that are measured.
 struct TensorPair {
@@ -46,4 +46,4 @@ struct PieceMetrics {
 PieceMetrics MeasurePieces(const block::Kernels& kernels, const TensorPair& pair, int64_t elements,
                            int threads);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

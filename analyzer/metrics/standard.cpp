@@ -12,7 +12,7 @@
 #include "analyzer/metrics/standards_file.h"
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 namespace {
 
 using storage::DType;
@@ -278,4 +278,4 @@ std::vector<std::pair<std::string, std::string>> Standard::BuiltIn() {
   return names;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

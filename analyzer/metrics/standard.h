@@ -29,7 +29,7 @@
 
 #include "analyzer/metrics/metrics.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 // A judgement with its reason.
 struct Judgement {
@@ -104,4 +104,4 @@ class Standard {
 // The metrics that rules can name, with a sentence each.
 std::vector<std::pair<std::string, std::string>> MetricNames();
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -13,7 +13,7 @@
 #include "storage/error.h"
 #include "storage/payload.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 using nlohmann::json;
 
@@ -284,4 +284,4 @@ std::vector<std::pair<std::string, std::string>> BuiltInStandards() {
   return names;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -8,7 +8,7 @@
 
 #include "analyzer/metrics/standard.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::metrics {
 
 // Loads a built-in standard or one of a file, as Standard::Load does, but not "bitwise".
 Standard LoadStandard(const std::string& name_or_path);
@@ -18,4 +18,4 @@ std::vector<std::pair<std::string, std::string>> BuiltInStandards();
 // is not defined for the element type.
 std::optional<double> MetricValue(const std::string& name, const TensorMetrics& metrics);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::metrics

@@ -6,7 +6,7 @@
 
 #include "analyzer/streams/budget.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 constexpr size_t kMostExactCalls = 512;
@@ -31,7 +31,7 @@ class GrowingRegion {
   }
   double saving_ns() const { return saving_ns_; }
   int64_t stream_numbers() const {
-    return problem_.streams - 1 + StreamLoad{entries_, 0, 0}.numbers();
+    return problem_.streams - 1 + streams::StreamLoad{entries_, 0, 0}.numbers();
   }
 
  private:
@@ -186,7 +186,7 @@ class Cutter {
 int64_t NumbersOf(const CutProblem& problem, size_t first, size_t end) {
   int64_t entries = 0;
   for (size_t at = first; at < end; ++at) entries += problem.calls[at].entries;
-  return problem.streams - 1 + StreamLoad{entries, 0, 0}.numbers();
+  return problem.streams - 1 + streams::StreamLoad{entries, 0, 0}.numbers();
 }
 
 // Says why a captured region ends before the call at `end`.
@@ -351,4 +351,4 @@ Cuts CutAround(const CutProblem& problem, const std::vector<bool>& eager, const 
   return WithReasons(problem, captured, &eager, why);
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 struct CutCall {
   double host_ns = 0;     // saved by capturing it
@@ -76,4 +76,4 @@ Cuts CutAround(const CutProblem& problem, const std::vector<bool>& eager, const 
 // The saving of one captured region [first, end), as the problem computes it.
 double SavingOf(const CutProblem& problem, size_t first, size_t end);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

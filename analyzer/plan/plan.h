@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 // A call on a stream of its region. Stream 0 is the origin of the capture.
 struct PlanPlacement {
@@ -91,4 +91,4 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -7,7 +7,7 @@
 #include "analyzer/byte_set.h"
 #include "analyzer/graph/hazards.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 // The place of a call among `calls`, or -1 if it is not one of them.
@@ -40,15 +40,15 @@ std::vector<std::vector<ByteAccess>> AccessesOf(const Work& work, std::span<cons
   return accesses;
 }
 
-std::vector<DagEdge> EdgesOf(const Work& work, std::span<const size_t> calls) {
-  std::vector<DagEdge> edges;
+std::vector<streams::DagEdge> EdgesOf(const Work& work, std::span<const size_t> calls) {
+  std::vector<streams::DagEdge> edges;
   if (calls.empty()) return edges;
-  for (const Hazard& hazard : FindHazards(work, calls.front(), calls.back() + 1)) {
+  for (const graph::Hazard& hazard : graph::FindHazards(work, calls.front(), calls.back() + 1)) {
     const int32_t from = NodeOf(calls, hazard.source);
     const int32_t to = NodeOf(calls, hazard.target);
     if (from >= 0 && to >= 0) edges.push_back({from, to});
   }
-  const auto before = [](const DagEdge& a, const DagEdge& b) {
+  const auto before = [](const streams::DagEdge& a, const streams::DagEdge& b) {
     return a.to != b.to ? a.to < b.to : a.from < b.from;
   };
   std::sort(edges.begin(), edges.end(), before);
@@ -56,9 +56,9 @@ std::vector<DagEdge> EdgesOf(const Work& work, std::span<const size_t> calls) {
   return edges;
 }
 
-StreamAssignment AssignmentOf(const PlanRegion& region, const Work& work,
-                              std::span<const size_t> calls) {
-  StreamAssignment assignment;
+streams::StreamAssignment AssignmentOf(const PlanRegion& region, const Work& work,
+                                       std::span<const size_t> calls) {
+  streams::StreamAssignment assignment;
   assignment.stream_of.assign(calls.size(), -1);
   for (const PlanPlacement& place : region.placements) {
     const int32_t node = NodeOf(work, calls, place.call_id);
@@ -77,7 +77,7 @@ StreamAssignment AssignmentOf(const PlanRegion& region, const Work& work,
   return assignment;
 }
 
-void SetAssignment(const StreamAssignment& assignment, const Work& work,
+void SetAssignment(const streams::StreamAssignment& assignment, const Work& work,
                    std::span<const size_t> calls, PlanRegion& region) {
   region.placements.clear();
   region.waits.clear();
@@ -87,11 +87,12 @@ void SetAssignment(const StreamAssignment& assignment, const Work& work,
     region.placements.push_back({work.calls[calls[node]].call_id, assignment.stream_of[node],
                                  work.op(calls[node]).FullName()});
   }
-  std::vector<StreamWait> waits = assignment.waits;
-  std::stable_sort(waits.begin(), waits.end(), [&](const StreamWait& a, const StreamWait& b) {
-    return issued[a.wait_before] < issued[b.wait_before];
-  });
-  for (const StreamWait& wait : waits) {
+  std::vector<streams::StreamWait> waits = assignment.waits;
+  std::stable_sort(waits.begin(), waits.end(),
+                   [&](const streams::StreamWait& a, const streams::StreamWait& b) {
+                     return issued[a.wait_before] < issued[b.wait_before];
+                   });
+  for (const streams::StreamWait& wait : waits) {
     region.waits.push_back({work.calls[calls[wait.record_after]].call_id,
                             work.calls[calls[wait.wait_before]].call_id, wait.event});
   }
@@ -122,4 +123,4 @@ std::vector<bool> LateSources(const Work& work, std::span<const size_t> calls) {
   return late;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -10,7 +10,7 @@
 #include "analyzer/streams/dag.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 // Indices in Work::calls of the active calls with ids from first_call to last_call.
 std::vector<size_t> ActiveCalls(const Work& work, int64_t first_call, int64_t last_call);
@@ -20,15 +20,15 @@ std::vector<std::vector<ByteAccess>> AccessesOf(const Work& work, std::span<cons
 
 // The edges between calls that touch the same bytes, each pair once. `calls` are active and in
 // order.
-std::vector<DagEdge> EdgesOf(const Work& work, std::span<const size_t> calls);
+std::vector<streams::DagEdge> EdgesOf(const Work& work, std::span<const size_t> calls);
 
 // Turns the placements of a captured region into node numbers. A call without a placement has -1 in
 // stream_of. Placements and waits of calls that are not in `calls` are left out.
-StreamAssignment AssignmentOf(const PlanRegion& region, const Work& work,
-                              std::span<const size_t> calls);
+streams::StreamAssignment AssignmentOf(const PlanRegion& region, const Work& work,
+                                       std::span<const size_t> calls);
 
 // The opposite of AssignmentOf: fills the placements (with operator names) and waits of a region.
-void SetAssignment(const StreamAssignment& assignment, const Work& work,
+void SetAssignment(const streams::StreamAssignment& assignment, const Work& work,
                    std::span<const size_t> calls, PlanRegion& region);
 
 // By place in `calls`: true if a source (random numbers) fills bytes that an earlier call of the
@@ -36,4 +36,4 @@ void SetAssignment(const StreamAssignment& assignment, const Work& work,
 // it.
 std::vector<bool> LateSources(const Work& work, std::span<const size_t> calls);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -9,7 +9,7 @@
 
 #include "analyzer/plan/validate.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -332,4 +332,4 @@ Plan ReadPlan(const std::string& path, const Work& work, bool allow_races,
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

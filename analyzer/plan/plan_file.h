@@ -10,7 +10,7 @@
 #include "analyzer/plan/plan_rules.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 std::string PlanText(const Plan& plan);
 
@@ -27,4 +27,4 @@ void WritePlan(const Plan& plan, const std::string& path);
 Plan ReadPlan(const std::string& path, const Work& work, bool allow_races = false,
               std::vector<std::string>* warnings = nullptr);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -1,6 +1,6 @@
 #include "analyzer/plan/plan_rules.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 constexpr PlanRuleRow kRules[] = {
@@ -42,4 +42,4 @@ const PlanRuleRow& RowOf(PlanRule rule) { return kRules[static_cast<size_t>(rule
 
 std::span<const PlanRuleRow> PlanRules() { return kRules; }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -9,7 +9,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 enum class PlanRule : uint8_t {
   kSyntax,
@@ -77,4 +77,4 @@ class PlanError : public Error {
   std::string sentence_;
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -17,7 +17,7 @@
 #include "meaning/options.h"
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 // Says what to change so that a region could be captured, by the beginning of its reason.
@@ -110,25 +110,25 @@ class Planner {
                                          "repeats; mark them in the program and "
                                          "record with @steps-from NAME"_cli);
     }
-    soc_ = FindSoc(options_.soc);
+    soc_ = streams::FindSoc(options_.soc);
     if (soc_ == nullptr) {
       throw Error(ErrorKind::kUsage,
                   "the limits of '" + options_.soc +
                       "' are not known; name a SoC such as Ascend910B1 or Ascend310P3");
     }
     streams_ = options_.streams;
-    const std::vector<StepFamily> families = FindFamilies(work_);
+    const std::vector<graph::StepFamily> families = graph::FindFamilies(work_);
     classes_ = FindShapeClasses(work_, families);
     const ShapeClass& chosen = LargestClass(classes_);
-    const StepFamily& members = chosen.members;
+    const graph::StepFamily& members = chosen.members;
     calls_.assign(members.calls.begin(),
                   members.calls.begin() + static_cast<std::ptrdiff_t>(members.places));
     if (calls_.empty()) {
       throw Error(ErrorKind::kTrace, work_.trace->path() + " has steps without any work in them");
     }
-    variation_ = FindVariation(work_, members);
-    const Variation shapes = FindVariation(work_, families[chosen.family]);
-    for (const DimensionVariation& row : shapes.dimensions) ++shapes_of_place_[row.place];
+    variation_ = graph::FindVariation(work_, members);
+    const graph::Variation shapes = graph::FindVariation(work_, families[chosen.family]);
+    for (const graph::DimensionVariation& row : shapes.dimensions) ++shapes_of_place_[row.place];
     costs_ = options_.costs != nullptr ? *options_.costs : CostsOfSteps(members);
 
     const StepRange& step = work_.steps[members.steps.front()];
@@ -157,18 +157,18 @@ class Planner {
     for (const size_t call : calls_) planned_.host_ns += CostOf(call).host_ns;
   }
 
-  DeviceCosts CostsOfSteps(const StepFamily& members) const {
+  prediction::DeviceCosts CostsOfSteps(const graph::StepFamily& members) const {
     std::vector<StepRange> steps;
     for (const size_t step : members.steps) {
       if (steps.size() == kMostTimedSteps) break;
       steps.push_back(work_.steps[step]);
     }
-    return RecordedCosts(work_, steps);
+    return prediction::RecordedCosts(work_, steps);
   }
 
-  CallCost CostOf(size_t call) const {
+  prediction::CallCost CostOf(size_t call) const {
     const auto found = costs_.by_signature.find(work_.form(call).signature_id);
-    return found == costs_.by_signature.end() ? CallCost() : found->second;
+    return found == costs_.by_signature.end() ? prediction::CallCost() : found->second;
   }
 
   // Finds the number of device tasks of each call, or the reason why it has none.
@@ -180,23 +180,26 @@ class Planner {
       barrier_[at] = BarrierReason(work_, calls_[at]);
       if (!barrier_[at].empty() || work_.form(calls_[at]).kind != LeafKind::kKernel) continue;
       std::string why;
-      const std::optional<Lowering> lowering = Lower(program, program.leaves[at], &why);
+      const std::optional<lowering::Lowering> lowering =
+          lowering::Lower(program, program.leaves[at], &why);
       if (!lowering) {
         barrier_[at] = "no device operator: " + why;
         continue;
       }
       tasks_[at] = static_cast<int32_t>(lowering->invocations.size());
     }
-    for (const ArgumentVariation& row : variation_.arguments) {
+    for (const graph::ArgumentVariation& row : variation_.arguments) {
       if (work_.form(calls_[row.place]).kind != LeafKind::kKernel) continue;
-      if (row.kind == VariationKind::kLayout) continue;  // one class has one shape
+      if (row.kind == graph::VariationKind::kLayout) continue;  // one class has one shape
       varying_[row.place].push_back(&row);
-      const Resource resource = ResourceOf(work_.op(calls_[row.place]).FullName());
-      const bool kernel = resource == Resource::kCube || resource == Resource::kVector;
+      const streams::Resource resource =
+          prediction::ResourceOf(work_.op(calls_[row.place]).FullName());
+      const bool kernel =
+          resource == streams::Resource::kCube || resource == streams::Resource::kVector;
       if (!kernel && barrier_[row.place].empty()) {
         barrier_[row.place] =
             fmt::format("its argument {} varies and a task group takes no {} task", row.name,
-                        ResourceName(resource));
+                        streams::ResourceName(resource));
       }
     }
   }
@@ -204,7 +207,7 @@ class Planner {
   // Lists, for each place, the moving inputs that it reads.
   void FindInputs() {
     std::map<int64_t, std::vector<std::pair<ByteAccess, int32_t>>> moving;  // by buffer
-    for (const StepInput& input : variation_.inputs) {
+    for (const graph::StepInput& input : variation_.inputs) {
       if (!input.moves) continue;
       const auto index = static_cast<int32_t>(inputs_.size());
       inputs_.push_back(&input);
@@ -245,7 +248,7 @@ class Planner {
         call.update_ns = call.host_ns + costs_.record_host_ns + costs_.wait_host_ns;
       }
     }
-    for (const StepInput* input : inputs_) {
+    for (const graph::StepInput* input : inputs_) {
       problem.input_ns.push_back(costs_.copy_host_ns * (input->written ? 2 : 1));
     }
     problem.launch_ns = costs_.graph_host_ns;
@@ -291,39 +294,39 @@ class Planner {
         figures.edit = EditFor(cut.reason);
         continue;
       }
-      const StreamAssignment assignment = AssignStreams(figures);
+      const streams::StreamAssignment assignment = AssignStreams(figures);
       SetAssignment(assignment, work_, figures.calls, region);
       plan.streams = std::max(plan.streams, assignment.streams);
       CountGuards(figures);
     }
   }
 
-  StreamAssignment AssignStreams(RegionFigures& figures) const {
-    Dag dag;
+  streams::StreamAssignment AssignStreams(RegionFigures& figures) const {
+    streams::Dag dag;
     const std::vector<int32_t> tasks(
         tasks_.begin() + static_cast<std::ptrdiff_t>(figures.cut.first),
         tasks_.begin() + static_cast<std::ptrdiff_t>(figures.cut.end));
     for (size_t i = 0; i < figures.calls.size(); ++i) {
       const size_t call = figures.calls[i];
-      DagNode& node = dag.nodes.emplace_back();
+      streams::DagNode& node = dag.nodes.emplace_back();
       node.tasks = tasks[i];
       if (tasks[i] == 0) continue;  // its values are uploaded before the region
       node.duration_ns = CostOf(call).device_ns;
-      node.resource = ResourceOf(work_.op(call).FullName());
+      node.resource = prediction::ResourceOf(work_.op(call).FullName());
     }
     dag.edges = EdgesOf(work_, figures.calls);
-    StreamOptions options;
+    streams::StreamOptions options;
     options.streams = streams_;
     options.costs = costs_.streams;
     options.several_if_slower = options_.spread;
-    StreamAssignment assignment = PlanStreams(dag, options, &figures.certificate);
-    figures.load = LoadOf(assignment, tasks);
+    streams::StreamAssignment assignment = streams::PlanStreams(dag, options, &figures.certificate);
+    figures.load = streams::LoadOf(assignment, tasks);
     return assignment;
   }
 
   void CountGuards(RegionFigures& figures) const {
     std::set<int32_t> copied;
-    std::set<const StepInput*> in_place;
+    std::set<const graph::StepInput*> in_place;
     for (size_t at = figures.cut.first; at < figures.cut.end; ++at) {
       copied.insert(inputs_of_[at].begin(), inputs_of_[at].end());
       if (const auto found = varying_.find(at); found != varying_.end()) {
@@ -333,7 +336,7 @@ class Planner {
         figures.guarded_shapes += found->second;
       }
     }
-    for (const StepInput& input : variation_.inputs) {
+    for (const graph::StepInput& input : variation_.inputs) {
       const bool inside = input.place >= figures.cut.first && input.place < figures.cut.end;
       if (inside && !input.moves) in_place.insert(&input);
     }
@@ -368,7 +371,7 @@ class Planner {
     const std::set<int32_t> brought = BroughtFromOutside(read);
     for (const int32_t index : read) {
       if (!brought.contains(index)) continue;
-      const StepInput& input = *inputs_[index];
+      const graph::StepInput& input = *inputs_[index];
       const size_t call = calls_[input.place];
       const storage::Argument& argument = (*work_.form(call).arguments)[input.argument];
       std::string name = argument.name;
@@ -393,7 +396,7 @@ class Planner {
         work_.VisitAccesses(calls_[place], [&](const ByteAccess& access) {
           if (access.write || written[access.buffer].Covers(access.first, access.end)) return;
           for (const int32_t index : here->second) {
-            const StepInput& input = *inputs_[index];
+            const graph::StepInput& input = *inputs_[index];
             const bool same =
                 access.form->argument == input.argument && access.form->element == input.element;
             if (same) brought.insert(index);
@@ -410,20 +413,20 @@ class Planner {
   void FillUpdates() {
     for (const auto& [at, rows] : varying_) {
       if (!IsCaptured(at)) continue;
-      for (const ArgumentVariation* row : rows) {
+      for (const graph::ArgumentVariation* row : rows) {
         planned_.plan.updates.push_back({work_.calls[calls_[at]].call_id, row->name});
       }
     }
   }
 
   void Predict() {
-    std::vector<PredictedCall> calls;
+    std::vector<prediction::PredictedCall> calls;
     for (const size_t call : calls_) {
       calls.push_back({CostOf(call), work_.form(call).kind == LeafKind::kHostRead});
     }
-    std::vector<PredictedRegion> regions;
+    std::vector<prediction::PredictedRegion> regions;
     for (const RegionFigures& figures : planned_.regions) {
-      PredictedRegion& region = regions.emplace_back();
+      prediction::PredictedRegion& region = regions.emplace_back();
       region.first = figures.cut.first;
       region.end = figures.cut.end;
       region.captured = figures.cut.captured;
@@ -432,13 +435,14 @@ class Planner {
         region.updates += varying_.count(at) != 0 ? 1 : 0;
       }
     }
-    StepCopies copies;
+    prediction::StepCopies copies;
     for (const PlanCopy& copy : planned_.plan.copies) {
       ++copies.copies;
       copies.bytes += copy.bytes;
     }
-    planned_.prediction = PredictStep(calls, regions, StepCopies(), copies, costs_);
-    const Prediction& from = planned_.prediction;
+    planned_.prediction =
+        prediction::PredictStep(calls, regions, prediction::StepCopies(), copies, costs_);
+    const prediction::Prediction& from = planned_.prediction;
     PlanPrediction& to = planned_.plan.predicted;
     to.eager_ns = from.eager.latency_ns;
     to.captured_one_stream_ns = from.captured_one_stream.latency_ns;
@@ -482,30 +486,30 @@ class Planner {
       graphs.emplace_back(region.calls.begin(), region.calls.end());
       several.push_back(region.load.streams.size() > 1);
     }
-    planned_.pools = PlanPools(work_, BufferLives(work_), graphs);
+    planned_.pools = memory::PlanPools(work_, memory::BufferLives(work_), graphs);
     for (size_t g = 0; g < graphs.size(); ++g) {
-      const GraphPool& pool = planned_.pools.graphs[g];
+      const memory::GraphPool& pool = planned_.pools.graphs[g];
       if (!several[g]) planned_.graph_bytes += pool.pool_bytes;
-      for (const PoolBlock& block : pool.blocks) {
-        const int64_t units = (block.bytes + kPoolAlignment - 1) / kPoolAlignment;
-        if (several[g]) planned_.graph_bytes += units * kPoolAlignment;
+      for (const memory::PoolBlock& block : pool.blocks) {
+        const int64_t units = (block.bytes + memory::kPoolAlignment - 1) / memory::kPoolAlignment;
+        if (several[g]) planned_.graph_bytes += units * memory::kPoolAlignment;
       }
     }
   }
 
   const Work& work_;
   const PlanOptions& options_;
-  const SocLimits* soc_ = nullptr;
+  const streams::SocLimits* soc_ = nullptr;
   int32_t streams_ = 1;
-  DeviceCosts costs_;
+  prediction::DeviceCosts costs_;
   std::vector<ShapeClass> classes_;
   std::vector<size_t> calls_;                  // active calls of the template step
-  Variation variation_;                        // over the steps of its class
+  graph::Variation variation_;                 // over the steps of its class
   std::map<size_t, int64_t> shapes_of_place_;  // dimensions that vary over the family, by place
   std::vector<std::string> barrier_;           // by place, as all below
   std::vector<int32_t> tasks_;
-  std::map<size_t, std::vector<const ArgumentVariation*>> varying_;
-  std::vector<const StepInput*> inputs_;  // only those that move
+  std::map<size_t, std::vector<const graph::ArgumentVariation*>> varying_;
+  std::vector<const graph::StepInput*> inputs_;  // only those that move
   std::vector<std::vector<int32_t>> inputs_of_;
   PlannedStep planned_;
 };
@@ -532,4 +536,4 @@ PlannedStep MakePlan(const Work& work, const PlanOptions& options) {
   return Planner(work, options).Run();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

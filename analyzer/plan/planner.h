@@ -17,7 +17,7 @@
 #include "analyzer/streams/plan_streams.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 struct PlanOptions {
   int32_t streams = 4;  // of a region, at most; 0: as many as can run at the same time
@@ -32,17 +32,17 @@ struct PlanOptions {
   int64_t budget_bytes = 0;
   int64_t most_captures = std::numeric_limits<int64_t>::max();
   double expected_replays = 1000;
-  const DeviceCosts* costs = nullptr;  // null: those of the recording
+  const prediction::DeviceCosts* costs = nullptr;  // null: those of the recording
 };
 
 // The contribution of one region to the plan.
 struct RegionFigures {
   CutRegion cut;
-  std::vector<size_t> calls;      // indices in Work::calls
-  double host_ns = 0;             // time to issue its calls eagerly
-  std::string_view edit;          // of eager regions: what would make it capturable
-  StreamCertificate certificate;  // of captured regions
-  GraphLoad load;
+  std::vector<size_t> calls;               // indices in Work::calls
+  double host_ns = 0;                      // time to issue its calls eagerly
+  std::string_view edit;                   // of eager regions: what would make it capturable
+  streams::StreamCertificate certificate;  // of captured regions
+  streams::GraphLoad load;
   // The conditions under which its graph can serve another step. Some are checked, others are made
   // to hold by copies and updates.
   int64_t copied_inputs = 0;
@@ -64,11 +64,11 @@ struct PlannedStep {
   std::vector<RegionFigures> regions;   // as in the plan
   std::vector<PolicyFigures> policies;  // this plan first
   std::vector<GuardOutcome> guards;
-  Prediction prediction;
+  prediction::Prediction prediction;
   // Device memory that the graphs keep. A graph on several streams shares no memory between its
   // buffers. `pools` are those of the graphs on one stream.
   int64_t graph_bytes = 0;
-  PoolSet pools;
+  memory::PoolSet pools;
   bool measured = false;  // the costs come from a calibration
   // Of the costs that the recording gave; see DeviceCosts.
   int64_t signatures = 0;
@@ -89,4 +89,4 @@ struct PlannedStep {
 // one sentence, when it has no steps, and kUsage when the SoC is unknown.
 PlannedStep MakePlan(const Work& work, const PlanOptions& options);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -7,7 +7,7 @@
 
 #include "analyzer/value_text.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 uint64_t Mix(uint64_t hash, uint64_t value) {
@@ -52,12 +52,12 @@ class Interner {
 }  // namespace
 
 std::vector<ShapeClass> FindShapeClasses(const Work& work,
-                                         const std::vector<StepFamily>& families) {
+                                         const std::vector<graph::StepFamily>& families) {
   Interner texts;
   std::vector<int32_t> shape_of(work.forms.size(), -1);
   std::vector<ShapeClass> classes;
   for (size_t f = 0; f < families.size(); ++f) {
-    const StepFamily& family = families[f];
+    const graph::StepFamily& family = families[f];
     std::map<std::vector<int32_t>, size_t> class_of;
     std::vector<int32_t> shapes(family.places);
     for (size_t s = 0; s < family.steps.size(); ++s) {
@@ -72,7 +72,7 @@ std::vector<ShapeClass> FindShapeClasses(const Work& work,
         start.family = f;
         start.members.places = family.places;
       }
-      StepFamily& members = classes[entry->second].members;
+      graph::StepFamily& members = classes[entry->second].members;
       members.steps.push_back(family.steps[s]);
       const auto first = family.calls.begin() + static_cast<std::ptrdiff_t>(s * family.places);
       members.calls.insert(members.calls.end(), first,
@@ -130,21 +130,21 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
   };
   std::vector<Face> faces(work.steps.size());
   for (size_t c = 0; c < classes.size(); ++c) {
-    const StepFamily& members = classes[c].members;
-    const Variation variation = FindVariation(work, members);
+    const graph::StepFamily& members = classes[c].members;
+    const graph::Variation variation = graph::FindVariation(work, members);
     std::unordered_map<const storage::Argument*, uint64_t> text_of;
     for (size_t s = 0; s < members.steps.size(); ++s) {
       Face& face = faces[members.steps[s]];
       face.family = classes[c].family;
       face.shape = c;
-      for (const ArgumentVariation& row : variation.arguments) {
+      for (const graph::ArgumentVariation& row : variation.arguments) {
         const storage::Argument& argument =
             (*work.form(members.Call(s, row.place)).arguments)[row.argument];
         const auto [entry, created] = text_of.try_emplace(&argument, 0);
         if (created) entry->second = std::hash<std::string>()(ValueText(argument));
         face.values = Mix(face.values, entry->second);
       }
-      for (const StepInput& input : variation.inputs) {
+      for (const graph::StepInput& input : variation.inputs) {
         if (!input.moves) continue;
         bool found = false;
         work.VisitAccesses(members.Call(s, input.place), [&](const ByteAccess& access) {
@@ -197,4 +197,4 @@ std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<Sha
   return outcomes;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

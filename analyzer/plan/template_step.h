@@ -10,18 +10,19 @@
 #include "analyzer/program.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 
 // Steps that differ in values and addresses only. They have equal operators with equal element
 // types, shapes and strides at every place. One graph with input copies and argument updates serves
 // them all.
 struct ShapeClass {
-  size_t family = 0;   // index in the families it was made of
-  StepFamily members;  // its steps; the first one is the template
+  size_t family = 0;          // index in the families it was made of
+  graph::StepFamily members;  // its steps; the first one is the template
 };
 
 // Finds the classes of all families, in the order of their first steps.
-std::vector<ShapeClass> FindShapeClasses(const Work& work, const std::vector<StepFamily>& families);
+std::vector<ShapeClass> FindShapeClasses(const Work& work,
+                                         const std::vector<graph::StepFamily>& families);
 
 // The class with the most steps. Among equals it is the one that issues the most calls.
 // Precondition: there is at least one class.
@@ -49,4 +50,4 @@ struct GuardOutcome {
 // be equal. Without copies the address of every input must also be equal.
 std::vector<GuardOutcome> SimulateGuards(const Work& work, const std::vector<ShapeClass>& classes);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

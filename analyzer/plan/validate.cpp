@@ -14,7 +14,7 @@
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/race_checker.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::plan {
 namespace {
 
 std::string NameOf(const PlanRegion& region) { return fmt::format("region {}", region.region); }
@@ -29,7 +29,7 @@ std::string NameOfWait(const PlanRegion& region, size_t wait) {
 }
 
 // True if node `to` comes behind `from` by the order of streams and waits.
-bool Reaches(const StreamAssignment& assignment, int32_t from, int32_t to) {
+bool Reaches(const streams::StreamAssignment& assignment, int32_t from, int32_t to) {
   std::vector<int32_t> next(assignment.stream_of.size(), -1);  // on the same stream
   std::map<int32_t, int32_t> last;
   for (const int32_t node : assignment.order) {
@@ -46,7 +46,7 @@ bool Reaches(const StreamAssignment& assignment, int32_t from, int32_t to) {
     if (node == to) return true;
     seen[node] = true;
     pending.push_back(next[node]);
-    for (const StreamWait& wait : assignment.waits) {
+    for (const streams::StreamWait& wait : assignment.waits) {
       if (wait.record_after == node) pending.push_back(wait.wait_before);
     }
   }
@@ -67,7 +67,7 @@ class Validator {
            plan_.last_call);
     }
     CheckRegions();
-    const SocLimits* soc = FindSoc(plan_.soc);
+    const streams::SocLimits* soc = streams::FindSoc(plan_.soc);
     for (size_t r = 0; r < plan_.regions.size(); ++r) {
       if (plan_.regions[r].captured) CheckStreams(plan_.regions[r], CallsOf(r));
     }
@@ -244,11 +244,11 @@ class Validator {
         Fail(PlanRule::kSelfWait, row, "a call cannot wait for itself");
       }
     }
-    const StreamAssignment assignment = AssignmentOf(region, work_, calls);
+    const streams::StreamAssignment assignment = AssignmentOf(region, work_, calls);
     std::vector<size_t> issued(calls.size());
     for (size_t i = 0; i < assignment.order.size(); ++i) issued[assignment.order[i]] = i;
     for (size_t i = 0; i < assignment.waits.size(); ++i) {
-      const StreamWait& wait = assignment.waits[i];
+      const streams::StreamWait& wait = assignment.waits[i];
       if (issued[wait.record_after] < issued[wait.wait_before]) continue;
       if (Reaches(assignment, wait.wait_before, wait.record_after)) {
         Fail(PlanRule::kWaitCycle, NameOfWait(region, i),
@@ -266,14 +266,14 @@ class Validator {
 
   // A wait takes the last record that was issued before it. That record must be the one that its
   // row names.
-  static void CheckEventOrder(const PlanRegion& region, const StreamAssignment& assignment,
+  static void CheckEventOrder(const PlanRegion& region, const streams::StreamAssignment& assignment,
                               const std::vector<size_t>& issued) {
     std::map<std::pair<int32_t, size_t>, size_t> rows;  // by event and place of its record
     for (size_t i = 0; i < assignment.waits.size(); ++i) {
       rows.emplace(
           std::make_pair(assignment.waits[i].event, issued[assignment.waits[i].record_after]), i);
     }
-    for (const StreamWait& wait : assignment.waits) {
+    for (const streams::StreamWait& wait : assignment.waits) {
       const auto next = rows.upper_bound({wait.event, issued[wait.record_after]});
       if (next == rows.end() || next->first.first != wait.event ||
           next->first.second >= issued[wait.wait_before]) {
@@ -289,7 +289,7 @@ class Validator {
 
   void CheckIssueOrder(const PlanRegion& region, std::span<const size_t> calls,
                        const std::vector<size_t>& issued) const {
-    for (const DagEdge& edge : EdgesOf(work_, calls)) {
+    for (const streams::DagEdge& edge : EdgesOf(work_, calls)) {
       if (issued[edge.from] < issued[edge.to]) continue;
       Fail(PlanRule::kIssueOrder, NameOf(region, issued[edge.to]),
            "{} must be issued behind {}, whose bytes it uses", work_.Describe(calls[edge.to]),
@@ -298,15 +298,15 @@ class Validator {
   }
 
   void CheckRaces(const PlanRegion& region, std::span<const size_t> calls,
-                  const StreamAssignment& assignment, const std::vector<size_t>& issued) {
+                  const streams::StreamAssignment& assignment, const std::vector<size_t>& issued) {
     const std::vector<std::vector<ByteAccess>> accesses = AccessesOf(work_, calls);
-    const RaceChecker checker = CheckAssignment(assignment, accesses);
+    const streams::RaceChecker checker = streams::CheckAssignment(assignment, accesses);
     if (checker.races().empty()) return;
     std::map<int64_t, std::pair<int64_t, int64_t>> advice;  // by second: record after, wait before
-    for (const MissingWait& wait : checker.missing_waits()) {
+    for (const streams::MissingWait& wait : checker.missing_waits()) {
       advice[wait.wait_before] = {wait.record_after, wait.wait_before};
     }
-    for (const Race& race : checker.races()) {
+    for (const streams::Race& race : checker.races()) {
       const auto first = static_cast<size_t>(race.first);
       const auto second = static_cast<size_t>(race.second);
       if (race.buffer < 0) {
@@ -325,8 +325,8 @@ class Validator {
                          "of buffer {} ({}) and no wait orders them; {}",
                          work_.Describe(calls[second]), assignment.stream_of[second],
                          work_.Describe(calls[first]), issued[first], assignment.stream_of[first],
-                         race.first_byte, race.end_byte, race.buffer, HazardKindName(race.kind),
-                         edit));
+                         race.first_byte, race.end_byte, race.buffer,
+                         graph::HazardKindName(race.kind), edit));
     }
   }
 
@@ -353,7 +353,7 @@ class Validator {
     warnings_.emplace_back(error.what());
   }
 
-  void CheckBudget(const SocLimits& soc) const {
+  void CheckBudget(const streams::SocLimits& soc) const {
     int64_t numbers = 0;
     for (size_t r = 0; r < plan_.regions.size(); ++r) {
       const PlanRegion& region = plan_.regions[r];
@@ -363,15 +363,16 @@ class Validator {
       for (const size_t call : calls) {
         tasks.push_back(work_.form(call).kind == LeafKind::kKernel ? 1 : 0);
       }
-      const GraphLoad load = LoadOf(AssignmentOf(region, work_, calls), tasks);
+      const streams::GraphLoad load = streams::LoadOf(AssignmentOf(region, work_, calls), tasks);
       if (load.events > soc.events) {
         Fail(PlanRule::kEventBudget, NameOf(region), "it needs {} events and {} has {} (207007)",
              load.events, plan_.soc, soc.events);
       }
-      if (load.entries() > kQueueEntries * soc.usable_streams()) {
+      if (load.entries() > streams::kQueueEntries * soc.usable_streams()) {
         Fail(PlanRule::kQueueBudget, NameOf(region),
              "it needs {} queue entries and the {} usable streams of {} hold {} (207005)",
-             load.entries(), soc.usable_streams(), plan_.soc, kQueueEntries * soc.usable_streams());
+             load.entries(), soc.usable_streams(), plan_.soc,
+             streams::kQueueEntries * soc.usable_streams());
       }
       numbers += load.stream_numbers();
       if (numbers > soc.usable_streams()) {
@@ -409,7 +410,8 @@ class Validator {
 
   void CheckCopies() const {
     if (plan_.copies.empty()) return;
-    const std::vector<Hazard> hazards = FindHazards(work_, calls_.front(), calls_.back() + 1);
+    const std::vector<graph::Hazard> hazards =
+        graph::FindHazards(work_, calls_.front(), calls_.back() + 1);
     for (size_t i = 0; i < plan_.copies.size(); ++i) {
       const PlanCopy& copy = plan_.copies[i];
       const std::string row = fmt::format("copy {} (call {})", i, copy.call_id);
@@ -423,8 +425,8 @@ class Validator {
         if (access.write) return;
         read = true;
         ByteSet made;
-        for (const Hazard& hazard : hazards) {
-          if (hazard.target == call && hazard.kind == HazardKind::kRaw &&
+        for (const graph::Hazard& hazard : hazards) {
+          if (hazard.target == call && hazard.kind == graph::HazardKind::kRaw &&
               hazard.buffer == access.buffer) {
             made.Add(hazard.first_byte, hazard.end_byte);
           }
@@ -490,4 +492,4 @@ std::vector<std::string> ValidatePlan(const Plan& plan, const Work& work, bool a
   return Validator(plan, work, allow_races).Run();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::plan

@@ -8,7 +8,7 @@
 #include "storage/database.h"
 #include "storage/device_spans.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::prediction {
 namespace {
 
 using Json = nlohmann::json;
@@ -34,7 +34,8 @@ constexpr Member kMembers[] = {
 };
 
 std::string SaturatesName(size_t resource) {
-  return "saturates_" + std::string(ResourceName(static_cast<Resource>(resource)));
+  return "saturates_" +
+         std::string(streams::ResourceName(static_cast<streams::Resource>(resource)));
 }
 
 double Median(std::vector<double>& values) {
@@ -166,4 +167,4 @@ std::string ToJson(const DeviceCosts& costs) {
   return json.dump();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::prediction

@@ -11,7 +11,7 @@
 #include "analyzer/work.h"
 #include "storage/reader.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::prediction {
 
 // Nanoseconds of one call.
 struct CallCost {
@@ -27,8 +27,8 @@ struct DeviceCosts {
 
   double record_host_ns = 200;  // to issue an event record or a wait
   double wait_host_ns = 200;
-  StreamCosts streams;          // on the device
-  double graph_host_ns = 3000;  // to issue the execution of a graph
+  streams::StreamCosts streams;  // on the device
+  double graph_host_ns = 3000;   // to issue the execution of a graph
   // From that issue to the first task, and from the last task to the end of the execution.
   double graph_device_ns = 5000;
   // The time that calls take in a graph, as a share of their time on the stream when they are
@@ -73,4 +73,4 @@ CallCost CostOf(const DeviceCosts& costs, const Work& work, size_t call);
 // signatures.
 std::string ToJson(const DeviceCosts& costs);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::prediction

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::prediction {
 namespace {
 
 std::string Duration(double ns) {
@@ -162,4 +162,4 @@ Prediction PredictStep(std::span<const PredictedCall> calls,
   return prediction;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::prediction

@@ -15,7 +15,7 @@
 
 #include "analyzer/prediction/costs.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::prediction {
 
 // An active call of the step.
 struct PredictedCall {
@@ -75,4 +75,4 @@ struct QueueTask {
 // Runs the queue model on one stream. At most `queue_depth` tasks may be issued and not ended.
 StepTimes RunQueue(std::span<const QueueTask> tasks, int64_t queue_depth, double host_read_ns);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::prediction

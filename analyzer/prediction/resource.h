@@ -5,10 +5,10 @@
 
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::prediction {
 
 // `op` is a name with or without its overload: "aten::addmm.out", "aclnnMm", "aclrtMemcpyAsync". An
 // operator that no row names is vector work.
-Resource ResourceOf(std::string_view op);
+streams::Resource ResourceOf(std::string_view op);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::prediction

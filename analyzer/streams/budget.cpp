@@ -4,7 +4,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 // The published stream limits of aclrtCreateStream by product class.
@@ -108,4 +108,4 @@ GraphsFit GraphsThatFit(std::span<const GraphLoad> graphs, int64_t streams, int6
   return fit;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

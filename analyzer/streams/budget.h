@@ -13,7 +13,7 @@
 
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 constexpr int64_t kQueueEntries = 2016;  // entries of one queue
 constexpr int64_t kWaitEntries = 4;
@@ -71,4 +71,4 @@ struct GraphsFit {
 };
 GraphsFit GraphsThatFit(std::span<const GraphLoad> graphs, int64_t streams, int64_t models);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -6,7 +6,7 @@
 #include "analyzer/streams/matching.h"
 #include "analyzer/streams/waits.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 BitMatrix CoverMatrix(const PartialOrder& order) {
@@ -67,4 +67,4 @@ NimbleAssignment AssignLikeNimble(const Dag& dag, const PartialOrder& order) {
   return nimble;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

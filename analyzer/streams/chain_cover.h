@@ -4,7 +4,7 @@
 #include "analyzer/streams/dag.h"
 #include "analyzer/streams/partial_order.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 // The streams are the chains of a minimum chain cover of the closure, so that their number is the
 // width (Dilworth 1950). Chains order nothing that the edges do not. The waits are therefore those
@@ -24,4 +24,4 @@ struct NimbleAssignment {
 };
 NimbleAssignment AssignLikeNimble(const Dag& dag, const PartialOrder& order);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

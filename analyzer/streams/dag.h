@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 // The part of the device that a node keeps busy. Two nodes of one class do not gain from two
 // streams.
@@ -51,4 +51,4 @@ struct StreamAssignment {
   int32_t events = 0;              // number of events that `waits` use
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

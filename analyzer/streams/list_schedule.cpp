@@ -10,7 +10,7 @@
 
 #include "analyzer/streams/waits.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 using Nodes = std::vector<int32_t>;
@@ -298,4 +298,4 @@ StreamAssignment MergeWaits(const Dag& dag, StreamAssignment assignment, const S
   }
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

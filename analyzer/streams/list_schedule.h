@@ -4,7 +4,7 @@
 #include "analyzer/streams/dag.h"
 #include "analyzer/streams/schedule.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 enum class IssueOrder : uint8_t {
   kCriticalPath,  // the node with the longest way to the end first
@@ -32,4 +32,4 @@ StreamAssignment ImproveSchedule(const Dag& dag, StreamAssignment assignment, in
 // starts after the last of the recorded nodes has ended. The makespan never grows.
 StreamAssignment MergeWaits(const Dag& dag, StreamAssignment assignment, const StreamCosts& costs);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

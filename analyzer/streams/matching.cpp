@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 class HopcroftKarp {
@@ -184,4 +184,4 @@ ChainMatching MaximumMatchingPreferring(const BitMatrix& edges, const BitMatrix&
   return PreferringMatcher(edges, preferred).Run();
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -7,7 +7,7 @@
 
 #include "analyzer/streams/partial_order.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 struct ChainMatching {
   explicit ChainMatching(size_t nodes) : next(nodes, -1), previous(nodes, -1) {}
@@ -30,4 +30,4 @@ ChainMatching MaximumMatching(const BitMatrix& edges, ChainMatching start);
 // augments along all shortest paths of one length.
 ChainMatching MaximumMatchingPreferring(const BitMatrix& edges, const BitMatrix& preferred);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -4,7 +4,7 @@
 
 #include "analyzer/streams/matching.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 PartialOrder::PartialOrder(const Dag& dag) : before_(dag.nodes.size()) {
   const size_t nodes = dag.nodes.size();
@@ -60,4 +60,4 @@ std::vector<int32_t> MaximumAntichain(const PartialOrder& order) {
   return antichain;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

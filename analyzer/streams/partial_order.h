@@ -7,7 +7,7 @@
 
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 // A square matrix of bits, by rows of 64-bit words: 8 KiB for 256 nodes, 8 MiB for 8,192.
 class BitMatrix {
@@ -68,4 +68,4 @@ class PartialOrder {
 // theorem.
 std::vector<int32_t> MaximumAntichain(const PartialOrder& order);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -13,7 +13,7 @@
 #include "analyzer/streams/waits.h"
 #include "analyzer/streams/without_work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 // The most streams of a region that is too large for its width to be known, if the user sets no
@@ -245,4 +245,4 @@ StreamAssignment PlanStreams(const Dag& dag, const StreamOptions& options,
   return all;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -24,7 +24,7 @@
 #include "analyzer/streams/dag.h"
 #include "analyzer/streams/schedule.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 inline constexpr size_t kMostClosureNodes = 8192;
 
@@ -71,4 +71,4 @@ struct StreamCertificate {
 StreamAssignment PlanStreams(const Dag& dag, const StreamOptions& options,
                              StreamCertificate* certificate = nullptr);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

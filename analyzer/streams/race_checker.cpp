@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 constexpr int64_t kMostPieces = 65536;
@@ -181,9 +181,9 @@ void RaceChecker::CheckSegment(const Clock& clock, const Use& use, const ByteAcc
 
 void RaceChecker::AddRace(const Use& before, const Use& use, int64_t buffer, int64_t first,
                           int64_t end) {
-  const HazardKind kind = !use.write     ? HazardKind::kRaw
-                          : before.write ? HazardKind::kWaw
-                                         : HazardKind::kWar;
+  const graph::HazardKind kind = !use.write     ? graph::HazardKind::kRaw
+                                 : before.write ? graph::HazardKind::kWaw
+                                                : graph::HazardKind::kWar;
   for (size_t i = races_.size(); i-- > first_race_;) {
     Race& known = races_[i];
     if (known.first != before.operation || known.kind != kind || known.buffer != buffer) continue;
@@ -269,4 +269,4 @@ RaceChecker CheckAssignment(const StreamAssignment& assignment,
   return checker;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

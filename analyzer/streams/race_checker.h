@@ -30,14 +30,14 @@
 #include "analyzer/streams/dag.h"
 #include "analyzer/work.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 // Two operations without an order, by the ids that they were given. `first` was issued first. In a
 // race of kind RAW, `second` reads what `first` writes.
 struct Race {
   int64_t first = 0;
   int64_t second = 0;
-  HazardKind kind = HazardKind::kRaw;
+  graph::HazardKind kind = graph::HazardKind::kRaw;
   int64_t buffer = 0;
   int64_t first_byte = 0;  // the range in which both touch the same bytes
   int64_t end_byte = 0;
@@ -136,4 +136,4 @@ class RaceChecker {
 RaceChecker CheckAssignment(const StreamAssignment& assignment,
                             std::span<const std::vector<ByteAccess>> accesses);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

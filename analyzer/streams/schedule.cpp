@@ -5,7 +5,7 @@
 #include <queue>
 #include <tuple>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 class Simulation {
@@ -154,4 +154,4 @@ std::vector<double> BottomLevels(const Dag& dag) {
   return levels;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -13,7 +13,7 @@
 
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 // The costs of synchronisation on a device, and the resources that do not gain from streams.
 struct StreamCosts {
@@ -58,4 +58,4 @@ double TotalWork(const Dag& dag);  // nanoseconds
 // By node: its duration and the longest way from its end to the end of the Dag.
 std::vector<double> BottomLevels(const Dag& dag);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 namespace {
 
 class WaitPlacer {
@@ -95,4 +95,4 @@ int32_t CountRecords(const StreamAssignment& assignment) {
   return static_cast<int32_t>(std::count(records.begin(), records.end(), 1));
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -4,7 +4,7 @@
 
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 // Sets `waits` and `events` of an assignment whose `streams`, `stream_of` and `order` are set.
 //
@@ -20,4 +20,4 @@ void PlaceWaits(const Dag& dag, StreamAssignment& assignment);
 // The number of nodes that record an event.
 int32_t CountRecords(const StreamAssignment& assignment);
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

@@ -6,7 +6,7 @@
 
 #include "analyzer/streams/waits.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 WithoutWork::WithoutWork(const Dag& dag) : dag_(dag) {
   const auto working = std::count_if(dag.nodes.begin(), dag.nodes.end(),
@@ -64,4 +64,4 @@ StreamAssignment WithoutWork::Extend(const StreamAssignment& rest) const {
   return all;
 }
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

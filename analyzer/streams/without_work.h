@@ -8,7 +8,7 @@
 
 #include "analyzer/streams/dag.h"
 
-namespace acltape::analyzer {
+namespace acltape::analyzer::streams {
 
 class WithoutWork {
  public:
@@ -28,4 +28,4 @@ class WithoutWork {
   std::vector<int32_t> number_;  // in the rest, by node; -1: it has no tasks
 };
 
-}  // namespace acltape::analyzer
+}  // namespace acltape::analyzer::streams

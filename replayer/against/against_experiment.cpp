@@ -12,13 +12,13 @@
 #include "replayer/script/round_outcome.h"
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 namespace {
 
-using analyzer::DiffCause;
-using analyzer::DiffRelation;
-using analyzer::DiffRow;
 using analyzer::TensorUse;
+using analyzer::diff::DiffCause;
+using analyzer::diff::DiffRelation;
+using analyzer::diff::DiffRow;
 
 constexpr double kAmplification = 10;  // the same factor as in a diff
 
@@ -52,7 +52,8 @@ double RoundingBetween(const analyzer::Program& a, int64_t a_leaf, const analyze
     const storage::DType of_a = a_writes[w].layout->dtype;
     const storage::DType of_b = b_writes[w].layout->dtype;
     if (of_a == of_b) continue;
-    rounding = std::max(rounding, analyzer::RoundingOf(analyzer::CoarsestType(of_a, of_b)));
+    rounding =
+        std::max(rounding, analyzer::diff::RoundingOf(analyzer::diff::CoarsestType(of_a, of_b)));
   }
   return rounding;
 }
@@ -65,7 +66,7 @@ AgainstExperiment::AgainstExperiment(Exchange& exchange,
     : exchange_(exchange),
       command_(std::move(command)),
       outputs_(exchange.Outputs()),
-      tolerant_(analyzer::Standard::Load("ascend")) {
+      tolerant_(analyzer::metrics::Standard::Load("ascend")) {
   for (const size_t row : exchange.rows()) {
     const DiffRow& calls = exchange.row(row);
     rounding_ =
@@ -134,7 +135,7 @@ PairFacts AgainstExperiment::FactsOf(size_t row) {
   for (size_t w = 0; w < writes.size(); ++w) {
     const storage::Layout& layout = *writes[w].layout;
     if (*of_a[w] == *exchanged[w] || layout.ElementCount() == 0) continue;
-    const analyzer::TensorMetrics metrics = analyzer::Measure(
+    const analyzer::metrics::TensorMetrics metrics = analyzer::metrics::Measure(
         layout.dtype, of_a[w]->data(), layout.dtype, exchanged[w]->data(), layout.ElementCount());
     facts.error = std::max(facts.error, std::sqrt(metrics.nmse));
   }
@@ -177,7 +178,7 @@ std::string AgainstExperiment::Describe(size_t element) const {
                      calls(row.b_calls), row.a_op == row.b_op ? "" : " " + row.b_op, what);
 }
 
-std::string AgainstExperiment::Command(const ElementSet& altered) const {
+std::string AgainstExperiment::Command(const script::ElementSet& altered) const {
   if (altered.empty()) return command_;
   std::vector<int64_t> calls;
   for (const size_t element : altered) {
@@ -202,15 +203,16 @@ std::string AgainstExperiment::Compare(const Exchange::Values& values) const {
     const storage::Layout& layout = *use.layout;
     const std::vector<uint8_t> a = RowMajorOf(layout, *before);
     const std::vector<uint8_t> b = RowMajorOf(layout, *now);
-    analyzer::TensorMetrics metrics;
-    const analyzer::Judgement judgement =
+    analyzer::metrics::TensorMetrics metrics;
+    const analyzer::metrics::Judgement judgement =
         tolerant_.Compare(program.leaves[leaf].Name(), layout.dtype, a.data(), layout.dtype,
                           b.data(), layout.ElementCount(), &metrics);
     const double error = std::sqrt(metrics.nmse);
     const double allowed = kAmplification * rounding_;
     const bool numbers = metrics.nan_mismatches == 0 && metrics.inf_mismatches == 0;
     if (rounds() && numbers &&
-        (judgement.verdict != analyzer::Judgement::Verdict::kDifferent || error <= allowed)) {
+        (judgement.verdict != analyzer::metrics::Judgement::Verdict::kDifferent ||
+         error <= allowed)) {
       continue;
     }
     const int position = program.leaves[leaf].arguments[use.argument].position;
@@ -231,14 +233,14 @@ std::string AgainstExperiment::Compare(const Exchange::Values& values) const {
   return "";
 }
 
-Outcome AgainstExperiment::Try(const ElementSet& altered) {
-  if (outputs_.empty()) return NothingCompared();
+script::Outcome AgainstExperiment::Try(const script::ElementSet& altered) {
+  if (outputs_.empty()) return script::NothingCompared();
   if (reference_.empty()) reference_ = exchange_.Run({}, nullptr);
   std::vector<bool> rows(exchange_.row_count(), false);
   for (const size_t element : altered) {
     for (const size_t fact : elements_[element]) rows[facts_[fact].row] = true;
   }
-  Outcome outcome;
+  script::Outcome outcome;
   outcome.executions = 1;
   try {
     const Exchange::Values& values = exchange_.Run(rows, altered.empty() ? nullptr : &reference_);
@@ -251,14 +253,14 @@ Outcome AgainstExperiment::Try(const ElementSet& altered) {
     }
     outcome.fingerprint = storage::DigestOf(digests.data(), digests.size());
   } catch (const NotExchangeable& cause) {
-    outcome.verdict = Outcome::Verdict::kCannotJudge;
+    outcome.verdict = script::Outcome::Verdict::kCannotJudge;
     outcome.evidence = nlohmann::json{{"not_exchangeable", cause.what()}}.dump();
     return outcome;
   }
   if (outcome.evidence.empty()) return outcome;
-  outcome.verdict = Outcome::Verdict::kBad;
+  outcome.verdict = script::Outcome::Verdict::kBad;
   outcome.bad_executions = 1;
   return outcome;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

@@ -20,7 +20,7 @@
 #include "replayer/against/exchange.h"
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 
 // The results of one pair of calls, or group of calls, that were executed on recorded values on
 // this device.
@@ -42,7 +42,7 @@ struct PairFacts {
   std::vector<int64_t> only_b;
 };
 
-class AgainstExperiment final : public Experiment {
+class AgainstExperiment final : public script::Experiment {
  public:
   // `may_alter` selects the calls of A that may be altered; null selects all. `command` makes an
   // experiment again when the calls of A are appended to it.
@@ -58,8 +58,8 @@ class AgainstExperiment final : public Experiment {
 
   size_t size() const override { return elements_.size(); }
   std::string Describe(size_t element) const override;
-  Outcome Try(const ElementSet& altered) override;
-  std::string Command(const ElementSet& altered) const override;
+  script::Outcome Try(const script::ElementSet& altered) override;
+  std::string Command(const script::ElementSet& altered) const override;
 
  private:
   PairFacts FactsOf(size_t row);
@@ -75,8 +75,8 @@ class AgainstExperiment final : public Experiment {
   std::vector<ResultPlace> outputs_;
   // Rounding of the coarsest element type among calls whose element type differs in B.
   double rounding_ = 0;
-  analyzer::Standard tolerant_;
+  analyzer::metrics::Standard tolerant_;
   Exchange::Values reference_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

@@ -7,7 +7,7 @@
 #include "replayer/script_machine.h"
 #include "storage/packing.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 namespace {
 
 using analyzer::TensorUse;
@@ -103,4 +103,4 @@ CallResults CallRunner::Run(int64_t leaf, const Input& input) {
   return results;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

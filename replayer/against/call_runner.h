@@ -7,7 +7,7 @@
 
 #include "replayer/execution.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 
 // The results of a call, in the order of LeafUses::writes. The elements are in order of address if
 // the layout is dense, else in row-major order.
@@ -29,4 +29,4 @@ class CallRunner {
   Block results_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

@@ -7,7 +7,7 @@
 #include "analyzer/metrics/metrics.h"
 #include "storage/packing.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 namespace {
 
 using storage::DType;
@@ -104,7 +104,7 @@ Bytes Convert(const Layout& from, const Bytes& content, const Layout& to) {
     std::vector<uint8_t> converted(elements * to_bytes);
     const StoreNumber store = StoreOf(to.dtype);
     for (int64_t i = 0; i < elements; ++i) {
-      store(analyzer::ElementValue(from.dtype, packed.data() + i * from_bytes),
+      store(analyzer::metrics::ElementValue(from.dtype, packed.data() + i * from_bytes),
             converted.data() + i * to_bytes);
     }
     packed = std::move(converted);
@@ -117,4 +117,4 @@ Bytes Convert(const Layout& from, const Bytes& content, const Layout& to) {
   return std::make_shared<const std::vector<uint8_t>>(std::move(packed));
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

@@ -6,7 +6,7 @@
 
 #include "replayer/contents.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 
 // Returns the reason why a content of layout `from` cannot be converted to layout `to`; empty if it
 // can. The shapes must be equal. Different element types must both be real numbers.
@@ -19,4 +19,4 @@ Bytes Convert(const storage::Layout& from, const Bytes& content, const storage::
 // Returns the elements in row-major order.
 std::vector<uint8_t> RowMajorOf(const storage::Layout& layout, const std::vector<uint8_t>& content);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

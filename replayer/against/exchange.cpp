@@ -5,14 +5,15 @@
 #include "meaning/options.h"
 #include "replayer/against/convert.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 
-using analyzer::DiffRow;
 using analyzer::Leaf;
 using analyzer::LeafKind;
 using analyzer::TensorUse;
+using analyzer::diff::DiffRow;
 
-Exchange::Side::Side(Execution& chosen, const analyzer::DiffReport& diff, int which, int64_t step)
+Exchange::Side::Side(Execution& chosen, const analyzer::diff::DiffReport& diff, int which,
+                     int64_t step)
     : execution(chosen),
       index(which),
       content(chosen.program(), &chosen.contents()),
@@ -43,7 +44,8 @@ bool Exchange::Side::Executes(int64_t leaf) const {
          !execution.lowered().IsSubstituted(leaf);
 }
 
-Exchange::Exchange(Execution& a, Execution& b, const analyzer::DiffReport& diff, int64_t a_step)
+Exchange::Exchange(Execution& a, Execution& b, const analyzer::diff::DiffReport& diff,
+                   int64_t a_step)
     : diff_(diff), sides_{{a, diff, 0, a_step}, {b, diff, 1, a_step}} {
   for (size_t i = 0; i < diff.rows.size(); ++i) {
     const DiffRow& row = diff.rows[i];
@@ -258,4 +260,4 @@ std::vector<ResultPlace> Exchange::Outputs() const {
   return outputs;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

@@ -24,7 +24,7 @@
 #include "replayer/against/call_runner.h"
 #include "replayer/recorded_content.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::against {
 
 // A row cannot take B's form. The text says why.
 class NotExchangeable : public std::runtime_error {
@@ -39,12 +39,12 @@ class Exchange {
  public:
   // `a_step` is a step number of A's trace, or -1 for calls outside of steps. All arguments must
   // outlive the object.
-  Exchange(Execution& a, Execution& b, const analyzer::DiffReport& diff, int64_t a_step);
+  Exchange(Execution& a, Execution& b, const analyzer::diff::DiffReport& diff, int64_t a_step);
 
   // Rows of the step that have calls of both programs and write a result, in order.
   const std::vector<size_t>& rows() const { return rows_; }
   size_t row_count() const { return diff_.rows.size(); }
-  const analyzer::DiffRow& row(size_t index) const { return diff_.rows[index]; }
+  const analyzer::diff::DiffRow& row(size_t index) const { return diff_.rows[index]; }
   const analyzer::Program& program(int side) const { return sides_[side].program(); }
   std::string OperatorOf(int side, int64_t call) const;
   // Returns the leaf of one program (0: A, 1: B) that gives a row's results.
@@ -75,9 +75,9 @@ class Exchange {
  private:
   // One of the two recorded programs, with its execution.
   struct Side {
-    Side(Execution& chosen, const analyzer::DiffReport& diff, int index, int64_t step);
+    Side(Execution& chosen, const analyzer::diff::DiffReport& diff, int index, int64_t step);
     const analyzer::Program& program() const { return execution.program(); }
-    const std::vector<int64_t>& CallsOf(const analyzer::DiffRow& row) const {
+    const std::vector<int64_t>& CallsOf(const analyzer::diff::DiffRow& row) const {
       return index == 0 ? row.a_calls : row.b_calls;
     }
     bool Executes(int64_t leaf) const;
@@ -98,7 +98,7 @@ class Exchange {
   Bytes ResultForB(int64_t leaf, size_t write);
   const CallResults& EvaluateB(int64_t leaf);
 
-  const analyzer::DiffReport& diff_;
+  const analyzer::diff::DiffReport& diff_;
   Side sides_[2];
   std::vector<size_t> rows_;
   bool golden_ = false;     // values of A are the recorded ones
@@ -109,4 +109,4 @@ class Exchange {
   std::set<int64_t> unpaired_[2];
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::against

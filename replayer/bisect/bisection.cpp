@@ -8,18 +8,18 @@
 #include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using Ending = SearchResult::Verdict;
 
-std::string Rate(const Outcome& outcome) {
+std::string Rate(const script::Outcome& outcome) {
   return fmt::format("{} of {} executions", outcome.bad_executions, outcome.executions);
 }
 
 // Returns the reason why an experiment could not be judged, such as "; nothing was compared". Empty
 // if the evidence does not say.
-std::string ReasonOf(const Outcome& outcome) {
+std::string ReasonOf(const script::Outcome& outcome) {
   if (outcome.evidence.empty()) return "";
   const nlohmann::json evidence = nlohmann::json::parse(outcome.evidence);
   const auto found = evidence.find("error");
@@ -93,7 +93,7 @@ std::string BisectionReport::Verdict() const {
       return fmt::format("the good side is not good: with nothing altered the results differ in {}",
                          Rate(search.reference));
     case Ending::kCannotJudge: {
-      const bool reference = search.reference.verdict == Outcome::Verdict::kCannotJudge;
+      const bool reference = search.reference.verdict == script::Outcome::Verdict::kCannotJudge;
       return fmt::format("cannot judge: the program with {} altered gave no verdict",
                          reference ? "nothing" : "everything") +
              ReasonOf(reference ? search.reference : search.altered);
@@ -104,8 +104,8 @@ std::string BisectionReport::Verdict() const {
   return "";
 }
 
-BisectionReport Bisect(Experiment& experiment, const BisectionOptions& options, Journal* journal,
-                       const ExperimentWith& experiment_with) {
+BisectionReport Bisect(script::Experiment& experiment, const BisectionOptions& options,
+                       Journal* journal, const ExperimentWith& experiment_with) {
   BisectionReport report;
   report.elements = experiment.size();
   report.bound = BoundForOne(experiment.size());
@@ -135,4 +135,4 @@ BisectionReport Bisect(Experiment& experiment, const BisectionOptions& options, 
   return report;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -10,7 +10,7 @@
 #include "replayer/bisect/classification.h"
 #include "replayer/bisect/search.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 struct BisectionOptions {
   SearchOptions search;
@@ -61,7 +61,7 @@ struct BisectionReport {
 };
 
 // `journal` may be null. If `experiment_with` is empty, no cause is classified.
-BisectionReport Bisect(Experiment& experiment, const BisectionOptions& options, Journal* journal,
-                       const ExperimentWith& experiment_with);
+BisectionReport Bisect(script::Experiment& experiment, const BisectionOptions& options,
+                       Journal* journal, const ExperimentWith& experiment_with);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 CapturedOrder::CapturedOrder(const Script& script) {
   const auto streams = static_cast<size_t>(script.streams);
@@ -51,4 +51,4 @@ bool CapturedOrder::Before(int64_t a, int64_t b) const {
   return second->second.before_first[first->second.stream] >= first->second.number;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -8,7 +8,7 @@
 
 #include "replayer/script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 class CapturedOrder {
  public:
@@ -32,4 +32,4 @@ class CapturedOrder {
   std::map<int64_t, Calls> calls_;  // from the first capture of each call
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -6,12 +6,13 @@
 
 #include "acl/invoke/operator_table.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 // Returns the bytes that a call touches. `planned` is the same invocation with the buffers of the
 // program.
-std::vector<Touch> TouchesOf(const ScriptCall& call, const analyzer::Invocation& planned) {
+std::vector<Touch> TouchesOf(const ScriptCall& call,
+                             const analyzer::lowering::Invocation& planned) {
   std::vector<Touch> touches;
   const acl::OperatorInfo* info = acl::FindOperator(call.invocation.op);
   if (info == nullptr) return touches;
@@ -20,7 +21,7 @@ std::vector<Touch> TouchesOf(const ScriptCall& call, const analyzer::Invocation&
     acl::Direction direction = info->args[i].direction;
     if (info->inplace && i == 0) direction = acl::Direction::kInOut;
     for (size_t t = 0; t < call.invocation.arguments[i].tensors.size(); ++t) {
-      const analyzer::LoweredTensor& tensor = call.invocation.arguments[i].tensors[t];
+      const analyzer::lowering::LoweredTensor& tensor = call.invocation.arguments[i].tensors[t];
       if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
       Touch touch{false,
                   true,
@@ -39,7 +40,8 @@ std::vector<Touch> TouchesOf(const ScriptCall& call, const analyzer::Invocation&
 
 }  // namespace
 
-std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const Script& script) {
+std::vector<CapturedOperation> CapturedOperations(const script::MixedStep& step,
+                                                  const Script& script) {
   using Kind = CapturedOperation::Kind;
   std::unordered_map<int64_t, int64_t> leaf_of;  // by call
   for (const analyzer::StepMatch& match : step.step_class().matches) {
@@ -67,7 +69,7 @@ std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const S
     if (!inside) continue;
     if (const auto* launch = std::get_if<Launch>(&operation)) {
       const ScriptCall& call = script.calls[launch->call];
-      const analyzer::Lowering& lowering =
+      const analyzer::lowering::Lowering& lowering =
           step.execution().lowered().lowerings[leaf_of.at(call.call_id)];
       add_work(call.call_id, launch->stream,
                TouchesOf(call, lowering.invocations.at(launched[call.call_id]++)));
@@ -85,4 +87,4 @@ std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const S
   return captured;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -8,7 +8,7 @@
 #include "replayer/script/mixed_step.h"
 #include "storage/trace.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 // Bytes that a call touches inside a capture.
 struct Touch {
@@ -39,6 +39,7 @@ struct CapturedOperation {
 };
 
 // Returns the operations of all captures, in order of issue. The script must outlive them.
-std::vector<CapturedOperation> CapturedOperations(const MixedStep& step, const Script& script);
+std::vector<CapturedOperation> CapturedOperations(const script::MixedStep& step,
+                                                  const Script& script);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -10,7 +10,7 @@
 #include "replayer/bisect/captured_order.h"
 #include "replayer/bisect/captured_work.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using analyzer::LeafUses;
@@ -58,7 +58,7 @@ std::optional<Conflict> ConflictOf(const Program& program, int64_t earlier, int6
 }
 
 // Adds a sentence for each pair of calls that needs an order which the graph does not have.
-void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_t> captured,
+void ExplainOrder(const script::MixedStep& step, const Script& script, std::vector<size_t> captured,
                   std::vector<std::string>& sentences) {
   const CapturedOrder order(script);
   std::sort(captured.begin(), captured.end());
@@ -76,7 +76,7 @@ void ExplainOrder(const MixedStep& step, const Script& script, std::vector<size_
 
 // True if a call after the place `behind` reads a result of the call at `place`. The memory of that
 // result must then not be reused before this reader.
-bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
+bool IsReadBehind(const script::MixedStep& step, size_t place, size_t behind) {
   const Program& program = step.session().program();
   const std::vector<int64_t>& leaves = step.step_class().leaves;
   for (size_t at = behind + 1; at < leaves.size(); ++at) {
@@ -87,7 +87,7 @@ bool IsReadBehind(const MixedStep& step, size_t place, size_t behind) {
   return false;
 }
 
-void ExplainOverlap(const MixedStep& step, const Script& script,
+void ExplainOverlap(const script::MixedStep& step, const Script& script,
                     std::vector<std::string>& sentences) {
   const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
   std::vector<std::pair<size_t, const Touch*>> writes;  // place and bytes, in order of issue
@@ -125,8 +125,8 @@ std::string PlaceText(const analyzer::OperandPlace& place) {
 }
 
 // Names the inputs of a call that lie elsewhere in another step.
-void ExplainInputs(const MixedStep& step, const MixedStepOptions& options, size_t at,
-                   std::vector<std::string>& sentences) {
+void ExplainInputs(const script::MixedStep& step, const script::MixedStepOptions& options,
+                   size_t at, std::vector<std::string>& sentences) {
   const Program& program = step.session().program();
   const StepTemplate& step_class = step.step_class();
   const int64_t leaf = step_class.leaves[at];
@@ -148,8 +148,8 @@ void ExplainInputs(const MixedStep& step, const MixedStepOptions& options, size_
   }
 }
 
-void ExplainHostArguments(const MixedStep& step, const MixedStepOptions& options, size_t at,
-                          std::vector<std::string>& sentences) {
+void ExplainHostArguments(const script::MixedStep& step, const script::MixedStepOptions& options,
+                          size_t at, std::vector<std::string>& sentences) {
   const Program& program = step.session().program();
   const StepTemplate& step_class = step.step_class();
   for (const analyzer::VaryingArgument& varying : step_class.varying) {
@@ -169,7 +169,8 @@ void ExplainHostArguments(const MixedStep& step, const MixedStepOptions& options
 
 }  // namespace
 
-std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier, size_t later) {
+std::optional<std::string> MissingWaitText(const script::MixedStep& step, size_t earlier,
+                                           size_t later) {
   const Program& program = step.session().program();
   const std::vector<int64_t>& leaves = step.step_class().leaves;
   const auto conflict = ConflictOf(program, leaves[earlier], leaves[later]);
@@ -182,8 +183,9 @@ std::optional<std::string> MissingWaitText(const MixedStep& step, size_t earlier
       step.PlannedCallAt(later));
 }
 
-std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOptions& options,
-                                      const Script& script, const std::vector<size_t>& captured,
+std::vector<std::string> ExplainCause(const script::MixedStep& step,
+                                      const script::MixedStepOptions& options, const Script& script,
+                                      const std::vector<size_t>& captured,
                                       const Classification& classification) {
   std::vector<std::string> sentences;
   switch (classification.cause) {
@@ -211,4 +213,4 @@ std::vector<std::string> ExplainCause(const MixedStep& step, const MixedStepOpti
   return sentences;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 constexpr std::pair<CauseClass, std::string_view> kClassNames[] = {
@@ -70,21 +70,22 @@ constexpr DecisionRow kDecisions[] = {
 
 // The conclusions from the effect of a remedy.
 struct Meaning {
-  bool Remedies::*remedy;
+  bool script::Remedies::*remedy;
   const char* if_cured;
   const char* if_not;
 };
 constexpr Meaning kMeanings[] = {
-    {&Remedies::one_stream, "calls of different streams lack an order",
+    {&script::Remedies::one_stream, "calls of different streams lack an order",
      "no order between streams is missing"},
-    {&Remedies::own_memory, "memory is used again while its content is still needed",
+    {&script::Remedies::own_memory, "memory is used again while its content is still needed",
      "no memory is used again too early"},
-    {&Remedies::own_workspace, "a workspace lies on something that is still needed",
+    {&script::Remedies::own_workspace, "a workspace lies on something that is still needed",
      "no workspace lies on a result"},
-    {&Remedies::fresh_inputs, "an input keeps the value of an earlier step", "no input is stale"},
-    {&Remedies::step_arguments, "a host argument keeps the value of the capture",
+    {&script::Remedies::fresh_inputs, "an input keeps the value of an earlier step",
+     "no input is stale"},
+    {&script::Remedies::step_arguments, "a host argument keeps the value of the capture",
      "no host argument is baked in"},
-    {&Remedies::recapture, "the graph holds a value or a place of the step of the capture",
+    {&script::Remedies::recapture, "the graph holds a value or a place of the step of the capture",
      "nothing depends on the step of the capture"},
 };
 
@@ -105,7 +106,7 @@ std::string_view CauseClassName(CauseClass cause) {
 const std::vector<CounterExperiment>& CounterExperiments() {
   static const std::vector<CounterExperiment> experiments = [] {
     std::vector<CounterExperiment> made;
-    for (const Remedy& remedy : AllRemedies()) {
+    for (const script::Remedy& remedy : script::AllRemedies()) {
       const auto* row = std::find_if(std::begin(kMeanings), std::end(kMeanings),
                                      [&](const Meaning& m) { return m.remedy == remedy.member; });
       made.push_back({&remedy, row->if_cured, row->if_not});
@@ -141,7 +142,7 @@ Classification Decide(std::vector<CounterResult> results, bool varies) {
   return decided;
 }
 
-Classification Classify(const ElementSet& altered, const Trials& trials,
+Classification Classify(const script::ElementSet& altered, const Trials& trials,
                         const ExperimentWith& experiment_with, const TrialOptions& options,
                         Journal* journal) {
   std::vector<CounterResult> results;
@@ -155,9 +156,9 @@ Classification Classify(const ElementSet& altered, const Trials& trials,
     CounterResult result;
     result.experiment = &counter;
     if (in_time) {
-      Remedies remedies;
+      script::Remedies remedies;
       remedies.*counter.remedy->member = true;
-      const std::unique_ptr<Experiment> experiment = experiment_with(remedies);
+      const std::unique_ptr<script::Experiment> experiment = experiment_with(remedies);
       Trials counter_trials(*experiment, trial_options, journal, std::string(counter.remedy->name));
       try {
         const Trials::Answer answer = counter_trials.Ask(altered);
@@ -174,4 +175,4 @@ Classification Classify(const ElementSet& altered, const Trials& trials,
   return Decide(std::move(results), trials.varies());
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

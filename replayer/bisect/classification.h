@@ -13,7 +13,7 @@
 #include "replayer/bisect/trials.h"
 #include "replayer/script/mixed_step.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 enum class CauseClass {
   kNumeric,        // the captured calls give other bits in any surroundings
@@ -33,9 +33,9 @@ std::string_view CauseClassName(CauseClass cause);
 
 // An experiment in which one thing is changed.
 struct CounterExperiment {
-  const Remedy* remedy;  // its name also marks the experiment in the journal
-  const char* if_cured;  // the conclusion if the difference goes away, as a sentence
-  const char* if_not;    // the conclusion if the difference stays
+  const script::Remedy* remedy;  // its name also marks the experiment in the journal
+  const char* if_cured;          // the conclusion if the difference goes away, as a sentence
+  const char* if_not;            // the conclusion if the difference stays
 };
 // Returns one experiment for each remedy, in the order of the remedies.
 const std::vector<CounterExperiment>& CounterExperiments();
@@ -50,7 +50,7 @@ enum class Effect {
 struct CounterResult {
   const CounterExperiment* experiment = nullptr;
   Effect effect = Effect::kNotMade;
-  Outcome outcome;
+  script::Outcome outcome;
 };
 
 struct Classification {
@@ -62,16 +62,16 @@ struct Classification {
 };
 
 // Makes the experiment with one remedy applied. It is called for each counter-experiment.
-using ExperimentWith = std::function<std::unique_ptr<Experiment>(const Remedies&)>;
+using ExperimentWith = std::function<std::unique_ptr<script::Experiment>(const script::Remedies&)>;
 
 // Finds the class of a cause. `altered` must fail without a remedy, as `trials` has seen.
 // Experiments are written to the journal, and taken from it if it holds them. Does not throw
 // BudgetSpent; experiments that were not made are marked.
-Classification Classify(const ElementSet& altered, const Trials& trials,
+Classification Classify(const script::ElementSet& altered, const Trials& trials,
                         const ExperimentWith& experiment_with, const TrialOptions& options,
                         Journal* journal);
 
 // Returns the class that these effects indicate. `results` is in the order of CounterExperiments.
 Classification Decide(std::vector<CounterResult> results, bool varies);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

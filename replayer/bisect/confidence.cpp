@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 // Returns the probability of at least `failures` in `executions` at this rate of failure.
@@ -39,4 +39,4 @@ int64_t ExecutionsToTrust(double rate, double error) {
   return executions > 1e15 ? INT64_MAX : std::max<int64_t>(1, static_cast<int64_t>(executions));
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

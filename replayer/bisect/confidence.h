@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 // Returns the lowest rate of failure that is consistent with `failures` in `executions`. It is the
 // lower end of the exact one-sided interval (Clopper and Pearson, Biometrika 1934) with confidence
@@ -17,4 +17,4 @@ double LeastRate(int64_t failures, int64_t executions, double doubt);
 // for a rate of 0.
 int64_t ExecutionsToTrust(double rate, double error);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

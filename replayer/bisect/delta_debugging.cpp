@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 struct Piece {
@@ -13,7 +13,7 @@ struct Piece {
 
 // Splits a set into pieces of nearly equal size. No piece is empty if `pieces` is at most
 // set.size().
-std::vector<Piece> Split(const ElementSet& set, size_t pieces) {
+std::vector<Piece> Split(const script::ElementSet& set, size_t pieces) {
   std::vector<Piece> result;
   for (size_t i = 0; i < pieces; ++i) {
     result.push_back({set.size() * i / pieces, set.size() * (i + 1) / pieces});
@@ -21,21 +21,21 @@ std::vector<Piece> Split(const ElementSet& set, size_t pieces) {
   return result;
 }
 
-ElementSet Inside(const ElementSet& set, Piece piece) {
+script::ElementSet Inside(const script::ElementSet& set, Piece piece) {
   return {set.begin() + static_cast<std::ptrdiff_t>(piece.first),
           set.begin() + static_cast<std::ptrdiff_t>(piece.end)};
 }
 
-ElementSet Outside(const ElementSet& set, Piece piece) {
-  ElementSet rest(set.begin(), set.begin() + static_cast<std::ptrdiff_t>(piece.first));
+script::ElementSet Outside(const script::ElementSet& set, Piece piece) {
+  script::ElementSet rest(set.begin(), set.begin() + static_cast<std::ptrdiff_t>(piece.first));
   rest.insert(rest.end(), set.begin() + static_cast<std::ptrdiff_t>(piece.end), set.end());
   return rest;
 }
 
 }  // namespace
 
-ElementSet MinimizeByDeltaDebugging(ElementSet set,
-                                    const std::function<bool(const ElementSet&)>& fails) {
+script::ElementSet MinimizeByDeltaDebugging(
+    script::ElementSet set, const std::function<bool(const script::ElementSet&)>& fails) {
   size_t pieces = 2;
   while (set.size() >= 2) {
     const std::vector<Piece> parts = Split(set, pieces);
@@ -63,4 +63,4 @@ ElementSet MinimizeByDeltaDebugging(ElementSet set,
   return set;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

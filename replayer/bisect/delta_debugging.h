@@ -6,7 +6,7 @@
 
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 // The algorithm ddmin (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input,
 // IEEE TSE 2002). `fails` is asked about subsets; a subset that cannot be judged counts as not
@@ -14,7 +14,7 @@ namespace acltape::replayer {
 // gives the same answer each time. It takes at most |c|^2 + 3|c| questions, and about 2 k log2 |c|
 // if k elements are to blame and the outcome depends on nothing else. Precondition: the whole set
 // fails.
-ElementSet MinimizeByDeltaDebugging(ElementSet set,
-                                    const std::function<bool(const ElementSet&)>& fails);
+script::ElementSet MinimizeByDeltaDebugging(
+    script::ElementSet set, const std::function<bool(const script::ElementSet&)>& fails);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

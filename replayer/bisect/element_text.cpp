@@ -8,19 +8,19 @@
 
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
-constexpr std::pair<Outcome::Verdict, std::string_view> kVerdictNames[] = {
-    {Outcome::Verdict::kGood, "good"},
-    {Outcome::Verdict::kBad, "bad"},
-    {Outcome::Verdict::kUnstable, "unstable"},
-    {Outcome::Verdict::kCannotJudge, "cannot judge"},
+constexpr std::pair<script::Outcome::Verdict, std::string_view> kVerdictNames[] = {
+    {script::Outcome::Verdict::kGood, "good"},
+    {script::Outcome::Verdict::kBad, "bad"},
+    {script::Outcome::Verdict::kUnstable, "unstable"},
+    {script::Outcome::Verdict::kCannotJudge, "cannot judge"},
 };
 
 }  // namespace
 
-std::string ElementText(const ElementSet& set) {
+std::string ElementText(const script::ElementSet& set) {
   std::string text;
   for (size_t i = 0; i < set.size();) {
     size_t end = i + 1;
@@ -33,12 +33,12 @@ std::string ElementText(const ElementSet& set) {
   return text;
 }
 
-ElementSet ParseElements(std::string_view text) {
-  const auto fail = [&]() -> ElementSet {
+script::ElementSet ParseElements(std::string_view text) {
+  const auto fail = [&]() -> script::ElementSet {
     throw Error(ErrorKind::kTrace,
                 "'" + std::string(text) + "' is no set of elements; they look like 0-41,57.");
   };
-  ElementSet set;
+  script::ElementSet set;
   const char* at = text.data();
   const char* end = at + text.size();
   const auto number = [&](size_t& value) {
@@ -64,36 +64,36 @@ ElementSet ParseElements(std::string_view text) {
   return set;
 }
 
-ElementSet AllElements(size_t count) {
-  ElementSet set(count);
+script::ElementSet AllElements(size_t count) {
+  script::ElementSet set(count);
   std::iota(set.begin(), set.end(), size_t{0});
   return set;
 }
 
-ElementSet UnionOf(const ElementSet& a, const ElementSet& b) {
-  ElementSet set;
+script::ElementSet UnionOf(const script::ElementSet& a, const script::ElementSet& b) {
+  script::ElementSet set;
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(set));
   return set;
 }
 
-ElementSet Without(const ElementSet& a, const ElementSet& b) {
-  ElementSet set;
+script::ElementSet Without(const script::ElementSet& a, const script::ElementSet& b) {
+  script::ElementSet set;
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(set));
   return set;
 }
 
-std::string_view VerdictName(Outcome::Verdict verdict) {
+std::string_view VerdictName(script::Outcome::Verdict verdict) {
   for (const auto& [value, name] : kVerdictNames) {
     if (value == verdict) return name;
   }
   return "unknown";
 }
 
-Outcome::Verdict ParseVerdict(std::string_view name) {
+script::Outcome::Verdict ParseVerdict(std::string_view name) {
   for (const auto& [value, text] : kVerdictNames) {
     if (text == name) return value;
   }
   throw Error(ErrorKind::kTrace, "'" + std::string(name) + "' is no verdict of an experiment.");
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

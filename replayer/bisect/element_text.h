@@ -6,20 +6,20 @@
 
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
-std::string ElementText(const ElementSet& set);
+std::string ElementText(const script::ElementSet& set);
 // Throws Error kTrace if ElementText cannot have written the text.
-ElementSet ParseElements(std::string_view text);
+script::ElementSet ParseElements(std::string_view text);
 
 // Returns the elements 0 to count - 1.
-ElementSet AllElements(size_t count);
-ElementSet UnionOf(const ElementSet& a, const ElementSet& b);
-ElementSet Without(const ElementSet& a, const ElementSet& b);
+script::ElementSet AllElements(size_t count);
+script::ElementSet UnionOf(const script::ElementSet& a, const script::ElementSet& b);
+script::ElementSet Without(const script::ElementSet& a, const script::ElementSet& b);
 
 // Returns "good", "bad", "unstable" or "cannot judge".
-std::string_view VerdictName(Outcome::Verdict verdict);
+std::string_view VerdictName(script::Outcome::Verdict verdict);
 // Throws Error kTrace for any other word.
-Outcome::Verdict ParseVerdict(std::string_view name);
+script::Outcome::Verdict ParseVerdict(std::string_view name);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

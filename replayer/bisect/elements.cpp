@@ -8,7 +8,7 @@
 #include "meaning/options.h"
 #include "replayer/bisect/element_text.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using analyzer::Program;
@@ -25,7 +25,7 @@ int64_t CallAt(const Program& program, const StepTemplate& step_class, size_t pl
 }
 
 CallGroup RunOf(const Program& program, const StepTemplate& step_class,
-                const ElementSet& capturable, size_t number, ElementSet members) {
+                const script::ElementSet& capturable, size_t number, script::ElementSet members) {
   const auto call = [&](size_t member) {
     return std::to_string(CallAt(program, step_class, capturable[member]));
   };
@@ -39,7 +39,7 @@ CallGroup RunOf(const Program& program, const StepTemplate& step_class,
 }  // namespace
 
 std::vector<CallGroup> GroupsOfCalls(const Program& program, const StepTemplate& step_class,
-                                     const ElementSet& capturable) {
+                                     const script::ElementSet& capturable) {
   std::vector<CallGroup> groups;
   for (size_t i = 0; i < capturable.size(); ++i) {
     groups.push_back({program.Describe(step_class.leaves[capturable[i]]), {i}});
@@ -48,13 +48,14 @@ std::vector<CallGroup> GroupsOfCalls(const Program& program, const StepTemplate&
 }
 
 std::vector<CallGroup> GroupsOfRegions(const Program& program, const StepTemplate& step_class,
-                                       const ElementSet& capturable, const analyzer::Plan* plan) {
+                                       const script::ElementSet& capturable,
+                                       const analyzer::plan::Plan* plan) {
   std::vector<CallGroup> groups;
-  const auto add = [&](size_t number, ElementSet members) {
+  const auto add = [&](size_t number, script::ElementSet members) {
     groups.push_back(RunOf(program, step_class, capturable, number, std::move(members)));
   };
   if (plan == nullptr) {
-    ElementSet run;
+    script::ElementSet run;
     for (size_t i = 0; i < capturable.size(); ++i) {
       if (!run.empty() && capturable[i] != capturable[i - 1] + 1) {
         add(groups.size() + 1, std::exchange(run, {}));
@@ -64,8 +65,8 @@ std::vector<CallGroup> GroupsOfRegions(const Program& program, const StepTemplat
     if (!run.empty()) add(groups.size() + 1, run);
     return groups;
   }
-  for (const analyzer::PlanRegion& region : plan->regions) {
-    ElementSet members;
+  for (const analyzer::plan::PlanRegion& region : plan->regions) {
+    script::ElementSet members;
     for (size_t i = 0; i < capturable.size(); ++i) {
       const int64_t call = CallAt(program, step_class, capturable[i]);
       if (call >= region.first_call && call <= region.last_call) members.push_back(i);
@@ -78,16 +79,18 @@ std::vector<CallGroup> GroupsOfRegions(const Program& program, const StepTemplat
 }
 
 std::vector<CallGroup> GroupsOfUpdates(const Program& program, const StepTemplate& step_class,
-                                       const ElementSet& capturable, const analyzer::Plan* plan) {
+                                       const script::ElementSet& capturable,
+                                       const analyzer::plan::Plan* plan) {
   std::set<size_t> varying;
   for (const analyzer::VaryingArgument& argument : step_class.varying) varying.insert(argument.at);
   std::vector<CallGroup> groups;
   for (size_t i = 0; i < capturable.size(); ++i) {
     const int64_t call = CallAt(program, step_class, capturable[i]);
-    const bool named = plan == nullptr || std::any_of(plan->updates.begin(), plan->updates.end(),
-                                                      [&](const analyzer::PlanUpdate& update) {
-                                                        return update.call_id == call;
-                                                      });
+    const bool named =
+        plan == nullptr || std::any_of(plan->updates.begin(), plan->updates.end(),
+                                       [&](const analyzer::plan::PlanUpdate& update) {
+                                         return update.call_id == call;
+                                       });
     if (!named || varying.count(capturable[i]) == 0) continue;
     groups.push_back({program.Describe(step_class.leaves[capturable[i]]), {i}});
   }
@@ -106,7 +109,7 @@ bool AreLiberties(Elements elements) {
 }
 
 Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& step_class,
-                const ElementSet& capturable, const analyzer::Plan* plan) {
+                const script::ElementSet& capturable, const analyzer::plan::Plan* plan) {
   if (AreLiberties(elements)) {
     throw Error(ErrorKind::kUsage, "@what "_cli + std::string(ElementsName(elements)) +
                                        " is about what a plan does inside a graph, which no "
@@ -128,19 +131,20 @@ Groups GroupsOf(Elements elements, const Program& program, const StepTemplate& s
   return result;
 }
 
-ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_class) {
-  ElementSet places;
+script::ElementSet CapturablePlaces(const Program& program, const StepTemplate& step_class) {
+  script::ElementSet places;
   for (size_t place = 0; place < step_class.leaves.size(); ++place) {
-        if (analyzer::BarrierReason(program.work, step_class.leaves[place]).empty()) places.push_back(place);
+    if (analyzer::BarrierReason(program.work, step_class.leaves[place]).empty())
+      places.push_back(place);
   }
   return places;
 }
 
-GroupedExperiment::GroupedExperiment(std::shared_ptr<Experiment> base,
-                                     std::vector<CallGroup> groups, ElementSet always)
+GroupedExperiment::GroupedExperiment(std::shared_ptr<script::Experiment> base,
+                                     std::vector<CallGroup> groups, script::ElementSet always)
     : base_(std::move(base)), groups_(std::move(groups)), always_(std::move(always)) {}
 
-ElementSet GroupedExperiment::Members(const ElementSet& altered) const {
+script::ElementSet GroupedExperiment::Members(const script::ElementSet& altered) const {
   std::set<size_t> members(always_.begin(), always_.end());
   for (const size_t group : altered) {
     members.insert(groups_.at(group).members.begin(), groups_[group].members.end());
@@ -148,4 +152,4 @@ ElementSet GroupedExperiment::Members(const ElementSet& altered) const {
   return {members.begin(), members.end()};
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

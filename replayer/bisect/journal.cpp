@@ -14,7 +14,7 @@
 #include "replayer/bisect/element_text.h"
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using nlohmann::json;
@@ -48,8 +48,8 @@ bool IsOfAnother(const std::string& path, const std::string& head) {
   return found.is_object() && found.contains("acltape_journal") && found.dump() != head;
 }
 
-Outcome OutcomeOf(const json& line) {
-  Outcome outcome;
+script::Outcome OutcomeOf(const json& line) {
+  script::Outcome outcome;
   outcome.verdict = ParseVerdict(line.at("verdict").get<std::string>());
   outcome.executions = line.at("executions").get<int>();
   outcome.bad_executions = line.at("bad_executions").get<int>();
@@ -142,7 +142,8 @@ void Journal::AddLine(const std::string& line) {
   ++found_;
 }
 
-std::optional<Outcome> Journal::Take(const std::string& experiment, const ElementSet& altered) {
+std::optional<script::Outcome> Journal::Take(const std::string& experiment,
+                                             const script::ElementSet& altered) {
   const auto found = recorded_.find(KeyOf(experiment, ElementText(altered)));
   if (found == recorded_.end() || found->second.taken == found->second.outcomes.size()) {
     return std::nullopt;
@@ -150,8 +151,8 @@ std::optional<Outcome> Journal::Take(const std::string& experiment, const Elemen
   return found->second.outcomes[found->second.taken++];
 }
 
-void Journal::Append(const std::string& experiment, const ElementSet& altered,
-                     const Outcome& outcome, double seconds) {
+void Journal::Append(const std::string& experiment, const script::ElementSet& altered,
+                     const script::Outcome& outcome, double seconds) {
   json evidence = outcome.evidence.empty() ? json() : json::parse(outcome.evidence);
   WriteLine(json{
       {"experiment", experiment},
@@ -176,4 +177,4 @@ void Journal::WriteLine(const std::string& line) {
   if (fsync(file_) != 0) FailSystem(path_, "write");
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

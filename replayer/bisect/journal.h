@@ -18,7 +18,7 @@
 
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 // The file in which a bisection of a trace is written down when no name was given: the first of
 // TRACE.bisect.jsonl, TRACE.bisect.2.jsonl, TRACE.bisect.3.jsonl, ... that is not the journal of
@@ -40,10 +40,11 @@ class Journal {
 
   // Returns an outcome that an earlier run wrote for this kind of experiment and this set. Each
   // outcome is returned once, the earliest first. Nothing if there are no more.
-  std::optional<Outcome> Take(const std::string& experiment, const ElementSet& altered);
+  std::optional<script::Outcome> Take(const std::string& experiment,
+                                      const script::ElementSet& altered);
   // Writes one line. Throws Error kDevice if that fails.
-  void Append(const std::string& experiment, const ElementSet& altered, const Outcome& outcome,
-              double seconds);
+  void Append(const std::string& experiment, const script::ElementSet& altered,
+              const script::Outcome& outcome, double seconds);
 
   const std::string& path() const { return path_; }
   // Number of experiments that earlier runs left in the journal.
@@ -51,7 +52,7 @@ class Journal {
 
  private:
   struct Recorded {
-    std::vector<Outcome> outcomes;
+    std::vector<script::Outcome> outcomes;
     size_t taken = 0;
   };
   void ReadLines(const std::string& text);
@@ -64,4 +65,4 @@ class Journal {
   std::map<std::string, Recorded> recorded_;  // by kind and set
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

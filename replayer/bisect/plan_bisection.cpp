@@ -13,12 +13,12 @@
 #include "replayer/bisect/plan_evidence.h"
 #include "replayer/script/mixed_step_json.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 // The properties in which the two kinds of elements differ.
 struct Liberty {
-  std::shared_ptr<const Alterations> alterations;
+  std::shared_ptr<const script::Alterations> alterations;
   std::vector<CallGroup> groups;
   // The calls of a group, as places in the step.
   std::function<std::vector<size_t>(const CallGroup&)> places;
@@ -28,7 +28,7 @@ struct Liberty {
   const char* not_causing = "";  // what cannot be the cause if that differs already
 };
 
-Liberty SideStreams(const MixedStep& step) {
+Liberty SideStreams(const script::MixedStep& step) {
   auto alterations = std::make_shared<const SideStreamCalls>(step);
   if (alterations->size() == 0) {
     throw Error(ErrorKind::kUsage,
@@ -52,7 +52,7 @@ Liberty SideStreams(const MixedStep& step) {
   return liberty;
 }
 
-Liberty Reuses(const MixedStep& step, const MixedStepOptions& options) {
+Liberty Reuses(const script::MixedStep& step, const script::MixedStepOptions& options) {
   auto alterations = std::make_shared<const ReusedMemory>(step, options);
   if (alterations->size() == 0) {
     throw Error(ErrorKind::kUsage,
@@ -74,7 +74,8 @@ Liberty Reuses(const MixedStep& step, const MixedStepOptions& options) {
   return liberty;
 }
 
-void KeepAlterable(const MixedStep& step, const StepBisectionOptions& options, Liberty& liberty) {
+void KeepAlterable(const script::MixedStep& step, const StepBisectionOptions& options,
+                   Liberty& liberty) {
   if (!options.may_alter) return;
   std::erase_if(liberty.groups, [&](const CallGroup& group) {
     const std::vector<size_t> places = liberty.places(group);
@@ -91,10 +92,10 @@ void KeepAlterable(const MixedStep& step, const StepBisectionOptions& options, L
 // of calls that cannot be shortened at its start or end.
 class Narrowing {
  public:
-  Narrowing(Trials& trials, ElementSet rest) : trials_(trials), rest_(std::move(rest)) {}
+  Narrowing(Trials& trials, script::ElementSet rest) : trials_(trials), rest_(std::move(rest)) {}
 
   // Returns the run. `members` must fail together with the rest.
-  ElementSet Run(const ElementSet& members) {
+  script::ElementSet Run(const script::ElementSet& members) {
     size_t begin = 0;
     size_t end = members.size();
     for (size_t low = 0; end - low > 1;) {
@@ -109,24 +110,24 @@ class Narrowing {
   }
 
  private:
-  static ElementSet Part(const ElementSet& members, size_t begin, size_t end) {
+  static script::ElementSet Part(const script::ElementSet& members, size_t begin, size_t end) {
     return {members.begin() + static_cast<std::ptrdiff_t>(begin),
             members.begin() + static_cast<std::ptrdiff_t>(end)};
   }
-  bool Fails(const ElementSet& members, size_t begin, size_t end) {
+  bool Fails(const script::ElementSet& members, size_t begin, size_t end) {
     return trials_.Ask(UnionOf(rest_, Part(members, begin, end))) == Trials::Answer::kFails;
   }
 
   Trials& trials_;
-  const ElementSet rest_;
+  const script::ElementSet rest_;
 };
 
 // Returns the calls that must be on the side streams of a cause. If time runs out, the set is
 // larger than needed.
-ElementSet NarrowStreams(const MixedStep& step, StepExperiment& experiment, const Liberty& liberty,
-                         const StepBisectionOptions& options, Journal* journal,
-                         BisectionReport& report, FoundCause& found) {
-  ElementSet kept;
+script::ElementSet NarrowStreams(const script::MixedStep& step, script::StepExperiment& experiment,
+                                 const Liberty& liberty, const StepBisectionOptions& options,
+                                 Journal* journal, BisectionReport& report, FoundCause& found) {
+  script::ElementSet kept;
   for (const size_t group : found.cause.elements) {
     kept = UnionOf(kept, liberty.groups[group].members);
   }
@@ -137,8 +138,8 @@ ElementSet NarrowStreams(const MixedStep& step, StepExperiment& experiment, cons
   Trials trials(experiment, trial_options, journal, "calls of streams");
   try {
     for (const size_t group : found.cause.elements) {
-      const ElementSet members = liberty.groups[group].members;
-      const ElementSet rest = Without(kept, members);
+      const script::ElementSet members = liberty.groups[group].members;
+      const script::ElementSet rest = Without(kept, members);
       kept = UnionOf(rest, Narrowing(trials, rest).Run(members));
     }
   } catch (const BudgetSpent&) {  // NOLINT(bugprone-empty-catch)
@@ -159,7 +160,7 @@ ElementSet NarrowStreams(const MixedStep& step, StepExperiment& experiment, cons
 
 std::string BadReference(const SearchResult& search, const Liberty& liberty,
                          const std::string& command) {
-  const Outcome& reference = search.reference;
+  const script::Outcome& reference = search.reference;
   return fmt::format(
       "{} the step already differs from its eager execution, in {} of {} executions, so that {} "
       "is not the cause; go on with: {} @what calls"_cli,
@@ -169,7 +170,7 @@ std::string BadReference(const SearchResult& search, const Liberty& liberty,
 
 }  // namespace
 
-BisectionReport BisectPlan(const MixedStep& step, const StepBisectionOptions& options,
+BisectionReport BisectPlan(const script::MixedStep& step, const StepBisectionOptions& options,
                            Journal* journal) {
   if (options.experiment.step.disable_tasks) {
     throw Error(ErrorKind::kUsage,
@@ -180,9 +181,9 @@ BisectionReport BisectPlan(const MixedStep& step, const StepBisectionOptions& op
                                                            : Reuses(step, options.experiment.step);
   KeepAlterable(step, options, liberty);
   const auto experiment =
-      std::make_shared<StepExperiment>(step, options.experiment, liberty.alterations);
+      std::make_shared<script::StepExperiment>(step, options.experiment, liberty.alterations);
   GroupedExperiment grouped(experiment, liberty.groups);
-  const ExperimentWith with = [&](const Remedies& remedies) {
+  const ExperimentWith with = [&](const script::Remedies& remedies) {
     return std::make_unique<GroupedExperiment>(experiment->With(remedies), liberty.groups);
   };
   BisectionReport report = Bisect(grouped, options.bisection, journal, with);
@@ -190,22 +191,22 @@ BisectionReport BisectPlan(const MixedStep& step, const StepBisectionOptions& op
   using Verdict = SearchResult::Verdict;
   const bool bad_reference = report.search.verdict == Verdict::kReferenceDiffers ||
                              report.search.verdict == Verdict::kFlakyReference;
-  if (bad_reference && !StepExperiment::EagerVaries(report.search.reference)) {
+  if (bad_reference && !script::StepExperiment::EagerVaries(report.search.reference)) {
     report.bad_reference = BadReference(report.search, liberty, options.bisect_command);
   }
   for (FoundCause& found : report.found) {
-    ElementSet members = grouped.Members(found.cause.elements);
+    script::ElementSet members = grouped.Members(found.cause.elements);
     if (liberty.streams != nullptr && found.cause.minimal) {
       members = NarrowStreams(step, *experiment, liberty, options, journal, report, found);
     }
-    const MixedStepOptions shown = experiment->OptionsFor(members);
+    const script::MixedStepOptions shown = experiment->OptionsFor(members);
     found.first_call =
         step.CallAt(liberty.places(liberty.groups[found.cause.elements.front()]).front());
-    found.experiment = MixedStepJson(shown).dump();
+    found.experiment = script::MixedStepJson(shown).dump();
     if (!found.classification) continue;
     found.evidence = ExplainLiberties(step, step.Build(shown), *found.classification);
   }
   return report;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

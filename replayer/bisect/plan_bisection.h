@@ -4,12 +4,12 @@
 
 #include "replayer/bisect/step_bisection.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 // The elements must satisfy AreLiberties. If a side stream is the cause, a binary search narrows it
 // to a run of consecutive calls on that stream. Throws Error kUsage if the plan takes no such
 // liberty, and what BisectStep throws.
-BisectionReport BisectPlan(const MixedStep& step, const StepBisectionOptions& options,
+BisectionReport BisectPlan(const script::MixedStep& step, const StepBisectionOptions& options,
                            Journal* journal);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

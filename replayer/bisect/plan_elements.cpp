@@ -4,24 +4,25 @@
 
 #include "meaning/options.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
-void CaptureAll(const MixedStep& step, MixedStepOptions& options) {
+void CaptureAll(const script::MixedStep& step, script::MixedStepOptions& options) {
   options.captured.assign(step.places(), false);
   for (const size_t at : step.capturable()) options.captured[at] = true;
 }
 
-std::string OwnerText(const MixedStep& step, MemoryReuse::What what, int64_t id, size_t place) {
+std::string OwnerText(const script::MixedStep& step, script::MemoryReuse::What what, int64_t id,
+                      size_t place) {
   const std::string call = step.Describe(place);
-  return what == MemoryReuse::What::kBuffer ? fmt::format("buffer {} of {}", id, call)
-                                            : "the workspace of " + call;
+  return what == script::MemoryReuse::What::kBuffer ? fmt::format("buffer {} of {}", id, call)
+                                                    : "the workspace of " + call;
 }
 
 }  // namespace
 
-SideStreamCalls::SideStreamCalls(const MixedStep& step) : step_(step) {
-  for (const SideStream& stream : SideStreamsOf(step)) {
+SideStreamCalls::SideStreamCalls(const script::MixedStep& step) : step_(step) {
+  for (const script::SideStream& stream : script::SideStreamsOf(step)) {
     CallGroup group;
     group.description =
         fmt::format("stream {} of region {}, {} call{} from call {} to call {}", stream.stream,
@@ -39,46 +40,49 @@ std::string SideStreamCalls::Describe(size_t element) const {
   return step_.Describe(places_.at(element));
 }
 
-std::vector<bool> SideStreamCalls::Stays(const ElementSet& altered) const {
+std::vector<bool> SideStreamCalls::Stays(const script::ElementSet& altered) const {
   std::vector<bool> stays(step_.places(), false);
   for (const size_t element : altered) stays[places_.at(element)] = true;
   return stays;
 }
 
-void SideStreamCalls::Apply(const ElementSet& altered, MixedStepOptions& options) const {
+void SideStreamCalls::Apply(const script::ElementSet& altered,
+                            script::MixedStepOptions& options) const {
   CaptureAll(step_, options);
   options.on_planned_stream = Stays(altered);
 }
 
-std::string SideStreamCalls::Arguments(const ElementSet& altered) const {
-  return "@keep-streams "_cli + KeptStreamsText(step_, Stays(altered));
+std::string SideStreamCalls::Arguments(const script::ElementSet& altered) const {
+  return "@keep-streams "_cli + script::KeptStreamsText(step_, Stays(altered));
 }
 
-ReusedMemory::ReusedMemory(const MixedStep& step, const MixedStepOptions& options) : step_(step) {
-  MixedStepOptions all = options;
+ReusedMemory::ReusedMemory(const script::MixedStep& step, const script::MixedStepOptions& options)
+    : step_(step) {
+  script::MixedStepOptions all = options;
   CaptureAll(step, all);
   reuses_ = step.Reuses(all);
 }
 
 std::string ReusedMemory::Describe(size_t element) const {
-  const MemoryReuse& reuse = reuses_.at(element);
+  const script::MemoryReuse& reuse = reuses_.at(element);
   return fmt::format("{}, where {} lies", OwnerText(step_, reuse.what, reuse.id, reuse.place),
                      OwnerText(step_, reuse.over, reuse.over_id, reuse.over_place));
 }
 
-KeptReuses ReusedMemory::Kept(const ElementSet& altered) const {
-  KeptReuses kept;
+script::KeptReuses ReusedMemory::Kept(const script::ElementSet& altered) const {
+  script::KeptReuses kept;
   for (const size_t element : altered) kept.Add(reuses_.at(element));
   return kept;
 }
 
-void ReusedMemory::Apply(const ElementSet& altered, MixedStepOptions& options) const {
+void ReusedMemory::Apply(const script::ElementSet& altered,
+                         script::MixedStepOptions& options) const {
   CaptureAll(step_, options);
   options.kept_reuses = Kept(altered);
 }
 
-std::string ReusedMemory::Arguments(const ElementSet& altered) const {
-  return "@share-memory "_cli + KeptReusesText(reuses_, Kept(altered));
+std::string ReusedMemory::Arguments(const script::ElementSet& altered) const {
+  return "@share-memory "_cli + script::KeptReusesText(reuses_, Kept(altered));
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

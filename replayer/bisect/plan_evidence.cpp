@@ -13,7 +13,7 @@
 #include "replayer/bisect/captured_work.h"
 #include "replayer/bisect/cause_evidence.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using analyzer::BytePattern;
@@ -37,7 +37,7 @@ bool Share(const Touch& a, const Touch& b) {
 void FindRaces(const std::vector<CapturedOperation>& captured, size_t begin, size_t end,
                std::vector<ScriptRace>& races) {
   using Kind = CapturedOperation::Kind;
-  analyzer::RaceChecker checker;
+  analyzer::streams::RaceChecker checker;
   std::deque<analyzer::FormAccess> forms;
   for (size_t i = begin; i < end; ++i) {
     const CapturedOperation& operation = captured[i];
@@ -52,18 +52,18 @@ void FindRaces(const std::vector<CapturedOperation>& captured, size_t begin, siz
     }
     checker.Work(static_cast<int64_t>(i), operation.work.stream, accesses);
   }
-  std::set<std::tuple<size_t, size_t, analyzer::HazardKind>> told;
-  for (const analyzer::Race& race : checker.races()) {
+  std::set<std::tuple<size_t, size_t, analyzer::graph::HazardKind>> told;
+  for (const analyzer::streams::Race& race : checker.races()) {
     const size_t first = captured[race.first].work.place;
     const size_t second = captured[race.second].work.place;
     if (first == second || !told.insert({first, second, race.kind}).second) continue;
-    races.push_back({first, second, race.kind != analyzer::HazardKind::kWar,
-                     race.kind != analyzer::HazardKind::kRaw, static_cast<int>(race.buffer),
+    races.push_back({first, second, race.kind != analyzer::graph::HazardKind::kWar,
+                     race.kind != analyzer::graph::HazardKind::kRaw, static_cast<int>(race.buffer),
                      race.first_byte, race.end_byte});
   }
 }
 
-std::string RaceText(const MixedStep& step, const Script& script, const ScriptRace& race) {
+std::string RaceText(const script::MixedStep& step, const Script& script, const ScriptRace& race) {
   if (auto text = MissingWaitText(step, race.first, race.second)) return *std::move(text);
   return fmt::format(
       "{} does not wait for {}, though it {} bytes {} to {} of block \"{}\", which that one {}: "
@@ -75,7 +75,8 @@ std::string RaceText(const MixedStep& step, const Script& script, const ScriptRa
       step.PlannedCallAt(race.first), step.PlannedCallAt(race.second));
 }
 
-std::string OverwriteText(const MixedStep& step, const Script& script, const Overwrite& found) {
+std::string OverwriteText(const script::MixedStep& step, const Script& script,
+                          const Overwrite& found) {
   const std::string overwriter = step.Describe(found.overwriter);
   const std::string reader = step.Describe(found.reader);
   return fmt::format(
@@ -88,7 +89,7 @@ std::string OverwriteText(const MixedStep& step, const Script& script, const Ove
 
 }  // namespace
 
-std::vector<ScriptRace> FindScriptRaces(const MixedStep& step, const Script& script) {
+std::vector<ScriptRace> FindScriptRaces(const script::MixedStep& step, const Script& script) {
   const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
   std::vector<ScriptRace> races;
   for (size_t begin = 0; begin < captured.size();) {
@@ -100,7 +101,7 @@ std::vector<ScriptRace> FindScriptRaces(const MixedStep& step, const Script& scr
   return races;
 }
 
-std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& script) {
+std::vector<Overwrite> FindOverwrites(const script::MixedStep& step, const Script& script) {
   const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
   std::vector<std::pair<size_t, const Touch*>> writes;  // place and bytes, in order of issue
   std::vector<Overwrite> overwrites;
@@ -141,7 +142,7 @@ std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& scrip
   return overwrites;
 }
 
-std::vector<std::string> ExplainLiberties(const MixedStep& step, const Script& script,
+std::vector<std::string> ExplainLiberties(const script::MixedStep& step, const Script& script,
                                           const Classification& classification) {
   std::vector<std::string> of_order;
   for (const ScriptRace& race : FindScriptRaces(step, script)) {
@@ -165,4 +166,4 @@ std::vector<std::string> ExplainLiberties(const MixedStep& step, const Script& s
   return sentences;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -10,7 +10,7 @@
 #include "replayer/bisect/classification.h"
 #include "replayer/script/mixed_step.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 // Two captured calls that touch the same bytes without an order. Calls are places in the step;
 // `first` is issued first.
@@ -25,7 +25,7 @@ struct ScriptRace {
 };
 // Returns the races of each capture, in order of issue. There is at most one for the same two calls
 // and the same kind of hazard.
-std::vector<ScriptRace> FindScriptRaces(const MixedStep& step, const Script& script);
+std::vector<ScriptRace> FindScriptRaces(const script::MixedStep& step, const Script& script);
 
 // `reader` reads bytes that `producer` wrote and `overwriter` has overwritten since.
 struct Overwrite {
@@ -38,11 +38,11 @@ struct Overwrite {
   int64_t end_byte = 0;
 };
 // Returns overwrites in the order of issue; at most one of the same three calls.
-std::vector<Overwrite> FindOverwrites(const MixedStep& step, const Script& script);
+std::vector<Overwrite> FindOverwrites(const script::MixedStep& step, const Script& script);
 
 // Returns a few sentences for people, the most helpful first. `script` is the step with exactly the
 // liberties that were found.
-std::vector<std::string> ExplainLiberties(const MixedStep& step, const Script& script,
+std::vector<std::string> ExplainLiberties(const script::MixedStep& step, const Script& script,
                                           const Classification& classification);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -18,7 +18,7 @@
 #include "storage/pointers.h"
 #include "storage/shell_word.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 constexpr std::string_view kPlaceholder = "{calls}";
@@ -105,7 +105,7 @@ ProcessExperiment::~ProcessExperiment() {
   if (!file_.empty()) unlink(file_.c_str());
 }
 
-std::string ProcessExperiment::CallList(const ElementSet& altered, char between) const {
+std::string ProcessExperiment::CallList(const script::ElementSet& altered, char between) const {
   std::vector<int64_t> calls;
   for (const size_t element : altered) {
     calls.insert(calls.end(), options_.calls.at(element).begin(), options_.calls[element].end());
@@ -120,7 +120,7 @@ std::string ProcessExperiment::CallList(const ElementSet& altered, char between)
   return text;
 }
 
-Outcome ProcessExperiment::Try(const ElementSet& altered) {
+script::Outcome ProcessExperiment::Try(const script::ElementSet& altered) {
   if (!file_.empty()) {
     std::ofstream file(file_, std::ios::trunc);
     file << CallList(altered, '\n') << std::flush;
@@ -130,10 +130,10 @@ Outcome ProcessExperiment::Try(const ElementSet& altered) {
       Start(Replaced(options_.command, file_), CallList(altered, ','), options_.quiet);
   const std::optional<int> status = Await(child, options_.time_limit);
 
-  Outcome outcome;
+  script::Outcome outcome;
   outcome.executions = 1;
   if (!status) {
-    outcome.verdict = Outcome::Verdict::kCannotJudge;
+    outcome.verdict = script::Outcome::Verdict::kCannotJudge;
     outcome.evidence = R"({"time_limit": true})";
     return outcome;
   }
@@ -145,15 +145,15 @@ Outcome ProcessExperiment::Try(const ElementSet& altered) {
             ", which is no verdict (0 good, 1 to 124 bad, 125 cannot judge); see it with: " +
             Command(altered));
   }
-  outcome.verdict = code == 0     ? Outcome::Verdict::kGood
-                    : code == 125 ? Outcome::Verdict::kCannotJudge
-                                  : Outcome::Verdict::kBad;
-  outcome.bad_executions = outcome.verdict == Outcome::Verdict::kBad ? 1 : 0;
+  outcome.verdict = code == 0     ? script::Outcome::Verdict::kGood
+                    : code == 125 ? script::Outcome::Verdict::kCannotJudge
+                                  : script::Outcome::Verdict::kBad;
+  outcome.bad_executions = outcome.verdict == script::Outcome::Verdict::kBad ? 1 : 0;
   outcome.evidence = "{\"exit_code\": " + std::to_string(code) + "}";
   return outcome;
 }
 
-std::string ProcessExperiment::Command(const ElementSet& altered) const {
+std::string ProcessExperiment::Command(const script::ElementSet& altered) const {
   const std::string list = storage::ShellWord(CallList(altered, ','));
   std::string command = std::string(kVariable) + "=" + list + " sh -c ";
   if (file_.empty()) return command + storage::ShellWord(options_.command);
@@ -162,4 +162,4 @@ std::string ProcessExperiment::Command(const ElementSet& altered) const {
          storage::ShellWord(Replaced(options_.command, file));
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -15,7 +15,7 @@
 
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 struct ProcessExperimentOptions {
   // The command for /bin/sh. "{calls}" in it is replaced by the path of a file that names the
@@ -31,7 +31,7 @@ struct ProcessExperimentOptions {
   bool quiet = true;  // true: its output is discarded; false: it goes to stderr
 };
 
-class ProcessExperiment final : public Experiment {
+class ProcessExperiment final : public script::Experiment {
  public:
   explicit ProcessExperiment(ProcessExperimentOptions options);
   ~ProcessExperiment() override;
@@ -41,15 +41,15 @@ class ProcessExperiment final : public Experiment {
   size_t size() const override { return options_.calls.size(); }
   std::string Describe(size_t element) const override { return options_.descriptions.at(element); }
   // Throws Error kDevice when the command ends the bisection.
-  Outcome Try(const ElementSet& altered) override;
-  std::string Command(const ElementSet& altered) const override;
+  script::Outcome Try(const script::ElementSet& altered) override;
+  std::string Command(const script::ElementSet& altered) const override;
 
  private:
-  std::string CallList(const ElementSet& altered, char between) const;
+  std::string CallList(const script::ElementSet& altered, char between) const;
 
   const ProcessExperimentOptions options_;
   // Path of the file with the altered calls; empty if the command does not use it.
   std::string file_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -7,7 +7,7 @@
 #include "replayer/bisect/delta_debugging.h"
 #include "replayer/bisect/element_text.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using Answer = Trials::Answer;
@@ -15,7 +15,7 @@ using Answer = Trials::Answer;
 // Searches one cause among `active`. These elements are in order, and all of them together fail.
 class CauseSearch {
  public:
-  CauseSearch(Trials& trials, ElementSet active, SearchResult& result)
+  CauseSearch(Trials& trials, script::ElementSet active, SearchResult& result)
       : trials_(trials), active_(std::move(active)), result_(result) {}
 
   // If BudgetSpent is thrown, cause() holds the cause as far as it is known.
@@ -37,21 +37,21 @@ class CauseSearch {
   Cause& cause() { return cause_; }
 
  private:
-  bool Fails(const ElementSet& set) { return trials_.Ask(set) == Answer::kFails; }
+  bool Fails(const script::ElementSet& set) { return trials_.Ask(set) == Answer::kFails; }
 
-  ElementSet Prefix(size_t length) const {
+  script::ElementSet Prefix(size_t length) const {
     return {active_.begin(), active_.begin() + static_cast<std::ptrdiff_t>(length)};
   }
 
   // Returns the smallest length in (low, high] at which the prefix fails together with `found`.
   // Precondition: it fails at `high` and not at `low`. Returns nothing if no length in between can
   // be judged.
-  std::optional<size_t> SmallestPrefix(size_t low, size_t high, const ElementSet& found) {
+  std::optional<size_t> SmallestPrefix(size_t low, size_t high, const script::ElementSet& found) {
     while (high - low > 1) {
       trials_.SetExpected(CeilLog2(high - low) + 1);
       const std::optional<size_t> probe = Probe(low, high, found);
       if (!probe) return std::nullopt;
-      const ElementSet set = UnionOf(Prefix(*probe), found);
+      const script::ElementSet set = UnionOf(Prefix(*probe), found);
       if (Fails(set)) {
         high = *probe;
         cause_.elements = set;
@@ -68,7 +68,7 @@ class CauseSearch {
 
   // Returns a length between `low` and `high` that can be judged, as near to the middle as
   // possible.
-  std::optional<size_t> Probe(size_t low, size_t high, const ElementSet& found) {
+  std::optional<size_t> Probe(size_t low, size_t high, const script::ElementSet& found) {
     const size_t middle = low + (high - low) / 2;
     for (size_t distance = 0; distance < high - low; distance = distance * 2 + 1) {
       for (const size_t length : {middle - distance, middle + distance}) {
@@ -81,7 +81,7 @@ class CauseSearch {
 
   // Returns false if something could not be judged or outcomes contradict each other.
   bool FindByPrefixes() {
-    ElementSet found;
+    script::ElementSet found;
     for (size_t end = active_.size();;) {
       const std::optional<size_t> length = SmallestPrefix(0, end, found);
       if (!length) return false;
@@ -105,7 +105,7 @@ class CauseSearch {
   bool VerifyMinimal() {
     if (cause_.elements.size() < 2) return true;
     for (const size_t element : cause_.elements) {
-      const ElementSet less = Without(cause_.elements, {element});
+      const script::ElementSet less = Without(cause_.elements, {element});
       if (!Fails(less)) continue;
       cause_.elements = less;
       cause_.monotonic = false;
@@ -115,7 +115,7 @@ class CauseSearch {
   }
 
   void Reduce() {
-    cause_.elements = MinimizeByDeltaDebugging(cause_.elements, [&](const ElementSet& set) {
+    cause_.elements = MinimizeByDeltaDebugging(cause_.elements, [&](const script::ElementSet& set) {
       trials_.SetExpected(2 * CeilLog2(set.size()) + 2);
       const bool fails = Fails(set);
       if (fails && set.size() < cause_.elements.size()) cause_.elements = set;
@@ -125,7 +125,7 @@ class CauseSearch {
   }
 
   Trials& trials_;
-  const ElementSet active_;
+  const script::ElementSet active_;
   SearchResult& result_;
   Cause cause_;
 };
@@ -167,8 +167,8 @@ class Search {
 
   // The reference fails. Finds out if it always fails or only sometimes.
   bool JudgeReference() {
-    const Outcome reference = trials_.Sample({}, options_.executions_of_flaky, INT64_MAX);
-    const bool flaky = reference.verdict == Outcome::Verdict::kUnstable ||
+    const script::Outcome reference = trials_.Sample({}, options_.executions_of_flaky, INT64_MAX);
+    const bool flaky = reference.verdict == script::Outcome::Verdict::kUnstable ||
                        reference.bad_executions < reference.executions;
     return End(flaky ? Verdict::kFlakyReference : Verdict::kReferenceDiffers);
   }
@@ -192,7 +192,7 @@ class Search {
   }
 
   void FindAll() {
-    ElementSet active = all_;
+    script::ElementSet active = all_;
     while (static_cast<int>(result_.causes.size()) < options_.causes) {
       CauseSearch search(trials_, active, result_);
       const auto keep = [&] {
@@ -219,7 +219,7 @@ class Search {
   }
 
   Trials& trials_;
-  const ElementSet all_;
+  const script::ElementSet all_;
   const SearchOptions& options_;
   SearchResult result_;
 };
@@ -246,4 +246,4 @@ SearchResult JudgeEnds(Trials& trials, size_t elements, const SearchOptions& opt
   return Search(trials, elements, options).Run(false);
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -24,7 +24,7 @@
 
 #include "replayer/bisect/trials.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 enum class SearchMethod {
   kPrefixes,        // binary search over prefixes, then delta debugging if needed
@@ -42,11 +42,11 @@ struct SearchOptions {
 
 // A set of elements that fails, while no set with one element less fails.
 struct Cause {
-  ElementSet elements;
+  script::ElementSet elements;
   size_t first_guess = 0;   // the end of the smallest failing prefix
   bool minimal = false;     // false: time ran out before it was verified
   bool monotonic = true;    // false: delta debugging was needed
-  Outcome outcome;          // with exactly these elements altered
+  script::Outcome outcome;  // with exactly these elements altered
   int64_t experiments = 0;  // until the cause was verified, with those of earlier causes
   // The part of them until the first guess was tried alone.
   int64_t to_first_guess = 0;
@@ -63,9 +63,9 @@ struct SearchResult {
   };
   Verdict verdict = Verdict::kNothing;
   std::vector<Cause> causes;
-  bool complete = true;  // false: time ran out; the suspects are the result so far
-  Outcome reference;     // with nothing altered
-  Outcome altered;       // with everything altered
+  bool complete = true;       // false: time ran out; the suspects are the result so far
+  script::Outcome reference;  // with nothing altered
+  script::Outcome altered;    // with everything altered
   // The cause lies in elements [0, suspects_end). Its last element is suspects_first or a later
   // one.
   size_t suspects_first = 0;
@@ -89,4 +89,4 @@ int64_t CeilLog2(size_t n);
 int64_t BoundForOne(size_t elements);
 int64_t BoundFor(size_t elements, size_t k);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -12,11 +12,11 @@
 #include "replayer/bisect/plan_bisection.h"
 #include "replayer/script/mixed_step_json.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 // Returns the groups of which all calls may be altered.
-Groups AlterableGroups(const MixedStep& step, const StepBisectionOptions& options) {
+Groups AlterableGroups(const script::MixedStep& step, const StepBisectionOptions& options) {
   Groups groups = GroupsOf(options.elements, step.session().program(), step.step_class(),
                            step.capturable(), step.plan());
   if (!options.may_alter) return groups;
@@ -35,22 +35,22 @@ Groups AlterableGroups(const MixedStep& step, const StepBisectionOptions& option
   return groups;
 }
 
-void Explain(const StepExperiment& experiment, const GroupedExperiment& grouped,
+void Explain(const script::StepExperiment& experiment, const GroupedExperiment& grouped,
              FoundCause& found) {
-  const MixedStep& step = experiment.step();
-  const ElementSet members = grouped.Members(found.cause.elements);
+  const script::MixedStep& step = experiment.step();
+  const script::ElementSet members = grouped.Members(found.cause.elements);
   std::vector<size_t> places;
   for (const size_t member : members) places.push_back(step.capturable()[member]);
-  const MixedStepOptions options = experiment.OptionsFor(members);
+  const script::MixedStepOptions options = experiment.OptionsFor(members);
   if (!places.empty()) found.first_call = step.CallAt(places.front());
-  found.experiment = MixedStepJson(options).dump();
+  found.experiment = script::MixedStepJson(options).dump();
   if (!found.classification) return;
   found.evidence = ExplainCause(step, options, step.Build(options), places, *found.classification);
 }
 
-void NameFlakyCalls(const StepExperiment& experiment, BisectionReport& report) {
+void NameFlakyCalls(const script::StepExperiment& experiment, BisectionReport& report) {
   constexpr int kRounds = 50;
-  for (const StepExperiment::FlakyCall& call : experiment.FindFlakyCalls(kRounds)) {
+  for (const script::StepExperiment::FlakyCall& call : experiment.FindFlakyCalls(kRounds)) {
     report.flaky.push_back(
         fmt::format("{} gives other results from equal inputs in {} of {} executions",
                     experiment.step().session().program().Describe(call.leaf), call.different,
@@ -60,19 +60,19 @@ void NameFlakyCalls(const StepExperiment& experiment, BisectionReport& report) {
 
 }  // namespace
 
-BisectionReport BisectStep(const MixedStep& step, const StepBisectionOptions& options,
+BisectionReport BisectStep(const script::MixedStep& step, const StepBisectionOptions& options,
                            Journal* journal) {
   if (AreLiberties(options.elements)) {
     BisectionReport report = BisectPlan(step, options, journal);
-    if (StepExperiment::EagerVaries(report.search.reference)) {
-      NameFlakyCalls(StepExperiment(step, options.experiment), report);
+    if (script::StepExperiment::EagerVaries(report.search.reference)) {
+      NameFlakyCalls(script::StepExperiment(step, options.experiment), report);
     }
     return report;
   }
   const Groups groups = AlterableGroups(step, options);
-  const auto experiment = std::make_shared<StepExperiment>(step, options.experiment);
+  const auto experiment = std::make_shared<script::StepExperiment>(step, options.experiment);
   GroupedExperiment grouped(experiment, groups.groups, groups.always);
-  const ExperimentWith with = [&](const Remedies& remedies) {
+  const ExperimentWith with = [&](const script::Remedies& remedies) {
     return std::make_unique<GroupedExperiment>(experiment->With(remedies), groups.groups,
                                                groups.always);
   };
@@ -84,4 +84,4 @@ BisectionReport BisectStep(const MixedStep& step, const StepBisectionOptions& op
   return report;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -9,10 +9,10 @@
 #include "replayer/bisect/elements.h"
 #include "replayer/script/step_experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 struct StepBisectionOptions {
-  StepExperiment::Options experiment;
+  script::StepExperiment::Options experiment;
   BisectionOptions bisection;
   Elements elements = Elements::kCalls;
   std::string bisect_command;  // the command without --what
@@ -22,7 +22,7 @@ struct StepBisectionOptions {
 
 // `step` must have the plan that the options have. `journal` may be null. Throws Error kUsage if
 // nothing is left to alter, and what building and running scripts throws.
-BisectionReport BisectStep(const MixedStep& step, const StepBisectionOptions& options,
+BisectionReport BisectStep(const script::MixedStep& step, const StepBisectionOptions& options,
                            Journal* journal);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -6,7 +6,7 @@
 
 #include "replayer/bisect/confidence.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -18,18 +18,18 @@ constexpr int64_t kExecutionsForRate = 200;
 // The allowed error is shared among at least this many questions.
 constexpr int64_t kLeastShares = 8;
 
-bool Fails(const Outcome& outcome) {
-  return outcome.verdict == Outcome::Verdict::kBad ||
-         outcome.verdict == Outcome::Verdict::kUnstable;
+bool Fails(const script::Outcome& outcome) {
+  return outcome.verdict == script::Outcome::Verdict::kBad ||
+         outcome.verdict == script::Outcome::Verdict::kUnstable;
 }
 
 // Combines two outcomes of one set.
-Outcome Together(const Outcome& a, const Outcome& b, bool& varies) {
-  Outcome both = Fails(a) || !Fails(b) ? a : b;
+script::Outcome Together(const script::Outcome& a, const script::Outcome& b, bool& varies) {
+  script::Outcome both = Fails(a) || !Fails(b) ? a : b;
   both.executions = a.executions + b.executions;
   both.bad_executions = a.bad_executions + b.bad_executions;
   if (Fails(a) != Fails(b) || (Fails(a) && a.fingerprint != b.fingerprint)) {
-    both.verdict = Outcome::Verdict::kUnstable;
+    both.verdict = script::Outcome::Verdict::kUnstable;
     varies = true;
   }
   return both;
@@ -37,19 +37,20 @@ Outcome Together(const Outcome& a, const Outcome& b, bool& varies) {
 
 }  // namespace
 
-Trials::Trials(Experiment& experiment, TrialOptions options, Journal* journal, std::string name)
+Trials::Trials(script::Experiment& experiment, TrialOptions options, Journal* journal,
+               std::string name)
     : experiment_(experiment),
       options_(std::move(options)),
       journal_(journal),
       name_(std::move(name)) {}
 
-Outcome Trials::Known(const ElementSet& altered) const {
+script::Outcome Trials::Known(const script::ElementSet& altered) const {
   const auto found = known_.find(altered);
-  return found == known_.end() ? Outcome{} : found->second;
+  return found == known_.end() ? script::Outcome{} : found->second;
 }
 
-void Trials::Make(const ElementSet& altered) {
-  std::optional<Outcome> outcome;
+void Trials::Make(const script::ElementSet& altered) {
+  std::optional<script::Outcome> outcome;
   if (journal_ != nullptr) outcome = journal_->Take(name_, altered);
   if (outcome) {
     ++from_journal_;
@@ -66,11 +67,11 @@ void Trials::Make(const ElementSet& altered) {
   }
   ++experiments_;
   expected_ = std::max<int64_t>(0, expected_ - 1);
-  if (outcome->verdict == Outcome::Verdict::kUnstable) varies_ = true;
+  if (outcome->verdict == script::Outcome::Verdict::kUnstable) varies_ = true;
   const auto [entry, is_new] = known_.try_emplace(altered, *outcome);
-  Outcome& known = entry->second;
-  if (outcome->verdict == Outcome::Verdict::kCannotJudge) {
-    if (!Fails(known)) known.verdict = Outcome::Verdict::kCannotJudge;
+  script::Outcome& known = entry->second;
+  if (outcome->verdict == script::Outcome::Verdict::kCannotJudge) {
+    if (!Fails(known)) known.verdict = script::Outcome::Verdict::kCannotJudge;
     return;
   }
   outcome->executions = std::max(1, outcome->executions);
@@ -78,16 +79,17 @@ void Trials::Make(const ElementSet& altered) {
   known = is_new ? *outcome : Together(known, *outcome, varies_);
 }
 
-Outcome Trials::Sample(const ElementSet& altered, int64_t executions, int64_t failures) {
-  for (Outcome known = Known(altered);; known = Known(altered)) {
-    if (known.verdict == Outcome::Verdict::kCannotJudge) return known;
+script::Outcome Trials::Sample(const script::ElementSet& altered, int64_t executions,
+                               int64_t failures) {
+  for (script::Outcome known = Known(altered);; known = Known(altered)) {
+    if (known.verdict == script::Outcome::Verdict::kCannotJudge) return known;
     if (known.executions >= executions || known.bad_executions >= failures) return known;
     Make(altered);
   }
 }
 
-void Trials::MeasureRate(const ElementSet& altered) {
-  const Outcome known = Sample(altered, kExecutionsForRate, kFailuresForRate);
+void Trials::MeasureRate(const script::ElementSet& altered) {
+  const script::Outcome known = Sample(altered, kExecutionsForRate, kFailuresForRate);
   if (known.bad_executions == 0) return;
   measured_ = true;
   rate_ = static_cast<double>(known.bad_executions) / static_cast<double>(known.executions);
@@ -99,13 +101,13 @@ void Trials::MeasureRate(const ElementSet& altered) {
   error_ = std::min(1.0, shares * std::pow(1 - least, static_cast<double>(needed_)));
 }
 
-Trials::Answer Trials::Ask(const ElementSet& altered) {
-  Outcome known = Known(altered);
-  if (known.executions == 0 && known.verdict != Outcome::Verdict::kCannotJudge) {
+Trials::Answer Trials::Ask(const script::ElementSet& altered) {
+  script::Outcome known = Known(altered);
+  if (known.executions == 0 && known.verdict != script::Outcome::Verdict::kCannotJudge) {
     Make(altered);
     known = Known(altered);
   }
-  if (known.verdict == Outcome::Verdict::kCannotJudge) return Answer::kCannotJudge;
+  if (known.verdict == script::Outcome::Verdict::kCannotJudge) return Answer::kCannotJudge;
   known = Sample(altered, options_.executions, INT64_MAX);
   if (Fails(known)) {
     if (varies_ && !measured_ && !altered.empty()) MeasureRate(altered);
@@ -115,4 +117,4 @@ Trials::Answer Trials::Ask(const ElementSet& altered) {
   return Fails(known) ? Answer::kFails : Answer::kClean;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

@@ -19,7 +19,7 @@
 #include "replayer/bisect/journal.h"
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::bisect {
 
 struct TrialOptions {
   // Allowed probability that any answer of a search is wrong, if outcomes vary.
@@ -39,18 +39,18 @@ class Trials {
   enum class Answer { kClean, kFails, kCannotJudge };
 
   // `journal` may be null. `name` marks the experiments in the journal.
-  Trials(Experiment& experiment, TrialOptions options, Journal* journal,
+  Trials(script::Experiment& experiment, TrialOptions options, Journal* journal,
          std::string name = "search");
 
   // Throws BudgetSpent, and what the experiment throws.
-  Answer Ask(const ElementSet& altered);
+  Answer Ask(const script::ElementSet& altered);
   // Returns the outcome of all experiments of a set together. `executions` is 0 if there were none.
-  Outcome Known(const ElementSet& altered) const;
+  script::Outcome Known(const script::ElementSet& altered) const;
   // Runs the set until `executions` are made or `failures` are seen, to measure a rate.
-  Outcome Sample(const ElementSet& altered, int64_t executions, int64_t failures);
+  script::Outcome Sample(const script::ElementSet& altered, int64_t executions, int64_t failures);
   // Measures the rate of failure of a set that fails only sometimes. Later answers depend on this
   // rate.
-  void MeasureRate(const ElementSet& altered);
+  void MeasureRate(const script::ElementSet& altered);
 
   // True if some set has failed in one execution and not in another, or has failed in different
   // ways.
@@ -69,13 +69,13 @@ class Trials {
   void SetExpected(int64_t questions) { expected_ = questions; }
 
  private:
-  void Make(const ElementSet& altered);
+  void Make(const script::ElementSet& altered);
 
-  Experiment& experiment_;
+  script::Experiment& experiment_;
   const TrialOptions options_;
   Journal* journal_;
   const std::string name_;
-  std::map<ElementSet, Outcome> known_;
+  std::map<script::ElementSet, script::Outcome> known_;
   bool varies_ = false;
   bool measured_ = false;
   int64_t needed_ = 1;
@@ -86,4 +86,4 @@ class Trials {
   int64_t from_journal_ = 0;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::bisect

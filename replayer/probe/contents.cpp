@@ -4,11 +4,11 @@
 #include <cstring>
 #include <random>
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
 using analyzer::AclCallKind;
-using analyzer::Stretch;
 using analyzer::Work;
+using analyzer::lint::Stretch;
 
 namespace {
 
@@ -96,4 +96,4 @@ std::map<int64_t, std::vector<uint8_t>> ContentsBefore(const Work& work, const S
   return Filling(work, stretch, rooms, seed).Run();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

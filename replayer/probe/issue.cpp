@@ -3,10 +3,10 @@
 #include <array>
 
 #include "analyzer/lowering/acl_leaf.h"
-#include "replayer/acl/task.h"
+#include "replayer/acl_level/task.h"
 #include "replayer/bound_call.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 namespace {
 
 using K = analyzer::AclCallKind;
@@ -129,11 +129,11 @@ Issuer::Code Issuer::Issue(const Call& call) {
 Issuer::Code Issuer::Operator(const Call& call) {
   const storage::Reader& trace = *work_.trace;
   try {
-    const BoundCall bound(device_,
-                          analyzer::InvocationOf(trace, work_.op(call.index), call.arguments),
-                          [&](const analyzer::LoweredTensor& tensor) {
-                            return objects_.AddressOf(tensor.buffer_id, tensor.layout.FirstByte());
-                          });
+    const BoundCall bound(
+        device_, analyzer::lowering::InvocationOf(trace, work_.op(call.index), call.arguments),
+        [&](const analyzer::lowering::LoweredTensor& tensor) {
+          return objects_.AddressOf(tensor.buffer_id, tensor.layout.FirstByte());
+        });
     bound.Run(device_, call.stream, [&](uint64_t bytes) { return objects_.Workspace(bytes); });
   } catch (const UnsupportedOperator&) {
     return std::nullopt;
@@ -237,4 +237,4 @@ Issuer::Code Issuer::ExchangeMode(const Call& call) {
   return api.aclmdlRICaptureThreadExchangeMode(&mode);
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

@@ -9,7 +9,7 @@
 #include "replayer/device.h"
 #include "replayer/probe/objects.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
 class Issuer {
  public:
@@ -62,4 +62,4 @@ class Issuer {
   ProbeObjects& objects_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

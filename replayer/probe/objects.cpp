@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
-using analyzer::Stretch;
 using analyzer::Work;
+using analyzer::lint::Stretch;
 using storage::Argument;
 
 std::vector<Argument> ArgumentsOf(const Work& work, size_t call) {
@@ -135,4 +135,4 @@ int64_t ProbeObjects::stream_count() const {
                                         [](const auto& row) { return row.second.owns(); });
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

@@ -14,14 +14,14 @@
 #include "replayer/captured_graph.h"
 #include "replayer/device.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
 // A call's arguments with the buffers of this call in place of slots.
 std::vector<storage::Argument> ArgumentsOf(const analyzer::Work& work, size_t call);
 
 class ProbeObjects {
  public:
-  ProbeObjects(Device& device, const analyzer::Work& work, const analyzer::Stretch& stretch);
+  ProbeObjects(Device& device, const analyzer::Work& work, const analyzer::lint::Stretch& stretch);
   ~ProbeObjects();
   ProbeObjects(const ProbeObjects&) = delete;
   ProbeObjects& operator=(const ProbeObjects&) = delete;
@@ -58,7 +58,7 @@ class ProbeObjects {
 
  private:
   Block& Buffer(int64_t id);
-  void MeasureBuffers(const analyzer::Stretch& stretch);
+  void MeasureBuffers(const analyzer::lint::Stretch& stretch);
 
   Device& device_;
   const analyzer::Work& work_;
@@ -74,4 +74,4 @@ class ProbeObjects {
   std::vector<Block> blocks_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

@@ -11,12 +11,12 @@
 #include "replayer/probe/objects.h"
 #include "replayer/probe/turn.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 namespace {
 
-using analyzer::Edit;
-using analyzer::Stretch;
 using analyzer::Work;
+using analyzer::lint::Edit;
+using analyzer::lint::Stretch;
 using K = analyzer::AclCallKind;
 
 class Prober {
@@ -70,7 +70,7 @@ class Prober {
   // Makes what was there when the capture began: streams, events that had been recorded, exchanged
   // modes.
   void Prepare() {
-    const analyzer::Handles handles(work_);
+    const analyzer::lint::Handles handles(work_);
     objects_.Stream(stretch_.stream);
     for (size_t i = stretch_.first; i < stretch_.end; ++i) {
       const analyzer::WorkForm& form = work_.form(i);
@@ -93,7 +93,7 @@ class Prober {
         }
       }
     }
-    for (const analyzer::ModeExchange& exchange : analyzer::FindExchanges(work_)) {
+    for (const analyzer::lint::ModeExchange& exchange : analyzer::lint::FindExchanges(work_)) {
       if (exchange.call < stretch_.first) Issue(exchange.call);
     }
     for (const Edit& edit : options_.edits) {
@@ -104,7 +104,7 @@ class Prober {
     device_.work().WaitForDevice().Check();
   }
 
-  void PrepareEvent(const analyzer::Handles& handles, int64_t id) {
+  void PrepareEvent(const analyzer::lint::Handles& handles, int64_t id) {
     if (!prepared_events_.insert(id).second) return;
     const Event& event = objects_.EventOf(id);
     const int64_t record = handles.LastOutsideRecord(id, stretch_.first);
@@ -264,4 +264,4 @@ BudgetProbe ProbeBudget(const Work& work, const Stretch& stretch, const ProbeOpt
   return Prober(work, stretch, options).RunBudget(most);
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

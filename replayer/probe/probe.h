@@ -17,12 +17,12 @@
 #include "analyzer/lint/stretch.h"
 #include "analyzer/work.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
 struct ProbeOptions {
   std::string device_lib;  // a folder or file; empty: the soft device
-  analyzer::CaptureMode mode = analyzer::CaptureMode::kGlobal;
-  std::vector<analyzer::Edit> edits;  // made to the calls before they are issued
+  analyzer::lint::CaptureMode mode = analyzer::lint::CaptureMode::kGlobal;
+  std::vector<analyzer::lint::Edit> edits;  // made to the calls before they are issued
   // Number of executions of the graph, each from the same memory: recorded contents where the trace
   // has them, else seeded numbers. With 0 it is only captured.
   int executions = 0;
@@ -54,7 +54,7 @@ struct ProbeReport {
 };
 
 // Throws Error kDevice when the device fails at what is not the stretch's own.
-ProbeReport Probe(const analyzer::Work& work, const analyzer::Stretch& stretch,
+ProbeReport Probe(const analyzer::Work& work, const analyzer::lint::Stretch& stretch,
                   const ProbeOptions& options);
 
 // Captures the stretch again and again and keeps the graphs, until the device has no stream left.
@@ -63,7 +63,7 @@ struct BudgetProbe {
   int32_t code = 0;     // of the call that failed
   int64_t streams = 0;  // streams that the probe itself took, the default one included
 };
-BudgetProbe ProbeBudget(const analyzer::Work& work, const analyzer::Stretch& stretch,
+BudgetProbe ProbeBudget(const analyzer::Work& work, const analyzer::lint::Stretch& stretch,
                         const ProbeOptions& options, int64_t most);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

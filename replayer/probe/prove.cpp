@@ -4,16 +4,16 @@
 #include <cstdlib>
 #include <set>
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 namespace {
 
-using analyzer::CaptureMode;
-using analyzer::Codes;
-using analyzer::Edit;
-using analyzer::FailsAt;
-using analyzer::Finding;
-using analyzer::LintReport;
 using analyzer::Work;
+using analyzer::lint::CaptureMode;
+using analyzer::lint::Codes;
+using analyzer::lint::Edit;
+using analyzer::lint::FailsAt;
+using analyzer::lint::Finding;
+using analyzer::lint::LintReport;
 
 constexpr size_t kMostCleanStretches = 20;
 bool IsRace(const Finding& finding) { return finding.rule->id == "LINT-20"; }
@@ -139,4 +139,4 @@ std::vector<ProbeRow> Prove(const Work& work, const ProveOptions& options, LintR
   return Trial(work, options, report).Run();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

@@ -10,11 +10,11 @@
 #include "analyzer/lint/lint.h"
 #include "replayer/probe/probe.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
 struct ProveOptions {
   std::string device_lib;
-  std::vector<analyzer::CaptureMode> modes;
+  std::vector<analyzer::lint::CaptureMode> modes;
   // Executions of a graph with a race, each with other delays where the device can make them.
   int executions = 20;
   int64_t stream_limit = 0;  // of the device, for findings about the budget
@@ -24,7 +24,7 @@ struct ProveOptions {
 
 struct ProbeRow {
   size_t stretch = 0;
-  analyzer::CaptureMode mode = analyzer::CaptureMode::kGlobal;
+  analyzer::lint::CaptureMode mode = analyzer::lint::CaptureMode::kGlobal;
   bool edited = false;  // with the edits of all findings of the stretch
   ProbeReport report;
 };
@@ -34,6 +34,6 @@ struct ProbeRow {
 // Stretches without a finding are captured too: that none is missing is also a claim; of many equal
 // ones only the first 20.
 std::vector<ProbeRow> Prove(const analyzer::Work& work, const ProveOptions& options,
-                            analyzer::LintReport& report);
+                            analyzer::lint::LintReport& report);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

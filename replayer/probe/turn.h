@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace acltape::replayer {
+namespace acltape::replayer::probe {
 
 class Turn {
  public:
@@ -57,4 +57,4 @@ class Turn {
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::probe

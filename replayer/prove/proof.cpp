@@ -12,12 +12,13 @@
 #include "replayer/session.h"
 #include "storage/shell_word.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 namespace {
 
 // Returns the calls of each graph of the plan. Without a plan, a graph is a run of calls that can
 // be captured.
-std::vector<std::vector<size_t>> GraphsOf(const MixedStep& mixed, const analyzer::Plan* plan) {
+std::vector<std::vector<size_t>> GraphsOf(const script::MixedStep& mixed,
+                                          const analyzer::plan::Plan* plan) {
   std::vector<std::vector<size_t>> graphs;
   const std::vector<size_t>& capturable = mixed.capturable();
   if (plan == nullptr) {
@@ -27,9 +28,9 @@ std::vector<std::vector<size_t>> GraphsOf(const MixedStep& mixed, const analyzer
     }
     return graphs;
   }
-  for (const analyzer::PlanRegion& region : plan->regions) {
+  for (const analyzer::plan::PlanRegion& region : plan->regions) {
     std::vector<size_t> graph;
-    for (const analyzer::PlanPlacement& placement : region.placements) {
+    for (const analyzer::plan::PlanPlacement& placement : region.placements) {
       const size_t at = mixed.PlaceOf(placement.call_id);
       if (std::find(capturable.begin(), capturable.end(), at) != capturable.end()) {
         graph.push_back(at);
@@ -51,7 +52,7 @@ class Prover {
       : trace_(trace),
         options_(options),
         results_(results),
-        standard_(analyzer::Standard::Load(options.standard)),
+        standard_(analyzer::metrics::Standard::Load(options.standard)),
         session_(trace, Data::kRecorded, options.device_lib, options.seed, results) {
     session_.contents().KeepAtMost(options.kept_bytes);
     kinds_ = options.kinds;
@@ -73,13 +74,13 @@ class Prover {
   void MakeAll(Execution& execution) {
     report_ = ProofReport();
     report_.device = session_.device().description();
-    const analyzer::Plan* plan = options_.plan ? &options_.plan->plan : nullptr;
-    const MixedStep mixed(session_, execution, plan);
+    const analyzer::plan::Plan* plan = options_.plan ? &options_.plan->plan : nullptr;
+    const script::MixedStep mixed(session_, execution, plan);
     const analyzer::StepTemplate& step_class = mixed.step_class();
     TrialGround ground;
     ground.matches = step_class.matches.size();
     ground.places = mixed.places();
-    ground.streams = StreamsOf(plan, options_.faults);
+    ground.streams = script::StreamsOf(plan, options_.faults);
     ground.graphs = GraphsOf(mixed, plan);
     if (ground.graphs.empty()) {
       throw Error(ErrorKind::kUsage,
@@ -169,8 +170,8 @@ class Prover {
     if (options_.standard != "bitwise") {
       arguments += " @standard "_cli + storage::ShellWord(options_.standard);
     }
-    for (const PlantedFault& fault : options_.faults)
-      arguments += " @plant "_cli + FaultText(fault);
+    for (const script::PlantedFault& fault : options_.faults)
+      arguments += " @plant "_cli + script::FaultText(fault);
     return arguments + DeviceText();
   }
 
@@ -244,7 +245,7 @@ class Prover {
   const storage::Reader& trace_;
   const ProofOptions& options_;
   storage::Results* results_;
-  const analyzer::Standard standard_;
+  const analyzer::metrics::Standard standard_;
   Session session_;
   std::vector<TrialKind> kinds_;
   ProofReport report_;
@@ -263,4 +264,4 @@ ProofReport ProvePlan(const storage::Reader& trace, const ProofOptions& options,
   return Prover(trace, options, results).Run();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -15,7 +15,7 @@
 #include "replayer/prove/trial_runner.h"
 #include "replayer/replay.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 
 // The results of the trials of one kind.
 struct KindTally {
@@ -66,7 +66,7 @@ struct ProofOptions {
   int repetitions = 3;     // of each trial that failed
   int reference_runs = 2;  // of each step, before its first trial
   // Faults that are planted in every trial, to test that they are found.
-  std::vector<PlantedFault> faults;
+  std::vector<script::PlantedFault> faults;
   // Makes a trial in a new process, in which the device opens with the settings of the trial. It is
   // called for trials that need a process (Trial::NeedsProcess). If it is empty, such a trial is
   // made here, with whatever ACLTAPE_SOFT_JITTER and ACLTAPE_SOFT_ORDER this process has.
@@ -81,4 +81,4 @@ struct ProofOptions {
 ProofReport ProvePlan(const storage::Reader& trace, const ProofOptions& options,
                       storage::Results* results);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

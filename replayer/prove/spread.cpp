@@ -9,7 +9,7 @@
 
 #include "analyzer/graph/hazards.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 namespace {
 
 using analyzer::LeafKind;
@@ -27,8 +27,9 @@ class Spreading {
       : work_(work), carried_(ByCall(carried)), golden_(ByCall(golden)), graphs_(graphs) {
     readers_.resize(work.size());
     sources_.resize(work.size());
-    for (const analyzer::Hazard& hazard : analyzer::FindHazards(work, 0, work.size())) {
-      if (hazard.kind != analyzer::HazardKind::kRaw) continue;
+    for (const analyzer::graph::Hazard& hazard :
+         analyzer::graph::FindHazards(work, 0, work.size())) {
+      if (hazard.kind != analyzer::graph::HazardKind::kRaw) continue;
       auto& sources = sources_[hazard.target];
       // Two calls that share several buffers have only one edge.
       if (std::find(sources.begin(), sources.end(), hazard.source) != sources.end()) continue;
@@ -202,4 +203,4 @@ SpreadReport FindSpread(const analyzer::Work& work, const std::vector<WrongOutpu
   return Spreading(work, carried, golden, graphs).Run();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -14,7 +14,7 @@
 
 #include "analyzer/work.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 
 // An output of a replay that differs from the recording.
 struct WrongOutput {
@@ -78,4 +78,4 @@ SpreadReport FindSpread(const analyzer::Work& work, const std::vector<WrongOutpu
                         const std::vector<WrongOutput>& golden,
                         const std::vector<GraphRange>& graphs);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -6,7 +6,7 @@
 #include "replayer/script/stream_orders.h"
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 namespace {
 
 constexpr TrialKindRow kKinds[] = {
@@ -38,7 +38,7 @@ class TrialMaker {
 
   void Fill(Trial& trial) {
     const int number = trial.number;
-    MixedStepOptions& step = trial.step;
+    script::MixedStepOptions& step = trial.step;
     switch (trial.kind) {
       case TrialKind::kPlain:
         step.run_matches = number == 0 ? std::vector<size_t>{1} : InARow();
@@ -70,7 +70,7 @@ class TrialMaker {
         step.run_matches = Draw(kLongRun);
         break;
       case TrialKind::kAhead:
-        step.run_matches = RunsOfOrders(Draw(2), 0, trial.ahead);
+        step.run_matches = script::RunsOfOrders(Draw(2), 0, trial.ahead);
         break;
     }
   }
@@ -95,7 +95,7 @@ class TrialMaker {
     return matches;
   }
 
-  void Order(int number, MixedStepOptions& step) {
+  void Order(int number, script::MixedStepOptions& step) {
     const size_t a = number < 4 ? 0 : Any();
     const size_t b = number < 4 ? last_ : AnyBut(a);
     const std::vector<size_t> orders[] = {{a, b, a}, {b, a}, {b, b}, {b, a, b, a, a, b}};
@@ -103,7 +103,7 @@ class TrialMaker {
     step.capture_match = number % 8 < 4 ? a : b;
   }
 
-  void CaptureAt(int number, MixedStepOptions& step) {
+  void CaptureAt(int number, script::MixedStepOptions& step) {
     const std::pair<size_t, size_t> ends[] = {{0, last_}, {last_, 0}, {0, 1}, {last_, last_ - 1}};
     if (number < 4) {
       step.capture_match = ends[number].first;
@@ -150,7 +150,8 @@ std::vector<TrialKind> ParseTrialKinds(const std::string& text) {
   return kinds;
 }
 
-std::string Trial::Describe(const MixedStep& mixed, const analyzer::Program& program) const {
+std::string Trial::Describe(const script::MixedStep& mixed,
+                            const analyzer::Program& program) const {
   const auto name = [&](size_t match) {
     return std::to_string(program.work.steps[mixed.step_class().matches[match].step_index].step);
   };
@@ -201,4 +202,4 @@ std::vector<Trial> MakeTrials(const TrialGround& ground, const std::vector<Trial
   return trials;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -11,7 +11,7 @@
 
 #include "replayer/script/mixed_step.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 
 enum class TrialKind {
   kPlain,
@@ -41,7 +41,7 @@ std::vector<TrialKind> ParseTrialKinds(const std::string& text);
 struct Trial {
   TrialKind kind = TrialKind::kPlain;
   int number = 0;  // among those of its kind, from 0
-  MixedStepOptions step;
+  script::MixedStepOptions step;
   // The order in which streams run, if the device can vary it: drawn from the seed `jitter`, or
   // `ahead` streams in turn run ahead (stream_orders.h). 0 leaves the order to the device. The soft
   // device reads both settings only when it is opened, so such a trial needs a process of its own.
@@ -53,7 +53,7 @@ struct Trial {
 
   // Returns a text such as "captured at step 1, run at steps 3, 1, 3", with the step numbers of the
   // trace.
-  std::string Describe(const MixedStep& step, const analyzer::Program& program) const;
+  std::string Describe(const script::MixedStep& step, const analyzer::Program& program) const;
 };
 
 // The facts about a step from which trials are made.
@@ -73,4 +73,4 @@ std::vector<Trial> MakeTrials(const TrialGround& ground, const std::vector<Trial
 // Returns the reason why a kind has no trials; empty if it has.
 std::string WhyNone(TrialKind kind, const TrialGround& ground);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -6,7 +6,7 @@
 
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 namespace {
 
 // Number of contents that a run keeps, to describe how they differ. With a standard other than
@@ -23,8 +23,8 @@ std::string TrialFailure::Verdict() const {
   return failed_runs < runs ? "unstable" : "different";
 }
 
-TrialRunner::TrialRunner(Session& session, const MixedStep& mixed,
-                         const analyzer::Standard& standard, int reference_runs)
+TrialRunner::TrialRunner(Session& session, const script::MixedStep& mixed,
+                         const analyzer::metrics::Standard& standard, int reference_runs)
     : session_(session), mixed_(mixed), standard_(standard), reference_runs_(reference_runs) {}
 
 TrialOutcome TrialRunner::Run(const Trial& trial, int repetitions) {
@@ -86,7 +86,7 @@ TrialRunner::OneRun TrialRunner::RunOnce(const Trial& trial) {
     run.suspects.push_back(std::move(suspect));
   };
   try {
-    RunScript(session_.device(), script, look);
+    script::RunScript(session_.device(), script, look);
   } catch (const CallFailed& failure) {
     run.code = failure.code();
     run.error = failure.what();
@@ -118,12 +118,12 @@ void TrialRunner::Judge(OneRun& run) {
     const Content& reference = references.at(suspect.match).at(suspect.key);
     const Bytes expected = run.values->Get(reference.digest);
     const Bytes actual = run.values->Get(suspect.content.digest);
-    analyzer::TensorMetrics metrics;
-    const analyzer::Judgement judgement = standard_.Compare(
+    analyzer::metrics::TensorMetrics metrics;
+    const analyzer::metrics::Judgement judgement = standard_.Compare(
         program.leaves[suspect.key.first].Name(), reference.dtype, expected->data(),
         suspect.content.dtype, actual->data(),
         static_cast<int64_t>(expected->size()) / storage::DTypeBytes(reference.dtype), &metrics);
-    if (judgement.verdict != analyzer::Judgement::Verdict::kDifferent) continue;
+    if (judgement.verdict != analyzer::metrics::Judgement::Verdict::kDifferent) continue;
     difference.how =
         fmt::format("{} of {} elements, first [{}]: eager {}, captured {}", metrics.differing,
                     metrics.elements, metrics.first_index, metrics.first_a, metrics.first_b);
@@ -147,7 +147,7 @@ TrialDifference TrialRunner::Name(const Suspect& suspect) const {
 }
 
 Script TrialRunner::BuildReference(size_t match) const {
-  MixedStepOptions eager;
+  script::MixedStepOptions eager;
   eager.captured.assign(mixed_.places(), false);
   eager.run_matches = {match};
   return mixed_.Build(eager);
@@ -158,7 +158,8 @@ const TrialRunner::Reference& TrialRunner::ReferenceOf(size_t match, int runs) {
   if (reference.runs >= runs) return reference;
   const Script script = BuildReference(match);
   for (; reference.runs < runs; ++reference.runs) {
-    const std::vector<Observed> observed = RunScript(session_.device(), script, nullptr);
+    const std::vector<script::Observed> observed =
+        script::RunScript(session_.device(), script, nullptr);
     for (size_t o = 0; o < observed.size(); ++o) {
       const Observation& observation = script.observations[o];
       for (size_t i = 0; i < observed[o].digests.size(); ++i) {
@@ -171,16 +172,17 @@ const TrialRunner::Reference& TrialRunner::ReferenceOf(size_t match, int runs) {
 }
 
 std::map<TrialRunner::OutputKey, TrialRunner::Content> TrialRunner::ReferenceContents(
-    size_t match, const std::set<OutputKey>& wanted, ValueStore& values) {
+    size_t match, const std::set<OutputKey>& wanted, script::ValueStore& values) {
   std::map<OutputKey, Content> contents;
   const Script script = BuildReference(match);
-  RunScript(session_.device(), script, [&](int, int output, const std::vector<uint8_t>& packed) {
-    const ScriptOutput& seen = script.outputs[output];
-    if (wanted.count({seen.leaf, seen.write}) == 0) return;
-    const std::string digest = storage::DigestOf(packed.data(), packed.size());
-    values.Keep(digest, packed);
-    contents[{seen.leaf, seen.write}] = {seen.layout.dtype, digest, true};
-  });
+  script::RunScript(session_.device(), script,
+                    [&](int, int output, const std::vector<uint8_t>& packed) {
+                      const ScriptOutput& seen = script.outputs[output];
+                      if (wanted.count({seen.leaf, seen.write}) == 0) return;
+                      const std::string digest = storage::DigestOf(packed.data(), packed.size());
+                      values.Keep(digest, packed);
+                      contents[{seen.leaf, seen.write}] = {seen.layout.dtype, digest, true};
+                    });
   return contents;
 }
 
@@ -230,4 +232,4 @@ std::string TrialRunner::Sentence(const TrialFailure& failure) const {
   return text;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -16,7 +16,7 @@
 #include "replayer/script/run_script.h"
 #include "replayer/script/value_store.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 
 // An output that differed from the reference.
 struct TrialDifference {
@@ -66,8 +66,8 @@ class TrialRunner {
  public:
   // `reference_runs` is the number of reference runs of each step before its first trial, at least
   // 2. All references must outlive the runner.
-  TrialRunner(Session& session, const MixedStep& mixed, const analyzer::Standard& standard,
-              int reference_runs);
+  TrialRunner(Session& session, const script::MixedStep& mixed,
+              const analyzer::metrics::Standard& standard, int reference_runs);
 
   // Runs the trial. If it fails, runs it `repetitions` more times. Throws Error kUsage and kTrace
   // as MixedStep::Build does.
@@ -98,7 +98,7 @@ class TrialRunner {
     int64_t compared = 0;
     int code = 0;
     std::string error;
-    std::shared_ptr<ValueStore> values = std::make_shared<ValueStore>();
+    std::shared_ptr<script::ValueStore> values = std::make_shared<script::ValueStore>();
     std::vector<Suspect> suspects;             // in order of execution, then as observed
     std::vector<TrialDifference> differences;  // those suspects that really differ
     std::string fingerprint;                   // equal if the suspects have equal contents
@@ -109,17 +109,17 @@ class TrialRunner {
   void Judge(OneRun& run);
   const Reference& ReferenceOf(size_t match, int runs);
   std::map<OutputKey, Content> ReferenceContents(size_t match, const std::set<OutputKey>& wanted,
-                                                 ValueStore& values);
+                                                 script::ValueStore& values);
   bool IsFlaky(size_t match, const OutputKey& key) const;
   TrialDifference Name(const Suspect& suspect) const;
   std::string Sentence(const TrialFailure& failure) const;
   Script BuildReference(size_t match) const;
 
   Session& session_;
-  const MixedStep& mixed_;
-  const analyzer::Standard& standard_;
+  const script::MixedStep& mixed_;
+  const analyzer::metrics::Standard& standard_;
   const int reference_runs_;
   std::map<size_t, Reference> references_;  // by match
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -10,7 +10,7 @@
 #include "storage/checked_row.h"
 #include "storage/query.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 namespace {
 
 std::string TextOrEmpty(const storage::Cell& cell) {
@@ -30,7 +30,7 @@ std::string WitnessText(const WitnessedTrial& witnessed) {
                         {"jitter", witnessed.trial.jitter},
                         {"ahead", witnessed.trial.ahead},
                         {"standard", witnessed.standard},
-                        {"step", MixedStepJson(witnessed.trial.step)}}
+                        {"step", script::MixedStepJson(witnessed.trial.step)}}
       .dump();
 }
 
@@ -43,7 +43,7 @@ WitnessedTrial ParseWitness(const std::string& kind, const std::string& options)
     witnessed.trial.jitter = json.at("jitter");
     witnessed.trial.ahead = json.value("ahead", 0);  // older witnesses have none
     witnessed.standard = json.at("standard");
-    witnessed.trial.step = ParseMixedStep(json.at("step"));
+    witnessed.trial.step = script::ParseMixedStep(json.at("step"));
     return witnessed;
   } catch (const std::exception&) {
     throw Error(ErrorKind::kTrace, "the options of a witness of kind " + storage::ShownValue(kind) +
@@ -90,7 +90,7 @@ std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
                                        "; name its file with @plan"_cli);
   }
   auto chosen = std::make_shared<ChosenPlan>();
-  chosen->plan = analyzer::ParsePlan(TextOrEmpty(plans.rows[0][0]));
+  chosen->plan = analyzer::plan::ParsePlan(TextOrEmpty(plans.rows[0][0]));
   chosen->path = witness.plan_name;
   chosen->plan_id = witness.row.plan_id;
   return chosen;
@@ -99,7 +99,8 @@ std::shared_ptr<const ChosenPlan> PlanOfWitness(const storage::Reader& trace,
 WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnessed,
                       std::shared_ptr<const ChosenPlan> plan, const std::string& device_lib,
                       int repetitions, int64_t kept_bytes) {
-  const analyzer::Standard standard = analyzer::Standard::Load(witnessed.standard);
+  const analyzer::metrics::Standard standard =
+      analyzer::metrics::Standard::Load(witnessed.standard);
   const uint64_t jitter = witnessed.trial.jitter;
   if (jitter != 0) setenv("ACLTAPE_SOFT_JITTER", std::to_string(jitter).c_str(), /*overwrite=*/1);
   const int ahead = witnessed.trial.ahead;
@@ -108,8 +109,8 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
   session.contents().KeepAtMost(kept_bytes);
   WitnessRun run;
   session.WithLowering([&](Execution& execution) {
-    const analyzer::Plan* chosen = plan ? &plan->plan : nullptr;
-    const MixedStep mixed(session, execution, chosen);
+    const analyzer::plan::Plan* chosen = plan ? &plan->plan : nullptr;
+    const script::MixedStep mixed(session, execution, chosen);
     Trial trial = witnessed.trial;
     trial.step.plan = chosen;
     const auto fits = [&](const std::vector<bool>& places) {
@@ -140,4 +141,4 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
   return run;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

@@ -10,7 +10,7 @@
 #include "replayer/replay.h"
 #include "storage/results.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::prove {
 
 // The column `options` holds everything about a trial except the plan, which has its own row:
 //   {"number": 0, "jitter": 7, "ahead": 0, "standard": "bitwise", "step": {...}}
@@ -51,4 +51,4 @@ WitnessRun RunWitness(const storage::Reader& trace, const WitnessedTrial& witnes
                       std::shared_ptr<const ChosenPlan> plan, const std::string& device_lib,
                       int repetitions, int64_t kept_bytes = Contents::kKeptBytes);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::prove

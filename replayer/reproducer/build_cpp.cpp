@@ -11,7 +11,7 @@
 #include "replayer/reproducer/emit_cpp.h"
 #include "storage/shell_word.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 std::string TextOf(const std::string& path) {
@@ -61,4 +61,4 @@ BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk) {
   return built;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

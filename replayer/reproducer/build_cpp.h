@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 struct BuiltReproducer {
   bool compiled = false;
@@ -19,4 +19,4 @@ struct BuiltReproducer {
 // leaves the executable beside the source.
 BuiltReproducer BuildAndRun(const std::string& folder, const std::string& sdk);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

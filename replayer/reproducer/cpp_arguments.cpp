@@ -10,12 +10,12 @@
 #include "replayer/scalar_value.h"
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 using acl::ArgKind;
-using analyzer::LoweredTensor;
-using analyzer::LoweredValue;
+using analyzer::lowering::LoweredTensor;
+using analyzer::lowering::LoweredValue;
 using storage::ValueKind;
 
 struct TypeName {
@@ -224,7 +224,7 @@ std::string QuotedText(const std::string& text) {
 }
 
 std::vector<std::string> ArgumentTexts(const acl::OperatorInfo& info,
-                                       const analyzer::Invocation& invocation,
+                                       const analyzer::lowering::Invocation& invocation,
                                        const AddressText& address) {
   if (invocation.arguments.size() != info.arg_count) {
     throw Error(ErrorKind::kUsage, fmt::format("{} takes {} arguments, here are {}", info.name,
@@ -241,4 +241,4 @@ std::vector<std::string> ArgumentTexts(const acl::OperatorInfo& info,
   return texts;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -11,7 +11,7 @@
 #include "storage/error.h"
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 // Turns a name into a C++ identifier that is not in `taken`: "workspace 1" becomes "workspace_1".
@@ -154,7 +154,8 @@ void CppFunction::Print(const Launch& own) {
                 call.invocation.op + " has a second phase of its own form, which is not printed");
   }
   headers_.insert(std::string(info->header));
-  const AddressText address = [this](const analyzer::LoweredTensor& tensor) -> std::string {
+  const AddressText address =
+      [this](const analyzer::lowering::LoweredTensor& tensor) -> std::string {
     if (tensor.layout.ElementCount() == 0) return "device.nothing";
     return At({static_cast<int>(tensor.buffer_id), tensor.layout.byte_offset});
   };
@@ -247,4 +248,4 @@ void CppFunction::Print(const Observe& own) {
   }
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -11,7 +11,7 @@
 
 #include "replayer/script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 // The contents of all scripts of a program. Equal contents are stored once.
 class CppContents {
@@ -86,4 +86,4 @@ class CppFunction {
   std::string body_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -1,6 +1,6 @@
 #include "replayer/reproducer/cpp_preamble.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 const char kCppPreamble[] = R"cpp(
   // ---- Checking
@@ -376,4 +376,4 @@ const char kCppMain[] = R"cpp(
   }
 )cpp";
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

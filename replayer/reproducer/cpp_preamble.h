@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 // Plain C++17 over the ACL interface: checks of return codes, tensors and other arguments, the
 // device with its streams, uploads, results and their comparison. It needs the table kContents.
@@ -11,4 +11,4 @@ extern const char kCppPreamble[];
 // The function main. It runs Reference, and Suspect or Clean. It accepts --clean and --runs N.
 extern const char kCppMain[];
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

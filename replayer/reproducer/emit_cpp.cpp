@@ -13,7 +13,7 @@
 #include "replayer/reproducer/cpp_preamble.h"
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 constexpr char kIncludes[] =
@@ -97,4 +97,4 @@ void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
   }
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

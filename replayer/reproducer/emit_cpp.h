@@ -17,7 +17,7 @@
 
 #include "replayer/script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 struct ReproducerScripts {
   Script reference;  // trusted: nothing is captured
@@ -50,4 +50,4 @@ constexpr char kBuildLine[] =
 void EmitCpp(const ReproducerScripts& scripts, const EmitOptions& options,
              const std::string& folder);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

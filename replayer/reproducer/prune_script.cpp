@@ -5,12 +5,12 @@
 
 #include "analyzer/byte_set.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 using analyzer::ByteSet;
-using analyzer::LoweredTensor;
-using analyzer::LoweredValue;
+using analyzer::lowering::LoweredTensor;
+using analyzer::lowering::LoweredValue;
 using storage::Layout;
 
 int64_t SpanOf(const Layout& layout) { return layout.EndByte() - layout.FirstByte(); }
@@ -71,4 +71,4 @@ void PruneScript(Script& script) {
   }
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

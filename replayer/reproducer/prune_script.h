@@ -3,10 +3,10 @@
 
 #include "replayer/script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 // Drops uploads and copies to bytes that no operation reads, in whatever order: they are values of
 // calls that are not executed. Launches, fills, events and captures stay.
 void PruneScript(Script& script);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -14,33 +14,35 @@
 #include "replayer/reproducer/trim.h"
 #include "storage/shell_word.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
-bool AnyCaptured(const MixedStep& step, const MixedStepOptions& options) {
+bool AnyCaptured(const script::MixedStep& step, const script::MixedStepOptions& options) {
   return options.captured.empty() ? !step.capturable().empty()
                                   : std::find(options.captured.begin(), options.captured.end(),
                                               true) != options.captured.end();
 }
 
-MixedStepOptions ReferenceOf(const MixedStep& step, const MixedStepOptions& suspect) {
-  MixedStepOptions reference = suspect;
+script::MixedStepOptions ReferenceOf(const script::MixedStep& step,
+                                     const script::MixedStepOptions& suspect) {
+  script::MixedStepOptions reference = suspect;
   reference.captured.assign(step.places(), false);
   reference.faults.clear();
-  reference.remedies = Remedies();
-  reference.stress = Stress();
+  reference.remedies = script::Remedies();
+  reference.stress = script::Stress();
   reference.disable_tasks = false;
   return reference;
 }
 
 // A program cannot disable tasks. It captures only the calls that the suspect has enabled.
-MixedStepOptions PrintableSuspect(const MixedStepOptions& suspect) {
-  MixedStepOptions printable = suspect;
+script::MixedStepOptions PrintableSuspect(const script::MixedStepOptions& suspect) {
+  script::MixedStepOptions printable = suspect;
   printable.disable_tasks = false;
   return printable;
 }
 
-std::vector<size_t> ExecutedPlaces(const MixedStep& step, const MixedStepOptions& suspect) {
+std::vector<size_t> ExecutedPlaces(const script::MixedStep& step,
+                                   const script::MixedStepOptions& suspect) {
   std::vector<size_t> places;
   for (size_t at = 0; at < step.places(); ++at) {
     if (suspect.executed.empty() || suspect.executed[at]) places.push_back(at);
@@ -50,8 +52,8 @@ std::vector<size_t> ExecutedPlaces(const MixedStep& step, const MixedStepOptions
 
 // Returns the calls at these places in the template step, the step of the capture and the executed
 // steps.
-std::vector<int64_t> TracedCalls(const Session& session, const MixedStep& step,
-                                 const MixedStepOptions& suspect,
+std::vector<int64_t> TracedCalls(const Session& session, const script::MixedStep& step,
+                                 const script::MixedStepOptions& suspect,
                                  const std::vector<size_t>& places) {
   const auto& matches = step.step_class().matches;
   std::set<size_t> wanted{0, suspect.capture_match};
@@ -127,9 +129,9 @@ std::string ReadmeText(const ReproducerOptions& options, const ReproducerResult&
 }  // namespace
 
 ReproducerResult WriteReproducer(Session& session, Execution& execution,
-                                 const MixedStepOptions& suspect,
+                                 const script::MixedStepOptions& suspect,
                                  const ReproducerOptions& options) {
-  const MixedStep step(session, execution, suspect.plan);
+  const script::MixedStep step(session, execution, suspect.plan);
   const std::vector<size_t> places = ExecutedPlaces(step, suspect);
   const auto describe = [&](int64_t call) {
     for (const analyzer::Leaf& leaf : session.program().leaves) {
@@ -143,11 +145,11 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   result.calls = static_cast<int64_t>(places.size());
   result.trace_calls_before = static_cast<int64_t>(session.program().leaves.size());
 
-  MixedStepOptions printable = PrintableSuspect(suspect);
+  script::MixedStepOptions printable = PrintableSuspect(suspect);
   ReproducerScripts scripts;
   scripts.reference = step.Build(ReferenceOf(step, printable));
   scripts.suspect = step.Build(printable);
-  MixedStepOptions clean = printable;
+  script::MixedStepOptions clean = printable;
   clean.faults.clear();
   if (options.cure) clean.remedies = *options.cure;
   if (options.cure || !suspect.faults.empty()) scripts.clean = step.Build(clean);
@@ -190,4 +192,4 @@ ReproducerResult WriteReproducer(Session& session, Execution& execution,
   return result;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

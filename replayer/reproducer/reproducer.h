@@ -18,7 +18,7 @@
 #include "replayer/script/mixed_step.h"
 #include "replayer/session.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 struct ReproducerOptions {
   std::string folder;
@@ -28,7 +28,7 @@ struct ReproducerOptions {
   std::string command;             // shows the difference on the whole trace; may be empty
   // The remedies that cure the suspect, if known. --clean then runs the suspect with them. If there
   // is neither a cure nor a fault to leave out, --clean runs the reference twice.
-  std::optional<Remedies> cure;
+  std::optional<script::Remedies> cure;
   int runs = 1;               // most executions of the suspect, to see races
   bool trace = true;          // write trace.db
   double trace_share = 0.05;  // largest share of the trace's calls that it may hold
@@ -54,6 +54,7 @@ struct ReproducerResult {
 // with nothing captured and no faults. Throws Error as EmitCpp and MixedStep::Build do. `plan` must
 // be suspect.plan's class.
 ReproducerResult WriteReproducer(Session& session, Execution& execution,
-                                 const MixedStepOptions& suspect, const ReproducerOptions& options);
+                                 const script::MixedStepOptions& suspect,
+                                 const ReproducerOptions& options);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -8,14 +8,14 @@
 
 #include "analyzer/steps.h"
 #include "meaning/options.h"
-#include "replayer/acl/replay_level.h"
+#include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"
 #include "replayer/reproducer/trim_acl.h"
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
 #include "storage/trace_copy.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 using analyzer::ByteSet;
@@ -138,7 +138,7 @@ class InputFinder {
     for (const TensorUse& use : program_.uses[leaf.index].writes) {
       if (read_.count(use.tensor.buffer_id) == 0) continue;
       ByteSet written;
-      AddElements(*use.layout, written);
+      analyzer::AddElements(*use.layout, written);
       right_[use.tensor.buffer_id].Remove(written);
     }
   }
@@ -152,7 +152,7 @@ class InputFinder {
     for (const TensorUse& use : program_.uses[leaf.index].reads) {
       if (use.layout->ElementCount() == 0) continue;
       ByteSet missing;
-      AddElements(*use.layout, missing);
+      analyzer::AddElements(*use.layout, missing);
       const ByteSet elements = missing;
       missing.Remove(right_[use.tensor.buffer_id]);
       TrimPlan::Input& input = inputs[use.tensor.buffer_id];
@@ -176,7 +176,7 @@ class InputFinder {
       // The bytes that a view with many gaps writes are not followed and count as not written.
       constexpr int64_t kExactElements = int64_t{1} << 16;
       if (!use.layout->IsDense() && use.layout->ElementCount() > kExactElements) continue;
-      AddElements(*use.layout, right_[use.tensor.buffer_id]);
+      analyzer::AddElements(*use.layout, right_[use.tensor.buffer_id]);
     }
   }
 
@@ -298,7 +298,7 @@ std::string Shown(const ReplayReport& report) {
 std::string UnlikeOriginal(const storage::Reader& original, const ReplayReport& trimmed,
                            const std::map<int64_t, int64_t>& recorded,
                            const ReplayOptions& options) {
-  const ReplayReport whole = Replay(original, options, nullptr);
+  const ReplayReport whole = acl_level::Replay(original, options, nullptr);
   for (const int64_t call : trimmed.differing_calls) {
     if (whole.differing_calls.count(recorded.at(call)) == 0) {
       return fmt::format("call {} differs in the trimmed trace only", call);
@@ -321,7 +321,7 @@ void Prove(const storage::Reader& original, const std::string& path,
       analyzer::ChooseLevel(original) == analyzer::Level::kAcl ? Streams::kLeaves : replay.streams;
   for (const Mode mode : {Mode::kEager, Mode::kCaptured}) {
     replay.mode = mode;
-    const ReplayReport done = Replay(trimmed, replay, nullptr);
+    const ReplayReport done = acl_level::Replay(trimmed, replay, nullptr);
     if (mode == Mode::kCaptured && !done.refusal.empty()) {
       report.captured_note = done.refusal;
       return;
@@ -400,4 +400,4 @@ TrimReport Trim(const storage::Reader& reader, const TrimOptions& options) {
   return report;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -20,7 +20,7 @@
 #include "replayer/recorded_content.h"
 #include "storage/reader.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 struct TrimOptions {
   std::vector<int64_t> calls;  // leaves to keep, any order
@@ -74,4 +74,4 @@ TrimPlan PlanTrim(const analyzer::Program& program, const TrimOptions& options);
 // storage::TraceCopy does.
 TrimReport Trim(const storage::Reader& reader, const TrimOptions& options);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

@@ -10,7 +10,7 @@
 #include "storage/json_text.h"
 #include "storage/table_rows.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 namespace {
 
 using analyzer::Leaf;
@@ -301,4 +301,4 @@ int64_t AddByteLayout(storage::TraceCopy& copy, int64_t bytes) {
   return AddLayout(copy, ByteLayout(bytes));
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

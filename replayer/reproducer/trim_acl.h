@@ -9,7 +9,7 @@
 #include "replayer/reproducer/trim.h"
 #include "storage/trace_copy.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::reproducer {
 
 // The waits of the program are gone. One for the device is put before each call that has other work
 // before it and needs the wait: a synchronous copy or fill does not wait for streams (rule CPY-04),
@@ -31,4 +31,4 @@ void CopyAclLeaves(storage::TraceCopy& copy, const analyzer::Program& program, c
 // A layout of so many bytes from the begin of a buffer; returns its id in the copy.
 int64_t AddByteLayout(storage::TraceCopy& copy, int64_t bytes);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::reproducer

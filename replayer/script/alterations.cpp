@@ -2,7 +2,7 @@
 
 #include "meaning/options.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 std::string CapturedCalls::Describe(size_t element) const {
   return step_.session().program().Describe(
@@ -28,4 +28,4 @@ std::string CapturedCalls::Arguments(const ElementSet& altered) const {
   return "@captured "_cli + calls;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -7,7 +7,7 @@
 #include "replayer/script/experiment.h"
 #include "replayer/script/mixed_step.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 class Alterations {
  public:
@@ -39,4 +39,4 @@ class CapturedCalls final : public Alterations {
   const MixedStep& step_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -7,7 +7,7 @@
 
 #include "replayer/script/output_judge.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 using Digests = JudgedRun::Digests;
@@ -41,7 +41,7 @@ MixedStepOptions ReferenceOf(const MixedStep& step, const MixedStepOptions& opti
 
 StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& options, int rounds,
                             const std::function<void(int64_t done, int64_t total)>& progress,
-                            const std::shared_ptr<const analyzer::Standard>& standard) {
+                            const std::shared_ptr<const analyzer::metrics::Standard>& standard) {
   const analyzer::Program& program = step.session().program();
   Device& device = step.session().device();
   StepComparison comparison;
@@ -121,8 +121,9 @@ StepComparison CompareSteps(const MixedStep& step, const MixedStepOptions& optio
     RunScript(device, again, [&](int, int own, const std::vector<uint8_t>& packed) {
       if (own == wanted) expected = packed;
     });
-    first.metrics = analyzer::Measure(output.layout.dtype, expected.data(), output.layout.dtype,
-                                      run.first().packed.data(), output.layout.ElementCount());
+    first.metrics =
+        analyzer::metrics::Measure(output.layout.dtype, expected.data(), output.layout.dtype,
+                                   run.first().packed.data(), output.layout.ElementCount());
   }
   comparison.first = std::move(first);
   return comparison;
@@ -134,4 +135,4 @@ std::string_view VerdictName(StepComparison::Verdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -12,7 +12,7 @@
 #include "analyzer/metrics/standard.h"
 #include "replayer/script/mixed_step.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 struct StepComparison {
   enum class Verdict {
@@ -37,10 +37,10 @@ struct StepComparison {
     int execution = 0;  // from 1
     int64_t step = 0;
     int64_t call_id = 0;
-    std::string op;                   // "aten::mm"
-    std::string out;                  // name of the argument
-    analyzer::TensorMetrics metrics;  // a: the reference
-    std::string reason;               // why the standard refuses it; empty if bitwise
+    std::string op;                            // "aten::mm"
+    std::string out;                           // name of the argument
+    analyzer::metrics::TensorMetrics metrics;  // a: the reference
+    std::string reason;                        // why the standard refuses it; empty if bitwise
   };
   std::optional<First> first;
 };
@@ -53,9 +53,9 @@ struct StepComparison {
 StepComparison CompareSteps(
     const MixedStep& step, const MixedStepOptions& options, int rounds,
     const std::function<void(int64_t done, int64_t total)>& progress = nullptr,
-    const std::shared_ptr<const analyzer::Standard>& standard = nullptr);
+    const std::shared_ptr<const analyzer::metrics::Standard>& standard = nullptr);
 
 // Returns "equal", "different", "unstable", "flaky reference" or "nothing compared".
 std::string_view VerdictName(StepComparison::Verdict verdict);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

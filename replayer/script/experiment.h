@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // A set of elements, sorted and without repetition.
 using ElementSet = std::vector<size_t>;
@@ -44,4 +44,4 @@ class Experiment {
   virtual std::string Command(const ElementSet& altered) const = 0;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -11,7 +11,7 @@
 #include "analyzer/lowering/lowering.h"
 #include "replayer/script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // The changes at one captured call.
 struct CallEffects {
@@ -35,8 +35,9 @@ using FaultEffects = std::map<size_t, CallEffects>;  // by place
 
 // Finds a number that a lowered leaf computes with. Returns its invocation and argument; nothing if
 // the leaf has none.
-std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering& lowering);
+std::optional<std::pair<size_t, size_t>> ScalarThatMatters(
+    const analyzer::lowering::Lowering& lowering);
 // Changes this number so that the result changes.
-void ChangeScalar(analyzer::LoweredValue& value);
+void ChangeScalar(analyzer::lowering::LoweredValue& value);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

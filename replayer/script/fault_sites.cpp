@@ -6,7 +6,7 @@
 #include "replayer/memory_plan.h"
 #include "replayer/script/fault_effects.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 using analyzer::LeafKind;
 using analyzer::TensorUse;
@@ -250,4 +250,4 @@ std::vector<PlantedFault> PossibleFaults(const MixedStep& step, FaultKind kind) 
   return faults;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

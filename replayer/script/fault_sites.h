@@ -12,7 +12,7 @@
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/step_places.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // Returns the faults of a kind that can be planted in the step: one for each possible call, with
 // the other call named if there is one. A fault changes values. Only an execution tells if the
@@ -74,4 +74,4 @@ class FaultSites {
   mutable std::map<int, bool> operand_differs_;  // filled when asked for
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -9,7 +9,7 @@
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/word_list.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 IssuedRegion MovedToMainStream(const IssuedRegion& region,
                                const std::function<bool(size_t at)>& stays) {
@@ -52,9 +52,9 @@ std::vector<SideStream> SideStreamsOf(const MixedStep& step) {
   std::vector<SideStream> streams;
   if (step.plan() == nullptr) return streams;
   const std::set<size_t> capturable(step.capturable().begin(), step.capturable().end());
-  for (const analyzer::PlanRegion& region : step.plan()->regions) {
+  for (const analyzer::plan::PlanRegion& region : step.plan()->regions) {
     std::map<int, std::vector<size_t>> of_stream;
-    for (const analyzer::PlanPlacement& placement : region.placements) {
+    for (const analyzer::plan::PlanPlacement& placement : region.placements) {
       const size_t at = step.PlaceOf(placement.call_id);
       if (region.captured && placement.stream > 0 && capturable.count(at) != 0) {
         of_stream[placement.stream].push_back(at);
@@ -123,4 +123,4 @@ std::vector<bool> ParseKeptStreams(const MixedStep& step, const std::string& tex
   return stays;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

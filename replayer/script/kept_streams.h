@@ -10,7 +10,7 @@
 
 #include "replayer/plan_issue.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 class MixedStep;
 
@@ -36,4 +36,4 @@ std::string KeptStreamsText(const MixedStep& step, const std::vector<bool>& stay
 // call is on no side stream.
 std::vector<bool> ParseKeptStreams(const MixedStep& step, const std::string& text);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

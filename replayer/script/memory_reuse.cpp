@@ -6,7 +6,7 @@
 #include "replayer/script/word_list.h"
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 std::string ReuseText(const MemoryReuse& reuse) {
   const std::string id = std::to_string(reuse.id);
@@ -52,4 +52,4 @@ KeptReuses ParseKeptReuses(const std::vector<MemoryReuse>& reuses, const std::st
   return kept;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 struct MemoryReuse {
   enum class What {
@@ -47,4 +47,4 @@ std::string KeptReusesText(const std::vector<MemoryReuse>& reuses, const KeptReu
 // of `reuses`.
 KeptReuses ParseKeptReuses(const std::vector<MemoryReuse>& reuses, const std::string& text);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

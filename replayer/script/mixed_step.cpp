@@ -6,7 +6,7 @@
 #include "replayer/recorded_content.h"
 #include "replayer/script/step_script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 using analyzer::LeafKind;
 
@@ -27,7 +27,7 @@ void CheckState(const analyzer::Program& program, const analyzer::StepTemplate& 
 
 }  // namespace
 
-MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan,
+MixedStep::MixedStep(Session& session, Execution& execution, const analyzer::plan::Plan* plan,
                      size_t least_steps)
     : session_(session),
       execution_(execution),
@@ -124,4 +124,4 @@ std::vector<MemoryReuse> MixedStep::Reuses(const MixedStepOptions& options) cons
   return StepScript(session_, execution_, *class_, state_, workspace_bytes_, options).Reuses();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -27,8 +27,10 @@
 #include "replayer/session.h"
 
 namespace acltape::replayer {
-
 class RecordedContent;
+}
+
+namespace acltape::replayer::script {
 
 // Extra conditions under which a right plan must still hold (the proof harness).
 struct Stress {
@@ -47,8 +49,8 @@ enum class Watch {
 };
 
 struct MixedStepOptions {
-  const analyzer::Plan* plan = nullptr;  // null: the longest regions, one stream
-  bool plan_updates = true;              // false: graphs keep varying arguments
+  const analyzer::plan::Plan* plan = nullptr;  // null: the longest regions, one stream
+  bool plan_updates = true;                    // false: graphs keep varying arguments
   // Both vectors are by place of the active leaf in the template step. Empty `captured`: every call
   // that the plan captures. Empty `executed`: every call. The results of a call that is not
   // executed come from the recording, so they are golden inputs for the executed calls.
@@ -77,7 +79,7 @@ class MixedStep {
   // Error kUsage if the class has fewer than `least_steps` steps: where something is captured, one
   // step cannot tell a stale value from the right one. Throws Error kTrace if the trace lacks
   // contents at the start of a step.
-  MixedStep(Session& session, Execution& execution, const analyzer::Plan* plan,
+  MixedStep(Session& session, Execution& execution, const analyzer::plan::Plan* plan,
             size_t least_steps = 2);
 
   const analyzer::StepTemplate& step_class() const { return *class_; }
@@ -105,18 +107,18 @@ class MixedStep {
 
   Session& session() const { return session_; }
   Execution& execution() const { return execution_; }
-  const analyzer::Plan* plan() const { return plan_; }
+  const analyzer::plan::Plan* plan() const { return plan_; }
 
  private:
   void Check(const MixedStepOptions& options) const;
 
   Session& session_;
   Execution& execution_;
-  const analyzer::Plan* plan_;
+  const analyzer::plan::Plan* plan_;
   const analyzer::StepTemplate* class_ = nullptr;
   std::vector<size_t> capturable_;
   std::shared_ptr<RecordedContent> state_;               // scripts hold it too
   mutable std::map<int64_t, uint64_t> workspace_bytes_;  // by leaf, filled when asked for
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -7,7 +7,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 using nlohmann::json;
@@ -166,4 +166,4 @@ MixedStepOptions ReadMixedStep(const std::string& path) {
   }
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -13,7 +13,7 @@
 
 #include "replayer/script/mixed_step.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 nlohmann::json MixedStepJson(const MixedStepOptions& options);
 // Throws Error kUsage, one sentence that names the key.
@@ -22,4 +22,4 @@ MixedStepOptions ParseMixedStep(const nlohmann::json& json);
 // read.
 MixedStepOptions ReadMixedStep(const std::string& path);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

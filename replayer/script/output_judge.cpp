@@ -4,9 +4,10 @@
 
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
-OutputJudge::OutputJudge(std::shared_ptr<const analyzer::Standard> standard, int64_t memory_limit)
+OutputJudge::OutputJudge(std::shared_ptr<const analyzer::metrics::Standard> standard,
+                         int64_t memory_limit)
     : standard_(standard == nullptr || standard->bitwise() ? nullptr : std::move(standard)),
       values_(memory_limit) {}
 
@@ -26,10 +27,10 @@ std::optional<OutputDifference> OutputJudge::Judge(const std::string& op,
     difference.reason = "another digest, and no values of the reference";
     return difference;
   }
-  const analyzer::Judgement judgement =
+  const analyzer::metrics::Judgement judgement =
       standard_->Compare(op, layout.dtype, expected->data(), layout.dtype, packed.data(),
                          layout.ElementCount(), &difference.metrics);
-  if (judgement.verdict != analyzer::Judgement::Verdict::kDifferent) return std::nullopt;
+  if (judgement.verdict != analyzer::metrics::Judgement::Verdict::kDifferent) return std::nullopt;
   difference.reason = judgement.reason;
   return difference;
 }
@@ -80,4 +81,4 @@ std::string& DigestAt(JudgedRun::Digests& digests, int number) {
   return digests[at];
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -16,23 +16,23 @@
 #include "replayer/script/run_script.h"
 #include "replayer/script/value_store.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // A difference between an output and the reference that is too great.
 struct OutputDifference {
-  analyzer::TensorMetrics metrics;  // a: the reference
-  std::string reason;               // "max_rel 0.0031 > 0.001 (float16, matmul)"
+  analyzer::metrics::TensorMetrics metrics;  // a: the reference
+  std::string reason;                        // "max_rel 0.0031 > 0.001 (float16, matmul)"
 };
 
 class OutputJudge {
  public:
   // `standard` is null to compare bits.
-  explicit OutputJudge(std::shared_ptr<const analyzer::Standard> standard,
+  explicit OutputJudge(std::shared_ptr<const analyzer::metrics::Standard> standard,
                        int64_t memory_limit = ValueStore::kMemoryLimit);
 
   bool bitwise() const { return standard_ == nullptr; }
   // Returns null if bits are compared.
-  const analyzer::Standard* standard() const { return standard_.get(); }
+  const analyzer::metrics::Standard* standard() const { return standard_.get(); }
 
   // Adds an output of the reference and returns its digest. Its values are kept unless bits are
   // compared.
@@ -46,7 +46,7 @@ class OutputJudge {
                                         const std::vector<uint8_t>& packed) const;
 
  private:
-  const std::shared_ptr<const analyzer::Standard> standard_;
+  const std::shared_ptr<const analyzer::metrics::Standard> standard_;
   ValueStore values_;
 };
 
@@ -92,4 +92,4 @@ class JudgedRun {
 // Returns the digest at a place, for JudgedRun::Reference.
 std::string& DigestAt(JudgedRun::Digests& digests, int number);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -4,7 +4,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 struct KindRow {
@@ -65,4 +65,4 @@ std::string FaultText(const PlantedFault& fault) {
   return text;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

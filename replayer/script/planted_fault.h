@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 enum class FaultKind {
   kWrongBits,          // the captured call gives wrong bits
@@ -41,4 +41,4 @@ struct PlantedFault {
 PlantedFault ParseFault(const std::string& text);
 std::string FaultText(const PlantedFault& fault);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 constexpr Remedy kRemedies[] = {
@@ -32,4 +32,4 @@ const Remedy* FindRemedy(std::string_view word, char between) {
   return found == std::end(kRemedies) ? nullptr : found;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

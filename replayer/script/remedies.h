@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 struct Remedies {
   bool one_stream = false;     // all captured calls in program order on one stream
@@ -34,4 +34,4 @@ std::span<const Remedy> AllRemedies();
 // Returns null if no remedy has this word.
 const Remedy* FindRemedy(std::string_view word, char between);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

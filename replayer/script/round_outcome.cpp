@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 Outcome OutcomeOfRounds(const std::string& expected, const std::vector<std::string>& rounds) {
   Outcome outcome;
@@ -34,7 +34,7 @@ Outcome NothingCompared() {
   return outcome;
 }
 
-void AddMetrics(const analyzer::TensorMetrics& compared, nlohmann::json& evidence) {
+void AddMetrics(const analyzer::metrics::TensorMetrics& compared, nlohmann::json& evidence) {
   evidence.update({{"elements", compared.elements},
                    {"differing", compared.differing},
                    {"first_index", compared.first_index},
@@ -44,4 +44,4 @@ void AddMetrics(const analyzer::TensorMetrics& compared, nlohmann::json& evidenc
                    {"max_ulp", compared.max_ulp}});
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

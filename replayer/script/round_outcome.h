@@ -8,7 +8,7 @@
 #include "analyzer/metrics/metrics.h"
 #include "replayer/script/experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // `rounds` holds one digest for each round (DigestOfSteps), and `expected` is the right one. Counts
 // the rounds that differ. The outcome is bad if a round differs and all rounds are equal, unstable
@@ -19,6 +19,6 @@ Outcome OutcomeOfRounds(const std::string& expected, const std::vector<std::stri
 Outcome NothingCompared();
 
 // Adds metrics to evidence; side a is the expected result.
-void AddMetrics(const analyzer::TensorMetrics& compared, nlohmann::json& evidence);
+void AddMetrics(const analyzer::metrics::TensorMetrics& compared, nlohmann::json& evidence);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -4,7 +4,7 @@
 #include "storage/packing.h"
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 // Brings each output to the host and takes its digest.
@@ -60,4 +60,4 @@ std::vector<Observed> RunScript(Device& device, const Script& script, const Outp
   return taker.observed();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

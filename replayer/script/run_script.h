@@ -9,7 +9,7 @@
 #include "replayer/device.h"
 #include "replayer/script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // The digests of one observation, by output (storage::DigestOf over packed row-major elements).
 struct Observed {
@@ -26,4 +26,4 @@ using OutputSink =
 // call of the interface fails. The device has drained then and can be used again.
 std::vector<Observed> RunScript(Device& device, const Script& script, const OutputSink& sink);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -2,7 +2,7 @@
 
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 std::string DigestOfSteps(const std::vector<StepDigests>& steps, size_t first, size_t count) {
   std::string text;
@@ -31,4 +31,4 @@ std::vector<UnsteadyOutput> FindUnsteadyOutputs(const std::vector<StepDigests>& 
   return flaky;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

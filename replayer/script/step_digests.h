@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // The digests of one step, one for each output.
 using StepDigests = std::vector<std::string>;
@@ -37,4 +37,4 @@ struct UnsteadyOutput {
 // counts only up to its first output that differs, because later calls had other inputs.
 std::vector<UnsteadyOutput> FindUnsteadyOutputs(const std::vector<StepDigests>& rounds);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

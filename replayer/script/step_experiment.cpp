@@ -11,7 +11,7 @@
 #include "replayer/script/step_digests.h"
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 using nlohmann::json;
@@ -219,11 +219,11 @@ std::string StepExperiment::Evidence(const Script& script, const JudgedRun::Firs
   const Bytes expected = step_.session().contents().GetPayload(digest);
   if (expected != nullptr && expected->size() == first.packed.size()) {
     const storage::DType dtype = output.layout.dtype;
-    AddMetrics(analyzer::Measure(dtype, expected->data(), dtype, first.packed.data(),
-                                 output.layout.ElementCount()),
+    AddMetrics(analyzer::metrics::Measure(dtype, expected->data(), dtype, first.packed.data(),
+                                          output.layout.ElementCount()),
                evidence);
   }
   return evidence.dump();
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

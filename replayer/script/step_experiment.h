@@ -21,15 +21,15 @@
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/output_judge.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 class StepExperiment final : public Experiment {
  public:
   struct Options {
     MixedStepOptions step;  // the suspected step; each experiment sets `captured`
     int executions = 5;     // of `run_matches`, in each experiment
-    std::shared_ptr<const analyzer::Standard> standard;  // null: bitwise
-    std::string command;                                 // the command without the altered elements
+    std::shared_ptr<const analyzer::metrics::Standard> standard;  // null: bitwise
+    std::string command;  // the command without the altered elements
   };
   // The mixed step must outlive the object. If `alterations` is null, calls are captured one by
   // one.
@@ -89,4 +89,4 @@ class StepExperiment final : public Experiment {
   int failure_ = 0;  // error code with everything altered; 0: none
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

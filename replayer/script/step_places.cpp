@@ -4,7 +4,7 @@
 
 #include "replayer/memory_plan.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 StepPlaces::StepPlaces(const analyzer::Program& program, const analyzer::StepTemplate& step_class,
                        const StepLayout& layout)
@@ -111,4 +111,4 @@ std::vector<Residence::Range> Residence::Of(int64_t first, int64_t end) const {
   return ranges;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -11,7 +11,7 @@
 #include "analyzer/step_template.h"
 #include "replayer/step_layout.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // A side is where a call runs: eagerly at the homes of its buffers, or in a graph. A value
 // can lie on one side or on both. The enumerators are bits of a set.
@@ -85,4 +85,4 @@ class Residence {
   std::map<int64_t, uint8_t> from_{{0, 0}};  // sides, by begin of a range
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -6,7 +6,7 @@
 #include "replayer/memory_plan.h"
 #include "replayer/script/kept_streams.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 using analyzer::LeafKind;
 using Treatment = VaryingLeaf::Treatment;
@@ -265,4 +265,4 @@ Script StepScript::Build() {
   return std::move(script_);
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -22,7 +22,7 @@
 #include "replayer/script/mixed_step.h"
 #include "replayer/script/step_places.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 class FaultSites;
 
@@ -191,4 +191,4 @@ class StepScript {
   std::vector<int64_t> last_piece_;  // last piece of the step that uses an object, by object
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -3,7 +3,7 @@
 
 #include "replayer/script/step_script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 using analyzer::TensorUse;
 using Treatment = VaryingLeaf::Treatment;
@@ -27,8 +27,8 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
     return spot;
   };
   const analyzer::Leaf& leaf = program_.leaves[LeafAt(m, at)];
-  const analyzer::Lowering* lowering = &execution_.lowered().lowerings[leaf.index];
-  analyzer::Lowering changed;
+  const analyzer::lowering::Lowering* lowering = &execution_.lowered().lowerings[leaf.index];
+  analyzer::lowering::Lowering changed;
   if (effects != nullptr && effects->other_scalar) {
     changed = *lowering;
     lowering = &changed;
@@ -201,4 +201,4 @@ std::vector<size_t> StepScript::WaitedFor(const Run& run, size_t index) const {
   return waited_for;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -8,7 +8,7 @@
 #include "replayer/script/fault_sites.h"
 #include "replayer/script/step_script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 using analyzer::TensorUse;
 using storage::ValueKind;
@@ -45,7 +45,7 @@ const char* WhyNot(FaultKind kind) {
 namespace {
 
 // True if a normalisation keeps no running statistics. Its momentum has no effect then.
-bool IsInference(const acl::OperatorInfo& info, const analyzer::Invocation& invocation) {
+bool IsInference(const acl::OperatorInfo& info, const analyzer::lowering::Invocation& invocation) {
   for (size_t a = 0; a < std::min<size_t>(info.arg_count, invocation.arguments.size()); ++a) {
     if (info.args[a].name == "training") return invocation.arguments[a].integer == 0;
   }
@@ -55,20 +55,21 @@ bool IsInference(const acl::OperatorInfo& info, const analyzer::Invocation& invo
 }  // namespace
 
 // True for whole numbers. A scalar of the ACL interface names its type in `text`.
-bool IsWhole(const analyzer::LoweredValue& value) {
+bool IsWhole(const analyzer::lowering::LoweredValue& value) {
   return value.kind == ValueKind::kInt ||
          (value.kind == ValueKind::kScalar &&
           (value.text.starts_with("int") || value.text.starts_with("uint")));
 }
-bool IsReal(const analyzer::LoweredValue& value) {
+bool IsReal(const analyzer::lowering::LoweredValue& value) {
   return value.kind == ValueKind::kReal ||
          (value.kind == ValueKind::kScalar &&
           (value.text.starts_with("float") || value.text.starts_with("bfloat")));
 }
 
-std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lowering& lowering) {
+std::optional<std::pair<size_t, size_t>> ScalarThatMatters(
+    const analyzer::lowering::Lowering& lowering) {
   for (size_t i = 0; i < lowering.invocations.size(); ++i) {
-    const analyzer::Invocation& invocation = lowering.invocations[i];
+    const analyzer::lowering::Invocation& invocation = lowering.invocations[i];
     const acl::OperatorInfo* info = acl::FindOperator(invocation.op);
     // The numbers of these operators determine shapes.
     const bool shapes = invocation.op == "aclnnArange" || invocation.op == "aclnnRange" ||
@@ -76,7 +77,7 @@ std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lower
     if (info == nullptr || shapes) continue;
     for (size_t a = 0; a < std::min<size_t>(info->arg_count, invocation.arguments.size()); ++a) {
       const acl::ArgKind kind = info->args[a].kind;
-      const analyzer::LoweredValue& value = invocation.arguments[a];
+      const analyzer::lowering::LoweredValue& value = invocation.arguments[a];
       if (info->args[a].name == "momentum" && IsInference(*info, invocation)) continue;
       if (kind != acl::ArgKind::kScalar && kind != acl::ArgKind::kFloat &&
           kind != acl::ArgKind::kDouble) {
@@ -90,7 +91,7 @@ std::optional<std::pair<size_t, size_t>> ScalarThatMatters(const analyzer::Lower
   return std::nullopt;
 }
 
-void ChangeScalar(analyzer::LoweredValue& value) {
+void ChangeScalar(analyzer::lowering::LoweredValue& value) {
   constexpr double kSmall = 1e-3;  // for example an epsilon: doubled, it would hardly matter
   if (IsWhole(value)) {
     ++value.integer;
@@ -251,4 +252,4 @@ FillBytes StepScript::WrongByte(const PlantedFault& fault, size_t at) {
   throw CannotPlant(fault, "the call has no result");
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -5,7 +5,7 @@
 #include "replayer/memory_plan.h"
 #include "replayer/script/step_script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 namespace {
 
@@ -183,4 +183,4 @@ void StepScript::PlaceShadows() {
   for (auto& [key, spot] : shadows_) spot.block = kept_;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

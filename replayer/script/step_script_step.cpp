@@ -4,7 +4,7 @@
 
 #include "replayer/script/step_script.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 using analyzer::LeafKind;
 using analyzer::StepMatch;
@@ -61,13 +61,14 @@ void StepScript::UploadState(size_t m) {
     }
     uploaded_[key] = version;
     state_->Check(place.buffer_id, {first, end}, first_use);
-    const int content = AddContent("step " + std::to_string(program_.work.steps[match.step_index].step) +
-                                       " buffer " + std::to_string(place.buffer_id) + " bytes " +
-                                       std::to_string(first) + " to " + std::to_string(end),
-                                   end - first, [state = state_, place, first, end, first_use] {
-                                     return std::make_shared<const std::vector<uint8_t>>(
-                                         state->Before(place.buffer_id, {first, end}, first_use));
-                                   });
+    const int content =
+        AddContent("step " + std::to_string(program_.work.steps[match.step_index].step) +
+                       " buffer " + std::to_string(place.buffer_id) + " bytes " +
+                       std::to_string(first) + " to " + std::to_string(end),
+                   end - first, [state = state_, place, first, end, first_use] {
+                     return std::make_shared<const std::vector<uint8_t>>(
+                         state->Before(place.buffer_id, {first, end}, first_use));
+                   });
     Emit(UploadTo{SpotOf(Side::kHome, object, 0), content, 0, end - first});
   }
   for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
@@ -105,7 +106,8 @@ void StepScript::UploadFeed(size_t m, const Feed& feed, bool internal_only) {
 // step used their memory.
 void StepScript::UploadLate(size_t m, size_t at) {
   const StepMatch& match = class_.matches[m];
-  const int64_t behind = at == 0 ? program_.work.steps[match.step_index].first : match.leaves[at - 1] + 1;
+  const int64_t behind =
+      at == 0 ? program_.work.steps[match.step_index].first : match.leaves[at - 1] + 1;
   const int64_t until =
       at < match.leaves.size() ? match.leaves[at] + 1 : program_.work.steps[match.step_index].end;
   for (int64_t leaf = behind; leaf < until; ++leaf) {
@@ -370,4 +372,4 @@ void StepScript::ObserveStep(size_t m) {
   script_.observations.push_back(observation);
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 constexpr const char* kOrder = "ACLTAPE_SOFT_ORDER";
@@ -19,11 +19,11 @@ long NumberIn(const char* variable) {
 
 }  // namespace
 
-int StreamsOf(const analyzer::Plan* plan, const std::vector<PlantedFault>& faults) {
+int StreamsOf(const analyzer::plan::Plan* plan, const std::vector<PlantedFault>& faults) {
   int streams = 1;
   if (plan != nullptr) {
-    for (const analyzer::PlanRegion& region : plan->regions) {
-      for (const analyzer::PlanPlacement& place : region.placements) {
+    for (const analyzer::plan::PlanRegion& region : plan->regions) {
+      for (const analyzer::plan::PlanPlacement& place : region.placements) {
         streams = std::max(streams, place.stream + 1);
       }
     }
@@ -49,4 +49,4 @@ std::vector<size_t> RunsOfOrders(std::vector<size_t> run, size_t other, int orde
   return runs;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

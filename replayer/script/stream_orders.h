@@ -8,11 +8,11 @@
 #include "analyzer/plan/plan.h"
 #include "replayer/script/planted_fault.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // Returns the number of streams of the plan's widest graph, 1 without a plan. A planted call that
 // lacks a wait adds a stream.
-int StreamsOf(const analyzer::Plan* plan, const std::vector<PlantedFault>& faults);
+int StreamsOf(const analyzer::plan::Plan* plan, const std::vector<PlantedFault>& faults);
 
 // Asks the soft device for one order for each of `streams` streams. Does nothing if the environment
 // already has ACLTAPE_SOFT_ORDER, or ACLTAPE_SOFT_JITTER, which draws orders. Returns the number of
@@ -26,4 +26,4 @@ int UseStreamOrders(int streams);
 // of different steps, and a single step takes turns with `other`.
 std::vector<size_t> RunsOfOrders(std::vector<size_t> run, size_t other, int orders);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -8,7 +8,7 @@
 
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 namespace {
 
 std::string Folder() {
@@ -78,4 +78,4 @@ Bytes ValueStore::Get(const std::string& digest) const {
   return bytes;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -10,7 +10,7 @@
 
 #include "replayer/contents.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 class ValueStore {
  public:
@@ -44,4 +44,4 @@ class ValueStore {
   int file_ = -1;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace acltape::replayer {
+namespace acltape::replayer::script {
 
 // Splits a text at its commas: "0:1,812" has two words. Empty words count.
 inline std::vector<std::string> WordsOf(const std::string& text) {
@@ -30,4 +30,4 @@ inline std::optional<int64_t> NumberOf(const std::string& word) {
   return number;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::script

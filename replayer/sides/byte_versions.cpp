@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 void ByteVersions::Split(int64_t at) {
   const auto behind = from_.upper_bound(at);
@@ -32,4 +32,4 @@ std::vector<ByteVersions::Range> ByteVersions::Of(int64_t first, int64_t end) co
   return ranges;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 // Two bytes with equal versions and equal positions in the content are equal. Version 0: never
 // written, so all bytes are 0.
@@ -32,4 +32,4 @@ class ByteVersions {
   std::map<int64_t, ByteVersion> from_{{0, {}}};  // version, by begin of a range
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

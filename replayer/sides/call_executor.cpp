@@ -5,7 +5,7 @@
 #include "storage/packing.h"
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 // Larger contents are uploaded in pieces of this size, so that pinned memory stays small.
@@ -108,7 +108,7 @@ void CallExecutor::Do(const MoveBytes& move, std::vector<SideResult>& /*results*
 }
 
 void CallExecutor::Do(const CallOperator& call, std::vector<SideResult>& /*results*/) {
-  const AddressOf address_of = [this](const analyzer::LoweredTensor& tensor) {
+  const AddressOf address_of = [this](const analyzer::lowering::LoweredTensor& tensor) {
     return ElementZero(static_cast<int>(tensor.buffer_id), tensor.layout);
   };
   const auto reserve = [this](uint64_t bytes) { return workspace_.Reserve(bytes); };
@@ -131,4 +131,4 @@ void CallExecutor::Do(const TakeDigest& take, std::vector<SideResult>& results) 
   results.emplace_back().digest = storage::DigestOf(packed.data(), packed.size());
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -10,7 +10,7 @@
 #include "replayer/execution.h"
 #include "replayer/sides/call_side.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 class CallExecutor {
  public:
@@ -43,4 +43,4 @@ class CallExecutor {
   Block staging_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -7,7 +7,7 @@
 
 #include "replayer/sides/call_protocol.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 constexpr uint32_t kMagic = 0x534C4341;
@@ -87,4 +87,4 @@ bool ReceiveFrame(int socket, CallFrame& frame) {
   return true;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

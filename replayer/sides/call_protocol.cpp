@@ -2,11 +2,11 @@
 
 #include "replayer/sides/message_codec.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
-using analyzer::LoweredTensor;
-using analyzer::LoweredValue;
+using analyzer::lowering::LoweredTensor;
+using analyzer::lowering::LoweredValue;
 using storage::ValueKind;
 
 constexpr uint32_t kVersion = 1;
@@ -214,4 +214,4 @@ std::vector<SideResult> DecodeResults(std::string_view body) {
   return results;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -29,7 +29,7 @@
 
 #include "replayer/sides/call_side.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 enum class CallMessage : uint32_t {
   kOpen = 1,
@@ -69,4 +69,4 @@ std::vector<int64_t> DecodePrepare(std::string_view body);
 std::vector<SideCommand> DecodePerform(std::string_view body);
 std::vector<SideResult> DecodeResults(std::string_view body);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

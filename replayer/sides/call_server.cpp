@@ -6,7 +6,7 @@
 #include "replayer/sides/call_executor.h"
 #include "replayer/sides/call_protocol.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 CallExecutor& Opened(const std::unique_ptr<CallExecutor>& executor) {
@@ -47,4 +47,4 @@ int ServeCalls(int socket) {
   return 0;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

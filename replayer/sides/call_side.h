@@ -17,7 +17,7 @@
 #include "storage/error.h"
 #include "storage/trace.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 // Puts bytes [first, first + bytes) of a content into the memory of the side.
 struct PutBytes {
@@ -41,7 +41,7 @@ struct MoveBytes {
 // belongs to the side.
 struct CallOperator {
   int64_t call_id = 0;  // for messages
-  analyzer::Invocation invocation;
+  analyzer::lowering::Invocation invocation;
 };
 // Returns the digest of a tensor's elements, packed in row-major order.
 struct TakeDigest {
@@ -85,4 +85,4 @@ class CallSide {
   virtual std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) = 0;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

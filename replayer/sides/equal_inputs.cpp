@@ -6,15 +6,15 @@
 
 #include "replayer/script/round_outcome.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 using nlohmann::json;
 
-EqualInputs::EqualInputs(const MixedStep& step, std::array<CallSide*, 2> sides,
+EqualInputs::EqualInputs(const script::MixedStep& step, std::array<CallSide*, 2> sides,
                          const EagerStepOptions& options)
     : step_(step),
       options_(options),
-      run_(EagerScript(step, options.run_matches, Watch::kEveryResult), sides) {}
+      run_(EagerScript(step, options.run_matches, script::Watch::kEveryResult), sides) {}
 
 std::string EqualInputs::Describe(size_t element) const {
   return step_.Describe(options_.places.at(element));
@@ -41,13 +41,13 @@ EqualInputs::Results EqualInputs::RunCall(size_t place, int side, bool contents)
   return results;
 }
 
-Outcome EqualInputs::Try(const ElementSet& altered) {
+script::Outcome EqualInputs::Try(const script::ElementSet& altered) {
   const size_t place = options_.places.at(altered.at(0));
-  Outcome outcome;
+  script::Outcome outcome;
   try {
     const Results good = RunCall(place, SidedRun::kGood, /*contents=*/true);
     const Results bad = RunCall(place, SidedRun::kBad, /*contents=*/true);
-    if (good.digests.empty()) return NothingCompared();
+    if (good.digests.empty()) return script::NothingCompared();
     bool stable = true;
     outcome.executions = 1;
     outcome.bad_executions = good.digests != bad.digests ? 1 : 0;
@@ -58,9 +58,9 @@ Outcome EqualInputs::Try(const ElementSet& altered) {
       ++outcome.executions;
       outcome.bad_executions += good.digests != again.digests ? 1 : 0;
     }
-    outcome.verdict = !stable                       ? Outcome::Verdict::kUnstable
-                      : outcome.bad_executions != 0 ? Outcome::Verdict::kBad
-                                                    : Outcome::Verdict::kGood;
+    outcome.verdict = !stable                       ? script::Outcome::Verdict::kUnstable
+                      : outcome.bad_executions != 0 ? script::Outcome::Verdict::kBad
+                                                    : script::Outcome::Verdict::kGood;
     for (const auto& [output, digest] : good.digests) {
       if (bad.digests.at(output) == digest) continue;
       const ScriptOutput& own = run_.script().outputs[output];
@@ -74,7 +74,8 @@ Outcome EqualInputs::Try(const ElementSet& altered) {
       break;
     }
   } catch (const SideFailed& failure) {
-    outcome.verdict = failure.is_bad() ? Outcome::Verdict::kBad : Outcome::Verdict::kCannotJudge;
+    outcome.verdict =
+        failure.is_bad() ? script::Outcome::Verdict::kBad : script::Outcome::Verdict::kCannotJudge;
     outcome.executions = 1;
     outcome.bad_executions = failure.is_bad() ? 1 : 0;
     outcome.fingerprint = "failure";
@@ -83,13 +84,13 @@ Outcome EqualInputs::Try(const ElementSet& altered) {
   return outcome;
 }
 
-std::vector<StepDigests> EqualInputs::GoodRounds(int rounds) {
+std::vector<script::StepDigests> EqualInputs::GoodRounds(int rounds) {
   SidedRun::Watcher watcher;
   watcher.side_of = [](int64_t) { return SidedRun::kGood; };
-  std::vector<StepDigests> all;
+  std::vector<script::StepDigests> all;
   all.reserve(rounds);
   for (int i = 0; i < rounds; ++i) all.push_back(std::move(run_.Run(watcher).front().digests));
   return all;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

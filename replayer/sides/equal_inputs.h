@@ -13,26 +13,26 @@
 
 #include "replayer/sides/sides_experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
-class EqualInputs final : public Experiment {
+class EqualInputs final : public script::Experiment {
  public:
   // `places` is as for SidesExperiment. The mixed step and the sides must outlive the object.
-  EqualInputs(const MixedStep& step, std::array<CallSide*, 2> sides,
+  EqualInputs(const script::MixedStep& step, std::array<CallSide*, 2> sides,
               const EagerStepOptions& options);
 
   size_t size() const override { return options_.places.size(); }
   std::string Describe(size_t element) const override;
   // `altered` must hold one element. The evidence is {"sentence": ...} if results differ, or
   // {"error": ...} if a side failed.
-  Outcome Try(const ElementSet& altered) override;
-  std::string Command(const ElementSet& altered) const override {
+  script::Outcome Try(const script::ElementSet& altered) override;
+  std::string Command(const script::ElementSet& altered) const override {
     return CommandFor(step_, options_, altered);
   }
 
   // Executes a step `rounds` times on the good side alone and returns the digests of all its
   // results.
-  std::vector<StepDigests> GoodRounds(int rounds);
+  std::vector<script::StepDigests> GoodRounds(int rounds);
   const Script& script() const { return run_.script(); }
 
  private:
@@ -43,9 +43,9 @@ class EqualInputs final : public Experiment {
   };
   Results RunCall(size_t place, int side, bool contents);
 
-  const MixedStep& step_;
+  const script::MixedStep& step_;
   const EagerStepOptions options_;
   SidedRun run_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -15,7 +15,7 @@
 #include "storage/error.h"
 #include "storage/trace.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 class MessageEncoder {
  public:
@@ -113,4 +113,4 @@ class MessageDecoder {
   std::string_view rest_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -16,7 +16,7 @@
 #include "meaning/options.h"
 #include "storage/pointers.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 constexpr int kSocketOfChild = 3;
@@ -182,4 +182,4 @@ std::vector<SideResult> ProcessSide::Perform(const std::vector<SideCommand>& com
              });
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -15,7 +15,7 @@
 #include "replayer/sides/call_protocol.h"
 #include "replayer/sides/call_side.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 struct ProcessSideOptions {
   std::string name;                      // kGoodSide or kBadSide
@@ -61,4 +61,4 @@ class ProcessSide final : public CallSide {
   std::string description_;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

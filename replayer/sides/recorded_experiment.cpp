@@ -10,9 +10,9 @@
 #include "storage/packing.h"
 #include "storage/payload.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
-RecordedExperiment::RecordedExperiment(const MixedStep& step, CallSide* bad,
+RecordedExperiment::RecordedExperiment(const script::MixedStep& step, CallSide* bad,
                                        EagerStepOptions options)
     : step_(step), bad_(bad), options_(std::move(options)) {}
 
@@ -20,8 +20,8 @@ std::string RecordedExperiment::Describe(size_t element) const {
   return step_.Describe(options_.places.at(element));
 }
 
-Script RecordedExperiment::ScriptFor(const ElementSet& altered) const {
-  MixedStepOptions options;
+Script RecordedExperiment::ScriptFor(const script::ElementSet& altered) const {
+  script::MixedStepOptions options;
   options.plan = step_.plan();
   options.plan_updates = false;
   options.captured.assign(step_.places(), false);
@@ -29,7 +29,7 @@ Script RecordedExperiment::ScriptFor(const ElementSet& altered) const {
   for (const size_t element : altered) options.executed[options_.places.at(element)] = true;
   options.capture_match = options_.run_matches.front();
   options.run_matches = options_.run_matches;
-  options.watch = Watch::kEveryResult;
+  options.watch = script::Watch::kEveryResult;
   return step_.Build(options);
 }
 
@@ -73,7 +73,7 @@ const std::string& RecordedExperiment::RecordedDigest(const ScriptOutput& output
 Round RecordedExperiment::RecordedRound(const Script& script) {
   Round round;
   for (const Observation& observation : script.observations) {
-    StepDigests& digests = round.emplace_back();
+    script::StepDigests& digests = round.emplace_back();
     for (int output = observation.first; output < observation.end; ++output) {
       digests.push_back(RecordedDigest(script.outputs[output]));
     }
@@ -81,20 +81,21 @@ Round RecordedExperiment::RecordedRound(const Script& script) {
   return round;
 }
 
-Outcome RecordedExperiment::Try(const ElementSet& altered) {
-  Outcome outcome;
+script::Outcome RecordedExperiment::Try(const script::ElementSet& altered) {
+  script::Outcome outcome;
   outcome.executions = options_.executions;
   if (altered.empty()) return outcome;
   const Script script = ScriptFor(altered);
   // Some calls alone may have no results, but all of them together must have some.
-  if (script.outputs.empty() && altered.size() == size()) return NothingCompared();
+  if (script.outputs.empty() && altered.size() == size()) return script::NothingCompared();
   const Round reference = RecordedRound(script);
   FirstDifference difference;
   int round = 0;
   const auto differs = [&](int observation, int output, const std::string& digest) {
     return difference.round < 0 && DigestIn(reference, script, observation, output) != digest;
   };
-  const OutputSink take = [&](int observation, int output, const std::vector<uint8_t>& packed) {
+  const script::OutputSink take = [&](int observation, int output,
+                                      const std::vector<uint8_t>& packed) {
     if (!differs(observation, output, storage::DigestOf(packed.data(), packed.size()))) return;
     difference = {round, observation, output, packed};
   };
@@ -108,7 +109,7 @@ Outcome RecordedExperiment::Try(const ElementSet& altered) {
     for (; round < options_.executions; ++round) {
       rounds.push_back(RoundOf(sided != nullptr
                                    ? sided->Run(watcher)
-                                   : RunScript(step_.session().device(), script, take)));
+                                   : script::RunScript(step_.session().device(), script, take)));
     }
   } catch (const SideFailed& failure) {
     return OutcomeOfFailure(reference, rounds, failure.what());
@@ -123,4 +124,4 @@ Outcome RecordedExperiment::Try(const ElementSet& altered) {
   return outcome;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -14,33 +14,33 @@
 
 #include "replayer/sides/sides_experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
-class RecordedExperiment final : public Experiment {
+class RecordedExperiment final : public script::Experiment {
  public:
   // Executes on `bad`, or on the device of the session if `bad` is null. Both must outlive the
   // object.
-  RecordedExperiment(const MixedStep& step, CallSide* bad, EagerStepOptions options);
+  RecordedExperiment(const script::MixedStep& step, CallSide* bad, EagerStepOptions options);
 
   size_t size() const override { return options_.places.size(); }
   std::string Describe(size_t element) const override;
   // With nothing altered, nothing is executed. Throws Error kTrace if the trace lacks a result.
-  Outcome Try(const ElementSet& altered) override;
-  std::string Command(const ElementSet& altered) const override {
+  script::Outcome Try(const script::ElementSet& altered) override;
+  std::string Command(const script::ElementSet& altered) const override {
     return CommandFor(step_, options_, altered);
   }
 
  private:
-  Script ScriptFor(const ElementSet& altered) const;
+  Script ScriptFor(const script::ElementSet& altered) const;
   Round RecordedRound(const Script& script);
   std::vector<uint8_t> RecordedRowMajor(const ScriptOutput& output) const;
   std::string Sentence(const Script& script, const FirstDifference& difference);
   const std::string& RecordedDigest(const ScriptOutput& output);
 
-  const MixedStep& step_;
+  const script::MixedStep& step_;
   CallSide* const bad_;
   const EagerStepOptions options_;
   std::map<std::pair<int64_t, int>, std::string> digests_;  // by leaf and write
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -8,7 +8,7 @@
 #include "replayer/device.h"
 #include "storage/error.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 std::string_view NameOf(std::string_view setting) { return setting.substr(0, setting.find('=')); }
@@ -69,4 +69,4 @@ void CheckSetting(const std::string& option, const std::string& setting) {
               option + " '" + setting + "' is no setting; it looks like NAME=VALUE.");
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

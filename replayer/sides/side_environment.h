@@ -7,7 +7,7 @@
 
 #include "storage/reader.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 // Returns the variables of this process as "NAME=VALUE". Must be called before the first Session,
 // because a Session sets the recorded number of threads in this process (AdoptRecordedThreads).
@@ -23,4 +23,4 @@ std::vector<std::string> EnvironmentOfSide(std::vector<std::string> environment,
 // Throws Error kUsage, naming the option, if the setting is not NAME=VALUE.
 void CheckSetting(const std::string& option, const std::string& setting);
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -7,7 +7,7 @@
 #include "acl/invoke/operator_table.h"
 #include "storage/packing.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 // Most bytes that one request carries in either direction. Larger contents need several requests.
@@ -40,7 +40,7 @@ void SidedRun::Begin() {
   }
 }
 
-std::vector<Observed> SidedRun::Run(const Watcher& watcher) {
+std::vector<script::Observed> SidedRun::Run(const Watcher& watcher) {
   Begin();
   watcher_ = &watcher;
   try {
@@ -92,7 +92,7 @@ void SidedRun::Do(const Launch& launch) {
     for (size_t i = 0; i < call.invocation.arguments.size(); ++i) {
       const bool known = info != nullptr && i < info->arg_count;
       const acl::Direction direction = known ? info->args[i].direction : acl::Direction::kInOut;
-      for (const analyzer::LoweredTensor& tensor : call.invocation.arguments[i].tensors) {
+      for (const analyzer::lowering::LoweredTensor& tensor : call.invocation.arguments[i].tensors) {
         if (!tensor.present || tensor.layout.ElementCount() == 0) continue;
         visit(direction, static_cast<int>(tensor.buffer_id), tensor.layout);
       }
@@ -262,4 +262,4 @@ void SidedRun::Flush(int side) {
   for (size_t i = 0; i < wanted.size(); ++i) wanted[i](std::move(results.at(i)));
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

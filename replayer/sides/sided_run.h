@@ -21,7 +21,7 @@
 #include "replayer/sides/byte_versions.h"
 #include "replayer/sides/call_side.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 class SidedRun {
  public:
@@ -39,11 +39,11 @@ class SidedRun {
     // Returns true if the content with this digest is wanted; `take` then gets it, packed. Empty:
     // no content is wanted.
     std::function<bool(int observation, int output, const std::string& digest)> wants;
-    OutputSink take;
+    script::OutputSink take;
   };
   // Executes the script once and returns its observations. Throws SideFailed. The next run then
   // begins with empty sides.
-  std::vector<Observed> Run(const Watcher& watcher);
+  std::vector<script::Observed> Run(const Watcher& watcher);
 
   const Script& script() const { return script_; }
   // The number of bytes that were sent to the sides, and that came from them, in all runs.
@@ -91,9 +91,9 @@ class SidedRun {
   int64_t last_id_ = 0;
   const Watcher* watcher_ = nullptr;
   int current_ = kGood;  // the side of the latest launch
-  std::vector<Observed> observed_;
+  std::vector<script::Observed> observed_;
   int64_t bytes_put_ = 0;
   int64_t bytes_taken_ = 0;
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

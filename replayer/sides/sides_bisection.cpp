@@ -11,7 +11,7 @@
 #include "replayer/sides/equal_inputs.h"
 #include "replayer/sides/recorded_experiment.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 namespace {
 
 using nlohmann::json;
@@ -29,37 +29,38 @@ struct Seen {
 struct DecisionRow {
   bool Seen::*holds;
   bool value;
-  CauseClass cause;
+  bisect::CauseClass cause;
   const char* reason;
   const char* of_recorded;  // the reason if the recording is the good side
 };
 // The first row that matches decides.
 constexpr DecisionRow kDecisions[] = {
-    {&Seen::fails, true, CauseClass::kFailure, "the bad side cannot execute it",
+    {&Seen::fails, true, bisect::CauseClass::kFailure, "the bad side cannot execute it",
      "it cannot be executed"},
-    {&Seen::varies, true, CauseClass::kNoise,
+    {&Seen::varies, true, bisect::CauseClass::kNoise,
      "the results vary from execution to execution, with equal inputs",
      "the results vary from execution to execution, with recorded inputs"},
-    {&Seen::numeric, true, CauseClass::kNumeric,
+    {&Seen::numeric, true, bisect::CauseClass::kNumeric,
      "executed on both sides with the same inputs, the call gives other results",
      "executed with its recorded inputs, the call gives other results"},
-    {&Seen::whole, false, CauseClass::kUnknown,
+    {&Seen::whole, false, bisect::CauseClass::kUnknown,
      "not every call could be executed on both sides with the same inputs",
      "not every call could be executed alone"},
-    {&Seen::whole, true, CauseClass::kInteraction,
+    {&Seen::whole, true, bisect::CauseClass::kInteraction,
      "executed on both sides with the same inputs, each call gives the same results: what differs "
      "is left by one call to another, or lies outside of their results",
      "executed alone with its recorded inputs, each call gives its recorded results"},
 };
 
-std::vector<CallGroup> AlterableGroups(const MixedStep& step,
-                                       const SidesBisectionOptions& options) {
+std::vector<bisect::CallGroup> AlterableGroups(const script::MixedStep& step,
+                                               const SidesBisectionOptions& options) {
   const std::vector<size_t>& places = options.experiment.places;
-  std::vector<CallGroup> groups =
-      GroupsOf(options.elements, step.session().program(), step.step_class(), places, nullptr)
+  std::vector<bisect::CallGroup> groups =
+      bisect::GroupsOf(options.elements, step.session().program(), step.step_class(), places,
+                       nullptr)
           .groups;
   if (options.may_alter) {
-    std::erase_if(groups, [&](const CallGroup& group) {
+    std::erase_if(groups, [&](const bisect::CallGroup& group) {
       return !std::all_of(group.members.begin(), group.members.end(), [&](size_t member) {
         return options.may_alter(step.CallAt(places[member]));
       });
@@ -74,24 +75,25 @@ std::vector<CallGroup> AlterableGroups(const MixedStep& step,
 
 // Tests each call of a cause and classifies the cause. `alone` is an experiment that is good if the
 // call gives the same results from equal inputs.
-void Classify(const ElementSet& members, BisectionReport& report, Experiment& alone, bool recorded,
-              const TrialOptions& options, Journal* journal, FoundCause& found) {
+void Classify(const script::ElementSet& members, bisect::BisectionReport& report,
+              script::Experiment& alone, bool recorded, const bisect::TrialOptions& options,
+              bisect::Journal* journal, bisect::FoundCause& found) {
   Seen seen;
   const std::string failure = FailureIn(found.cause.outcome);
   seen.fails = !failure.empty();
   if (seen.fails) found.evidence.push_back(failure);
-  Trials trials(alone, options, journal, kEqualInputs);
+  bisect::Trials trials(alone, options, journal, kEqualInputs);
   for (const size_t member : members) {
     if (seen.fails) break;
     try {
-      const Trials::Answer answer = trials.Ask({member});
-      seen.whole = seen.whole && answer != Trials::Answer::kCannotJudge;
-      seen.numeric = seen.numeric || answer == Trials::Answer::kFails;
-    } catch (const BudgetSpent&) {
+      const bisect::Trials::Answer answer = trials.Ask({member});
+      seen.whole = seen.whole && answer != bisect::Trials::Answer::kCannotJudge;
+      seen.numeric = seen.numeric || answer == bisect::Trials::Answer::kFails;
+    } catch (const bisect::BudgetSpent&) {
       seen.whole = false;
       break;
     }
-    const Outcome known = trials.Known({member});
+    const script::Outcome known = trials.Known({member});
     if (known.evidence.empty()) continue;
     const json evidence = json::parse(known.evidence);
     for (const char* key : {"sentence", "error"}) {
@@ -100,7 +102,7 @@ void Classify(const ElementSet& members, BisectionReport& report, Experiment& al
   }
   report.counter_experiments += trials.experiments();
   seen.varies = report.search.varies || trials.varies();
-  Classification classification;
+  bisect::Classification classification;
   classification.varies = seen.varies;
   for (const DecisionRow& row : kDecisions) {
     if (seen.*row.holds != row.value) continue;
@@ -111,8 +113,8 @@ void Classify(const ElementSet& members, BisectionReport& report, Experiment& al
   found.classification = std::move(classification);
 }
 
-void KeepPlaces(const MixedStep& step, const SidesBisectionOptions& options,
-                const ElementSet& members, FoundCause& found) {
+void KeepPlaces(const script::MixedStep& step, const SidesBisectionOptions& options,
+                const script::ElementSet& members, bisect::FoundCause& found) {
   if (members.empty()) return;
   std::vector<size_t> places;
   for (const size_t member : members) places.push_back(options.experiment.places[member]);
@@ -121,10 +123,12 @@ void KeepPlaces(const MixedStep& step, const SidesBisectionOptions& options,
       json{{"altered", places}, {"run_matches", options.experiment.run_matches}}.dump();
 }
 
-void NameFlakyCalls(const MixedStep& step, EqualInputs& equal_inputs, BisectionReport& report) {
+void NameFlakyCalls(const script::MixedStep& step, EqualInputs& equal_inputs,
+                    bisect::BisectionReport& report) {
   const Script& script = equal_inputs.script();
   int64_t named = -1;
-  for (const UnsteadyOutput& flaky : FindUnsteadyOutputs(equal_inputs.GoodRounds(kRoundsOfFlaky))) {
+  for (const script::UnsteadyOutput& flaky :
+       script::FindUnsteadyOutputs(equal_inputs.GoodRounds(kRoundsOfFlaky))) {
     const int64_t leaf = script.outputs[script.observations.front().first + flaky.output].leaf;
     if (leaf == std::exchange(named, leaf)) continue;
     report.flaky.push_back(
@@ -135,14 +139,14 @@ void NameFlakyCalls(const MixedStep& step, EqualInputs& equal_inputs, BisectionR
 
 }  // namespace
 
-BisectionReport BisectSides(const MixedStep& step, std::array<CallSide*, 2> sides,
-                            const SidesBisectionOptions& given, Journal* journal) {
+bisect::BisectionReport BisectSides(const script::MixedStep& step, std::array<CallSide*, 2> sides,
+                                    const SidesBisectionOptions& given, bisect::Journal* journal) {
   SidesBisectionOptions options = given;
   options.experiment.places = ExecutedPlaces(step);
-  const std::vector<CallGroup> groups = AlterableGroups(step, options);
-  GroupedExperiment grouped(std::make_shared<SidesExperiment>(step, sides, options.experiment),
-                            groups);
-  BisectionReport report = Bisect(grouped, options.bisection, journal, {});
+  const std::vector<bisect::CallGroup> groups = AlterableGroups(step, options);
+  bisect::GroupedExperiment grouped(
+      std::make_shared<SidesExperiment>(step, sides, options.experiment), groups);
+  bisect::BisectionReport report = bisect::Bisect(grouped, options.bisection, journal, {});
   std::unique_ptr<EqualInputs> equal_inputs;  // made at the first use
   const auto alone = [&]() -> EqualInputs& {
     if (equal_inputs == nullptr) {
@@ -150,29 +154,30 @@ BisectionReport BisectSides(const MixedStep& step, std::array<CallSide*, 2> side
     }
     return *equal_inputs;
   };
-  for (FoundCause& found : report.found) {
-    const ElementSet members = grouped.Members(found.cause.elements);
+  for (bisect::FoundCause& found : report.found) {
+    const script::ElementSet members = grouped.Members(found.cause.elements);
     KeepPlaces(step, options, members, found);
     if (!found.cause.minimal) continue;
     Classify(members, report, alone(), /*recorded=*/false, options.bisection.trials, journal,
              found);
   }
-  if (report.search.verdict == SearchResult::Verdict::kFlakyReference) {
+  if (report.search.verdict == bisect::SearchResult::Verdict::kFlakyReference) {
     NameFlakyCalls(step, alone(), report);
   }
   return report;
 }
 
-BisectionReport BisectRecorded(const MixedStep& step, CallSide* bad,
-                               const SidesBisectionOptions& given, Journal* journal) {
+bisect::BisectionReport BisectRecorded(const script::MixedStep& step, CallSide* bad,
+                                       const SidesBisectionOptions& given,
+                                       bisect::Journal* journal) {
   SidesBisectionOptions options = given;
   options.experiment.places = ExecutedPlaces(step);
-  const std::vector<CallGroup> groups = AlterableGroups(step, options);
+  const std::vector<bisect::CallGroup> groups = AlterableGroups(step, options);
   const auto alone = std::make_shared<RecordedExperiment>(step, bad, options.experiment);
-  GroupedExperiment grouped(alone, groups);
-  BisectionReport report = Bisect(grouped, options.bisection, journal, {});
-  for (FoundCause& found : report.found) {
-    const ElementSet members = grouped.Members(found.cause.elements);
+  bisect::GroupedExperiment grouped(alone, groups);
+  bisect::BisectionReport report = bisect::Bisect(grouped, options.bisection, journal, {});
+  for (bisect::FoundCause& found : report.found) {
+    const script::ElementSet members = grouped.Members(found.cause.elements);
     KeepPlaces(step, options, members, found);
     if (!found.cause.minimal) continue;
     Classify(members, report, *alone, /*recorded=*/true, options.bisection.trials, journal, found);
@@ -180,4 +185,4 @@ BisectionReport BisectRecorded(const MixedStep& step, CallSide* bad,
   return report;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -7,12 +7,13 @@
 #include "meaning/options.h"
 #include "replayer/script/round_outcome.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 using nlohmann::json;
 
-Script EagerScript(const MixedStep& step, const std::vector<size_t>& run_matches, Watch watch) {
-  MixedStepOptions options;
+Script EagerScript(const script::MixedStep& step, const std::vector<size_t>& run_matches,
+                   script::Watch watch) {
+  script::MixedStepOptions options;
   options.plan = step.plan();
   options.plan_updates = false;
   options.captured.assign(step.places(), false);
@@ -22,7 +23,7 @@ Script EagerScript(const MixedStep& step, const std::vector<size_t>& run_matches
   return step.Build(options);
 }
 
-std::vector<size_t> ExecutedPlaces(const MixedStep& step) {
+std::vector<size_t> ExecutedPlaces(const script::MixedStep& step) {
   const analyzer::Program& program = step.session().program();
   const LoweredProgram& lowered = step.execution().lowered();
   std::vector<size_t> places;
@@ -35,8 +36,8 @@ std::vector<size_t> ExecutedPlaces(const MixedStep& step) {
   return places;
 }
 
-std::string CommandFor(const MixedStep& step, const EagerStepOptions& options,
-                       const ElementSet& altered) {
+std::string CommandFor(const script::MixedStep& step, const EagerStepOptions& options,
+                       const script::ElementSet& altered) {
   if (altered.empty() || altered.size() == ExecutedPlaces(step).size()) return options.command;
   std::string calls;
   for (const size_t element : altered) {
@@ -45,11 +46,12 @@ std::string CommandFor(const MixedStep& step, const EagerStepOptions& options,
   return options.command + " @calls "_cli + calls;
 }
 
-Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& rounds,
-                         const std::string& why) {
-  Outcome outcome = JudgeRounds(reference, rounds);
-  outcome.verdict = outcome.bad_executions == outcome.executions ? Outcome::Verdict::kBad
-                                                                 : Outcome::Verdict::kUnstable;
+script::Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& rounds,
+                                 const std::string& why) {
+  script::Outcome outcome = JudgeRounds(reference, rounds);
+  outcome.verdict = outcome.bad_executions == outcome.executions
+                        ? script::Outcome::Verdict::kBad
+                        : script::Outcome::Verdict::kUnstable;
   ++outcome.executions;
   ++outcome.bad_executions;
   outcome.fingerprint = "failure";
@@ -57,28 +59,29 @@ Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& round
   return outcome;
 }
 
-std::string FailureIn(const Outcome& outcome) {
+std::string FailureIn(const script::Outcome& outcome) {
   if (outcome.evidence.empty()) return "";
   return json::parse(outcome.evidence).value("error", std::string());
 }
 
-SidesExperiment::SidesExperiment(const MixedStep& step, std::array<CallSide*, 2> sides,
+SidesExperiment::SidesExperiment(const script::MixedStep& step, std::array<CallSide*, 2> sides,
                                  EagerStepOptions options)
     : step_(step),
       options_(std::move(options)),
-      run_(EagerScript(step, options_.run_matches, Watch::kStepOutputs), sides) {}
+      run_(EagerScript(step, options_.run_matches, script::Watch::kStepOutputs), sides) {}
 
 std::string SidesExperiment::Describe(size_t element) const {
   return step_.Describe(options_.places.at(element));
 }
 
-void SidesExperiment::Recall(const ElementSet& altered, const Outcome& outcome) {
+void SidesExperiment::Recall(const script::ElementSet& altered, const script::Outcome& outcome) {
   if (!altered.empty() || !reference_.empty() || outcome.evidence.empty()) return;
   const json evidence = json::parse(outcome.evidence);
   if (evidence.contains("reference")) reference_ = evidence.at("reference").get<Round>();
 }
 
-Round SidesExperiment::RunOnce(const ElementSet& altered, int round, FirstDifference* difference) {
+Round SidesExperiment::RunOnce(const script::ElementSet& altered, int round,
+                               FirstDifference* difference) {
   std::vector<bool> is_bad(step_.places(), false);
   for (const size_t element : altered) is_bad[options_.places.at(element)] = true;
   SidedRun::Watcher watcher;
@@ -97,8 +100,8 @@ Round SidesExperiment::RunOnce(const ElementSet& altered, int round, FirstDiffer
   return RoundOf(run_.Run(watcher));
 }
 
-Outcome SidesExperiment::Try(const ElementSet& altered) {
-  if (run_.script().outputs.empty()) return NothingCompared();
+script::Outcome SidesExperiment::Try(const script::ElementSet& altered) {
+  if (run_.script().outputs.empty()) return script::NothingCompared();
   if (!altered.empty() && reference_.empty()) reference_ = RunOnce({}, 0, nullptr);
   FirstDifference difference;
   std::vector<Round> rounds;
@@ -109,13 +112,13 @@ Outcome SidesExperiment::Try(const ElementSet& altered) {
   } catch (const SideFailed& failure) {
     if (altered.empty()) throw;
     if (failure.is_bad()) return OutcomeOfFailure(reference_, rounds, failure.what());
-    Outcome outcome;
-    outcome.verdict = Outcome::Verdict::kCannotJudge;
+    script::Outcome outcome;
+    outcome.verdict = script::Outcome::Verdict::kCannotJudge;
     outcome.evidence = json{{"error", failure.what()}}.dump();
     return outcome;
   }
-  if (reference_.empty()) reference_ = MostFrequent(rounds, 0, 1);
-  Outcome outcome = JudgeRounds(reference_, rounds);
+  if (reference_.empty()) reference_ = script::MostFrequent(rounds, 0, 1);
+  script::Outcome outcome = JudgeRounds(reference_, rounds);
   json evidence = json::object();
   if (difference.round >= 0) {
     evidence = DifferenceJson(step_, run_.script(), reference_, difference);
@@ -125,4 +128,4 @@ Outcome SidesExperiment::Try(const ElementSet& altered) {
   return outcome;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -15,13 +15,14 @@
 #include "replayer/sides/sided_run.h"
 #include "replayer/sides/step_rounds.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 // Returns the places of kernels that launch anything, in program order.
-std::vector<size_t> ExecutedPlaces(const MixedStep& step);
+std::vector<size_t> ExecutedPlaces(const script::MixedStep& step);
 
 // Returns a script that executes these steps of the class eagerly, once each.
-Script EagerScript(const MixedStep& step, const std::vector<size_t>& run_matches, Watch watch);
+Script EagerScript(const script::MixedStep& step, const std::vector<size_t>& run_matches,
+                   script::Watch watch);
 
 // The options that experiments on an eager step share.
 struct EagerStepOptions {
@@ -32,38 +33,39 @@ struct EagerStepOptions {
 };
 
 // Returns the command with the altered calls. If all calls or none are altered, they are not named.
-std::string CommandFor(const MixedStep& step, const EagerStepOptions& options,
-                       const ElementSet& altered);
+std::string CommandFor(const script::MixedStep& step, const EagerStepOptions& options,
+                       const script::ElementSet& altered);
 
 // Returns the outcome of a bad side that failed in a round. `rounds` are the earlier rounds.
-Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& rounds,
-                         const std::string& why);
+script::Outcome OutcomeOfFailure(const Round& reference, const std::vector<Round>& rounds,
+                                 const std::string& why);
 // Returns the evidence that a failure of either side left; empty if neither failed.
-std::string FailureIn(const Outcome& outcome);
+std::string FailureIn(const script::Outcome& outcome);
 
-class SidesExperiment final : public Experiment {
+class SidesExperiment final : public script::Experiment {
  public:
   // `sides` has the good side first. The mixed step and the sides must outlive the object.
-  SidesExperiment(const MixedStep& step, std::array<CallSide*, 2> sides, EagerStepOptions options);
+  SidesExperiment(const script::MixedStep& step, std::array<CallSide*, 2> sides,
+                  EagerStepOptions options);
 
   size_t size() const override { return options_.places.size(); }
   std::string Describe(size_t element) const override;
   // A failure of the bad side is a bad outcome. If the good side fails, the experiment cannot be
   // judged; with nothing altered, SideFailed is thrown.
-  Outcome Try(const ElementSet& altered) override;
-  void Recall(const ElementSet& altered, const Outcome& outcome) override;
-  std::string Command(const ElementSet& altered) const override {
+  script::Outcome Try(const script::ElementSet& altered) override;
+  void Recall(const script::ElementSet& altered, const script::Outcome& outcome) override;
+  std::string Command(const script::ElementSet& altered) const override {
     return CommandFor(step_, options_, altered);
   }
   const SidedRun& run() const { return run_; }
 
  private:
-  Round RunOnce(const ElementSet& altered, int round, FirstDifference* difference);
+  Round RunOnce(const script::ElementSet& altered, int round, FirstDifference* difference);
 
-  const MixedStep& step_;
+  const script::MixedStep& step_;
   const EagerStepOptions options_;
   SidedRun run_;
   Round reference_;  // empty until it was executed
 };
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -8,22 +8,23 @@
 #include "analyzer/metrics/metrics.h"
 #include "replayer/script/round_outcome.h"
 
-namespace acltape::replayer {
+namespace acltape::replayer::sides {
 
 using nlohmann::json;
 
-Round RoundOf(std::vector<Observed> observed) {
+Round RoundOf(std::vector<script::Observed> observed) {
   Round round;
   round.reserve(observed.size());
-  for (Observed& one : observed) round.push_back(std::move(one.digests));
+  for (script::Observed& one : observed) round.push_back(std::move(one.digests));
   return round;
 }
 
-Outcome JudgeRounds(const Round& reference, const std::vector<Round>& rounds) {
+script::Outcome JudgeRounds(const Round& reference, const std::vector<Round>& rounds) {
   std::vector<std::string> digests;
   digests.reserve(rounds.size());
-  for (const Round& round : rounds) digests.push_back(DigestOfSteps(round, 0, round.size()));
-  return OutcomeOfRounds(DigestOfSteps(reference, 0, reference.size()), digests);
+  for (const Round& round : rounds)
+    digests.push_back(script::DigestOfSteps(round, 0, round.size()));
+  return script::OutcomeOfRounds(script::DigestOfSteps(reference, 0, reference.size()), digests);
 }
 
 const std::string& DigestIn(const Round& reference, const Script& script, int observation,
@@ -32,7 +33,7 @@ const std::string& DigestIn(const Round& reference, const Script& script, int ob
       .at(static_cast<size_t>(output - script.observations[observation].first));
 }
 
-json DifferenceJson(const MixedStep& step, const Script& script, const Round& reference,
+json DifferenceJson(const script::MixedStep& step, const Script& script, const Round& reference,
                     const FirstDifference& difference) {
   const ScriptOutput& output = script.outputs[difference.output];
   json evidence{{"call", output.call_id},
@@ -45,16 +46,17 @@ json DifferenceJson(const MixedStep& step, const Script& script, const Round& re
   const Bytes expected = step.session().contents().GetPayload(digest);
   if (expected == nullptr || expected->size() != difference.packed.size()) return evidence;
   const storage::DType dtype = output.layout.dtype;
-  AddMetrics(analyzer::Measure(dtype, expected->data(), dtype, difference.packed.data(),
-                               output.layout.ElementCount()),
-             evidence);
+  script::AddMetrics(
+      analyzer::metrics::Measure(dtype, expected->data(), dtype, difference.packed.data(),
+                                 output.layout.ElementCount()),
+      evidence);
   return evidence;
 }
 
 std::string DescribeDifference(const storage::Layout& layout, const std::vector<uint8_t>& good,
                                const std::vector<uint8_t>& bad) {
-  const analyzer::TensorMetrics compared =
-      analyzer::Measure(layout.dtype, good.data(), layout.dtype, bad.data(), layout.ElementCount());
+  const analyzer::metrics::TensorMetrics compared = analyzer::metrics::Measure(
+      layout.dtype, good.data(), layout.dtype, bad.data(), layout.ElementCount());
   std::string text =
       fmt::format("{} of {} elements differ, the first [{}]: {} and {}", compared.differing,
                   compared.elements, compared.first_index, compared.first_a, compared.first_b);
@@ -62,4 +64,4 @@ std::string DescribeDifference(const storage::Layout& layout, const std::vector<
   return text;
 }
 
-}  // namespace acltape::replayer
+}  // namespace acltape::replayer::sides

@@ -72,7 +72,7 @@ TEST(AclLeaves, WorkOfTheDeviceIsSortedByWhatTheHostHasToDoWithIt) {
   EXPECT_EQ(program.lacks, "");
 
   std::string why;
-  const std::optional<Lowering> copy = Lower(program, program.leaves[2], &why);
+  const std::optional<lowering::Lowering> copy = lowering::Lower(program, program.leaves[2], &why);
   ASSERT_TRUE(copy.has_value()) << why;
   EXPECT_EQ(copy->invocations[0].op, "aclnnInplaceCopy");
 }
@@ -183,7 +183,7 @@ TEST(AclLeaves, AFillLeavesItsPatternOverAllOfItsRange) {
   const storage::Reader reader(file.path());
   const Program program = LoadProgram(reader);
   ASSERT_EQ(program.leaves.size(), 1u);
-  const auto bytes = FilledBytes(program.leaves[0], *program.uses[0].writes[0].layout);
+  const auto bytes = lowering::FilledBytes(program.leaves[0], *program.uses[0].writes[0].layout);
   EXPECT_EQ(*bytes, std::vector<uint8_t>(12, 0x7f));
 }
 

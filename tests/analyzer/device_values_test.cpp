@@ -274,7 +274,7 @@ TEST_F(DeviceValues, LeavesOnADeviceThatTheTraceFollowsAreReplayedAtTheirLevel) 
   EXPECT_EQ(ChooseLevel(reader), Level::kAten);
   // And lowered as the adapter does it: aclnnGelu, not the erf form of the CPU.
   const Program program = LoadProgram(reader);
-  const auto lowering = Lower(program, program.leaves.at(0), nullptr);
+  const auto lowering = lowering::Lower(program, program.leaves.at(0), nullptr);
   ASSERT_TRUE(lowering.has_value());
   EXPECT_EQ(lowering->invocations.at(0).op, "aclnnGelu");
   EXPECT_FALSE(lowering->note.has_value());
@@ -303,7 +303,7 @@ TEST_F(DeviceValues, AFusedStepOnADeviceStepsEachParameterAsTheAdapterDoes) {
   const storage::Reader reader(file_.path());
   const Program program = LoadProgram(reader);
   std::string why;
-  const auto lowering = Lower(program, program.leaves.at(0), &why);
+  const auto lowering = lowering::Lower(program, program.leaves.at(0), &why);
   ASSERT_TRUE(lowering.has_value()) << why;
   ASSERT_EQ(lowering->invocations.size(), 4u);
   for (const size_t at : {0, 2}) {

@@ -20,15 +20,16 @@ using test::TemporaryTrace;
 using test::Tensor;
 using test::TraceBuilder;
 
-DiffReport DiffFiles(const std::string& a, const std::string& b, const DiffOptions& options = {}) {
+diff::DiffReport DiffFiles(const std::string& a, const std::string& b,
+                           const diff::DiffOptions& options = {}) {
   const storage::Reader left(a);
   const storage::Reader right(b);
-  return Diff(left, right, options);
+  return diff::Diff(left, right, options);
 }
 
 // `effect`: whether a call of both programs has another result.
-DiffReport DiffFlows(const FlowProgram& a, const FlowProgram& b, FlowValues values,
-                     bool* effect = nullptr) {
+diff::DiffReport DiffFlows(const FlowProgram& a, const FlowProgram& b, FlowValues values,
+                           bool* effect = nullptr) {
   const TemporaryTrace left("diff-a");
   const TemporaryTrace right("diff-b");
   const auto of_a = test::WriteFlow(a, left.path(), values);
@@ -52,13 +53,13 @@ struct Recovery {
   int64_t blamed = 0;
 
   void Take(const FlowProgram& a, const FlowProgram& b, const std::vector<int>& deleted,
-            const DiffReport& report, bool effect) {
+            const diff::DiffReport& report, bool effect) {
     std::set<int> in_a;
     for (const auto& call : a) in_a.insert(call.uid);
     int64_t of_both = 0;
     for (const auto& call : b) of_both += in_a.count(call.uid) != 0;
     int64_t found = 0;
-    for (const DiffRow& row : report.rows) {
+    for (const diff::DiffRow& row : report.rows) {
       if (row.a_calls.empty() || row.b_calls.empty()) continue;
       found += a[row.a_calls.back() - 1].uid == b[row.b_calls.back() - 1].uid;
     }
@@ -70,7 +71,7 @@ struct Recovery {
       blamed += !effect;
       return;
     }
-    const DiffRow& first = report.rows[report.first];
+    const diff::DiffRow& first = report.rows[report.first];
     bool edit = false;
     for (const int64_t call : first.b_calls) edit = edit || b[call - 1].edited;
     for (const int64_t call : first.a_calls) {
@@ -90,7 +91,7 @@ Recovery Recover(int layers, int edits, FlowValues values, unsigned seed) {
     std::vector<int> deleted;
     const FlowProgram b = test::EditFlow(a, random, edits, deleted);
     bool effect = false;
-    const DiffReport report = DiffFlows(a, b, values, &effect);
+    const diff::DiffReport report = DiffFlows(a, b, values, &effect);
     recovery.Take(a, b, deleted, report, effect);
   }
   return recovery;
@@ -139,7 +140,7 @@ TEST(DiffAlignment, AProgramIsEqualToItselfInAnotherOrder) {
     FlowProgram b = a;
     test::ShuffleFlow(b, random, 300);
     for (const FlowValues values : {FlowValues::kAll, FlowValues::kDigest}) {
-      const DiffReport report = DiffFlows(a, b, values);
+      const diff::DiffReport report = DiffFlows(a, b, values);
       EXPECT_EQ(report.first, -1);
       EXPECT_EQ(report.counts.aligned, 120);
       EXPECT_EQ(report.counts.equal, 120);
@@ -157,7 +158,7 @@ TEST(DiffAlignment, HundredThousandCallsTakeSeconds) {
   test::WriteFlow(a, left.path(), FlowValues::kNone);
   test::WriteFlow(b, right.path(), FlowValues::kNone);
   const auto begin = std::chrono::steady_clock::now();
-  const DiffReport report = DiffFiles(left.path(), right.path());
+  const diff::DiffReport report = DiffFiles(left.path(), right.path());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Recovery recovery;
@@ -185,10 +186,10 @@ TEST(DiffCauses, TheFirstCallWhoseInputsAgreeIsTheOriginAndTheNextInherits) {
   const TemporaryTrace b("diff-chain-b");
   WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
   WriteChain(b.path(), {1, 0, 2, 0.5}, {3, 1, 7, 1.6F});
-  const DiffReport report = DiffFiles(a.path(), b.path());
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
   ASSERT_EQ(report.first, 0);
-  EXPECT_EQ(report.rows[0].cause, DiffCause::kOrigin);
-  EXPECT_EQ(report.rows[1].cause, DiffCause::kInherited);
+  EXPECT_EQ(report.rows[0].cause, diff::DiffCause::kOrigin);
+  EXPECT_EQ(report.rows[1].cause, diff::DiffCause::kInherited);
   EXPECT_EQ(report.rows[1].origin, 0);
   ASSERT_EQ(report.propagation.size(), 1u);
   EXPECT_EQ(report.propagation[0].inherited, 1);
@@ -199,7 +200,7 @@ TEST(DiffCauses, ADifferenceThatDiesOutIsSaidToAgreeAgain) {
   const TemporaryTrace b("diff-dies-b");
   WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
   WriteChain(b.path(), {1, 0, 2, 0.5}, {3, 1, 7, 1});
-  const DiffReport report = DiffFiles(a.path(), b.path());
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
   ASSERT_EQ(report.propagation.size(), 1u);
   EXPECT_EQ(report.propagation[0].inherited, 0);
   EXPECT_EQ(report.propagation[0].first_absorbed, 1);
@@ -210,10 +211,10 @@ TEST(DiffCauses, OtherContentFromOutsideIsTheInput) {
   const TemporaryTrace b("diff-input-b");
   WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
   WriteChain(b.path(), {5, 0, 2, 0}, {148, 1, 7, 1}, {5, -1, 2, -2});
-  const DiffReport report = DiffFiles(a.path(), b.path());
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
   ASSERT_EQ(report.first, 0);
-  EXPECT_EQ(report.rows[0].cause, DiffCause::kInput);
-  EXPECT_EQ(report.rows[1].cause, DiffCause::kInherited);
+  EXPECT_EQ(report.rows[0].cause, diff::DiffCause::kInput);
+  EXPECT_EQ(report.rows[1].cause, diff::DiffCause::kInherited);
 }
 
 TEST(DiffCauses, AStandardTakesSmallDifferencesForNone) {
@@ -222,11 +223,11 @@ TEST(DiffCauses, AStandardTakesSmallDifferencesForNone) {
   WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
   WriteChain(b.path(), {1, 0, 2, 0}, {3, 1, 7.0000005F, 1});
   EXPECT_EQ(DiffFiles(a.path(), b.path()).first, 1);
-  DiffOptions options;
+  diff::DiffOptions options;
   options.standard = "ascend";
-  const DiffReport report = DiffFiles(a.path(), b.path(), options);
+  const diff::DiffReport report = DiffFiles(a.path(), b.path(), options);
   EXPECT_EQ(report.first, -1);
-  EXPECT_EQ(report.rows[1].verdict, DiffVerdict::kWithin);
+  EXPECT_EQ(report.rows[1].verdict, diff::DiffVerdict::kWithin);
 }
 
 TEST(DiffCauses, APartialTraceIsSaidToBeOne) {
@@ -234,7 +235,7 @@ TEST(DiffCauses, APartialTraceIsSaidToBeOne) {
   const TemporaryTrace b("diff-partial-b");
   WriteChain(a.path(), {1, 0, 2, 0}, {3, 1, 7, 1});
   WriteChain(b.path(), {1, 0, 2, 0}, {3, 1, 7, 1}, {1, -1, 2, -2}, "partial");
-  const DiffReport report = DiffFiles(a.path(), b.path());
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
   EXPECT_EQ(report.first, -1);
   ASSERT_EQ(report.notes.size(), 1u);
   EXPECT_NE(report.notes[0].find("partial"), std::string::npos);
@@ -253,7 +254,7 @@ TEST(DiffCauses, ResultsInAnotherMemoryOrderAreEqual) {
                               : std::vector<float>{1, 2, 3, 4, 5, 6});
     trace.Finish();
   }
-  const DiffReport report = DiffFiles(a.path(), b.path());
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
   EXPECT_EQ(report.first, -1);
   EXPECT_EQ(report.counts.equal, 1);
 }
@@ -284,15 +285,15 @@ TEST(DiffLevels, AclProgramsAreComparedByTheirOperators) {
   const TemporaryTrace b("diff-acl-b");
   WriteAcl(a.path(), false, 3);
   WriteAcl(b.path(), true, 3);
-  const DiffReport same = DiffFiles(a.path(), b.path());
+  const diff::DiffReport same = DiffFiles(a.path(), b.path());
   EXPECT_EQ(same.first, -1);
   EXPECT_EQ(same.counts.inserted + same.counts.deleted, 0);
   WriteAcl(b.path(), true, 4);
-  const DiffReport report = DiffFiles(a.path(), b.path());
+  const diff::DiffReport report = DiffFiles(a.path(), b.path());
   ASSERT_GE(report.first, 0);
   EXPECT_EQ(report.rows[report.first].a_op, "aclnnExp");
   EXPECT_EQ(report.rows[report.first].b_op, "aclnnInplaceExp");
-  EXPECT_EQ(report.rows[report.first].cause, DiffCause::kOrigin);
+  EXPECT_EQ(report.rows[report.first].cause, diff::DiffCause::kOrigin);
 }
 
 TEST(DiffLevels, TracesOfTwoLevelsAreRefusedWithTheReason) {

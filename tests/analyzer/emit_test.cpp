@@ -30,8 +30,8 @@ void WriteProgram(const std::string& path) {
 }
 
 // tanh is issued first, on a stream of its own; relu waits for it.
-Plan TwoStreams() {
-  Plan plan;
+plan::Plan TwoStreams() {
+  plan::Plan plan;
   plan.trace_calls = 5;
   plan.first_call = 1;
   plan.last_call = 5;
@@ -47,10 +47,10 @@ TEST(ResolvePlan, SaysOfEachActiveCallWhatThePlanDoesWithIt) {
   WriteProgram(file.path());
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const std::vector<PlannedCall> calls = ResolvePlan(TwoStreams(), work);
+  const std::vector<emit::PlannedCall> calls = emit::ResolvePlan(TwoStreams(), work);
   ASSERT_EQ(calls.size(), 4u);  // the view is none
   std::vector<std::string> rows;
-  for (const PlannedCall& call : calls) {
+  for (const emit::PlannedCall& call : calls) {
     rows.push_back(std::to_string(work.calls[call.call].call_id) + " region " +
                    std::to_string(call.region) + " stream " + std::to_string(call.stream) +
                    " issue " + std::to_string(call.issue) + (call.recorded ? " recorded" : "") +
@@ -59,7 +59,7 @@ TEST(ResolvePlan, SaysOfEachActiveCallWhatThePlanDoesWithIt) {
   EXPECT_EQ(rows, (std::vector<std::string>{
                       "1 region 0 stream 0 issue 1", "2 region 0 stream 0 issue 2 waits",
                       "4 region 0 stream 1 issue 0 recorded", "5 region 1 stream 0 issue 0"}));
-  EXPECT_EQ(ResultText(work, calls[2].call), "float32[2, 2]");
+  EXPECT_EQ(emit::ResultText(work, calls[2].call), "float32[2, 2]");
 }
 
 TEST(Emit, QuotesWhatReasonsHoldForGraphviz) {
@@ -67,7 +67,7 @@ TEST(Emit, QuotesWhatReasonsHoldForGraphviz) {
   WriteProgram(file.path());
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const std::string dot = DotText(TwoStreams(), work);
+  const std::string dot = emit::DotText(TwoStreams(), work);
   EXPECT_NE(dot.find("label=\"region 0, captured: ends \\\"here\\\"\";"), std::string::npos) << dot;
   EXPECT_NE(dot.find("c4 [label=\"4 aten::tanh\\nfloat32[2, 2]\""), std::string::npos) << dot;
   EXPECT_NE(dot.find("c4 -> c2 [style=dashed"), std::string::npos) << dot;
@@ -79,7 +79,7 @@ TEST(Emit, GivesTheTorchairPassTargetsStreamsAndOrder) {
   WriteProgram(file.path());
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const std::string pass = TorchairPass(TwoStreams(), work);
+  const std::string pass = emit::TorchairPass(TwoStreams(), work);
   for (const char* line :
        {"Call(1, \"aten.mm.default\", 0, 1),", "Call(4, \"aten.tanh.default\", 1, 0),",
         "Wait(4, 2),", "RECORDED_VIEWS = set([\"t\"])", "def apply_plan(gm"}) {
@@ -87,9 +87,9 @@ TEST(Emit, GivesTheTorchairPassTargetsStreamsAndOrder) {
   }
   EXPECT_EQ(pass.find("aten.item"), std::string::npos);
 
-  Plan eager = TwoStreams();
+  plan::Plan eager = TwoStreams();
   eager.regions = {{0, false, 1, 5, "by hand", 0, {}, {}}};
-  EXPECT_THROW(TorchairPass(eager, work), Error);
+  EXPECT_THROW(emit::TorchairPass(eager, work), Error);
 }
 
 // The pass is imported into a program: a name in a trace must not be code there.
@@ -102,7 +102,7 @@ TEST(Emit, ANameInATraceIsNoCodeInTheTorchairPass) {
   }
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const std::string pass = TorchairPass(TwoStreams(), work);
+  const std::string pass = emit::TorchairPass(TwoStreams(), work);
   EXPECT_NE(pass.find(R"(Call(1, "aten.mm.\", evil(), \"", 0, 1),)"), std::string::npos) << pass;
 }
 
@@ -111,10 +111,10 @@ TEST(Emit, ResolvedJsonHoldsWhatIsPredicted) {
   WriteProgram(file.path());
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  Plan plan = TwoStreams();
+  plan::Plan plan = TwoStreams();
   plan.predicted.captured_ns = 1250;
   plan.copies = {{1, "self", 16}};
-  const auto json = nlohmann::json::parse(ResolvedJson(plan, work));
+  const auto json = nlohmann::json::parse(emit::ResolvedJson(plan, work));
   EXPECT_EQ(json["predicted"]["captured_ns"], 1250);
   EXPECT_EQ(json["copies"][0]["bytes"], 16);
   EXPECT_EQ(json["regions"][0]["recorded_ns"], 3 * 600);

@@ -16,15 +16,16 @@ namespace {
 using namespace test;
 
 // Cost of every set of at most `most` sizes, the least.
-double BruteForce(const SizeHistogram& histogram, const GearCosts& costs, int64_t most) {
-  double best = EvaluateGears(histogram, {}, costs).cost_ns;
+double BruteForce(const gears::SizeHistogram& histogram, const gears::GearCosts& costs,
+                  int64_t most) {
+  double best = gears::EvaluateGears(histogram, {}, costs).cost_ns;
   for (uint32_t set = 1; set < 1u << histogram.size(); ++set) {
     if (__builtin_popcount(set) > most) continue;
     std::vector<int64_t> gears;
     for (size_t i = 0; i < histogram.size(); ++i) {
       if (set >> i & 1) gears.push_back(histogram[i].size);
     }
-    best = std::min(best, EvaluateGears(histogram, gears, costs).cost_ns);
+    best = std::min(best, gears::EvaluateGears(histogram, gears, costs).cost_ns);
   }
   return best;
 }
@@ -35,15 +36,16 @@ TEST(Gears, CostAsLittleAsTheBestOfAllSets) {
     return std::uniform_int_distribution<int>(from, to)(random);
   };
   for (int round = 0; round < 400; ++round) {
-    std::vector<SizeCount> rows;
+    std::vector<gears::SizeCount> rows;
     for (int i = number(1, 11); i > 0; --i) rows.push_back({number(1, 60), number(1, 50)});
-    const SizeHistogram histogram = MakeHistogram(rows);
-    const GearCosts costs{static_cast<double>(number(0, 9)), static_cast<double>(number(0, 200))};
+    const gears::SizeHistogram histogram = gears::MakeHistogram(rows);
+    const gears::GearCosts costs{static_cast<double>(number(0, 9)),
+                                 static_cast<double>(number(0, 200))};
     const int64_t most = number(0, 6);
-    const std::vector<int64_t> gears = ChooseGears(histogram, costs, most);
+    const std::vector<int64_t> gears = gears::ChooseGears(histogram, costs, most);
     EXPECT_LE(static_cast<int64_t>(gears.size()), most);
     EXPECT_TRUE(std::is_sorted(gears.begin(), gears.end()));
-    EXPECT_DOUBLE_EQ(EvaluateGears(histogram, gears, costs).cost_ns,
+    EXPECT_DOUBLE_EQ(gears::EvaluateGears(histogram, gears, costs).cost_ns,
                      BruteForce(histogram, costs, most))
         << "round " << round;
   }
@@ -51,16 +53,16 @@ TEST(Gears, CostAsLittleAsTheBestOfAllSets) {
 
 TEST(Gears, AreNotMoreThanWhatPays) {
   // Padding is free: the greatest size serves all.
-  EXPECT_EQ(ChooseGears({{1, 5}, {2, 5}, {9, 1}}, {0, 100}, 3), (std::vector<int64_t>{9}));
+  EXPECT_EQ(gears::ChooseGears({{1, 5}, {2, 5}, {9, 1}}, {0, 100}, 3), (std::vector<int64_t>{9}));
   // Eager is free: nothing is captured.
-  EXPECT_TRUE(ChooseGears({{1, 5}, {2, 5}}, {3, 0}, 2).empty());
-  EXPECT_EQ(ChooseGears({{4, 1}}, {3, 5}, 8), (std::vector<int64_t>{4}));
+  EXPECT_TRUE(gears::ChooseGears({{1, 5}, {2, 5}}, {3, 0}, 2).empty());
+  EXPECT_EQ(gears::ChooseGears({{4, 1}}, {3, 5}, 8), (std::vector<int64_t>{4}));
 }
 
 TEST(Gears, LeaveAFewGreatSizesToEagerExecution) {
-  const SizeHistogram histogram{{8, 100}, {1000, 1}};
-  EXPECT_EQ(ChooseGears(histogram, {1, 50}, 1), (std::vector<int64_t>{8}));
-  const GearUse use = EvaluateGears(histogram, {8}, {1, 50});
+  const gears::SizeHistogram histogram{{8, 100}, {1000, 1}};
+  EXPECT_EQ(gears::ChooseGears(histogram, {1, 50}, 1), (std::vector<int64_t>{8}));
+  const gears::GearUse use = gears::EvaluateGears(histogram, {8}, {1, 50});
   EXPECT_EQ(use.exact_steps, 100);
   EXPECT_EQ(use.eager_steps, 1);
   EXPECT_EQ(use.cost_ns, 50);
@@ -68,7 +70,7 @@ TEST(Gears, LeaveAFewGreatSizesToEagerExecution) {
 
 // A size below a gear runs eagerly where padding would cost more.
 TEST(Gears, DoNotPadWhatRunsFasterEagerly) {
-  const GearUse use = EvaluateGears({{1, 1}, {90, 1}, {100, 1}}, {100}, {1, 50});
+  const gears::GearUse use = gears::EvaluateGears({{1, 1}, {90, 1}, {100, 1}}, {100}, {1, 50});
   EXPECT_EQ(use.eager_steps, 1);
   EXPECT_EQ(use.padded_steps, 1);
   EXPECT_EQ(use.padding, 10);
@@ -78,38 +80,38 @@ TEST(Gears, DoNotPadWhatRunsFasterEagerly) {
 // 40 layers, each a graph, and the 67 sizes that serving captures by default: 2680 graphs, where
 // 1920 streams are usable.
 TEST(Gears, ForFortyLayersAndSixtySevenSizesKeepToTheStreams) {
-  const std::vector<int64_t> sizes = ServingDefault(512);
+  const std::vector<int64_t> sizes = gears::ServingDefault(512);
   ASSERT_EQ(sizes.size(), 67u);
   ASSERT_EQ(40 * sizes.size(), 2680u);
-  std::vector<SizeCount> rows;
+  std::vector<gears::SizeCount> rows;
   for (const int64_t size : sizes) rows.push_back({size, 1 + 4000 / size});  // small ones often
-  const SizeHistogram histogram = MakeHistogram(rows);
-  const GearCosts costs{900, 250000};
+  const gears::SizeHistogram histogram = gears::MakeHistogram(rows);
+  const gears::GearCosts costs{900, 250000};
   const int64_t most = 1920 / 40;
   EXPECT_EQ(most, 48);
 
-  const std::vector<int64_t> gears = ChooseGears(histogram, costs, most);
-  const std::vector<int64_t> thinned = Thinned(sizes, most);
+  const std::vector<int64_t> gears = gears::ChooseGears(histogram, costs, most);
+  const std::vector<int64_t> thinned = gears::Thinned(sizes, most);
   EXPECT_EQ(gears.size(), 48u);
   EXPECT_LE(40 * gears.size(), 1920u);
   EXPECT_EQ(thinned.size(), 48u);
-  EXPECT_LT(EvaluateGears(histogram, gears, costs).cost_ns,
-            0.5 * EvaluateGears(histogram, thinned, costs).cost_ns);
+  EXPECT_LT(gears::EvaluateGears(histogram, gears, costs).cost_ns,
+            0.5 * gears::EvaluateGears(histogram, thinned, costs).cost_ns);
 }
 
 TEST(Gears, KnowTheListsOfOthers) {
-  EXPECT_EQ(PowersOfTwo(5), (std::vector<int64_t>{1, 2, 4, 8}));
-  EXPECT_EQ(ServingDefault(20), (std::vector<int64_t>{1, 2, 4, 8, 16, 24}));
-  EXPECT_EQ(ServingDefault(9000).back(), 512);
-  EXPECT_EQ(Thinned({1, 2, 3, 4, 5, 6, 7}, 3), (std::vector<int64_t>{1, 4, 7}));
-  EXPECT_EQ(Thinned({1, 2}, 3), (std::vector<int64_t>{1, 2}));
-  EXPECT_EQ(Thinned({1, 2, 3}, 1), (std::vector<int64_t>{3}));
+  EXPECT_EQ(gears::PowersOfTwo(5), (std::vector<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(gears::ServingDefault(20), (std::vector<int64_t>{1, 2, 4, 8, 16, 24}));
+  EXPECT_EQ(gears::ServingDefault(9000).back(), 512);
+  EXPECT_EQ(gears::Thinned({1, 2, 3, 4, 5, 6, 7}, 3), (std::vector<int64_t>{1, 4, 7}));
+  EXPECT_EQ(gears::Thinned({1, 2}, 3), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(gears::Thinned({1, 2, 3}, 1), (std::vector<int64_t>{3}));
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
     std::vector<int64_t> list(2 + random() % 90);
     for (size_t i = 0; i < list.size(); ++i) list[i] = static_cast<int64_t>(i);
     const auto most = static_cast<int64_t>(2 + random() % (list.size() - 1));
-    const std::vector<int64_t> thinned = Thinned(list, most);
+    const std::vector<int64_t> thinned = gears::Thinned(list, most);
     EXPECT_EQ(thinned.size(), static_cast<size_t>(most));
     EXPECT_EQ(thinned.front(), list.front());
     EXPECT_EQ(thinned.back(), list.back());
@@ -119,21 +121,22 @@ TEST(Gears, KnowTheListsOfOthers) {
 
 TEST(Gears, FitALineThroughTheMedianOfEachSize) {
   // 1000 + 10 * size; one step of size 5 met something else.
-  const LineFit fit = FitLine({{1, 1010}, {5, 1050}, {5, 1050}, {5, 9999999}, {9, 1090}});
+  const gears::LineFit fit =
+      gears::FitLine({{1, 1010}, {5, 1050}, {5, 1050}, {5, 9999999}, {9, 1090}});
   EXPECT_DOUBLE_EQ(fit.base_ns, 1000);
   EXPECT_DOUBLE_EQ(fit.slope_ns, 10);
-  EXPECT_EQ(FitLine({{1, 100}, {2, 50}}).slope_ns, 0);
+  EXPECT_EQ(gears::FitLine({{1, 100}, {2, 50}}).slope_ns, 0);
 }
 
 TEST(Gears, ReadAHistogramAndNameTheBrokenLine) {
   const std::string path = ::testing::TempDir() + "sizes.csv";
   std::ofstream(path) << "size,count\n8,3\r\n1,2\n8,1\n\n";
-  EXPECT_EQ(ReadHistogram(path), (SizeHistogram{{1, 2}, {8, 4}}));
+  EXPECT_EQ(gears::ReadHistogram(path), (gears::SizeHistogram{{1, 2}, {8, 4}}));
   for (const char* broken :
        {"1,2\n0,5\n", "1,2\n3\n", "1,2\n3,4,5\n", "1,2\nx,1\n", "1,2\n3,-1\n"}) {
     std::ofstream(path) << broken;
     try {
-      ReadHistogram(path);
+      gears::ReadHistogram(path);
       ADD_FAILURE() << broken;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -141,8 +144,8 @@ TEST(Gears, ReadAHistogramAndNameTheBrokenLine) {
     }
   }
   std::ofstream(path) << "size,count\n";
-  EXPECT_THROW(ReadHistogram(path), Error);
-  EXPECT_THROW(ReadHistogram(path + ".missing"), Error);
+  EXPECT_THROW(gears::ReadHistogram(path), Error);
+  EXPECT_THROW(gears::ReadHistogram(path + ".missing"), Error);
 }
 
 // Steps of one mm and one relu each, of the given batch sizes.
@@ -167,18 +170,18 @@ TEST(TraceSizes, AreThoseOfTheDimensionThatVaries) {
   WriteSteps(file.path(), {4, 1, 4, 2});
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const TraceSizes sizes = FindTraceSizes(work, "");
-  EXPECT_EQ(sizes.Histogram(), (SizeHistogram{{1, 1}, {2, 1}, {4, 2}}));
+  const gears::TraceSizes sizes = gears::FindTraceSizes(work, "");
+  EXPECT_EQ(sizes.Histogram(), (gears::SizeHistogram{{1, 1}, {2, 1}, {4, 2}}));
   EXPECT_EQ(sizes.places, 2u);
   EXPECT_EQ(sizes.other_steps, 0u);
   EXPECT_EQ(sizes.times[0].ns, 1600);
   EXPECT_NE(sizes.dimension.find("dimension 0 of self of call 1 aten::mm"), std::string::npos)
       << sizes.dimension;
 
-  EXPECT_EQ(FindTraceSizes(work, "s0").Histogram(), sizes.Histogram());
-  EXPECT_EQ(FindTraceSizes(work, "4:self:0").Histogram(), sizes.Histogram());
+  EXPECT_EQ(gears::FindTraceSizes(work, "s0").Histogram(), sizes.Histogram());
+  EXPECT_EQ(gears::FindTraceSizes(work, "4:self:0").Histogram(), sizes.Histogram());
   for (const char* wrong : {"s7", "4:self:1", "3:mat2:0", "99:self:0", "4:self", "batch"}) {
-    EXPECT_THROW(FindTraceSizes(work, wrong), Error) << wrong;
+    EXPECT_THROW(gears::FindTraceSizes(work, wrong), Error) << wrong;
   }
 }
 
@@ -188,7 +191,7 @@ TEST(TraceSizes, AreRefusedWhereNothingVaries) {
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
   try {
-    FindTraceSizes(work, "");
+    gears::FindTraceSizes(work, "");
     ADD_FAILURE() << "found a dimension";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("no dimension varies"), std::string::npos);

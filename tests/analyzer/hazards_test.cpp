@@ -20,9 +20,9 @@ std::vector<std::string> HazardsOf(TraceBuilder& trace, const TemporaryTrace& fi
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
   std::vector<std::string> found;
-  for (const Hazard& hazard : FindHazards(work, 0, work.size())) {
+  for (const graph::Hazard& hazard : graph::FindHazards(work, 0, work.size())) {
     found.push_back(std::to_string(hazard.source) + ">" + std::to_string(hazard.target) + " " +
-                    std::string(HazardKindName(hazard.kind)));
+                    std::string(graph::HazardKindName(hazard.kind)));
   }
   return found;
 }
@@ -91,11 +91,11 @@ TEST(Hazards, TheWorkspaceOfAnOperatorOrdersThoseThatShareIt) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const std::vector<Hazard> hazards = FindHazards(work, 0, work.size());
+  const std::vector<graph::Hazard> hazards = graph::FindHazards(work, 0, work.size());
   ASSERT_EQ(hazards.size(), 1u);
   EXPECT_EQ(work.calls[hazards[0].source].call_id, calls[0]);
   EXPECT_EQ(work.calls[hazards[0].target].call_id, calls[1]);
-  EXPECT_EQ(hazards[0].kind, HazardKind::kWaw);
+  EXPECT_EQ(hazards[0].kind, graph::HazardKind::kWaw);
   EXPECT_EQ(hazards[0].buffer, workspace.buffer);
 }
 
@@ -133,10 +133,10 @@ TEST(WorkOrder, FollowsStreamsEventsAndHostWaits) {
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
   std::vector<std::string> found;
-  for (const OrderEdge& edge : FindOrder(work, 0, work.size())) {
+  for (const graph::OrderEdge& edge : graph::FindOrder(work, 0, work.size())) {
     const auto name = [&](uint32_t call) { return names[work.calls[call].call_id]; };
     found.push_back(name(edge.source) + ">" + name(edge.target) + " " +
-                    std::string(OrderKindName(edge.kind)));
+                    std::string(graph::OrderKindName(edge.kind)));
   }
   EXPECT_EQ(found, (Edges{"relu>record stream", "record>wait event", "wait>abs stream",
                           "abs>sync host", "record>neg stream", "sync>neg host", "neg>exp stream",
@@ -159,7 +159,7 @@ TEST(WorkOrder, OfACaptureIsItsOwn) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const std::vector<OrderEdge> edges = FindOrder(work, 0, work.size());
+  const std::vector<graph::OrderEdge> edges = graph::FindOrder(work, 0, work.size());
   ASSERT_EQ(edges.size(), 2u);
   EXPECT_EQ(work.calls[edges[0].target].call_id, captured);
   EXPECT_EQ(work.calls[edges[1].source].call_id, eager);
@@ -178,11 +178,11 @@ TEST(WorkOrder, OfAProgramOfPyTorchIsThatOfItsHostReads) {
   trace.Call("aten::relu_", {Written("self", x)});
   trace.Finish();
   const storage::Reader reader(file.path());
-  const std::vector<OrderEdge> edges = FindOrder(LoadWork(reader), 0, 5);
+  const std::vector<graph::OrderEdge> edges = graph::FindOrder(LoadWork(reader), 0, 5);
   ASSERT_EQ(edges.size(), 1u);
   EXPECT_EQ(edges[0].source, 1u);
   EXPECT_EQ(edges[0].target, 3u);
-  EXPECT_EQ(edges[0].kind, OrderKind::kHost);
+  EXPECT_EQ(edges[0].kind, graph::OrderKind::kHost);
 }
 
 storage::Layout RandomLayout(std::mt19937& random) {
@@ -284,7 +284,7 @@ TEST(Hazards, OfRandomProgramsOrderAllConflictsAndNothingElse) {
              meet(made[a].writes, made[b].writes);
     };
     std::vector<std::set<size_t>> before(made.size());  // all that an edge path orders before
-    for (const Hazard& hazard : FindHazards(work, 0, work.size())) {
+    for (const graph::Hazard& hazard : graph::FindHazards(work, 0, work.size())) {
       ASSERT_TRUE(conflict(hazard.source, hazard.target))
           << "round " << round << ": " << hazard.source << " > " << hazard.target;
       before[hazard.target].insert(hazard.source);

@@ -22,7 +22,7 @@ TEST(FlowNetwork, FindsTheLeastCutOfRandomNetworks) {
       int64_t capacity;
     };
     std::vector<Edge> edges;
-    FlowNetwork network(nodes);
+    joint::FlowNetwork network(nodes);
     for (size_t i = random() % 20; i > 0; --i) {
       edges.push_back({random() % nodes, random() % nodes, static_cast<int64_t>(random() % 10)});
       network.AddEdge(edges.back().from, edges.back().to, edges.back().capacity);
@@ -48,17 +48,17 @@ TEST(FlowNetwork, FindsTheLeastCutOfRandomNetworks) {
 }
 
 TEST(FlowNetwork, WithoutAFiniteCutIsInfinite) {
-  FlowNetwork network(3);
-  network.AddEdge(0, 1, FlowNetwork::kInfinite);
-  network.AddEdge(1, 2, FlowNetwork::kInfinite);
-  EXPECT_GE(network.Maximise(0, 2), FlowNetwork::kInfinite);
+  joint::FlowNetwork network(3);
+  network.AddEdge(0, 1, joint::FlowNetwork::kInfinite);
+  network.AddEdge(1, 2, joint::FlowNetwork::kInfinite);
+  EXPECT_GE(network.Maximise(0, 2), joint::FlowNetwork::kInfinite);
 }
 
 // True when backward can have all that it reads from the kept values alone.
-bool Suffices(const JointGraph& graph, uint32_t kept) {
+bool Suffices(const joint::JointGraph& graph, uint32_t kept) {
   std::vector<bool> there(graph.values.size());
   for (size_t v = 0; v < graph.values.size(); ++v) {
-    const JointValue& value = graph.values[v];
+    const joint::JointValue& value = graph.values[v];
     there[v] = kept >> v & 1;
     if (there[v] || value.writer < 0 || !graph.calls[value.writer].recomputable) continue;
     const std::vector<int32_t>& reads = graph.calls[value.writer].reads;
@@ -74,12 +74,12 @@ TEST(JointPartition, MinCutKeepsTheLeastBytesOfAllSetsThatSuffice) {
   std::mt19937 random(23);
   int recomputed = 0;
   for (int round = 0; round < 300; ++round) {
-    JointGraph graph;
+    joint::JointGraph graph;
     for (size_t i = 1 + random() % 3; i > 0; --i) {
       graph.values.push_back({static_cast<int64_t>(random() % 3 * 8), -1, random() % 4 == 0});
     }
     for (size_t i = 1 + random() % 8; i > 0; --i) {
-      JointCall call{{}, static_cast<double>(random() % 100), random() % 4 != 0};
+      joint::JointCall call{{}, static_cast<double>(random() % 100), random() % 4 != 0};
       for (size_t r = random() % 3; r > 0; --r) {
         call.reads.push_back(static_cast<int32_t>(random() % graph.values.size()));
       }
@@ -97,14 +97,14 @@ TEST(JointPartition, MinCutKeepsTheLeastBytesOfAllSetsThatSuffice) {
       }
       if (bytes < best && Suffices(graph, set)) best = bytes;
     }
-    const Partition cut = MinCut(graph);
+    const joint::Partition cut = joint::MinCut(graph);
     EXPECT_EQ(cut.bytes, best) << "round " << round;
     uint32_t kept = 0;
     for (const int32_t v : cut.kept) kept |= 1u << v;
     EXPECT_TRUE(Suffices(graph, kept)) << "round " << round;
     recomputed += static_cast<int>(cut.recomputed.size());
 
-    const Partition all = KeepAll(graph);
+    const joint::Partition all = joint::KeepAll(graph);
     EXPECT_TRUE(all.recomputed.empty());
     EXPECT_GE(all.bytes, cut.bytes);
   }
@@ -113,23 +113,23 @@ TEST(JointPartition, MinCutKeepsTheLeastBytesOfAllSetsThatSuffice) {
 
 TEST(JointPartition, OfEqualCutsRecomputesLeast) {
   // x -> a -> b -> backward, all of the same size: b is kept.
-  JointGraph graph;
+  joint::JointGraph graph;
   graph.values = {{8, -1, false}, {8, 0, false}, {8, 1, true}};
   graph.calls = {{{0}, 5, true}, {{1}, 7, true}};
-  const Partition cut = MinCut(graph);
+  const joint::Partition cut = joint::MinCut(graph);
   EXPECT_EQ(cut.kept, (std::vector<int32_t>{2}));
   EXPECT_TRUE(cut.recomputed.empty());
 }
 
 TEST(JointPartition, KeepsTheSmallInputOfACheapCall) {
-  JointGraph graph;
+  joint::JointGraph graph;
   graph.values = {{8, -1, false}, {800, 0, true}, {800, 1, true}};
   graph.calls = {{{0}, 5, true}, {{1}, 7, true}};
-  const Partition cut = MinCut(graph);
+  const joint::Partition cut = joint::MinCut(graph);
   EXPECT_EQ(cut.kept, (std::vector<int32_t>{0}));
   EXPECT_EQ(cut.recomputed, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(cut.recompute_ns, 12);
-  EXPECT_EQ(KeepAll(graph).bytes, 1600);
+  EXPECT_EQ(joint::KeepAll(graph).bytes, 1600);
 }
 
 class TrainingTrace : public TraceBuilder {
@@ -145,7 +145,7 @@ class TrainingTrace : public TraceBuilder {
   }
 };
 
-std::vector<std::string> OperatorsOf(const Work& work, const JointStep& joint,
+std::vector<std::string> OperatorsOf(const Work& work, const joint::JointStep& joint,
                                      const std::vector<int32_t>& calls) {
   std::vector<std::string> names;
   for (const int32_t call : calls) names.push_back(work.op(joint.calls[call]).FullName());
@@ -174,22 +174,23 @@ TEST(JointGraph, LinksForwardToBackwardAndRecomputesWhatIsCheap) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  ASSERT_TRUE(HasBackward(work, 0, work.size()));
-  const JointStep joint = BuildJointStep(work, 0, work.size(), false);
+  ASSERT_TRUE(joint::HasBackward(work, 0, work.size()));
+  const joint::JointStep joint = joint::BuildJointStep(work, 0, work.size(), false);
 
   EXPECT_EQ(joint.calls.size(), 3u);
   EXPECT_EQ(joint.backward_calls, 2u);
   EXPECT_EQ(joint.links, 3u);  // sigmoid and tanh to sigmoid_backward, mm to mm
   EXPECT_EQ(joint.forward_ns, 1800);
-  const Partition all = KeepAll(joint.graph);
+  const joint::Partition all = joint::KeepAll(joint.graph);
   EXPECT_EQ(all.bytes, 3 * 128);  // h, a, s; x and w are there anyway
-  const Partition cut = MinCut(joint.graph);
+  const joint::Partition cut = joint::MinCut(joint.graph);
   EXPECT_EQ(cut.bytes, 128);  // h, as a product is not computed again
   EXPECT_EQ(OperatorsOf(work, joint, cut.recomputed),
             (std::vector<std::string>{"aten::tanh", "aten::sigmoid"}));
   EXPECT_EQ(cut.recompute_ns, 1200);
 
-  const Partition free = MinCut(BuildJointStep(work, 0, work.size(), true).graph);
+  const joint::Partition free =
+      joint::MinCut(joint::BuildJointStep(work, 0, work.size(), true).graph);
   EXPECT_EQ(free.bytes, 0);
   EXPECT_EQ(free.recomputed.size(), 3u);
 }
@@ -208,10 +209,11 @@ TEST(JointGraph, NeitherRecomputesRandomNumbersNorInPlaceResults) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const JointStep joint = BuildJointStep(work, 0, work.size(), true);
-  EXPECT_EQ(joint.bars, (std::vector<RecomputeBar>{RecomputeBar::kRandom, RecomputeBar::kNone,
-                                                   RecomputeBar::kInPlace}));
-  const Partition cut = MinCut(joint.graph);
+  const joint::JointStep joint = joint::BuildJointStep(work, 0, work.size(), true);
+  EXPECT_EQ(joint.bars, (std::vector<joint::RecomputeBar>{joint::RecomputeBar::kRandom,
+                                                          joint::RecomputeBar::kNone,
+                                                          joint::RecomputeBar::kInPlace}));
+  const joint::Partition cut = joint::MinCut(joint.graph);
   EXPECT_EQ(cut.bytes, 128);  // the noise and y after relu_
   EXPECT_TRUE(cut.recomputed.empty());
 }
@@ -229,9 +231,9 @@ TEST(JointGraph, CountsTheBytesOfAnOverwrittenInput) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const JointStep joint = BuildJointStep(work, 0, work.size(), false);
-  EXPECT_EQ(KeepAll(joint.graph).bytes, 256);
-  const Partition cut = MinCut(joint.graph);
+  const joint::JointStep joint = joint::BuildJointStep(work, 0, work.size(), false);
+  EXPECT_EQ(joint::KeepAll(joint.graph).bytes, 256);
+  const joint::Partition cut = joint::MinCut(joint.graph);
   EXPECT_EQ(cut.bytes, 8);
   EXPECT_EQ(cut.recomputed.size(), 1u);
 }
@@ -244,7 +246,7 @@ TEST(JointGraph, OfAProgramWithoutBackwardIsNotAsked) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  EXPECT_FALSE(HasBackward(work, 0, work.size()));
+  EXPECT_FALSE(joint::HasBackward(work, 0, work.size()));
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ using test::TemporaryTrace;
 using test::Tensor;
 using Floats = std::vector<float>;
 
-constexpr CaptureMode kGlobal = CaptureMode::kGlobal;
-constexpr CaptureMode kThreadLocal = CaptureMode::kThreadLocal;
-constexpr CaptureMode kRelaxed = CaptureMode::kRelaxed;
+constexpr lint::CaptureMode kGlobal = lint::CaptureMode::kGlobal;
+constexpr lint::CaptureMode kThreadLocal = lint::CaptureMode::kThreadLocal;
+constexpr lint::CaptureMode kRelaxed = lint::CaptureMode::kRelaxed;
 
 class LintTest : public testing::Test {
  protected:
@@ -40,17 +40,17 @@ class LintTest : public testing::Test {
     trace.Wait(second, event);
   }
 
-  const LintReport& Run(const LintOptions& options = {}) {
+  const lint::LintReport& Run(const lint::LintOptions& options = {}) {
     trace.Finish();
     reader_ = std::make_unique<storage::Reader>(file_.path());
     work_ = LoadWork(*reader_);
-    report_ = Lint(work_, options);
+    report_ = lint::Lint(work_, options);
     return report_;
   }
   // "LINT-02 LINT-05", in order of calls.
-  std::string Rules(const LintOptions& options = {}) {
+  std::string Rules(const lint::LintOptions& options = {}) {
     std::string text;
-    for (const Finding& finding : Run(options).findings) {
+    for (const lint::Finding& finding : Run(options).findings) {
       text += (text.empty() ? "" : " ") + std::string(finding.rule->id);
     }
     return text;
@@ -62,26 +62,26 @@ class LintTest : public testing::Test {
   Tensor a, b, c, d;
   std::unique_ptr<storage::Reader> reader_;
   Work work_;
-  LintReport report_;
+  lint::LintReport report_;
 };
 
 TEST(LintRulesTest, HaveIdsOfTheirOwnAndEverythingThatARowNeeds) {
   std::set<std::string_view> ids;
-  for (const LintRule& rule : LintRules()) {
+  for (const lint::LintRule& rule : lint::LintRules()) {
     EXPECT_TRUE(ids.insert(rule.id).second) << rule.id;
     EXPECT_NE(rule.check, nullptr) << rule.id;
     EXPECT_FALSE(rule.title.empty() || rule.source.empty() || rule.edit.empty()) << rule.id;
-    const bool refused = rule.codes != Codes{};
-    const bool said = rule.fails_at != FailsAt::kNowhere || rule.id == "LINT-08";
+    const bool refused = rule.codes != lint::Codes{};
+    const bool said = rule.fails_at != lint::FailsAt::kNowhere || rule.id == "LINT-08";
     EXPECT_EQ(refused, said) << rule.id;
   }
 }
 
 TEST(LintRulesTest, UnsafeCallsAreRefusedAsTheModesOfCaptureAndThreadSay) {
   struct Row {
-    CaptureMode capture;
+    lint::CaptureMode capture;
     bool own_thread;
-    CaptureMode exchanged;
+    lint::CaptureMode exchanged;
     bool refused;
   };
   // Rule CAP-32, all of it.
@@ -97,8 +97,9 @@ TEST(LintRulesTest, UnsafeCallsAreRefusedAsTheModesOfCaptureAndThreadSay) {
       {kRelaxed, false, kThreadLocal, false}, {kRelaxed, false, kRelaxed, false},
   };
   for (const Row& row : kRows) {
-    EXPECT_EQ(RefusesUnsafe(row.capture, row.own_thread, row.exchanged), row.refused)
-        << CaptureModeName(row.capture) << row.own_thread << CaptureModeName(row.exchanged);
+    EXPECT_EQ(lint::RefusesUnsafe(row.capture, row.own_thread, row.exchanged), row.refused)
+        << lint::CaptureModeName(row.capture) << row.own_thread
+        << lint::CaptureModeName(row.exchanged);
   }
 }
 
@@ -130,7 +131,7 @@ TEST_F(LintTest, TheForkBeforeTheFirstOperatorAndTheJoinBehindTheLastBelongToThe
 TEST_F(LintTest, ARegionIsTakenAsItIsGiven) {
   Relu(main, a, b);
   trace.Synchronize(main);
-  LintOptions options;
+  lint::LintOptions options;
   options.stretch.first_call = 1;
   options.stretch.last_call = 1000;
   EXPECT_EQ(Rules(options), "LINT-04 LINT-04 LINT-04 LINT-04 LINT-02");
@@ -138,7 +139,7 @@ TEST_F(LintTest, ARegionIsTakenAsItIsGiven) {
 
 TEST_F(LintTest, ARegionWithoutCallsIsAUsageError) {
   Relu(main, a, b);
-  LintOptions options;
+  lint::LintOptions options;
   options.stretch.first_call = 5000;
   options.stretch.last_call = 6000;
   try {
@@ -176,8 +177,8 @@ TEST_F(LintTest, StreamsThatJoinEachOtherAreNotJoined) {
   Relu(main, b, c);
   // Both waits come behind the records, so that both streams have work which nobody waits for.
   EXPECT_EQ(Rules(), "LINT-01 LINT-01");
-  EXPECT_EQ(report_.findings[0].codes, InEveryMode(107025));
-  EXPECT_EQ(report_.findings[0].fails_at, FailsAt::kEnd);
+  EXPECT_EQ(report_.findings[0].codes, lint::InEveryMode(107025));
+  EXPECT_EQ(report_.findings[0].fails_at, lint::FailsAt::kEnd);
 }
 
 TEST_F(LintTest, ARecordInAnEarlierCaptureIsAsIfItHadNotBeen) {
@@ -293,8 +294,9 @@ TEST_F(LintTest, TheWaitThatIsMissingIsProposed) {
   Order(join, side, main);
   Relu(main, d, b);
   EXPECT_EQ(Rules(), "LINT-19 LINT-20");
-  const Finding& race = report_.findings[1];
-  EXPECT_EQ(race.edits, std::vector<Edit>{WaitEdit(race.evidence[1], race.evidence[0])});
+  const lint::Finding& race = report_.findings[1];
+  EXPECT_EQ(race.edits,
+            std::vector<lint::Edit>{lint::WaitEdit(race.evidence[1], race.evidence[0])});
 }
 
 // A scalar that each run of the same three launches has another value of; captured at the end.
@@ -323,7 +325,7 @@ TEST_F(BakedInCapture, IsFoundWhereTheSameCallsRanEagerlyWithOtherValues) {
   Work(2);
   Capture(3);
   ASSERT_EQ(Rules(), "LINT-14");
-  const Finding& finding = report_.findings[0];
+  const lint::Finding& finding = report_.findings[0];
   EXPECT_NE(
       finding.message.find("argument other is 3 in the capture and 1 where the same calls ran "
                            "eagerly, in call"),

@@ -23,15 +23,15 @@ class Lowered {
     }
     reader_ = std::make_unique<storage::Reader>(file_.path());
     program_ = analyzer::LoadProgram(*reader_);
-    lowering = analyzer::Lower(program_, program_.leaves[0], &why);
+    lowering = analyzer::lowering::Lower(program_, program_.leaves[0], &why);
   }
   std::vector<std::string> Ops() const {
     std::vector<std::string> ops;
-    for (const analyzer::Invocation& invocation : lowering->invocations)
+    for (const analyzer::lowering::Invocation& invocation : lowering->invocations)
       ops.push_back(invocation.op);
     return ops;
   }
-  std::optional<analyzer::Lowering> lowering;
+  std::optional<analyzer::lowering::Lowering> lowering;
   std::string why;
 
  private:
@@ -43,10 +43,10 @@ class Lowered {
 using Ops = std::vector<std::string>;
 
 // The shapes of a call's tensors: "[2,3] []".
-inline std::string TensorShapes(const analyzer::Invocation& call) {
+inline std::string TensorShapes(const analyzer::lowering::Invocation& call) {
   std::string text;
-  for (const analyzer::LoweredValue& argument : call.arguments) {
-    for (const analyzer::LoweredTensor& tensor : argument.tensors) {
+  for (const analyzer::lowering::LoweredValue& argument : call.arguments) {
+    for (const analyzer::lowering::LoweredTensor& tensor : argument.tensors) {
       text += text.empty() ? "[" : " [";
       for (const int64_t size : tensor.layout.shape) {
         if (text.back() != '[') text += ",";

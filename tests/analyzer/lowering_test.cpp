@@ -31,40 +31,42 @@ using test::TraceBuilder;
 using test::Value;
 using test::Written;
 
-void CheckFunctions(const Expression& expression, std::string_view aten) {
-  if (expression.kind == Expression::Kind::kFunction) {
-    EXPECT_TRUE(IsBindFunction(expression.name)) << aten << ": no function " << expression.name;
+void CheckFunctions(const lowering::Expression& expression, std::string_view aten) {
+  if (expression.kind == lowering::Expression::Kind::kFunction) {
+    EXPECT_TRUE(lowering::IsBindFunction(expression.name))
+        << aten << ": no function " << expression.name;
   }
-  for (const Expression& operand : expression.operands) CheckFunctions(operand, aten);
+  for (const lowering::Expression& operand : expression.operands) CheckFunctions(operand, aten);
 }
 
 TEST(LoweringRules, EveryRowNamesOperatorsOfTheTableWithTheRightNumberOfArguments) {
-  for (const LoweringRule& rule : LoweringRules()) {
-    std::vector<CallPattern> calls;
-    ASSERT_NO_THROW(calls = ParsePattern(rule.calls)) << rule.aten;
-    for (const CallPattern& call : calls) {
+  for (const lowering::LoweringRule& rule : lowering::LoweringRules()) {
+    std::vector<lowering::CallPattern> calls;
+    ASSERT_NO_THROW(calls = lowering::ParsePattern(rule.calls)) << rule.aten;
+    for (const lowering::CallPattern& call : calls) {
       const acl::OperatorInfo* info = acl::FindOperator(call.op);
       ASSERT_NE(info, nullptr) << rule.aten << ": the table has no " << call.op;
       EXPECT_EQ(call.arguments.size(), info->arg_count) << rule.aten << ": " << call.op;
-      for (const Expression& argument : call.arguments) CheckFunctions(argument, rule.aten);
+      for (const lowering::Expression& argument : call.arguments)
+        CheckFunctions(argument, rule.aten);
     }
   }
 }
 
 // True when an argument of this kind takes such a literal.
-bool LiteralFits(const Expression& expression, acl::ArgKind kind) {
+bool LiteralFits(const lowering::Expression& expression, acl::ArgKind kind) {
   using K = acl::ArgKind;
   switch (expression.kind) {
-    case Expression::Kind::kInt:
+    case lowering::Expression::Kind::kInt:
       return kind == K::kInt8 || kind == K::kInt32 || kind == K::kInt64 || kind == K::kUint64 ||
              kind == K::kScalar || kind == K::kUint32;
-    case Expression::Kind::kReal:
+    case lowering::Expression::Kind::kReal:
       return kind == K::kScalar || kind == K::kDouble || kind == K::kFloat;
-    case Expression::Kind::kBool:
+    case lowering::Expression::Kind::kBool:
       return kind == K::kBool;
-    case Expression::Kind::kText:
+    case lowering::Expression::Kind::kText:
       return kind == K::kString;
-    case Expression::Kind::kFunction:
+    case lowering::Expression::Kind::kFunction:
       if (expression.name == "dtype") return kind == K::kDtype;
       if (expression.name == "list" || expression.name == "alldims") return kind == K::kIntArray;
       if (expression.name == "indices") return kind == K::kTensorList;
@@ -76,8 +78,8 @@ bool LiteralFits(const Expression& expression, acl::ArgKind kind) {
 }
 
 TEST(LoweringRules, EveryLiteralFitsTheTypeOfItsArgument) {
-  for (const LoweringRule& rule : LoweringRules()) {
-    for (const CallPattern& call : ParsePattern(rule.calls)) {
+  for (const lowering::LoweringRule& rule : lowering::LoweringRules()) {
+    for (const lowering::CallPattern& call : lowering::ParsePattern(rule.calls)) {
       const acl::OperatorInfo* info = acl::FindOperator(call.op);
       ASSERT_NE(info, nullptr);
       for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -99,17 +101,18 @@ bool WrittenInPlace(const std::string& name) {
 
 // Each output of an operator must be a result or a written argument of the recorded call.
 TEST(LoweringRules, EveryWrittenArgumentIsAResultOrTheWrittenTensor) {
-  for (const LoweringRule& rule : LoweringRules()) {
-    for (const CallPattern& call : ParsePattern(rule.calls)) {
+  for (const lowering::LoweringRule& rule : lowering::LoweringRules()) {
+    for (const lowering::CallPattern& call : lowering::ParsePattern(rule.calls)) {
       const acl::OperatorInfo* info = acl::FindOperator(call.op);
       ASSERT_NE(info, nullptr);
       for (uint32_t i = 0; i < info->arg_count; ++i) {
         if (info->args[i].direction == acl::Direction::kIn) continue;
-        const Expression* target = &call.arguments[i];
-        while (target->kind == Expression::Kind::kFunction && !target->operands.empty()) {
+        const lowering::Expression* target = &call.arguments[i];
+        while (target->kind == lowering::Expression::Kind::kFunction && !target->operands.empty()) {
           target = &target->operands[0];
         }
-        if (target->kind == Expression::Kind::kNone) continue;  // an output that is left out
+        if (target->kind == lowering::Expression::Kind::kNone)
+          continue;  // an output that is left out
         const std::string& name = target->name;
         const std::string plain(rule.aten.substr(0, rule.aten.find('.')));
         const bool result = name.rfind("out", 0) == 0;
@@ -139,7 +142,7 @@ TEST(Lowering, AFormWithAnOutArgumentIsLoweredLikeTheOneThatReturns) {
   }
   const storage::Reader reader(file.path());
   const Program program = LoadProgram(reader);
-  const auto lowering = Lower(program, program.leaves.at(0), nullptr);
+  const auto lowering = lowering::Lower(program, program.leaves.at(0), nullptr);
   ASSERT_TRUE(lowering.has_value());
   EXPECT_EQ(lowering->invocations.at(0).op, "aclnnMm");
   EXPECT_EQ(lowering->invocations.at(0).arguments.at(2).tensors.at(0).buffer_id, out.buffer);
@@ -162,17 +165,17 @@ TEST(Lowering, AnOperatorOverAListIsACallForEachElement) {
   }
   const storage::Reader reader(file.path());
   const Program program = LoadProgram(reader);
-  const auto lowering = Lower(program, program.leaves.at(0), nullptr);
+  const auto lowering = lowering::Lower(program, program.leaves.at(0), nullptr);
   ASSERT_TRUE(lowering.has_value());
   ASSERT_EQ(lowering->invocations.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
-    const Invocation& call = lowering->invocations[i];
+    const lowering::Invocation& call = lowering->invocations[i];
     EXPECT_EQ(call.op, "aclnnInplaceMuls");
     EXPECT_EQ(call.arguments.at(0).tensors.at(0).buffer_id, static_cast<int64_t>(i) + 1);
     EXPECT_EQ(call.arguments.at(1).real, i == 0 ? 0.5 : 2.0);
   }
   std::string why;
-  EXPECT_FALSE(Lower(program, program.leaves.at(1), &why).has_value());
+  EXPECT_FALSE(lowering::Lower(program, program.leaves.at(1), &why).has_value());
   EXPECT_NE(why.find("scalars has too few elements"), std::string::npos) << why;
 }
 
@@ -180,7 +183,7 @@ TEST(Pattern, SyntaxErrorsNameThePattern) {
   for (const char* text :
        {"aclnnAdd(self", "aclnnAdd", "aclnnAdd(self,)", "aclnnAdd(self) x", "aclnnAdd('open)"}) {
     try {
-      ParsePattern(text);
+      lowering::ParsePattern(text);
       FAIL() << text;
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
@@ -189,18 +192,18 @@ TEST(Pattern, SyntaxErrorsNameThePattern) {
 }
 
 TEST(Promotion, FollowsPyTorch) {
-  EXPECT_EQ(PromoteTypes(DType::kUint8, DType::kInt8), DType::kInt16);
-  EXPECT_EQ(PromoteTypes(DType::kInt64, DType::kFloat16), DType::kFloat16);
-  EXPECT_EQ(PromoteTypes(DType::kFloat16, DType::kBfloat16), DType::kFloat32);
-  EXPECT_EQ(PromoteTypes(DType::kBool, DType::kUint8), DType::kUint8);
+  EXPECT_EQ(lowering::PromoteTypes(DType::kUint8, DType::kInt8), DType::kInt16);
+  EXPECT_EQ(lowering::PromoteTypes(DType::kInt64, DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(lowering::PromoteTypes(DType::kFloat16, DType::kBfloat16), DType::kFloat32);
+  EXPECT_EQ(lowering::PromoteTypes(DType::kBool, DType::kUint8), DType::kUint8);
   storage::Layout tensor;
   tensor.dtype = DType::kFloat32;
   tensor.shape = {2};
   storage::Layout number;
   number.dtype = DType::kFloat64;
-  EXPECT_EQ(ResultType(tensor, number), DType::kFloat32);
+  EXPECT_EQ(lowering::ResultType(tensor, number), DType::kFloat32);
   tensor.dtype = DType::kInt64;
-  EXPECT_EQ(ResultType(tensor, number), DType::kFloat64);
+  EXPECT_EQ(lowering::ResultType(tensor, number), DType::kFloat64);
 }
 
 // Lowers the only leaf of a trace.
@@ -286,8 +289,8 @@ TEST(Lowering, TheLogarithmOfFusedAttentionIsMadeFromTheOperatorsStatistics) {
     Lowered lowered([&](TraceBuilder& trace) { FusedAttention(trace, causal, masked); });
     ASSERT_TRUE(lowered.lowering) << lowered.why;
     EXPECT_EQ(lowered.Ops(), ops);
-    const std::vector<Invocation>& calls = lowered.lowering->invocations;
-    const std::vector<LoweredValue>& fused = calls[calls.size() - 3].arguments;
+    const std::vector<lowering::Invocation>& calls = lowered.lowering->invocations;
+    const std::vector<lowering::LoweredValue>& fused = calls[calls.size() - 3].arguments;
     // The mask is added to the scores of every head; a causal one leaves keys out.
     EXPECT_EQ(fused[3].kind, masked ? ValueKind::kTensor : ValueKind::kNone);
     if (masked) {
@@ -295,8 +298,8 @@ TEST(Lowering, TheLogarithmOfFusedAttentionIsMadeFromTheOperatorsStatistics) {
     }
     EXPECT_EQ(fused[6].kind, causal ? ValueKind::kTensor : ValueKind::kNone);
     EXPECT_DOUBLE_EQ(fused[10].real, 1 / std::sqrt(8.0));
-    const LoweredTensor& maximum = fused[19].tensors[0];
-    const LoweredTensor& sum = fused[20].tensors[0];
+    const lowering::LoweredTensor& maximum = fused[19].tensors[0];
+    const lowering::LoweredTensor& sum = fused[20].tensors[0];
     EXPECT_EQ(sum.layout.shape, (std::vector<int64_t>{2, 4, 2, 8}));
     EXPECT_NE(maximum.temporary, sum.temporary);
     EXPECT_EQ(calls[calls.size() - 2].arguments[0].tensors[0].temporary, sum.temporary);
@@ -335,7 +338,7 @@ TEST(Lowering, MembershipComparesAllPairs) {
     Ops ops{"aclnnEqTensor", "aclnnAny"};
     if (invert) ops.push_back("aclnnInplaceLogicalNot");
     EXPECT_EQ(lowered.Ops(), ops);
-    const std::vector<LoweredValue>& any = lowered.lowering->invocations[1].arguments;
+    const std::vector<lowering::LoweredValue>& any = lowered.lowering->invocations[1].arguments;
     EXPECT_EQ(any[0].tensors[0].layout.shape, (std::vector<int64_t>{2, 3, 1}));
     EXPECT_EQ(any[1].integers, std::vector<int64_t>{2});
   }
@@ -350,7 +353,7 @@ TEST(Lowering, ASelectionByAMaskLandsInMemoryForAllElementsFirst) {
   });
   ASSERT_TRUE(lowered.lowering) << lowered.why;
   EXPECT_EQ(lowered.Ops(), (Ops{"aclnnMaskedSelect", "aclnnInplaceCopy"}));
-  const std::vector<Invocation>& calls = lowered.lowering->invocations;
+  const std::vector<lowering::Invocation>& calls = lowered.lowering->invocations;
   EXPECT_EQ(calls[0].arguments[2].tensors[0].layout.shape, std::vector<int64_t>{10});
   EXPECT_EQ(calls[1].arguments[1].tensors[0].layout.shape, std::vector<int64_t>{4});
   EXPECT_EQ(lowered.lowering->temporaries.size(), 1u);
@@ -370,7 +373,7 @@ TEST(Lowering, AMissingClassWeightBecomesOnesAndAGivenOneStays) {
     ASSERT_TRUE(lowered.lowering) << lowered.why;
     EXPECT_EQ(lowered.Ops(),
               given ? Ops{"aclnnNLLLoss"} : (Ops{"aclnnInplaceOne", "aclnnNLLLoss"}));
-    const LoweredValue& weight = lowered.lowering->invocations.back().arguments[2];
+    const lowering::LoweredValue& weight = lowered.lowering->invocations.back().arguments[2];
     ASSERT_EQ(weight.kind, ValueKind::kTensor);
     EXPECT_EQ(weight.tensors[0].layout.shape, std::vector<int64_t>{10});
   }
@@ -481,7 +484,8 @@ TEST(Lowering, RepeatedElementsAreToldHowManyTheyBecome) {
     ASSERT_TRUE(lowered.lowering) << lowered.why;
     EXPECT_EQ(lowered.Ops(),
               Ops{along_dim ? "aclnnRepeatInterleaveIntWithDim" : "aclnnRepeatInterleaveInt"});
-    const std::vector<LoweredValue>& arguments = lowered.lowering->invocations[0].arguments;
+    const std::vector<lowering::LoweredValue>& arguments =
+        lowered.lowering->invocations[0].arguments;
     EXPECT_EQ(arguments[along_dim ? 3 : 2].integer, along_dim ? 8 : 24);
   }
 }
@@ -536,7 +540,7 @@ TEST(Lowering, AttentionOfTheAdapterIsTheOperatorThatItCalls) {
   const Lowered lowered([](TraceBuilder& trace) { AdapterAttention(trace, 1); });
   ASSERT_TRUE(lowered.lowering) << lowered.why;
   ASSERT_EQ(lowered.Ops(), Ops{"aclnnFlashAttentionScore"});
-  const std::vector<LoweredValue>& fused = lowered.lowering->invocations[0].arguments;
+  const std::vector<lowering::LoweredValue>& fused = lowered.lowering->invocations[0].arguments;
   EXPECT_EQ(fused[4].kind, ValueKind::kNone);  // the mask of what is dropped
   EXPECT_EQ(fused[6].tensors.at(0).layout.shape, (Shape{2, 3}));
   EXPECT_EQ(fused[8].real, 0.25);
@@ -564,9 +568,9 @@ TEST(Lowering, TheGradientOfAttentionDrawsAgainWhatWasDropped) {
           {Out("out0", heads(2)), Out("out1", heads(3)), Out("out2", heads(3))});
     });
     ASSERT_TRUE(lowered.lowering) << lowered.why;
-    const std::vector<Invocation>& calls = lowered.lowering->invocations;
+    const std::vector<lowering::Invocation>& calls = lowered.lowering->invocations;
     EXPECT_EQ(calls.back().op, "aclnnFlashAttentionScoreGrad");
-    const LoweredValue& dropped = calls.back().arguments[5];
+    const lowering::LoweredValue& dropped = calls.back().arguments[5];
     EXPECT_EQ(dropped.kind, keep == 1 ? ValueKind::kNone : ValueKind::kTensor);
     EXPECT_EQ(calls.size(), keep == 1 ? 1u : 2u);
     if (keep == 1) continue;
@@ -634,7 +638,7 @@ TEST(Lowering, PlainAdamAddsItsDecayToTheGradient) {
   const Lowered decayed = FusedStep("aten::_fused_adam_", 0.1);
   ASSERT_TRUE(decayed.lowering) << decayed.why;
   EXPECT_EQ(decayed.Ops(), (Ops{"aclnnAdd", "aclnnFusedAdamw", "aclnnAdd", "aclnnFusedAdamw"}));
-  const std::vector<Invocation>& calls = decayed.lowering->invocations;
+  const std::vector<lowering::Invocation>& calls = decayed.lowering->invocations;
   for (const size_t step : {1, 3}) {
     EXPECT_EQ(calls[step].arguments[1].tensors.at(0).temporary,
               calls[step - 1].arguments[3].tensors.at(0).temporary);

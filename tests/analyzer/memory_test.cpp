@@ -16,29 +16,30 @@ using namespace test;  // NOLINT(google-build-using-namespace): the words of the
 
 TEST(Arena, TakesTheSmallestHoleThatIsLargeEnough) {
   // Two holes of 128 and 64 are free when the last block comes.
-  std::vector<ArenaBlock> blocks = {{100, 0, 1}, {10, 0, 9}, {60, 0, 1}, {10, 0, 9}, {50, 2, 9}};
-  EXPECT_EQ(PlaceBlocks(blocks, 64), 320);
+  std::vector<memory::ArenaBlock> blocks = {
+      {100, 0, 1}, {10, 0, 9}, {60, 0, 1}, {10, 0, 9}, {50, 2, 9}};
+  EXPECT_EQ(memory::PlaceBlocks(blocks, 64), 320);
   EXPECT_EQ(blocks[4].offset, 192);
-  EXPECT_EQ(PeakBytes(blocks, 64), 320);
+  EXPECT_EQ(memory::PeakBytes(blocks, 64), 320);
 }
 
 TEST(Arena, OfRandomLivesNeverPutsTwoLiveBlocksOnOneByte) {
   std::mt19937 random(13);
   for (int round = 0; round < 200; ++round) {
-    std::vector<ArenaBlock> blocks(random() % 40);
-    for (ArenaBlock& block : blocks) {
+    std::vector<memory::ArenaBlock> blocks(random() % 40);
+    for (memory::ArenaBlock& block : blocks) {
       block.bytes = static_cast<int64_t>(random() % 300);
       block.first = static_cast<int64_t>(random() % 30);
       block.last = block.first + static_cast<int64_t>(random() % 10);
     }
-    const int64_t arena = PlaceBlocks(blocks, 16);
-    const auto end = [](const ArenaBlock& block) {
+    const int64_t arena = memory::PlaceBlocks(blocks, 16);
+    const auto end = [](const memory::ArenaBlock& block) {
       return block.offset + (std::max<int64_t>(block.bytes, 1) + 15) / 16 * 16;
     };
     int64_t peak = 0;
     for (int64_t moment = 0; moment < 40; ++moment) {
       std::set<std::pair<int64_t, int64_t>> live;
-      for (const ArenaBlock& block : blocks) {
+      for (const memory::ArenaBlock& block : blocks) {
         if (block.first <= moment && moment <= block.last) live.emplace(block.offset, end(block));
       }
       int64_t before = 0;
@@ -51,7 +52,7 @@ TEST(Arena, OfRandomLivesNeverPutsTwoLiveBlocksOnOneByte) {
       ASSERT_LE(before, arena);
       peak = std::max(peak, bytes);
     }
-    EXPECT_EQ(PeakBytes(blocks, 16), peak);
+    EXPECT_EQ(memory::PeakBytes(blocks, 16), peak);
     EXPECT_GE(arena, peak);
   }
 }
@@ -82,7 +83,7 @@ struct Loaded {
   }
   std::optional<storage::Reader> reader;
   Work work;
-  std::optional<BufferLives> lives;
+  std::optional<memory::BufferLives> lives;
 };
 
 TEST(Pool, HoldsWhatTheGraphMakesAndKeepsItsOutput) {
@@ -96,10 +97,10 @@ TEST(Pool, HoldsWhatTheGraphMakesAndKeepsItsOutput) {
   trace.Call("aten::abs", {In("self", made[3])}, {Out("out", trace.NewTensor({250}))});  // 6
   const Loaded loaded(trace, file);
   const std::vector<std::vector<uint32_t>> graphs = {Calls(0, 5)};
-  const PoolSet pools = PlanPools(loaded.work, *loaded.lives, graphs);
+  const memory::PoolSet pools = memory::PlanPools(loaded.work, *loaded.lives, graphs);
 
   ASSERT_EQ(pools.graphs.size(), 1u);
-  const GraphPool& graph = pools.graphs[0];
+  const memory::GraphPool& graph = pools.graphs[0];
   ASSERT_EQ(graph.blocks.size(), 4u);
   EXPECT_TRUE(graph.blocks[0].outlives);
   EXPECT_FALSE(graph.blocks[1].outlives);
@@ -119,7 +120,7 @@ TEST(Pool, OfTwoGraphsIsTheLargerOneButForWhatMustStay) {
   trace.Call("aten::abs", {In("self", second.back())}, {Out("out", x)});  // 8: in another step
   const Loaded loaded(trace, file);
   const std::vector<std::vector<uint32_t>> graphs = {Calls(0, 4), Calls(4, 8)};
-  const PoolSet pools = PlanPools(loaded.work, *loaded.lives, graphs);
+  const memory::PoolSet pools = memory::PlanPools(loaded.work, *loaded.lives, graphs);
 
   EXPECT_EQ(pools.graphs[0].pool_bytes, 2 * 1024);
   EXPECT_EQ(pools.graphs[1].pool_bytes, 2 * 1024);
@@ -138,14 +139,14 @@ TEST(Pool, OfScalarsAndEmptyTensorsIsSmallAndOfNoCallsNothing) {
              {Out("out", trace.NewTensor({0, 3}))});
   const Loaded loaded(trace, file);
   const std::vector<std::vector<uint32_t>> graphs = {Calls(0, 2), {}};
-  const PoolSet pools = PlanPools(loaded.work, *loaded.lives, graphs);
+  const memory::PoolSet pools = memory::PlanPools(loaded.work, *loaded.lives, graphs);
   EXPECT_EQ(pools.graphs[0].pool_bytes, 512);
   EXPECT_EQ(pools.graphs[1].pool_bytes, 0);
 }
 
 // Steps of one graph of two calls and an eager call behind it, which reads the result of `age`
 // steps ago.
-std::vector<LateRead> LateReadsAtAge(int age) {
+std::vector<memory::LateRead> LateReadsAtAge(int age) {
   TemporaryTrace file("late");
   TraceBuilder trace(file.path());
   const Tensor x = trace.NewTensor({4});
@@ -160,12 +161,12 @@ std::vector<LateRead> LateReadsAtAge(int age) {
                {Real("out", 0, storage::Direction::kOut)});
   }
   const Loaded loaded(trace, file);
-  return FindLateReads(loaded.work, *loaded.lives, executions);
+  return memory::FindLateReads(loaded.work, *loaded.lives, executions);
 }
 
 TEST(LateReads, AreThoseBehindTheNextExecution) {
   EXPECT_TRUE(LateReadsAtAge(0).empty());
-  const std::vector<LateRead> late = LateReadsAtAge(1);
+  const std::vector<memory::LateRead> late = LateReadsAtAge(1);
   ASSERT_EQ(late.size(), 3u);
   EXPECT_EQ(late[0].execution, 0u);
   EXPECT_EQ(late[0].writer, 1u);
@@ -186,7 +187,8 @@ TEST(LateReads, AreNoneWhereTheNextExecutionTakesTheResultAsItsInput) {
     }
     const Loaded loaded(trace, file);
     // A result of two executions ago has been overwritten by the one in between.
-    EXPECT_EQ(FindLateReads(loaded.work, *loaded.lives, executions).size(), age == 1 ? 0u : 2u);
+    EXPECT_EQ(memory::FindLateReads(loaded.work, *loaded.lives, executions).size(),
+              age == 1 ? 0u : 2u);
   }
 }
 
@@ -202,11 +204,11 @@ TEST(LateReads, AreNoneOfMemoryThatTheProgramUsesAgainItself) {
     executions.push_back({2 * step, 2 * step + 1});
   }
   const Loaded loaded(trace, file);
-  EXPECT_TRUE(FindLateReads(loaded.work, *loaded.lives, executions).empty());
+  EXPECT_TRUE(memory::FindLateReads(loaded.work, *loaded.lives, executions).empty());
 }
 
 // Two graphs whose temporaries overlap or not, executed in the given order.
-std::vector<SharedBytes> SharedBytesOf(bool overlap, const std::vector<int>& order) {
+std::vector<memory::SharedBytes> SharedBytesOf(bool overlap, const std::vector<int>& order) {
   TemporaryTrace file("shared");
   AclTraceBuilder trace(file.path());
   const int64_t stream = trace.NewStream();
@@ -222,17 +224,17 @@ std::vector<SharedBytes> SharedBytesOf(bool overlap, const std::vector<int>& ord
   for (const int graph : order) trace.Execute(models[static_cast<size_t>(graph)], stream);
   trace.Finish();
   const storage::Reader reader(file.path());
-  return FindSharedBytes(LoadWork(reader));
+  return memory::FindSharedBytes(LoadWork(reader));
 }
 
 TEST(SharedBytes, OfTwoGraphsAreFoundWithExecutionsInAnotherOrder) {
   EXPECT_TRUE(SharedBytesOf(false, {1, 0}).empty());
-  const std::vector<SharedBytes> in_turns = SharedBytesOf(true, {0, 1, 0, 1});
+  const std::vector<memory::SharedBytes> in_turns = SharedBytesOf(true, {0, 1, 0, 1});
   ASSERT_EQ(in_turns.size(), 1u);
   EXPECT_EQ(in_turns[0].first_byte, 8);
   EXPECT_EQ(in_turns[0].end_byte, 16);
   EXPECT_EQ(in_turns[0].first_execution, -1);
-  const std::vector<SharedBytes> reversed = SharedBytesOf(true, {1, 0});
+  const std::vector<memory::SharedBytes> reversed = SharedBytesOf(true, {1, 0});
   ASSERT_EQ(reversed.size(), 1u);
   EXPECT_GT(reversed[0].first_execution, reversed[0].second_execution);
   EXPECT_GE(reversed[0].second_execution, 0);

@@ -28,12 +28,12 @@ TEST(Metrics, AgreeWithAPlainImplementationForEveryTypeOnEveryInstructionSet) {
       for (const bool special : {false, true}) {
         const Bytes a = RandomElements(random, type, n, special);
         const Bytes b = Altered(random, type, a, n, special);
-        for (const block::Kernels* kernels : UsableKernels()) {
+        for (const metrics::block::Kernels* kernels : metrics::UsableKernels()) {
           SCOPED_TRACE(std::string(storage::DTypeName(type)) + ", " + std::to_string(n) +
                        " elements, " + kernels->instruction_set);
-          ExpectSame(
-              PlainMetrics(type, a, type, b, n),
-              MeasureWith(*kernels, type, a.data(), type, b.data(), static_cast<int64_t>(n)));
+          ExpectSame(PlainMetrics(type, a, type, b, n),
+                     metrics::MeasureWith(*kernels, type, a.data(), type, b.data(),
+                                          static_cast<int64_t>(n)));
           if (HasFailure()) return;
         }
       }
@@ -56,12 +56,12 @@ TEST(Metrics, AgreeWithAPlainImplementationForMixedTypes) {
         const uint64_t bits = Encode(*to, ValueAt(a, a_type, i));
         std::memcpy(&b[i * width], &bits, width);
       }
-      for (const block::Kernels* kernels : UsableKernels()) {
+      for (const metrics::block::Kernels* kernels : metrics::UsableKernels()) {
         SCOPED_TRACE(std::string(storage::DTypeName(a_type)) + ", " +
                      std::string(storage::DTypeName(b_type)) + ", " + kernels->instruction_set);
-        ExpectSame(
-            PlainMetrics(a_type, a, b_type, b, n),
-            MeasureWith(*kernels, a_type, a.data(), b_type, b.data(), static_cast<int64_t>(n)));
+        ExpectSame(PlainMetrics(a_type, a, b_type, b, n),
+                   metrics::MeasureWith(*kernels, a_type, a.data(), b_type, b.data(),
+                                        static_cast<int64_t>(n)));
         if (HasFailure()) return;
       }
     }
@@ -73,19 +73,20 @@ TEST(Metrics, DoNotDependOnTheNumberOfThreadsNorOnTheInstructionSet) {
   const size_t n = 700001;
   const Bytes a = RandomElements(random, DType::kFloat32, n, true);
   const Bytes b = Altered(random, DType::kFloat32, a, n, true);
-  const auto json = [&](const block::Kernels* kernels, int threads) {
-    return MetricsJson(MeasureWith(*kernels, DType::kFloat32, a.data(), DType::kFloat32, b.data(),
-                                   static_cast<int64_t>(n), {.threads = threads}));
+  const auto json = [&](const metrics::block::Kernels* kernels, int threads) {
+    return metrics::MetricsJson(
+        metrics::MeasureWith(*kernels, DType::kFloat32, a.data(), DType::kFloat32, b.data(),
+                             static_cast<int64_t>(n), {.threads = threads}));
   };
-  const std::string one = json(UsableKernels().front(), 1);
-  for (const block::Kernels* kernels : UsableKernels()) {
+  const std::string one = json(metrics::UsableKernels().front(), 1);
+  for (const metrics::block::Kernels* kernels : metrics::UsableKernels()) {
     for (const int threads : {0, 1, 2, 5, 64}) {
       EXPECT_EQ(json(kernels, threads), one) << kernels->instruction_set << ", " << threads;
     }
   }
-  ExpectSame(
-      PlainMetrics(DType::kFloat32, a, DType::kFloat32, b, n),
-      Measure(DType::kFloat32, a.data(), DType::kFloat32, b.data(), static_cast<int64_t>(n)));
+  ExpectSame(PlainMetrics(DType::kFloat32, a, DType::kFloat32, b, n),
+             metrics::Measure(DType::kFloat32, a.data(), DType::kFloat32, b.data(),
+                              static_cast<int64_t>(n)));
 }
 
 TEST(Metrics, EveryHalfAndBfloatIsReadExactly) {
@@ -96,8 +97,8 @@ TEST(Metrics, EveryHalfAndBfloatIsReadExactly) {
       bits[i] = static_cast<uint16_t>(i);
       values[i] = Decode(*FormatOf(type), i);
     }
-    const TensorMetrics metrics =
-        Measure(type, BytesOf(bits).data(), DType::kFloat64, BytesOf(values).data(), 1 << 16);
+    const metrics::TensorMetrics metrics = metrics::Measure(
+        type, BytesOf(bits).data(), DType::kFloat64, BytesOf(values).data(), 1 << 16);
     EXPECT_EQ(metrics.differing, 0);
     EXPECT_EQ(metrics.max_ulp, 0);
     EXPECT_EQ(metrics.nan_mismatches, 0);
@@ -127,14 +128,14 @@ void Set(Bytes& bytes, DType type, size_t i, uint64_t bits) {
 
 // Every instruction set gives the plain result, and all give the same bits.
 void ExpectSameOnAll(DType a_type, const Bytes& a, DType b_type, const Bytes& b, size_t n) {
-  const TensorMetrics plain = PlainMetrics(a_type, a, b_type, b, n);
+  const metrics::TensorMetrics plain = PlainMetrics(a_type, a, b_type, b, n);
   std::string first;
-  for (const block::Kernels* kernels : UsableKernels()) {
+  for (const metrics::block::Kernels* kernels : metrics::UsableKernels()) {
     SCOPED_TRACE(kernels->instruction_set);
-    const TensorMetrics metrics =
-        MeasureWith(*kernels, a_type, a.data(), b_type, b.data(), static_cast<int64_t>(n));
+    const metrics::TensorMetrics metrics =
+        metrics::MeasureWith(*kernels, a_type, a.data(), b_type, b.data(), static_cast<int64_t>(n));
     ExpectSame(plain, metrics);
-    const std::string json = MetricsJson(metrics);
+    const std::string json = metrics::MetricsJson(metrics);
     if (first.empty()) first = json;
     EXPECT_EQ(json, first);
   }

@@ -100,8 +100,9 @@ double ValueAt(const Bytes& bytes, DType type, size_t i) {
   }
 }
 
-TensorMetrics PlainMetrics(DType a_type, const Bytes& a, DType b_type, const Bytes& b, size_t n) {
-  TensorMetrics m;
+metrics::TensorMetrics PlainMetrics(DType a_type, const Bytes& a, DType b_type, const Bytes& b,
+                                    size_t n) {
+  metrics::TensorMetrics m;
   m.elements = static_cast<int64_t>(n);
   const Format* format_a = FormatOf(a_type);
   const Format* format_b = FormatOf(b_type);
@@ -110,7 +111,7 @@ TensorMetrics PlainMetrics(DType a_type, const Bytes& a, DType b_type, const Byt
     units = format_a->mantissa < format_b->mantissa ? format_a : format_b;
   }
   const DType coarser = units != nullptr ? units->type : format_b != nullptr ? b_type : a_type;
-  m.small_value = DefaultSmallValue(coarser);
+  m.small_value = metrics::DefaultSmallValue(coarser);
   m.agreeing_bits = a_type == b_type || units != nullptr ? 64 : -1;
   const int width =
       8 * static_cast<int>(std::min(storage::DTypeBytes(a_type), storage::DTypeBytes(b_type)));
@@ -132,7 +133,7 @@ TensorMetrics PlainMetrics(DType a_type, const Bytes& a, DType b_type, const Byt
       m.agreeing_bits = std::min(m.agreeing_bits, __builtin_clzll(bits_x ^ bits_y) - (64 - width));
     }
     for (const bool first : {true, false}) {
-      SideStatistics& side = first ? m.a : m.b;
+      metrics::SideStatistics& side = first ? m.a : m.b;
       const double value = first ? x : y;
       side.nan_count += std::isnan(value);
       side.inf_count += std::isinf(value);
@@ -219,7 +220,7 @@ TensorMetrics PlainMetrics(DType a_type, const Bytes& a, DType b_type, const Byt
   return m;
 }
 
-void ExpectSame(const TensorMetrics& expected, const TensorMetrics& actual) {
+void ExpectSame(const metrics::TensorMetrics& expected, const metrics::TensorMetrics& actual) {
   EXPECT_EQ(expected.elements, actual.elements);
   EXPECT_EQ(expected.differing, actual.differing);
   EXPECT_EQ(expected.first_index, actual.first_index);
@@ -237,7 +238,7 @@ void ExpectSame(const TensorMetrics& expected, const TensorMetrics& actual) {
   EXPECT_EQ(expected.within_hundredth, actual.within_hundredth);
   EXPECT_EQ(expected.within_thousandth, actual.within_thousandth);
   EXPECT_EQ(expected.within_ten_thousandth, actual.within_ten_thousandth);
-  const std::pair<const SideStatistics*, const SideStatistics*> sides[] = {
+  const std::pair<const metrics::SideStatistics*, const metrics::SideStatistics*> sides[] = {
       {&expected.a, &actual.a}, {&expected.b, &actual.b}};
   for (const auto& [plain, measured] : sides) {
     EXPECT_EQ(plain->nan_count, measured->nan_count);

@@ -35,11 +35,11 @@ uint64_t Encode(const Format& format, double value);
 uint64_t BitsAt(const Bytes& bytes, storage::DType type, size_t i);
 double ValueAt(const Bytes& bytes, storage::DType type, size_t i);
 
-TensorMetrics PlainMetrics(storage::DType a_type, const Bytes& a, storage::DType b_type,
-                           const Bytes& b, size_t n);
+metrics::TensorMetrics PlainMetrics(storage::DType a_type, const Bytes& a, storage::DType b_type,
+                                    const Bytes& b, size_t n);
 
 // Sums may be rounded otherwise; everything else is the same.
-void ExpectSame(const TensorMetrics& expected, const TensorMetrics& actual);
+void ExpectSame(const metrics::TensorMetrics& expected, const metrics::TensorMetrics& actual);
 
 // Random elements of every kind: ordinary numbers, and if special any bits at all (NaN,
 // infinities, subnormal numbers) and zeros of both signs.

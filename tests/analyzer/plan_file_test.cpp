@@ -18,13 +18,13 @@ using Json = nlohmann::ordered_json;
 using test::PlannedProgram;
 
 TEST(PlanFile, TextReadsBackEqual) {
-  const Plan plan = PlannedProgram::MakePlan();
-  EXPECT_EQ(ParsePlan(PlanText(plan)), plan);
-  EXPECT_EQ(PlanText(ParsePlan(PlanText(plan))), PlanText(plan));
+  const plan::Plan plan = PlannedProgram::MakePlan();
+  EXPECT_EQ(plan::ParsePlan(plan::PlanText(plan)), plan);
+  EXPECT_EQ(plan::PlanText(plan::ParsePlan(plan::PlanText(plan))), plan::PlanText(plan));
 }
 
 TEST(PlanFile, EveryRowOfARegionIsALine) {
-  const std::string text = PlanText(PlannedProgram::MakePlan());
+  const std::string text = plan::PlanText(PlannedProgram::MakePlan());
   for (const char* line :
        {"\n        {\"call\":2,\"stream\":0,\"op\":\"aten::mm\"},\n",
         "\n        {\"record_after\":4,\"wait_before\":5,\"event\":0}\n",
@@ -37,34 +37,34 @@ TEST(PlanFile, EveryRowOfARegionIsALine) {
 
 TEST(PlanFile, AnUnbrokenPlanIsAccepted) {
   const PlannedProgram program;
-  EXPECT_TRUE(ValidatePlan(PlannedProgram::MakePlan(), program.work).empty());
+  EXPECT_TRUE(plan::ValidatePlan(PlannedProgram::MakePlan(), program.work).empty());
 }
 
 TEST(PlanFile, WhatIsNoFileOrNoPlanIsNamed) {
   const PlannedProgram program;
   try {
-    ReadPlan("/nowhere/plan.json", program.work);
+    plan::ReadPlan("/nowhere/plan.json", program.work);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_NE(std::string(error.what()).find("/nowhere/plan.json"), std::string::npos);
   }
-  EXPECT_THROW(WritePlan(PlannedProgram::MakePlan(), "/nowhere/plan.json"), Error);
+  EXPECT_THROW(plan::WritePlan(PlannedProgram::MakePlan(), "/nowhere/plan.json"), Error);
 }
 
 TEST(PlanFile, AFileIsValidatedWhenItIsRead) {
   const PlannedProgram program;
   const test::TemporaryTrace file("plan-json");
-  Plan plan = PlannedProgram::MakePlan();
-  WritePlan(plan, file.path());
-  EXPECT_EQ(ReadPlan(file.path(), program.work), plan);
+  plan::Plan plan = PlannedProgram::MakePlan();
+  plan::WritePlan(plan, file.path());
+  EXPECT_EQ(plan::ReadPlan(file.path(), program.work), plan);
   plan.regions[0].placements[2].stream = 7;
-  WritePlan(plan, file.path());
+  plan::WritePlan(plan, file.path());
   try {
-    ReadPlan(file.path(), program.work);
+    plan::ReadPlan(file.path(), program.work);
     FAIL();
-  } catch (const PlanError& error) {
-    EXPECT_EQ(error.rule(), PlanRule::kStreamRange);
+  } catch (const plan::PlanError& error) {
+    EXPECT_EQ(error.rule(), plan::PlanRule::kStreamRange);
     EXPECT_EQ(error.what(), file.path() +
                                 ": region 0, placement 2 (call 4): stream 7 does not exist, the "
                                 "plan has 2 from 0 on (PLAN-16)");
@@ -75,7 +75,7 @@ TEST(PlanFile, AFileIsValidatedWhenItIsRead) {
 struct BrokenEdit {
   const char* name;
   std::function<void(Json&)> edit;
-  PlanRule rule;
+  plan::PlanRule rule;
   const char* row;
 };
 
@@ -85,13 +85,13 @@ class BrokenPlan : public testing::TestWithParam<BrokenEdit> {};
 
 TEST_P(BrokenPlan, IsRefusedWithItsRowAndRule) {
   const PlannedProgram program;
-  Json json = Json::parse(PlanText(PlannedProgram::MakePlan()));
+  Json json = Json::parse(plan::PlanText(PlannedProgram::MakePlan()));
   GetParam().edit(json);
   try {
-    ValidatePlan(ParsePlan(json.dump()), program.work);
+    plan::ValidatePlan(plan::ParsePlan(json.dump()), program.work);
     FAIL() << "accepted: " << json.dump(1);
-  } catch (const PlanError& error) {
-    EXPECT_EQ(RowOf(error.rule()).id, RowOf(GetParam().rule).id) << error.what();
+  } catch (const plan::PlanError& error) {
+    EXPECT_EQ(plan::RowOf(error.rule()).id, plan::RowOf(GetParam().rule).id) << error.what();
     EXPECT_EQ(error.row(), GetParam().row) << error.what();
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     const std::string text = error.what();
@@ -107,117 +107,120 @@ Json Wait(int64_t after, int64_t before, int event) {
 }
 
 const BrokenEdit kBroken[] = {
-    {"UnknownKeyOfThePlan", [](Json& p) { p["colour"] = 1; }, PlanRule::kUnknownKey, "plan"},
-    {"UnknownKeyOfAPlacement", [](Json& p) { Placement(p, 1)["core"] = 1; }, PlanRule::kUnknownKey,
-     "region 0, placement 1 (call 3)"},
-    {"NoStreams", [](Json& p) { p.erase("streams"); }, PlanRule::kMissingKey, "plan"},
-    {"NoCallInAPlacement", [](Json& p) { Placement(p, 2).erase("call"); }, PlanRule::kMissingKey,
-     "region 0, placement 2"},
+    {"UnknownKeyOfThePlan", [](Json& p) { p["colour"] = 1; }, plan::PlanRule::kUnknownKey, "plan"},
+    {"UnknownKeyOfAPlacement", [](Json& p) { Placement(p, 1)["core"] = 1; },
+     plan::PlanRule::kUnknownKey, "region 0, placement 1 (call 3)"},
+    {"NoStreams", [](Json& p) { p.erase("streams"); }, plan::PlanRule::kMissingKey, "plan"},
+    {"NoCallInAPlacement", [](Json& p) { Placement(p, 2).erase("call"); },
+     plan::PlanRule::kMissingKey, "region 0, placement 2"},
     {"NoPlacementsOfACapturedRegion", [](Json& p) { RegionOf(p, 2).erase("placements"); },
-     PlanRule::kMissingKey, "region 2"},
-    {"TextForAStream", [](Json& p) { Placement(p, 0)["stream"] = "one"; }, PlanRule::kWrongValue,
-     "region 0, placement 0 (call 2)"},
-    {"HalfAStream", [](Json& p) { Placement(p, 0)["stream"] = 0.5; }, PlanRule::kWrongValue,
+     plan::PlanRule::kMissingKey, "region 2"},
+    {"TextForAStream", [](Json& p) { Placement(p, 0)["stream"] = "one"; },
+     plan::PlanRule::kWrongValue, "region 0, placement 0 (call 2)"},
+    {"HalfAStream", [](Json& p) { Placement(p, 0)["stream"] = 0.5; }, plan::PlanRule::kWrongValue,
      "region 0, placement 0 (call 2)"},
     {"StreamBeyondThirtyTwoBits", [](Json& p) { Placement(p, 0)["stream"] = 4294967296; },
-     PlanRule::kWrongValue, "region 0, placement 0 (call 2)"},
+     plan::PlanRule::kWrongValue, "region 0, placement 0 (call 2)"},
     {"NegativeEvent", [](Json& p) { RegionOf(p, 0)["waits"][0]["event"] = -1; },
-     PlanRule::kWrongValue, "region 0, wait 0"},
-    {"UnknownMode", [](Json& p) { p["capture_mode"] = "lax"; }, PlanRule::kWrongValue, "plan"},
-    {"UnknownKind", [](Json& p) { RegionOf(p, 1)["kind"] = "lazy"; }, PlanRule::kWrongValue,
+     plan::PlanRule::kWrongValue, "region 0, wait 0"},
+    {"UnknownMode", [](Json& p) { p["capture_mode"] = "lax"; }, plan::PlanRule::kWrongValue,
+     "plan"},
+    {"UnknownKind", [](Json& p) { RegionOf(p, 1)["kind"] = "lazy"; }, plan::PlanRule::kWrongValue,
      "region 1"},
-    {"ListForAPlan", [](Json& p) { p = Json::array(); }, PlanRule::kWrongValue, "plan"},
+    {"ListForAPlan", [](Json& p) { p = Json::array(); }, plan::PlanRule::kWrongValue, "plan"},
     {"RegionsOutOfOrder", [](Json& p) { std::swap(RegionOf(p, 0), RegionOf(p, 1)); },
-     PlanRule::kWrongValue, "region 0"},
-    {"NewerVersion", [](Json& p) { p["version"] = 2; }, PlanRule::kNewerVersion, "plan"},
-    {"OtherTrace", [](Json& p) { p["trace_calls"] = 15; }, PlanRule::kOtherTrace, "plan"},
-    {"StepThatIsNot", [](Json& p) { p["step"] = 2; }, PlanRule::kOtherTrace, "plan"},
-    {"CallsOfAnotherStep", [](Json& p) { p["last_call"] = 9; }, PlanRule::kOtherTrace, "plan"},
-    {"CallThatIsNot", [](Json& p) { Placement(p, 3)["call"] = 99; }, PlanRule::kUnknownCall,
+     plan::PlanRule::kWrongValue, "region 0"},
+    {"NewerVersion", [](Json& p) { p["version"] = 2; }, plan::PlanRule::kNewerVersion, "plan"},
+    {"OtherTrace", [](Json& p) { p["trace_calls"] = 15; }, plan::PlanRule::kOtherTrace, "plan"},
+    {"StepThatIsNot", [](Json& p) { p["step"] = 2; }, plan::PlanRule::kOtherTrace, "plan"},
+    {"CallsOfAnotherStep", [](Json& p) { p["last_call"] = 9; }, plan::PlanRule::kOtherTrace,
+     "plan"},
+    {"CallThatIsNot", [](Json& p) { Placement(p, 3)["call"] = 99; }, plan::PlanRule::kUnknownCall,
      "region 0, placement 3 (call 99)"},
-    {"CallOfTheNextStep", [](Json& p) { Placement(p, 3)["call"] = 10; }, PlanRule::kUnknownCall,
-     "region 0, placement 3 (call 10)"},
+    {"CallOfTheNextStep", [](Json& p) { Placement(p, 3)["call"] = 10; },
+     plan::PlanRule::kUnknownCall, "region 0, placement 3 (call 10)"},
     {"RegionThatBeginsWithAView", [](Json& p) { RegionOf(p, 0)["first_call"] = 1; },
-     PlanRule::kUnknownCall, "region 0"},
+     plan::PlanRule::kUnknownCall, "region 0"},
     {"AnotherOperator", [](Json& p) { Placement(p, 0)["op"] = "aten::bmm"; },
-     PlanRule::kOtherOperator, "region 0, placement 0 (call 2)"},
-    {"RegionsOverlap", [](Json& p) { RegionOf(p, 1)["first_call"] = 5; }, PlanRule::kRegionOverlap,
-     "region 1"},
-    {"RegionInside", [](Json& p) { RegionOf(p, 0)["last_call"] = 8; }, PlanRule::kBarrier,
+     plan::PlanRule::kOtherOperator, "region 0, placement 0 (call 2)"},
+    {"RegionsOverlap", [](Json& p) { RegionOf(p, 1)["first_call"] = 5; },
+     plan::PlanRule::kRegionOverlap, "region 1"},
+    {"RegionInside", [](Json& p) { RegionOf(p, 0)["last_call"] = 8; }, plan::PlanRule::kBarrier,
      "region 0"},
     {"RegionBackwards",
      [](Json& p) {
        RegionOf(p, 2)["first_call"] = 8;
        RegionOf(p, 2)["last_call"] = 7;
      },
-     PlanRule::kRegionOverlap, "region 2"},
+     plan::PlanRule::kRegionOverlap, "region 2"},
     {"GapBetweenRegions",
      [](Json& p) {
        p["regions"].erase(1);
        RegionOf(p, 1)["region"] = 1;
      },
-     PlanRule::kRegionGap, "region 1"},
-    {"LastRegionMissing", [](Json& p) { p["regions"].erase(2); }, PlanRule::kRegionGap, "plan"},
+     plan::PlanRule::kRegionGap, "region 1"},
+    {"LastRegionMissing", [](Json& p) { p["regions"].erase(2); }, plan::PlanRule::kRegionGap,
+     "plan"},
     {"PlacementInAnEagerRegion",
      [](Json& p) {
        RegionOf(p, 1)["placements"] = {{{"call", 6}, {"stream", 0}}};
      },
-     PlanRule::kEagerContents, "region 1"},
+     plan::PlanRule::kEagerContents, "region 1"},
     {"HostReadInACapture",
      [](Json& p) {
        RegionOf(p, 1)["kind"] = "captured";
        RegionOf(p, 1)["placements"] = {{{"call", 6}, {"stream", 0}}};
      },
-     PlanRule::kBarrier, "region 1"},
+     plan::PlanRule::kBarrier, "region 1"},
     {"PlacementOfAnotherRegion", [](Json& p) { Placement(p, 3)["call"] = 7; },
-     PlanRule::kOutsideRegion, "region 0, placement 3 (call 7)"},
+     plan::PlanRule::kOutsideRegion, "region 0, placement 3 (call 7)"},
     {"WaitAcrossRegions", [](Json& p) { RegionOf(p, 2)["waits"] = {Wait(5, 7, 0)}; },
-     PlanRule::kOutsideRegion, "region 2, wait 0 (record after call 5, wait before call 7)"},
-    {"CallTwice", [](Json& p) { Placement(p, 3)["call"] = 2; }, PlanRule::kCallTwice,
+     plan::PlanRule::kOutsideRegion, "region 2, wait 0 (record after call 5, wait before call 7)"},
+    {"CallTwice", [](Json& p) { Placement(p, 3)["call"] = 2; }, plan::PlanRule::kCallTwice,
      "region 0, placement 3 (call 2)"},
     {"CallNotPlaced", [](Json& p) { RegionOf(p, 0)["placements"].erase(3); },
-     PlanRule::kCallMissing, "region 0"},
-    {"StreamThatIsNot", [](Json& p) { Placement(p, 1)["stream"] = 2; }, PlanRule::kStreamRange,
-     "region 0, placement 1 (call 3)"},
+     plan::PlanRule::kCallMissing, "region 0"},
+    {"StreamThatIsNot", [](Json& p) { Placement(p, 1)["stream"] = 2; },
+     plan::PlanRule::kStreamRange, "region 0, placement 1 (call 3)"},
     {"WaitForItself", [](Json& p) { RegionOf(p, 0)["waits"][0] = Wait(5, 5, 0); },
-     PlanRule::kSelfWait, "region 0, wait 0 (record after call 5, wait before call 5)"},
+     plan::PlanRule::kSelfWait, "region 0, wait 0 (record after call 5, wait before call 5)"},
     {"WaitsInACircle", [](Json& p) { RegionOf(p, 0)["waits"].push_back(Wait(5, 4, 1)); },
-     PlanRule::kWaitCycle, "region 0, wait 1 (record after call 5, wait before call 4)"},
+     plan::PlanRule::kWaitCycle, "region 0, wait 1 (record after call 5, wait before call 4)"},
     {"WaitBeforeItsRecord", [](Json& p) { std::swap(Placement(p, 2), Placement(p, 3)); },
-     PlanRule::kWaitBackwards, "region 0, wait 0 (record after call 4, wait before call 5)"},
+     plan::PlanRule::kWaitBackwards, "region 0, wait 0 (record after call 4, wait before call 5)"},
     {"EventRecordedAgainBeforeItsWaitIsIssued",
      [](Json& p) {
        RegionOf(p, 0)["waits"] = {Wait(2, 4, 0), Wait(3, 5, 0), Wait(4, 5, 1)};
      },
-     PlanRule::kEventReuse, "region 0, wait 1 (record after call 3, wait before call 5)"},
+     plan::PlanRule::kEventReuse, "region 0, wait 1 (record after call 3, wait before call 5)"},
     {"EventRecordedAgainWhileItMayBeWaitedFor",
      [](Json& p) {
        std::swap(Placement(p, 1), Placement(p, 2));  // call 4 is issued before call 3
        RegionOf(p, 0)["waits"] = {Wait(2, 4, 0), Wait(3, 5, 0), Wait(4, 5, 1)};
      },
-     PlanRule::kEventReuse, "region 0, wait 1 (record after call 3, wait before call 5)"},
+     plan::PlanRule::kEventReuse, "region 0, wait 1 (record after call 3, wait before call 5)"},
     {"IssuedBeforeWhatItReads", [](Json& p) { std::swap(Placement(p, 0), Placement(p, 1)); },
-     PlanRule::kIssueOrder, "region 0, placement 0 (call 3)"},
-    {"NoWaitForAnotherStream", [](Json& p) { RegionOf(p, 0)["waits"].clear(); }, PlanRule::kRace,
-     "region 0, placement 3 (call 5)"},
-    {"UnknownSoc", [](Json& p) { p["soc"] = "Granite1"; }, PlanRule::kUnknownSoc, "plan"},
-    {"CopyOfWhatTheStepMakes", [](Json& p) { p["copies"][0]["call"] = 3; }, PlanRule::kNoInput,
-     "copy 0 (call 3)"},
-    {"CopyOfAResult", [](Json& p) { p["copies"][0]["argument"] = "out"; }, PlanRule::kNoInput,
+     plan::PlanRule::kIssueOrder, "region 0, placement 0 (call 3)"},
+    {"NoWaitForAnotherStream", [](Json& p) { RegionOf(p, 0)["waits"].clear(); },
+     plan::PlanRule::kRace, "region 0, placement 3 (call 5)"},
+    {"UnknownSoc", [](Json& p) { p["soc"] = "Granite1"; }, plan::PlanRule::kUnknownSoc, "plan"},
+    {"CopyOfWhatTheStepMakes", [](Json& p) { p["copies"][0]["call"] = 3; },
+     plan::PlanRule::kNoInput, "copy 0 (call 3)"},
+    {"CopyOfAResult", [](Json& p) { p["copies"][0]["argument"] = "out"; }, plan::PlanRule::kNoInput,
      "copy 0 (call 2)"},
-    {"CopyOfNothing", [](Json& p) { p["copies"][0]["bytes"] = 0; }, PlanRule::kWrongValue,
+    {"CopyOfNothing", [](Json& p) { p["copies"][0]["bytes"] = 0; }, plan::PlanRule::kWrongValue,
      "copy 0"},
     {"UpdateOfNoArgument", [](Json& p) { p["updates"][0]["argument"] = "beta"; },
-     PlanRule::kNoArgument, "update 0 (call 5)"},
+     plan::PlanRule::kNoArgument, "update 0 (call 5)"},
     {"UpdateOfATensor", [](Json& p) { p["updates"][0]["argument"] = "self"; },
-     PlanRule::kNoArgument, "update 0 (call 5)"},
+     plan::PlanRule::kNoArgument, "update 0 (call 5)"},
     {"UpdateOfAnEagerCall",
      [](Json& p) {
        RegionOf(p, 0)["kind"] = "eager";
        RegionOf(p, 0).erase("placements");
        RegionOf(p, 0).erase("waits");
      },
-     PlanRule::kNoUpdate, "update 0 (call 5)"},
+     plan::PlanRule::kNoUpdate, "update 0 (call 5)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Edits, BrokenPlan, testing::ValuesIn(kBroken),
@@ -225,22 +228,22 @@ INSTANTIATE_TEST_SUITE_P(Edits, BrokenPlan, testing::ValuesIn(kBroken),
 
 TEST(PlanFile, WhatIsNoJsonIsRefusedWithItsByte) {
   try {
-    ParsePlan("{\"version\": 1,");
+    plan::ParsePlan("{\"version\": 1,");
     FAIL();
-  } catch (const PlanError& error) {
-    EXPECT_EQ(error.rule(), PlanRule::kSyntax);
+  } catch (const plan::PlanError& error) {
+    EXPECT_EQ(error.rule(), plan::PlanRule::kSyntax);
     EXPECT_EQ(error.row(), "byte 15");
   }
 }
 
 TEST(PlanFile, TheRaceNamesBothPlacementsAndTheMissingWait) {
   const PlannedProgram program;
-  Plan plan = PlannedProgram::MakePlan();
+  plan::Plan plan = PlannedProgram::MakePlan();
   plan.regions[0].waits.clear();
   std::string sentence;
   try {
-    ValidatePlan(plan, program.work);
-  } catch (const PlanError& error) {
+    plan::ValidatePlan(plan, program.work);
+  } catch (const plan::PlanError& error) {
     sentence = error.what();
   }
   for (const char* words : {"placement 3", "call 4 aten::relu (placement 2)", "RAW",
@@ -251,13 +254,14 @@ TEST(PlanFile, TheRaceNamesBothPlacementsAndTheMissingWait) {
 
 TEST(PlanFile, ARaceIsAWarningWhereRacesAreAllowed) {
   const PlannedProgram program;
-  Plan plan = PlannedProgram::MakePlan();
+  plan::Plan plan = PlannedProgram::MakePlan();
   plan.regions[0].waits.clear();
-  const std::vector<std::string> warnings = ValidatePlan(plan, program.work, /*allow_races=*/true);
+  const std::vector<std::string> warnings =
+      plan::ValidatePlan(plan, program.work, /*allow_races=*/true);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("PLAN-22"), std::string::npos);
   plan.regions[0].placements[1].stream = 9;  // other rules still hold
-  EXPECT_THROW(ValidatePlan(plan, program.work, true), PlanError);
+  EXPECT_THROW(plan::ValidatePlan(plan, program.work, true), plan::PlanError);
 }
 
 // A step of relu(x) many times over, placed on one stream with many waits.
@@ -274,29 +278,29 @@ TEST(PlanFile, MoreThanTheSocHasIsRefused) {
   }
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  Plan plan;
+  plan::Plan plan;
   plan.trace_calls = kCalls;
   plan.first_call = 1;
   plan.last_call = kCalls;
   plan.soc = "Ascend310B1";
   plan.streams = kCalls;
-  PlanRegion& region = plan.regions.emplace_back();
+  plan::PlanRegion& region = plan.regions.emplace_back();
   region.captured = true;
   region.first_call = 1;
   region.last_call = kCalls;
   for (int i = 0; i < kCalls; ++i) region.placements.push_back({i + 1, i, ""});
   const auto rule_of = [&] {
     try {
-      ValidatePlan(plan, work);
-    } catch (const PlanError& error) {
-      return std::string(RowOf(error.rule()).id) + " " + error.row();
+      plan::ValidatePlan(plan, work);
+    } catch (const plan::PlanError& error) {
+      return std::string(plan::RowOf(error.rule()).id) + " " + error.row();
     }
     return std::string("accepted");
   };
   EXPECT_EQ(rule_of(), "PLAN-24 region 0");  // 600 streams, 496 usable
-  for (PlanPlacement& place : region.placements) place.stream %= 400;
+  for (plan::PlanPlacement& place : region.placements) place.stream %= 400;
   EXPECT_EQ(rule_of(), "accepted");
-  for (PlanPlacement& place : region.placements) place.stream %= 2;
+  for (plan::PlanPlacement& place : region.placements) place.stream %= 2;
   for (int i = 0; i + 1 < kCalls; ++i) region.waits.push_back({i + 1, i + 2, i});
   EXPECT_EQ(rule_of(), "accepted");
   for (int copy = 0; copy < 2; ++copy) {
@@ -327,8 +331,8 @@ TEST(PlanFile, TheDocumentShowsAPlanThatIsAccepted) {
   const std::string text = Document();
   const size_t begin = text.find("```json\n") + 8;
   const PlannedProgram program;
-  const Plan plan = ParsePlan(text.substr(begin, text.find("```", begin) - begin));
-  EXPECT_TRUE(ValidatePlan(plan, program.work).empty());
+  const plan::Plan plan = plan::ParsePlan(text.substr(begin, text.find("```", begin) - begin));
+  EXPECT_TRUE(plan::ValidatePlan(plan, program.work).empty());
   EXPECT_EQ(plan.regions.size(), 3u);
   EXPECT_EQ(plan.updates.size(), 1u);
 }
@@ -336,7 +340,7 @@ TEST(PlanFile, TheDocumentShowsAPlanThatIsAccepted) {
 TEST(PlanFile, TheDocumentListsEveryRule) {
   const std::string text = Document();
   std::set<std::string_view> ids;
-  for (const PlanRuleRow& row : PlanRules()) {
+  for (const plan::PlanRuleRow& row : plan::PlanRules()) {
     EXPECT_TRUE(ids.insert(row.id).second) << row.id;
     const std::string line = "| " + std::string(row.id) + " | " + std::string(row.text) + " |";
     EXPECT_NE(text.find(line), std::string::npos) << line;

@@ -34,26 +34,26 @@ class PlannedProgram {
     work = analyzer::LoadWork(*reader_);
   }
 
-  static analyzer::Plan MakePlan() {
-    analyzer::Plan plan;
+  static analyzer::plan::Plan MakePlan() {
+    analyzer::plan::Plan plan;
     plan.trace_calls = 16;
     plan.step = 0;
     plan.first_call = 1;
     plan.last_call = 8;
     plan.streams = 2;
-    analyzer::PlanRegion& head = plan.regions.emplace_back();
+    analyzer::plan::PlanRegion& head = plan.regions.emplace_back();
     head.captured = true;
     head.first_call = 2;
     head.last_call = 5;
     head.reason = "the host reads a value";
     head.placements = {{2, 0, "aten::mm"}, {3, 0, "aten::relu"}, {4, 1, ""}, {5, 0, ""}};
     head.waits = {{4, 5, 0}};
-    analyzer::PlanRegion& read = plan.regions.emplace_back();
+    analyzer::plan::PlanRegion& read = plan.regions.emplace_back();
     read.region = 1;
     read.first_call = read.last_call = 6;
     read.reason = "host read";
     read.gain_ns = 1250.5;
-    analyzer::PlanRegion& tail = plan.regions.emplace_back();
+    analyzer::plan::PlanRegion& tail = plan.regions.emplace_back();
     tail.region = 2;
     tail.captured = true;
     tail.first_call = 7;

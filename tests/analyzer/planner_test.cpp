@@ -22,8 +22,8 @@ using test::TraceBuilder;
 using test::Written;
 
 // Every call costs the host 1 us and the device `device_ns`; what a capture adds is cheap.
-DeviceCosts Cheap(const Work& work, double device_ns = 500) {
-  DeviceCosts costs;
+prediction::DeviceCosts Cheap(const Work& work, double device_ns = 500) {
+  prediction::DeviceCosts costs;
   for (const WorkForm& form : work.forms) {
     costs.by_signature[form.signature_id] = {1000, device_ns};
   }
@@ -55,10 +55,10 @@ class Stepped {
     reader_ = std::make_unique<storage::Reader>(file_.path());
     work = LoadWork(*reader_);
   }
-  PlannedStep Make(PlanOptions options = {}, double device_ns = 500) const {
-    const DeviceCosts costs = Cheap(work, device_ns);
+  plan::PlannedStep Make(plan::PlanOptions options = {}, double device_ns = 500) const {
+    const prediction::DeviceCosts costs = Cheap(work, device_ns);
     options.costs = &costs;
-    return MakePlan(work, options);
+    return plan::MakePlan(work, options);
   }
   Work work;
 
@@ -67,9 +67,9 @@ class Stepped {
   std::unique_ptr<storage::Reader> reader_;
 };
 
-std::string Kinds(const Plan& plan) {
+std::string Kinds(const plan::Plan& plan) {
   std::string kinds;
-  for (const PlanRegion& region : plan.regions) kinds += region.captured ? 'C' : 'e';
+  for (const plan::PlanRegion& region : plan.regions) kinds += region.captured ? 'C' : 'e';
   return kinds;
 }
 
@@ -79,11 +79,11 @@ void Relu(TraceBuilder& trace, const Tensor& from, const Tensor& to) {
 
 TEST(Planner, HostReadsCutAndMovingInputsAreCopied) {
   const PlannedProgram program;
-  const DeviceCosts costs = Cheap(program.work);
-  PlanOptions options;
+  const prediction::DeviceCosts costs = Cheap(program.work);
+  plan::PlanOptions options;
   options.costs = &costs;
-  const PlannedStep planned = MakePlan(program.work, options);
-  const Plan& plan = planned.plan;
+  const plan::PlannedStep planned = plan::MakePlan(program.work, options);
+  const plan::Plan& plan = planned.plan;
   // The add, whose alpha varies, is left out: behind it a barrier would end the graph anyway.
   ASSERT_EQ(Kinds(plan), "CeeC");
   EXPECT_EQ(plan.regions[0].first_call, 2);
@@ -92,10 +92,10 @@ TEST(Planner, HostReadsCutAndMovingInputsAreCopied) {
   EXPECT_EQ(plan.regions[1].reason, "argument updates cost more than capture saves");
   EXPECT_EQ(plan.regions[2].reason, "host read");
   EXPECT_GT(plan.regions[2].gain_ns, 1000) << "its host time and a launch";
-  for (const RegionFigures& region : planned.regions) {
+  for (const plan::RegionFigures& region : planned.regions) {
     EXPECT_EQ(region.edit.empty(), region.cut.captured) << region.cut.reason;
   }
-  EXPECT_EQ(plan.copies, (std::vector<PlanCopy>{{2, "self", 64}}));
+  EXPECT_EQ(plan.copies, (std::vector<plan::PlanCopy>{{2, "self", 64}}));
   EXPECT_TRUE(plan.updates.empty());
   EXPECT_EQ(planned.class_steps, 2u);
   EXPECT_EQ(planned.captured_calls(), 5u);
@@ -113,30 +113,30 @@ TEST(Planner, AVaryingValueAmidAGraphIsUpdated) {
                {Out("out", z)});
     Relu(trace, z, x);
   });
-  const PlannedStep planned = stepped.Make();
+  const plan::PlannedStep planned = stepped.Make();
   EXPECT_EQ(Kinds(planned.plan), "C");
-  EXPECT_EQ(planned.plan.updates, (std::vector<PlanUpdate>{{2, "alpha"}}));
+  EXPECT_EQ(planned.plan.updates, (std::vector<plan::PlanUpdate>{{2, "alpha"}}));
   EXPECT_EQ(planned.regions[0].updated_arguments, 1);
   EXPECT_EQ(planned.varying_arguments, 1u);
 }
 
 TEST(Planner, WhatItWritesIsReadBackAndAccepted) {
   const PlannedProgram program;
-  const DeviceCosts costs = Cheap(program.work);
-  PlanOptions options;
+  const prediction::DeviceCosts costs = Cheap(program.work);
+  plan::PlanOptions options;
   options.costs = &costs;
-  const Plan plan = MakePlan(program.work, options).plan;
+  const plan::Plan plan = plan::MakePlan(program.work, options).plan;
   const test::TemporaryTrace file("planner-json");
-  WritePlan(plan, file.path());
-  EXPECT_EQ(ReadPlan(file.path(), program.work), plan);
+  plan::WritePlan(plan, file.path());
+  EXPECT_EQ(plan::ReadPlan(file.path(), program.work), plan);
 }
 
 TEST(Planner, GuardsThatBakeOrDoNotCopyCaptureMoreOften) {
   const PlannedProgram program;
-  const PlannedStep planned = MakePlan(program.work, {});
+  const plan::PlannedStep planned = plan::MakePlan(program.work, {});
   ASSERT_EQ(planned.guards.size(), 4u);
   const auto outcome = [&](size_t row) {
-    const GuardOutcome& g = planned.guards[row];
+    const plan::GuardOutcome& g = planned.guards[row];
     return std::vector<int64_t>{g.captures, g.hits,     g.by_operators,
                                 g.by_shape, g.by_value, g.by_address};
   };
@@ -155,7 +155,7 @@ TEST(Planner, TheLargestClassOfEqualShapesIsPlanned) {
     Relu(trace, y, trace.NewTensor({rows}));
     if (step == 0) Relu(trace, y, trace.NewTensor({rows}));
   });
-  const PlannedStep planned = stepped.Make();
+  const plan::PlannedStep planned = stepped.Make();
   EXPECT_EQ(planned.families, 2u);
   EXPECT_EQ(planned.classes, 3u);
   EXPECT_EQ(planned.class_steps, 3u);
@@ -181,8 +181,8 @@ TEST(Planner, WhatCannotBeCapturedIsNamed) {
     Relu(trace, x, y);
     Relu(trace, y, x);
   });
-  const PlannedStep planned = stepped.Make();
-  const Plan& plan = planned.plan;
+  const plan::PlannedStep planned = stepped.Make();
+  const plan::Plan& plan = planned.plan;
   ASSERT_EQ(Kinds(plan), "CeeeC");
   EXPECT_EQ(plan.regions[1].reason, "mask");
   EXPECT_EQ(plan.regions[2].reason, "data-dependent shape");
@@ -198,7 +198,7 @@ TEST(Planner, RandomValuesForBytesInUseBeginARegion) {
                {Out("out", y)});
     Relu(trace, y, x);
   });
-  const Plan plan = stepped.Make().plan;
+  const plan::Plan plan = stepped.Make().plan;
   EXPECT_EQ(Kinds(plan), "CC");
   EXPECT_EQ(plan.regions[1].first_call, 3);
 }
@@ -225,29 +225,29 @@ void Branches(TraceBuilder& trace, int) {
 
 TEST(Planner, BranchesOfTwoResourcesGoToTwoStreamsWithAWait) {
   const Stepped stepped(2, Branches);
-  const PlannedStep planned = stepped.Make({}, /*device_ns=*/10000);
+  const plan::PlannedStep planned = stepped.Make({}, /*device_ns=*/10000);
   ASSERT_EQ(Kinds(planned.plan), "C");
   EXPECT_EQ(planned.plan.streams, 2);
   EXPECT_EQ(planned.plan.regions[0].waits.size(), 1u);
   EXPECT_EQ(planned.regions[0].load.stream_numbers(), 2);
   EXPECT_LT(planned.regions[0].certificate.makespan_ns,
             planned.regions[0].certificate.one_stream_ns);
-  PlanOptions one;
+  plan::PlanOptions one;
   one.streams = 1;
-  const PlannedStep on_one = stepped.Make(one, 10000);
+  const plan::PlannedStep on_one = stepped.Make(one, 10000);
   EXPECT_EQ(on_one.plan.streams, 1);
   // Thirteen results of 16 floats: none shares its place where streams run side by side.
-  EXPECT_EQ(planned.graph_bytes, 13 * kPoolAlignment);
+  EXPECT_EQ(planned.graph_bytes, 13 * memory::kPoolAlignment);
   EXPECT_EQ(on_one.graph_bytes, on_one.pools.separate_bytes);
   EXPECT_LT(on_one.graph_bytes, planned.graph_bytes);
 }
 
 TEST(Planner, SpreadUsesSeveralStreamsWhereTheyDoNotPay) {
   const Stepped stepped(2, Branches);
-  PlanOptions options;
+  plan::PlanOptions options;
   EXPECT_EQ(stepped.Make(options, /*device_ns=*/1).plan.streams, 1);
   options.spread = true;
-  const PlannedStep planned = stepped.Make(options, 1);
+  const plan::PlannedStep planned = stepped.Make(options, 1);
   EXPECT_EQ(planned.plan.streams, 2);
   EXPECT_EQ(planned.plan.regions[0].waits.size(), 1u);
 }
@@ -261,7 +261,7 @@ TEST(Planner, BudgetsAreKept) {
                  {Real("out", 0.5, storage::Direction::kOut)});
     }
   });
-  PlanOptions options;
+  plan::PlanOptions options;
   options.streams = 1;
   EXPECT_EQ(Kinds(stepped.Make(options).plan), "CeCeCe");
   options.most_captures = 2;
@@ -322,15 +322,15 @@ TEST(Planner, PlansOfRandomProgramsBreakNoRule) {
         }
       }
     });
-    PlanOptions options;
+    plan::PlanOptions options;
     options.minimum_region = 1 + seed % 3;
     options.streams = static_cast<int32_t>(seed % 5);
-    DeviceCosts costs = Cheap(stepped.work, /*device_ns=*/20000);
+    prediction::DeviceCosts costs = Cheap(stepped.work, /*device_ns=*/20000);
     costs.streams.saturates = {};  // any two calls may run side by side
     options.costs = &costs;
-    PlannedStep planned;
-    ASSERT_NO_THROW(planned = MakePlan(stepped.work, options)) << "seed " << seed;
-    for (const PlanRegion& region : planned.plan.regions) {
+    plan::PlannedStep planned;
+    ASSERT_NO_THROW(planned = plan::MakePlan(stepped.work, options)) << "seed " << seed;
+    for (const plan::PlanRegion& region : planned.plan.regions) {
       graphs += region.captured ? 1 : 0;
       waits += static_cast<int64_t>(region.waits.size());
     }
@@ -345,15 +345,15 @@ TEST(Planner, PlansOfRandomProgramsBreakNoRule) {
 
 TEST(Planner, AMemoryBudgetCostsFirstStreamsThenGraphs) {
   const Stepped stepped(2, Branches);
-  PlanOptions options;
-  const PlannedStep free = stepped.Make(options, 10000);
+  plan::PlanOptions options;
+  const plan::PlannedStep free = stepped.Make(options, 10000);
   ASSERT_EQ(free.plan.streams, 2);
   options.budget_bytes = free.graph_bytes - 1;
-  const PlannedStep flat = stepped.Make(options, 10000);
+  const plan::PlannedStep flat = stepped.Make(options, 10000);
   EXPECT_EQ(flat.plan.streams, 1);
   EXPECT_LE(flat.graph_bytes, options.budget_bytes);
   options.budget_bytes = flat.graph_bytes - 1;
-  const PlannedStep none = stepped.Make(options, 10000);
+  const plan::PlannedStep none = stepped.Make(options, 10000);
   EXPECT_EQ(Kinds(none.plan), "e");
   EXPECT_EQ(none.plan.regions[0].reason, "no memory is left in the budget");
   EXPECT_EQ(none.graph_bytes, 0);
@@ -361,11 +361,11 @@ TEST(Planner, AMemoryBudgetCostsFirstStreamsThenGraphs) {
 
 TEST(Planner, WhenNothingPaysItStaysEagerWithTheReason) {
   const Stepped stepped(2, Branches);
-  DeviceCosts costs = Cheap(stepped.work);
+  prediction::DeviceCosts costs = Cheap(stepped.work);
   costs.graph_host_ns = 1e9;
-  PlanOptions options;
+  plan::PlanOptions options;
   options.costs = &costs;
-  const Plan plan = MakePlan(stepped.work, options).plan;
+  const plan::Plan plan = plan::MakePlan(stepped.work, options).plan;
   EXPECT_EQ(Kinds(plan), "e");
   EXPECT_EQ(plan.regions[0].reason, "launching and capturing a graph costs more than it saves");
   EXPECT_TRUE(plan.predicted.stay_eager);
@@ -374,7 +374,7 @@ TEST(Planner, WhenNothingPaysItStaysEagerWithTheReason) {
 
 TEST(Planner, RefusesInOneSentence) {
   const Stepped stepped(2, Branches);
-  PlanOptions options;
+  plan::PlanOptions options;
   options.soc = "Granite1";
   const auto refusal = [](const std::function<void()>& make) -> std::string {
     try {
@@ -384,10 +384,10 @@ TEST(Planner, RefusesInOneSentence) {
     }
     return "accepted";
   };
-  EXPECT_EQ(refusal([&] { MakePlan(stepped.work, options); }).substr(0, 10), "2 the limi");
+  EXPECT_EQ(refusal([&] { plan::MakePlan(stepped.work, options); }).substr(0, 10), "2 the limi");
   Work none = stepped.work;
   none.steps.clear();
-  EXPECT_NE(refusal([&] { MakePlan(none, {}); }).find("has no steps"), std::string::npos);
+  EXPECT_NE(refusal([&] { plan::MakePlan(none, {}); }).find("has no steps"), std::string::npos);
 }
 
 }  // namespace

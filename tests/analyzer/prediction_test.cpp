@@ -15,20 +15,20 @@ using namespace test;
 constexpr int64_t kDeep = 2048;
 
 TEST(ResourceOf, GoesByTheTableAndTakesTheRestAsVectorWork) {
-  EXPECT_EQ(ResourceOf("aten::addmm.out"), Resource::kCube);
-  EXPECT_EQ(ResourceOf("aten::mm"), Resource::kCube);
-  EXPECT_EQ(ResourceOf("aten::convolution_backward"), Resource::kCube);
-  EXPECT_EQ(ResourceOf("aclnnMatmulCompress"), Resource::kCube);
-  EXPECT_EQ(ResourceOf("aclrtMemcpyAsync"), Resource::kCopy);
-  EXPECT_EQ(ResourceOf("c10d::allreduce_"), Resource::kCommunication);
-  EXPECT_EQ(ResourceOf("aten::add.Tensor"), Resource::kVector);
-  EXPECT_EQ(ResourceOf("aclnnMmm"), Resource::kVector);
-  EXPECT_EQ(ResourceOf(""), Resource::kVector);
+  EXPECT_EQ(prediction::ResourceOf("aten::addmm.out"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("aten::mm"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("aten::convolution_backward"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("aclnnMatmulCompress"), streams::Resource::kCube);
+  EXPECT_EQ(prediction::ResourceOf("aclrtMemcpyAsync"), streams::Resource::kCopy);
+  EXPECT_EQ(prediction::ResourceOf("c10d::allreduce_"), streams::Resource::kCommunication);
+  EXPECT_EQ(prediction::ResourceOf("aten::add.Tensor"), streams::Resource::kVector);
+  EXPECT_EQ(prediction::ResourceOf("aclnnMmm"), streams::Resource::kVector);
+  EXPECT_EQ(prediction::ResourceOf(""), streams::Resource::kVector);
 }
 
 TEST(RunQueue, LetsTheDeviceWaitForASlowHost) {
-  const QueueTask tasks[] = {{10, 1}, {10, 1}, {10, 1}};
-  const StepTimes times = RunQueue(tasks, kDeep, 0);
+  const prediction::QueueTask tasks[] = {{10, 1}, {10, 1}, {10, 1}};
+  const prediction::StepTimes times = prediction::RunQueue(tasks, kDeep, 0);
   EXPECT_EQ(times.latency_ns, 31);
   EXPECT_EQ(times.host_ns, 30);
   EXPECT_EQ(times.device_ns, 3);
@@ -37,8 +37,8 @@ TEST(RunQueue, LetsTheDeviceWaitForASlowHost) {
 }
 
 TEST(RunQueue, HidesTheHostBehindASlowDevice) {
-  const QueueTask tasks[] = {{1, 10}, {1, 10}, {1, 10}};
-  const StepTimes times = RunQueue(tasks, kDeep, 0);
+  const prediction::QueueTask tasks[] = {{1, 10}, {1, 10}, {1, 10}};
+  const prediction::StepTimes times = prediction::RunQueue(tasks, kDeep, 0);
   EXPECT_EQ(times.latency_ns, 31);
   EXPECT_FALSE(times.host_bound());
 }
@@ -46,25 +46,27 @@ TEST(RunQueue, HidesTheHostBehindASlowDevice) {
 TEST(RunQueue, StopsTheHostAtReads) {
   // Issued at 1, executed until 11, known to the host at 13; the last one from 14 to 24, known
   // at 26.
-  const QueueTask tasks[] = {{1, 10, true}, {1, 10}};
-  const StepTimes times = RunQueue(tasks, kDeep, 2);
+  const prediction::QueueTask tasks[] = {{1, 10, true}, {1, 10}};
+  const prediction::StepTimes times = prediction::RunQueue(tasks, kDeep, 2);
   EXPECT_EQ(times.wait_ns, 12);
   EXPECT_EQ(times.latency_ns, 26);
 }
 
 TEST(RunQueue, StopsTheHostWhereTheQueueIsFull) {
-  const std::vector<QueueTask> tasks(4, {1, 10});
-  EXPECT_EQ(RunQueue(tasks, kDeep, 0).wait_ns, 0);
+  const std::vector<prediction::QueueTask> tasks(4, {1, 10});
+  EXPECT_EQ(prediction::RunQueue(tasks, kDeep, 0).wait_ns, 0);
   // Two are out; the third is issued when the first has ended, at 11, the fourth at 21.
-  const StepTimes times = RunQueue(tasks, 2, 0);
+  const prediction::StepTimes times = prediction::RunQueue(tasks, 2, 0);
   EXPECT_EQ(times.wait_ns, 9 + 9);
   EXPECT_EQ(times.latency_ns, 41);
 }
 
-TEST(RunQueue, TakesNoTimeForNothing) { EXPECT_EQ(RunQueue({}, kDeep, 5).latency_ns, 0); }
+TEST(RunQueue, TakesNoTimeForNothing) {
+  EXPECT_EQ(prediction::RunQueue({}, kDeep, 5).latency_ns, 0);
+}
 
-DeviceCosts Costs() {
-  DeviceCosts costs;
+prediction::DeviceCosts Costs() {
+  prediction::DeviceCosts costs;
   costs.graph_host_ns = 5;
   costs.graph_device_ns = 3;
   costs.capture_task_ns = 2;
@@ -75,12 +77,13 @@ DeviceCosts Costs() {
   return costs;
 }
 
-const StepCopies kNone;
+const prediction::StepCopies kNone;
 
 TEST(PredictStep, SavesTheHostTimeOfCapturedCalls) {
-  const std::vector<PredictedCall> calls(10, {{20, 4}});
-  const PredictedRegion region = {0, 10, true, /*makespan_ns=*/25};
-  const Prediction prediction = PredictStep(calls, {&region, 1}, kNone, {2, 16}, Costs());
+  const std::vector<prediction::PredictedCall> calls(10, {{20, 4}});
+  const prediction::PredictedRegion region = {0, 10, true, /*makespan_ns=*/25};
+  const prediction::Prediction prediction =
+      prediction::PredictStep(calls, {&region, 1}, kNone, {2, 16}, Costs());
   EXPECT_EQ(prediction.eager.latency_ns, 204);
   // Two copies are issued until 8, graph at 13; the copies end at 14: 5 and then 9 until 14.
   EXPECT_EQ(prediction.captured_one_stream.latency_ns, 14 + 3 + 40);
@@ -93,21 +96,24 @@ TEST(PredictStep, SavesTheHostTimeOfCapturedCalls) {
 }
 
 TEST(PredictStep, TakesCallsAsFastAsTheyAreInGraphs) {
-  const std::vector<PredictedCall> calls(10, {{20, 4}});
-  const PredictedRegion region = {0, 10, true};
-  DeviceCosts costs = Costs();
+  const std::vector<prediction::PredictedCall> calls(10, {{20, 4}});
+  const prediction::PredictedRegion region = {0, 10, true};
+  prediction::DeviceCosts costs = Costs();
   costs.graph_share = 0.5;
-  const Prediction prediction = PredictStep(calls, {&region, 1}, kNone, kNone, costs);
+  const prediction::Prediction prediction =
+      prediction::PredictStep(calls, {&region, 1}, kNone, kNone, costs);
   EXPECT_EQ(prediction.eager.latency_ns, 204);
   EXPECT_EQ(prediction.captured.latency_ns, 5 + 3 + 20);
 }
 
 TEST(PredictStep, KeepsEagerCallsBetweenGraphsAndIssuesUpdates) {
   // A graph, a host read, a graph with one update.
-  std::vector<PredictedCall> calls(9, {{20, 4}});
+  std::vector<prediction::PredictedCall> calls(9, {{20, 4}});
   calls[4].host_read = true;
-  const PredictedRegion regions[] = {{0, 4, true}, {4, 5, false}, {5, 9, true, 0, /*updates=*/1}};
-  const Prediction prediction = PredictStep(calls, regions, kNone, kNone, Costs());
+  const prediction::PredictedRegion regions[] = {
+      {0, 4, true}, {4, 5, false}, {5, 9, true, 0, /*updates=*/1}};
+  const prediction::Prediction prediction =
+      prediction::PredictStep(calls, regions, kNone, kNone, Costs());
   // Graph: issued at 5, 3 + 16 until 24. Read: issued at 25, executed until 29. Update until 49,
   // graph at 54, 3 + 16 until 73.
   EXPECT_EQ(prediction.captured.latency_ns, 73);
@@ -116,13 +122,16 @@ TEST(PredictStep, KeepsEagerCallsBetweenGraphsAndIssuesUpdates) {
 }
 
 TEST(PredictStep, SaysWhyToStayEager) {
-  const std::vector<PredictedCall> fast(10, {{20, 4}});
-  const std::vector<PredictedCall> heavy(10, {{20, 4000}});
-  const PredictedRegion captured = {0, 10, true};
-  const PredictedRegion eager = {0, 10, false};
-  const auto reason = [](const std::vector<PredictedCall>& calls, const PredictedRegion& region,
-                         const StepCopies& copies, const DeviceCosts& costs) {
-    const Prediction prediction = PredictStep(calls, {&region, 1}, kNone, copies, costs);
+  const std::vector<prediction::PredictedCall> fast(10, {{20, 4}});
+  const std::vector<prediction::PredictedCall> heavy(10, {{20, 4000}});
+  const prediction::PredictedRegion captured = {0, 10, true};
+  const prediction::PredictedRegion eager = {0, 10, false};
+  const auto reason = [](const std::vector<prediction::PredictedCall>& calls,
+                         const prediction::PredictedRegion& region,
+                         const prediction::StepCopies& copies,
+                         const prediction::DeviceCosts& costs) {
+    const prediction::Prediction prediction =
+        prediction::PredictStep(calls, {&region, 1}, kNone, copies, costs);
     EXPECT_TRUE(prediction.stay_eager);
     EXPECT_EQ(prediction.break_even_steps, -1);
     return prediction.reason;
@@ -136,7 +145,7 @@ TEST(PredictStep, SaysWhyToStayEager) {
       reason(fast, captured, {10, 2000}, Costs()),
       "Stay eager, because a captured step takes 1.1 us and an eager one 0.2 us; 1.1 us of it "
       "are input copies that only graphs need.");
-  DeviceCosts dear = Costs();
+  prediction::DeviceCosts dear = Costs();
   dear.graph_host_ns = 3000;
   EXPECT_EQ(reason(fast, captured, kNone, dear),
             "Stay eager, because a captured step takes 3.0 us and an eager one 0.2 us.");
@@ -152,9 +161,10 @@ TEST(RecordedCosts, TakesTheHostUntilTheNextCallAndTheOperatorsTime) {
   trace.Finish();
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const DeviceCosts costs = RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
+  const prediction::DeviceCosts costs =
+      prediction::RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
   ASSERT_EQ(costs.by_signature.size(), 1u);
-  const CallCost cost = costs.by_signature.begin()->second;
+  const prediction::CallCost cost = costs.by_signature.begin()->second;
   EXPECT_EQ(cost.device_ns, static_cast<double>(work.calls[0].duration_ns));
   EXPECT_EQ(cost.host_ns, static_cast<double>(work.calls[1].begin_ns - work.calls[0].begin_ns));
   EXPECT_FALSE(costs.measured());
@@ -185,8 +195,11 @@ TEST(RecordedCosts, TakeTheDevicesOwnTimeWhereTheTraceHasIt) {
   }
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
-  const DeviceCosts costs = RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
-  const auto device_ns = [&](size_t call) { return CostOf(costs, work, call).device_ns; };
+  const prediction::DeviceCosts costs =
+      prediction::RecordedCosts(work, {{0, 0, static_cast<int64_t>(work.size())}});
+  const auto device_ns = [&](size_t call) {
+    return prediction::CostOf(costs, work, call).device_ns;
+  };
   EXPECT_EQ(device_ns(0), 7000 + static_cast<double>(work.calls[2].call_id));  // the upper median
   EXPECT_EQ(device_ns(3), 50000);
   EXPECT_EQ(device_ns(4), static_cast<double>(work.calls[4].duration_ns));
@@ -209,7 +222,7 @@ TEST(RecordedCosts, AreTheMediansOfTheRangesSoThatOneSlowExecutionDoesNotCount) 
   work.calls[1].duration_ns = 10;
   work.calls[2].duration_ns = 20;
   const auto device_ns = [&](const std::vector<StepRange>& steps) {
-    return RecordedCosts(work, steps).by_signature.begin()->second.device_ns;
+    return prediction::RecordedCosts(work, steps).by_signature.begin()->second.device_ns;
   };
   EXPECT_EQ(device_ns({{0, 0, 1}}), 5e6);
   EXPECT_EQ(device_ns({{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}), 20);
@@ -223,17 +236,17 @@ TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {
   trace.Finish();
   {
     storage::Reader reader(file.path(), storage::Reader::Mode::kReadWrite);
-    EXPECT_EQ(LoadCalibration(reader), std::nullopt);
+    EXPECT_EQ(prediction::LoadCalibration(reader), std::nullopt);
     const int64_t call = LoadWork(reader).calls[0].call_id;
     storage::Results results(reader);
-    DeviceCosts costs;
+    prediction::DeviceCosts costs;
     for (const double factor : {1.0, 2.0}) {
       costs.graph_host_ns = 100 * factor;
       costs.streams.wait_ns = 7 * factor;
       costs.streams.saturates = {true, false, true, false};
       costs.streams.overlaps = false;
-      const int64_t run =
-          results.AddRun({.mode = "calibrate", .device = "soft", .options = ToJson(costs)});
+      const int64_t run = results.AddRun(
+          {.mode = "calibrate", .device = "soft", .options = prediction::ToJson(costs)});
       for (int64_t repetition = 0; repetition < 3; ++repetition) {
         results.AddSample({.run_id = run,
                            .repetition = repetition,
@@ -247,8 +260,8 @@ TEST(LoadCalibration, GivesBackTheMediansOfTheLastRunOfADevice) {
     results.Commit();
   }
   const storage::Reader reader(file.path());
-  EXPECT_EQ(LoadCalibration(reader, "another device"), std::nullopt);
-  const std::optional<DeviceCosts> costs = LoadCalibration(reader, "soft");
+  EXPECT_EQ(prediction::LoadCalibration(reader, "another device"), std::nullopt);
+  const std::optional<prediction::DeviceCosts> costs = prediction::LoadCalibration(reader, "soft");
   ASSERT_TRUE(costs.has_value());
   EXPECT_TRUE(costs->measured());
   EXPECT_EQ(costs->graph_host_ns, 200);
@@ -272,15 +285,16 @@ TEST(CostOf, FallsBackToCopiesAndToTheRecording) {
   const storage::Reader reader(file.path());
   const Work work = LoadWork(reader);
   const auto recorded = static_cast<double>(work.calls[0].duration_ns);
-  DeviceCosts costs = Costs();
-  EXPECT_EQ(CostOf(costs, work, 1).host_ns, static_cast<double>(work.calls[1].duration_ns));
+  prediction::DeviceCosts costs = Costs();
+  EXPECT_EQ(prediction::CostOf(costs, work, 1).host_ns,
+            static_cast<double>(work.calls[1].duration_ns));
   costs.device = "soft";
-  EXPECT_EQ(CostOf(costs, work, 0).device_ns, recorded);
-  EXPECT_EQ(CostOf(costs, work, 1).host_ns, 4);
-  EXPECT_EQ(CostOf(costs, work, 1).device_ns, 1 + 4 * 0.5);
-  EXPECT_EQ(CostOf(costs, work, 2).host_ns, 0);
+  EXPECT_EQ(prediction::CostOf(costs, work, 0).device_ns, recorded);
+  EXPECT_EQ(prediction::CostOf(costs, work, 1).host_ns, 4);
+  EXPECT_EQ(prediction::CostOf(costs, work, 1).device_ns, 1 + 4 * 0.5);
+  EXPECT_EQ(prediction::CostOf(costs, work, 2).host_ns, 0);
   costs.by_signature[work.form(0).signature_id] = {11, 22};
-  EXPECT_EQ(CostOf(costs, work, 0).device_ns, 22);
+  EXPECT_EQ(prediction::CostOf(costs, work, 0).device_ns, 22);
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ class RandomDag {
         MakeWindowed(nodes, 30, 7.5);
         break;
     }
-    for (analyzer::DagNode& node : dag_.nodes) {
-      using analyzer::Resource;
+    for (analyzer::streams::DagNode& node : dag_.nodes) {
+      using analyzer::streams::Resource;
       node.duration_ns = 2000 * std::pow(10.0, std::uniform_real_distribution<>(0, 2)(random_));
       const int kind = Draw(0, 9);
       node.resource = kind < 6   ? Resource::kVector
@@ -58,7 +58,7 @@ class RandomDag {
     std::shuffle(dag_.edges.begin(), dag_.edges.end(), random_);
   }
 
-  const analyzer::Dag& dag() const { return dag_; }
+  const analyzer::streams::Dag& dag() const { return dag_; }
 
  private:
   using Nodes = std::vector<int32_t>;
@@ -122,13 +122,14 @@ class RandomDag {
   }
 
   std::mt19937 random_;
-  analyzer::Dag dag_;
+  analyzer::streams::Dag dag_;
   std::set<std::pair<int32_t, int32_t>> edges_;
 };
 
 // Accesses by node that demand exactly the order of the edges: a buffer per edge, written by `from`
 // and read by `to`.
-inline std::vector<std::vector<analyzer::ByteAccess>> AccessesOf(const analyzer::Dag& dag) {
+inline std::vector<std::vector<analyzer::ByteAccess>> AccessesOf(
+    const analyzer::streams::Dag& dag) {
   std::vector<std::vector<analyzer::ByteAccess>> accesses(dag.nodes.size());
   for (size_t e = 0; e < dag.edges.size(); ++e) {
     const auto buffer = static_cast<int64_t>(e) + 1;

@@ -35,17 +35,17 @@ class RecapturesTest : public testing::Test {
     return trace.EndCapture(main);
   }
 
-  const CaptureList& Run() {
+  const lint::CaptureList& Run() {
     trace.Finish();
     reader_ = std::make_unique<storage::Reader>(file_.path());
     work_ = LoadWork(*reader_);
-    return list_ = FindCaptures(work_);
+    return list_ = lint::FindCaptures(work_);
   }
   // "other operators, shape, address"
   std::string Reasons() const {
     std::string text;
-    for (const CaptureRow& row : list_.captures) {
-      text += (text.empty() ? "" : ", ") + std::string(CaptureReasonName(row.reason));
+    for (const lint::CaptureRow& row : list_.captures) {
+      text += (text.empty() ? "" : ", ") + std::string(lint::CaptureReasonName(row.reason));
     }
     return text;
   }
@@ -55,7 +55,7 @@ class RecapturesTest : public testing::Test {
   int64_t main, side;
   std::unique_ptr<storage::Reader> reader_;
   Work work_;
-  CaptureList list_;
+  lint::CaptureList list_;
 };
 
 TEST_F(RecapturesTest, AProgramWithoutCapturesHasNone) {
@@ -72,7 +72,7 @@ TEST_F(RecapturesTest, AnotherShapeIsNamedWithBothSizes) {
   Capture(longer, 2, b8);
   Run();
   EXPECT_EQ(Reasons(), "other operators, shape");
-  const CaptureRow& row = list_.captures[1];
+  const lint::CaptureRow& row = list_.captures[1];
   EXPECT_EQ(row.earlier_model, 1);
   EXPECT_EQ(row.difference.find("dimension 0 of self of call "), 0u) << row.difference;
   EXPECT_NE(row.difference.find(" aclnnRelu is 8 instead of 4"), std::string::npos)

@@ -15,18 +15,18 @@ namespace acltape::analyzer {
 namespace {
 
 using storage::DType;
-using Verdict = Judgement::Verdict;
+using Verdict = metrics::Judgement::Verdict;
 
-Judgement JudgeFloats(const std::string& standard, const std::string& op,
-                      const std::vector<float>& a, const std::vector<float>& b) {
-  return Standard::Load(standard).Compare(
+metrics::Judgement JudgeFloats(const std::string& standard, const std::string& op,
+                               const std::vector<float>& a, const std::vector<float>& b) {
+  return metrics::Standard::Load(standard).Compare(
       op, DType::kFloat32, reinterpret_cast<const uint8_t*>(a.data()), DType::kFloat32,
       reinterpret_cast<const uint8_t*>(b.data()), static_cast<int64_t>(a.size()), nullptr);
 }
 
 // A metric changed in metrics of 1,000 elements that are equal but for bits.
-TensorMetrics Nearly(void (*change)(TensorMetrics&)) {
-  TensorMetrics metrics;
+metrics::TensorMetrics Nearly(void (*change)(metrics::TensorMetrics&)) {
+  metrics::TensorMetrics metrics;
   metrics.elements = 1000;
   metrics.differing = 1;
   metrics.ulp_buckets[0] = 1000;
@@ -39,92 +39,100 @@ struct Threshold {
   const char* standard;
   const char* op;
   DType dtype;
-  void (*accepted)(TensorMetrics&);
-  void (*refused)(TensorMetrics&);
+  void (*accepted)(metrics::TensorMetrics&);
+  void (*refused)(metrics::TensorMetrics&);
 };
 
 // Each threshold of the specification from both sides.
 const Threshold kThresholds[] = {
     {"msprobe-compare", "aten::mm", DType::kFloat32,
-     [](TensorMetrics& m) { m.cosine = 0.98, m.max_abs = 0.0009; },
-     [](TensorMetrics& m) { m.cosine = 0.98, m.max_abs = 0.0011; }},
+     [](metrics::TensorMetrics& m) { m.cosine = 0.98, m.max_abs = 0.0009; },
+     [](metrics::TensorMetrics& m) { m.cosine = 0.98, m.max_abs = 0.0011; }},
     {"msprobe-compare", "aten::mm", DType::kFloat32,
-     [](TensorMetrics& m) { m.cosine = 0.991, m.max_abs = 0.9; },
-     [](TensorMetrics& m) { m.cosine = 0.991, m.max_abs = 1.1; }},
-    {"msprobe-compare", "aten::mm", DType::kFloat32, [](TensorMetrics& m) { m.cosine = 0.91; },
-     [](TensorMetrics& m) { m.cosine = 0.89; }},
-    {"msprobe-red", "aten::mm", DType::kFloat32, [](TensorMetrics& m) { m.max_rel = 0.5; },
-     [](TensorMetrics& m) { m.max_rel = 0.51; }},
+     [](metrics::TensorMetrics& m) { m.cosine = 0.991, m.max_abs = 0.9; },
+     [](metrics::TensorMetrics& m) { m.cosine = 0.991, m.max_abs = 1.1; }},
+    {"msprobe-compare", "aten::mm", DType::kFloat32,
+     [](metrics::TensorMetrics& m) { m.cosine = 0.91; },
+     [](metrics::TensorMetrics& m) { m.cosine = 0.89; }},
+    {"msprobe-red", "aten::mm", DType::kFloat32, [](metrics::TensorMetrics& m) { m.max_rel = 0.5; },
+     [](metrics::TensorMetrics& m) { m.max_rel = 0.51; }},
     {"msprobe-first-difference", "aten::mm", DType::kFloat32,
-     [](TensorMetrics& m) { m.b.max = 1.4; }, [](TensorMetrics& m) { m.b.max = 1.6; }},
+     [](metrics::TensorMetrics& m) { m.b.max = 1.4; },
+     [](metrics::TensorMetrics& m) { m.b.max = 1.6; }},
     {"msprobe-single-op", "aten::add", DType::kFloat16,
-     [](TensorMetrics& m) { m.within_hundredth = 0.9995, m.within_thousandth = 0; },
-     [](TensorMetrics& m) { m.within_hundredth = 0.998; }},
+     [](metrics::TensorMetrics& m) { m.within_hundredth = 0.9995, m.within_thousandth = 0; },
+     [](metrics::TensorMetrics& m) { m.within_hundredth = 0.998; }},
     {"msprobe-single-op", "aten::add", DType::kFloat32,
-     [](TensorMetrics& m) { m.within_thousandth = 0.9995; },
-     [](TensorMetrics& m) { m.within_thousandth = 0.998; }},
+     [](metrics::TensorMetrics& m) { m.within_thousandth = 0.9995; },
+     [](metrics::TensorMetrics& m) { m.within_thousandth = 0.998; }},
     {"msprobe-single-op-warning", "aten::add", DType::kBfloat16,
-     [](TensorMetrics& m) { m.within_thousandth = 0.9995; },
-     [](TensorMetrics& m) { m.within_thousandth = 0.998; }},
+     [](metrics::TensorMetrics& m) { m.within_thousandth = 0.9995; },
+     [](metrics::TensorMetrics& m) { m.within_thousandth = 0.998; }},
     {"absolute-threshold", "aten::add_.Tensor", DType::kFloat32,
-     [](TensorMetrics& m) { m.max_rel_large = std::ldexp(1.0, -20); },
-     [](TensorMetrics& m) { m.max_rel_large = std::ldexp(1.1, -20); }},
+     [](metrics::TensorMetrics& m) { m.max_rel_large = std::ldexp(1.0, -20); },
+     [](metrics::TensorMetrics& m) { m.max_rel_large = std::ldexp(1.1, -20); }},
     {"absolute-threshold", "aclnnInplaceMuls", DType::kFloat16,
-     [](TensorMetrics& m) { m.max_rel_large = 9e-4, m.max_abs_small = 1e-5; },
-     [](TensorMetrics& m) { m.max_rel_large = 1.1e-3; }},
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 9e-4, m.max_abs_small = 1e-5; },
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 1.1e-3; }},
     {"absolute-threshold", "aten::rsqrt", DType::kBfloat16,
-     [](TensorMetrics& m) { m.max_rel_large = std::ldexp(1.0, -8); },
-     [](TensorMetrics& m) { m.max_abs_small = std::ldexp(1.1, -16); }},
-    {"binary-equal", "aten::clone", DType::kFloat32, [](TensorMetrics& m) { m.differing = 0; },
-     [](TensorMetrics&) {}},
-    {"ulp-matmul", "aten::addmm", DType::kFloat16, [](TensorMetrics& m) { m.ulp_buckets[1] = 9; },
-     [](TensorMetrics& m) { m.ulp_buckets[2] = 2; }},
+     [](metrics::TensorMetrics& m) { m.max_rel_large = std::ldexp(1.0, -8); },
+     [](metrics::TensorMetrics& m) { m.max_abs_small = std::ldexp(1.1, -16); }},
+    {"binary-equal", "aten::clone", DType::kFloat32,
+     [](metrics::TensorMetrics& m) { m.differing = 0; }, [](metrics::TensorMetrics&) {}},
+    {"ulp-matmul", "aten::addmm", DType::kFloat16,
+     [](metrics::TensorMetrics& m) { m.ulp_buckets[1] = 9; },
+     [](metrics::TensorMetrics& m) { m.ulp_buckets[2] = 2; }},
     {"ulp-matmul", "aclnnMm", DType::kFloat32,
-     [](TensorMetrics& m) { m.mean_ulp = 100, m.ulp_buckets[7] = 40; },
-     [](TensorMetrics& m) { m.mean_ulp = 100, m.ulp_buckets[7] = 60; }},
+     [](metrics::TensorMetrics& m) { m.mean_ulp = 100, m.ulp_buckets[7] = 40; },
+     [](metrics::TensorMetrics& m) { m.mean_ulp = 100, m.ulp_buckets[7] = 60; }},
     {"ulp-matmul", "aclnnMm", DType::kFloat32,
-     [](TensorMetrics& m) { m.mean_ulp = 63, m.ulp_buckets[7] = 60; },
-     [](TensorMetrics& m) { m.mean_ulp = 65, m.ulp_buckets[7] = 60; }},
+     [](metrics::TensorMetrics& m) { m.mean_ulp = 63, m.ulp_buckets[7] = 60; },
+     [](metrics::TensorMetrics& m) { m.mean_ulp = 65, m.ulp_buckets[7] = 60; }},
     {"thousandth-convolution", "aten::convolution", DType::kFloat32,
-     [](TensorMetrics& m) { m.within_thousandth = 0.9991; },
-     [](TensorMetrics& m) { m.within_thousandth = 0.9989; }},
+     [](metrics::TensorMetrics& m) { m.within_thousandth = 0.9991; },
+     [](metrics::TensorMetrics& m) { m.within_thousandth = 0.9989; }},
     {"accumulation", "aten::_softmax", DType::kFloat16,
-     [](TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.0, -8); },
-     [](TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.1, -8); }},
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.0, -8); },
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.1, -8); }},
     {"accumulation", "aten::sum.dim_IntList", DType::kFloat32,
-     [](TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.0, -11); },
-     [](TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.1, -11); }},
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.0, -11); },
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = std::ldexp(1.1, -11); }},
     {"perturbation", "aten::anything", DType::kFloat32,
-     [](TensorMetrics& m) { m.max_rel_large = 0.0002; },
-     [](TensorMetrics& m) { m.max_rel_large = 0.00021; }},
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 0.0002; },
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 0.00021; }},
     {"polygraphy", "aten::anything", DType::kFloat32,
-     [](TensorMetrics& m) { m.max_abs_or_rel = 1e-5; },
-     [](TensorMetrics& m) { m.max_abs_or_rel = 1.1e-5; }},
-    {"polygraphy-psnr", "aten::anything", DType::kFloat32, [](TensorMetrics& m) { m.rmse = 0.03; },
-     [](TensorMetrics& m) { m.rmse = 0.033; }},
-    {"polygraphy-snr", "aten::anything", DType::kFloat32, [](TensorMetrics& m) { m.nmse = 0.009; },
-     [](TensorMetrics& m) { m.nmse = 0.011; }},
-    {"ggml", "aten::mm", DType::kFloat32, [](TensorMetrics& m) { m.nmse = 0.9e-7; },
-     [](TensorMetrics& m) { m.nmse = 1.1e-7; }},
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = 1e-5; },
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = 1.1e-5; }},
+    {"polygraphy-psnr", "aten::anything", DType::kFloat32,
+     [](metrics::TensorMetrics& m) { m.rmse = 0.03; },
+     [](metrics::TensorMetrics& m) { m.rmse = 0.033; }},
+    {"polygraphy-snr", "aten::anything", DType::kFloat32,
+     [](metrics::TensorMetrics& m) { m.nmse = 0.009; },
+     [](metrics::TensorMetrics& m) { m.nmse = 0.011; }},
+    {"ggml", "aten::mm", DType::kFloat32, [](metrics::TensorMetrics& m) { m.nmse = 0.9e-7; },
+     [](metrics::TensorMetrics& m) { m.nmse = 1.1e-7; }},
     {"ggml", "aten::_scaled_dot_product_flash_attention", DType::kFloat32,
-     [](TensorMetrics& m) { m.nmse = 4e-4; }, [](TensorMetrics& m) { m.nmse = 6e-4; }},
-    {"ascend", "aten::relu", DType::kFloat16, [](TensorMetrics& m) { m.max_rel_large = 9e-4; },
-     [](TensorMetrics& m) { m.max_rel_large = 1.1e-3; }},
-    {"ascend", "aten::mm", DType::kBfloat16, [](TensorMetrics& m) { m.max_rel_large = 0.5; },
-     [](TensorMetrics& m) { m.ulp_buckets[5] = 2; }},
+     [](metrics::TensorMetrics& m) { m.nmse = 4e-4; },
+     [](metrics::TensorMetrics& m) { m.nmse = 6e-4; }},
+    {"ascend", "aten::relu", DType::kFloat16,
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 9e-4; },
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 1.1e-3; }},
+    {"ascend", "aten::mm", DType::kBfloat16,
+     [](metrics::TensorMetrics& m) { m.max_rel_large = 0.5; },
+     [](metrics::TensorMetrics& m) { m.ulp_buckets[5] = 2; }},
     {"ascend", "aten::never_heard_of", DType::kFloat32,
-     [](TensorMetrics& m) { m.max_abs_or_rel = 4e-4; },
-     [](TensorMetrics& m) { m.max_abs_or_rel = 6e-4; }},
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = 4e-4; },
+     [](metrics::TensorMetrics& m) { m.max_abs_or_rel = 6e-4; }},
 };
 
 TEST(Standards, KeepTheThresholdsOfTheirSources) {
   for (const Threshold& row : kThresholds) {
     SCOPED_TRACE(std::string(row.standard) + ", " + row.op + ", row " +
                  std::to_string(&row - kThresholds));
-    const Standard standard = Standard::Load(row.standard);
-    const Judgement accepted = standard.Judge(row.op, row.dtype, Nearly(row.accepted));
+    const metrics::Standard standard = metrics::Standard::Load(row.standard);
+    const metrics::Judgement accepted = standard.Judge(row.op, row.dtype, Nearly(row.accepted));
     EXPECT_NE(accepted.verdict, Verdict::kDifferent) << accepted.reason;
-    const Judgement refused = standard.Judge(row.op, row.dtype, Nearly(row.refused));
+    const metrics::Judgement refused = standard.Judge(row.op, row.dtype, Nearly(row.refused));
     EXPECT_EQ(refused.verdict, Verdict::kDifferent) << refused.reason;
     EXPECT_NE(refused.reason, "");
   }
@@ -132,17 +140,18 @@ TEST(Standards, KeepTheThresholdsOfTheirSources) {
 
 TEST(Standards, BitwiseRefusesTheLastBit) {
   EXPECT_EQ(JudgeFloats("bitwise", "aten::add", {1}, {1}).verdict, Verdict::kEqual);
-  const Judgement judgement =
+  const metrics::Judgement judgement =
       JudgeFloats("bitwise", "aten::add", {1, 2}, {1, std::nextafterf(2, 3)});
   EXPECT_EQ(judgement.verdict, Verdict::kDifferent);
   EXPECT_EQ(judgement.reason, "1 of 2 elements have other bits");
 }
 
 TEST(Standards, SayWhatCameNearest) {
-  const Judgement judgement = JudgeFloats("ascend", "aten::add", {1}, {1 + std::ldexp(1.0f, -21)});
+  const metrics::Judgement judgement =
+      JudgeFloats("ascend", "aten::add", {1}, {1 + std::ldexp(1.0f, -21)});
   EXPECT_EQ(judgement.verdict, Verdict::kWithin);
   EXPECT_EQ(judgement.reason, "max_rel_large 4.768e-07 <= 9.537e-07 (float32, elementwise)");
-  const Judgement worse = JudgeFloats("ascend", "aten::add", {1}, {1.5});
+  const metrics::Judgement worse = JudgeFloats("ascend", "aten::add", {1}, {1.5});
   EXPECT_EQ(worse.reason, "max_rel_large 0.5 > 9.537e-07 (float32, elementwise)");
 }
 
@@ -155,14 +164,15 @@ TEST(Standards, BelowTheSmallValueTheAbsoluteErrorCounts) {
 }
 
 TEST(Standards, ANanOnOneSideIsDifferentByEveryStandard) {
-  for (const auto& [name, about] : Standard::BuiltIn()) {
-    const Judgement judgement = JudgeFloats(name, "aten::mm", {1, 2}, {1, NAN});
+  for (const auto& [name, about] : metrics::Standard::BuiltIn()) {
+    const metrics::Judgement judgement = JudgeFloats(name, "aten::mm", {1, 2}, {1, NAN});
     EXPECT_EQ(judgement.verdict, Verdict::kDifferent) << name;
   }
 }
 
 TEST(Standards, WhatHasNoRuleMustBeEqual) {
-  const Judgement judgement = JudgeFloats("ulp-matmul", "aten::relu", {1}, {std::nextafterf(1, 2)});
+  const metrics::Judgement judgement =
+      JudgeFloats("ulp-matmul", "aten::relu", {1}, {std::nextafterf(1, 2)});
   EXPECT_EQ(judgement.verdict, Verdict::kDifferent);
   EXPECT_EQ(judgement.reason,
             "1 of 1 elements have other bits, and ulp-matmul has no rule for them (float32, copy)");
@@ -171,7 +181,7 @@ TEST(Standards, WhatHasNoRuleMustBeEqual) {
 TEST(Standards, IntegersMustBeEqualUnderTheAscendStandard) {
   const int32_t a = 1000000;
   const int32_t b = 1000001;
-  EXPECT_EQ(Standard::Load("ascend")
+  EXPECT_EQ(metrics::Standard::Load("ascend")
                 .Compare("aten::add", DType::kInt32, reinterpret_cast<const uint8_t*>(&a),
                          DType::kInt32, reinterpret_cast<const uint8_t*>(&b), 1, nullptr)
                 .verdict,
@@ -179,7 +189,7 @@ TEST(Standards, IntegersMustBeEqualUnderTheAscendStandard) {
 }
 
 TEST(Standards, OperatorsOfBothDialectsHaveOneClass) {
-  const Standard standard = Standard::Load("ascend");
+  const metrics::Standard standard = metrics::Standard::Load("ascend");
   const std::pair<const char*, const char*> kClasses[] = {
       {"aten::add.Tensor", "elementwise"},
       {"aclnnAdds", "elementwise"},
@@ -212,15 +222,16 @@ TEST(Standards, OperatorsOfBothDialectsHaveOneClass) {
 
 TEST(Standards, SmallValuesOfTheFileAreThoseThatAreMeasuredByDefault) {
   for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
-    EXPECT_EQ(Standard::Load("ascend").SmallValue(dtype), DefaultSmallValue(dtype));
+    EXPECT_EQ(metrics::Standard::Load("ascend").SmallValue(dtype),
+              metrics::DefaultSmallValue(dtype));
   }
 }
 
 TEST(Standards, EveryRuleHasASourceAndEveryStandardASentence) {
-  for (const auto& [name, about] : Standard::BuiltIn()) {
+  for (const auto& [name, about] : metrics::Standard::BuiltIn()) {
     EXPECT_GT(about.size(), 20u) << name;
-    const Standard standard = Standard::Load(name);
-    for (const Standard::Rule& rule : standard.rules()) EXPECT_NE(rule.source, "");
+    const metrics::Standard standard = metrics::Standard::Load(name);
+    for (const metrics::Standard::Rule& rule : standard.rules()) EXPECT_NE(rule.source, "");
   }
 }
 
@@ -238,7 +249,7 @@ class StandardFiles : public testing::Test {
   // The sentence by which a file of standards is refused.
   std::string Complaint(const std::string& text) {
     try {
-      Standard::Load(Write(text));
+      metrics::Standard::Load(Write(text));
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kUsage);
       return std::string(error.what()).substr(path_.size());
@@ -279,9 +290,9 @@ TEST_F(StandardFiles, SeveralStandardsNeedAName) {
   const std::string text = R"({"version": 1, "standards": [{"name": "a", )" + rules +
                            R"(}, {"name": "b", )" + rules + "}]}";
   EXPECT_EQ(Complaint(text), " holds several standards (a, b); pick one with " + path_ + ":NAME");
-  EXPECT_EQ(Standard::Load(path_ + ":b").name(), "b");
+  EXPECT_EQ(metrics::Standard::Load(path_ + ":b").name(), "b");
   try {
-    Standard::Load(path_ + ":c");
+    metrics::Standard::Load(path_ + ":c");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()), path_ + " has no standard \"c\"; it holds a, b");
@@ -328,7 +339,7 @@ TEST_F(StandardFiles, AMistakeIsNamedWithItsPlace) {
 
 TEST(Standards, AnUnknownNameIsAnsweredWithThoseThereAre) {
   try {
-    Standard::Load("/nowhere/at_all");
+    metrics::Standard::Load("/nowhere/at_all");
     FAIL();
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what())

@@ -229,7 +229,7 @@ TEST(Steps, OfAnAclProgramDoNotDependOnWhenAnotherThreadMadeItsEvents) {
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
   CheckEnds(work, ends);
-  EXPECT_EQ(FindFamilies(work).size(), 1u);
+  EXPECT_EQ(graph::FindFamilies(work).size(), 1u);
 }
 
 TEST(Steps, FoundStepsAreWrittenToTheTrace) {

@@ -11,16 +11,16 @@ namespace {
 
 using namespace test;
 
-Dag MakeDag(size_t nodes, std::vector<DagEdge> edges) {
-  Dag dag;
+streams::Dag MakeDag(size_t nodes, std::vector<streams::DagEdge> edges) {
+  streams::Dag dag;
   dag.nodes.resize(nodes);
   dag.edges = std::move(edges);
   return dag;
 }
 
 TEST(PartialOrder, LeavesOutEdgesThatOthersImply) {
-  const PartialOrder order(MakeDag(5, {{0, 2}, {0, 1}, {1, 2}, {0, 3}, {2, 3}, {1, 4}}));
-  EXPECT_EQ(order.covers(), (std::vector<DagEdge>{{0, 1}, {1, 2}, {1, 4}, {2, 3}}));
+  const streams::PartialOrder order(MakeDag(5, {{0, 2}, {0, 1}, {1, 2}, {0, 3}, {2, 3}, {1, 4}}));
+  EXPECT_EQ(order.covers(), (std::vector<streams::DagEdge>{{0, 1}, {1, 2}, {1, 4}, {2, 3}}));
   EXPECT_TRUE(order.Before(0, 3));
   EXPECT_TRUE(order.Before(0, 4));
   EXPECT_FALSE(order.Before(3, 4));
@@ -28,36 +28,40 @@ TEST(PartialOrder, LeavesOutEdgesThatOthersImply) {
 }
 
 TEST(MaximumAntichain, IsWhatCanRunAtTheSameTime) {
-  EXPECT_EQ(MaximumAntichain(PartialOrder(MakeDag(0, {}))), (std::vector<int32_t>{}));
-  EXPECT_EQ(MaximumAntichain(PartialOrder(MakeDag(3, {}))), (std::vector<int32_t>{0, 1, 2}));
-  EXPECT_EQ(MaximumAntichain(PartialOrder(MakeDag(3, {{0, 1}, {1, 2}}))).size(), 1u);
-  EXPECT_EQ(MaximumAntichain(
-                PartialOrder(MakeDag(6, {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}, {4, 5}}))),
+  EXPECT_EQ(streams::MaximumAntichain(streams::PartialOrder(MakeDag(0, {}))),
+            (std::vector<int32_t>{}));
+  EXPECT_EQ(streams::MaximumAntichain(streams::PartialOrder(MakeDag(3, {}))),
+            (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_EQ(streams::MaximumAntichain(streams::PartialOrder(MakeDag(3, {{0, 1}, {1, 2}}))).size(),
+            1u);
+  EXPECT_EQ(streams::MaximumAntichain(streams::PartialOrder(
+                MakeDag(6, {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}, {4, 5}}))),
             (std::vector<int32_t>{1, 2, 3}));
 }
 
 TEST(CoverByChains, GivesADiamondTwoStreamsAndTwoWaits) {
-  const Dag dag = MakeDag(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}});
-  const StreamAssignment cover = CoverByChains(dag, PartialOrder(dag));
+  const streams::Dag dag = MakeDag(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}});
+  const streams::StreamAssignment cover = streams::CoverByChains(dag, streams::PartialOrder(dag));
   EXPECT_EQ(cover.streams, 2);
   EXPECT_EQ(cover.waits.size(), 2u);
-  EXPECT_EQ(CountRecords(cover), 2);
+  EXPECT_EQ(streams::CountRecords(cover), 2);
   EXPECT_EQ(cover.events, 1);  // 3 waits behind 2, which the first waiter is before
 }
 
 // Two chains cross at 4: the width is 2, but paths of the reduction alone leave three pieces.
 TEST(CoverByChains, ReachesTheWidthOverPairsThatAreNoEdges) {
-  const Dag dag = MakeDag(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}});
-  const StreamAssignment cover = CoverByChains(dag, PartialOrder(dag));
+  const streams::Dag dag = MakeDag(5, {{0, 2}, {1, 2}, {2, 3}, {2, 4}});
+  const streams::StreamAssignment cover = streams::CoverByChains(dag, streams::PartialOrder(dag));
   EXPECT_EQ(cover.streams, 2);
   EXPECT_EQ(cover.waits.size(), 2u);
 }
 
 TEST(CoverByChains, TakesNoNodesAndNodesWithoutEdges) {
-  const Dag none = MakeDag(0, {});
-  EXPECT_EQ(CoverByChains(none, PartialOrder(none)).streams, 1);
-  const Dag loose = MakeDag(3, {});
-  const StreamAssignment cover = CoverByChains(loose, PartialOrder(loose));
+  const streams::Dag none = MakeDag(0, {});
+  EXPECT_EQ(streams::CoverByChains(none, streams::PartialOrder(none)).streams, 1);
+  const streams::Dag loose = MakeDag(3, {});
+  const streams::StreamAssignment cover =
+      streams::CoverByChains(loose, streams::PartialOrder(loose));
   EXPECT_EQ(cover.stream_of, (std::vector<int32_t>{0, 1, 2}));
   EXPECT_TRUE(cover.waits.empty());
   EXPECT_EQ(cover.events, 0);
@@ -65,36 +69,37 @@ TEST(CoverByChains, TakesNoNodesAndNodesWithoutEdges) {
 
 TEST(PlaceWaits, WaitsOnceWhereTheStreamsOwnOrderGivesTheRest) {
   // 0 -> 2, 1 -> 2, 0 -> 3 with {0, 1} and {2, 3} on streams: behind 1 is behind 0.
-  const Dag dag = MakeDag(4, {{0, 2}, {1, 2}, {0, 3}});
-  StreamAssignment assignment;
+  const streams::Dag dag = MakeDag(4, {{0, 2}, {1, 2}, {0, 3}});
+  streams::StreamAssignment assignment;
   assignment.streams = 2;
   assignment.stream_of = {0, 0, 1, 1};
   assignment.order = {0, 1, 2, 3};
-  PlaceWaits(dag, assignment);
-  EXPECT_EQ(assignment.waits, (std::vector<StreamWait>{{1, 2, 0}}));
+  streams::PlaceWaits(dag, assignment);
+  EXPECT_EQ(assignment.waits, (std::vector<streams::StreamWait>{{1, 2, 0}}));
 }
 
 TEST(PlaceWaits, RecordsOnceForSeveralWaitersAndKeepsTheEventUntilTheLast) {
   // 0 feeds 1 and 2 on streams of their own; 3 and 5 follow on stream 0, 4 and 6 wait for them.
-  const Dag dag = MakeDag(7, {{0, 1}, {0, 2}, {1, 3}, {3, 4}, {2, 5}, {4, 5}, {5, 6}});
-  StreamAssignment assignment;
+  const streams::Dag dag = MakeDag(7, {{0, 1}, {0, 2}, {1, 3}, {3, 4}, {2, 5}, {4, 5}, {5, 6}});
+  streams::StreamAssignment assignment;
   assignment.streams = 3;
   assignment.stream_of = {0, 1, 2, 0, 1, 0, 1};
   assignment.order = {0, 1, 2, 3, 4, 5, 6};
-  PlaceWaits(dag, assignment);
+  streams::PlaceWaits(dag, assignment);
   // 3 is not behind 2, which may still wait for event 0, so 3 takes the event of 1; 5 is behind 2.
   EXPECT_EQ(assignment.waits,
-            (std::vector<StreamWait>{
+            (std::vector<streams::StreamWait>{
                 {0, 1, 0}, {0, 2, 0}, {1, 3, 1}, {3, 4, 1}, {2, 5, 2}, {4, 5, 1}, {5, 6, 0}}));
-  EXPECT_EQ(CountRecords(assignment), 6);
+  EXPECT_EQ(streams::CountRecords(assignment), 6);
   EXPECT_EQ(assignment.events, 3);
-  EXPECT_TRUE(CheckAssignment(assignment, AccessesOf(dag)).races().empty());
+  EXPECT_TRUE(streams::CheckAssignment(assignment, AccessesOf(dag)).races().empty());
 }
 
 // Every way to put nodes on chains, by trying: the fewest chains and, with those, the fewest waits.
 class EveryCover {
  public:
-  EveryCover(const Dag& dag, const PartialOrder& order) : dag_(dag), order_(order) {
+  EveryCover(const streams::Dag& dag, const streams::PartialOrder& order)
+      : dag_(dag), order_(order) {
     assignment_.stream_of.resize(dag.nodes.size());
     for (size_t i = 0; i < dag.nodes.size(); ++i) {
       assignment_.order.push_back(static_cast<int32_t>(i));
@@ -109,7 +114,7 @@ class EveryCover {
     if (ends_.size() > streams) return;
     if (node == dag_.nodes.size()) {
       assignment_.streams = static_cast<int32_t>(ends_.size());
-      PlaceWaits(dag_, assignment_);
+      streams::PlaceWaits(dag_, assignment_);
       if (ends_.size() < streams) waits = SIZE_MAX;
       streams = ends_.size();
       waits = std::min(waits, assignment_.waits.size());
@@ -129,9 +134,9 @@ class EveryCover {
     ends_.pop_back();
   }
 
-  const Dag& dag_;
-  const PartialOrder& order_;
-  StreamAssignment assignment_;
+  const streams::Dag& dag_;
+  const streams::PartialOrder& order_;
+  streams::StreamAssignment assignment_;
   std::vector<size_t> ends_;
 };
 
@@ -140,8 +145,8 @@ TEST(CoverByChains, HasTheFewestStreamsAndTheFewestWaitsOfAllCovers) {
     const DagFamily family = kDagFamilies[seed % 4];
     SCOPED_TRACE(std::string(FamilyName(family)) + " seed " + std::to_string(seed));
     const RandomDag random(family, 4 + seed % 7, seed);
-    const PartialOrder order(random.dag());
-    const StreamAssignment cover = CoverByChains(random.dag(), order);
+    const streams::PartialOrder order(random.dag());
+    const streams::StreamAssignment cover = streams::CoverByChains(random.dag(), order);
     const EveryCover best(random.dag(), order);
     ASSERT_EQ(static_cast<size_t>(cover.streams), best.streams);
     ASSERT_EQ(cover.waits.size(), best.waits);
@@ -152,7 +157,7 @@ TEST(CoverByChains, HasTheFewestStreamsAndTheFewestWaitsOfAllCovers) {
 // need at the least, and without them neither where Nimble has as few streams. With more streams
 // than the width Nimble may have fewer waits between nodes; that is counted.
 TEST(CoverByChains, HoldsItsPromisesOnAThousandRandomDags) {
-  const StreamCosts costs = {.saturates = {}};
+  const streams::StreamCosts costs = {.saturates = {}};
   int64_t waits = 0;
   int64_t merged_waits = 0;
   int merged_above = 0;  // more waits than Nimble's even so
@@ -163,11 +168,11 @@ TEST(CoverByChains, HoldsItsPromisesOnAThousandRandomDags) {
     const DagFamily family = kDagFamilies[seed % 4];
     SCOPED_TRACE(std::string(FamilyName(family)) + " seed " + std::to_string(seed));
     const RandomDag random(family, 10 + (seed * 7919) % 391, seed);
-    const Dag& dag = random.dag();
-    const PartialOrder order(dag);
-    const StreamAssignment cover = CoverByChains(dag, order);
-    const NimbleAssignment nimble = AssignLikeNimble(dag, order);
-    const std::vector<int32_t> antichain = MaximumAntichain(order);
+    const streams::Dag& dag = random.dag();
+    const streams::PartialOrder order(dag);
+    const streams::StreamAssignment cover = streams::CoverByChains(dag, order);
+    const streams::NimbleAssignment nimble = streams::AssignLikeNimble(dag, order);
+    const std::vector<int32_t> antichain = streams::MaximumAntichain(order);
     for (const int32_t a : antichain) {
       for (const int32_t b : antichain) ASSERT_FALSE(order.Before(a, b));
     }
@@ -185,18 +190,19 @@ TEST(CoverByChains, HoldsItsPromisesOnAThousandRandomDags) {
     }
     ASSERT_LE(nimble.assignment.waits.size(), static_cast<size_t>(nimble.runtime_waits));
     ASSERT_LE(own, static_cast<size_t>(nimble.runtime_waits));  // what Nimble really issues
-    ASSERT_TRUE(CheckAssignment(cover, AccessesOf(dag)).races().empty());
-    const StreamAssignment merged = MergeWaits(dag, cover, costs);
+    ASSERT_TRUE(streams::CheckAssignment(cover, AccessesOf(dag)).races().empty());
+    const streams::StreamAssignment merged = streams::MergeWaits(dag, cover, costs);
     ASSERT_EQ(merged.stream_of, cover.stream_of);
     merged_above += merged.waits.size() > theirs ? 1 : 0;
-    ASSERT_LE(Simulate(dag, merged, costs).makespan_ns, Simulate(dag, cover, costs).makespan_ns);
-    ASSERT_TRUE(CheckAssignment(merged, AccessesOf(dag)).races().empty());
+    ASSERT_LE(streams::Simulate(dag, merged, costs).makespan_ns,
+              streams::Simulate(dag, cover, costs).makespan_ns);
+    ASSERT_TRUE(streams::CheckAssignment(merged, AccessesOf(dag)).races().empty());
     merged_waits += static_cast<int64_t>(merged.waits.size());
-    ASSERT_TRUE(CheckAssignment(nimble.assignment, AccessesOf(dag)).races().empty());
+    ASSERT_TRUE(streams::CheckAssignment(nimble.assignment, AccessesOf(dag)).races().empty());
     if (!cover.waits.empty()) {  // every wait is needed
-      StreamAssignment less = cover;
+      streams::StreamAssignment less = cover;
       less.waits.erase(less.waits.begin() + static_cast<int64_t>(seed % cover.waits.size()));
-      ASSERT_FALSE(CheckAssignment(less, AccessesOf(dag)).races().empty());
+      ASSERT_FALSE(streams::CheckAssignment(less, AccessesOf(dag)).races().empty());
     }
     waits += static_cast<int64_t>(cover.waits.size());
     nimble_runtime_waits += nimble.runtime_waits;

@@ -14,47 +14,50 @@ namespace {
 
 using namespace test;
 
-constexpr StreamCosts kCosts = {.record_ns = 1, .wait_ns = 2};
+constexpr streams::StreamCosts kCosts = {.record_ns = 1, .wait_ns = 2};
 
 struct Node {
   double duration_ns;
-  Resource resource;
+  streams::Resource resource;
 };
 
-Dag MakeDag(const std::vector<Node>& nodes, std::vector<DagEdge> edges) {
-  Dag dag;
+streams::Dag MakeDag(const std::vector<Node>& nodes, std::vector<streams::DagEdge> edges) {
+  streams::Dag dag;
   for (const Node& node : nodes) dag.nodes.push_back({node.duration_ns, node.resource});
   dag.edges = std::move(edges);
   return dag;
 }
 
-StreamAssignment OnStreams(const Dag& dag, std::vector<int32_t> stream_of) {
-  StreamAssignment assignment;
+streams::StreamAssignment OnStreams(const streams::Dag& dag, std::vector<int32_t> stream_of) {
+  streams::StreamAssignment assignment;
   assignment.streams = *std::max_element(stream_of.begin(), stream_of.end()) + 1;
   assignment.stream_of = std::move(stream_of);
   for (size_t i = 0; i < dag.nodes.size(); ++i) {
     assignment.order.push_back(static_cast<int32_t>(i));
   }
-  PlaceWaits(dag, assignment);
+  streams::PlaceWaits(dag, assignment);
   return assignment;
 }
 
 // 0 feeds 1 and 2, both feed 3.
-Dag Diamond(Resource left, Resource right) {
-  return MakeDag({{10, Resource::kVector}, {100, left}, {80, right}, {10, Resource::kVector}},
+streams::Dag Diamond(streams::Resource left, streams::Resource right) {
+  return MakeDag({{10, streams::Resource::kVector},
+                  {100, left},
+                  {80, right},
+                  {10, streams::Resource::kVector}},
                  {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
 }
 
 TEST(Simulate, AddsUpDurationsOnOneStream) {
-  const Dag dag = Diamond(Resource::kCube, Resource::kVector);
-  const Schedule schedule = Simulate(dag, OnStreams(dag, {0, 0, 0, 0}), kCosts);
+  const streams::Dag dag = Diamond(streams::Resource::kCube, streams::Resource::kVector);
+  const streams::Schedule schedule = streams::Simulate(dag, OnStreams(dag, {0, 0, 0, 0}), kCosts);
   EXPECT_EQ(schedule.start_ns, (std::vector<double>{0, 10, 110, 190}));
   EXPECT_EQ(schedule.makespan_ns, 200);
 }
 
 TEST(Simulate, CountsForkRecordsWaitsAndJoin) {
-  const Dag dag = Diamond(Resource::kCube, Resource::kVector);
-  const Schedule schedule = Simulate(dag, OnStreams(dag, {0, 0, 1, 0}), kCosts);
+  const streams::Dag dag = Diamond(streams::Resource::kCube, streams::Resource::kVector);
+  const streams::Schedule schedule = streams::Simulate(dag, OnStreams(dag, {0, 0, 1, 0}), kCosts);
   // Fork record 1; 0 ends at 11; its record until 12; 1 from there; 2 waits until 14 and ends at
   // 94, its record at 95; 3 awaits 1 (112), then waits for 2 until 114.
   EXPECT_EQ(schedule.start_ns, (std::vector<double>{1, 12, 14, 114}));
@@ -65,37 +68,37 @@ TEST(Simulate, CountsForkRecordsWaitsAndJoin) {
 }
 
 TEST(Simulate, RunsNodesOfASaturatedResourceOneAfterTheOther) {
-  const Dag dag = Diamond(Resource::kVector, Resource::kVector);
-  const StreamAssignment assignment = OnStreams(dag, {0, 0, 1, 0});
-  const Schedule schedule = Simulate(dag, assignment, kCosts);
+  const streams::Dag dag = Diamond(streams::Resource::kVector, streams::Resource::kVector);
+  const streams::StreamAssignment assignment = OnStreams(dag, {0, 0, 1, 0});
+  const streams::Schedule schedule = streams::Simulate(dag, assignment, kCosts);
   EXPECT_EQ(schedule.start_ns[2], schedule.end_ns[1]);
   EXPECT_EQ(schedule.awaited[2], 1);
-  StreamCosts parallel = kCosts;
+  streams::StreamCosts parallel = kCosts;
   parallel.saturates = {};
-  EXPECT_EQ(Simulate(dag, assignment, parallel).makespan_ns, 126);
+  EXPECT_EQ(streams::Simulate(dag, assignment, parallel).makespan_ns, 126);
 }
 
 TEST(Simulate, RunsAllNodesOneAfterTheOtherWhereStreamsDoNotOverlap) {
-  const Dag dag = Diamond(Resource::kCube, Resource::kVector);
-  StreamCosts serial = kCosts;
+  const streams::Dag dag = Diamond(streams::Resource::kCube, streams::Resource::kVector);
+  streams::StreamCosts serial = kCosts;
   serial.overlaps = false;
-  const Schedule schedule = Simulate(dag, OnStreams(dag, {0, 0, 1, 0}), serial);
+  const streams::Schedule schedule = streams::Simulate(dag, OnStreams(dag, {0, 0, 1, 0}), serial);
   EXPECT_EQ(schedule.start_ns[2], schedule.end_ns[1]);
-  EXPECT_EQ(BoundMakespan(dag, 2, serial).Greatest(), 200);
+  EXPECT_EQ(streams::BoundMakespan(dag, 2, serial).Greatest(), 200);
 }
 
 TEST(Simulate, KeepsStreamsEdgesAndSaturatedResourcesInOrder) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomDag random(kDagFamilies[seed % 4], 5 + seed % 60, seed);
-    const Dag& dag = random.dag();
+    const streams::Dag& dag = random.dag();
     std::vector<int32_t> stream_of;
     std::mt19937 draw(seed);
     for (size_t i = 0; i < dag.nodes.size(); ++i)
       stream_of.push_back(static_cast<int32_t>(draw() % 3));
-    const StreamAssignment assignment = OnStreams(dag, stream_of);
-    const Schedule schedule = Simulate(dag, assignment, kCosts);
-    for (const DagEdge& edge : dag.edges) {
+    const streams::StreamAssignment assignment = OnStreams(dag, stream_of);
+    const streams::Schedule schedule = streams::Simulate(dag, assignment, kCosts);
+    for (const streams::DagEdge& edge : dag.edges) {
       ASSERT_GE(schedule.start_ns[edge.to], schedule.end_ns[edge.from]);
     }
     for (size_t a = 0; a < dag.nodes.size(); ++a) {
@@ -109,47 +112,48 @@ TEST(Simulate, KeepsStreamsEdgesAndSaturatedResourcesInOrder) {
                     schedule.end_ns[b] <= schedule.start_ns[a]);
       }
     }
-    ASSERT_GE(schedule.makespan_ns, BoundMakespan(dag, 3, kCosts).Greatest());
+    ASSERT_GE(schedule.makespan_ns, streams::BoundMakespan(dag, 3, kCosts).Greatest());
   }
 }
 
 TEST(MergeWaits, WaitsOnceForSeveralThatHaveEndedAnyway) {
   // 0 and 1 run on stream 1, short; 3 and 4 on stream 0 need them, behind the long 2.
-  const Dag dag = MakeDag({{10, Resource::kCopy},
-                           {10, Resource::kCopy},
-                           {500, Resource::kCube},
-                           {10, Resource::kVector},
-                           {10, Resource::kVector}},
-                          {{0, 3}, {1, 4}, {2, 3}, {3, 4}});
-  const StreamAssignment apart = OnStreams(dag, {1, 1, 0, 0, 0});
-  EXPECT_EQ(apart.waits, (std::vector<StreamWait>{{0, 3, 0}, {1, 4, 1}}));
-  const StreamAssignment merged = MergeWaits(dag, apart, kCosts);
-  EXPECT_EQ(merged.waits, (std::vector<StreamWait>{{1, 3, 0}}));
+  const streams::Dag dag = MakeDag({{10, streams::Resource::kCopy},
+                                    {10, streams::Resource::kCopy},
+                                    {500, streams::Resource::kCube},
+                                    {10, streams::Resource::kVector},
+                                    {10, streams::Resource::kVector}},
+                                   {{0, 3}, {1, 4}, {2, 3}, {3, 4}});
+  const streams::StreamAssignment apart = OnStreams(dag, {1, 1, 0, 0, 0});
+  EXPECT_EQ(apart.waits, (std::vector<streams::StreamWait>{{0, 3, 0}, {1, 4, 1}}));
+  const streams::StreamAssignment merged = streams::MergeWaits(dag, apart, kCosts);
+  EXPECT_EQ(merged.waits, (std::vector<streams::StreamWait>{{1, 3, 0}}));
 }
 
 TEST(MergeWaits, KeepsAWaitThatWouldHoldUpAnother) {
   // 1 takes longer than 2, so 3 must not wait for it.
-  const Dag dag = MakeDag({{10, Resource::kCopy},
-                           {900, Resource::kCopy},
-                           {500, Resource::kCube},
-                           {10, Resource::kVector},
-                           {10, Resource::kVector}},
-                          {{0, 3}, {1, 4}, {2, 3}, {3, 4}});
-  EXPECT_EQ(MergeWaits(dag, OnStreams(dag, {1, 1, 0, 0, 0}), kCosts).waits.size(), 2u);
+  const streams::Dag dag = MakeDag({{10, streams::Resource::kCopy},
+                                    {900, streams::Resource::kCopy},
+                                    {500, streams::Resource::kCube},
+                                    {10, streams::Resource::kVector},
+                                    {10, streams::Resource::kVector}},
+                                   {{0, 3}, {1, 4}, {2, 3}, {3, 4}});
+  EXPECT_EQ(streams::MergeWaits(dag, OnStreams(dag, {1, 1, 0, 0, 0}), kCosts).waits.size(), 2u);
 }
 
-StreamCertificate Certify(const Dag& dag, const StreamOptions& options,
-                          StreamAssignment* assignment = nullptr) {
-  StreamCertificate certificate;
-  const StreamAssignment planned = PlanStreams(dag, options, &certificate);
+streams::StreamCertificate Certify(const streams::Dag& dag, const streams::StreamOptions& options,
+                                   streams::StreamAssignment* assignment = nullptr) {
+  streams::StreamCertificate certificate;
+  const streams::StreamAssignment planned = streams::PlanStreams(dag, options, &certificate);
   if (assignment != nullptr) *assignment = planned;
   return certificate;
 }
 
 TEST(PlanStreams, OverlapsWhatUsesDifferentResources) {
-  StreamAssignment assignment;
-  const StreamCertificate certificate =
-      Certify(Diamond(Resource::kCube, Resource::kVector), {.costs = kCosts}, &assignment);
+  streams::StreamAssignment assignment;
+  const streams::StreamCertificate certificate =
+      Certify(Diamond(streams::Resource::kCube, streams::Resource::kVector), {.costs = kCosts},
+              &assignment);
   EXPECT_EQ(certificate.width, 2);
   EXPECT_EQ(certificate.streams, 2);
   EXPECT_EQ(certificate.one_stream_ns, 200);
@@ -167,28 +171,31 @@ TEST(PlanStreams, OverlapsWhatUsesDifferentResources) {
 }
 
 TEST(PlanStreams, SaysWhyOneStreamIsBest) {
-  const Dag chain = MakeDag({{10, Resource::kCube}, {10, Resource::kVector}}, {{0, 1}});
-  const Dag diamond = Diamond(Resource::kCube, Resource::kVector);
-  const Dag vectors = Diamond(Resource::kVector, Resource::kVector);
-  const Dag lopsided = MakeDag(
-      {{9000, Resource::kCube}, {9000, Resource::kVector}, {20, Resource::kCopy}}, {{0, 1}});
-  const StreamOptions defaults = {.costs = kCosts};
-  StreamOptions asked = defaults;
+  const streams::Dag chain =
+      MakeDag({{10, streams::Resource::kCube}, {10, streams::Resource::kVector}}, {{0, 1}});
+  const streams::Dag diamond = Diamond(streams::Resource::kCube, streams::Resource::kVector);
+  const streams::Dag vectors = Diamond(streams::Resource::kVector, streams::Resource::kVector);
+  const streams::Dag lopsided = MakeDag({{9000, streams::Resource::kCube},
+                                         {9000, streams::Resource::kVector},
+                                         {20, streams::Resource::kCopy}},
+                                        {{0, 1}});
+  const streams::StreamOptions defaults = {.costs = kCosts};
+  streams::StreamOptions asked = defaults;
   asked.streams = 1;
-  StreamOptions dear = defaults;
+  streams::StreamOptions dear = defaults;
   dear.costs.wait_ns = 500;
-  const auto reason = [](const Dag& dag, const StreamOptions& options) {
-    const StreamCertificate certificate = Certify(dag, options);
+  const auto reason = [](const streams::Dag& dag, const streams::StreamOptions& options) {
+    const streams::StreamCertificate certificate = Certify(dag, options);
     EXPECT_EQ(certificate.streams, 1);
     EXPECT_EQ(certificate.waits, 0);
     EXPECT_EQ(certificate.makespan_ns, certificate.one_stream_ns);
     return certificate.reason;
   };
-  StreamOptions serial = defaults;
+  streams::StreamOptions serial = defaults;
   serial.costs.overlaps = false;
   EXPECT_EQ(reason(diamond, serial),
             "One stream, because the device runs the streams of a graph one after the other.");
-  EXPECT_EQ(reason(Dag{}, defaults), "One stream, because there is nothing to run.");
+  EXPECT_EQ(reason(streams::Dag{}, defaults), "One stream, because there is nothing to run.");
   EXPECT_EQ(reason(diamond, asked), "One stream, as asked for.");
   EXPECT_EQ(reason(chain, defaults), "One stream, because each node needs the one before it.");
   EXPECT_EQ(reason(vectors, defaults),
@@ -202,31 +209,31 @@ TEST(PlanStreams, SaysWhyOneStreamIsBest) {
 }
 
 TEST(PlanStreams, UsesSeveralStreamsAgainstAllReasonWhenTold) {
-  const StreamCertificate certificate =
-      Certify(Diamond(Resource::kVector, Resource::kVector), {.several_if_slower = true});
+  const streams::StreamCertificate certificate = Certify(
+      Diamond(streams::Resource::kVector, streams::Resource::kVector), {.several_if_slower = true});
   EXPECT_EQ(certificate.streams, 2);
   EXPECT_GT(certificate.makespan_ns, certificate.one_stream_ns);
   EXPECT_EQ(certificate.races, 0);
 }
 
 TEST(PlanStreams, TakesNodesWithoutDurationsAsEqual) {
-  Dag dag = Diamond(Resource::kCube, Resource::kVector);
-  for (DagNode& node : dag.nodes) node.duration_ns = 0;
+  streams::Dag dag = Diamond(streams::Resource::kCube, streams::Resource::kVector);
+  for (streams::DagNode& node : dag.nodes) node.duration_ns = 0;
   EXPECT_EQ(Certify(dag, {.costs = kCosts}).one_stream_ns, 4000);
 }
 
 // 0 and 1 are uploaded before the region, and so is 5, which nothing reads.
 TEST(PlanStreams, PutsNodesWithoutTasksOnTheStreamOfTheirFirstReader) {
-  Dag dag = MakeDag({{0, Resource::kVector},
-                     {0, Resource::kVector},
-                     {100, Resource::kCube},
-                     {80, Resource::kVector},
-                     {10, Resource::kVector},
-                     {0, Resource::kVector}},
-                    {{0, 2}, {1, 3}, {2, 4}, {3, 4}, {3, 5}});
+  streams::Dag dag = MakeDag({{0, streams::Resource::kVector},
+                              {0, streams::Resource::kVector},
+                              {100, streams::Resource::kCube},
+                              {80, streams::Resource::kVector},
+                              {10, streams::Resource::kVector},
+                              {0, streams::Resource::kVector}},
+                             {{0, 2}, {1, 3}, {2, 4}, {3, 4}, {3, 5}});
   for (const size_t node : {0, 1, 5}) dag.nodes[node].tasks = 0;
-  StreamAssignment assignment;
-  const StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
+  streams::StreamAssignment assignment;
+  const streams::StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
   EXPECT_EQ(certificate.streams, 2);
   EXPECT_EQ(certificate.nodes, 6);
   EXPECT_NE(assignment.stream_of[2], assignment.stream_of[3]);
@@ -238,13 +245,13 @@ TEST(PlanStreams, PutsNodesWithoutTasksOnTheStreamOfTheirFirstReader) {
 
 // Two independent nodes without tasks beside a chain are no second stream, even when one is wanted.
 TEST(PlanStreams, NeedsTasksForASecondStream) {
-  Dag dag = MakeDag({{0, Resource::kVector},
-                     {10, Resource::kVector},
-                     {0, Resource::kVector},
-                     {10, Resource::kVector}},
-                    {{0, 1}, {1, 3}, {2, 3}});
+  streams::Dag dag = MakeDag({{0, streams::Resource::kVector},
+                              {10, streams::Resource::kVector},
+                              {0, streams::Resource::kVector},
+                              {10, streams::Resource::kVector}},
+                             {{0, 1}, {1, 3}, {2, 3}});
   dag.nodes[0].tasks = dag.nodes[2].tasks = 0;
-  const StreamCertificate certificate = Certify(dag, {.several_if_slower = true});
+  const streams::StreamCertificate certificate = Certify(dag, {.several_if_slower = true});
   EXPECT_EQ(certificate.streams, 1);
   EXPECT_EQ(certificate.reason, "One stream, because each node needs the one before it.");
 }
@@ -254,19 +261,19 @@ TEST(PlanStreams, PlansWhatHasTasksAsIfTheRestWereNotThereAndOrdersAll) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomDag random(kDagFamilies[seed % 4], 3 + seed % 40, seed);
-    Dag dag = random.dag();
+    streams::Dag dag = random.dag();
     std::mt19937 draw(seed);
-    for (DagNode& node : dag.nodes) {
+    for (streams::DagNode& node : dag.nodes) {
       if (draw() % 3 != 0) continue;
       node.tasks = 0;
       node.duration_ns = 0;
     }
-    StreamAssignment assignment;
-    const StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
+    streams::StreamAssignment assignment;
+    const streams::StreamCertificate certificate = Certify(dag, {.costs = kCosts}, &assignment);
     ASSERT_EQ(certificate.races, 0);
     std::vector<size_t> at(dag.nodes.size());
     for (size_t i = 0; i < assignment.order.size(); ++i) at[assignment.order[i]] = i;
-    for (const DagEdge& edge : dag.edges) ASSERT_LT(at[edge.from], at[edge.to]);
+    for (const streams::DagEdge& edge : dag.edges) ASSERT_LT(at[edge.from], at[edge.to]);
     std::vector<int32_t> order = assignment.order;
     std::sort(order.begin(), order.end());
     for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], static_cast<int32_t>(i));
@@ -287,15 +294,16 @@ TEST(PlanStreams, KeepsItsPromisesOnRandomDags) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     const DagFamily family = kDagFamilies[seed % 4];
     const RandomDag random(family, 2 + (seed * 7919) % 99, seed);
-    const Dag& dag = random.dag();
-    double before_ns = TotalWork(dag);
+    const streams::Dag& dag = random.dag();
+    double before_ns = streams::TotalWork(dag);
     for (const int32_t streams : {1, 2, 4, 0}) {
       SCOPED_TRACE(std::string(FamilyName(family)) + " seed " + std::to_string(seed) + " streams " +
                    std::to_string(streams));
-      StreamAssignment assignment;
-      const StreamCertificate certificate = Certify(dag, {.streams = streams}, &assignment);
+      streams::StreamAssignment assignment;
+      const streams::StreamCertificate certificate =
+          Certify(dag, {.streams = streams}, &assignment);
       ASSERT_EQ(certificate.races, 0);
-      ASSERT_TRUE(CheckAssignment(assignment, AccessesOf(dag)).races().empty());
+      ASSERT_TRUE(streams::CheckAssignment(assignment, AccessesOf(dag)).races().empty());
       ASSERT_LE(certificate.streams, streams == 0 ? certificate.width : streams);
       ASSERT_EQ(certificate.streams == 1, !certificate.reason.empty());
       ASSERT_EQ(certificate.streams,
@@ -321,10 +329,11 @@ TEST(PlanStreams, KeepsItsPromisesOnRandomDags) {
 // The least makespan of all assignments and all orders.
 class EverySchedule {
  public:
-  EverySchedule(const Dag& dag, int32_t streams) : dag_(dag), parents_(dag.nodes.size(), 0) {
+  EverySchedule(const streams::Dag& dag, int32_t streams)
+      : dag_(dag), parents_(dag.nodes.size(), 0) {
     assignment_.streams = streams;
     assignment_.stream_of.resize(dag.nodes.size());
-    for (const DagEdge& edge : dag.edges) ++parents_[edge.to];
+    for (const streams::DagEdge& edge : dag.edges) ++parents_[edge.to];
     placed_.assign(dag.nodes.size(), false);
     Place();
   }
@@ -333,30 +342,30 @@ class EverySchedule {
  private:
   void Place() {
     if (assignment_.order.size() == dag_.nodes.size()) {
-      PlaceWaits(dag_, assignment_);
-      least_ns = std::min(least_ns, Simulate(dag_, assignment_, {}).makespan_ns);
+      streams::PlaceWaits(dag_, assignment_);
+      least_ns = std::min(least_ns, streams::Simulate(dag_, assignment_, {}).makespan_ns);
       return;
     }
     for (size_t node = 0; node < dag_.nodes.size(); ++node) {
       if (placed_[node] || parents_[node] > 0) continue;
       placed_[node] = true;
       assignment_.order.push_back(static_cast<int32_t>(node));
-      for (const DagEdge& edge : dag_.edges)
+      for (const streams::DagEdge& edge : dag_.edges)
         parents_[edge.to] -= edge.from == static_cast<int32_t>(node);
       for (int32_t stream = 0; stream < assignment_.streams; ++stream) {
         if (assignment_.order.size() == 1 && stream > 0) break;
         assignment_.stream_of[node] = stream;
         Place();
       }
-      for (const DagEdge& edge : dag_.edges)
+      for (const streams::DagEdge& edge : dag_.edges)
         parents_[edge.to] += edge.from == static_cast<int32_t>(node);
       assignment_.order.pop_back();
       placed_[node] = false;
     }
   }
 
-  const Dag& dag_;
-  StreamAssignment assignment_;
+  const streams::Dag& dag_;
+  streams::StreamAssignment assignment_;
   std::vector<int32_t> parents_;
   std::vector<char> placed_;
 };
@@ -368,7 +377,7 @@ TEST(PlanStreams, ComesCloseToTheBestOfAllSchedulesOfSmallDags) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     const RandomDag random(kDagFamilies[seed % 4], 6, seed);
     const double best_ns =
-        std::min(EverySchedule(random.dag(), 2).least_ns, TotalWork(random.dag()));
+        std::min(EverySchedule(random.dag(), 2).least_ns, streams::TotalWork(random.dag()));
     const double planned_ns = Certify(random.dag(), {.streams = 2}).makespan_ns;
     ASSERT_GE(planned_ns, best_ns * (1 - 1e-9)) << "seed " << seed;
     worst = std::max(worst, planned_ns / best_ns - 1);
@@ -380,8 +389,8 @@ TEST(PlanStreams, ComesCloseToTheBestOfAllSchedulesOfSmallDags) {
 }
 
 TEST(PlanStreams, FallsBackToListSchedulesForLargeRegions) {
-  const RandomDag random(DagFamily::kLayered, kMostClosureNodes + 1, 1);
-  const StreamCertificate certificate = Certify(random.dag(), {.streams = 3});
+  const RandomDag random(DagFamily::kLayered, streams::kMostClosureNodes + 1, 1);
+  const streams::StreamCertificate certificate = Certify(random.dag(), {.streams = 3});
   EXPECT_EQ(certificate.width, -1);
   EXPECT_EQ(certificate.covers, -1);
   EXPECT_GT(certificate.streams, 1);

@@ -16,20 +16,20 @@ ByteAccess Write(int64_t buffer, int64_t first = 0, int64_t end = 64) {
   return {buffer, first, end, true, nullptr};
 }
 
-std::vector<std::string> Races(const RaceChecker& checker) {
+std::vector<std::string> Races(const streams::RaceChecker& checker) {
   std::vector<std::string> lines;
-  for (const Race& race : checker.races()) {
+  for (const streams::Race& race : checker.races()) {
     lines.push_back(std::to_string(race.first) + "-" + std::to_string(race.second) + " " +
-                    std::string(HazardKindName(race.kind)) + " buffer " +
+                    std::string(graph::HazardKindName(race.kind)) + " buffer " +
                     std::to_string(race.buffer) + " " + std::to_string(race.first_byte) + ".." +
                     std::to_string(race.end_byte));
   }
   return lines;
 }
 
-std::vector<std::string> Waits(const RaceChecker& checker) {
+std::vector<std::string> Waits(const streams::RaceChecker& checker) {
   std::vector<std::string> lines;
-  for (const MissingWait& wait : checker.missing_waits()) {
+  for (const streams::MissingWait& wait : checker.missing_waits()) {
     lines.push_back("record behind " + std::to_string(wait.record_after) + ", wait before " +
                     std::to_string(wait.wait_before));
   }
@@ -38,7 +38,7 @@ std::vector<std::string> Waits(const RaceChecker& checker) {
 
 using Lines = std::vector<std::string>;
 
-void Issue(RaceChecker& checker, int64_t operation, int64_t stream,
+void Issue(streams::RaceChecker& checker, int64_t operation, int64_t stream,
            const std::vector<ByteAccess>& accesses) {
   checker.Work(operation, stream, accesses);
 }
@@ -47,7 +47,7 @@ void Issue(RaceChecker& checker, int64_t operation, int64_t stream,
 // join: the join is recorded before sub.
 TEST(RaceChecker, FindsTheDependencyThatOneForkAndOneJoinForget) {
   for (const bool joined_behind_sub : {false, true}) {
-    RaceChecker checker;
+    streams::RaceChecker checker;
     checker.Record(0, 1);
     checker.Wait(1, 1);
     Issue(checker, 10, 0, {Read(1), Write(2)});  // mm
@@ -64,7 +64,7 @@ TEST(RaceChecker, FindsTheDependencyThatOneForkAndOneJoinForget) {
 }
 
 TEST(RaceChecker, TellsReadAfterWriteFromWriteAfterReadAndWriteAfterWrite) {
-  RaceChecker checker;
+  streams::RaceChecker checker;
   Issue(checker, 1, 1, {Write(7), Read(8), Write(9)});
   Issue(checker, 2, 2, {Read(7), Write(8), Write(9, 32, 96)});
   EXPECT_EQ(Races(checker),
@@ -73,7 +73,7 @@ TEST(RaceChecker, TellsReadAfterWriteFromWriteAfterReadAndWriteAfterWrite) {
 }
 
 TEST(RaceChecker, LetsReadsAndOtherBytesBe) {
-  RaceChecker checker;
+  streams::RaceChecker checker;
   Issue(checker, 1, 1, {Read(7), Write(8, 0, 32)});
   Issue(checker, 2, 2, {Read(7), Write(8, 32, 64), Write(9, 5, 5)});
   Issue(checker, 3, 3, {Write(9, 5, 5)});
@@ -81,7 +81,7 @@ TEST(RaceChecker, LetsReadsAndOtherBytesBe) {
 }
 
 TEST(RaceChecker, AsksForOneWaitWhereItOrdersEverythingBefore) {
-  RaceChecker checker;
+  streams::RaceChecker checker;
   Issue(checker, 1, 1, {Write(1)});
   Issue(checker, 2, 1, {Write(2)});
   checker.Record(1, 5);
@@ -95,7 +95,7 @@ TEST(RaceChecker, AsksForOneWaitWhereItOrdersEverythingBefore) {
 }
 
 TEST(RaceChecker, ReportsAMissingWaitOnceNotAtEachLaterUse) {
-  RaceChecker checker;
+  streams::RaceChecker checker;
   Issue(checker, 1, 1, {Write(1), Write(2)});
   Issue(checker, 2, 2, {Read(1)});
   Issue(checker, 3, 2, {Read(2)});
@@ -104,7 +104,7 @@ TEST(RaceChecker, ReportsAMissingWaitOnceNotAtEachLaterUse) {
 
 TEST(RaceChecker, TakesHostWaitsAsOrderForWhatIsIssuedLater) {
   const auto with = [](auto&& wait) {
-    RaceChecker checker;
+    streams::RaceChecker checker;
     Issue(checker, 1, 1, {Write(1)});
     checker.Record(1, 4);
     Issue(checker, 2, 1, {Write(2)});
@@ -115,32 +115,32 @@ TEST(RaceChecker, TakesHostWaitsAsOrderForWhatIsIssuedLater) {
   };
   const std::string one = "1-3 RAW buffer 1 0..64";
   const std::string two = "2-4 RAW buffer 2 0..64";
-  EXPECT_EQ(with([](RaceChecker&) {}), (Lines{one, two}));
-  EXPECT_EQ(with([](RaceChecker& c) { c.SynchronizeStream(1); }), Lines{});
-  EXPECT_EQ(with([](RaceChecker& c) { c.SynchronizeStream(2); }), (Lines{one, two}));
-  EXPECT_EQ(with([](RaceChecker& c) { c.SynchronizeEvent(4); }), Lines{two});
-  EXPECT_EQ(with([](RaceChecker& c) { c.SynchronizeEvent(5); }), (Lines{one, two}));
-  EXPECT_EQ(with([](RaceChecker& c) { c.SynchronizeDevice(); }), Lines{});
+  EXPECT_EQ(with([](streams::RaceChecker&) {}), (Lines{one, two}));
+  EXPECT_EQ(with([](streams::RaceChecker& c) { c.SynchronizeStream(1); }), Lines{});
+  EXPECT_EQ(with([](streams::RaceChecker& c) { c.SynchronizeStream(2); }), (Lines{one, two}));
+  EXPECT_EQ(with([](streams::RaceChecker& c) { c.SynchronizeEvent(4); }), Lines{two});
+  EXPECT_EQ(with([](streams::RaceChecker& c) { c.SynchronizeEvent(5); }), (Lines{one, two}));
+  EXPECT_EQ(with([](streams::RaceChecker& c) { c.SynchronizeDevice(); }), Lines{});
 }
 
 TEST(RaceChecker, SeesWhatTheHostItselfDoes) {
-  RaceChecker checker;
+  streams::RaceChecker checker;
   Issue(checker, 1, 1, {Write(1)});
-  Issue(checker, 2, RaceChecker::kHost, {Write(2)});  // before all that follows
+  Issue(checker, 2, streams::RaceChecker::kHost, {Write(2)});  // before all that follows
   Issue(checker, 3, 1, {Read(2)});
-  Issue(checker, 4, RaceChecker::kHost, {Read(1)});  // has not waited for stream 1
+  Issue(checker, 4, streams::RaceChecker::kHost, {Read(1)});  // has not waited for stream 1
   EXPECT_EQ(Races(checker), Lines{"1-4 RAW buffer 1 0..64"});
 }
 
 TEST(RaceChecker, TakesTheLatestRecordOfAnEventAndNoWaitForAnEventNeverRecorded) {
-  RaceChecker checker;
+  streams::RaceChecker checker;
   checker.Wait(2, 9);
   checker.Record(1, 9);
   Issue(checker, 1, 1, {Write(1)});
   Issue(checker, 2, 2, {Read(1)});
   EXPECT_EQ(Races(checker), Lines{"1-2 RAW buffer 1 0..64"});
 
-  RaceChecker again;
+  streams::RaceChecker again;
   again.Record(1, 9);
   Issue(again, 1, 1, {Write(1)});
   again.Record(1, 9);
@@ -166,7 +166,7 @@ TEST(RaceChecker, KnowsThatColumnsOfOneMatrixShareNoByte) {
   in_right.layout = &right;
   in_middle.layout = &middle;
 
-  RaceChecker clean;
+  streams::RaceChecker clean;
   Issue(clean, 1, 1, {access(in_left, true)});
   Issue(clean, 2, 2, {access(in_right, true)});
   EXPECT_EQ(Races(clean), Lines{});
@@ -175,7 +175,7 @@ TEST(RaceChecker, KnowsThatColumnsOfOneMatrixShareNoByte) {
   Issue(clean, 3, 2, {access(in_left, false)});
   EXPECT_EQ(Races(clean), Lines{"1-3 RAW buffer 1 0..120"});
 
-  RaceChecker overlapping;
+  streams::RaceChecker overlapping;
   Issue(overlapping, 1, 1, {access(in_left, true)});
   Issue(overlapping, 2, 2, {access(in_middle, true)});
   EXPECT_EQ(Races(overlapping), Lines{"1-2 WAW buffer 1 4..120"});
@@ -183,7 +183,7 @@ TEST(RaceChecker, KnowsThatColumnsOfOneMatrixShareNoByte) {
 
 TEST(CheckAssignment, RefusesAnEventThatIsRecordedAgainTooEarly) {
   // 0 -> 1 and 2 -> 3 across streams with one event for both: 1 may still wait when 2 is done.
-  StreamAssignment assignment;
+  streams::StreamAssignment assignment;
   assignment.streams = 3;
   assignment.stream_of = {0, 1, 0, 2};
   assignment.order = {0, 1, 2, 3};
@@ -191,11 +191,11 @@ TEST(CheckAssignment, RefusesAnEventThatIsRecordedAgainTooEarly) {
   assignment.events = 1;
   const std::vector<std::vector<ByteAccess>> accesses = {
       {Write(1)}, {Read(1)}, {Write(2)}, {Read(2)}};
-  EXPECT_EQ(Races(CheckAssignment(assignment, accesses)), Lines{"1-2 WAR buffer -1 0..1"});
+  EXPECT_EQ(Races(streams::CheckAssignment(assignment, accesses)), Lines{"1-2 WAR buffer -1 0..1"});
   assignment.waits[1].event = 1;
-  EXPECT_EQ(Races(CheckAssignment(assignment, accesses)), Lines{});
+  EXPECT_EQ(Races(streams::CheckAssignment(assignment, accesses)), Lines{});
   assignment.waits.pop_back();
-  EXPECT_EQ(Races(CheckAssignment(assignment, accesses)), Lines{"2-3 RAW buffer 2 0..64"});
+  EXPECT_EQ(Races(streams::CheckAssignment(assignment, accesses)), Lines{"2-3 RAW buffer 2 0..64"});
 }
 
 // A random program, and by reachability over all its operations which pairs race.
@@ -226,7 +226,7 @@ class RandomProgram {
                   : what < 98 ? Step::kSyncEvent
                               : Step::kSyncDevice;
       if (step.kind != Step::kWork) continue;
-      if (Draw(0, 19) == 0) step.stream = RaceChecker::kHost;
+      if (Draw(0, 19) == 0) step.stream = streams::RaceChecker::kHost;
       for (int a = Draw(0, 3); a > 0; --a) {
         const FormAccess& form = forms_[Draw(0, static_cast<int>(forms_.size()) - 1)];
         step.accesses.push_back({Draw(1, buffers), form.layout->FirstByte(), form.layout->EndByte(),
@@ -256,8 +256,8 @@ class RandomProgram {
   std::vector<Step> steps_;
 };
 
-RaceChecker Check(const std::vector<Step>& steps) {
-  RaceChecker checker;
+streams::RaceChecker Check(const std::vector<Step>& steps) {
+  streams::RaceChecker checker;
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     switch (step.kind) {
@@ -298,7 +298,7 @@ std::set<int64_t> AccessedBytes(const ByteAccess& access) {
 }
 
 // (first, second, kind, buffer) to the bytes that both touch.
-using RaceKey = std::tuple<int64_t, int64_t, HazardKind, int64_t>;
+using RaceKey = std::tuple<int64_t, int64_t, graph::HazardKind, int64_t>;
 using RacyBytes = std::map<RaceKey, std::set<int64_t>>;
 
 RacyBytes RacesByReachability(const std::vector<Step>& steps) {
@@ -321,7 +321,7 @@ RacyBytes RacesByReachability(const std::vector<Step>& steps) {
       if (last != last_of_stream.end()) add(i, last->second);
       last_of_stream[step.stream] = i;
     }
-    if (step.kind == Step::kWork && step.stream == RaceChecker::kHost) host.push_back(i);
+    if (step.kind == Step::kWork && step.stream == streams::RaceChecker::kHost) host.push_back(i);
     if (step.kind == Step::kRecord) last_record[step.event] = i;
     if (step.kind == Step::kWait && last_record.count(step.event)) {
       add(i, last_record[step.event]);
@@ -343,9 +343,9 @@ RacyBytes RacesByReachability(const std::vector<Step>& steps) {
       for (const ByteAccess& first : steps[a].accesses) {
         for (const ByteAccess& second : steps[b].accesses) {
           if (first.buffer != second.buffer || (!first.write && !second.write)) continue;
-          const HazardKind kind = !second.write ? HazardKind::kRaw
-                                  : first.write ? HazardKind::kWaw
-                                                : HazardKind::kWar;
+          const graph::HazardKind kind = !second.write ? graph::HazardKind::kRaw
+                                         : first.write ? graph::HazardKind::kWaw
+                                                       : graph::HazardKind::kWar;
           const std::set<int64_t> bytes = AccessedBytes(second);
           for (const int64_t byte : AccessedBytes(first)) {
             if (bytes.count(byte)) races[{a, b, kind, first.buffer}].insert(byte);
@@ -358,14 +358,14 @@ RacyBytes RacesByReachability(const std::vector<Step>& steps) {
 }
 
 // The program with each missing wait added, events of their own.
-std::vector<Step> Repaired(const std::vector<Step>& steps, const RaceChecker& checker) {
+std::vector<Step> Repaired(const std::vector<Step>& steps, const streams::RaceChecker& checker) {
   std::vector<Step> repaired;
   for (size_t i = 0; i < steps.size(); ++i) {
     const auto& waits = checker.missing_waits();
     for (size_t w = 0; w < waits.size(); ++w) {
       if (waits[w].wait_before != static_cast<int64_t>(i)) continue;
       const int64_t event = 1000 + static_cast<int64_t>(w);
-      if (steps[i].stream == RaceChecker::kHost) {
+      if (steps[i].stream == streams::RaceChecker::kHost) {
         repaired.push_back({Step::kSyncEvent, 0, event, {}});
       } else {
         repaired.push_back({Step::kWait, steps[i].stream, event, {}});
@@ -387,10 +387,10 @@ TEST(RaceChecker, AgreesWithReachabilityOnRandomPrograms) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgram program(seed);
     const RacyBytes expected = RacesByReachability(program.steps());
-    const RaceChecker checker = Check(program.steps());
+    const streams::RaceChecker checker = Check(program.steps());
     ASSERT_EQ(checker.races().empty(), expected.empty());
     ASSERT_EQ(checker.missing_waits().empty(), expected.empty());
-    for (const Race& race : checker.races()) {
+    for (const streams::Race& race : checker.races()) {
       const auto found = expected.find({race.first, race.second, race.kind, race.buffer});
       ASSERT_NE(found, expected.end()) << race.first << "-" << race.second << " is no race";
       const auto shared = found->second.lower_bound(race.first_byte);

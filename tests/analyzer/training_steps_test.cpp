@@ -248,9 +248,9 @@ TEST(TrainingSteps, LintReportsTheReadAtTheEndOfEachStep) {
   const storage::Reader reader(file.path());
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
-  const LintReport report = Lint(work, LintOptions{});
+  const lint::LintReport report = lint::Lint(work, lint::LintOptions{});
   std::vector<int64_t> counts;
-  for (const Finding& finding : report.findings) {
+  for (const lint::Finding& finding : report.findings) {
     EXPECT_NE(finding.rule->id, "LINT-38");
     if (finding.rule->id != "LINT-40") continue;
     counts.push_back(finding.count);

@@ -51,7 +51,7 @@ TEST(Variation, StepsOfEqualOperatorsAreAFamilyAndAnotherSaysWhereItParts) {
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  const std::vector<StepFamily> families = FindFamilies(work);
+  const std::vector<graph::StepFamily> families = graph::FindFamilies(work);
 
   ASSERT_EQ(families.size(), 2u);
   EXPECT_EQ(families[0].steps, (std::vector<size_t>{0, 1, 3}));
@@ -73,13 +73,13 @@ TEST(Variation, AScalarThatChangesIsListedWithItsValuesAndAConstantOneIsNot) {
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
 
   EXPECT_EQ(variation.host_arguments, 2u);
   ASSERT_EQ(variation.arguments.size(), 1u);
-  const ArgumentVariation& row = variation.arguments[0];
+  const graph::ArgumentVariation& row = variation.arguments[0];
   EXPECT_EQ(row.name, "alpha");
-  EXPECT_EQ(row.kind, VariationKind::kVarying);
+  EXPECT_EQ(row.kind, graph::VariationKind::kVarying);
   EXPECT_EQ(row.values, 2u);
   EXPECT_EQ(row.first_value, "-0.1");
   EXPECT_EQ(row.second_value, "-0.05");
@@ -88,8 +88,8 @@ TEST(Variation, AScalarThatChangesIsListedWithItsValuesAndAConstantOneIsNot) {
 }
 
 // Steps in which `read[i]` comes to the host and `used[i]` is an argument, before or behind it.
-VariationKind KindOfUse(const std::vector<double>& read, const std::vector<double>& used,
-                        bool read_first) {
+graph::VariationKind KindOfUse(const std::vector<double>& read, const std::vector<double>& used,
+                               bool read_first) {
   SteppedTrace stepped("derived");
   TraceBuilder& trace = stepped.trace();
   const Tensor x = trace.NewTensor({});
@@ -106,37 +106,37 @@ VariationKind KindOfUse(const std::vector<double>& read, const std::vector<doubl
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
   EXPECT_EQ(variation.arguments.size(), 1u);
-  if (variation.arguments.empty()) return VariationKind::kLayout;
-  const ArgumentVariation& row = variation.arguments[0];
-  if (row.kind == VariationKind::kDerived) {
+  if (variation.arguments.empty()) return graph::VariationKind::kLayout;
+  const graph::ArgumentVariation& row = variation.arguments[0];
+  if (row.kind == graph::VariationKind::kDerived) {
     EXPECT_EQ(row.read_place, 0);
   }
-  if (row.kind == VariationKind::kCarried) {
+  if (row.kind == graph::VariationKind::kCarried) {
     EXPECT_EQ(row.read_place, read_first ? 0 : 1);
   }
-  if (row.kind == VariationKind::kVarying) {
+  if (row.kind == graph::VariationKind::kVarying) {
     EXPECT_EQ(row.read_place, -1);
   }
   return row.kind;
 }
 
 TEST(Variation, AnArgumentThatEqualsAnEarlierHostReadInEveryStepIsDerived) {
-  EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 3}, true), VariationKind::kDerived);
+  EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 3}, true), graph::VariationKind::kDerived);
 }
 TEST(Variation, AnArgumentThatEqualsAHostReadInSomeStepsOnlyIsVarying) {
-  EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 4}, true), VariationKind::kVarying);
+  EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 4}, true), graph::VariationKind::kVarying);
 }
 TEST(Variation, AnArgumentThatIsReadOnlyLaterIsVarying) {
-  EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 3}, false), VariationKind::kVarying);
+  EXPECT_EQ(KindOfUse({1, 2, 3}, {1, 2, 3}, false), graph::VariationKind::kVarying);
 }
 
 TEST(Variation, AnArgumentThatEqualsAHostReadOfTheStepBeforeIsCarried) {
-  EXPECT_EQ(KindOfUse({1, 2, 3, 4}, {7, 1, 2, 3}, false), VariationKind::kCarried);
+  EXPECT_EQ(KindOfUse({1, 2, 3, 4}, {7, 1, 2, 3}, false), graph::VariationKind::kCarried);
 }
 TEST(Variation, AnArgumentThatIsConstantBehindTheFirstStepIsNotCarriedFromAConstantRead) {
-  EXPECT_EQ(KindOfUse({1, 1, 1, 1}, {7, 1, 1, 1}, false), VariationKind::kVarying);
+  EXPECT_EQ(KindOfUse({1, 1, 1, 1}, {7, 1, 1, 1}, false), graph::VariationKind::kVarying);
 }
 
 TEST(Variation, InputsAreStableMovingOrAtAReusedAddress) {
@@ -160,10 +160,10 @@ TEST(Variation, InputsAreStableMovingOrAtAReusedAddress) {
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
 
   std::vector<std::string> seen;
-  for (const StepInput& input : variation.inputs) {
+  for (const graph::StepInput& input : variation.inputs) {
     seen.push_back(input.name + " " + std::to_string(input.bytes) +
                    (input.written ? " written" : "") + (input.moves ? " moves" : "") +
                    (input.moves_by_address ? " by address" : "") + " " +
@@ -175,7 +175,7 @@ TEST(Variation, InputsAreStableMovingOrAtAReusedAddress) {
 }
 
 // The symbols of a cache of lengths `lengths` that one row is appended to.
-Variation GrowingCache(SteppedTrace& stepped, const std::vector<int64_t>& lengths) {
+graph::Variation GrowingCache(SteppedTrace& stepped, const std::vector<int64_t>& lengths) {
   TraceBuilder& trace = stepped.trace();
   for (const int64_t length : lengths) {
     stepped.BeginStep();
@@ -191,17 +191,17 @@ Variation GrowingCache(SteppedTrace& stepped, const std::vector<int64_t>& length
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  return FindVariation(work, FindFamilies(work).at(0));
+  return graph::FindVariation(work, graph::FindFamilies(work).at(0));
 }
 
-std::vector<std::string> Texts(const Variation& variation) {
+std::vector<std::string> Texts(const graph::Variation& variation) {
   std::vector<std::string> texts;
-  for (const DimensionVariation& row : variation.dimensions) {
+  for (const graph::DimensionVariation& row : variation.dimensions) {
     texts.push_back(row.name + "[" + std::to_string(row.element) + "]." +
                     std::to_string(row.dimension) + " = " +
-                    SymbolText(row.symbol, row.factor, row.offset));
+                    graph::SymbolText(row.symbol, row.factor, row.offset));
   }
-  for (const ArgumentVariation& row : variation.arguments) {
+  for (const graph::ArgumentVariation& row : variation.arguments) {
     texts.push_back(row.name + " = " + row.symbols);
   }
   return texts;
@@ -209,7 +209,7 @@ std::vector<std::string> Texts(const Variation& variation) {
 
 TEST(Variation, DimensionsThatChangeTogetherShareASymbol) {
   SteppedTrace stepped("symbols");
-  const Variation variation = GrowingCache(stepped, {5, 6, 7, 12});
+  const graph::Variation variation = GrowingCache(stepped, {5, 6, 7, 12});
   EXPECT_EQ(Texts(variation),
             (std::vector<std::string>{"tensors[0].1 = s0", "self[0].1 = s0 + 1",
                                       "self[0].0 = 4 * s0", "size = [4 * s0, 2]", "limit = "}));
@@ -220,7 +220,7 @@ TEST(Variation, DimensionsThatChangeTogetherShareASymbol) {
 
 TEST(Variation, TwoSizesDoNotProveAFactor) {
   SteppedTrace stepped("two-sizes");
-  const Variation variation = GrowingCache(stepped, {5, 6, 5});
+  const graph::Variation variation = GrowingCache(stepped, {5, 6, 5});
   EXPECT_EQ(Texts(variation),
             (std::vector<std::string>{"tensors[0].1 = s0", "self[0].1 = s0 + 1", "self[0].0 = s1",
                                       "size = [s1, 2]", "limit = "}));
@@ -236,9 +236,9 @@ TEST(Variation, AnotherElementTypeIsALayoutVariation) {
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
   ASSERT_EQ(variation.arguments.size(), 1u);
-  EXPECT_EQ(variation.arguments[0].kind, VariationKind::kLayout);
+  EXPECT_EQ(variation.arguments[0].kind, graph::VariationKind::kLayout);
   EXPECT_EQ(variation.arguments[0].second_value, "1: float16 of 1 dimensions");
 }
 
@@ -255,13 +255,13 @@ TEST(Variation, AnOptionalArgumentThatIsNoneInSomeStepsVaries) {
     stepped.EndStep();
   }
   const Work& work = stepped.Load();
-  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
   ASSERT_EQ(variation.arguments.size(), 2u);
   EXPECT_EQ(variation.arguments[0].name, "min");
   EXPECT_EQ(variation.arguments[0].first_value, "none");
   EXPECT_EQ(variation.arguments[0].second_value, "0.5");
   EXPECT_EQ(variation.arguments[1].name, "weight");
-  EXPECT_EQ(variation.arguments[1].kind, VariationKind::kLayout);
+  EXPECT_EQ(variation.arguments[1].kind, graph::VariationKind::kLayout);
 }
 
 TEST(Variation, OfAFamilyOfOneStepOnlyInputsAreKnown) {
@@ -271,7 +271,7 @@ TEST(Variation, OfAFamilyOfOneStepOnlyInputsAreKnown) {
   trace.Call("aten::add_.Scalar", {Written("self", trace.NewTensor({})), Real("other", 1)});
   stepped.EndStep();
   const Work& work = stepped.Load();
-  const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+  const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
   EXPECT_TRUE(variation.arguments.empty());
   ASSERT_EQ(variation.inputs.size(), 1u);
   EXPECT_EQ(variation.inputs[0].bytes, 4);
@@ -294,13 +294,13 @@ TEST(Variation, AclScalarsListsAndAddressesAreComparedAndExecutorsAreNot) {
   const storage::Reader reader(file.path());
   Work work = LoadWork(reader);
   AssignSteps(work, nullptr);
-  const std::vector<StepFamily> families = FindFamilies(work);
+  const std::vector<graph::StepFamily> families = graph::FindFamilies(work);
   ASSERT_EQ(families.size(), 1u);
   ASSERT_EQ(families[0].steps.size(), 3u);
-  const Variation variation = FindVariation(work, families[0]);
+  const graph::Variation variation = graph::FindVariation(work, families[0]);
 
   std::vector<std::string> seen;
-  for (const ArgumentVariation& row : variation.arguments) {
+  for (const graph::ArgumentVariation& row : variation.arguments) {
     seen.push_back(row.name + " " + std::to_string(row.values) + " " + row.first_value + " / " +
                    row.second_value);
   }
@@ -376,9 +376,9 @@ TEST(Variation, InputsOfRandomStepsAreTheBytesThatTheyHadNotWritten) {
       }
     }
     const Work& work = stepped.Load();
-    const Variation variation = FindVariation(work, FindFamilies(work).at(0));
+    const graph::Variation variation = graph::FindVariation(work, graph::FindFamilies(work).at(0));
     std::vector<size_t> found;
-    for (const StepInput& input : variation.inputs) found.push_back(input.place);
+    for (const graph::StepInput& input : variation.inputs) found.push_back(input.place);
     EXPECT_EQ(found, expected) << "round " << round;
   }
 }

@@ -73,9 +73,9 @@ TEST(Hazards, OrderReadsAndWritesOfTheSameBytesOnly) {
   const Work work = LoadWork(reader);
 
   std::vector<std::string> found;
-  for (const Hazard& hazard : FindHazards(work, 0, work.size())) {
+  for (const graph::Hazard& hazard : graph::FindHazards(work, 0, work.size())) {
     found.push_back(std::to_string(hazard.source) + ">" + std::to_string(hazard.target) + " " +
-                    std::string(HazardKindName(hazard.kind)) + " " +
+                    std::string(graph::HazardKindName(hazard.kind)) + " " +
                     std::to_string(hazard.first_byte) + "-" + std::to_string(hazard.end_byte));
   }
   EXPECT_EQ(found, (std::vector<std::string>{"1>2 RAW 16-32", "0>3 RAW 0-16", "1>3 RAW 16-32",

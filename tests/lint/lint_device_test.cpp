@@ -10,8 +10,8 @@
 namespace acltape::replayer {
 namespace {
 
-using analyzer::CaptureMode;
-using analyzer::Finding;
+using analyzer::lint::CaptureMode;
+using analyzer::lint::Finding;
 using test::AclTraceBuilder;
 using test::In;
 using test::Int;
@@ -93,17 +93,17 @@ TEST_P(LintOnDevice, PredictsEveryCodeOfARandomProgramAndNoOther) {
   RandomProgram(file.path(), GetParam());
   const storage::Reader reader(file.path());
   const analyzer::Work work = analyzer::LoadWork(reader);
-  analyzer::LintReport report = analyzer::Lint(work, {});
+  analyzer::lint::LintReport report = analyzer::lint::Lint(work, {});
   ASSERT_EQ(report.stretches.size(), 1u);
-  ProveOptions options;
-  options.modes.assign(analyzer::kCaptureModes.begin(), analyzer::kCaptureModes.end());
+  probe::ProveOptions options;
+  options.modes.assign(analyzer::lint::kCaptureModes.begin(), analyzer::lint::kCaptureModes.end());
   options.executions = 0;
-  const std::vector<ProbeRow> probes = Prove(work, options, report);
+  const std::vector<probe::ProbeRow> probes = probe::Prove(work, options, report);
   const auto predicts = [&](int64_t call_id, CaptureMode mode, int32_t code) {
     for (const Finding& finding : report.findings) {
-      const bool same =
-          call_id == 0 ? finding.fails_at == analyzer::FailsAt::kEnd
-                       : finding.fails_at == analyzer::FailsAt::kCall && finding.call_id == call_id;
+      const bool same = call_id == 0 ? finding.fails_at == analyzer::lint::FailsAt::kEnd
+                                     : finding.fails_at == analyzer::lint::FailsAt::kCall &&
+                                           finding.call_id == call_id;
       if (same && finding.code(mode) == code) return true;
     }
     return false;
@@ -111,13 +111,13 @@ TEST_P(LintOnDevice, PredictsEveryCodeOfARandomProgramAndNoOther) {
   for (const Finding& finding : report.findings) {
     EXPECT_NE(finding.verdict, "refuted") << finding.rule->id << ": " << finding.message;
   }
-  for (const ProbeRow& probe : probes) {
+  for (const probe::ProbeRow& probe : probes) {
     if (probe.edited) continue;
     EXPECT_TRUE(probe.report.left_out.empty());
-    for (const ProbedCall& call : probe.report.refused) {
+    for (const probe::ProbedCall& call : probe.report.refused) {
       EXPECT_TRUE(predicts(call.call_id, probe.mode, call.code))
-          << CaptureModeName(probe.mode) << ": call " << call.call_id << " gave " << call.code
-          << ": " << call.message;
+          << analyzer::lint::CaptureModeName(probe.mode) << ": call " << call.call_id << " gave "
+          << call.code << ": " << call.message;
     }
     if (probe.report.end_code != 0) {
       EXPECT_TRUE(predicts(0, probe.mode, probe.report.end_code)) << probe.report.end_message;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "replayer/acl/replay_level.h"
+#include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"
 #include "storage/results.h"
 #include "tests/analyzer/acl_trace_builder.h"
@@ -29,7 +29,7 @@ class AclRecorded {
     options.streams = streams;
     storage::Reader reader(file_.path(), storage::Reader::Mode::kReadWrite);
     storage::Results results(reader);
-    return replayer::Replay(reader, options, &results);
+    return replayer::acl_level::Replay(reader, options, &results);
   }
   replayer::ReplayReport Replay() const {
     return Replay(replayer::Mode::kEager, replayer::Streams::kRecorded);

@@ -249,7 +249,7 @@ TEST(AclRefusal, SynthesisedValuesAreNotForAclPrograms) {
   ReplayOptions options;
   options.data = Data::kSynthesised;
   storage::Reader reader(recorded.path());
-  EXPECT_THROW(Replay(reader, options, nullptr), Error);
+  EXPECT_THROW(acl_level::Replay(reader, options, nullptr), Error);
 }
 
 }  // namespace

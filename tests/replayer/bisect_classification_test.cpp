@@ -10,71 +10,71 @@
 namespace acltape::replayer {
 namespace {
 
-constexpr Effect kC = Effect::kCured;
-constexpr Effect kS = Effect::kStays;
-constexpr Effect kJ = Effect::kCannotJudge;
+constexpr bisect::Effect kC = bisect::Effect::kCured;
+constexpr bisect::Effect kS = bisect::Effect::kStays;
+constexpr bisect::Effect kJ = bisect::Effect::kCannotJudge;
 
 // One stream, own memory, own workspace, fresh inputs, step arguments, recapture.
 struct Case {
-  std::array<Effect, 6> effects;
+  std::array<bisect::Effect, 6> effects;
   bool varies;
-  CauseClass cause;
+  bisect::CauseClass cause;
   const char* detail;
 };
 
-Classification DecideFor(const std::array<Effect, 6>& effects, bool varies) {
-  std::vector<CounterResult> results;
+bisect::Classification DecideFor(const std::array<bisect::Effect, 6>& effects, bool varies) {
+  std::vector<bisect::CounterResult> results;
   for (size_t i = 0; i < effects.size(); ++i) {
-    results.push_back({&CounterExperiments()[i], effects[i], {}});
+    results.push_back({&bisect::CounterExperiments()[i], effects[i], {}});
   }
-  return Decide(std::move(results), varies);
+  return bisect::Decide(std::move(results), varies);
 }
 
 TEST(BisectClassification, WhatCuresADifferenceSaysItsClass) {
-  ASSERT_EQ(CounterExperiments().size(), 6U);
+  ASSERT_EQ(bisect::CounterExperiments().size(), 6U);
   const Case cases[] = {
-      {{kS, kS, kS, kS, kS, kS}, false, CauseClass::kNumeric, ""},
-      {{kC, kS, kS, kS, kS, kS}, true, CauseClass::kOrdering, ""},
-      {{kC, kS, kS, kS, kS, kS}, false, CauseClass::kOrdering, ""},
-      {{kC, kC, kS, kS, kS, kS}, true, CauseClass::kOrdering, "reused memory"},
-      {{kS, kC, kS, kS, kS, kS}, false, CauseClass::kAliasing, "memory"},
-      {{kS, kC, kC, kS, kS, kS}, false, CauseClass::kAliasing, "workspace"},
-      {{kS, kS, kC, kS, kS, kS}, false, CauseClass::kAliasing, "workspace"},
-      {{kS, kS, kS, kC, kS, kC}, false, CauseClass::kStaleArgument, "input"},
-      {{kS, kS, kS, kS, kC, kC}, false, CauseClass::kStaleArgument, "host argument"},
-      {{kS, kS, kS, kS, kS, kC}, false, CauseClass::kAddress, ""},
+      {{kS, kS, kS, kS, kS, kS}, false, bisect::CauseClass::kNumeric, ""},
+      {{kC, kS, kS, kS, kS, kS}, true, bisect::CauseClass::kOrdering, ""},
+      {{kC, kS, kS, kS, kS, kS}, false, bisect::CauseClass::kOrdering, ""},
+      {{kC, kC, kS, kS, kS, kS}, true, bisect::CauseClass::kOrdering, "reused memory"},
+      {{kS, kC, kS, kS, kS, kS}, false, bisect::CauseClass::kAliasing, "memory"},
+      {{kS, kC, kC, kS, kS, kS}, false, bisect::CauseClass::kAliasing, "workspace"},
+      {{kS, kS, kC, kS, kS, kS}, false, bisect::CauseClass::kAliasing, "workspace"},
+      {{kS, kS, kS, kC, kS, kC}, false, bisect::CauseClass::kStaleArgument, "input"},
+      {{kS, kS, kS, kS, kC, kC}, false, bisect::CauseClass::kStaleArgument, "host argument"},
+      {{kS, kS, kS, kS, kS, kC}, false, bisect::CauseClass::kAddress, ""},
       // A difference that varies and that nothing cures does not prove a wrong kernel.
-      {{kS, kS, kS, kS, kS, kS}, true, CauseClass::kUnknown, ""},
+      {{kS, kS, kS, kS, kS, kS}, true, bisect::CauseClass::kUnknown, ""},
       // Neither does one for which a counter-experiment could not be judged.
-      {{kS, kS, kJ, kS, kS, kS}, false, CauseClass::kUnknown, ""},
+      {{kS, kS, kJ, kS, kS, kS}, false, bisect::CauseClass::kUnknown, ""},
   };
   for (const Case& row : cases) {
-    const Classification decided = DecideFor(row.effects, row.varies);
+    const bisect::Classification decided = DecideFor(row.effects, row.varies);
     std::string effects;
-    for (const Effect effect : row.effects)
+    for (const bisect::Effect effect : row.effects)
       effects += effect == kC ? 'C' : effect == kS ? 'S' : '?';
-    EXPECT_EQ(CauseClassName(decided.cause), CauseClassName(row.cause)) << effects;
+    EXPECT_EQ(bisect::CauseClassName(decided.cause), bisect::CauseClassName(row.cause)) << effects;
     EXPECT_EQ(decided.detail, row.detail) << effects;
     EXPECT_FALSE(decided.reason.empty()) << effects;
   }
 }
 
 // Fails when element 3 is altered, unless the remedy is applied that cures it.
-class Curable : public Experiment {
+class Curable : public script::Experiment {
  public:
-  Curable(bool Remedies::*cure, const Remedies& applied, int* tries)
+  Curable(bool script::Remedies::*cure, const script::Remedies& applied, int* tries)
       : fails_(cure == nullptr || !(applied.*cure)), tries_(tries) {}
   size_t size() const override { return 10; }
   std::string Describe(size_t element) const override { return "call " + std::to_string(element); }
-  std::string Command(const ElementSet& altered) const override {
-    return "again " + ElementText(altered);
+  std::string Command(const script::ElementSet& altered) const override {
+    return "again " + bisect::ElementText(altered);
   }
-  Outcome Try(const ElementSet& altered) override {
+  script::Outcome Try(const script::ElementSet& altered) override {
     ++*tries_;
-    Outcome outcome;
+    script::Outcome outcome;
     outcome.executions = 1;
     const bool fails = fails_ && std::binary_search(altered.begin(), altered.end(), size_t{3});
-    outcome.verdict = fails ? Outcome::Verdict::kBad : Outcome::Verdict::kGood;
+    outcome.verdict = fails ? script::Outcome::Verdict::kBad : script::Outcome::Verdict::kGood;
     outcome.bad_executions = fails ? 1 : 0;
     return outcome;
   }
@@ -85,28 +85,28 @@ class Curable : public Experiment {
 };
 
 TEST(BisectClassification, EveryRemedyIsTriedOnTheFoundCalls) {
-  const std::pair<bool Remedies::*, CauseClass> cases[] = {
-      {nullptr, CauseClass::kNumeric},
-      {&Remedies::one_stream, CauseClass::kOrdering},
-      {&Remedies::own_memory, CauseClass::kAliasing},
-      {&Remedies::own_workspace, CauseClass::kAliasing},
-      {&Remedies::fresh_inputs, CauseClass::kStaleArgument},
-      {&Remedies::step_arguments, CauseClass::kStaleArgument},
-      {&Remedies::recapture, CauseClass::kAddress},
+  const std::pair<bool script::Remedies::*, bisect::CauseClass> cases[] = {
+      {nullptr, bisect::CauseClass::kNumeric},
+      {&script::Remedies::one_stream, bisect::CauseClass::kOrdering},
+      {&script::Remedies::own_memory, bisect::CauseClass::kAliasing},
+      {&script::Remedies::own_workspace, bisect::CauseClass::kAliasing},
+      {&script::Remedies::fresh_inputs, bisect::CauseClass::kStaleArgument},
+      {&script::Remedies::step_arguments, bisect::CauseClass::kStaleArgument},
+      {&script::Remedies::recapture, bisect::CauseClass::kAddress},
   };
   for (const auto& [cure, cause] : cases) {
     int tries = 0;
     Curable program(cure, {}, &tries);
-    const BisectionReport report =
-        Bisect(program, {}, nullptr, [&, cure = cure](const Remedies& remedies) {
+    const bisect::BisectionReport report =
+        bisect::Bisect(program, {}, nullptr, [&, cure = cure](const script::Remedies& remedies) {
           return std::make_unique<Curable>(cure, remedies, &tries);
         });
     ASSERT_EQ(report.found.size(), 1U);
-    const FoundCause& found = report.found[0];
+    const bisect::FoundCause& found = report.found[0];
     EXPECT_EQ(found.descriptions, std::vector<std::string>{"call 3"});
     EXPECT_EQ(found.command, "again 3");
     ASSERT_TRUE(found.classification);
-    EXPECT_EQ(CauseClassName(found.classification->cause), CauseClassName(cause));
+    EXPECT_EQ(bisect::CauseClassName(found.classification->cause), bisect::CauseClassName(cause));
     EXPECT_EQ(report.counter_experiments, 6);
     EXPECT_EQ(tries, report.experiments + 6);
     EXPECT_LE(report.experiments, report.bound);
@@ -118,28 +118,28 @@ TEST(BisectClassification, EveryRemedyIsTriedOnTheFoundCalls) {
 TEST(BisectClassification, JudgingBothEndsTakesTwoExperiments) {
   int tries = 0;
   Curable program(nullptr, {}, &tries);
-  BisectionOptions options;
+  bisect::BisectionOptions options;
   options.only_judge = true;
-  EXPECT_EQ(Bisect(program, options, nullptr, {}).ExitCode(), 1);
+  EXPECT_EQ(bisect::Bisect(program, options, nullptr, {}).ExitCode(), 1);
   EXPECT_EQ(tries, 2);
-  Remedies cured;
+  script::Remedies cured;
   cured.one_stream = true;
-  Curable good(&Remedies::one_stream, cured, &tries);
-  EXPECT_EQ(Bisect(good, options, nullptr, {}).ExitCode(), 0);
+  Curable good(&script::Remedies::one_stream, cured, &tries);
+  EXPECT_EQ(bisect::Bisect(good, options, nullptr, {}).ExitCode(), 0);
 }
 
 // Both sides are one and the same, so that nothing is compared.
-class NothingToAlter final : public Experiment {
+class NothingToAlter final : public script::Experiment {
  public:
   size_t size() const override { return 0; }
   std::string Describe(size_t /*element*/) const override { return ""; }
-  std::string Command(const ElementSet& /*altered*/) const override { return "again"; }
-  Outcome Try(const ElementSet& /*altered*/) override { return {.executions = 1}; }
+  std::string Command(const script::ElementSet& /*altered*/) const override { return "again"; }
+  script::Outcome Try(const script::ElementSet& /*altered*/) override { return {.executions = 1}; }
 };
 
 TEST(BisectClassification, NothingToAlterCannotBeJudged) {
   NothingToAlter program;
-  const BisectionReport report = Bisect(program, {}, nullptr, {});
+  const bisect::BisectionReport report = bisect::Bisect(program, {}, nullptr, {});
   EXPECT_EQ(report.ExitCode(), 125);
   EXPECT_EQ(report.Verdict().rfind("nothing was compared: ", 0), 0U) << report.Verdict();
 }

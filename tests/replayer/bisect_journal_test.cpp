@@ -46,19 +46,21 @@ class BisectJournal : public testing::Test {
 };
 
 // Fails when both of a pair are altered; ends its process in the middle of a given experiment.
-class Killed : public Experiment {
+class Killed : public script::Experiment {
  public:
   explicit Killed(int64_t at) : at_(at) {}
   size_t size() const override { return 200; }
   std::string Describe(size_t element) const override { return std::to_string(element); }
-  std::string Command(const ElementSet& altered) const override { return ElementText(altered); }
-  Outcome Try(const ElementSet& altered) override {
+  std::string Command(const script::ElementSet& altered) const override {
+    return bisect::ElementText(altered);
+  }
+  script::Outcome Try(const script::ElementSet& altered) override {
     if (tries++ == at_) raise(SIGKILL);
-    Outcome outcome;
+    script::Outcome outcome;
     outcome.executions = 1;
     if (std::binary_search(altered.begin(), altered.end(), size_t{41}) &&
         std::binary_search(altered.begin(), altered.end(), size_t{130})) {
-      outcome.verdict = Outcome::Verdict::kBad;
+      outcome.verdict = script::Outcome::Verdict::kBad;
       outcome.bad_executions = 1;
       outcome.fingerprint = "f";
       outcome.evidence = R"({"call":7})";
@@ -71,18 +73,19 @@ class Killed : public Experiment {
   int64_t at_;
 };
 
-SearchResult Bisect(const std::string& path, Killed& program, Trials** trials_seen = nullptr) {
-  Journal journal(path, kSubject, false);
-  static std::unique_ptr<Trials> trials;
-  trials = std::make_unique<Trials>(program, TrialOptions{}, &journal);
+bisect::SearchResult Bisect(const std::string& path, Killed& program,
+                            bisect::Trials** trials_seen = nullptr) {
+  bisect::Journal journal(path, kSubject, false);
+  static std::unique_ptr<bisect::Trials> trials;
+  trials = std::make_unique<bisect::Trials>(program, bisect::TrialOptions{}, &journal);
   if (trials_seen != nullptr) *trials_seen = trials.get();
-  return FindCauses(*trials, program.size(), {});
+  return bisect::FindCauses(*trials, program.size(), {});
 }
 
 TEST_F(BisectJournal, AfterAKillAnywhereTheAnswerIsTheSameAndNothingIsDoneTwice) {
   Killed whole(-1);
-  const SearchResult expected = Bisect(folder_ + "/whole.jsonl", whole);
-  ASSERT_EQ(expected.causes.at(0).elements, (ElementSet{41, 130}));
+  const bisect::SearchResult expected = Bisect(folder_ + "/whole.jsonl", whole);
+  ASSERT_EQ(expected.causes.at(0).elements, (script::ElementSet{41, 130}));
   const int64_t experiments = whole.tries;
   ASSERT_GT(experiments, 15);
 
@@ -100,8 +103,8 @@ TEST_F(BisectJournal, AfterAKillAnywhereTheAnswerIsTheSameAndNothingIsDoneTwice)
     ASSERT_EQ(Lines().size(), static_cast<size_t>(kill_at) + 1);
 
     Killed program(-1);
-    Trials* trials = nullptr;
-    const SearchResult result = Bisect(path_, program, &trials);
+    bisect::Trials* trials = nullptr;
+    const bisect::SearchResult result = Bisect(path_, program, &trials);
     EXPECT_EQ(result.causes.at(0).elements, expected.causes[0].elements);
     EXPECT_EQ(result.causes[0].outcome.evidence, expected.causes[0].outcome.evidence);
     EXPECT_EQ(result.causes[0].experiments, expected.causes[0].experiments);
@@ -115,12 +118,12 @@ TEST_F(BisectJournal, AfterAKillAnywhereTheAnswerIsTheSameAndNothingIsDoneTwice)
 
 TEST_F(BisectJournal, ATornLastLineIsDropped) {
   {
-    Journal journal(path_, kSubject, false);
+    bisect::Journal journal(path_, kSubject, false);
     journal.Append("search", {1, 2, 3}, {}, 0.5);
   }
   const std::string whole = Text();
   Append(R"({"experiment":"search","altered":"1-)");
-  Journal journal(path_, kSubject, false);
+  bisect::Journal journal(path_, kSubject, false);
   EXPECT_EQ(journal.found(), 1);
   EXPECT_EQ(Text(), whole);
   journal.Append("search", {4}, {}, 0.5);
@@ -129,27 +132,27 @@ TEST_F(BisectJournal, ATornLastLineIsDropped) {
 
 TEST_F(BisectJournal, ATornFirstLineIsANewJournal) {
   Write(R"({"acltape_jou)");
-  const Journal journal(path_, kSubject, false);
+  const bisect::Journal journal(path_, kSubject, false);
   EXPECT_EQ(journal.found(), 0);
   EXPECT_EQ(Lines().size(), 1U);
 }
 
 TEST_F(BisectJournal, ExperimentsOfOneSetComeBackInTheirOrder) {
-  Outcome good;
+  script::Outcome good;
   good.executions = 3;
-  Outcome bad = good;
-  bad.verdict = Outcome::Verdict::kUnstable;
+  script::Outcome bad = good;
+  bad.verdict = script::Outcome::Verdict::kUnstable;
   bad.bad_executions = 2;
   bad.fingerprint = "abc";
   bad.evidence = R"({"output":0})";
   {
-    Journal journal(path_, kSubject, false);
+    bisect::Journal journal(path_, kSubject, false);
     journal.Append("search", {1}, good, 0);
     journal.Append("one_stream", {1}, good, 0);
     journal.Append("search", {1}, bad, 0);
   }
-  Journal journal(path_, kSubject, false);
-  EXPECT_EQ(journal.Take("search", {1})->verdict, Outcome::Verdict::kGood);
+  bisect::Journal journal(path_, kSubject, false);
+  EXPECT_EQ(journal.Take("search", {1})->verdict, script::Outcome::Verdict::kGood);
   const auto second = journal.Take("search", {1});
   ASSERT_TRUE(second);
   EXPECT_EQ(second->verdict, bad.verdict);
@@ -164,7 +167,7 @@ TEST_F(BisectJournal, ExperimentsOfOneSetComeBackInTheirOrder) {
 void ExpectRefusal(const std::string& path, const char* subject, ErrorKind kind,
                    const char* words) {
   try {
-    const Journal journal(path, subject, false);
+    const bisect::Journal journal(path, subject, false);
     ADD_FAILURE() << "no error with " << words;
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), kind);
@@ -173,9 +176,9 @@ void ExpectRefusal(const std::string& path, const char* subject, ErrorKind kind,
 }
 
 TEST_F(BisectJournal, AnotherBisectionIsRefusedUnlessItBeginsAnew) {
-  { const Journal journal(path_, kSubject, false); }
+  { const bisect::Journal journal(path_, kSubject, false); }
   ExpectRefusal(path_, R"({"trace": "other.db"})", ErrorKind::kUsage, "another bisection");
-  const Journal journal(path_, R"({"trace": "other.db"})", true);
+  const bisect::Journal journal(path_, R"({"trace": "other.db"})", true);
   EXPECT_EQ(Lines().size(), 1U);
 }
 
@@ -183,13 +186,13 @@ TEST_F(BisectJournal, WhatIsNoJournalIsSaidToBeNone) {
   Write("hello\n");
   ExpectRefusal(path_, kSubject, ErrorKind::kTrace, "does not begin as a journal");
   std::filesystem::remove(path_);
-  { const Journal journal(path_, kSubject, false); }
+  { const bisect::Journal journal(path_, kSubject, false); }
   Append("{\"altered\": 1}\n");
   ExpectRefusal(path_, kSubject, ErrorKind::kTrace, "line 2 is no experiment");
 }
 
 TEST_F(BisectJournal, TwoBisectionsDoNotShareAJournal) {
-  const Journal journal(path_, kSubject, false);
+  const bisect::Journal journal(path_, kSubject, false);
   ExpectRefusal(path_, kSubject, ErrorKind::kUsage, "in use by another");
 }
 

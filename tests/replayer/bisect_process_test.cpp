@@ -11,21 +11,21 @@
 namespace acltape::replayer {
 namespace {
 
-using Verdict = Outcome::Verdict;
+using Verdict = script::Outcome::Verdict;
 
-std::unique_ptr<ProcessExperiment> Check(
+std::unique_ptr<bisect::ProcessExperiment> Check(
     const std::string& command, std::optional<std::chrono::milliseconds> limit = std::nullopt) {
-  ProcessExperimentOptions options;
+  bisect::ProcessExperimentOptions options;
   options.command = command;
   options.time_limit = limit;
   for (int64_t i = 0; i < 4; ++i) {
     options.calls.push_back({100 + i, 200 + i});
     options.descriptions.push_back("pair " + std::to_string(i));
   }
-  return std::make_unique<ProcessExperiment>(std::move(options));
+  return std::make_unique<bisect::ProcessExperiment>(std::move(options));
 }
 
-Verdict VerdictOf(const std::string& command, const ElementSet& altered = {}) {
+Verdict VerdictOf(const std::string& command, const script::ElementSet& altered = {}) {
   return Check(command)->Try(altered).verdict;
 }
 
@@ -56,10 +56,11 @@ TEST(BisectProcess, TheCommandIsToldTheCalls) {
 }
 
 TEST(BisectProcess, AListTooLongForTheEnvironmentIsInTheFile) {
-  ProcessExperimentOptions options;
+  bisect::ProcessExperimentOptions options;
   options.command = "test -z \"$ACLTAPE_CALLS\" && test $(wc -l < {calls}) = 50000";
   for (int64_t i = 0; i < 50000; ++i) options.calls.push_back({i});
-  EXPECT_EQ(ProcessExperiment(options).Try(AllElements(50000)).verdict, Verdict::kGood);
+  EXPECT_EQ(bisect::ProcessExperiment(options).Try(bisect::AllElements(50000)).verdict,
+            Verdict::kGood);
 }
 
 TEST(BisectProcess, ItsCommandMakesTheExperimentAgain) {

@@ -15,41 +15,41 @@
 namespace acltape::replayer {
 namespace {
 
-using Verdict = Outcome::Verdict;
-using Ending = SearchResult::Verdict;
+using Verdict = script::Outcome::Verdict;
+using Ending = bisect::SearchResult::Verdict;
 
-bool Holds(const ElementSet& set, const ElementSet& part) {
+bool Holds(const script::ElementSet& set, const script::ElementSet& part) {
   return std::includes(set.begin(), set.end(), part.begin(), part.end());
 }
 
 // Fails as `verdict_of` says; counts and remembers what it is asked.
-class Function : public Experiment {
+class Function : public script::Experiment {
  public:
-  Function(size_t size, std::function<Outcome(const ElementSet&)> outcome_of)
+  Function(size_t size, std::function<script::Outcome(const script::ElementSet&)> outcome_of)
       : size_(size), outcome_of_(std::move(outcome_of)) {}
 
   size_t size() const override { return size_; }
   std::string Describe(size_t element) const override { return "call " + std::to_string(element); }
-  Outcome Try(const ElementSet& altered) override {
+  script::Outcome Try(const script::ElementSet& altered) override {
     EXPECT_TRUE(std::is_sorted(altered.begin(), altered.end()));
     ++tries;
     ++asked[altered];
     return outcome_of_(altered);
   }
-  std::string Command(const ElementSet& altered) const override {
-    return "try " + ElementText(altered);
+  std::string Command(const script::ElementSet& altered) const override {
+    return "try " + bisect::ElementText(altered);
   }
 
   int64_t tries = 0;
-  std::map<ElementSet, int> asked;
+  std::map<script::ElementSet, int> asked;
 
  private:
   size_t size_;
-  std::function<Outcome(const ElementSet&)> outcome_of_;
+  std::function<script::Outcome(const script::ElementSet&)> outcome_of_;
 };
 
-Outcome Says(bool fails) {
-  Outcome outcome;
+script::Outcome Says(bool fails) {
+  script::Outcome outcome;
   outcome.verdict = fails ? Verdict::kBad : Verdict::kGood;
   outcome.executions = 1;
   outcome.bad_executions = fails ? 1 : 0;
@@ -57,17 +57,19 @@ Outcome Says(bool fails) {
 }
 
 // Fails when all elements of one of the causes are altered.
-Function FailsFor(size_t size, std::vector<ElementSet> causes) {
-  return {size, [causes](const ElementSet& set) {
-            return Says(std::any_of(causes.begin(), causes.end(),
-                                    [&](const ElementSet& cause) { return Holds(set, cause); }));
+Function FailsFor(size_t size, std::vector<script::ElementSet> causes) {
+  return {size, [causes](const script::ElementSet& set) {
+            return Says(
+                std::any_of(causes.begin(), causes.end(),
+                            [&](const script::ElementSet& cause) { return Holds(set, cause); }));
           }};
 }
 
 // `executions` runs in which a set that holds `cause` fails at `rate`.
-Function FailsNowAndThen(size_t size, ElementSet cause, double rate, int executions, int seed) {
-  return {size, [=, random = std::mt19937(seed)](const ElementSet& set) mutable {
-            Outcome outcome;
+Function FailsNowAndThen(size_t size, script::ElementSet cause, double rate, int executions,
+                         int seed) {
+  return {size, [=, random = std::mt19937(seed)](const script::ElementSet& set) mutable {
+            script::Outcome outcome;
             outcome.executions = executions;
             std::bernoulli_distribution fails(Holds(set, cause) ? rate : 0);
             for (int i = 0; i < executions; ++i) outcome.bad_executions += fails(random) ? 1 : 0;
@@ -78,43 +80,44 @@ Function FailsNowAndThen(size_t size, ElementSet cause, double rate, int executi
           }};
 }
 
-ElementSet RandomSet(std::mt19937& random, size_t size, size_t count) {
+script::ElementSet RandomSet(std::mt19937& random, size_t size, size_t count) {
   std::set<size_t> set;
   while (set.size() < count) set.insert(random() % size);
   return {set.begin(), set.end()};
 }
 
-SearchResult Find(Function& program, const SearchOptions& options = {},
-                  const TrialOptions& trial_options = {}) {
-  Trials trials(program, trial_options, nullptr);
-  return FindCauses(trials, program.size(), options);
+bisect::SearchResult Find(Function& program, const bisect::SearchOptions& options = {},
+                          const bisect::TrialOptions& trial_options = {}) {
+  bisect::Trials trials(program, trial_options, nullptr);
+  return bisect::FindCauses(trials, program.size(), options);
 }
 
 TEST(BisectSearch, FindsASingleCauseAnywhereWithinTheBound) {
   for (size_t size = 1; size <= 130; ++size) {
     for (size_t at = 0; at < size; ++at) {
       Function program = FailsFor(size, {{at}});
-      const SearchResult result = Find(program);
+      const bisect::SearchResult result = Find(program);
       ASSERT_EQ(result.verdict, Ending::kFound);
-      ASSERT_EQ(result.causes.at(0).elements, ElementSet{at}) << size;
+      ASSERT_EQ(result.causes.at(0).elements, script::ElementSet{at}) << size;
       ASSERT_TRUE(result.causes[0].minimal);
       ASSERT_EQ(result.causes[0].first_guess, at);
-      ASSERT_LE(program.tries, CeilLog2(size) + 3) << "element " << at << " of " << size;
+      ASSERT_LE(program.tries, bisect::CeilLog2(size) + 3) << "element " << at << " of " << size;
       ASSERT_EQ(result.suspects_first, size == 1 ? 0 : at);
-      for (const auto& [set, times] : program.asked) ASSERT_EQ(times, 1) << ElementText(set);
+      for (const auto& [set, times] : program.asked)
+        ASSERT_EQ(times, 1) << bisect::ElementText(set);
     }
   }
 }
 
 TEST(BisectSearch, TheBoundIsThatOfBinarySearch) {
-  EXPECT_EQ(CeilLog2(0), 0);
-  EXPECT_EQ(CeilLog2(1), 0);
-  EXPECT_EQ(CeilLog2(2), 1);
-  EXPECT_EQ(CeilLog2(3), 2);
-  EXPECT_EQ(CeilLog2(64), 6);
-  EXPECT_EQ(CeilLog2(65), 7);
-  EXPECT_EQ(BoundForOne(1000), 13);
-  EXPECT_EQ(BoundFor(1000, 1), BoundForOne(1000));
+  EXPECT_EQ(bisect::CeilLog2(0), 0);
+  EXPECT_EQ(bisect::CeilLog2(1), 0);
+  EXPECT_EQ(bisect::CeilLog2(2), 1);
+  EXPECT_EQ(bisect::CeilLog2(3), 2);
+  EXPECT_EQ(bisect::CeilLog2(64), 6);
+  EXPECT_EQ(bisect::CeilLog2(65), 7);
+  EXPECT_EQ(bisect::BoundForOne(1000), 13);
+  EXPECT_EQ(bisect::BoundFor(1000, 1), bisect::BoundForOne(1000));
 }
 
 TEST(BisectSearch, FindsSetsThatFailOnlyTogether) {
@@ -122,15 +125,16 @@ TEST(BisectSearch, FindsSetsThatFailOnlyTogether) {
   for (int round = 0; round < 2000; ++round) {
     const size_t size = 2 + random() % 300;
     const size_t count = 2 + random() % std::min<size_t>(size - 1, 3);
-    const ElementSet cause = RandomSet(random, size, count);
+    const script::ElementSet cause = RandomSet(random, size, count);
     Function program = FailsFor(size, {cause});
-    const SearchResult result = Find(program);
+    const bisect::SearchResult result = Find(program);
     ASSERT_EQ(result.causes.at(0).elements, cause);
     ASSERT_TRUE(result.causes[0].minimal);
     ASSERT_TRUE(result.causes[0].monotonic);
     ASSERT_EQ(result.causes[0].first_guess, cause.back());
-    ASSERT_LE(result.causes[0].to_first_guess, BoundForOne(size));
-    ASSERT_LE(program.tries, BoundFor(size, count)) << ElementText(cause) << " of " << size;
+    ASSERT_LE(result.causes[0].to_first_guess, bisect::BoundForOne(size));
+    ASSERT_LE(program.tries, bisect::BoundFor(size, count))
+        << bisect::ElementText(cause) << " of " << size;
   }
 }
 
@@ -138,46 +142,47 @@ TEST(BisectSearch, OneOfSeveralIndependentCausesIsFoundWholeAndMinimal) {
   std::mt19937 random(2);
   for (int round = 0; round < 1000; ++round) {
     const size_t size = 8 + random() % 200;
-    std::vector<ElementSet> causes;
+    std::vector<script::ElementSet> causes;
     for (size_t i = 0, count = 1 + random() % 3; i < count; ++i) {
       causes.push_back(RandomSet(random, size, 1 + random() % 3));
     }
     Function program = FailsFor(size, causes);
-    const SearchResult result = Find(program);
-    const ElementSet& found = result.causes.at(0).elements;
-    ASSERT_TRUE(std::any_of(causes.begin(), causes.end(), [&](const ElementSet& cause) {
+    const bisect::SearchResult result = Find(program);
+    const script::ElementSet& found = result.causes.at(0).elements;
+    ASSERT_TRUE(std::any_of(causes.begin(), causes.end(), [&](const script::ElementSet& cause) {
       return found == cause;
-    })) << ElementText(found);
+    })) << bisect::ElementText(found);
   }
 }
 
 TEST(BisectSearch, FindsAllIndependentCausesWhenAsked) {
   Function program = FailsFor(100, {{3}, {40, 70}, {99}});
-  SearchOptions options;
+  bisect::SearchOptions options;
   options.causes = 5;
-  const SearchResult result = Find(program, options);
-  std::vector<ElementSet> found;
-  for (const Cause& cause : result.causes) found.push_back(cause.elements);
-  EXPECT_EQ(found, (std::vector<ElementSet>{{3}, {40, 70}, {99}}));
+  const bisect::SearchResult result = Find(program, options);
+  std::vector<script::ElementSet> found;
+  for (const bisect::Cause& cause : result.causes) found.push_back(cause.elements);
+  EXPECT_EQ(found, (std::vector<script::ElementSet>{{3}, {40, 70}, {99}}));
 }
 
 // A seeded hash of a set decides whether the set fails, so that nothing is monotonic.
 TEST(BisectSearch, WhatIsFoundInARandomFunctionFailsAndIsMinimal) {
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     const size_t size = 2 + seed % 60;
-    const auto fails = [=](const ElementSet& set) {
+    const auto fails = [=](const script::ElementSet& set) {
       if (set.empty()) return false;
       if (set.size() == size) return true;
       uint64_t hash = seed + 1;
       for (const size_t element : set) hash = (hash ^ (element + 1)) * 0x9e3779b97f4a7c15;
       return (hash >> 40) % 4 == 0;
     };
-    Function program(size, [&](const ElementSet& set) { return Says(fails(set)); });
-    const SearchResult result = Find(program);
-    const ElementSet& found = result.causes.at(0).elements;
+    Function program(size, [&](const script::ElementSet& set) { return Says(fails(set)); });
+    const bisect::SearchResult result = Find(program);
+    const script::ElementSet& found = result.causes.at(0).elements;
     ASSERT_TRUE(fails(found)) << seed;
     ASSERT_TRUE(result.causes[0].minimal);
-    for (const size_t element : found) ASSERT_FALSE(fails(Without(found, {element}))) << seed;
+    for (const size_t element : found)
+      ASSERT_FALSE(fails(bisect::Without(found, {element}))) << seed;
     const auto n = static_cast<int64_t>(size);
     ASSERT_LE(program.tries, n * n + 3 * n + 2);
   }
@@ -185,11 +190,11 @@ TEST(BisectSearch, WhatIsFoundInARandomFunctionFailsAndIsMinimal) {
 
 TEST(BisectSearch, ASecondAlterationThatHidesTheFirstIsSurvived) {
   // 50 fails unless 20 is altered and 80 is not.
-  Function program(100, [](const ElementSet& set) {
+  Function program(100, [](const script::ElementSet& set) {
     return Says(Holds(set, {50}) && (!Holds(set, {20}) || Holds(set, {80})));
   });
-  const SearchResult result = Find(program);
-  EXPECT_EQ(result.causes.at(0).elements, ElementSet{50});
+  const bisect::SearchResult result = Find(program);
+  EXPECT_EQ(result.causes.at(0).elements, script::ElementSet{50});
   EXPECT_FALSE(result.causes[0].monotonic);
 }
 
@@ -197,26 +202,26 @@ TEST(BisectSearch, SetsThatCannotBeJudgedArePassedBy) {
   std::mt19937 random(3);
   for (int round = 0; round < 500; ++round) {
     const size_t size = 20 + random() % 100;
-    const ElementSet cause = RandomSet(random, size, 1 + random() % 2);
+    const script::ElementSet cause = RandomSet(random, size, 1 + random() % 2);
     // A program that runs only when both calls of a pair are altered, or none.
     const size_t pair = random() % (size - 1);
-    Function program(size, [&](const ElementSet& set) {
-      Outcome outcome = Says(Holds(set, cause));
+    Function program(size, [&](const script::ElementSet& set) {
+      script::Outcome outcome = Says(Holds(set, cause));
       const bool whole = Holds(set, {pair}) == Holds(set, {pair + 1});
       if (!whole) outcome.verdict = Verdict::kCannotJudge;
       return outcome;
     });
-    const SearchResult result = Find(program);
+    const bisect::SearchResult result = Find(program);
     ASSERT_EQ(result.verdict, Ending::kFound);
-    const ElementSet& found = result.causes.at(0).elements;
-    ASSERT_TRUE(Holds(found, cause)) << ElementText(found);
+    const script::ElementSet& found = result.causes.at(0).elements;
+    ASSERT_TRUE(Holds(found, cause)) << bisect::ElementText(found);
     ASSERT_LE(found.size(), cause.size() + 2);
   }
 }
 
 TEST(BisectSearch, AGoodProgramHasNoCause) {
   Function program = FailsFor(100, {});
-  const SearchResult result = Find(program);
+  const bisect::SearchResult result = Find(program);
   EXPECT_EQ(result.verdict, Ending::kNothing);
   EXPECT_TRUE(result.causes.empty());
   EXPECT_EQ(program.tries, 2);
@@ -228,14 +233,14 @@ TEST(BisectSearch, AProgramWithoutElementsHasNoCause) {
 }
 
 TEST(BisectSearch, AReferenceThatAlwaysFailsIsNotSearched) {
-  Function program(100, [](const ElementSet&) { return Says(true); });
+  Function program(100, [](const script::ElementSet&) { return Says(true); });
   EXPECT_EQ(Find(program).verdict, Ending::kReferenceDiffers);
 }
 
 TEST(BisectSearch, EndsThatCannotBeJudgedEndTheSearch) {
   for (const bool reference : {true, false}) {
-    Function program(100, [&](const ElementSet& set) {
-      Outcome outcome = Says(!set.empty());
+    Function program(100, [&](const script::ElementSet& set) {
+      script::Outcome outcome = Says(!set.empty());
       if (set.empty() == reference) outcome.verdict = Verdict::kCannotJudge;
       return outcome;
     });
@@ -251,7 +256,7 @@ TEST(BisectSearch, AFlakyReferenceIsNamedWithItsRate) {
     int nothing = 0;
     for (int seed = 0; seed < 200; ++seed) {
       Function program = FailsNowAndThen(64, {}, rate, 5, seed);
-      const SearchResult result = Find(program);
+      const bisect::SearchResult result = Find(program);
       ASSERT_NE(result.verdict, Ending::kFound) << rate << " seed " << seed;
       if (result.verdict == Ending::kNothing) ++nothing;
       if (result.verdict != Ending::kFlakyReference) continue;
@@ -272,11 +277,11 @@ TEST(BisectSearch, CausesThatFailNowAndThenAreFoundWithinTheErrorBound) {
     int missed = 0;
     for (int seed = 0; seed < 200; ++seed) {
       std::mt19937 random(seed);
-      const ElementSet cause = RandomSet(random, 64, 1 + seed % 2);
+      const script::ElementSet cause = RandomSet(random, 64, 1 + seed % 2);
       Function program = FailsNowAndThen(64, cause, rate, 5, seed);
-      TrialOptions options;
+      bisect::TrialOptions options;
       options.error_bound = 1e-2;
-      const SearchResult result = Find(program, {}, options);
+      const bisect::SearchResult result = Find(program, {}, options);
       if (result.verdict == Ending::kNothing) {
         ++missed;  // the altered program did not fail in its five executions
         continue;
@@ -292,13 +297,13 @@ TEST(BisectSearch, CausesThatFailNowAndThenAreFoundWithinTheErrorBound) {
 
 TEST(BisectSearch, WithoutTimeTheSuspectsAreNarrowedAsFarAsItWent) {
   Function program = FailsFor(1024, {{700}});
-  TrialOptions options;
+  bisect::TrialOptions options;
   options.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
-  Function slow(1024, [&](const ElementSet& set) {
-    if (program.tries == 5) throw BudgetSpent();
+  Function slow(1024, [&](const script::ElementSet& set) {
+    if (program.tries == 5) throw bisect::BudgetSpent();
     return program.Try(set);
   });
-  const SearchResult result = Find(slow);
+  const bisect::SearchResult result = Find(slow);
   EXPECT_FALSE(result.complete);
   EXPECT_EQ(result.verdict, Ending::kFound);
   EXPECT_FALSE(result.causes.at(0).minimal);
@@ -310,9 +315,9 @@ TEST(BisectSearch, WithoutTimeTheSuspectsAreNarrowedAsFarAsItWent) {
 
 TEST(BisectSearch, ABudgetOfNothingFindsNothing) {
   Function program = FailsFor(8, {{5}});
-  TrialOptions options;
+  bisect::TrialOptions options;
   options.deadline = std::chrono::steady_clock::now();
-  const SearchResult result = Find(program, {}, options);
+  const bisect::SearchResult result = Find(program, {}, options);
   EXPECT_EQ(result.verdict, Ending::kOutOfTime);
   EXPECT_EQ(program.tries, 0);
 }
@@ -322,19 +327,20 @@ TEST(DeltaDebugging, KeepsItsBoundAndIsMinimal) {
   for (int round = 0; round < 1000; ++round) {
     const size_t size = 1 + random() % 200;
     const size_t count = 1 + random() % std::min<size_t>(size, 8);
-    const ElementSet cause = RandomSet(random, size, count);
+    const script::ElementSet cause = RandomSet(random, size, count);
     int64_t questions = 0;
-    const ElementSet found = MinimizeByDeltaDebugging(AllElements(size), [&](const auto& set) {
-      ++questions;
-      return Holds(set, cause);
-    });
+    const script::ElementSet found =
+        bisect::MinimizeByDeltaDebugging(bisect::AllElements(size), [&](const auto& set) {
+          ++questions;
+          return Holds(set, cause);
+        });
     ASSERT_EQ(found, cause);
     const auto n = static_cast<int64_t>(size);
     ASSERT_LE(questions, n * n + 3 * n);
     if (count == 1) {
-      ASSERT_LE(questions, 2 * CeilLog2(size)) << size;
+      ASSERT_LE(questions, 2 * bisect::CeilLog2(size)) << size;
     } else if (count == 2) {
-      ASSERT_LE(questions, 14 * CeilLog2(size) + 20) << size;
+      ASSERT_LE(questions, 14 * bisect::CeilLog2(size) + 20) << size;
     }
   }
 }
@@ -343,10 +349,11 @@ TEST(DeltaDebugging, KeepsItsBoundAndIsMinimal) {
 TEST(DeltaDebugging, TheWorstCaseIsQuadratic) {
   for (const size_t size : {2, 7, 64, 100}) {
     int64_t questions = 0;
-    const ElementSet found = MinimizeByDeltaDebugging(AllElements(size), [&](const auto& set) {
-      ++questions;
-      return set.size() == size;
-    });
+    const script::ElementSet found =
+        bisect::MinimizeByDeltaDebugging(bisect::AllElements(size), [&](const auto& set) {
+          ++questions;
+          return set.size() == size;
+        });
     EXPECT_EQ(found.size(), size);
     const auto n = static_cast<int64_t>(size);
     EXPECT_LE(questions, n * n + 3 * n);
@@ -355,27 +362,27 @@ TEST(DeltaDebugging, TheWorstCaseIsQuadratic) {
 
 TEST(DeltaDebugging, AsAMethodItFindsWhatPrefixesFind) {
   Function program = FailsFor(100, {{17, 58}});
-  SearchOptions options;
-  options.method = SearchMethod::kDeltaDebugging;
-  const SearchResult result = Find(program, options);
-  EXPECT_EQ(result.causes.at(0).elements, (ElementSet{17, 58}));
+  bisect::SearchOptions options;
+  options.method = bisect::SearchMethod::kDeltaDebugging;
+  const bisect::SearchResult result = Find(program, options);
+  EXPECT_EQ(result.causes.at(0).elements, (script::ElementSet{17, 58}));
   EXPECT_TRUE(result.causes[0].minimal);
 }
 
 TEST(Confidence, LeastRateIsTheExactBound) {
-  EXPECT_EQ(LeastRate(0, 10, 0.05), 0);
-  EXPECT_NEAR(LeastRate(10, 10, 0.05), std::pow(0.05, 0.1), 1e-12);
-  EXPECT_NEAR(LeastRate(1, 10, 0.05), 0.005116, 1e-6);  // 1 - 0.95^(1/10)
-  EXPECT_NEAR(LeastRate(5, 10, 0.05), 0.22244, 1e-5);   // Clopper and Pearson's charts
-  EXPECT_NEAR(LeastRate(10, 200, 0.05), 0.027338, 1e-4);
+  EXPECT_EQ(bisect::LeastRate(0, 10, 0.05), 0);
+  EXPECT_NEAR(bisect::LeastRate(10, 10, 0.05), std::pow(0.05, 0.1), 1e-12);
+  EXPECT_NEAR(bisect::LeastRate(1, 10, 0.05), 0.005116, 1e-6);  // 1 - 0.95^(1/10)
+  EXPECT_NEAR(bisect::LeastRate(5, 10, 0.05), 0.22244, 1e-5);   // Clopper and Pearson's charts
+  EXPECT_NEAR(bisect::LeastRate(10, 200, 0.05), 0.027338, 1e-4);
 }
 
 TEST(Confidence, ExecutionsToTrustKeepTheError) {
-  EXPECT_EQ(ExecutionsToTrust(0.5, 1e-3), 10);
-  EXPECT_EQ(ExecutionsToTrust(1, 1e-3), 1);
-  EXPECT_EQ(ExecutionsToTrust(0, 1e-3), INT64_MAX);
+  EXPECT_EQ(bisect::ExecutionsToTrust(0.5, 1e-3), 10);
+  EXPECT_EQ(bisect::ExecutionsToTrust(1, 1e-3), 1);
+  EXPECT_EQ(bisect::ExecutionsToTrust(0, 1e-3), INT64_MAX);
   for (const double rate : {0.01, 0.2, 0.7}) {
-    const auto n = static_cast<double>(ExecutionsToTrust(rate, 1e-4));
+    const auto n = static_cast<double>(bisect::ExecutionsToTrust(rate, 1e-4));
     EXPECT_LE(std::pow(1 - rate, n), 1e-4);
     EXPECT_GT(std::pow(1 - rate, n - 1), 1e-4);
   }
@@ -383,10 +390,10 @@ TEST(Confidence, ExecutionsToTrustKeepTheError) {
 
 TEST(Elements, TextAndSetAreTheSame) {
   for (const char* text : {"", "0", "0-41", "0-1,3,7-9,100"}) {
-    EXPECT_EQ(ElementText(ParseElements(text)), text);
+    EXPECT_EQ(bisect::ElementText(bisect::ParseElements(text)), text);
   }
   for (const char* text : {"-", "3-", "5-2", "1,1", "2,1", "a", "1,", ",1", "1 2"}) {
-    EXPECT_ANY_THROW(ParseElements(text)) << text;
+    EXPECT_ANY_THROW(bisect::ParseElements(text)) << text;
   }
 }
 

@@ -51,7 +51,7 @@ TEST(Calibration, MeasuresEachSignatureOfAStepAndTheDeviceItself) {
   const Recorded recorded = SumAndProduct(256);
   const storage::Reader reader(recorded.path());
   const CalibrationReport report = CalibrateQuickly(reader, nullptr);
-  const analyzer::DeviceCosts& costs = report.costs;
+  const analyzer::prediction::DeviceCosts& costs = report.costs;
   EXPECT_TRUE(report.notes.empty());
   EXPECT_EQ(report.signatures, 3);
   EXPECT_TRUE(costs.measured());
@@ -61,8 +61,10 @@ TEST(Calibration, MeasuresEachSignatureOfAStepAndTheDeviceItself) {
   }
   // 33 million floating-point operations take longer than four additions; issuing them does not.
   const analyzer::Program program = analyzer::LoadProgram(reader);
-  const analyzer::CallCost sum = costs.by_signature.at(program.leaves[0].call.signature_id);
-  const analyzer::CallCost product = costs.by_signature.at(program.leaves[1].call.signature_id);
+  const analyzer::prediction::CallCost sum =
+      costs.by_signature.at(program.leaves[0].call.signature_id);
+  const analyzer::prediction::CallCost product =
+      costs.by_signature.at(program.leaves[1].call.signature_id);
   EXPECT_GT(product.device_ns, 2 * sum.device_ns);
   EXPECT_GT(product.device_ns, 50000);
   EXPECT_LT(product.host_ns, product.device_ns);
@@ -77,7 +79,7 @@ TEST(Calibration, MeasuresEachSignatureOfAStepAndTheDeviceItself) {
   EXPECT_GT(costs.copy_byte_ns, 0.001);  // below a terabyte a second
   // A graph runs on one worker of the soft device: its streams take turns.
   EXPECT_FALSE(costs.streams.overlaps);
-  EXPECT_TRUE(costs.streams.saturates[static_cast<size_t>(analyzer::Resource::kCube)]);
+  EXPECT_TRUE(costs.streams.saturates[static_cast<size_t>(analyzer::streams::Resource::kCube)]);
   EXPECT_LT(costs.streams.record_ns + costs.streams.wait_ns, 20000);
 }
 
@@ -90,7 +92,7 @@ TEST(Calibration, IsKeptInTheTraceForLaterPredictions) {
     report = CalibrateQuickly(reader, &results);
   }
   const storage::Reader reader(recorded.path());
-  const auto costs = analyzer::LoadCalibration(reader, report.costs.device);
+  const auto costs = analyzer::prediction::LoadCalibration(reader, report.costs.device);
   ASSERT_TRUE(costs.has_value());
   EXPECT_EQ(costs->run_id, report.costs.run_id);
   EXPECT_NEAR(costs->graph_host_ns, report.costs.graph_host_ns, 1);

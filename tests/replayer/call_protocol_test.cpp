@@ -27,30 +27,31 @@ storage::Layout LayoutOf(storage::DType dtype, int64_t offset, std::vector<int64
 }
 
 // One of every command, with every kind of value.
-std::vector<SideCommand> Commands() {
+std::vector<sides::SideCommand> Commands() {
   const auto bytes =
       std::make_shared<const std::vector<uint8_t>>(std::vector<uint8_t>{9, 8, 7, 6, 5, 4});
-  analyzer::LoweredValue list;
+  analyzer::lowering::LoweredValue list;
   list.kind = storage::ValueKind::kTensorList;
-  analyzer::LoweredTensor strided;
+  analyzer::lowering::LoweredTensor strided;
   strided.present = true;
   strided.buffer_id = 3;
   strided.layout = LayoutOf(storage::DType::kBfloat16, 64, {2, 0, 5}, {10, 5, 1});
   strided.layout.format = "NCHW";
   strided.layout.flags = 1;
-  list.tensors = {strided, analyzer::LoweredTensor{}};
-  analyzer::LoweredValue scalar;
+  list.tensors = {strided, analyzer::lowering::LoweredTensor{}};
+  analyzer::lowering::LoweredValue scalar;
   scalar.kind = storage::ValueKind::kScalar;
   scalar.integer = -7;
   scalar.real = 0.1;
   scalar.text = "float32";
-  analyzer::LoweredValue numbers;
+  analyzer::lowering::LoweredValue numbers;
   numbers.kind = storage::ValueKind::kRealList;
   numbers.integers = {INT64_MIN, 0, INT64_MAX};
   numbers.reals = {-0.0, 1e300};
-  return {PutBytes{{1, 256}, bytes, 2, 3}, TakeBytes{{0, 5}, 1 << 20}, MoveBytes{{1, 2}, {3, 4}, 5},
-          CallOperator{812, {"aclnnCat", {list, scalar, numbers, {}}}},
-          TakeDigest{{2, 8}, LayoutOf(storage::DType::kFloat32, 8, {}, {})}};
+  return {sides::PutBytes{{1, 256}, bytes, 2, 3}, sides::TakeBytes{{0, 5}, 1 << 20},
+          sides::MoveBytes{{1, 2}, {3, 4}, 5},
+          sides::CallOperator{812, {"aclnnCat", {list, scalar, numbers, {}}}},
+          sides::TakeDigest{{2, 8}, LayoutOf(storage::DType::kFloat32, 8, {}, {})}};
 }
 
 // Bodies and how they are read.
@@ -60,35 +61,39 @@ struct Body {
   void (*decode)(std::string_view);
 };
 std::vector<Body> Bodies() {
-  SideResult digest;
+  sides::SideResult digest;
   digest.digest = std::string(32, 'a');
-  SideResult bytes;
+  sides::SideResult bytes;
   bytes.bytes = {1, 2, 3};
   return {
-      {"open", EncodeOpen("/opt/lib64"), [](std::string_view body) { DecodeOpen(body); }},
-      {"text", EncodeText("why"), [](std::string_view body) { DecodeText(body); }},
-      {"prepare", EncodePrepare({0, 4096}), [](std::string_view body) { DecodePrepare(body); }},
-      {"perform", EncodePerform(Commands()), [](std::string_view body) { DecodePerform(body); }},
-      {"results", EncodeResults({digest, bytes}),
-       [](std::string_view body) { DecodeResults(body); }},
+      {"open", sides::EncodeOpen("/opt/lib64"),
+       [](std::string_view body) { sides::DecodeOpen(body); }},
+      {"text", sides::EncodeText("why"), [](std::string_view body) { sides::DecodeText(body); }},
+      {"prepare", sides::EncodePrepare({0, 4096}),
+       [](std::string_view body) { sides::DecodePrepare(body); }},
+      {"perform", sides::EncodePerform(Commands()),
+       [](std::string_view body) { sides::DecodePerform(body); }},
+      {"results", sides::EncodeResults({digest, bytes}),
+       [](std::string_view body) { sides::DecodeResults(body); }},
   };
 }
 
 TEST(CallProtocol, CommandsArriveAsTheyWereSent) {
-  const std::vector<SideCommand> got = DecodePerform(EncodePerform(Commands()));
+  const std::vector<sides::SideCommand> got =
+      sides::DecodePerform(sides::EncodePerform(Commands()));
   ASSERT_EQ(got.size(), 5u);
-  const auto& put = std::get<PutBytes>(got[0]);
+  const auto& put = std::get<sides::PutBytes>(got[0]);
   EXPECT_EQ(put.to, (Spot{1, 256}));
   EXPECT_EQ(*put.content, (std::vector<uint8_t>{7, 6, 5}));
   EXPECT_EQ(put.first, 0);
   EXPECT_EQ(put.bytes, 3);
-  EXPECT_EQ(std::get<TakeBytes>(got[1]).bytes, 1 << 20);
-  EXPECT_EQ(std::get<MoveBytes>(got[2]).from, (Spot{3, 4}));
-  const auto& call = std::get<CallOperator>(got[3]);
+  EXPECT_EQ(std::get<sides::TakeBytes>(got[1]).bytes, 1 << 20);
+  EXPECT_EQ(std::get<sides::MoveBytes>(got[2]).from, (Spot{3, 4}));
+  const auto& call = std::get<sides::CallOperator>(got[3]);
   EXPECT_EQ(call.call_id, 812);
   EXPECT_EQ(call.invocation.op, "aclnnCat");
   ASSERT_EQ(call.invocation.arguments.size(), 4u);
-  const analyzer::LoweredValue& list = call.invocation.arguments[0];
+  const analyzer::lowering::LoweredValue& list = call.invocation.arguments[0];
   ASSERT_EQ(list.tensors.size(), 2u);
   EXPECT_EQ(list.tensors[0].buffer_id, 3);
   EXPECT_EQ(list.tensors[0].layout.shape, (std::vector<int64_t>{2, 0, 5}));
@@ -101,7 +106,7 @@ TEST(CallProtocol, CommandsArriveAsTheyWereSent) {
   EXPECT_EQ(call.invocation.arguments[1].text, "float32");
   EXPECT_EQ(call.invocation.arguments[2].integers.front(), INT64_MIN);
   EXPECT_TRUE(std::signbit(call.invocation.arguments[2].reals[0]));
-  EXPECT_TRUE(std::get<TakeDigest>(got[4]).layout.shape.empty());
+  EXPECT_TRUE(std::get<sides::TakeDigest>(got[4]).layout.shape.empty());
 }
 
 TEST(CallProtocol, EveryMessageCutShortIsRefused) {
@@ -137,22 +142,22 @@ TEST(CallProtocol, DamagedMessagesAreReadOrRefused) {
 TEST(CallProtocol, WhatIsNoMessageIsNamed) {
   const auto why = [](std::string_view body) -> std::string {
     try {
-      DecodePerform(body);
+      sides::DecodePerform(body);
     } catch (const Error& error) {
       return error.what();
     }
     return "";
   };
-  std::string body = EncodePerform({TakeBytes{{0, 0}, 1}});
+  std::string body = sides::EncodePerform({sides::TakeBytes{{0, 0}, 1}});
   body[8] = 5;  // behind the five commands
   EXPECT_EQ(why(body), "a message between the sides has a command of no known kind.");
-  body = EncodePerform({});
+  body = sides::EncodePerform({});
   body[7] = 1;
   EXPECT_EQ(why(body), "a message between the sides has a list that goes beyond its end.");
-  EXPECT_THROW(DecodePrepare(EncodePrepare({-1})), Error);
-  std::string other_version = EncodeOpen("");
+  EXPECT_THROW(sides::DecodePrepare(sides::EncodePrepare({-1})), Error);
+  std::string other_version = sides::EncodeOpen("");
   other_version[0] = 2;
-  EXPECT_THROW(DecodeOpen(other_version), Error);
+  EXPECT_THROW(sides::DecodeOpen(other_version), Error);
 }
 
 class Frames : public testing::Test {
@@ -171,9 +176,9 @@ class Frames : public testing::Test {
     ASSERT_EQ(write(ends_[0], bytes, count), static_cast<ssize_t>(count));
   }
   std::string Refusal() {
-    CallFrame frame;
+    sides::CallFrame frame;
     try {
-      ReceiveFrame(ends_[1], frame);
+      sides::ReceiveFrame(ends_[1], frame);
     } catch (const Error& error) {
       return error.what();
     }
@@ -183,24 +188,24 @@ class Frames : public testing::Test {
 };
 
 TEST_F(Frames, GoAcross) {
-  ASSERT_TRUE(SendFrame(ends_[0], CallMessage::kPrepare, "abc"));
-  ASSERT_TRUE(SendFrame(ends_[0], CallMessage::kDone, ""));
-  CallFrame frame;
-  ASSERT_TRUE(ReceiveFrame(ends_[1], frame));
-  EXPECT_EQ(frame.kind, CallMessage::kPrepare);
+  ASSERT_TRUE(sides::SendFrame(ends_[0], sides::CallMessage::kPrepare, "abc"));
+  ASSERT_TRUE(sides::SendFrame(ends_[0], sides::CallMessage::kDone, ""));
+  sides::CallFrame frame;
+  ASSERT_TRUE(sides::ReceiveFrame(ends_[1], frame));
+  EXPECT_EQ(frame.kind, sides::CallMessage::kPrepare);
   EXPECT_EQ(frame.body, "abc");
-  ASSERT_TRUE(ReceiveFrame(ends_[1], frame));
-  EXPECT_EQ(frame.kind, CallMessage::kDone);
+  ASSERT_TRUE(sides::ReceiveFrame(ends_[1], frame));
+  EXPECT_EQ(frame.kind, sides::CallMessage::kDone);
   EXPECT_EQ(frame.body, "");
 }
 
 TEST_F(Frames, EndBetweenMessagesIsAnEndAndInsideOneAnError) {
-  CallFrame frame;
+  sides::CallFrame frame;
   const char head[16] = {'A', 'C', 'L', 'S', 3, 0, 0, 0, 10};
   Write(head, 5);
   Close(0);
   EXPECT_NE(Refusal().find("ended inside a message"), std::string::npos);
-  EXPECT_FALSE(ReceiveFrame(ends_[1], frame));
+  EXPECT_FALSE(sides::ReceiveFrame(ends_[1], frame));
 }
 
 TEST_F(Frames, TornBody) {
@@ -231,28 +236,28 @@ TEST_F(Frames, LengthBeyondTheMost) {
 
 TEST_F(Frames, SendingToNobodyIsToldAndNoSignal) {
   Close(1);
-  EXPECT_FALSE(SendFrame(ends_[0], CallMessage::kDone, std::string(1 << 20, 'x')));
+  EXPECT_FALSE(sides::SendFrame(ends_[0], sides::CallMessage::kDone, std::string(1 << 20, 'x')));
 }
 
 // Against an array with a version per byte.
 TEST(ByteVersions, AreThoseThatWereSetLast) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 50; ++round) {
-    ByteVersions versions;
-    std::vector<ByteVersion> expected(40);
+    sides::ByteVersions versions;
+    std::vector<sides::ByteVersion> expected(40);
     for (int i = 0; i < 30; ++i) {
       const auto first = static_cast<int64_t>(random() % 40);
       const auto end = std::min<int64_t>(40, first + static_cast<int64_t>(random() % 12));
-      const ByteVersion version{static_cast<int64_t>(random() % 4),
-                                static_cast<int64_t>(random() % 2)};
+      const sides::ByteVersion version{static_cast<int64_t>(random() % 4),
+                                       static_cast<int64_t>(random() % 2)};
       versions.Set(first, end, version);
       std::fill(expected.begin() + first, expected.begin() + end, version);
       const auto from = static_cast<int64_t>(random() % 40);
       const auto until = std::min<int64_t>(40, from + static_cast<int64_t>(random() % 20));
       int64_t at = from;
-      const ByteVersion* before = nullptr;
+      const sides::ByteVersion* before = nullptr;
       const auto ranges = versions.Of(from, until);
-      for (const ByteVersions::Range& range : ranges) {
+      for (const sides::ByteVersions::Range& range : ranges) {
         ASSERT_EQ(range.first, at);
         ASSERT_LT(range.first, range.end);
         for (; at < range.end; ++at) ASSERT_EQ(range.version, expected[at]) << "byte " << at;

@@ -9,7 +9,7 @@ namespace {
 // In these scripts the numbers of calls in the table are those in the trace.
 constexpr int kCalls = 100;
 
-replayer::Launch Call(int call, int stream) { return {call, stream}; }
+Launch Call(int call, int stream) { return {call, stream}; }
 
 Script OneGraph(std::vector<Operation> inside) {
   Script script;
@@ -26,15 +26,15 @@ Script OneGraph(std::vector<Operation> inside) {
 }
 
 TEST(CapturedOrder, CallsOfOneStreamAreOrdered) {
-  const CapturedOrder order(OneGraph({Call(1, 1), Call(2, 1)}));
+  const bisect::CapturedOrder order(OneGraph({Call(1, 1), Call(2, 1)}));
   EXPECT_TRUE(order.Before(1, 2));
   EXPECT_FALSE(order.Before(2, 1));
 }
 
 TEST(CapturedOrder, CallsOfTwoStreamsAreOrderedByAWaitOnly) {
-  const CapturedOrder without(OneGraph({Call(1, 0), RecordEvent{1, 0}, Call(2, 1)}));
+  const bisect::CapturedOrder without(OneGraph({Call(1, 0), RecordEvent{1, 0}, Call(2, 1)}));
   EXPECT_FALSE(without.Before(1, 2));
-  const CapturedOrder with(
+  const bisect::CapturedOrder with(
       OneGraph({Call(1, 0), RecordEvent{1, 0}, WaitEvent{1, 1}, Call(2, 1), Call(3, 0)}));
   EXPECT_TRUE(with.Before(1, 2));
   EXPECT_FALSE(with.Before(3, 2)) << "launched behind the record";
@@ -45,11 +45,11 @@ TEST(CapturedOrder, WaitsReachThroughOtherStreams) {
   Script script = OneGraph({Call(1, 0), RecordEvent{1, 0}, WaitEvent{1, 1}, Call(2, 1),
                             RecordEvent{2, 1}, WaitEvent{2, 2}, Call(3, 2)});
   script.streams = 3;
-  EXPECT_TRUE(CapturedOrder(script).Before(1, 3));
+  EXPECT_TRUE(bisect::CapturedOrder(script).Before(1, 3));
 }
 
 TEST(CapturedOrder, ACallOfSeveralLaunchesEndsWithItsLast) {
-  const CapturedOrder order(OneGraph(
+  const bisect::CapturedOrder order(OneGraph(
       {Call(1, 0), RecordEvent{1, 0}, Call(1, 0), WaitEvent{1, 1}, Call(2, 1), Call(3, 0)}));
   EXPECT_FALSE(order.Before(1, 2));
   EXPECT_TRUE(order.Before(1, 3));
@@ -61,13 +61,13 @@ TEST(CapturedOrder, GraphsAreOrderedByTheHost) {
        {Operation(BeginCapture{1}), Operation(Call(2, 0)), Operation(EndCapture{1})}) {
     script.operations.push_back(more);
   }
-  const CapturedOrder order(script);
+  const bisect::CapturedOrder order(script);
   EXPECT_TRUE(order.Before(1, 2));
   EXPECT_FALSE(order.Before(2, 1));
 }
 
 TEST(CapturedOrder, WhatIsNotCapturedHasNoOrder) {
-  const CapturedOrder order(OneGraph({Call(1, 0)}));
+  const bisect::CapturedOrder order(OneGraph({Call(1, 0)}));
   EXPECT_FALSE(order.Before(90, 1));
   EXPECT_FALSE(order.Before(1, 77));
 }

@@ -48,12 +48,12 @@ std::shared_ptr<ChosenPlan> AlternatingStreams() {
   chosen->plan.streams = 2;
   chosen->plan.predicted.eager_ns = 3e4;
   chosen->plan.predicted.captured_ns = 1e4;
-  analyzer::PlanRegion region;
+  analyzer::plan::PlanRegion region;
   region.captured = true;
   region.first_call = 11;
   region.last_call = 20;
   for (int64_t call = 11; call <= 20; ++call) {
-    analyzer::PlanPlacement placement;
+    analyzer::plan::PlanPlacement placement;
     placement.call_id = call;
     placement.stream = static_cast<int32_t>(call % 2);
     region.placements.push_back(placement);

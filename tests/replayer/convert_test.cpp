@@ -38,8 +38,8 @@ std::vector<T> ValuesOf(const Bytes& bytes) {
 }
 
 uint16_t Half(float value) {
-  const Bytes half =
-      Convert(Dense(DType::kFloat32, {1}), BytesOf<float>({value}), Dense(DType::kFloat16, {1}));
+  const Bytes half = against::Convert(Dense(DType::kFloat32, {1}), BytesOf<float>({value}),
+                                      Dense(DType::kFloat16, {1}));
   return ValuesOf<uint16_t>(half)[0];
 }
 
@@ -56,7 +56,7 @@ TEST(Convert, EveryHalfAndBfloatComesBackFromFloat) {
     }
     const auto count = static_cast<int64_t>(bits.size());
     const Bytes back =
-        Convert(Dense(DType::kFloat32, {count}), BytesOf(values), Dense(dtype, {count}));
+        against::Convert(Dense(DType::kFloat32, {count}), BytesOf(values), Dense(dtype, {count}));
     EXPECT_EQ(ValuesOf<uint16_t>(back), bits) << storage::DTypeName(dtype);
   }
 }
@@ -77,9 +77,9 @@ TEST(Convert, RoundsToTheNearestAndTiesToEven) {
 TEST(Convert, IntegersAreCutAndKeptInRange) {
   const Layout from = Dense(DType::kFloat64, {5});
   const Bytes values = BytesOf<double>({1.9, -1.9, 300, -300, NAN});
-  EXPECT_EQ(ValuesOf<int8_t>(Convert(from, values, Dense(DType::kInt8, {5}))),
+  EXPECT_EQ(ValuesOf<int8_t>(against::Convert(from, values, Dense(DType::kInt8, {5}))),
             (std::vector<int8_t>{1, -1, 127, -128, 0}));
-  EXPECT_EQ(ValuesOf<uint8_t>(Convert(from, values, Dense(DType::kBool, {5}))),
+  EXPECT_EQ(ValuesOf<uint8_t>(against::Convert(from, values, Dense(DType::kBool, {5}))),
             (std::vector<uint8_t>{1, 1, 1, 1, 1}));
 }
 
@@ -88,23 +88,26 @@ TEST(Convert, MemoryOrderFollowsTheLayout) {
   Layout columns = rows;
   columns.strides = {1, 2};
   const Bytes content = BytesOf<float>({0, 1, 2, 3, 4, 5});
-  EXPECT_EQ(ValuesOf<float>(Convert(rows, content, columns)),
+  EXPECT_EQ(ValuesOf<float>(against::Convert(rows, content, columns)),
             (std::vector<float>{0, 3, 1, 4, 2, 5}));
   // Every other column of a wider matrix: not dense, so row-major.
   Layout sparse = rows;
   sparse.strides = {6, 2};
-  EXPECT_EQ(ValuesOf<float>(Convert(rows, content, sparse)), ValuesOf<float>(content));
-  EXPECT_EQ(ValuesOf<float>(Convert(columns, Convert(rows, content, columns), sparse)),
-            ValuesOf<float>(content));
+  EXPECT_EQ(ValuesOf<float>(against::Convert(rows, content, sparse)), ValuesOf<float>(content));
+  EXPECT_EQ(
+      ValuesOf<float>(against::Convert(columns, against::Convert(rows, content, columns), sparse)),
+      ValuesOf<float>(content));
 }
 
 TEST(Convert, SaysWhyNot) {
-  EXPECT_EQ(WhyNotConvertible(Dense(DType::kFloat32, {2, 3}), Dense(DType::kFloat32, {3, 2})),
-            "shapes differ: [2, 3] and [3, 2]");
-  EXPECT_EQ(WhyNotConvertible(Dense(DType::kComplex64, {2}), Dense(DType::kFloat32, {2})),
+  EXPECT_EQ(
+      against::WhyNotConvertible(Dense(DType::kFloat32, {2, 3}), Dense(DType::kFloat32, {3, 2})),
+      "shapes differ: [2, 3] and [3, 2]");
+  EXPECT_EQ(against::WhyNotConvertible(Dense(DType::kComplex64, {2}), Dense(DType::kFloat32, {2})),
             "elements of type complex64 have no counterpart of type float32");
-  EXPECT_EQ(WhyNotConvertible(Dense(DType::kComplex64, {2}), Dense(DType::kComplex64, {2})), "");
-  EXPECT_EQ(WhyNotConvertible(Dense(DType::kFloat32, {}), Dense(DType::kFloat16, {})), "");
+  EXPECT_EQ(
+      against::WhyNotConvertible(Dense(DType::kComplex64, {2}), Dense(DType::kComplex64, {2})), "");
+  EXPECT_EQ(against::WhyNotConvertible(Dense(DType::kFloat32, {}), Dense(DType::kFloat16, {})), "");
 }
 
 }  // namespace

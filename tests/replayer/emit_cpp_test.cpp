@@ -21,9 +21,9 @@
 namespace acltape::replayer {
 namespace {
 
-using analyzer::Invocation;
-using analyzer::LoweredTensor;
-using analyzer::LoweredValue;
+using analyzer::lowering::Invocation;
+using analyzer::lowering::LoweredTensor;
+using analyzer::lowering::LoweredValue;
 using storage::DType;
 using storage::Layout;
 using storage::ValueKind;
@@ -150,11 +150,12 @@ class EmitCppTest : public ::testing::Test {
   }
   ~EmitCppTest() override { fs::remove_all(folder_); }
 
-  BuiltReproducer Build(const ReproducerScripts& scripts, EmitOptions options = {}) {
+  reproducer::BuiltReproducer Build(const reproducer::ReproducerScripts& scripts,
+                                    reproducer::EmitOptions options = {}) {
     if (options.title.empty()) options.title = "a test";
-    EmitCpp(scripts, options, folder_);
-    const BuiltReproducer built =
-        BuildAndRun(folder_, acl::Library::SoftDeviceDirectory().parent_path().string());
+    reproducer::EmitCpp(scripts, options, folder_);
+    const reproducer::BuiltReproducer built = reproducer::BuildAndRun(
+        folder_, acl::Library::SoftDeviceDirectory().parent_path().string());
     EXPECT_TRUE(built.compiled) << built.why_not << "\n" << Read("build.log");
     return built;
   }
@@ -164,7 +165,8 @@ class EmitCppTest : public ::testing::Test {
   }
   // Both scripts print a program that ends with `code`, and with 0 when it is clean.
   void ExpectExit(int code, const Draft& reference, const Draft& suspect) {
-    const BuiltReproducer built = Build({reference.script, suspect.script, std::nullopt});
+    const reproducer::BuiltReproducer built =
+        Build({reference.script, suspect.script, std::nullopt});
     EXPECT_EQ(built.fault_exit, code) << Read("run.log") << Read("repro.cpp");
     EXPECT_EQ(built.clean_exit, 0) << Read("clean.log");
   }
@@ -201,18 +203,18 @@ TEST_F(EmitCppTest, AProgramThatComparesNothingEndsWith125) {
   Draft blind;
   blind.Put(0, 0, {1, 2, 3, 4});
   blind.Run("aclnnAdd", {Vector(0, 0), Vector(0, 0), Int(1), Vector(0, 128)});
-  const BuiltReproducer built = Build({blind.script, blind.script, std::nullopt});
+  const reproducer::BuiltReproducer built = Build({blind.script, blind.script, std::nullopt});
   EXPECT_EQ(built.fault_exit, 125) << built.output;
   EXPECT_EQ(built.clean_exit, 125) << Read("clean.log");
   EXPECT_NE(built.output.find("nothing was compared: "), std::string::npos) << built.output;
 }
 
 TEST_F(EmitCppTest, ADifferenceIsNamedAndEndsWithOne) {
-  EmitOptions options;
+  reproducer::EmitOptions options;
   options.title = "call 2 differs\nwhen captured";
   options.notes = {"class: numeric"};
   options.describe_call = [](int64_t call) { return "call " + std::to_string(call) + " aten::x"; };
-  const BuiltReproducer built =
+  const reproducer::BuiltReproducer built =
       Build({Eager().script, Captured(1).script, Captured().script}, options);
   EXPECT_EQ(built.fault_exit, 1);
   EXPECT_EQ(built.clean_exit, 0);
@@ -222,7 +224,7 @@ TEST_F(EmitCppTest, ADifferenceIsNamedAndEndsWithOne) {
       << built.output;
   const std::string source = Read("repro.cpp");
   EXPECT_EQ(source.rfind("// call 2 differs when captured\n//\n// class: numeric\n", 0), 0u);
-  EXPECT_NE(source.find(kBuildLine), std::string::npos);
+  EXPECT_NE(source.find(reproducer::kBuildLine), std::string::npos);
   EXPECT_EQ(source.find("acltape"), std::string::npos);  // it stands alone
 }
 
@@ -263,7 +265,8 @@ TEST_F(EmitCppTest, UpdatesOfTaskGroupsReplaceArguments) {
   Draft eager;
   eager.Put(0, 0, {1, 2, 3, 4});
   eager.Run("aclnnMuls", {Vector(0, 0), Real(3.25), Vector(0, 64)}).SeeVector(0, 64);
-  const BuiltReproducer built = Build({eager.script, script(false).script, script(true).script});
+  const reproducer::BuiltReproducer built =
+      Build({eager.script, script(false).script, script(true).script});
   EXPECT_EQ(built.fault_exit, 1) << built.output;
   EXPECT_EQ(built.clean_exit, 0) << Read("clean.log");
 }
@@ -348,8 +351,9 @@ TEST_F(EmitCppTest, EveryKindOfArgumentReachesItsOperator) {
 TEST_F(EmitCppTest, AnOperatorThatTheDeviceRefusesEndsWithTwoAndItsName) {
   Draft draft;
   draft.Run("aclnnMm", {Vector(0, 0), Vector(0, 64), Vector(0, 128), Int(0)});
-  EmitOptions options;
-  const BuiltReproducer built = Build({draft.script, draft.script, std::nullopt}, options);
+  reproducer::EmitOptions options;
+  const reproducer::BuiltReproducer built =
+      Build({draft.script, draft.script, std::nullopt}, options);
   EXPECT_EQ(built.fault_exit, 2);
   EXPECT_NE(built.output.find("aclnnMmGetWorkspaceSize"), std::string::npos) << built.output;
 }
@@ -357,27 +361,27 @@ TEST_F(EmitCppTest, AnOperatorThatTheDeviceRefusesEndsWithTwoAndItsName) {
 TEST_F(EmitCppTest, ContentsAreStoredOnce) {
   Draft twice = Eager();
   twice.Put(0, 256, {1, 2, 3, 4});
-  EmitOptions options;
+  reproducer::EmitOptions options;
   options.title = "a test";
-  EmitCpp({twice.script, twice.script, std::nullopt}, options, folder_);
+  reproducer::EmitCpp({twice.script, twice.script, std::nullopt}, options, folder_);
   EXPECT_EQ(fs::file_size(folder_ + "/repro.bin"), 32u);
 }
 
 TEST_F(EmitCppTest, AFolderThatHoldsAReproducerIsKeptUnlessForced) {
-  const ReproducerScripts scripts{Eager().script, Captured().script, std::nullopt};
-  EmitOptions options;
-  EmitCpp(scripts, options, folder_);
+  const reproducer::ReproducerScripts scripts{Eager().script, Captured().script, std::nullopt};
+  reproducer::EmitOptions options;
+  reproducer::EmitCpp(scripts, options, folder_);
   try {
-    EmitCpp(scripts, options, folder_);
+    reproducer::EmitCpp(scripts, options, folder_);
     FAIL() << "overwritten";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_NE(std::string(error.what()).find("--force"), std::string::npos);
   }
   options.overwrite = true;
-  EmitCpp(scripts, options, folder_);
+  reproducer::EmitCpp(scripts, options, folder_);
   try {
-    EmitCpp(scripts, options, folder_ + "/no/such/parent");
+    reproducer::EmitCpp(scripts, options, folder_ + "/no/such/parent");
     FAIL() << "made";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice);
@@ -385,12 +389,12 @@ TEST_F(EmitCppTest, AFolderThatHoldsAReproducerIsKeptUnlessForced) {
 }
 
 TEST_F(EmitCppTest, WithoutACompilerTheFilesAreKeptAndItIsSaid) {
-  EmitCpp({Eager().script, Captured().script, std::nullopt}, {}, folder_);
+  reproducer::EmitCpp({Eager().script, Captured().script, std::nullopt}, {}, folder_);
   const char* set = std::getenv("CXX");
   const std::string before = set == nullptr ? "" : set;
   setenv("CXX", "no-such-compiler", 1);
-  const BuiltReproducer built =
-      BuildAndRun(folder_, acl::Library::SoftDeviceDirectory().parent_path().string());
+  const reproducer::BuiltReproducer built =
+      reproducer::BuildAndRun(folder_, acl::Library::SoftDeviceDirectory().parent_path().string());
   if (set == nullptr) {
     unsetenv("CXX");
   } else {
@@ -406,12 +410,12 @@ TEST_F(EmitCppTest, TheOtherCompilerTakesItToo) {
   GTEST_SKIP() << "the library's sanitizer is not the other compiler's";
 #endif
   if (std::system("command -v clang++ >/dev/null 2>&1") != 0) GTEST_SKIP() << "no clang++ here";
-  EmitCpp({Eager().script, Captured().script, std::nullopt}, {}, folder_);
+  reproducer::EmitCpp({Eager().script, Captured().script, std::nullopt}, {}, folder_);
   const char* set = std::getenv("CXX");
   const std::string before = set == nullptr ? "" : set;
   setenv("CXX", "clang++", 1);
-  const BuiltReproducer built =
-      BuildAndRun(folder_, acl::Library::SoftDeviceDirectory().parent_path().string());
+  const reproducer::BuiltReproducer built =
+      reproducer::BuildAndRun(folder_, acl::Library::SoftDeviceDirectory().parent_path().string());
   if (set == nullptr) {
     unsetenv("CXX");
   } else {
@@ -424,37 +428,37 @@ TEST_F(EmitCppTest, TheOtherCompilerTakesItToo) {
 TEST(PruneScript, DropsWhatNothingReadsAndKeepsTheRest) {
   Draft draft = Captured();
   const size_t needed = draft.script.operations.size();
-  PruneScript(draft.script);
+  reproducer::PruneScript(draft.script);
   EXPECT_EQ(draft.script.operations.size(), needed);
   draft.Put(0, 512, {1, 2, 3, 4});  // copied on to where nobody looks
   draft.Do(CopyBytes{{1, 512}, {0, 512}, 16, 0});
   const Layout every_second = LayoutOf({2}, {2}, 0);
   draft.Do(UploadStrided{{0, 604}, &every_second, draft.Add({5, 6})});
-  PruneScript(draft.script);
+  reproducer::PruneScript(draft.script);
   EXPECT_EQ(draft.script.operations.size(), needed);
 }
 
 TEST(CppText, NumbersReadBackAsTheyWere) {
-  EXPECT_EQ(RealText(1), "1.0");
-  EXPECT_EQ(RealText(0.1), "0.1");
-  EXPECT_EQ(RealText(1e300), "1e+300");
-  EXPECT_EQ(RealText(-0.0), "-0.0");
-  EXPECT_EQ(RealText(INFINITY), "INFINITY");
-  EXPECT_EQ(RealText(-INFINITY), "-INFINITY");
-  EXPECT_EQ(RealText(NAN), "NAN");
-  EXPECT_EQ(RealText(0.1f, "f"), "0.10000000149011612f");
+  EXPECT_EQ(reproducer::RealText(1), "1.0");
+  EXPECT_EQ(reproducer::RealText(0.1), "0.1");
+  EXPECT_EQ(reproducer::RealText(1e300), "1e+300");
+  EXPECT_EQ(reproducer::RealText(-0.0), "-0.0");
+  EXPECT_EQ(reproducer::RealText(INFINITY), "INFINITY");
+  EXPECT_EQ(reproducer::RealText(-INFINITY), "-INFINITY");
+  EXPECT_EQ(reproducer::RealText(NAN), "NAN");
+  EXPECT_EQ(reproducer::RealText(0.1f, "f"), "0.10000000149011612f");
   EXPECT_EQ(std::stof("0.10000000149011612"), 0.1f);
-  EXPECT_EQ(QuotedText("a\"b\\c\nd"), "\"a\\\"b\\\\c\\012d\"");
-  EXPECT_EQ(SizesText({2, std::numeric_limits<int64_t>::min()}), "{2, INT64_MIN}");
+  EXPECT_EQ(reproducer::QuotedText("a\"b\\c\nd"), "\"a\\\"b\\\\c\\012d\"");
+  EXPECT_EQ(reproducer::SizesText({2, std::numeric_limits<int64_t>::min()}), "{2, INT64_MIN}");
 }
 
 TEST(CppText, AnArgumentThatAnOperatorCannotTakeIsNamed) {
   const acl::OperatorInfo* info = acl::FindOperator("aclnnAdd");
   ASSERT_NE(info, nullptr);
-  const AddressText address = [](const LoweredTensor&) { return "home"; };
+  const reproducer::AddressText address = [](const LoweredTensor&) { return "home"; };
   Invocation invocation{"aclnnAdd", {Vector(0), Vector(0), Text("one"), Vector(0)}};
   try {
-    ArgumentTexts(*info, invocation, address);
+    reproducer::ArgumentTexts(*info, invocation, address);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()), "aclnnAdd: argument alpha cannot take a text");

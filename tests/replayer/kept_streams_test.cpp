@@ -57,7 +57,7 @@ TEST(KeptStreams, WhatStaysIsAsPlannedAndWhatMovesRunsOneBehindTheOther) {
     std::vector<bool> stays(region.end);
     for (size_t at = 0; at < region.end; ++at) stays[at] = random() % 2 == 0;
     const IssuedRegion moved =
-        MovedToMainStream(region, [&](size_t at) { return static_cast<bool>(stays[at]); });
+        script::MovedToMainStream(region, [&](size_t at) { return static_cast<bool>(stays[at]); });
     const auto planned = OrderOf(region);
     const auto order = OrderOf(moved);
     ASSERT_EQ(moved.leaves.size(), region.leaves.size());
@@ -82,7 +82,8 @@ TEST(KeptStreams, WithAllCallsKeptTheOrderIsThatOfThePlanAndNoOther) {
   std::mt19937 random(4);
   for (int round = 0; round < 500; ++round) {
     const IssuedRegion region = RandomRegion(random);
-    EXPECT_EQ(OrderOf(MovedToMainStream(region, [](size_t) { return true; })), OrderOf(region));
+    EXPECT_EQ(OrderOf(script::MovedToMainStream(region, [](size_t) { return true; })),
+              OrderOf(region));
   }
 }
 
@@ -90,7 +91,7 @@ TEST(KeptStreams, WithNoCallKeptThereIsOneStreamAndNoEvent) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {
     const IssuedRegion moved =
-        MovedToMainStream(RandomRegion(random), [](size_t) { return false; });
+        script::MovedToMainStream(RandomRegion(random), [](size_t) { return false; });
     EXPECT_EQ(moved.streams, 1);
     EXPECT_EQ(moved.events, 0);
     for (const IssuedLeaf& leaf : moved.leaves) {
@@ -106,12 +107,14 @@ TEST(KeptStreams, WhereCallsOfOneStreamPartTheLaterOneWaits) {
   region.streams = 2;
   region.events = 1;
   region.leaves = {{0, 1, {}, {}}, {1, 1, {}, {0}}, {2, 0, {0}, {}}};
-  const IssuedRegion first_moved = MovedToMainStream(region, [](size_t at) { return at != 0; });
+  const IssuedRegion first_moved =
+      script::MovedToMainStream(region, [](size_t at) { return at != 0; });
   EXPECT_EQ(first_moved.leaves[0].record, std::vector<int>{0});
   EXPECT_EQ(first_moved.leaves[1].wait_for, std::vector<int>{0});
   EXPECT_EQ(first_moved.leaves[1].record, std::vector<int>{1});
   EXPECT_EQ(first_moved.leaves[2].wait_for, std::vector<int>{1});
-  const IssuedRegion second_moved = MovedToMainStream(region, [](size_t at) { return at != 1; });
+  const IssuedRegion second_moved =
+      script::MovedToMainStream(region, [](size_t at) { return at != 1; });
   EXPECT_EQ(second_moved.leaves[1].wait_for, std::vector<int>{0});
   EXPECT_TRUE(second_moved.leaves[2].wait_for.empty()) << "both are on the main stream now";
 }

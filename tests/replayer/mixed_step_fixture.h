@@ -17,22 +17,23 @@ inline const bool kJitter = setenv("ACLTAPE_SOFT_JITTER", "5", 0) == 0;
 
 class MixedStepRun {
  public:
-  explicit MixedStepRun(const Recorded& recorded, const analyzer::Plan* plan = nullptr)
+  explicit MixedStepRun(const Recorded& recorded, const analyzer::plan::Plan* plan = nullptr)
       : reader_(recorded.path(), storage::Reader::Mode::kReadOnly),
         session_(reader_, replayer::Data::kRecorded, "", 1, nullptr),
         plan_(plan) {}
 
   // The body runs with a lowering that the device accepts.
-  void With(const std::function<void(const replayer::MixedStep&)>& body) {
+  void With(const std::function<void(const replayer::script::MixedStep&)>& body) {
     session_.WithLowering([&](replayer::Execution& execution) {
-      body(replayer::MixedStep(session_, execution, plan_));
+      body(replayer::script::MixedStep(session_, execution, plan_));
     });
   }
 
   replayer::Session& session() { return session_; }
 
   // Empty when every observed output has the recorded bits, else what differs first.
-  std::string Differs(const replayer::MixedStep& step, const replayer::MixedStepOptions& options) {
+  std::string Differs(const replayer::script::MixedStep& step,
+                      const replayer::script::MixedStepOptions& options) {
     const replayer::Script script = step.Build(options);
     std::string difference;
     size_t compared = 0;
@@ -40,20 +41,20 @@ class MixedStepRun {
       const replayer::ScriptOutput& own = script.outputs[output];
       ++compared;
       if (!difference.empty() || packed == RecordedRowMajor(own)) return;
-      const analyzer::TensorMetrics found =
-          analyzer::Measure(own.layout.dtype, RecordedRowMajor(own).data(), own.layout.dtype,
-                            packed.data(), own.layout.ElementCount());
+      const analyzer::metrics::TensorMetrics found =
+          analyzer::metrics::Measure(own.layout.dtype, RecordedRowMajor(own).data(),
+                                     own.layout.dtype, packed.data(), own.layout.ElementCount());
       difference = "observation " + std::to_string(observation) + ": call " +
                    std::to_string(own.call_id) + " result " + std::to_string(own.write) +
                    " element " + std::to_string(found.first_index) + " is " + found.first_b +
                    ", recorded " + found.first_a;
     };
-    observed_ = replayer::RunScript(session_.device(), script, sink);
+    observed_ = replayer::script::RunScript(session_.device(), script, sink);
     compared_ = compared;
     return difference;
   }
   size_t compared() const { return compared_; }
-  const std::vector<replayer::Observed>& observed() const { return observed_; }
+  const std::vector<replayer::script::Observed>& observed() const { return observed_; }
 
  private:
   std::vector<uint8_t> RecordedRowMajor(const replayer::ScriptOutput& output) {
@@ -68,9 +69,9 @@ class MixedStepRun {
 
   storage::Reader reader_;
   replayer::Session session_;
-  const analyzer::Plan* plan_;
+  const analyzer::plan::Plan* plan_;
   size_t compared_ = 0;
-  std::vector<replayer::Observed> observed_;
+  std::vector<replayer::script::Observed> observed_;
 };
 
 }  // namespace acltape::test

@@ -32,24 +32,24 @@ const Program kPrograms[] = {
 class MixedStepOf : public testing::TestWithParam<Program> {
  protected:
   // Runs `body` for the program with its step.
-  void With(const std::function<void(MixedStepRun&, const MixedStep&)>& body) {
+  void With(const std::function<void(MixedStepRun&, const script::MixedStep&)>& body) {
     const Recorded recorded = GetParam().record();
-    const analyzer::Plan plan = test::DiamondPlan(0, /*updates=*/true);
+    const analyzer::plan::Plan plan = test::DiamondPlan(0, /*updates=*/true);
     MixedStepRun run(recorded, GetParam().with_plan ? &plan : nullptr);
-    run.With([&](const MixedStep& step) {
+    run.With([&](const script::MixedStep& step) {
       plan_ = step.plan();
       body(run, step);
     });
   }
   // All steps behind the first, with the graphs of the first.
-  MixedStepOptions Options(const MixedStep& step) const {
-    MixedStepOptions options;
+  script::MixedStepOptions Options(const script::MixedStep& step) const {
+    script::MixedStepOptions options;
     options.plan = plan_;
     options.run_matches.clear();
     for (size_t m = 1; m < step.step_class().matches.size(); ++m) options.run_matches.push_back(m);
     return options;
   }
-  const analyzer::Plan* plan_ = nullptr;
+  const analyzer::plan::Plan* plan_ = nullptr;
 };
 
 INSTANTIATE_TEST_SUITE_P(Programs, MixedStepOf, testing::ValuesIn(kPrograms), [](const auto& own) {
@@ -61,13 +61,13 @@ INSTANTIATE_TEST_SUITE_P(Programs, MixedStepOf, testing::ValuesIn(kPrograms), []
 });
 
 TEST_P(MixedStepOf, IsRecordedRight) {
-  const replayer::ReplayReport report = GetParam().record().Replay(Mode::kCaptured);
+  const ReplayReport report = GetParam().record().Replay(Mode::kCaptured);
   EXPECT_EQ(report.ExitCode(), 0) << test::Explain(report);
 }
 
 TEST_P(MixedStepOf, WithNothingCapturedGivesTheRecordedResults) {
-  With([&](MixedStepRun& run, const MixedStep& step) {
-    MixedStepOptions options = Options(step);
+  With([&](MixedStepRun& run, const script::MixedStep& step) {
+    script::MixedStepOptions options = Options(step);
     options.captured.assign(step.places(), false);
     EXPECT_EQ(run.Differs(step, options), "");
     EXPECT_GT(run.compared(), 0u);
@@ -76,9 +76,9 @@ TEST_P(MixedStepOf, WithNothingCapturedGivesTheRecordedResults) {
 }
 
 TEST_P(MixedStepOf, WithEverythingCapturedGivesTheRecordedResults) {
-  With([&](MixedStepRun& run, const MixedStep& step) {
-    for (const Watch watch : {Watch::kStepOutputs, Watch::kEveryResult}) {
-      MixedStepOptions options = Options(step);
+  With([&](MixedStepRun& run, const script::MixedStep& step) {
+    for (const script::Watch watch : {script::Watch::kStepOutputs, script::Watch::kEveryResult}) {
+      script::MixedStepOptions options = Options(step);
       options.watch = watch;
       EXPECT_EQ(run.Differs(step, options), "");
       EXPECT_GT(step.Build(options).graphs, 0);
@@ -87,13 +87,13 @@ TEST_P(MixedStepOf, WithEverythingCapturedGivesTheRecordedResults) {
 }
 
 TEST_P(MixedStepOf, WithEveryRandomSubsetCapturedGivesTheRecordedResults) {
-  With([&](MixedStepRun& run, const MixedStep& step) {
+  With([&](MixedStepRun& run, const script::MixedStep& step) {
     std::mt19937 random(7);
     for (int i = 0; i < 50; ++i) {
-      MixedStepOptions options = Options(step);
+      script::MixedStepOptions options = Options(step);
       options.captured.assign(step.places(), false);
       for (const size_t at : step.capturable()) options.captured[at] = random() % 2 == 0;
-      options.watch = i % 2 == 0 ? Watch::kStepOutputs : Watch::kEveryResult;
+      options.watch = i % 2 == 0 ? script::Watch::kStepOutputs : script::Watch::kEveryResult;
       options.remedies.own_memory = i % 5 == 0;
       options.remedies.one_stream = i % 7 == 0;
       options.remedies.recapture = i % 3 == 0;
@@ -108,9 +108,9 @@ TEST_P(MixedStepOf, WithEveryRandomSubsetCapturedGivesTheRecordedResults) {
 }
 
 TEST_P(MixedStepOf, WithTheTasksBehindAPrefixDisabledGivesTheRecordedResults) {
-  With([&](MixedStepRun& run, const MixedStep& step) {
+  With([&](MixedStepRun& run, const script::MixedStep& step) {
     for (size_t count = 0; count <= step.capturable().size(); ++count) {
-      MixedStepOptions options = Options(step);
+      script::MixedStepOptions options = Options(step);
       options.disable_tasks = true;
       options.captured.assign(step.places(), false);
       for (size_t i = 0; i < count; ++i) options.captured[step.capturable()[i]] = true;
@@ -122,10 +122,10 @@ TEST_P(MixedStepOf, WithTheTasksBehindAPrefixDisabledGivesTheRecordedResults) {
 }
 
 TEST_P(MixedStepOf, CallsThatAreNotExecutedHaveTheirRecordedResults) {
-  With([&](MixedStepRun& run, const MixedStep& step) {
+  With([&](MixedStepRun& run, const script::MixedStep& step) {
     std::mt19937 random(11);
     for (int i = 0; i < 10; ++i) {
-      MixedStepOptions options = Options(step);
+      script::MixedStepOptions options = Options(step);
       options.executed.assign(step.places(), true);
       for (const size_t at : step.capturable()) options.executed[at] = random() % 3 != 0;
       EXPECT_EQ(run.Differs(step, options), "") << "subset " << i;
@@ -134,8 +134,8 @@ TEST_P(MixedStepOf, CallsThatAreNotExecutedHaveTheirRecordedResults) {
 }
 
 TEST_P(MixedStepOf, EveryOrderOfStepsGivesTheResultsOfEach) {
-  With([&](MixedStepRun& run, const MixedStep& step) {
-    MixedStepOptions options = Options(step);
+  With([&](MixedStepRun& run, const script::MixedStep& step) {
+    script::MixedStepOptions options = Options(step);
     options.capture_match = 1;
     options.run_matches = {0, 1, 0, 2, 1};
     EXPECT_EQ(run.Differs(step, options), "");
@@ -146,9 +146,9 @@ TEST_P(MixedStepOf, EveryOrderOfStepsGivesTheResultsOfEach) {
 TEST(MixedStep, RefusesWhatItCannotExpress) {
   const Recorded recorded = test::Chain(3, 6);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    const auto refusal = [&](const std::function<void(MixedStepOptions&)>& change) {
-      MixedStepOptions options;
+  run.With([&](const script::MixedStep& step) {
+    const auto refusal = [&](const std::function<void(script::MixedStepOptions&)>& change) {
+      script::MixedStepOptions options;
       change(options);
       try {
         step.Build(options);
@@ -158,11 +158,11 @@ TEST(MixedStep, RefusesWhatItCannotExpress) {
       }
       return std::string("nothing refused");
     };
-    EXPECT_EQ(refusal([](MixedStepOptions& options) { options.run_matches = {3}; }),
+    EXPECT_EQ(refusal([](script::MixedStepOptions& options) { options.run_matches = {3}; }),
               "step number 3 of the class was asked for, which has 3 steps");
-    EXPECT_EQ(refusal([](MixedStepOptions& options) { options.captured = {true}; }),
+    EXPECT_EQ(refusal([](script::MixedStepOptions& options) { options.captured = {true}; }),
               "a set of calls has 1 places, the step 6");
-    EXPECT_EQ(refusal([](MixedStepOptions& options) {
+    EXPECT_EQ(refusal([](script::MixedStepOptions& options) {
                 options.disable_tasks = true;
                 options.captured = {true, false, true, false, false, false};
               }),
@@ -176,7 +176,7 @@ TEST(MixedStep, RefusesWhatItCannotExpress) {
 TEST(MixedStep, OfASingleStepIsRefused) {
   const Recorded recorded = test::Chain(1, 3);
   MixedStepRun run(recorded);
-  EXPECT_THROW(run.With([](const MixedStep&) {}), Error);
+  EXPECT_THROW(run.With([](const script::MixedStep&) {}), Error);
 }
 
 TEST(MixedStep, NeedsTheResultsThatTheStateIsMadeOf) {
@@ -188,7 +188,7 @@ TEST(MixedStep, NeedsTheResultsThatTheStateIsMadeOf) {
   });
   MixedStepRun run(recorded);
   try {
-    run.With([](const MixedStep&) {});
+    run.With([](const script::MixedStep&) {});
     FAIL() << "a state that was not recorded was made up";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kTrace);
@@ -201,10 +201,10 @@ TEST(MixedStep, NeedsTheResultsThatTheStateIsMadeOf) {
 TEST(MixedStep, OutputsAreWhatOutlivesTheStepOrEveryResult) {
   const Recorded recorded = test::Training(3);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    MixedStepOptions options;
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options;
     EXPECT_EQ(step.Build(options).outputs.size(), 2u);  // weight and momentum
-    options.watch = Watch::kEveryResult;
+    options.watch = script::Watch::kEveryResult;
     EXPECT_EQ(step.Build(options).outputs.size(), 6u);
   });
 }
@@ -221,11 +221,11 @@ TEST(MixedStep, WhatTheHostReadsIsAnOutput) {
                {test::Real("out", in[0], storage::Direction::kOut)});
   });
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    MixedStepOptions options;
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options;
     ASSERT_EQ(step.Build(options).outputs.size(), 1u);
     EXPECT_EQ(run.Differs(step, options), "");
-    options.faults = {replayer::ParseFault("wrong_bits@1")};
+    options.faults = {script::ParseFault("wrong_bits@1")};
     EXPECT_NE(run.Differs(step, options), "");
   });
 }

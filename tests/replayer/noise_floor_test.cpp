@@ -61,14 +61,14 @@ class NoiseFloorTest : public testing::Test {
       floor.Observe(static_cast<int64_t>(leaf), 0, DigestOf(results[leaf]), bytes, 8);
     }
   }
-  static analyzer::TensorMetrics Between(const Floats& a, const Floats& b) {
-    return analyzer::Measure(storage::DType::kFloat32, reinterpret_cast<const uint8_t*>(a.data()),
-                             storage::DType::kFloat32, reinterpret_cast<const uint8_t*>(b.data()),
-                             2);
+  static analyzer::metrics::TensorMetrics Between(const Floats& a, const Floats& b) {
+    return analyzer::metrics::Measure(
+        storage::DType::kFloat32, reinterpret_cast<const uint8_t*>(a.data()),
+        storage::DType::kFloat32, reinterpret_cast<const uint8_t*>(b.data()), 2);
   }
   static std::string Explain(NoiseFloor& floor, int64_t leaf, const Floats& usual,
                              const Floats& now) {
-    const analyzer::TensorMetrics metrics = Between(usual, now);
+    const analyzer::metrics::TensorMetrics metrics = Between(usual, now);
     return floor.Explain(leaf, 0, DigestOf(now), &metrics);
   }
 
@@ -171,8 +171,8 @@ TEST(ReplayStandard, AcceptsWhatIsWithinAndStillCountsIt) {
     ReplayOptions options;
     options.mode = mode;
     EXPECT_EQ(recorded.Replay(options).differing, 1);
-    options.standard =
-        std::make_shared<const analyzer::Standard>(analyzer::Standard::Load("ascend"));
+    options.standard = std::make_shared<const analyzer::metrics::Standard>(
+        analyzer::metrics::Standard::Load("ascend"));
     const ReplayReport report = recorded.Replay(options);
     EXPECT_EQ(report.compared, 3);
     EXPECT_EQ(report.equal, 2);
@@ -191,7 +191,8 @@ TEST(ReplayStandard, SaysWhichRuleAResultBreaks) {
         .After("out", Floats{1, 2.5});
   });
   ReplayOptions options;
-  options.standard = std::make_shared<const analyzer::Standard>(analyzer::Standard::Load("ascend"));
+  options.standard = std::make_shared<const analyzer::metrics::Standard>(
+      analyzer::metrics::Standard::Load("ascend"));
   const ReplayReport report = recorded.Replay(options);
   ASSERT_EQ(report.differing, 1);
   EXPECT_EQ(report.mismatches[0].reason, "max_rel_large 0.2 > 9.537e-07 (float32, copy)");

@@ -16,8 +16,8 @@ using test::Recorded;
 
 // Only the first call of a chain is executed. The call behind it reads its result, and nothing else
 // does, so that the result does not outlive the step.
-MixedStepOptions OnlyTheFirstCall(const MixedStep& step) {
-  MixedStepOptions options;
+script::MixedStepOptions OnlyTheFirstCall(const script::MixedStep& step) {
+  script::MixedStepOptions options;
   options.executed.assign(step.places(), false);
   options.executed.front() = true;
   options.run_matches = {1};
@@ -26,24 +26,26 @@ MixedStepOptions OnlyTheFirstCall(const MixedStep& step) {
 
 TEST(NothingCompared, AComparisonOfStepsHasAVerdictOfItsOwn) {
   const Recorded recorded = test::Chain(3, 4);
-  MixedStepRun(recorded).With([](const MixedStep& step) {
-    MixedStepOptions options = OnlyTheFirstCall(step);
-    const StepComparison blind = CompareSteps(step, options, 2);
-    EXPECT_EQ(blind.verdict, StepComparison::Verdict::kNothing) << VerdictName(blind.verdict);
+  MixedStepRun(recorded).With([](const script::MixedStep& step) {
+    script::MixedStepOptions options = OnlyTheFirstCall(step);
+    const script::StepComparison blind = script::CompareSteps(step, options, 2);
+    EXPECT_EQ(blind.verdict, script::StepComparison::Verdict::kNothing)
+        << script::VerdictName(blind.verdict);
     EXPECT_EQ(blind.outputs, 0);
-    options.watch = Watch::kEveryResult;
-    EXPECT_EQ(CompareSteps(step, options, 2).verdict, StepComparison::Verdict::kEqual);
+    options.watch = script::Watch::kEveryResult;
+    EXPECT_EQ(script::CompareSteps(step, options, 2).verdict,
+              script::StepComparison::Verdict::kEqual);
   });
 }
 
 TEST(NothingCompared, ABisectionCannotJudgeAndSaysWhy) {
   const Recorded recorded = test::Chain(3, 4);
-  MixedStepRun(recorded).With([](const MixedStep& step) {
-    StepExperiment::Options options;
+  MixedStepRun(recorded).With([](const script::MixedStep& step) {
+    script::StepExperiment::Options options;
     options.step = OnlyTheFirstCall(step);
-    StepExperiment experiment(step, options);
-    EXPECT_EQ(experiment.Try({}).verdict, Outcome::Verdict::kCannotJudge);
-    const BisectionReport report = Bisect(experiment, {}, nullptr, {});
+    script::StepExperiment experiment(step, options);
+    EXPECT_EQ(experiment.Try({}).verdict, script::Outcome::Verdict::kCannotJudge);
+    const bisect::BisectionReport report = bisect::Bisect(experiment, {}, nullptr, {});
     EXPECT_EQ(report.ExitCode(), 125);
     EXPECT_NE(report.Verdict().find("nothing was compared: "), std::string::npos)
         << report.Verdict();
@@ -52,11 +54,12 @@ TEST(NothingCompared, ABisectionCannotJudgeAndSaysWhy) {
 
 TEST(NothingCompared, AWitnessIsNotCalledEqual) {
   const Recorded recorded = test::Chain(3, 4);
-  WitnessedTrial witnessed;
+  prove::WitnessedTrial witnessed;
   MixedStepRun(recorded).With(
-      [&](const MixedStep& step) { witnessed.trial.step = OnlyTheFirstCall(step); });
+      [&](const script::MixedStep& step) { witnessed.trial.step = OnlyTheFirstCall(step); });
   const storage::Reader reader(recorded.path());
-  const WitnessRun run = RunWitness(reader, witnessed, nullptr, "", 1, int64_t{1} << 20);
+  const prove::WitnessRun run =
+      prove::RunWitness(reader, witnessed, nullptr, "", 1, int64_t{1} << 20);
   EXPECT_EQ(run.verdict, "not compared");
   EXPECT_EQ(run.outcome.compared, 0);
 }

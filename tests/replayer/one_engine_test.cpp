@@ -46,8 +46,8 @@ class Captured {
   void Add(const Launch& own) {
     const ScriptCall& call = script_.calls[own.call];
     std::string tensors;
-    for (const analyzer::LoweredValue& value : call.invocation.arguments) {
-      for (const analyzer::LoweredTensor& tensor : value.tensors) {
+    for (const analyzer::lowering::LoweredValue& value : call.invocation.arguments) {
+      for (const analyzer::lowering::LoweredTensor& tensor : value.tensors) {
         if (!tensor.present) continue;
         const bool in_graph = script_.blocks[tensor.buffer_id].name == "graph";
         tensors += in_graph ? " graph+" + std::to_string(tensor.layout.byte_offset) : " elsewhere";
@@ -67,18 +67,19 @@ class Captured {
 struct Case {
   std::string name;
   Recorded (*record)();
-  std::optional<analyzer::Plan> (*plan)();
+  std::optional<analyzer::plan::Plan> (*plan)();
   size_t least_lines;  // so that the comparison is of something
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& own) { return out << own.name; }
 
-std::optional<analyzer::Plan> NoPlan() { return std::nullopt; }
+std::optional<analyzer::plan::Plan> NoPlan() { return std::nullopt; }
 
 const Case kCases[] = {
     {"OnTwoStreamsWithUpdates",
      [] { return test::Diamond(3, [](int step) { return static_cast<float>(step + 1); }); },
-     []() -> std::optional<analyzer::Plan> { return test::DiamondPlan(0, /*updates=*/true); }, 14},
+     []() -> std::optional<analyzer::plan::Plan> { return test::DiamondPlan(0, /*updates=*/true); },
+     14},
     {"WithoutAPlan", [] { return test::Diamond(3, [](int) { return 3.0F; }); }, NoPlan, 6},
     {"ATrainingStepWithAHostRead", [] { return test::Training(4); }, NoPlan, 6},
     {"ACacheThatTheStepOverwrites", [] { return test::Cache(4); }, NoPlan, 4},
@@ -89,10 +90,10 @@ class OneEngine : public ::testing::TestWithParam<Case> {};
 
 TEST_P(OneEngine, AnExperimentCapturesWhatAReplayCaptures) {
   const Recorded recorded = GetParam().record();
-  const std::optional<analyzer::Plan> plan = GetParam().plan();
+  const std::optional<analyzer::plan::Plan> plan = GetParam().plan();
   MixedStepRun run(recorded, plan ? &*plan : nullptr);
-  run.With([&](const MixedStep& step) {
-    MixedStepOptions options;
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options;
     options.plan = step.plan();
     options.run_matches = {0};
     const Script experiment = step.Build(options);

@@ -9,8 +9,8 @@
 namespace acltape::replayer {
 namespace {
 
-using analyzer::Plan;
-using analyzer::PlanRegion;
+using analyzer::plan::Plan;
+using analyzer::plan::PlanRegion;
 
 RegionLimits Anything() {
   return {[](size_t) { return std::string(); }, [](size_t) { return false; }};
@@ -24,8 +24,8 @@ std::unordered_map<int64_t, size_t> Places(size_t count) {
 }
 
 // One captured region; streams in order of issue.
-Plan PlanOf(std::vector<analyzer::PlanPlacement> placements,
-            std::vector<analyzer::PlanWait> waits) {
+Plan PlanOf(std::vector<analyzer::plan::PlanPlacement> placements,
+            std::vector<analyzer::plan::PlanWait> waits) {
   Plan plan;
   PlanRegion region;
   region.captured = true;
@@ -37,8 +37,8 @@ Plan PlanOf(std::vector<analyzer::PlanPlacement> placements,
   return plan;
 }
 
-analyzer::PlanPlacement On(int64_t call, int32_t stream) {
-  analyzer::PlanPlacement placement;
+analyzer::plan::PlanPlacement On(int64_t call, int32_t stream) {
+  analyzer::plan::PlanPlacement placement;
   placement.call_id = call;
   placement.stream = stream;
   return placement;
@@ -103,8 +103,8 @@ TEST(PlanIssue, MomentsFollowReachabilityInRandomPlans) {
   for (int round = 0; round < 200; ++round) {
     const size_t count = 2 + random() % 12;
     const int streams = 1 + static_cast<int>(random() % 4);
-    std::vector<analyzer::PlanPlacement> placements;
-    std::vector<analyzer::PlanWait> waits;
+    std::vector<analyzer::plan::PlanPlacement> placements;
+    std::vector<analyzer::plan::PlanWait> waits;
     for (size_t i = 0; i < count; ++i) {
       placements.push_back(On(10 + static_cast<int64_t>(i), static_cast<int>(random() % streams)));
     }

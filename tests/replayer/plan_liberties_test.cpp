@@ -46,13 +46,13 @@ Recorded Ladder(int rungs = 5) {
 }
 
 // The negations of step 1 on a side stream. Of a rung `without` (0: none) the sum does not wait.
-analyzer::Plan LadderPlan(int without = 0, int64_t rungs = 5) {
-  analyzer::Plan plan;
+analyzer::plan::Plan LadderPlan(int without = 0, int64_t rungs = 5) {
+  analyzer::plan::Plan plan;
   plan.step = 1;
   plan.first_call = 3 * rungs + 1;
   plan.last_call = 6 * rungs;
   plan.streams = 2;
-  analyzer::PlanRegion region;
+  analyzer::plan::PlanRegion region;
   region.captured = true;
   region.first_call = plan.first_call;
   region.last_call = plan.last_call;
@@ -69,8 +69,8 @@ analyzer::Plan LadderPlan(int without = 0, int64_t rungs = 5) {
   return plan;
 }
 
-MixedStepOptions Executed(const analyzer::Plan* plan, int times = 1) {
-  MixedStepOptions options;
+script::MixedStepOptions Executed(const analyzer::plan::Plan* plan, int times = 1) {
+  script::MixedStepOptions options;
   options.plan = plan;
   options.run_matches.clear();
   for (int i = 0; i < times; ++i) options.run_matches.push_back(1 + i % 2);
@@ -80,24 +80,24 @@ MixedStepOptions Executed(const analyzer::Plan* plan, int times = 1) {
 TEST(PlanLiberties, AnySetOfKeptStreamsAndReusesGivesTheRecordedResults) {
   ASSERT_TRUE(test::kJitter);
   const Recorded recorded = Ladder();
-  const analyzer::Plan plan = LadderPlan();
+  const analyzer::plan::Plan plan = LadderPlan();
   MixedStepRun run(recorded, &plan);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     std::mt19937 random(13);
-    const std::vector<MemoryReuse> reuses = step.Reuses(Executed(&plan));
+    const std::vector<script::MemoryReuse> reuses = step.Reuses(Executed(&plan));
     ASSERT_FALSE(reuses.empty());
     for (int i = 0; i < 30; ++i) {
-      MixedStepOptions options = Executed(&plan, 4);
+      script::MixedStepOptions options = Executed(&plan, 4);
       options.on_planned_stream.assign(step.places(), false);
       for (size_t at = 0; at < step.places(); ++at) {
         options.on_planned_stream[at] = random() % 2 == 0;
       }
       options.kept_reuses.emplace();
-      for (const MemoryReuse& reuse : reuses) {
+      for (const script::MemoryReuse& reuse : reuses) {
         if (random() % 2 == 0) options.kept_reuses->Add(reuse);
       }
       options.stress.poison_gaps = i % 2 == 0;
-      options.watch = i % 3 == 0 ? Watch::kEveryResult : Watch::kStepOutputs;
+      options.watch = i % 3 == 0 ? script::Watch::kEveryResult : script::Watch::kStepOutputs;
       EXPECT_EQ(run.Differs(step, options), "") << "set " << i;
     }
   });
@@ -106,28 +106,28 @@ TEST(PlanLiberties, AnySetOfKeptStreamsAndReusesGivesTheRecordedResults) {
 TEST(PlanLiberties, AReuseThatIsNotKeptLiesWhereNothingElseLies) {
   const Recorded recorded = Ladder();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    const MixedStepOptions all = Executed(nullptr);
-    const std::vector<MemoryReuse> reuses = step.Reuses(all);
-    const auto graph_bytes = [&](const MixedStepOptions& options) {
+  run.With([&](const script::MixedStep& step) {
+    const script::MixedStepOptions all = Executed(nullptr);
+    const std::vector<script::MemoryReuse> reuses = step.Reuses(all);
+    const auto graph_bytes = [&](const script::MixedStepOptions& options) {
       for (const ScriptBlock& block : step.Build(options).blocks) {
         if (block.name == "graph") return block.bytes;
       }
       return int64_t{0};
     };
-    MixedStepOptions kept = all;
+    script::MixedStepOptions kept = all;
     kept.kept_reuses.emplace();
     int64_t bytes = graph_bytes(all);
     size_t buffers = 0;
-    for (const MemoryReuse& reuse : reuses) {
-      buffers += reuse.what == MemoryReuse::What::kBuffer ? 1 : 0;
+    for (const script::MemoryReuse& reuse : reuses) {
+      buffers += reuse.what == script::MemoryReuse::What::kBuffer ? 1 : 0;
       EXPECT_NE(reuse.id, reuse.over_id);
       EXPECT_LT(reuse.over_place, reuse.place);
     }
     ASSERT_GT(buffers, 3u);
     EXPECT_EQ(graph_bytes(kept), bytes + static_cast<int64_t>(buffers) * 256)
         << "64 floats for each buffer";
-    for (const MemoryReuse& reuse : reuses) kept.kept_reuses->Add(reuse);
+    for (const script::MemoryReuse& reuse : reuses) kept.kept_reuses->Add(reuse);
     EXPECT_EQ(graph_bytes(kept), bytes);
     EXPECT_EQ(step.Reuses(kept).size(), reuses.size()) << "what is kept does not decide";
   });
@@ -136,17 +136,17 @@ TEST(PlanLiberties, AReuseThatIsNotKeptLiesWhereNothingElseLies) {
 TEST(PlanLiberties, AMissingWaitOfThePlanIsFoundOnItsStreamAndNamed) {
   ASSERT_TRUE(test::kJitter);
   const Recorded recorded = Ladder();
-  const analyzer::Plan plan = LadderPlan(/*without=*/3);
+  const analyzer::plan::Plan plan = LadderPlan(/*without=*/3);
   MixedStepRun run(recorded, &plan);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     const auto races = [&](const std::vector<bool>& kept) {
-      MixedStepOptions options = Executed(&plan);
+      script::MixedStepOptions options = Executed(&plan);
       options.on_planned_stream = kept;
-      return FindScriptRaces(step, step.Build(options));
+      return bisect::FindScriptRaces(step, step.Build(options));
     };
     std::vector<bool> kept(step.places(), false);
     EXPECT_TRUE(races(kept).empty()) << "one stream has no races";
-    const std::vector<ScriptRace> found = races({});
+    const std::vector<bisect::ScriptRace> found = races({});
     ASSERT_FALSE(found.empty());
     EXPECT_EQ(found[0].first, 7u);
     EXPECT_EQ(found[0].second, 8u);
@@ -157,15 +157,15 @@ TEST(PlanLiberties, AMissingWaitOfThePlanIsFoundOnItsStreamAndNamed) {
     kept[7] = false;
     EXPECT_TRUE(races(kept).empty());
 
-    StepBisectionOptions options;
-    options.elements = Elements::kStreams;
+    bisect::StepBisectionOptions options;
+    options.elements = bisect::Elements::kStreams;
     options.experiment.step = Executed(&plan, 2);
     options.experiment.executions = 20;
-    const BisectionReport report = BisectPlan(step, options, nullptr);
+    const bisect::BisectionReport report = bisect::BisectPlan(step, options, nullptr);
     ASSERT_EQ(report.ExitCode(), 1) << report.Verdict();
     EXPECT_EQ(report.found[0].descriptions[0],
               "stream 1 of region 0, 5 calls from call 2 to call 14");
-    EXPECT_EQ(report.found[0].classification->cause, CauseClass::kOrdering);
+    EXPECT_EQ(report.found[0].classification->cause, bisect::CauseClass::kOrdering);
     EXPECT_EQ(report.found[0].narrowed,
               "1 of the 5 calls are enough, the others on the main stream: 8");
     EXPECT_NE(report.found[0].evidence[0].find(
@@ -176,23 +176,23 @@ TEST(PlanLiberties, AMissingWaitOfThePlanIsFoundOnItsStreamAndNamed) {
     EXPECT_NE(report.found[0].evidence[0].find("{\"record_after\": 23, \"wait_before\": 24}"),
               std::string::npos)
         << "in the calls of the step that the plan names: " << report.found[0].evidence[0];
-    EXPECT_TRUE(
-        ParseMixedStep(nlohmann::json::parse(report.found[0].experiment)).on_planned_stream[7]);
+    EXPECT_TRUE(script::ParseMixedStep(nlohmann::json::parse(report.found[0].experiment))
+                    .on_planned_stream[7]);
   });
 }
 
 TEST(PlanLiberties, APlantedMissingWaitBelongsToTheStreamOfItsCall) {
   const Recorded recorded = Ladder();
-  const analyzer::Plan plan = LadderPlan();
+  const analyzer::plan::Plan plan = LadderPlan();
   MixedStepRun run(recorded, &plan);
-  run.With([&](const MixedStep& step) {
-    MixedStepOptions options = Executed(&plan);
-    options.faults = {ParseFault("missing_wait@24:23")};
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options = Executed(&plan);
+    options.faults = {script::ParseFault("missing_wait@24:23")};
     options.on_planned_stream = std::vector<bool>(step.places(), true);
-    EXPECT_FALSE(FindScriptRaces(step, step.Build(options)).empty());
+    EXPECT_FALSE(bisect::FindScriptRaces(step, step.Build(options)).empty());
     options.on_planned_stream[7] = false;
-    EXPECT_TRUE(FindScriptRaces(step, step.Build(options)).empty());
-    options.faults = {ParseFault("missing_wait@24:22")};
+    EXPECT_TRUE(bisect::FindScriptRaces(step, step.Build(options)).empty());
+    options.faults = {script::ParseFault("missing_wait@24:22")};
     try {
       step.Build(options);
       FAIL() << "both calls are on the main stream";
@@ -212,77 +212,79 @@ struct MemoryFault {
 TEST(PlanLiberties, AFaultInMemoryIsTheReuseThatItMakes) {
   const Recorded recorded = Ladder();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     for (const MemoryFault& row :
          {MemoryFault{"overwritten_output@5:4", "of call 5 aten::neg, where buffer",
                       "call 5 aten::neg writes bytes"},
           MemoryFault{"reused_workspace@8:7", "the workspace of call 8 aten::neg, where buffer",
                       "call 8 aten::neg has its workspace on bytes"}}) {
       SCOPED_TRACE(row.fault);
-      StepBisectionOptions options;
-      options.elements = Elements::kBuffers;
+      bisect::StepBisectionOptions options;
+      options.elements = bisect::Elements::kBuffers;
       options.experiment.step = Executed(nullptr, 2);
-      options.experiment.step.faults = {ParseFault(row.fault)};
-      const BisectionReport report = BisectPlan(step, options, nullptr);
+      options.experiment.step.faults = {script::ParseFault(row.fault)};
+      const bisect::BisectionReport report = bisect::BisectPlan(step, options, nullptr);
       ASSERT_EQ(report.ExitCode(), 1) << report.Verdict();
-      const FoundCause& found = report.found[0];
+      const bisect::FoundCause& found = report.found[0];
       EXPECT_NE(found.descriptions.back().find(row.found), std::string::npos)
           << found.descriptions.back();
-      EXPECT_EQ(found.classification->cause, CauseClass::kAliasing);
+      EXPECT_EQ(found.classification->cause, bisect::CauseClass::kAliasing);
       ASSERT_FALSE(found.evidence.empty());
       EXPECT_EQ(found.evidence[0].find(row.evidence), 0u) << found.evidence[0];
       EXPECT_NE(found.evidence[0].find("still reads"), std::string::npos);
     }
     const Script healthy = step.Build(Executed(nullptr));
-    EXPECT_TRUE(FindOverwrites(step, healthy).empty());
-    EXPECT_TRUE(FindScriptRaces(step, healthy).empty());
+    EXPECT_TRUE(bisect::FindOverwrites(step, healthy).empty());
+    EXPECT_TRUE(bisect::FindScriptRaces(step, healthy).empty());
   });
 }
 
 // The byte is put into the result right behind its call, not by the call that is launched next.
 TEST(PlanLiberties, AWrongByteIsNoOverwriteByTheNextCall) {
   const Recorded recorded = Ladder();
-  const analyzer::Plan plan = LadderPlan();
+  const analyzer::plan::Plan plan = LadderPlan();
   MixedStepRun run(recorded, &plan);
-  run.With([&](const MixedStep& step) {
-    MixedStepOptions options = Executed(&plan);
-    options.faults = {ParseFault("wrong_bits@18")};
+  run.With([&](const script::MixedStep& step) {
+    script::MixedStepOptions options = Executed(&plan);
+    options.faults = {script::ParseFault("wrong_bits@18")};
     const Script script = step.Build(options);
     std::vector<std::pair<size_t, bool>> fills;  // place, whether into a result of that call
-    std::vector<const Touch*> results;
-    const std::vector<CapturedOperation> captured = CapturedOperations(step, script);
-    for (const CapturedOperation& operation : captured) {
-      for (const Touch& touch : operation.work.touches) {
+    std::vector<const bisect::Touch*> results;
+    const std::vector<bisect::CapturedOperation> captured =
+        bisect::CapturedOperations(step, script);
+    for (const bisect::CapturedOperation& operation : captured) {
+      for (const bisect::Touch& touch : operation.work.touches) {
         if (!touch.write) continue;
         if (touch.result && operation.work.place == step.PlaceOf(18)) results.push_back(&touch);
         if (touch.result) continue;
-        const bool inside = std::any_of(results.begin(), results.end(), [&](const Touch* result) {
-          return touch.block == result->block && touch.first >= result->first &&
-                 touch.end <= result->end;
-        });
+        const bool inside =
+            std::any_of(results.begin(), results.end(), [&](const bisect::Touch* result) {
+              return touch.block == result->block && touch.first >= result->first &&
+                     touch.end <= result->end;
+            });
         fills.emplace_back(operation.work.place, inside);
       }
     }
     EXPECT_EQ(fills, (std::vector<std::pair<size_t, bool>>{{step.PlaceOf(18), true}}));
-    EXPECT_TRUE(FindOverwrites(step, script).empty());
-    EXPECT_TRUE(FindScriptRaces(step, script).empty());
+    EXPECT_TRUE(bisect::FindOverwrites(step, script).empty());
+    EXPECT_TRUE(bisect::FindScriptRaces(step, script).empty());
   });
 }
 
 TEST(PlanLiberties, AStepThatDiffersWithoutThemIsNotPutDownToThem) {
   const Recorded recorded = Ladder();
-  const analyzer::Plan plan = LadderPlan();
+  const analyzer::plan::Plan plan = LadderPlan();
   MixedStepRun run(recorded, &plan);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     for (const auto& [elements, words] :
-         {std::pair{Elements::kStreams, "so that concurrency is not the cause"},
-          {Elements::kBuffers, "so that reused memory is not the cause"}}) {
-      StepBisectionOptions options;
+         {std::pair{bisect::Elements::kStreams, "so that concurrency is not the cause"},
+          {bisect::Elements::kBuffers, "so that reused memory is not the cause"}}) {
+      bisect::StepBisectionOptions options;
       options.elements = elements;
       options.bisect_command = "acltape bisect t.db";
       options.experiment.step = Executed(&plan);
-      options.experiment.step.faults = {ParseFault("wrong_bits@18")};
-      const BisectionReport report = BisectPlan(step, options, nullptr);
+      options.experiment.step.faults = {script::ParseFault("wrong_bits@18")};
+      const bisect::BisectionReport report = bisect::BisectPlan(step, options, nullptr);
       EXPECT_EQ(report.ExitCode(), 125);
       EXPECT_NE(report.Verdict().find(words), std::string::npos) << report.Verdict();
       EXPECT_NE(report.Verdict().find("go on with: acltape bisect t.db --what calls"),
@@ -295,15 +297,15 @@ TEST(PlanLiberties, AStepThatDiffersWithoutThemIsNotPutDownToThem) {
 TEST(PlanLiberties, AStepWithoutThemIsRefused) {
   const Recorded recorded = Ladder(1);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     for (const auto& [elements, words] :
-         {std::pair{Elements::kStreams, "there are no streams to bisect"},
-          {Elements::kBuffers, "there is no reuse to bisect"}}) {
-      StepBisectionOptions options;
+         {std::pair{bisect::Elements::kStreams, "there are no streams to bisect"},
+          {bisect::Elements::kBuffers, "there is no reuse to bisect"}}) {
+      bisect::StepBisectionOptions options;
       options.elements = elements;
       options.experiment.step = Executed(nullptr);
       try {
-        BisectPlan(step, options, nullptr);
+        bisect::BisectPlan(step, options, nullptr);
         FAIL() << words;
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -315,41 +317,41 @@ TEST(PlanLiberties, AStepWithoutThemIsRefused) {
 
 TEST(PlanLiberties, SetsAreReadAsTheyWereWritten) {
   const Recorded recorded = Ladder();
-  const analyzer::Plan plan = LadderPlan();
+  const analyzer::plan::Plan plan = LadderPlan();
   MixedStepRun run(recorded, &plan);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     std::vector<bool> stays(step.places(), false);
-    EXPECT_EQ(KeptStreamsText(step, stays), "none");
-    EXPECT_EQ(ParseKeptStreams(step, "none"), stays);
+    EXPECT_EQ(script::KeptStreamsText(step, stays), "none");
+    EXPECT_EQ(script::ParseKeptStreams(step, "none"), stays);
     stays[4] = stays[7] = true;
-    EXPECT_EQ(KeptStreamsText(step, stays), "5,8");
-    EXPECT_EQ(ParseKeptStreams(step, "20,23"), stays);
-    EXPECT_EQ(ParseKeptStreams(step, "5,8"), stays);
+    EXPECT_EQ(script::KeptStreamsText(step, stays), "5,8");
+    EXPECT_EQ(script::ParseKeptStreams(step, "20,23"), stays);
+    EXPECT_EQ(script::ParseKeptStreams(step, "5,8"), stays);
     for (const size_t at : {1, 10, 13}) stays[at] = true;
-    EXPECT_EQ(ParseKeptStreams(step, "0:1"), stays);
-    EXPECT_EQ(KeptStreamsText(step, stays), "all") << "there is one side stream";
+    EXPECT_EQ(script::ParseKeptStreams(step, "0:1"), stays);
+    EXPECT_EQ(script::KeptStreamsText(step, stays), "all") << "there is one side stream";
     for (const char* text : {"0:2", "0:", "16", "x", "", "20,,23", "999"}) {
-      EXPECT_THROW(ParseKeptStreams(step, text), Error) << text;
+      EXPECT_THROW(script::ParseKeptStreams(step, text), Error) << text;
     }
 
-    const std::vector<MemoryReuse> reuses = step.Reuses(Executed(&plan));
+    const std::vector<script::MemoryReuse> reuses = step.Reuses(Executed(&plan));
     ASSERT_GT(reuses.size(), 1u);
-    KeptReuses kept;
-    EXPECT_EQ(KeptReusesText(reuses, kept), "none");
+    script::KeptReuses kept;
+    EXPECT_EQ(script::KeptReusesText(reuses, kept), "none");
     kept.Add(reuses[1]);
-    const std::string text = ReuseText(reuses[1]);
-    EXPECT_EQ(KeptReusesText(reuses, kept), text);
-    EXPECT_EQ(ParseKeptReuses(reuses, text), kept);
-    EXPECT_THROW(ParseKeptReuses(reuses, text + ",0"), Error);
-    EXPECT_EQ(KeptReusesText(reuses, ParseKeptReuses(reuses, "all")), "all");
+    const std::string text = script::ReuseText(reuses[1]);
+    EXPECT_EQ(script::KeptReusesText(reuses, kept), text);
+    EXPECT_EQ(script::ParseKeptReuses(reuses, text), kept);
+    EXPECT_THROW(script::ParseKeptReuses(reuses, text + ",0"), Error);
+    EXPECT_EQ(script::KeptReusesText(reuses, script::ParseKeptReuses(reuses, "all")), "all");
 
-    MixedStepOptions options = Executed(&plan);
+    script::MixedStepOptions options = Executed(&plan);
     options.on_planned_stream = stays;
     options.kept_reuses = kept;
-    const MixedStepOptions read = ParseMixedStep(MixedStepJson(options));
+    const script::MixedStepOptions read = script::ParseMixedStep(script::MixedStepJson(options));
     EXPECT_EQ(read.on_planned_stream, stays);
     EXPECT_EQ(read.kept_reuses, kept);
-    EXPECT_FALSE(ParseMixedStep(MixedStepJson(Executed(&plan))).kept_reuses);
+    EXPECT_FALSE(script::ParseMixedStep(script::MixedStepJson(Executed(&plan))).kept_reuses);
   });
 }
 

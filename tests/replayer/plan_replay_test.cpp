@@ -49,12 +49,12 @@ float Scheduled(int step) { return static_cast<float>(step + 1); }
 std::shared_ptr<ChosenPlan> TwoStreams() {
   const auto chosen = std::make_shared<ChosenPlan>();
   chosen->path = "plan.json";
-  analyzer::Plan& plan = chosen->plan;
+  analyzer::plan::Plan& plan = chosen->plan;
   plan.step = 0;
   plan.first_call = 1;
   plan.last_call = 4;
   plan.streams = 2;
-  analyzer::PlanRegion region;
+  analyzer::plan::PlanRegion region;
   region.captured = true;
   region.first_call = 1;
   region.last_call = 4;
@@ -109,10 +109,10 @@ TEST(PlanReplay, OutputsOfStepsAloneAreRightWhereBuffersSharePlaces) {
 TEST(PlanReplay, APlanOfALaterStepServesTheWholeClass) {
   const auto plan = TwoStreams();
   plan->plan.step = 2;
-  analyzer::PlanRegion& region = plan->plan.regions[0];
+  analyzer::plan::PlanRegion& region = plan->plan.regions[0];
   region.first_call += 8;
   region.last_call += 8;
-  for (analyzer::PlanPlacement& placement : region.placements) placement.call_id += 8;
+  for (analyzer::plan::PlanPlacement& placement : region.placements) placement.call_id += 8;
   region.waits[0] = {10, 11, 0};
   const ReplayReport report = Diamond(Constant).Replay(Options(plan));
   EXPECT_EQ(report.ExitCode(), 0) << Explain(report);
@@ -121,7 +121,7 @@ TEST(PlanReplay, APlanOfALaterStepServesTheWholeClass) {
 
 TEST(PlanReplay, EagerRegionsRunBetweenGraphs) {
   const auto plan = TwoStreams();
-  std::vector<analyzer::PlanRegion>& regions = plan->plan.regions;
+  std::vector<analyzer::plan::PlanRegion>& regions = plan->plan.regions;
   regions[0].last_call = 2;
   regions[0].placements.resize(2);
   regions[0].waits.clear();

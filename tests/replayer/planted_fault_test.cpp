@@ -15,40 +15,44 @@ using test::Recorded;
 
 struct Remedy {
   const char* name;
-  bool Remedies::*member;
+  bool script::Remedies::*member;
 };
 constexpr Remedy kRemedies[] = {
-    {"one stream", &Remedies::one_stream},         {"own memory", &Remedies::own_memory},
-    {"own workspace", &Remedies::own_workspace},   {"fresh inputs", &Remedies::fresh_inputs},
-    {"step arguments", &Remedies::step_arguments}, {"recapture", &Remedies::recapture},
+    {"one stream", &script::Remedies::one_stream},
+    {"own memory", &script::Remedies::own_memory},
+    {"own workspace", &script::Remedies::own_workspace},
+    {"fresh inputs", &script::Remedies::fresh_inputs},
+    {"step arguments", &script::Remedies::step_arguments},
+    {"recapture", &script::Remedies::recapture},
 };
 
 struct Row {
-  FaultKind kind;
+  script::FaultKind kind;
   std::vector<std::string> cured_by;
 };
 
 std::ostream& operator<<(std::ostream& out, const Row& row) {
-  return out << FaultKindName(row.kind);
+  return out << script::FaultKindName(row.kind);
 }
 
 class PlantedFaultOf : public testing::TestWithParam<Row> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, PlantedFaultOf,
-    testing::Values(Row{FaultKind::kWrongBits, {}}, Row{FaultKind::kLowBits, {}},
-                    Row{FaultKind::kMissingWait, {"one stream"}},
-                    Row{FaultKind::kStaleInput, {"fresh inputs", "recapture"}},
-                    Row{FaultKind::kBakedScalar, {"step arguments", "recapture"}},
-                    Row{FaultKind::kOverwrittenOutput, {"own memory"}},
-                    Row{FaultKind::kReusedWorkspace, {"own workspace"}},
-                    Row{FaultKind::kMovedAddress, {"recapture"}}),
-    [](const auto& own) { return std::string(FaultKindName(own.param.kind)); });
+    testing::Values(Row{script::FaultKind::kWrongBits, {}}, Row{script::FaultKind::kLowBits, {}},
+                    Row{script::FaultKind::kMissingWait, {"one stream"}},
+                    Row{script::FaultKind::kStaleInput, {"fresh inputs", "recapture"}},
+                    Row{script::FaultKind::kBakedScalar, {"step arguments", "recapture"}},
+                    Row{script::FaultKind::kOverwrittenOutput, {"own memory"}},
+                    Row{script::FaultKind::kReusedWorkspace, {"own workspace"}},
+                    Row{script::FaultKind::kMovedAddress, {"recapture"}}),
+    [](const auto& own) { return std::string(script::FaultKindName(own.param.kind)); });
 
-bool IsOrdering(const Row& row) { return row.kind == FaultKind::kMissingWait; }
+bool IsOrdering(const Row& row) { return row.kind == script::FaultKind::kMissingWait; }
 
 // A race shows in some executions of a graph, when the memory holds what another step left.
-bool IsBad(MixedStepRun& run, const MixedStep& step, MixedStepOptions options, int executions) {
+bool IsBad(MixedStepRun& run, const script::MixedStep& step, script::MixedStepOptions options,
+           int executions) {
   options.run_matches = {1, 2};
   for (int i = 2; i < executions; ++i) options.run_matches.push_back(1 + i % 2);
   return !run.Differs(step, options).empty();
@@ -85,13 +89,13 @@ TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
   ASSERT_TRUE(test::kJitter);
   const Recorded recorded = ThreeTimesLadder();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    const std::vector<PlantedFault> faults = PossibleFaults(step, GetParam().kind);
+  run.With([&](const script::MixedStep& step) {
+    const std::vector<script::PlantedFault> faults = script::PossibleFaults(step, GetParam().kind);
     ASSERT_FALSE(faults.empty());
     const int executions = IsOrdering(GetParam()) ? 60 : 1;
-    for (const PlantedFault& fault : faults) {
-      SCOPED_TRACE(FaultText(fault));
-      MixedStepOptions options;
+    for (const script::PlantedFault& fault : faults) {
+      SCOPED_TRACE(script::FaultText(fault));
+      script::MixedStepOptions options;
       options.faults = {fault};
       const bool bad = IsBad(run, step, options, executions);
       EXPECT_TRUE(bad);
@@ -105,7 +109,7 @@ TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
       for (const Remedy& remedy : kRemedies) {
         const bool cures = std::find(GetParam().cured_by.begin(), GetParam().cured_by.end(),
                                      remedy.name) != GetParam().cured_by.end();
-        options.remedies = Remedies();
+        options.remedies = script::Remedies();
         options.remedies.*remedy.member = true;
         EXPECT_EQ(IsBad(run, step, options, executions), !cures) << remedy.name;
       }
@@ -116,32 +120,32 @@ TEST_P(PlantedFaultOf, ShowsWhileItsCallIsCapturedAndGoesAwayByItsRemedyAlone) {
 TEST_P(PlantedFaultOf, IsChosenByItselfWhereNoOtherCallIsNamed) {
   const Recorded recorded = ThreeTimesLadder();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    PlantedFault fault = PossibleFaults(step, GetParam().kind).back();
+  run.With([&](const script::MixedStep& step) {
+    script::PlantedFault fault = script::PossibleFaults(step, GetParam().kind).back();
     fault.other_call = 0;
-    MixedStepOptions options;
+    script::MixedStepOptions options;
     options.faults = {fault};
-    EXPECT_TRUE(IsBad(run, step, options, 20)) << FaultText(fault);
+    EXPECT_TRUE(IsBad(run, step, options, 20)) << script::FaultText(fault);
   });
 }
 
 TEST(PlantedFault, IsWrittenAsKindAndCalls) {
   for (const char* text : {"wrong_bits@812", "missing_wait@812:805", "moved_address@1"}) {
-    EXPECT_EQ(FaultText(ParseFault(text)), text);
+    EXPECT_EQ(script::FaultText(script::ParseFault(text)), text);
   }
   for (const char* text : {"", "wrong_bits", "wrong_bits@", "wrong_bits@x", "odd@3",
                            "missing_wait@3:", "missing_wait@3:-1", "wrong_bits@3 "}) {
-    EXPECT_THROW(ParseFault(text), Error) << text;
+    EXPECT_THROW(script::ParseFault(text), Error) << text;
   }
 }
 
 TEST(PlantedFault, ThatFindsNoPlaceIsRefusedWithTheReason) {
   const Recorded recorded = ThreeTimesLadder();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     const auto refusal = [&](const char* text) {
-      MixedStepOptions options;
-      options.faults = {ParseFault(text)};
+      script::MixedStepOptions options;
+      options.faults = {script::ParseFault(text)};
       try {
         step.Build(options);
       } catch (const Error& error) {

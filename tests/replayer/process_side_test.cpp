@@ -13,16 +13,16 @@ namespace {
 // as number 3.
 std::string FailureOf(const std::string& program,
                       std::vector<std::string> environment = {"PATH=/usr/bin:/bin"}) {
-  ProcessSideOptions options;
-  options.name = kBadSide;
+  sides::ProcessSideOptions options;
+  options.name = sides::kBadSide;
   options.executable = "/bin/sh";
   options.words = {"sh", "-c", program};
   options.environment = std::move(environment);
   options.time_limit = std::chrono::milliseconds(400);
-  ProcessSide side(options);
+  sides::ProcessSide side(options);
   try {
     side.Description();
-  } catch (const SideFailed& failure) {
+  } catch (const sides::SideFailed& failure) {
     EXPECT_TRUE(failure.is_bad());
     return failure.what();
   }
@@ -58,15 +58,15 @@ TEST(ProcessSide, ThatSaysSomethingElseIsRefused) {
 }
 
 TEST(ProcessSide, ThatCannotBeStartedIsSaidSo) {
-  ProcessSideOptions options;
-  options.name = kGoodSide;
+  sides::ProcessSideOptions options;
+  options.name = sides::kGoodSide;
   options.executable = "/no/such/program";
-  ProcessSide side(options);
+  sides::ProcessSide side(options);
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    EXPECT_THROW(side.Prepare({64}), SideFailed);
+    EXPECT_THROW(side.Prepare({64}), sides::SideFailed);
     EXPECT_EQ(side.starts(), attempt) << "it is started anew each time";
   }
-  EXPECT_THROW(side.Perform({}), SideFailed);
+  EXPECT_THROW(side.Perform({}), sides::SideFailed);
 }
 
 TEST(ProcessSide, HasTheEnvironmentThatItIsGivenAndNoMore) {
@@ -86,20 +86,21 @@ TEST(SideEnvironment, SettingsReplaceAndThreadsAreThoseOfTheRecordingUnlessTheSi
   }
   const storage::Reader reader(file.path(), storage::Reader::Mode::kReadOnly);
   using Environment = std::vector<std::string>;
-  EXPECT_EQ(EnvironmentOfSide({"A=1", "AB=2"}, {"A=3=4"}, reader),
+  EXPECT_EQ(sides::EnvironmentOfSide({"A=1", "AB=2"}, {"A=3=4"}, reader),
             (Environment{"AB=2", "A=3=4", "ACLTAPE_SOFT_THREADS=2", "OMP_NUM_THREADS=2"}));
-  EXPECT_EQ(EnvironmentOfSide({}, {"OMP_NUM_THREADS=1"}, reader),
+  EXPECT_EQ(sides::EnvironmentOfSide({}, {"OMP_NUM_THREADS=1"}, reader),
             (Environment{"OMP_NUM_THREADS=1"}));
-  EXPECT_EQ(EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
+  EXPECT_EQ(sides::EnvironmentOfSide({"ACLTAPE_SOFT_THREADS=3"}, {"OMP_NUM_THREADS=1"}, reader),
             (Environment{"ACLTAPE_SOFT_THREADS=3", "OMP_NUM_THREADS=1"}));
-  EXPECT_EQ(EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {}, reader),
+  EXPECT_EQ(sides::EnvironmentOfSide({"OMP_NUM_THREADS=1"}, {}, reader),
             (Environment{"OMP_NUM_THREADS=1", "ACLTAPE_SOFT_THREADS=2"}));
 }
 
 TEST(SideEnvironment, WhatIsNoSettingIsRefused) {
-  for (const char* fine : {"A=", "A=b", "_a9=x=y", "ASCEND_X= "}) CheckSetting("--bad-env", fine);
+  for (const char* fine : {"A=", "A=b", "_a9=x=y", "ASCEND_X= "})
+    sides::CheckSetting("--bad-env", fine);
   for (const char* wrong : {"", "A", "=b", "9A=b", "A B=c", "A-B=c"}) {
-    EXPECT_THROW(CheckSetting("--bad-env", wrong), Error) << wrong;
+    EXPECT_THROW(sides::CheckSetting("--bad-env", wrong), Error) << wrong;
   }
 }
 

@@ -27,30 +27,30 @@ using test::Recorded;
 using test::Tensor;
 using test::TraceBuilder;
 
-ProofReport Prove(const Recorded& recorded, const ProofOptions& options) {
+prove::ProofReport Prove(const Recorded& recorded, const prove::ProofOptions& options) {
   storage::Reader reader(recorded.path(), storage::Reader::Mode::kReadWrite);
   storage::Results results(reader);
-  return ProvePlan(reader, options, &results);
+  return prove::ProvePlan(reader, options, &results);
 }
 
-ProofReport ProveKinds(const Recorded& recorded, const std::string& kinds,
-                       std::vector<PlantedFault> faults = {}) {
-  ProofOptions options;
-  options.kinds = ParseTrialKinds(kinds);
+prove::ProofReport ProveKinds(const Recorded& recorded, const std::string& kinds,
+                              std::vector<script::PlantedFault> faults = {}) {
+  prove::ProofOptions options;
+  options.kinds = prove::ParseTrialKinds(kinds);
   options.faults = std::move(faults);
   return Prove(recorded, options);
 }
 
-std::string Explain(const ProofReport& report) {
+std::string Explain(const prove::ProofReport& report) {
   std::string text;
-  for (const ProofFailure& failure : report.failures) {
-    text +=
-        "\n" + std::string(RowOf(failure.failure.trial.kind).name) + ": " + failure.failure.message;
+  for (const prove::ProofFailure& failure : report.failures) {
+    text += "\n" + std::string(prove::RowOf(failure.failure.trial.kind).name) + ": " +
+            failure.failure.message;
   }
   return text;
 }
 
-std::shared_ptr<ChosenPlan> Chosen(analyzer::Plan plan) {
+std::shared_ptr<ChosenPlan> Chosen(analyzer::plan::Plan plan) {
   auto chosen = std::make_shared<ChosenPlan>();
   chosen->plan = std::move(plan);
   chosen->path = "plan.json";
@@ -104,19 +104,19 @@ INSTANTIATE_TEST_SUITE_P(Programs, HealthyPlan,
 
 TEST_P(HealthyPlan, HoldsInEveryTrial) {
   const Recorded recorded = GetParam().record();
-  ProofOptions options;
+  prove::ProofOptions options;
   if (GetParam().with_plan) options.plan = Chosen(test::DiamondPlan(0, /*updates=*/true));
-  const ProofReport report = Prove(recorded, options);
+  const prove::ProofReport report = Prove(recorded, options);
   EXPECT_TRUE(report.failures.empty()) << Explain(report);
   EXPECT_TRUE(report.flaky.empty());
   EXPECT_EQ(report.ExitCode(), 0);
-  ASSERT_EQ(report.kinds.size(), TrialKinds().size());
-  for (const KindTally& tally : report.kinds) {
-    const std::string name(RowOf(tally.kind).name);
+  ASSERT_EQ(report.kinds.size(), prove::TrialKinds().size());
+  for (const prove::KindTally& tally : report.kinds) {
+    const std::string name(prove::RowOf(tally.kind).name);
     if (tally.note.empty()) {
       EXPECT_GT(tally.trials, 0) << name;
       EXPECT_GT(tally.compared, 0) << name;
-    } else if (tally.kind == TrialKind::kAhead) {
+    } else if (tally.kind == prove::TrialKind::kAhead) {
       EXPECT_FALSE(GetParam().with_plan) << tally.note;
     } else {
       EXPECT_EQ(report.graphs, 1) << name << ": " << tally.note;
@@ -128,68 +128,71 @@ TEST_P(HealthyPlan, HoldsInEveryTrial) {
       reader, "SELECT count(*) FROM finding WHERE rule LIKE 'PROVE-%' AND verdict = 'refuted'");
   EXPECT_EQ(std::get<int64_t>(claims.rows[0][0]),
             std::count_if(report.kinds.begin(), report.kinds.end(),
-                          [](const KindTally& tally) { return tally.trials > 0; }));
-  EXPECT_TRUE(ReadWitnesses(reader).empty());
+                          [](const prove::KindTally& tally) { return tally.trials > 0; }));
+  EXPECT_TRUE(prove::ReadWitnesses(reader).empty());
 }
 
 // --- Faults ---
 
 struct Caught {
-  FaultKind kind;
+  script::FaultKind kind;
   const char* by;  // the trials that are for it
 };
 
 std::ostream& operator<<(std::ostream& out, const Caught& row) {
-  return out << FaultKindName(row.kind) << " by " << row.by;
+  return out << script::FaultKindName(row.kind) << " by " << row.by;
 }
 
 class FaultIsCaught : public testing::TestWithParam<Caught> {};
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FaultIsCaught,
-                         testing::Values(Caught{FaultKind::kWrongBits, "plain"},
-                                         Caught{FaultKind::kMissingWait, "jitter"},
-                                         Caught{FaultKind::kStaleInput, "capture_at"},
-                                         Caught{FaultKind::kStaleInput, "order"},
-                                         Caught{FaultKind::kBakedScalar, "capture_at"},
-                                         Caught{FaultKind::kOverwrittenOutput, "plain"},
-                                         Caught{FaultKind::kOverwrittenOutput, "poison"},
-                                         Caught{FaultKind::kReusedWorkspace, "plain"},
-                                         Caught{FaultKind::kMovedAddress, "relocate"}),
+                         testing::Values(Caught{script::FaultKind::kWrongBits, "plain"},
+                                         Caught{script::FaultKind::kMissingWait, "jitter"},
+                                         Caught{script::FaultKind::kStaleInput, "capture_at"},
+                                         Caught{script::FaultKind::kStaleInput, "order"},
+                                         Caught{script::FaultKind::kBakedScalar, "capture_at"},
+                                         Caught{script::FaultKind::kOverwrittenOutput, "plain"},
+                                         Caught{script::FaultKind::kOverwrittenOutput, "poison"},
+                                         Caught{script::FaultKind::kReusedWorkspace, "plain"},
+                                         Caught{script::FaultKind::kMovedAddress, "relocate"}),
                          [](const auto& own) {
-                           return std::string(FaultKindName(own.param.kind)) + "_" + own.param.by;
+                           return std::string(script::FaultKindName(own.param.kind)) + "_" +
+                                  own.param.by;
                          });
 
 TEST_P(FaultIsCaught, ByTheTrialsThatAreForItAndTheWitnessFailsAgain) {
   ASSERT_TRUE(test::kJitter);
   const Recorded recorded = ProvenLadder();
-  std::vector<PlantedFault> faults;
-  MixedStepRun(recorded).With(
-      [&](const MixedStep& step) { faults = PossibleFaults(step, GetParam().kind); });
+  std::vector<script::PlantedFault> faults;
+  MixedStepRun(recorded).With([&](const script::MixedStep& step) {
+    faults = script::PossibleFaults(step, GetParam().kind);
+  });
   ASSERT_FALSE(faults.empty());
   // Only some of the races change a result, so each is tried until one does.
-  const bool race = GetParam().kind == FaultKind::kMissingWait;
+  const bool race = GetParam().kind == script::FaultKind::kMissingWait;
   if (!race) faults = {faults[faults.size() / 2]};
-  PlantedFault fault;
-  ProofReport report;
+  script::PlantedFault fault;
+  prove::ProofReport report;
   for (size_t i = 0; i < faults.size() && report.failures.empty(); ++i) {
     fault = faults[i];
     report = ProveKinds(recorded, GetParam().by, {fault});
   }
-  ASSERT_FALSE(report.failures.empty()) << FaultText(fault);
+  ASSERT_FALSE(report.failures.empty()) << script::FaultText(fault);
   EXPECT_EQ(report.ExitCode(), 1);
 
   storage::Reader reader(recorded.path());
-  const std::vector<StoredWitness> witnesses = ReadWitnesses(reader);
+  const std::vector<prove::StoredWitness> witnesses = prove::ReadWitnesses(reader);
   ASSERT_EQ(witnesses.size(), report.failures.size());
-  const StoredWitness& witness = witnesses.front();
+  const prove::StoredWitness& witness = witnesses.front();
   EXPECT_EQ(witness.row.kind, GetParam().by);
   EXPECT_NE(witness.row.command.find("acltape prove " + recorded.path() + " --witness " +
                                      std::to_string(witness.witness_id)),
             std::string::npos)
       << witness.row.command;
-  const WitnessedTrial witnessed = ParseWitness(witness.row.kind, witness.row.options);
-  EXPECT_EQ(witnessed.trial.step.faults, std::vector<PlantedFault>{fault});
-  const WitnessRun again = RunWitness(reader, witnessed, nullptr, "", 10);
+  const prove::WitnessedTrial witnessed =
+      prove::ParseWitness(witness.row.kind, witness.row.options);
+  EXPECT_EQ(witnessed.trial.step.faults, std::vector<script::PlantedFault>{fault});
+  const prove::WitnessRun again = prove::RunWitness(reader, witnessed, nullptr, "", 10);
   ASSERT_TRUE(again.outcome.failure) << witness.row.message;
   if (!race) {
     EXPECT_EQ(again.verdict, "different");
@@ -197,9 +200,9 @@ TEST_P(FaultIsCaught, ByTheTrialsThatAreForItAndTheWitnessFailsAgain) {
               witness.row.message.substr(0, witness.row.message.find(';')));
   }
 
-  WitnessedTrial repaired = witnessed;
+  prove::WitnessedTrial repaired = witnessed;
   repaired.trial.step.faults.clear();
-  const WitnessRun healthy = RunWitness(reader, repaired, nullptr, "", 3);
+  const prove::WitnessRun healthy = prove::RunWitness(reader, repaired, nullptr, "", 3);
   EXPECT_EQ(healthy.verdict, "equal") << healthy.message;
 }
 
@@ -222,10 +225,10 @@ Recorded ReadsWhatNobodyWrote() {
 
 TEST(Prove, OnlyPoisonShowsAReadOfMemoryThatNobodyWrote) {
   const Recorded recorded = ReadsWhatNobodyWrote();
-  const ProofReport report = ProveKinds(recorded, "plain,poison,relocate,order,capture_at");
+  const prove::ProofReport report = ProveKinds(recorded, "plain,poison,relocate,order,capture_at");
   std::set<std::string> failed;
-  for (const KindTally& tally : report.kinds) {
-    if (tally.failures > 0) failed.emplace(RowOf(tally.kind).name);
+  for (const prove::KindTally& tally : report.kinds) {
+    if (tally.failures > 0) failed.emplace(prove::RowOf(tally.kind).name);
   }
   EXPECT_EQ(failed, std::set<std::string>{"poison"}) << Explain(report);
   EXPECT_NE(Explain(report).find("nan"), std::string::npos) << Explain(report);
@@ -236,33 +239,34 @@ TEST(Prove, OnlyPoisonShowsAReadOfMemoryThatNobodyWrote) {
 TEST(Prove, APlanThatLacksAWaitFailsUnderJitterAndItsWitnessHoldsWithTheWait) {
   ASSERT_TRUE(test::kJitter);
   const Recorded recorded = Scheduled();
-  analyzer::Plan racy = test::DiamondPlan(0, /*updates=*/true);
+  analyzer::plan::Plan racy = test::DiamondPlan(0, /*updates=*/true);
   racy.regions[0].waits.clear();
-  ProofOptions options;
+  prove::ProofOptions options;
   options.plan = Chosen(racy);
-  options.kinds = ParseTrialKinds("jitter");
+  options.kinds = prove::ParseTrialKinds("jitter");
   options.trials = 8;
-  const ProofReport report = Prove(recorded, options);
+  const prove::ProofReport report = Prove(recorded, options);
   ASSERT_FALSE(report.failures.empty());
-  const TrialFailure& failure = report.failures.front().failure;
+  const prove::TrialFailure& failure = report.failures.front().failure;
   EXPECT_NE(failure.first.call_id, 0);
 
   storage::Reader reader(recorded.path());
-  const StoredWitness witness = ReadWitnesses(reader).front();
-  const WitnessedTrial witnessed = ParseWitness(witness.row.kind, witness.row.options);
-  EXPECT_TRUE(RunWitness(reader, witnessed, options.plan, "", 20).outcome.failure);
+  const prove::StoredWitness witness = prove::ReadWitnesses(reader).front();
+  const prove::WitnessedTrial witnessed =
+      prove::ParseWitness(witness.row.kind, witness.row.options);
+  EXPECT_TRUE(prove::RunWitness(reader, witnessed, options.plan, "", 20).outcome.failure);
   const auto repaired = Chosen(test::DiamondPlan(0, /*updates=*/true));
-  EXPECT_EQ(RunWitness(reader, witnessed, repaired, "", 20).verdict, "equal");
+  EXPECT_EQ(prove::RunWitness(reader, witnessed, repaired, "", 20).verdict, "equal");
 }
 
 TEST(Prove, APlanThatForgetsAnUpdateFailsWhereAnotherStepIsCaptured) {
   const Recorded recorded = Scheduled();
-  ProofOptions options;
+  prove::ProofOptions options;
   options.plan = Chosen(test::DiamondPlan(0, /*updates=*/false));
-  options.kinds = ParseTrialKinds("capture_at");
-  const ProofReport report = Prove(recorded, options);
+  options.kinds = prove::ParseTrialKinds("capture_at");
+  const prove::ProofReport report = Prove(recorded, options);
   ASSERT_EQ(report.failures.size(), 4u) << Explain(report);
-  const TrialFailure& failure = report.failures.front().failure;
+  const prove::TrialFailure& failure = report.failures.front().failure;
   EXPECT_EQ(failure.Verdict(), "different");
   EXPECT_EQ(failure.first.op, "aten::mul_.Scalar");
   EXPECT_EQ(failure.failed_runs, failure.runs);
@@ -272,8 +276,8 @@ TEST(Prove, APlanThatForgetsAnUpdateFailsWhereAnotherStepIsCaptured) {
 
 // --- Trials ---
 
-TrialGround Ground(size_t matches) {
-  TrialGround ground;
+prove::TrialGround Ground(size_t matches) {
+  prove::TrialGround ground;
   ground.matches = matches;
   ground.places = 6;
   ground.graphs = {{0, 1}, {3, 4, 5}};
@@ -281,44 +285,48 @@ TrialGround Ground(size_t matches) {
 }
 
 TEST(Trials, AreTheSameForTheSameSeedWhicheverOthersAreAskedFor) {
-  const std::vector<TrialKind> both = ParseTrialKinds("relocate,churn");
-  const std::vector<Trial> all = MakeTrials(Ground(9), both, 3, 4);
-  const std::vector<Trial> alone = MakeTrials(Ground(9), {TrialKind::kChurn}, 3, 4);
+  const std::vector<prove::TrialKind> both = prove::ParseTrialKinds("relocate,churn");
+  const std::vector<prove::Trial> all = prove::MakeTrials(Ground(9), both, 3, 4);
+  const std::vector<prove::Trial> alone =
+      prove::MakeTrials(Ground(9), {prove::TrialKind::kChurn}, 3, 4);
   ASSERT_EQ(all.size(), 6u);
   ASSERT_EQ(alone.size(), 3u);
   for (size_t i = 0; i < alone.size(); ++i) {
-    EXPECT_EQ(all[2 * i + 1].kind, TrialKind::kChurn) << "kinds take turns";
+    EXPECT_EQ(all[2 * i + 1].kind, prove::TrialKind::kChurn) << "kinds take turns";
     EXPECT_EQ(all[2 * i + 1].step.run_matches, alone[i].step.run_matches);
   }
 }
 
 TEST(Trials, CaptureAndRunStepsAtBothEnds) {
-  const std::vector<Trial> trials = MakeTrials(Ground(9), {TrialKind::kCaptureAt}, 8, 1);
+  const std::vector<prove::Trial> trials =
+      prove::MakeTrials(Ground(9), {prove::TrialKind::kCaptureAt}, 8, 1);
   EXPECT_EQ(trials[0].step.capture_match, 0u);
   EXPECT_EQ(trials[0].step.run_matches, std::vector<size_t>{8});
   EXPECT_EQ(trials[1].step.capture_match, 8u);
   EXPECT_EQ(trials[1].step.run_matches, std::vector<size_t>{0});
-  for (const Trial& trial : trials) {
+  for (const prove::Trial& trial : trials) {
     EXPECT_NE(trial.step.capture_match, trial.step.run_matches[0]);
   }
 }
 
 TEST(Trials, OrdersRepeatAStepBehindAnotherAndGoBackwards) {
-  const std::vector<Trial> trials = MakeTrials(Ground(2), {TrialKind::kOrder}, 3, 1);
+  const std::vector<prove::Trial> trials =
+      prove::MakeTrials(Ground(2), {prove::TrialKind::kOrder}, 3, 1);
   EXPECT_EQ(trials[0].step.run_matches, (std::vector<size_t>{0, 1, 0}));
   EXPECT_EQ(trials[1].step.run_matches, (std::vector<size_t>{1, 0}));
   EXPECT_EQ(trials[2].step.run_matches, (std::vector<size_t>{1, 1}));
 }
 
 TEST(Trials, OneGraphAloneIsCapturedPerTrial) {
-  const std::vector<Trial> trials = MakeTrials(Ground(3), {TrialKind::kAlone}, 4, 1);
+  const std::vector<prove::Trial> trials =
+      prove::MakeTrials(Ground(3), {prove::TrialKind::kAlone}, 4, 1);
   ASSERT_EQ(trials.size(), 2u);
   EXPECT_EQ(trials[1].step.captured, (std::vector<bool>{false, false, false, true, true, true}));
 }
 
 TEST(Trials, OfUnknownKindsAreRefusedWithTheWords) {
   try {
-    ParseTrialKinds("order,odd");
+    prove::ParseTrialKinds("order,odd");
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'odd' is no kind of trial; there are plain, poison"),
@@ -328,22 +336,22 @@ TEST(Trials, OfUnknownKindsAreRefusedWithTheWords) {
 }
 
 TEST(Witness, IsReadAsItWasWritten) {
-  WitnessedTrial witnessed;
-  witnessed.trial = MakeTrials(Ground(5), {TrialKind::kAlone}, 2, 9)[1];
+  prove::WitnessedTrial witnessed;
+  witnessed.trial = prove::MakeTrials(Ground(5), {prove::TrialKind::kAlone}, 2, 9)[1];
   witnessed.trial.jitter = 12;
   witnessed.trial.ahead = 3;
   witnessed.trial.step.stress.churn_bytes = 4096;
   witnessed.trial.step.remedies.one_stream = true;
-  witnessed.trial.step.faults = {ParseFault("missing_wait@7:5")};
+  witnessed.trial.step.faults = {script::ParseFault("missing_wait@7:5")};
   witnessed.standard = "triple";
-  const std::string text = WitnessText(witnessed);
-  const WitnessedTrial read = ParseWitness("alone", text);
-  EXPECT_EQ(WitnessText(read), text);
+  const std::string text = prove::WitnessText(witnessed);
+  const prove::WitnessedTrial read = prove::ParseWitness("alone", text);
+  EXPECT_EQ(prove::WitnessText(read), text);
   EXPECT_EQ(read.trial.step.captured, witnessed.trial.step.captured);
   EXPECT_EQ(read.trial.jitter, 12u);
   EXPECT_EQ(read.trial.ahead, 3);
   EXPECT_EQ(read.trial.step.faults, witnessed.trial.step.faults);
-  EXPECT_THROW(ParseWitness("alone", "{}"), Error);
+  EXPECT_THROW(prove::ParseWitness("alone", "{}"), Error);
 }
 
 }  // namespace

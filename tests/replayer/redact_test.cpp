@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "replayer/acl/replay_level.h"
+#include "replayer/acl_level/replay_level.h"
 #include "replayer/synthesise.h"
 #include "storage/database.h"
 #include "tests/replayer/small_programs.h"
@@ -84,7 +84,7 @@ class RedactTest : public ::testing::Test {
     ReplayOptions options;
     options.mode = mode;
     options.data = Data::kSynthesised;
-    return Replay(reader, options, nullptr);
+    return acl_level::Replay(reader, options, nullptr);
   }
 
   Recorded recorded_;

@@ -18,7 +18,7 @@ using test::Recorded;
 
 // A side with memory of its own on the device of this process. It may do calls wrong, or fail at
 // one.
-class LocalSide final : public CallSide {
+class LocalSide final : public sides::CallSide {
  public:
   explicit LocalSide(const char* name) : name_(name), executor_("") {}
   std::string Description() override { return executor_.Description(); }
@@ -26,19 +26,19 @@ class LocalSide final : public CallSide {
     ++prepared;
     executor_.Prepare(block_bytes);
   }
-  std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) override {
+  std::vector<sides::SideResult> Perform(const std::vector<sides::SideCommand>& commands) override {
     ++requests;
-    for (const SideCommand& command : commands) {
-      const auto* call = std::get_if<CallOperator>(&command);
+    for (const sides::SideCommand& command : commands) {
+      const auto* call = std::get_if<sides::CallOperator>(&command);
       if (call == nullptr) continue;
       executed.push_back(call->call_id);
       if (on_call) on_call(call->call_id);
-      if (call->call_id == fails_at) throw SideFailed(name_, "has had enough");
+      if (call->call_id == fails_at) throw sides::SideFailed(name_, "has had enough");
     }
     try {
       return executor_.Perform(commands);
     } catch (const Error& failure) {
-      throw SideFailed(name_, failure.what());
+      throw sides::SideFailed(name_, failure.what());
     }
   }
 
@@ -50,21 +50,22 @@ class LocalSide final : public CallSide {
 
  private:
   const char* name_;
-  CallExecutor executor_;
+  sides::CallExecutor executor_;
 };
 
 // Gives wrong results of one call: always, or only behind another one of the same execution, or now
 // and then.
-class SpoilingSide final : public CallSide {
+class SpoilingSide final : public sides::CallSide {
  public:
   SpoilingSide() : executor_("") {}
   std::string Description() override { return executor_.Description(); }
   void Prepare(const std::vector<int64_t>& block_bytes) override { executor_.Prepare(block_bytes); }
-  std::vector<SideResult> Perform(const std::vector<SideCommand>& commands) override {
-    std::vector<SideResult> results;
-    for (const SideCommand& command : commands) {
-      for (SideResult& result : executor_.Perform({command})) results.push_back(std::move(result));
-      if (const auto* call = std::get_if<CallOperator>(&command)) Spoil(*call);
+  std::vector<sides::SideResult> Perform(const std::vector<sides::SideCommand>& commands) override {
+    std::vector<sides::SideResult> results;
+    for (const sides::SideCommand& command : commands) {
+      for (sides::SideResult& result : executor_.Perform({command}))
+        results.push_back(std::move(result));
+      if (const auto* call = std::get_if<sides::CallOperator>(&command)) Spoil(*call);
     }
     return results;
   }
@@ -75,17 +76,17 @@ class SpoilingSide final : public CallSide {
   bool armed = false;  // the other one was executed
 
  private:
-  void Spoil(const CallOperator& call) {
+  void Spoil(const sides::CallOperator& call) {
     armed = armed || call.call_id == behind;
     if (call.call_id != spoils || (behind != 0 && !armed)) return;
     if (++times_ % every != 0) return;
-    const analyzer::LoweredTensor& out = call.invocation.arguments.back().tensors.at(0);
+    const analyzer::lowering::LoweredTensor& out = call.invocation.arguments.back().tensors.at(0);
     const auto wrong = std::make_shared<const std::vector<uint8_t>>(4, uint8_t{0x42});
     executor_.Perform(
-        {PutBytes{{static_cast<int>(out.buffer_id), out.layout.byte_offset}, wrong, 0, 4}});
+        {sides::PutBytes{{static_cast<int>(out.buffer_id), out.layout.byte_offset}, wrong, 0, 4}});
   }
 
-  CallExecutor executor_;
+  sides::CallExecutor executor_;
   int times_ = 0;
 };
 
@@ -107,18 +108,19 @@ INSTANTIATE_TEST_SUITE_P(Programs, SidedRunOf, testing::ValuesIn(kSidedPrograms)
 TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {
   const Recorded recorded = GetParam().record();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
+  run.With([&](const script::MixedStep& step) {
     std::vector<size_t> matches;
     for (size_t m = 0; m < step.step_class().matches.size(); ++m) matches.push_back(m);
-    for (const Watch watch : {Watch::kStepOutputs, Watch::kEveryResult}) {
-      const Script script = EagerScript(step, matches, watch);
+    for (const script::Watch watch : {script::Watch::kStepOutputs, script::Watch::kEveryResult}) {
+      const Script script = sides::EagerScript(step, matches, watch);
       std::vector<std::vector<std::string>> expected;
-      for (const Observed& one : RunScript(run.session().device(), script, nullptr)) {
+      for (const script::Observed& one :
+           script::RunScript(run.session().device(), script, nullptr)) {
         expected.push_back(one.digests);
       }
-      LocalSide good(kGoodSide);
-      LocalSide bad(kBadSide);
-      SidedRun sided(script, {&good, &bad});
+      LocalSide good(sides::kGoodSide);
+      LocalSide bad(sides::kBadSide);
+      sides::SidedRun sided(script, {&good, &bad});
       std::mt19937_64 random(11);
       for (int round = 0; round < 12; ++round) {
         std::map<int64_t, int> side_of;
@@ -126,7 +128,7 @@ TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {
         bad.executed.clear();
         const uint64_t share = random() % 5;  // of the bad side, in quarters
         size_t wanted = 0;
-        const SidedRun::Watcher watcher{
+        const sides::SidedRun::Watcher watcher{
             [&](int64_t call) {
               return side_of.try_emplace(call, random() % 4 < share ? 1 : 0).first->second;
             },
@@ -136,7 +138,7 @@ TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {
               EXPECT_EQ(storage::DigestOf(packed.data(), packed.size()),
                         expected[observation][output - script.observations[observation].first]);
             }};
-        Round results = RoundOf(sided.Run(watcher));
+        sides::Round results = sides::RoundOf(sided.Run(watcher));
         ASSERT_EQ(results, expected) << "round " << round;
         EXPECT_EQ(wanted, script.outputs.size());
         for (const int64_t call : good.executed) EXPECT_EQ(side_of.at(call), 0);
@@ -151,11 +153,12 @@ TEST_P(SidedRunOf, SharedOutAtRandomGivesTheRecordedResults) {
 TEST_P(SidedRunOf, ASideWithoutCallsIsLeftAlone) {
   const Recorded recorded = GetParam().record();
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    for (const int side : {SidedRun::kGood, SidedRun::kBad}) {
-      LocalSide sides[] = {LocalSide(kGoodSide), LocalSide(kBadSide)};
-      SidedRun sided(EagerScript(step, {1}, Watch::kStepOutputs), {&sides[0], &sides[1]});
-      const SidedRun::Watcher watcher{[&](int64_t) { return side; }, nullptr, nullptr};
+  run.With([&](const script::MixedStep& step) {
+    for (const int side : {sides::SidedRun::kGood, sides::SidedRun::kBad}) {
+      LocalSide sides[] = {LocalSide(sides::kGoodSide), LocalSide(sides::kBadSide)};
+      sides::SidedRun sided(sides::EagerScript(step, {1}, script::Watch::kStepOutputs),
+                            {&sides[0], &sides[1]});
+      const sides::SidedRun::Watcher watcher{[&](int64_t) { return side; }, nullptr, nullptr};
       sided.Run(watcher);
       EXPECT_EQ(sides[1 - side].prepared, 0);
       EXPECT_EQ(sides[1 - side].requests, 0);
@@ -175,33 +178,33 @@ TEST_P(SidedRunOf, ASideWithoutCallsIsLeftAlone) {
 TEST(SidesExperiment, AFailureOfTheBadSideIsABadOutcomeAndOfTheGoodOneNoVerdict) {
   const Recorded recorded = test::Chain(3, 8);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    LocalSide good(kGoodSide);
-    LocalSide bad(kBadSide);
-    EagerStepOptions options;
-    options.places = ExecutedPlaces(step);
+  run.With([&](const script::MixedStep& step) {
+    LocalSide good(sides::kGoodSide);
+    LocalSide bad(sides::kBadSide);
+    sides::EagerStepOptions options;
+    options.places = sides::ExecutedPlaces(step);
     options.run_matches = {1};
     options.executions = 2;
-    SidesExperiment experiment(step, {&good, &bad}, options);
+    sides::SidesExperiment experiment(step, {&good, &bad}, options);
     const size_t last = experiment.size() - 1;
-    EXPECT_EQ(experiment.Try({}).verdict, Outcome::Verdict::kGood);
-    EXPECT_EQ(experiment.Try({0, last}).verdict, Outcome::Verdict::kGood);
+    EXPECT_EQ(experiment.Try({}).verdict, script::Outcome::Verdict::kGood);
+    EXPECT_EQ(experiment.Try({0, last}).verdict, script::Outcome::Verdict::kGood);
 
     const int64_t call = run.session()
                              .program()
                              .leaves[step.step_class().matches[1].leaves[options.places[last]]]
                              .call.call_id;
     bad.fails_at = call;
-    const Outcome failed = experiment.Try({0, last});
-    EXPECT_EQ(failed.verdict, Outcome::Verdict::kBad);
-    EXPECT_EQ(FailureIn(failed), "the bad side has had enough");
-    EXPECT_EQ(experiment.Try({0}).verdict, Outcome::Verdict::kGood) << "it begins anew";
+    const script::Outcome failed = experiment.Try({0, last});
+    EXPECT_EQ(failed.verdict, script::Outcome::Verdict::kBad);
+    EXPECT_EQ(sides::FailureIn(failed), "the bad side has had enough");
+    EXPECT_EQ(experiment.Try({0}).verdict, script::Outcome::Verdict::kGood) << "it begins anew";
 
     bad.fails_at = 0;
     good.fails_at = call;
-    EXPECT_EQ(experiment.Try({0}).verdict, Outcome::Verdict::kCannotJudge);
-    EXPECT_THROW(experiment.Try({}), SideFailed);
-    EXPECT_EQ(experiment.Try({last}).verdict, Outcome::Verdict::kGood);
+    EXPECT_EQ(experiment.Try({0}).verdict, script::Outcome::Verdict::kCannotJudge);
+    EXPECT_THROW(experiment.Try({}), sides::SideFailed);
+    EXPECT_EQ(experiment.Try({last}).verdict, script::Outcome::Verdict::kGood);
   });
 }
 
@@ -210,21 +213,21 @@ TEST(SidesBisection, CausesAreClassifiedByTheirCallsAlone) {
   struct Case {
     std::vector<size_t> cause;  // its elements; the last gives the wrong results
     int every;
-    CauseClass expected;
+    bisect::CauseClass expected;
   };
-  const Case cases[] = {{{9}, 1, CauseClass::kNumeric},
-                        {{4, 9}, 1, CauseClass::kInteraction},
-                        {{9}, 2, CauseClass::kNoise}};
+  const Case cases[] = {{{9}, 1, bisect::CauseClass::kNumeric},
+                        {{4, 9}, 1, bisect::CauseClass::kInteraction},
+                        {{9}, 2, bisect::CauseClass::kNoise}};
   const Recorded recorded = test::Chain(3, 16);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    const std::vector<size_t> places = ExecutedPlaces(step);
+  run.With([&](const script::MixedStep& step) {
+    const std::vector<size_t> places = sides::ExecutedPlaces(step);
     const auto call = [&](size_t element) {
       const int64_t leaf = step.step_class().matches[1].leaves[places[element]];
       return run.session().program().leaves[leaf].call.call_id;
     };
     for (const Case& own : cases) {
-      LocalSide good(kGoodSide);
+      LocalSide good(sides::kGoodSide);
       SpoilingSide bad;
       bad.spoils = call(own.cause.back());
       if (own.cause.size() > 1) bad.behind = call(own.cause.front());
@@ -232,9 +235,10 @@ TEST(SidesBisection, CausesAreClassifiedByTheirCallsAlone) {
       good.on_call = [&](int64_t id) {
         if (id == call(0)) bad.armed = false;  // another execution begins
       };
-      SidesBisectionOptions options;
+      sides::SidesBisectionOptions options;
       options.experiment.run_matches = {1};
-      const BisectionReport report = BisectSides(step, {&good, &bad}, options, nullptr);
+      const bisect::BisectionReport report =
+          sides::BisectSides(step, {&good, &bad}, options, nullptr);
       ASSERT_EQ(report.found.size(), 1u) << report.Verdict();
       EXPECT_EQ(report.found[0].cause.elements, own.cause);
       ASSERT_TRUE(report.found[0].classification.has_value());
@@ -248,17 +252,19 @@ TEST(SidesBisection, CausesAreClassifiedByTheirCallsAlone) {
 TEST(SidedRun, AStepIsExecutedOnceForEachTimeThatItIsAskedFor) {
   const Recorded recorded = test::Chain(3, 8);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    LocalSide good(kGoodSide);
-    SidedRun sided(EagerScript(step, {1, 2}, Watch::kStepOutputs), {&good, nullptr});
-    const SidedRun::Watcher watcher{[](int64_t) { return SidedRun::kGood; }, nullptr, nullptr};
+  run.With([&](const script::MixedStep& step) {
+    LocalSide good(sides::kGoodSide);
+    sides::SidedRun sided(sides::EagerScript(step, {1, 2}, script::Watch::kStepOutputs),
+                          {&good, nullptr});
+    const sides::SidedRun::Watcher watcher{[](int64_t) { return sides::SidedRun::kGood; }, nullptr,
+                                           nullptr};
     for (int i = 0; i < 3; ++i) sided.Run(watcher);
-    EXPECT_EQ(good.executed.size(), 3 * 2 * ExecutedPlaces(step).size());
+    EXPECT_EQ(good.executed.size(), 3 * 2 * sides::ExecutedPlaces(step).size());
   });
 }
 
 TEST(CallExecutor, MemoryThatNoBlockHasIsRefused) {
-  CallExecutor executor("");
+  sides::CallExecutor executor("");
   executor.Prepare({64, 0});
   const auto bytes = std::make_shared<const std::vector<uint8_t>>(64);
   storage::Layout tensor;
@@ -269,28 +275,30 @@ TEST(CallExecutor, MemoryThatNoBlockHasIsRefused) {
   huge.strides = {INT64_MAX / 2, INT64_MAX / 2};
   storage::Layout backward = tensor;
   backward.strides = {-4, 1};
-  const std::vector<SideCommand> refused = {
-      TakeBytes{{2, 0}, 1},           TakeBytes{{-1, 0}, 1},         TakeBytes{{0, 60}, 5},
-      TakeBytes{{0, -1}, 1},          TakeBytes{{0, 0}, -1},         TakeBytes{{0, 1}, INT64_MAX},
-      PutBytes{{0, 1}, bytes, 0, 64}, MoveBytes{{0, 0}, {1, 0}, 64}, TakeDigest{{0, 4}, tensor},
-      TakeDigest{{0, 0}, huge},       TakeDigest{{0, 0}, backward},
+  const std::vector<sides::SideCommand> refused = {
+      sides::TakeBytes{{2, 0}, 1},           sides::TakeBytes{{-1, 0}, 1},
+      sides::TakeBytes{{0, 60}, 5},          sides::TakeBytes{{0, -1}, 1},
+      sides::TakeBytes{{0, 0}, -1},          sides::TakeBytes{{0, 1}, INT64_MAX},
+      sides::PutBytes{{0, 1}, bytes, 0, 64}, sides::MoveBytes{{0, 0}, {1, 0}, 64},
+      sides::TakeDigest{{0, 4}, tensor},     sides::TakeDigest{{0, 0}, huge},
+      sides::TakeDigest{{0, 0}, backward},
   };
   for (size_t i = 0; i < refused.size(); ++i) {
     EXPECT_THROW(executor.Perform({refused[i]}), Error) << "command " << i;
   }
-  const std::vector<SideResult> fine =
-      executor.Perform({PutBytes{{0, 0}, bytes, 0, 64}, TakeDigest{{0, 0}, tensor},
-                        TakeBytes{{0, 0}, 64}, TakeBytes{{0, 64}, 0}});
+  const std::vector<sides::SideResult> fine =
+      executor.Perform({sides::PutBytes{{0, 0}, bytes, 0, 64}, sides::TakeDigest{{0, 0}, tensor},
+                        sides::TakeBytes{{0, 0}, 64}, sides::TakeBytes{{0, 64}, 0}});
   ASSERT_EQ(fine.size(), 3u);
   EXPECT_EQ(fine[0].digest, storage::DigestOf(bytes->data(), 64));
   EXPECT_EQ(fine[1].bytes, *bytes);
 }
 
 TEST(CallExecutor, AnOperatorThatThereIsNotIsNamedWithItsCall) {
-  CallExecutor executor("");
+  sides::CallExecutor executor("");
   executor.Prepare({64});
   try {
-    executor.Perform({CallOperator{812, {"aclnnNoSuchThing", {}}}});
+    executor.Perform({sides::CallOperator{812, {"aclnnNoSuchThing", {}}}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()),

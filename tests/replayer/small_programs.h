@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/acl/replay_level.h"
+#include "replayer/acl_level/replay_level.h"
 #include "replayer/replay.h"
 #include "storage/results.h"
 #include "tests/analyzer/trace_builder.h"
@@ -83,7 +83,7 @@ class Recorded {
   replayer::ReplayReport Replay(replayer::ReplayOptions options) const {
     storage::Reader reader(file_.path(), storage::Reader::Mode::kReadWrite);
     storage::Results results(reader);
-    return replayer::Replay(reader, options, &results);
+    return replayer::acl_level::Replay(reader, options, &results);
   }
   replayer::ReplayReport Replay(replayer::Mode mode) const {
     replayer::ReplayOptions options;

@@ -48,16 +48,16 @@ class Spread : public testing::Test {
 
   // Calls with their greatest relative error.
   using Errors = std::map<int64_t, double>;
-  SpreadReport Find(const Errors& carried, const Errors& golden,
-                    const std::vector<GraphRange>& graphs = {}) const {
+  prove::SpreadReport Find(const Errors& carried, const Errors& golden,
+                           const std::vector<prove::GraphRange>& graphs = {}) const {
     const auto outputs = [](const Errors& errors) {
-      std::vector<WrongOutput> wrong;
+      std::vector<prove::WrongOutput> wrong;
       for (const auto& [call, max_rel] : errors) {
         wrong.push_back({call, true, max_rel, static_cast<int64_t>(max_rel * 1000)});
       }
       return wrong;
     };
-    return FindSpread(work_, outputs(carried), outputs(golden), graphs);
+    return prove::FindSpread(work_, outputs(carried), outputs(golden), graphs);
   }
 
   test::TemporaryTrace file_;
@@ -67,7 +67,7 @@ class Spread : public testing::Test {
 
 TEST_F(Spread, FollowsAnErrorAlongTheReadsAndSaysWhereItEnds) {
   // b is wrong; c inherits it, d absorbs it.
-  const SpreadReport report = Find({{2, 0.5}, {3, 0.25}}, {{2, 0.5}});
+  const prove::SpreadReport report = Find({{2, 0.5}, {3, 0.25}}, {{2, 0.5}});
   ASSERT_EQ(report.own.size(), 1u);
   EXPECT_EQ(report.own[0].call_id, 2);
   EXPECT_EQ(report.own[0].reaches, 1);
@@ -83,7 +83,8 @@ TEST_F(Spread, FollowsAnErrorAlongTheReadsAndSaysWhereItEnds) {
 
 TEST_F(Spread, CountsReadsByTheShortestWayAndShowsGrowth) {
   // a is wrong: b and d read it, c and f are two reads away.
-  const SpreadReport report = Find({{1, 0.1}, {2, 0.2}, {3, 0.3}, {4, 0.9}, {6, 0.4}}, {{1, 0.1}});
+  const prove::SpreadReport report =
+      Find({{1, 0.1}, {2, 0.2}, {3, 0.3}, {4, 0.9}, {6, 0.4}}, {{1, 0.1}});
   ASSERT_EQ(report.bands.size(), 3u);
   const std::vector<std::pair<int64_t, double>> expected{{1, 0.1}, {2, 0.9}, {2, 0.4}};
   for (size_t hops = 0; hops < expected.size(); ++hops) {
@@ -96,7 +97,7 @@ TEST_F(Spread, CountsReadsByTheShortestWayAndShowsGrowth) {
 }
 
 TEST_F(Spread, KeepsStepsApartThatShareNothing) {
-  const SpreadReport report = Find({{1, 1}, {2, 1}, {7, 1}}, {{1, 1}, {7, 1}});
+  const prove::SpreadReport report = Find({{1, 1}, {2, 1}, {7, 1}}, {{1, 1}, {7, 1}});
   ASSERT_EQ(report.own.size(), 2u);
   EXPECT_EQ(report.own[0].reaches, 1);
   EXPECT_EQ(report.own[1].reaches, 0);
@@ -105,22 +106,22 @@ TEST_F(Spread, KeepsStepsApartThatShareNothing) {
 
 TEST_F(Spread, SaysWhichDifferencesNoOwnErrorExplains) {
   // f differs though d and e are right: something else has changed its inputs.
-  const SpreadReport report = Find({{1, 1}, {6, 1}}, {{1, 1}});
+  const prove::SpreadReport report = Find({{1, 1}, {6, 1}}, {{1, 1}});
   EXPECT_EQ(report.unexplained, std::vector<int64_t>{6});
   EXPECT_EQ(report.inherited, 0);
 }
 
 TEST_F(Spread, CountsErrorsThatWrongInputsHide) {
-  const SpreadReport report = Find({{1, 1}}, {{1, 1}, {2, 1}});
+  const prove::SpreadReport report = Find({{1, 1}}, {{1, 1}, {2, 1}});
   EXPECT_EQ(report.hidden, 1);
   EXPECT_EQ(report.own[1].reaches, 0);
 }
 
 TEST_F(Spread, InsideOneGraphAnErrorMayBeThatOfTheCallBefore) {
   // Graphs of calls 1 to 3 and 4 to 6 of the template step hold for the second step too.
-  const std::vector<GraphRange> graphs{{1, 3}, {4, 6}};
+  const std::vector<prove::GraphRange> graphs{{1, 3}, {4, 6}};
   const Errors wrong{{7, 1}, {8, 1}, {10, 1}};
-  const SpreadReport report = Find(wrong, wrong, graphs);
+  const prove::SpreadReport report = Find(wrong, wrong, graphs);
   ASSERT_EQ(report.own.size(), 3u);
   EXPECT_FALSE(report.own[0].beside_another);
   EXPECT_TRUE(report.own[1].beside_another);
@@ -128,9 +129,9 @@ TEST_F(Spread, InsideOneGraphAnErrorMayBeThatOfTheCallBefore) {
 }
 
 TEST_F(Spread, ADigestAloneGivesPlacesWithoutSizes) {
-  WrongOutput digest;
+  prove::WrongOutput digest;
   digest.call_id = 2;
-  const SpreadReport report = FindSpread(work_, {digest}, {digest}, {});
+  const prove::SpreadReport report = prove::FindSpread(work_, {digest}, {digest}, {});
   ASSERT_EQ(report.bands.size(), 1u);
   EXPECT_FALSE(report.bands[0].has_values);
 }

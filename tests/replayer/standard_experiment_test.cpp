@@ -14,29 +14,30 @@ namespace {
 using nlohmann::json;
 using test::MixedStepRun;
 using test::Recorded;
-using Verdict = Outcome::Verdict;
+using Verdict = script::Outcome::Verdict;
 
-std::shared_ptr<const analyzer::Standard> Ascend() {
-  return std::make_shared<const analyzer::Standard>(analyzer::Standard::Load("ascend"));
+std::shared_ptr<const analyzer::metrics::Standard> Ascend() {
+  return std::make_shared<const analyzer::metrics::Standard>(
+      analyzer::metrics::Standard::Load("ascend"));
 }
 
 // Everything captured with a fault of this kind at the last call that may have one, so that what is
 // wrong is what the step gives.
-MixedStepOptions Planted(const MixedStep& step, FaultKind kind) {
-  MixedStepOptions options;
-  options.faults = {PossibleFaults(step, kind).back()};
+script::MixedStepOptions Planted(const script::MixedStep& step, script::FaultKind kind) {
+  script::MixedStepOptions options;
+  options.faults = {script::PossibleFaults(step, kind).back()};
   options.run_matches = {1, 2};
   return options;
 }
 
-Outcome TryAll(const MixedStep& step, FaultKind kind,
-               std::shared_ptr<const analyzer::Standard> standard) {
-  StepExperiment::Options options;
+script::Outcome TryAll(const script::MixedStep& step, script::FaultKind kind,
+                       std::shared_ptr<const analyzer::metrics::Standard> standard) {
+  script::StepExperiment::Options options;
   options.step = Planted(step, kind);
   options.executions = 3;
   options.standard = std::move(standard);
-  StepExperiment experiment(step, options);
-  ElementSet all;
+  script::StepExperiment experiment(step, options);
+  script::ElementSet all;
   for (size_t i = 0; i < experiment.size(); ++i) all.push_back(i);
   EXPECT_EQ(experiment.Try({}).verdict, Verdict::kGood);
   return experiment.Try(all);
@@ -45,12 +46,12 @@ Outcome TryAll(const MixedStep& step, FaultKind kind,
 TEST(StandardExperiment, ASmallErrorIsFoundBitwiseAndLetPassByAStandard) {
   const Recorded recorded = test::Chain(3, 4);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    const Outcome bitwise = TryAll(step, FaultKind::kLowBits, nullptr);
+  run.With([&](const script::MixedStep& step) {
+    const script::Outcome bitwise = TryAll(step, script::FaultKind::kLowBits, nullptr);
     EXPECT_EQ(bitwise.verdict, Verdict::kBad);
     EXPECT_EQ(bitwise.bad_executions, 3);
     EXPECT_EQ(json::parse(bitwise.evidence).count("standard"), 0U);
-    const Outcome judged = TryAll(step, FaultKind::kLowBits, Ascend());
+    const script::Outcome judged = TryAll(step, script::FaultKind::kLowBits, Ascend());
     EXPECT_EQ(judged.verdict, Verdict::kGood) << judged.evidence;
     EXPECT_EQ(judged.executions, 3);
     EXPECT_EQ(judged.bad_executions, 0);
@@ -61,9 +62,9 @@ TEST(StandardExperiment, ASmallErrorIsFoundBitwiseAndLetPassByAStandard) {
 TEST(StandardExperiment, ALargeErrorIsFoundByBothAndTheBrokenRuleIsNamed) {
   const Recorded recorded = test::Chain(3, 4);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    EXPECT_EQ(TryAll(step, FaultKind::kWrongBits, nullptr).verdict, Verdict::kBad);
-    const Outcome judged = TryAll(step, FaultKind::kWrongBits, Ascend());
+  run.With([&](const script::MixedStep& step) {
+    EXPECT_EQ(TryAll(step, script::FaultKind::kWrongBits, nullptr).verdict, Verdict::kBad);
+    const script::Outcome judged = TryAll(step, script::FaultKind::kWrongBits, Ascend());
     EXPECT_EQ(judged.verdict, Verdict::kBad);
     EXPECT_EQ(judged.bad_executions, 3);
     EXPECT_FALSE(judged.fingerprint.empty());
@@ -80,19 +81,19 @@ TEST(StandardExperiment, ALargeErrorIsFoundByBothAndTheBrokenRuleIsNamed) {
 TEST(StandardExperiment, AnEarlierProcessesReferenceIsExecutedAgainForItsValues) {
   const Recorded recorded = test::Chain(3, 4);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    StepExperiment::Options options;
-    options.step = Planted(step, FaultKind::kLowBits);
+  run.With([&](const script::MixedStep& step) {
+    script::StepExperiment::Options options;
+    options.step = Planted(step, script::FaultKind::kLowBits);
     options.executions = 1;
-    StepExperiment bitwise(step, options);
-    const Outcome reference = bitwise.Try({});
+    script::StepExperiment bitwise(step, options);
+    const script::Outcome reference = bitwise.Try({});
     ASSERT_FALSE(reference.evidence.empty());
     options.standard = Ascend();
-    StepExperiment resumed(step, options);
+    script::StepExperiment resumed(step, options);
     resumed.Recall({}, reference);
-    ElementSet all;
+    script::ElementSet all;
     for (size_t i = 0; i < resumed.size(); ++i) all.push_back(i);
-    const Outcome outcome = resumed.Try(all);
+    const script::Outcome outcome = resumed.Try(all);
     EXPECT_EQ(outcome.verdict, Verdict::kGood) << outcome.evidence;
   });
 }
@@ -100,20 +101,21 @@ TEST(StandardExperiment, AnEarlierProcessesReferenceIsExecutedAgainForItsValues)
 TEST(StandardExperiment, CounterExperimentsAreJudgedByTheSameStandard) {
   const Recorded recorded = test::Chain(3, 4);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    for (const FaultKind kind : {FaultKind::kLowBits, FaultKind::kWrongBits}) {
-      StepExperiment::Options options;
+  run.With([&](const script::MixedStep& step) {
+    for (const script::FaultKind kind :
+         {script::FaultKind::kLowBits, script::FaultKind::kWrongBits}) {
+      script::StepExperiment::Options options;
       options.step = Planted(step, kind);
       options.executions = 1;
       options.standard = Ascend();
-      const StepExperiment experiment(step, options);
-      Remedies remedies;
+      const script::StepExperiment experiment(step, options);
+      script::Remedies remedies;
       remedies.own_memory = true;
       const auto cured = experiment.With(remedies);
-      ElementSet all;
+      script::ElementSet all;
       for (size_t i = 0; i < cured->size(); ++i) all.push_back(i);
       EXPECT_EQ(cured->Try(all).verdict,
-                kind == FaultKind::kLowBits ? Verdict::kGood : Verdict::kBad);
+                kind == script::FaultKind::kLowBits ? Verdict::kGood : Verdict::kBad);
     }
   });
 }
@@ -121,16 +123,17 @@ TEST(StandardExperiment, CounterExperimentsAreJudgedByTheSameStandard) {
 TEST(StandardExperiment, ComparedStepsCountWhatIsWithin) {
   const Recorded recorded = test::Chain(3, 4);
   MixedStepRun run(recorded);
-  run.With([&](const MixedStep& step) {
-    const MixedStepOptions small = Planted(step, FaultKind::kLowBits);
-    EXPECT_EQ(CompareSteps(step, small, 2).verdict, StepComparison::Verdict::kDifferent);
-    const StepComparison judged = CompareSteps(step, small, 2, nullptr, Ascend());
-    EXPECT_EQ(judged.verdict, StepComparison::Verdict::kEqual);
+  run.With([&](const script::MixedStep& step) {
+    const script::MixedStepOptions small = Planted(step, script::FaultKind::kLowBits);
+    EXPECT_EQ(script::CompareSteps(step, small, 2).verdict,
+              script::StepComparison::Verdict::kDifferent);
+    const script::StepComparison judged = script::CompareSteps(step, small, 2, nullptr, Ascend());
+    EXPECT_EQ(judged.verdict, script::StepComparison::Verdict::kEqual);
     EXPECT_EQ(judged.within, 4);  // one output in each execution of both steps
     EXPECT_FALSE(judged.first);
-    const MixedStepOptions large = Planted(step, FaultKind::kWrongBits);
-    const StepComparison refused = CompareSteps(step, large, 2, nullptr, Ascend());
-    EXPECT_EQ(refused.verdict, StepComparison::Verdict::kDifferent);
+    const script::MixedStepOptions large = Planted(step, script::FaultKind::kWrongBits);
+    const script::StepComparison refused = script::CompareSteps(step, large, 2, nullptr, Ascend());
+    EXPECT_EQ(refused.verdict, script::StepComparison::Verdict::kDifferent);
     EXPECT_EQ(refused.different, 4);
     ASSERT_TRUE(refused.first);
     EXPECT_NE(refused.first->reason.find(" > "), std::string::npos) << refused.first->reason;

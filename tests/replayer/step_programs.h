@@ -27,14 +27,14 @@ inline Recorded Diamond(int steps, const std::function<float(int)>& factor) {
 
 // The step `step` of a diamond on two streams: the first sum on the side stream, or (chained)
 // everything but the last call on streams of its own.
-inline analyzer::Plan DiamondPlan(int step, bool updates = false) {
-  analyzer::Plan plan;
+inline analyzer::plan::Plan DiamondPlan(int step, bool updates = false) {
+  analyzer::plan::Plan plan;
   plan.step = step;
   const int64_t first = 4 * step;
   plan.first_call = first + 1;
   plan.last_call = first + 4;
   plan.streams = 2;
-  analyzer::PlanRegion region;
+  analyzer::plan::PlanRegion region;
   region.captured = true;
   region.first_call = plan.first_call;
   region.last_call = plan.last_call;

@@ -46,17 +46,18 @@ class TrimTest : public ::testing::Test {
  protected:
   TrimTest() : recorded_(4, WriteStep), small_("trimmed") {}
 
-  TrimOptions Options(std::vector<int64_t> calls, std::vector<int64_t> steps = {}) const {
-    TrimOptions options;
+  reproducer::TrimOptions Options(std::vector<int64_t> calls,
+                                  std::vector<int64_t> steps = {}) const {
+    reproducer::TrimOptions options;
     options.calls = std::move(calls);
     options.steps = std::move(steps);
     options.output = small_.path();
     options.selection = "of the test";
     return options;
   }
-  TrimReport Run(const TrimOptions& options) const {
+  reproducer::TrimReport Run(const reproducer::TrimOptions& options) const {
     const Reader reader(recorded_.path());
-    return Trim(reader, options);
+    return reproducer::Trim(reader, options);
   }
   static std::vector<int64_t> CallsOf(const Reader& reader) {
     std::vector<int64_t> calls;
@@ -64,11 +65,11 @@ class TrimTest : public ::testing::Test {
     return calls;
   }
   // The inputs of a plan as "call:buffer".
-  std::vector<std::string> Inputs(const TrimOptions& options) const {
+  std::vector<std::string> Inputs(const reproducer::TrimOptions& options) const {
     const Reader reader(recorded_.path());
     analyzer::Program program = analyzer::LoadProgram(reader);
     std::vector<std::string> text;
-    for (const TrimPlan::Input& input : PlanTrim(program, options).inputs) {
+    for (const reproducer::TrimPlan::Input& input : reproducer::PlanTrim(program, options).inputs) {
       text.push_back(std::to_string(program.leaves[input.leaf].call.call_id) + ":" +
                      std::to_string(input.buffer_id));
     }
@@ -92,7 +93,7 @@ TEST_F(TrimTest, WhatCallsLeftOutHaveWrittenBecomesAnInput) {
 }
 
 TEST_F(TrimTest, TheSameCallsOfOtherStepsReplayCaptured) {
-  const TrimReport report = Run(Options({6}, {2, 3}));
+  const reproducer::TrimReport report = Run(Options({6}, {2, 3}));
   EXPECT_EQ(report.refusal, "");
   EXPECT_EQ(report.calls, 3);
   EXPECT_EQ(report.calls_before, 12);
@@ -108,14 +109,14 @@ TEST_F(TrimTest, TheSameCallsOfOtherStepsReplayCaptured) {
 }
 
 TEST_F(TrimTest, OneStepReplaysEagerlyAndSaysWhyNotCaptured) {
-  const TrimReport report = Run(Options({5}));
+  const reproducer::TrimReport report = Run(Options({5}));
   EXPECT_EQ(report.refusal, "");
   EXPECT_FALSE(report.captured);
   EXPECT_NE(report.captured_note.find("one step only"), std::string::npos) << report.captured_note;
 }
 
 TEST_F(TrimTest, ProducersAreKeptForAsManyGenerationsAsAsked) {
-  TrimOptions options = Options({6});
+  reproducer::TrimOptions options = Options({6});
   options.producers = 1;  // z of call 5, and the state of call 3
   EXPECT_EQ(Inputs(options), (std::vector<std::string>{"3:5", "5:7"}));
   EXPECT_EQ(Run(options).calls, 3);
@@ -125,16 +126,16 @@ TEST_F(TrimTest, ATrimmedTraceCanBeTrimmedAgain) {
   ASSERT_EQ(Run(Options({4, 5, 6}, {2, 3})).refusal, "");
   const Reader reader(small_.path());
   TemporaryTrace smaller("trimmed-twice");
-  TrimOptions options = Options({9}, {3});
+  reproducer::TrimOptions options = Options({9}, {3});
   options.output = smaller.path();
-  const TrimReport report = Trim(reader, options);
+  const reproducer::TrimReport report = reproducer::Trim(reader, options);
   EXPECT_EQ(report.refusal, "");
   EXPECT_TRUE(report.captured) << report.captured_note;
   EXPECT_EQ(CallsOf(Reader(smaller.path())), (std::vector<int64_t>{9, 12}));
 }
 
 TEST_F(TrimTest, CallsAndStepsThatAreNotThereAreRefused) {
-  const auto sentence = [&](const TrimOptions& options) -> std::string {
+  const auto sentence = [&](const reproducer::TrimOptions& options) -> std::string {
     try {
       Run(options);
     } catch (const Error& error) {
@@ -161,20 +162,20 @@ TEST(TrimProof, AResultThatDoesNotReplayIsRefusedUnlessTheWholeTraceDiffersToo) 
   });
   TemporaryTrace small("trim-different");
   const Reader reader(recorded.path());
-  TrimOptions options;
+  reproducer::TrimOptions options;
   options.calls = {2};
   options.output = small.path();
-  const TrimReport refused = Trim(reader, options);
+  const reproducer::TrimReport refused = reproducer::Trim(reader, options);
   EXPECT_NE(refused.refusal.find("call 2 aten::add.Tensor"), std::string::npos) << refused.refusal;
   EXPECT_FALSE(std::filesystem::exists(small.path()));
   EXPECT_FALSE(std::filesystem::exists(small.path() + ".partial"));
   options.accept_different = true;
-  EXPECT_EQ(Trim(reader, options).refusal, "");
+  EXPECT_EQ(reproducer::Trim(reader, options).refusal, "");
   EXPECT_TRUE(std::filesystem::exists(small.path()));
   options.accept_different = false;
   options.calls = {1};
   options.overwrite = true;
-  EXPECT_EQ(Trim(reader, options).refusal, "");
+  EXPECT_EQ(reproducer::Trim(reader, options).refusal, "");
 }
 
 // Column 1 of a matrix is written by a call that is left out, column 0 by one that is kept: the
@@ -196,10 +197,10 @@ TEST(TrimProof, StridedResultsAreLaidOverEachOther) {
   });
   TemporaryTrace small("trim-strided");
   const Reader reader(recorded.path());
-  TrimOptions options;
+  reproducer::TrimOptions options;
   options.calls = {1, 3};
   options.output = small.path();
-  const TrimReport report = Trim(reader, options);
+  const reproducer::TrimReport report = reproducer::Trim(reader, options);
   EXPECT_EQ(report.refusal, "");
   EXPECT_EQ(report.inputs, 1);
   EXPECT_EQ(report.compared, 2);
@@ -215,11 +216,11 @@ TEST(TrimProof, ATraceWithoutTheValuesSaysHowToRecordThem) {
   });
   TemporaryTrace small("trim-without");
   const Reader reader(recorded.path());
-  TrimOptions options;
+  reproducer::TrimOptions options;
   options.calls = {2};
   options.output = small.path();
   try {
-    Trim(reader, options);
+    reproducer::Trim(reader, options);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kTrace);

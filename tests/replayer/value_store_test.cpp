@@ -23,7 +23,7 @@ Content RandomBytes(std::mt19937_64& random, size_t size) {
 
 TEST(ValueStore, GivesBackWhatWasKeptFromMemoryAndFromTheFile) {
   std::mt19937_64 random(1);
-  ValueStore store(1000);
+  script::ValueStore store(1000);
   std::vector<Content> contents;
   for (const size_t size : {600, 500, 0, 300, 4096, 1, 100, 70000}) {
     contents.push_back(RandomBytes(random, size));
@@ -40,7 +40,7 @@ TEST(ValueStore, GivesBackWhatWasKeptFromMemoryAndFromTheFile) {
 }
 
 TEST(ValueStore, KeepsAContentOnce) {
-  ValueStore store(10);
+  script::ValueStore store(10);
   for (int i = 0; i < 5; ++i) {
     store.Keep("small", Content(8, 1));
     store.Keep("large", Content(80, 2));
@@ -53,7 +53,7 @@ TEST(ValueStore, SaysWhereItsFileCannotBe) {
   const char* before = std::getenv("TMPDIR");
   const std::string folder = before == nullptr ? "" : before;
   setenv("TMPDIR", "/no/such/folder", 1);
-  ValueStore store(0);
+  script::ValueStore store(0);
   std::string message;
   try {
     store.Keep("a", Content(8));
@@ -88,8 +88,9 @@ storage::Layout Vector(int64_t elements) {
 }
 
 TEST(OutputJudge, AppliesTheRulesOfTheOperatorAndSaysWhichOneWasBroken) {
-  OutputJudge judge(std::make_shared<const analyzer::Standard>(analyzer::Standard::Load("ascend")),
-                    0);
+  script::OutputJudge judge(std::make_shared<const analyzer::metrics::Standard>(
+                                analyzer::metrics::Standard::Load("ascend")),
+                            0);
   const Content reference = Floats({1, 2, 3, 4});
   const std::string digest = judge.Keep(reference);
   const auto judged = [&](const char* op, const std::vector<float>& values) {
@@ -98,7 +99,7 @@ TEST(OutputJudge, AppliesTheRulesOfTheOperatorAndSaysWhichOneWasBroken) {
   const float near = 4.0000005F;  // one unit
   EXPECT_FALSE(judged("aten::mul.Tensor", {1, 2, 3, near}));
   ASSERT_TRUE(judged("aten::mul.Tensor", {1, 2, 3, 5}));
-  const OutputDifference difference = *judged("aten::mul.Tensor", {1, 2, 3, 5});
+  const script::OutputDifference difference = *judged("aten::mul.Tensor", {1, 2, 3, 5});
   EXPECT_EQ(difference.metrics.max_abs, 1);
   EXPECT_EQ(difference.metrics.first_index, 3);
   EXPECT_NE(difference.reason.find(" > "), std::string::npos) << difference.reason;
@@ -110,15 +111,15 @@ TEST(OutputJudge, AppliesTheRulesOfTheOperatorAndSaysWhichOneWasBroken) {
 }
 
 TEST(OutputJudge, WithoutTheReferencesValuesAnotherDigestIsADifference) {
-  const OutputJudge judge(
-      std::make_shared<const analyzer::Standard>(analyzer::Standard::Load("ascend")));
+  const script::OutputJudge judge(std::make_shared<const analyzer::metrics::Standard>(
+      analyzer::metrics::Standard::Load("ascend")));
   const auto difference = judge.Judge("aten::mul", Vector(1), "unknown", Floats({1}));
   ASSERT_TRUE(difference);
   EXPECT_NE(difference->reason.find("no values"), std::string::npos) << difference->reason;
 }
 
 TEST(OutputJudge, BitwiseKeepsDigestsAlone) {
-  OutputJudge judge(std::make_shared<const analyzer::Standard>());
+  script::OutputJudge judge(std::make_shared<const analyzer::metrics::Standard>());
   EXPECT_TRUE(judge.bitwise());
   const Content content = Floats({1, 2});
   EXPECT_EQ(judge.Keep(content), storage::DigestOf(content.data(), content.size()));

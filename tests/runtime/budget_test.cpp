@@ -17,7 +17,8 @@ constexpr int64_t kOwnStreams = 6;  // the default one, the fixture's two, three
 // link to the next hidden stream.
 const bool kEnvironmentIsSet = [] {
   setenv("ACLTAPE_SOFT_STREAMS", std::to_string(kStreams).c_str(), 1);
-  setenv("ACLTAPE_SOFT_QUEUE_DEPTH", std::to_string(analyzer::kQueueEntries + 1).c_str(), 1);
+  setenv("ACLTAPE_SOFT_QUEUE_DEPTH", std::to_string(analyzer::streams::kQueueEntries + 1).c_str(),
+         1);
   return true;
 }();
 
@@ -50,8 +51,8 @@ class Budget : public SoftDevice {
   }
 
   // The load of such a graph as the analyzer counts it.
-  static analyzer::GraphLoad Load(int tasks, int sides) {
-    analyzer::StreamAssignment assignment;
+  static analyzer::streams::GraphLoad Load(int tasks, int sides) {
+    analyzer::streams::StreamAssignment assignment;
     assignment.streams = 1 + sides;
     for (int i = 0; i < tasks + sides; ++i) {
       assignment.stream_of.push_back(i < tasks ? 0 : 1 + i - tasks);
@@ -59,7 +60,7 @@ class Budget : public SoftDevice {
     }
     std::vector<int32_t> per_node(static_cast<size_t>(tasks), 1);
     per_node.resize(static_cast<size_t>(tasks + sides), 0);
-    return analyzer::LoadOf(assignment, per_node);
+    return analyzer::streams::LoadOf(assignment, per_node);
   }
 
   aclrtStream side_[3] = {};
@@ -70,7 +71,7 @@ TEST_F(Budget, LIM_01_CaptureFailsAtThePredictedGraph) {
   for (const int seed : {1, 2, 3, 4, 5, 6}) {
     std::mt19937 random(static_cast<unsigned>(seed));
     std::vector<std::pair<int, int>> shapes;
-    std::vector<analyzer::GraphLoad> loads;
+    std::vector<analyzer::streams::GraphLoad> loads;
     for (int g = 0; g < 80; ++g) {
       // Far from the ends of a queue, where a wait counts four entries by the vendor's account and
       // one here.
@@ -78,8 +79,8 @@ TEST_F(Budget, LIM_01_CaptureFailsAtThePredictedGraph) {
       shapes.emplace_back(tasks, seed == 1 ? 0 : static_cast<int>(random() % 4));
       loads.push_back(Load(shapes.back().first, shapes.back().second));
     }
-    const analyzer::GraphsFit predicted =
-        analyzer::GraphsThatFit(loads, kStreams - kOwnStreams, /*models=*/1000);
+    const analyzer::streams::GraphsFit predicted =
+        analyzer::streams::GraphsThatFit(loads, kStreams - kOwnStreams, /*models=*/1000);
     ASSERT_LT(predicted.graphs, 80);
     std::vector<aclmdlRI> models;
     aclError code = 0;
@@ -98,14 +99,14 @@ TEST_F(Budget, LIM_01_CaptureFailsAtThePredictedGraph) {
 
 TEST_F(Budget, CAP_04_TheLastTaskThatFitsAQueueIsPredicted) {
   for (const int tasks : {2015, 2016, 2017, 4032, 4033}) {
-    const analyzer::GraphLoad load = Load(tasks, 0);
-    const std::vector<analyzer::GraphLoad> loads(80, load);
+    const analyzer::streams::GraphLoad load = Load(tasks, 0);
+    const std::vector<analyzer::streams::GraphLoad> loads(80, load);
     const int64_t free = kStreams - 3;
     std::vector<aclmdlRI> models;
     aclmdlRI model = nullptr;
     while (Capture(tasks, 0, &model) == 0) models.push_back(model);
     EXPECT_EQ(static_cast<int64_t>(models.size()),
-              analyzer::GraphsThatFit(loads, free, 1000).graphs)
+              analyzer::streams::GraphsThatFit(loads, free, 1000).graphs)
         << tasks;
     for (const aclmdlRI captured : models) ASSERT_OK(aclmdlRIDestroy(captured));
   }

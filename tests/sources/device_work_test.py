@@ -54,14 +54,14 @@ class PlantedUses(unittest.TestCase):
 
     def uses(self, text):
         with tempfile.TemporaryDirectory() as root:
-            os.makedirs(os.path.join(root, "replayer", "acl"))
-            with open(os.path.join(root, "replayer", "acl", "sink.cpp"), "w") as file:
+            os.makedirs(os.path.join(root, "replayer", "acl_level"))
+            with open(os.path.join(root, "replayer", "acl_level", "sink.cpp"), "w") as file:
                 file.write(text)
             return find_uses(root)[False]
 
     def test_a_planted_call_is_named_with_file_and_line(self):
         self.assertEqual(self.uses("void F() {\n  device.api().aclrtRecordEvent(event, stream);\n}\n"),
-                         ["replayer/acl/sink.cpp:2: aclrtRecordEvent belongs in replayer/device_work.cpp"])
+                         ["replayer/acl_level/sink.cpp:2: aclrtRecordEvent belongs in replayer/device_work.cpp"])
 
     def test_every_form_of_a_call_is_found(self):
         for text in ("api.aclrtMemcpy2dAsync(to);", "if (api.aclrtValueWait == nullptr) return;",

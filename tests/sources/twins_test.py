@@ -82,7 +82,7 @@ class Twins(unittest.TestCase):
         found = {name for path in ("analyzer/diff/matching.h", "analyzer/metrics/metrics.h",
                                    "storage/error.h")
                  for name, _ in defined_types(read(path))}
-        for name in ("acltape::analyzer::Matching", "acltape::analyzer::TensorMetrics",
+        for name in ("acltape::analyzer::diff::Matching", "acltape::analyzer::metrics::TensorMetrics",
                      "acltape::ErrorKind", "acltape::Error"):
             self.assertIn(name, found)
 

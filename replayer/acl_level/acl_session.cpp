@@ -1,0 +1,108 @@
+#include "replayer/acl_level/acl_session.h"
+
+namespace acltape::replayer::acl_level {
+namespace {
+
+analyzer::AclProgram LoadChecked(const storage::Reader& trace) {
+  analyzer::AclProgram program = analyzer::LoadAclProgram(trace);
+  analyzer::CheckContents(program);
+  AdoptRecordedThreads(trace);
+  return program;
+}
+
+}  // namespace
+
+void* StreamWorkspaces::Own(uint64_t bytes) {
+  blocks_.emplace_back(device_, Block::Kind::kDevice, bytes);
+  return blocks_.back().data();
+}
+
+void* StreamWorkspaces::Of(int64_t stream, uint64_t bytes) {
+  Current& current = streams_[stream];
+  if (bytes > current.bytes) {
+    current.bytes = bytes + bytes / 2;
+    current.data = Own(current.bytes);
+  }
+  return current.data;
+}
+
+AclSession::AclSession(const storage::Reader& trace, const ReplayOptions& replay_options,
+                       ReplayReport& replay_report)
+    : options(replay_options),
+      report(replay_report),
+      program(LoadChecked(trace)),
+      device(replay_options.device_lib),
+      rooms(device, program),
+      handles(device, program),
+      binder(device, program, rooms),
+      verifier(program, rooms, options, report,
+               [this](const std::string& digest) { return binder.Payload(digest); }),
+      workspaces(device),
+      in_flight(
+          device, [this](const Take& take, const uint8_t* bytes) { verifier.Check(take, bytes); },
+          [this] {
+            if (MayWait()) SynchronizeAll();
+          }) {}
+
+void AclSession::Issue(int64_t stream, const AclTask& task, Workspaces kind) {
+  const DeviceWork& work = device.work();
+  const aclrtStream on = handles.Stream(stream);
+  switch (task.work) {
+    case AclTask::Work::kNothing:
+      return;
+    case AclTask::Work::kOperator:
+      task.bound->Run(device, on, [&](uint64_t bytes) -> void* {
+        if (bytes <= task.workspace_bytes) return task.workspace;
+        return kind == Workspaces::kOwn ? workspaces.Own(bytes) : workspaces.Of(stream, bytes);
+      });
+      return;
+    case AclTask::Work::kRecord:
+      work.Record(handles.EventOf(task.event).get(), on, task.flag).Check();
+      return;
+    case AclTask::Work::kWait:
+      work.Wait(handles.EventOf(task.event).get(), on, task.flag).Check();
+      return;
+    case AclTask::Work::kReset:
+      work.Reset(handles.EventOf(task.event).get(), on).Check();
+      return;
+    default:
+      IssueMemoryWork(work, task, on);
+  }
+}
+
+bool AclSession::CheckWait(const CallResult& result) {
+  if (result.code() == 0) return true;
+  if (!result.code() || program.task_errors.count(*result.code()) == 0) result.Check();
+  ++report.acl.task_errors;
+  return false;
+}
+
+bool AclSession::WaitFor(int64_t stream) {
+  const bool good = CheckWait(device.work().WaitForStream(handles.Stream(stream)));
+  in_flight.Synced(stream);
+  return good;
+}
+
+bool AclSession::SynchronizeAll() {
+  // Without a limit the host would wait for ever, if some work waits for an event that never comes.
+  constexpr int kTimeoutMs = 60000;
+  const int limit_ms = program.waits_for_later_work ? kTimeoutMs : kNoLimit;
+  const bool good = CheckWait(device.work().WaitForDevice(limit_ms));
+  in_flight.SyncedAll();
+  return good;
+}
+
+void AclSession::Download(int64_t stream, aclrtStream handle, const Take& take) {
+  if (!take.host) {
+    in_flight.Download(stream, handle, take);
+    return;
+  }
+  if (MayWait()) {
+    CheckWait(device.work().WaitForStream(handle));
+    verifier.Check(take, take.copy.from);
+  } else {
+    in_flight.CheckLater(stream, take, take.copy.from);
+  }
+}
+
+}  // namespace acltape::replayer::acl_level

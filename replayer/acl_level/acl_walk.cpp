@@ -1,0 +1,99 @@
+#include "replayer/acl_level/acl_walk.h"
+
+namespace acltape::replayer::acl_level {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+using analyzer::AclFate;
+
+void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
+  for (const AclCall& call : program.calls) {
+    const AclCallKind kind = call.kind();
+    const bool query = kind == AclCallKind::kStreamQuery || kind == AclCallKind::kEventQuery;
+    if (call.fate == AclFate::kFailed) {
+      ++counts.failed;
+    } else if (call.fate == AclFate::kAbandoned) {
+      ++counts.abandoned;
+    } else if (kind == AclCallKind::kHostFunction) {
+      ++counts.host_functions;
+    } else if (kind == AclCallKind::kMemory) {
+      ++counts.memory_calls;
+    } else if (kind == AclCallKind::kUnknown) {
+      ++counts.unknown[call.op->FullName()];
+    } else if (kind > AclCallKind::kHostFunction ||
+               (query && call.Integer(call.function->detail) != call.function->done)) {
+      ++counts.without_effect;
+    } else {
+      ++counts.issued;
+      counts.executions += kind == AclCallKind::kExecute;
+    }
+  }
+}
+
+void AclWalk::SyncWork(const AclCall& call) {
+  sink_.Flush();
+  const DeviceWork& work = session_.device.work();
+  for (AclTask& task : BindWithTakes(call)) {
+    std::vector<uint8_t> landing(task.LandingBytes());
+    if (task.content != nullptr) task.copy.from = task.Content();
+    if (!landing.empty()) task.copy.to = landing.data();
+    IssueMemoryWork(work, task, kNow);
+    if (!session_.compare) continue;
+    for (const Take& take : task.takes) {
+      std::vector<uint8_t> bytes(take.host ? 0 : take.copy.bytes);
+      if (!take.host) IssueTake(work, take, bytes.data(), kNow);
+      session_.verifier.Check(take, take.host ? take.copy.from : bytes.data());
+    }
+  }
+}
+
+void AclWalk::Feed(const AclCall& call) {
+  for (const storage::Snapshot& snapshot : call.before) {
+    if (snapshot.position >= 0 || snapshot.tensor.buffer_id == 0) continue;
+    if (session_.program.buffers.count(snapshot.tensor.buffer_id) == 0) continue;
+    const Bytes bytes = session_.binder.Payload(snapshot.digest);
+    if (bytes == nullptr) continue;
+    const int64_t first = session_.program.trace->GetLayout(snapshot.tensor.layout_id).FirstByte();
+    if (session_.rooms.Of(snapshot.tensor.buffer_id).host) {
+      FeedHost(call, snapshot.tensor.buffer_id, first, bytes);
+    } else {
+      // If the buffer is read for the first time, no earlier work can still use it, and no wait is
+      // needed.
+      if (snapshot.changed || !session_.known.Of(snapshot.tensor.buffer_id).empty()) {
+        sink_.Flush();
+        if (session_.MayWait()) session_.SynchronizeAll();
+      }
+      Issue(session_.device.work(),
+            Transfer{session_.rooms.Address(snapshot.tensor.buffer_id, first), bytes->data(),
+                     ACL_MEMCPY_HOST_TO_DEVICE, bytes->size()},
+            kNow);
+    }
+    session_.known.Add(snapshot.tensor.buffer_id, first,
+                       first + static_cast<int64_t>(bytes->size()));
+  }
+}
+
+std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {
+  std::vector<AclTask> tasks = session_.binder.Bind(call);
+  session_.known.AddWrites(call);
+  const bool substituted = call.kind() == AclCallKind::kOperator && !tasks.empty() &&
+                           tasks.front().work != AclTask::Work::kOperator;
+  if (session_.compare && !tasks.empty() && !substituted) {
+    tasks.back().takes = session_.verifier.TakesOf(call, session_.known);
+  }
+  return tasks;
+}
+
+std::vector<Take> AclWalk::TakesAfterExecution(const AclCall& call) {
+  const auto model = session_.program.models.find(call.Integer(call.function->object));
+  if (model == session_.program.models.end()) return {};
+  KnownBytes written;
+  for (const int64_t stored : model->second.calls) {
+    session_.known.AddWrites(session_.program.calls[stored]);
+    written.AddAllWrites(session_.program.calls[stored]);
+  }
+  if (!session_.compare) return {};
+  return session_.verifier.TakesOf(call, session_.known, written);
+}
+
+}  // namespace acltape::replayer::acl_level

@@ -1,0 +1,43 @@
+// What both walks over an ACL program share: contents from the recording, the copies for which the
+// host waits, and the contents to take behind work.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "replayer/acl_level/acl_session.h"
+#include "replayer/acl_level/work_sink.h"
+
+namespace acltape::replayer::acl_level {
+
+// Counts what a replay does with each call of the program.
+void CountCalls(const analyzer::AclProgram& program, AclReport& counts);
+
+class AclWalk {
+ public:
+  AclWalk(AclSession& session, WorkSink& sink) : session_(session), sink_(sink) {}
+  virtual ~AclWalk() = default;
+
+ protected:
+  using Call = analyzer::AclCall;
+
+  // Puts content into pinned host memory, from byte `first` of the buffer on, before `call` needs
+  // it.
+  virtual void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) = 0;
+
+  // Supplies contents that no recorded call wrote.
+  void Feed(const Call& call);
+  // Runs copies and fills for which the host waits. They do not wait for streams (rule CPY-04).
+  void SyncWork(const Call& call);
+  // Makes the tasks of a call, with the contents to take after them. Adds the bytes that the call
+  // writes to the known bytes.
+  std::vector<AclTask> BindWithTakes(const Call& call);
+  // Adds the bytes that the graph of an execution writes to the known bytes. Returns the contents
+  // to take after it.
+  std::vector<Take> TakesAfterExecution(const Call& call);
+
+  AclSession& session_;
+  WorkSink& sink_;
+};
+
+}  // namespace acltape::replayer::acl_level

@@ -1,0 +1,84 @@
+#include "replayer/acl_level/handles.h"
+
+namespace acltape::replayer::acl_level {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+using analyzer::AclVariant;
+
+namespace {
+
+// The flags for fast launch and fast sync. The other flags make streams that do not run work by
+// themselves.
+constexpr uint32_t kPlainStreamFlags = 0x3;
+
+}  // namespace
+
+Handles::~Handles() {
+  for (const auto& [id, stream] : streams_) device_.work().WaitForStream(stream.get()).Ignore();
+  models.clear();  // before the events and streams
+}
+
+aclrtStream Handles::Stream(int64_t id) {
+  const auto [found, created] = streams_.try_emplace(id);
+  if (found->second.get() == nullptr) {
+    const auto row = program_.streams.find(id);
+    const auto flags = row == program_.streams.end() ? 0 : static_cast<uint32_t>(row->second.flags);
+    found->second = MakeStream(device_.work(), flags & kPlainStreamFlags);
+  }
+  return found->second.get();
+}
+
+Event& Handles::EventOf(int64_t id) { return events_.try_emplace(id, device_).first->second; }
+
+aclrtNotify Handles::Notify(int64_t handle) const {
+  const auto found = notifies_.find(handle);
+  return found == notifies_.end() ? nullptr : found->second.get();
+}
+
+void Handles::Create(const AclCall& call) {
+  const int64_t id = call.Integer(call.function->object);
+  const auto flags = static_cast<uint32_t>(call.Integer(call.function->detail));
+  if (call.kind() == AclCallKind::kStreamCreate) {
+    Stream(call.stream());
+  } else if (call.kind() == AclCallKind::kNotifyCreate) {
+    aclrtNotify notify = nullptr;
+    device_.work().CreateNotify(flags, &notify).Check();
+    notifies_[id] = OwnedNotify(device_.work(), notify);
+  } else {
+    events_.insert_or_assign(id, Event(device_, flags, call.op->name));
+  }
+}
+
+void Handles::Destroy(const AclCall& call) {
+  const DeviceWork& work = device_.work();
+  const auto drop = [](auto& map, int64_t id, const auto& destroy) {
+    const auto found = map.find(id);
+    if (found == map.end()) return;
+    destroy(found->second.get()).Check();
+    found->second.Release();
+    map.erase(found);
+  };
+  const int64_t id = call.Integer(call.function->object);
+  switch (call.kind()) {
+    case AclCallKind::kStreamDestroy:
+      drop(streams_, call.stream(), [&](aclrtStream stream) {
+        return IsForced(call) ? work.DestroyStreamNow(stream) : work.DestroyStream(stream);
+      });
+      return;
+    case AclCallKind::kEventDestroy:
+      drop(events_, id, [&](aclrtEvent event) { return work.DestroyEvent(event); });
+      return;
+    case AclCallKind::kNotifyDestroy:
+      drop(notifies_, id, [&](aclrtNotify notify) { return work.DestroyNotify(notify); });
+      return;
+    default:
+      if (const auto found = models.find(id); found != models.end()) {
+        found->second.Destroy();
+        models.erase(found);
+      }
+      return;
+  }
+}
+
+}  // namespace acltape::replayer::acl_level

@@ -1,0 +1,29 @@
+#include "replayer/acl_level/known_bytes.h"
+
+namespace acltape::replayer::acl_level {
+
+using analyzer::AclCallKind;
+using analyzer::AclUse;
+
+void KnownBytes::AddWrites(const analyzer::AclCall& call) {
+  if (call.suspect) return;
+  const bool copy = call.kind() == AclCallKind::kCopy || call.kind() == AclCallKind::kCopyAsync;
+  const AclUse* from = copy ? call.Use(2) : nullptr;
+  const AclUse* to = copy ? call.Use(0) : nullptr;
+  if (from != nullptr && to != nullptr && call.Before(2) == nullptr) {
+    const int64_t shift = to->layout->FirstByte() - from->layout->FirstByte();
+    for (const analyzer::ByteRange& part :
+         Of(from->tensor.buffer_id).Within(from->layout->FirstByte(), from->layout->EndByte())) {
+      sets_[to->tensor.buffer_id].Add(part.first + shift, part.end + shift);
+    }
+    return;
+  }
+  AddAllWrites(call);
+}
+
+void KnownBytes::AddAllWrites(const analyzer::AclCall& call) {
+  for (const AclUse& use : call.writes)
+    analyzer::AddElements(*use.layout, sets_[use.tensor.buffer_id]);
+}
+
+}  // namespace acltape::replayer::acl_level

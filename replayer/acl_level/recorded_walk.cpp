@@ -1,0 +1,233 @@
+#include "replayer/acl_level/recorded_walk.h"
+
+#include <cstring>
+
+namespace acltape::replayer::acl_level {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+
+void RecordedWalk::Run() {
+  const auto total = static_cast<int64_t>(session_.program.calls.size());
+  for (const AclCall& call : session_.program.calls) {
+    if (call.fate == analyzer::AclFate::kIssued && call.kind() < AclCallKind::kHostFunction) {
+      if (edits_ != nullptr) edits_->Before(call.call.call_id, sink_);
+      Issue(call);
+      if (edits_ != nullptr) edits_->Behind(call.call.call_id, sink_);
+    }
+    if (session_.options.progress) session_.options.progress(call.index + 1, total);
+  }
+  sink_.Flush();
+  session_.SynchronizeAll();
+}
+
+void RecordedWalk::Issue(const AclCall& call) {
+  const AclCallKind kind = call.kind();
+  Feed(call);
+  if (analyzer::WaitsOnHost(kind) && kind != AclCallKind::kStreamDestroy) {
+    WaitOnHost(call);
+  } else if (!analyzer::IsDeviceWork(kind) || kind == AclCallKind::kValueWait) {
+    Control(call);
+  } else if (call.call.model_id != 0) {
+    StoredWork(call);
+  } else if (call.group >= 0) {
+    UpdatedWork(call);
+  } else {
+    Work(call);
+  }
+}
+
+// A query that reported "ended" counts as a wait, because the program may rely on it in the same
+// way.
+void RecordedWalk::WaitOnHost(const AclCall& call) {
+  const int64_t object = call.Integer(call.function->object);
+  const bool ended = call.Integer(call.function->detail) == call.function->done;
+  switch (call.kind()) {
+    case AclCallKind::kDeviceSync:
+      WaitForStream(0);
+      return;
+    case AclCallKind::kStreamSync:
+      WaitForStream(call.stream());
+      return;
+    case AclCallKind::kEventSync:
+      WaitForEvent(object);
+      return;
+    case AclCallKind::kStreamQuery:
+      if (ended) WaitForStream(call.stream());
+      return;
+    case AclCallKind::kEventQuery:
+      if (ended) WaitForEvent(object);
+      return;
+    case AclCallKind::kEventTime:
+      WaitForEvent(object);
+      if (call.function->detail >= 0) WaitForEvent(call.Integer(call.function->detail));
+      return;
+    default:
+      SyncWork(call);
+      return;
+  }
+}
+
+void RecordedWalk::Work(const AclCall& call) {
+  for (AclTask& task : BindWithTakes(call)) sink_.Submit(call.stream(), std::move(task));
+}
+
+void RecordedWalk::IssueDirectly(const AclCall& call, AclTask& task) {
+  if (const size_t bytes = task.LandingBytes(); bytes != 0) {
+    task.copy.to = session_.in_flight.Piece(call.stream(), bytes);
+  }
+  session_.Issue(call.stream(), task, AclSession::Workspaces::kOwn);
+}
+
+void RecordedWalk::StoredWork(const AclCall& call) {
+  for (AclTask& task : session_.binder.BindStored(call)) {
+    if (task.content != nullptr) {
+      throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
+                                         " of a captured graph cannot run on this device; see the "
+                                         "note on its operator");
+    }
+    IssueDirectly(call, task);
+  }
+}
+
+void RecordedWalk::UpdatedWork(const AclCall& call) {
+  session_.known.AddWrites(call);
+  for (AclTask& task : session_.binder.BindStored(call)) IssueDirectly(call, task);
+}
+
+void RecordedWalk::EventWork(const AclCall& call) {
+  AclTask task;
+  task.work = call.kind() == AclCallKind::kEventRecord ? AclTask::Work::kRecord
+              : call.kind() == AclCallKind::kEventWait ? AclTask::Work::kWait
+                                                       : AclTask::Work::kReset;
+  task.event = call.Integer(call.function->object);
+  if (call.call.model_id == 0 && !session_.program.IsExternal(call)) {
+    sink_.Submit(call.stream(), std::move(task));
+    return;
+  }
+  sink_.Flush();
+  if (call.Integer(call.function->detail) == analyzer::kExternalWait) task.flag = kExternalEvent;
+  IssueDirectly(call, task);
+}
+
+void RecordedWalk::Control(const AclCall& call) {
+  switch (call.kind()) {
+    case AclCallKind::kStreamCreate:
+    case AclCallKind::kEventCreate:
+    case AclCallKind::kNotifyCreate:
+      session_.handles.Create(call);
+      return;
+    case AclCallKind::kEventRecord:
+    case AclCallKind::kEventWait:
+    case AclCallKind::kEventReset:
+      EventWork(call);
+      return;
+    default:
+      break;
+  }
+  sink_.Flush();
+  switch (call.kind()) {
+    case AclCallKind::kStreamDestroy:
+      if (!IsForced(call)) WaitForStream(call.stream());
+      session_.handles.Destroy(call);
+      return;
+    case AclCallKind::kEventDestroy:
+    case AclCallKind::kNotifyDestroy:
+    case AclCallKind::kModelDestroy:
+      session_.handles.Destroy(call);
+      return;
+    default:
+      OnStream(call, session_.handles.Stream(call.stream()));
+      return;
+  }
+}
+
+void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
+  const DeviceWork& work = session_.device.work();
+  const int64_t object = call.Integer(call.function->object);
+  switch (call.kind()) {
+    case AclCallKind::kNotifyRecord:
+      work.RecordNotify(session_.handles.Notify(object), stream).Check();
+      return;
+    case AclCallKind::kNotifyWait:
+      work.WaitNotify(session_.handles.Notify(object), stream).Check();
+      return;
+    case AclCallKind::kValueWait: {
+      const analyzer::AclUse* at = call.Use(0);
+      if (at == nullptr) return;
+      work.WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
+                        static_cast<uint64_t>(call.Integer(1)),
+                        static_cast<uint32_t>(call.Integer(2)), stream)
+          .Check();
+      return;
+    }
+    case AclCallKind::kCaptureBegin:
+      // One thread issues what several did; the mode decides only what is allowed meanwhile.
+      session_.captures.try_emplace(call.stream(), session_.device, stream).first->second.Begin();
+      return;
+    case AclCallKind::kCaptureEnd: {
+      auto capture = session_.captures.extract(call.stream());
+      session_.handles.models[object] =
+          capture.empty() ? Capture(session_.device, stream).End() : capture.mapped().End();
+      return;
+    }
+    case AclCallKind::kGroupBegin:
+      work.BeginGroup(stream).Check();
+      return;
+    case AclCallKind::kGroupEnd:
+      work.EndGroup(stream, &session_.handles.groups[call.group]).Check();
+      return;
+    case AclCallKind::kUpdateBegin:
+      work.BeginUpdate(stream, session_.handles.groups[call.group]).Check();
+      return;
+    case AclCallKind::kUpdateEnd:
+      work.EndUpdate(stream).Check();
+      return;
+    default:
+      Execute(call);
+      return;
+  }
+}
+
+void RecordedWalk::Execute(const AclCall& call) {
+  const int64_t model = call.Integer(call.function->object);
+  const auto handle = session_.handles.models.find(model);
+  if (handle == session_.handles.models.end()) {
+    throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
+                                       " executes a graph whose capture the trace does not hold");
+  }
+  aclrtStream stream = session_.handles.Stream(call.stream());
+  handle->second.Execute(stream);
+  running_[model] = call.stream();
+  for (const Take& take : TakesAfterExecution(call)) {
+    session_.Download(call.stream(), stream, take);
+  }
+}
+
+void RecordedWalk::FeedHost(const AclCall& call, int64_t buffer, int64_t first,
+                            const Bytes& bytes) {
+  uint8_t* room = session_.rooms.Address(buffer, first);
+  if (std::memcmp(room, bytes->data(), bytes->size()) == 0) return;
+  // When the program wrote this memory, it knew that the previous execution had finished reading
+  // it.
+  sink_.Flush();
+  const auto running = running_.find(call.Integer(call.function->object));
+  if (running != running_.end()) WaitForStream(running->second);
+  std::memcpy(room, bytes->data(), bytes->size());
+}
+
+void RecordedWalk::WaitForStream(int64_t stream) {
+  sink_.Flush();
+  if (stream == 0) {
+    session_.SynchronizeAll();
+  } else {
+    session_.WaitFor(stream);
+  }
+}
+
+void RecordedWalk::WaitForEvent(int64_t event) {
+  sink_.Flush();
+  session_.CheckWait(session_.device.work().WaitForEvent(session_.handles.EventOf(event).get()));
+}
+
+}  // namespace acltape::replayer::acl_level

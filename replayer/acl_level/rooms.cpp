@@ -1,0 +1,142 @@
+#include "replayer/acl_level/rooms.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "replayer/memory_plan.h"
+
+namespace acltape::replayer::acl_level {
+namespace {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+using analyzer::AclProgram;
+
+// Devices may read a little behind a buffer (rule MEM-02).
+constexpr int64_t kPadding = 32;
+
+// The host saw at call `at` that a stream's work up to call `covers` had ended.
+struct Seen {
+  int64_t covers = 0;
+  int64_t at = 0;
+};
+
+class HostWaits {
+ public:
+  explicit HostWaits(const AclProgram& program) : program_(program) {
+    for (const AclCall& call : program.calls) {
+      if (call.fate == analyzer::AclFate::kIssued) Note(call);
+    }
+  }
+
+  int64_t EndOf(int64_t stream, int64_t last_use) const {
+    int64_t end = static_cast<int64_t>(program_.calls.size());
+    const auto search = [&](const std::vector<Seen>& list) {
+      auto seen = std::lower_bound(list.begin(), list.end(), last_use,
+                                   [](const Seen& a, int64_t at) { return a.at < at; });
+      while (seen != list.end() && seen->at < end && seen->covers < last_use) ++seen;
+      if (seen != list.end()) end = std::min(end, seen->at);
+    };
+    search(all_);
+    const auto found = streams_.find(stream);
+    if (found != streams_.end()) search(found->second);
+    return end;
+  }
+
+ private:
+  void Note(const AclCall& call) {
+    const int64_t object = call.Integer(call.function->object);
+    const bool done = call.Integer(call.function->detail) == call.function->done;
+    switch (call.kind()) {
+      case AclCallKind::kEventRecord:
+        if (call.call.model_id == 0) records_[object] = {call.stream(), call.index};
+        return;
+      case AclCallKind::kDeviceSync:
+        all_.push_back({call.index, call.index});
+        return;
+      case AclCallKind::kStreamSync:
+        streams_[call.stream()].push_back({call.index, call.index});
+        return;
+      case AclCallKind::kStreamQuery:
+        if (done) streams_[call.stream()].push_back({call.index, call.index});
+        return;
+      case AclCallKind::kEventQuery:
+        if (done) NoteEvent(object, call.index);
+        return;
+      case AclCallKind::kEventSync:
+        NoteEvent(object, call.index);
+        return;
+      case AclCallKind::kEventTime:
+        NoteEvent(object, call.index);
+        NoteEvent(call.Integer(call.function->detail), call.index);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void NoteEvent(int64_t event, int64_t at) {
+    const auto record = records_.find(event);
+    if (record == records_.end()) return;
+    streams_[record->second.first].push_back({record->second.second, at});
+  }
+
+  const AclProgram& program_;
+  std::vector<Seen> all_;
+  std::map<int64_t, std::vector<Seen>> streams_;
+  std::map<int64_t, std::pair<int64_t, int64_t>> records_;  // event to stream and call
+};
+
+}  // namespace
+
+std::unordered_map<int64_t, int64_t> EndsOfUse(const AclProgram& program) {
+  const HostWaits waits(program);
+  std::unordered_map<int64_t, int64_t> ends;
+  for (const auto& [id, buffer] : program.buffers) {
+    std::map<int64_t, int64_t> last_uses;  // by stream
+    for (const int64_t index : buffer.uses) {
+      const AclCall& call = program.calls[index];
+      if (!analyzer::WaitsOnHost(call.kind())) last_uses[call.stream()] = index;
+    }
+    int64_t end = buffer.uses.empty() ? 0 : buffer.uses.back();
+    for (const auto& [stream, last] : last_uses) end = std::max(end, waits.EndOf(stream, last));
+    ends[id] = end;
+  }
+  return ends;
+}
+
+Rooms::Rooms(Device& device, const AclProgram& program) {
+  const std::unordered_map<int64_t, int64_t> ends = EndsOfUse(program);
+  std::vector<Life> lives[2];  // device, host
+  for (const auto& [id, buffer] : program.buffers) {
+    if (buffer.uses.empty()) continue;
+    Life life;
+    life.buffer_id = id;
+    life.bytes = buffer.bytes + kPadding;
+    life.first = *std::min_element(buffer.uses.begin(), buffer.uses.end());
+    life.last = ends.at(id);
+    lives[buffer.host ? 1 : 0].push_back(life);
+  }
+  device_arena_ = Block(device, Block::Kind::kDevice, PlanMemory(lives[0]));
+  host_arena_ = Block(device, Block::Kind::kPinned, PlanMemory(lives[1]));
+  device_arena_.Fill(0);
+  std::fill_n(host_arena_.data(), host_arena_.bytes(), uint8_t{0});
+  for (const Life& life : lives[0]) {
+    rooms_[life.buffer_id] = {device_arena_.data() + life.offset, life.bytes - kPadding, false};
+  }
+  for (const Life& life : lives[1]) {
+    rooms_[life.buffer_id] = {host_arena_.data() + life.offset, life.bytes - kPadding, true};
+  }
+}
+
+const Rooms::Room& Rooms::Of(int64_t buffer_id) const {
+  const auto found = rooms_.find(buffer_id);
+  if (found == rooms_.end()) {
+    throw Error(ErrorKind::kTrace,
+                "buffer " + std::to_string(buffer_id) + " is named by no device work of the trace");
+  }
+  return found->second;
+}
+
+}  // namespace acltape::replayer::acl_level

@@ -1,0 +1,262 @@
+#include <algorithm>
+
+#include "analyzer/lowering/acl_leaf.h"
+#include "meaning/options.h"
+#include "replayer/acl_level/task.h"
+#include "replayer/memory_plan.h"
+#include "storage/error.h"
+#include "storage/packing.h"
+
+namespace acltape::replayer::acl_level {
+
+using analyzer::AclCall;
+using analyzer::AclCallKind;
+using analyzer::AclUse;
+using analyzer::lowering::LoweredTensor;
+using storage::Argument;
+using Work = AclTask::Work;
+
+TaskBinder::TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms)
+    : device_(device),
+      program_(program),
+      rooms_(rooms),
+      nothing_(device, Block::Kind::kDevice, kDeviceAlignment) {}
+
+Bytes TaskBinder::Payload(const std::string& digest) {
+  const auto found = payloads_.find(digest);
+  if (found != payloads_.end()) return found->second;
+  if (!program_.trace->HasPayload(digest)) return nullptr;
+  auto bytes = std::make_shared<const std::vector<uint8_t>>(program_.trace->Payload(digest));
+  constexpr int64_t kCacheBytes = int64_t{512} << 20;
+  if (payload_bytes_ + static_cast<int64_t>(bytes->size()) > kCacheBytes) {
+    payloads_.clear();
+    payload_bytes_ = 0;
+  }
+  payload_bytes_ += static_cast<int64_t>(bytes->size());
+  payloads_.emplace(digest, bytes);
+  return bytes;
+}
+
+uint8_t* TaskBinder::AddressOf(const AclUse& use) const {
+  return rooms_.Address(use.tensor.buffer_id, use.layout->FirstByte());
+}
+
+// Binds an operator. With `anywhere` all tensors get one address; this is enough to ask the device
+// if it can run the operator.
+std::shared_ptr<const BoundCall> TaskBinder::Bound(const AclCall& call, bool anywhere) {
+  std::string key = std::to_string(call.form);
+  for (const std::vector<AclUse>* uses : {&call.reads, &call.writes}) {
+    for (const AclUse& use : *uses) {
+      key += "," + std::to_string(use.argument) + ":" +
+             std::to_string(reinterpret_cast<uintptr_t>(anywhere ? nullptr : AddressOf(use)));
+    }
+  }
+  const auto found = bound_.find(key);
+  if (!anywhere && found != bound_.end()) return found->second;
+  const analyzer::lowering::Invocation invocation =
+      analyzer::lowering::InvocationOf(*program_.trace, *call.op, call.arguments);
+  const auto address = [&](const LoweredTensor& tensor) -> uint8_t* {
+    if (anywhere || tensor.layout.ElementCount() == 0) return nothing_.data();
+    if (tensor.buffer_id == 0) {
+      throw Error(ErrorKind::kTrace, program_.Describe(call) +
+                                         " uses memory that no recorded call allocated; a replay "
+                                         "cannot place it");
+    }
+    return rooms_.Address(tensor.buffer_id, tensor.layout.FirstByte());
+  };
+  auto bound = std::make_shared<const BoundCall>(device_, invocation, address);
+  constexpr size_t kKept = 100000;
+  if (bound_.size() >= kKept) bound_.clear();
+  if (!anywhere) bound_.emplace(key, bound);
+  return bound;
+}
+
+void TaskBinder::Probe() {
+  for (const AclCall& call : program_.calls) {
+    if (call.kind() != AclCallKind::kOperator || call.fate != analyzer::AclFate::kIssued) continue;
+    const auto [form, first] = refused_forms_.try_emplace(call.form, false);
+    if (first) {
+      try {
+        Bound(call, /*anywhere=*/true)->Probe(device_);
+      } catch (const UnsupportedOperator& cause) {
+        form->second = true;
+        Refusal& refusal = refusals_[call.op->name];
+        refusal.reason = cause.what();
+        if (refusal.first_call == 0) refusal.first_call = call.call.call_id;
+      }
+    }
+    if (!form->second) continue;
+    Substitute(call);  // throws if the trace lacks its results
+    ++refusals_[call.op->name].calls;
+  }
+}
+
+AclTask TaskBinder::BindOperator(const AclCall& call) {
+  AclTask task;
+  task.call = &call;
+  task.bound = Bound(call, /*anywhere=*/false);
+  for (const Argument& argument : call.arguments) {
+    if (argument.name != "workspace" || argument.tensors.empty() ||
+        argument.tensors[0].buffer_id == 0) {
+      continue;
+    }
+    const storage::Layout& layout = program_.trace->GetLayout(argument.tensors[0].layout_id);
+    task.workspace = rooms_.Address(argument.tensors[0].buffer_id, layout.FirstByte());
+    task.workspace_bytes = static_cast<uint64_t>(layout.EndByte() - layout.FirstByte());
+  }
+  return task;
+}
+
+// Returns uploads of recorded results, in place of an operator that the device cannot run.
+std::vector<AclTask> TaskBinder::Substitute(const AclCall& call) {
+  std::vector<AclTask> tasks;
+  for (const AclUse& use : call.writes) {
+    if (use.layout->ElementCount() == 0) continue;
+    const storage::Snapshot* result = nullptr;
+    for (const storage::Snapshot& snapshot : call.after) {
+      const bool same = snapshot.position == use.argument &&
+                        snapshot.tensor.tensor_id() == use.tensor.tensor_id();
+      if (same && snapshot.has_payload) result = &snapshot;
+    }
+    if (result == nullptr) {
+      const auto refusal = refusals_.find(call.op->name);
+      throw Error(ErrorKind::kTrace,
+                  program_.Describe(call) + " cannot run on this device (" +
+                      (refusal == refusals_.end() ? "" : refusal->second.reason) +
+                      ") and the trace does not hold its results; record with @payload all"_cli);
+    }
+    const Bytes packed = Payload(result->digest);
+    const storage::Layout& layout = *use.layout;
+    auto span = std::make_shared<std::vector<uint8_t>>(layout.EndByte() - layout.FirstByte());
+    if (result->packing == 0) {
+      *span = *packed;
+    } else {
+      UnpackRowMajor(layout, packed->data(), span->data());
+    }
+    analyzer::ByteSet elements;
+    analyzer::AddElements(layout, elements);
+    for (const auto& part : elements.Within(layout.FirstByte(), layout.EndByte())) {
+      AclTask task;
+      task.call = &call;
+      task.work = Work::kCopy;
+      task.content = span;
+      task.content_at = static_cast<size_t>(part.first - layout.FirstByte());
+      task.copy.kind = ACL_MEMCPY_HOST_TO_DEVICE;
+      task.copy.bytes = static_cast<size_t>(part.end - part.first);
+      task.copy.to = rooms_.Address(use.tensor.buffer_id, part.first);
+      tasks.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
+std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
+  const bool plane =
+      call.kind() == AclCallKind::kCopy2d || call.kind() == AclCallKind::kCopy2dAsync;
+  const AclUse* to = call.Use(0);
+  const AclUse* from = call.Use(2);
+  const bool to_host = to == nullptr || rooms_.Of(to->tensor.buffer_id).host;
+  const bool from_host = from == nullptr || rooms_.Of(from->tensor.buffer_id).host;
+  AclTask task;
+  task.call = &call;
+  task.work = Work::kCopy;
+  Transfer& copy = task.copy;
+  copy.bytes = static_cast<size_t>(call.Integer(plane ? 4 : 3));
+  if (plane) {
+    copy.to_pitch = static_cast<size_t>(call.Integer(1));
+    copy.from_pitch = static_cast<size_t>(call.Integer(3));
+    copy.width = copy.bytes;
+    copy.rows = static_cast<size_t>(call.Integer(5));
+    if (copy.rows == 0) return {};
+    copy.bytes = (copy.rows - 1) * copy.from_pitch + copy.width;
+  }
+  if (copy.bytes == 0 || (plane && copy.width == 0)) return {};
+  if (to != nullptr) copy.to = AddressOf(*to);
+  if (from != nullptr) copy.from = AddressOf(*from);
+  if (to_host && from_host) return {};  // the device does nothing
+  copy.kind = to_host     ? ACL_MEMCPY_DEVICE_TO_HOST
+              : from_host ? ACL_MEMCPY_HOST_TO_DEVICE
+                          : ACL_MEMCPY_DEVICE_TO_DEVICE;
+  if (copy.kind == ACL_MEMCPY_HOST_TO_DEVICE && !stored) {
+    const storage::Snapshot* source = call.Before(2);
+    task.content = source == nullptr ? nullptr : Payload(source->digest);
+    if (task.content == nullptr) {
+      throw Error(ErrorKind::kTrace,
+                  program_.Describe(call) +
+                      " needs the bytes that it copied, which the trace does "
+                      "not hold; record with @payload inputs or @payload all"_cli);
+    }
+    if (plane && task.content->size() == copy.width * copy.rows) {
+      copy.from_pitch = copy.width;  // the recording holds no gaps between rows
+      copy.bytes = task.content->size();
+    }
+    if (task.content->size() < copy.bytes) {
+      throw Error(ErrorKind::kTrace, program_.Describe(call) + " copied " +
+                                         std::to_string(copy.bytes) + " bytes, the trace holds " +
+                                         std::to_string(task.content->size()) +
+                                         " of them; record the program again");
+    }
+    copy.from = nullptr;
+  }
+  return {std::move(task)};
+}
+
+AclTask TaskBinder::BindFill(const AclCall& call) const {
+  AclTask task;
+  task.call = &call;
+  const AclUse* to = call.Use(0);
+  if (to == nullptr) {
+    throw Error(ErrorKind::kTrace, program_.Describe(call) +
+                                       " writes memory that no recorded call allocated; a replay "
+                                       "cannot place it");
+  }
+  task.copy.to = AddressOf(*to);
+  switch (call.kind()) {
+    case AclCallKind::kValueWrite:
+      task.work = Work::kValueWrite;
+      task.value = static_cast<uint64_t>(call.Integer(1));
+      task.flag = static_cast<uint32_t>(call.Integer(2));
+      task.copy.bytes = sizeof(uint64_t);
+      break;
+    case AclCallKind::kFill32:
+    case AclCallKind::kFill32Async:
+      task.work = Work::kFill32;
+      task.value = static_cast<uint64_t>(call.Integer(2));
+      task.copy.bytes = static_cast<size_t>(call.Integer(3)) * 4;
+      break;
+    default:
+      task.work = Work::kFill;
+      task.value = static_cast<uint64_t>(call.Integer(2));
+      task.copy.bytes = static_cast<size_t>(call.Integer(3));
+      break;
+  }
+  return task;
+}
+
+std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
+  switch (call.kind()) {
+    case AclCallKind::kOperator: {
+      const auto refused = refused_forms_.find(call.form);
+      if (refused != refused_forms_.end() && refused->second) return Substitute(call);
+      return {BindOperator(call)};
+    }
+    case AclCallKind::kCopy:
+    case AclCallKind::kCopyAsync:
+    case AclCallKind::kCopy2d:
+    case AclCallKind::kCopy2dAsync:
+      return BindCopy(call, /*stored=*/false);
+    default: {
+      AclTask task = BindFill(call);
+      if (task.copy.bytes == 0) return {};
+      return {std::move(task)};
+    }
+  }
+}
+
+std::vector<AclTask> TaskBinder::BindStored(const AclCall& call) {
+  const bool copy =
+      call.kind() == AclCallKind::kCopyAsync || call.kind() == AclCallKind::kCopy2dAsync;
+  return copy ? BindCopy(call, /*stored=*/true) : Bind(call);
+}
+
+}  // namespace acltape::replayer::acl_level
