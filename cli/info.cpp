@@ -9,6 +9,7 @@
 #include "cli/step_source.h"
 #include "storage/device_spans.h"
 #include "storage/reader.h"
+#include "storage/stored_totals.h"
 
 namespace acltape::cli {
 namespace {
@@ -86,16 +87,15 @@ class InfoCommand final : public Command {
     };
     std::error_code ignored;
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(trace_, ignored));
-    const int64_t calls = reader.CallCount(/*leaves_only=*/false);
-    const int64_t leaves = reader.CallCount(/*leaves_only=*/true);
+    const storage::TraceCounts counts = storage::CountsOf(reader);
     add("file", trace_);
     add("state", reader.State());
     add_bytes("size", "bytes", bytes);
-    add("calls", calls);
-    add("leaves", leaves);
+    add("calls", counts.calls);
+    add("leaves", counts.leaves);
     add("ops", Count(reader, "SELECT count(*) FROM op"));
     add("signatures", Count(reader, "SELECT count(*) FROM signature"));
-    add("buffers", Count(reader, "SELECT count(*) FROM buffer_row"));
+    add("buffers", counts.buffers);
     add("steps", Count(reader, "SELECT count(*) FROM step"));
     if (!reader.Steps().empty()) AddStepSource(table, reader);
     add("processes", Count(reader, "SELECT count(*) FROM process"));
@@ -109,7 +109,7 @@ class InfoCommand final : public Command {
     if (const auto busy = storage::FindDeviceBusy(reader)) {
       add("device busy", storage::DeviceBusyText(*busy));
     }
-    add("replayable", Replayable(reader, leaves));
+    add("replayable", Replayable(reader, counts.leaves));
     return table;
   }
 

@@ -26,6 +26,7 @@
 #include "storage/database.h"
 #include "storage/results.h"
 #include "storage/shell_word.h"
+#include "storage/stored_totals.h"
 
 namespace acltape::cli {
 namespace {
@@ -111,8 +112,9 @@ KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
 void CountWhatIsKept(const std::string& path, collector::RecordSummary& summary) {
   try {
     const storage::Reader reader(path);
-    summary.calls = reader.CallCount(false);
-    summary.leaves = reader.CallCount(true);
+    const storage::TraceCounts counts = storage::CountsOf(reader);
+    summary.calls = counts.calls;
+    summary.leaves = counts.leaves;
   } catch (const Error&) {
     summary.calls = summary.leaves = 0;
   }

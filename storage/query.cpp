@@ -87,7 +87,7 @@ constexpr NamedQuery kQueries[] = {
      "SELECT call_id, op, step, phase, duration_ns, thread_id FROM call WHERE leaf = 1 "
      "ORDER BY duration_ns DESC LIMIT 50"},
     {"host_gaps", "the 50 longest times between two leaves of a thread",
-     "SELECT * FROM host_gaps LIMIT 50"},
+     "SELECT * FROM longest_host_gaps LIMIT 50"},
     {"capture_breaks", "leaves that end a captured region, and why",
      "SELECT * FROM capture_breaks ORDER BY call_id"},
     {"steps", "steps with their calls and times", "SELECT * FROM step_summary"},
@@ -103,7 +103,9 @@ constexpr NamedQuery kQueries[] = {
      "LEFT JOIN scope_range r ON r.scope_id = s.scope_id GROUP BY s.scope_id ORDER BY s.scope_id"},
     {"threads", "threads with their calls",
      "SELECT t.thread_id, t.process_id, p.pid, t.tid, t.name, "
-     "(SELECT count(*) FROM call_row c WHERE c.thread_id = t.thread_id) AS calls "
+     "iif(EXISTS (SELECT 1 FROM thread_total), "
+     "ifnull((SELECT c.calls FROM thread_total c WHERE c.thread_id = t.thread_id), 0), "
+     "(SELECT count(*) FROM call_row c WHERE c.thread_id = t.thread_id)) AS calls "
      "FROM thread t LEFT JOIN process p ON p.process_id = t.process_id ORDER BY t.thread_id"},
     {"windows", "stretches of time in which calls were recorded",
      "SELECT window_id, process_id, first_call, last_call, begin_ns, end_ns - begin_ns AS wall_ns "

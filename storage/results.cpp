@@ -7,6 +7,7 @@
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
 #include "storage/schema.h"
+#include "storage/stored_totals.h"
 #include "storage/table_rows.h"
 
 namespace acltape::storage {
@@ -233,6 +234,7 @@ void Results::ReplaceSteps(const std::vector<Step>& steps) {
   state_->database.Execute("DELETE FROM step");
   for (const Step& step : steps) AddRow(state_->add_step, step);
   state_->Commit();
+  AddUpSteps(state_->database);
 }
 
 void Results::ReplaceDependencies(const std::vector<Dependency>& dependencies) {

@@ -57,6 +57,7 @@ void CreateSchema(Database& database) {
   database.Execute("BEGIN IMMEDIATE");
   for (const StoredTable* table : tables::kRecorded) database.Execute(CreateText(*table).c_str());
   for (const StoredTable* table : tables::kResults) database.Execute(CreateText(*table).c_str());
+  for (const StoredTable* table : tables::kTotals) database.Execute(CreateText(*table).c_str());
   database.Execute(kIndexesOfResults);
   database.Execute(CreateText(tables::kBarrierRule).c_str());
   AddBarrierRules(database);

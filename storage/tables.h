@@ -209,6 +209,27 @@ inline constexpr StoredColumn kWitness[] = {{"witness_id", "INTEGER PRIMARY KEY"
                                             {"message", "TEXT"},
                                             {"verdict", "TEXT"},
                                             {"command", "TEXT"}};
+inline constexpr StoredColumn kTableTotal[] = {{"table_name", "TEXT PRIMARY KEY"},
+                                               {"rows", "INTEGER"}};
+inline constexpr StoredColumn kSignatureTotal[] = {{"signature_id", "INTEGER PRIMARY KEY"},
+                                                   {"calls", "INTEGER"},
+                                                   {"first_call", "INTEGER"},
+                                                   {"leaves", "INTEGER"},
+                                                   {"total_ns", "INTEGER"},
+                                                   {"min_ns", "INTEGER"},
+                                                   {"max_ns", "INTEGER"}};
+inline constexpr StoredColumn kThreadTotal[] = {
+    {"thread_id", "INTEGER PRIMARY KEY"}, {"calls", "INTEGER"}, {"leaves", "INTEGER"}};
+inline constexpr StoredColumn kStepTotal[] = {
+    {"step", "INTEGER PRIMARY KEY"}, {"first_call", "INTEGER"},
+    {"last_call", "INTEGER"},        {"calls", "INTEGER"},
+    {"leaves", "INTEGER"},           {"wall_ns", "INTEGER"},
+    {"leaf_ns", "INTEGER"},          {"signatures", "INTEGER"},
+    {"backward_leaves", "INTEGER"},  {"breaks", "INTEGER"}};
+inline constexpr StoredColumn kHostGap[] = {{"gap_ns", "INTEGER"},
+                                            {"thread_id", "INTEGER"},
+                                            {"after_call", "INTEGER"},
+                                            {"before_call", "INTEGER"}};
 inline constexpr StoredColumn kBarrierRule[] = {
     {"op_name", "TEXT PRIMARY KEY"}, {"code", "INTEGER"}, {"reason", "TEXT"}};
 }  // namespace columns
@@ -259,6 +280,13 @@ inline constexpr StoredTable kComparison{"comparison", columns::kComparison};
 inline constexpr StoredTable kWitness{"witness", columns::kWitness,
                                       "UNIQUE(kind, options, plan_id, call_id)"};
 
+// What all calls add up to (stored_totals.h).
+inline constexpr StoredTable kTableTotal{"table_total", columns::kTableTotal, "", true};
+inline constexpr StoredTable kSignatureTotal{"signature_total", columns::kSignatureTotal};
+inline constexpr StoredTable kThreadTotal{"thread_total", columns::kThreadTotal};
+inline constexpr StoredTable kStepTotal{"step_total", columns::kStepTotal};
+inline constexpr StoredTable kHostGap{"host_gap", columns::kHostGap};
+
 // A constant of the schema, the same in each trace.
 inline constexpr StoredTable kBarrierRule{"barrier_rule", columns::kBarrierRule, "", true};
 
@@ -274,6 +302,10 @@ inline constexpr const StoredTable* kRecorded[] = {&kMeta,      &kQuirk,      &k
 inline constexpr const StoredTable* kResults[] = {&kStep, &kBufferRole, &kDependency, &kFinding,
                                                   &kPlan, &kRegion,     &kPlacement,  &kSync,
                                                   &kRun,  &kSample,     &kComparison, &kWitness};
+// Never copied: a copy has totals of its own. From schema version 6 on; the views need them, and in
+// a trace that lacks one it reads as empty.
+inline constexpr const StoredTable* kTotals[] = {&kTableTotal, &kSignatureTotal, &kThreadTotal,
+                                                 &kStepTotal, &kHostGap};
 
 }  // namespace tables
 

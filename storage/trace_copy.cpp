@@ -13,6 +13,7 @@
 #include "storage/payload.h"
 #include "storage/payload_rows.h"
 #include "storage/schema.h"
+#include "storage/stored_totals.h"
 #include "storage/tables.h"
 
 namespace acltape::storage {
@@ -141,6 +142,8 @@ std::string TraceCopy::AddPayload(const void* data, size_t bytes) {
 void TraceCopy::Close() {
   database_->Execute("COMMIT");
   database_->Execute("DETACH source");
+  AddUpCalls(*database_);
+  AddUpSteps(*database_);
   CreateIndexes(*database_);
   database_.reset();
 }

@@ -48,7 +48,7 @@ class TraceCopy {
   // Content by its digest, which is returned. Stored once.
   std::string AddPayload(const void* data, size_t bytes);
 
-  // Ends the copying: indexes, and one file that any reader can open. Once.
+  // Ends the copying: totals, indexes, and one file that any reader can open. Once.
   void Close();
   const std::string& partial_path() const { return partial_; }
   // Gives the closed file its name.

@@ -28,7 +28,8 @@ std::string Squeezed(std::string_view sql) {
 const StoredTable* FindTable(std::string_view name) {
   for (const std::span<const StoredTable* const> list :
        {std::span<const StoredTable* const>(tables::kRecorded),
-        std::span<const StoredTable* const>(tables::kResults)}) {
+        std::span<const StoredTable* const>(tables::kResults),
+        std::span<const StoredTable* const>(tables::kTotals)}) {
     for (const StoredTable* table : list) {
       if (table->name == name) return table;
     }
@@ -48,7 +49,7 @@ class SchemaCheck {
   SchemaCheck(Database& database, int64_t version) : database_(database), version_(version) {}
 
   void Run() {
-    std::vector<std::string> ours;
+    std::set<std::string> tables;
     Statement objects(database_, "SELECT name, type, sql FROM main.sqlite_master");
     const CheckedRow row(objects, database_.path(), "sqlite_master");
     while (objects.Next()) {
@@ -62,6 +63,7 @@ class SchemaCheck {
       if (Squeezed(sql).starts_with("CREATEVIRTUAL")) {
         Refuse("virtual table", name, "acltape writes none");
       }
+      tables.insert(name);
       if (FindTable(name) != nullptr) {
         CheckTable(*FindTable(name), sql);
       } else if (FindView(name) != nullptr) {
@@ -69,7 +71,10 @@ class SchemaCheck {
       }
     }
     objects.Reset();
-    if (differs_) Hide();
+    for (const StoredTable* table : tables::kTotals) {
+      if (!tables.contains(std::string(table->name))) absent_.push_back(table);
+    }
+    if (differs_ || !absent_.empty()) Hide();
   }
 
  private:
@@ -141,6 +146,14 @@ class SchemaCheck {
       for (const std::string_view column : columns) sql += fmt::format(", NULL AS {}", column);
       database_.Execute((sql + fmt::format(" FROM main.{}", table)).c_str());
     }
+    for (const StoredTable* table : absent_) {
+      std::string columns;
+      for (const StoredColumn& column : table->columns) {
+        columns += fmt::format("{}NULL AS {}", columns.empty() ? "" : ", ", column.name);
+      }
+      database_.Execute(
+          fmt::format("CREATE TEMP VIEW {} AS SELECT {} WHERE 0", table->name, columns).c_str());
+    }
     for (const ViewText& view : ViewTexts()) {
       const std::string body = view.sql.substr(view.sql.find(" VIEW "));
       database_.Execute(("CREATE TEMP" + body).c_str());
@@ -151,6 +164,7 @@ class SchemaCheck {
   int64_t version_;
   bool differs_ = false;
   std::map<std::string_view, std::vector<std::string_view>> missing_;
+  std::vector<const StoredTable*> absent_;  // of the totals
 };
 
 }  // namespace

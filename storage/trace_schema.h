@@ -14,7 +14,7 @@ class Database;
 //
 // The views of an older acltape differ, and so may those of a hand that changed them. Then this
 // connection gets its own views, which hide those of the file. In a trace of an older schema,
-// columns that came later read as NULL.
+// columns that came later read as NULL, and tables of totals (tables::kTotals) as empty.
 void CheckSchemaObjects(Database& database, int64_t version);
 
 // Makes a connection to a file that is not trusted safe: nothing in it can load code, its triggers

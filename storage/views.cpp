@@ -6,6 +6,9 @@
 // add columns are joined by LEFT JOIN on their primary key, which SQLite leaves out when the
 // columns are not asked for. The step of a call is one look-up in the index of first calls.
 //
+// Views about a whole trace take the totals that it holds (stored_totals.h), and read the calls
+// only where it holds none: a subquery of no row stands before call_row then.
+//
 // Chains of parents are followed down to smaller ids alone: a trace in which they lead back must
 // not make a query endless.
 #include <string>
@@ -14,6 +17,7 @@
 
 #include "meaning/torch_operators.h"
 #include "storage/database.h"
+#include "storage/host_gaps.h"
 #include "storage/schema.h"
 
 namespace acltape::storage {
@@ -157,9 +161,12 @@ SELECT o.name || iif(o.overload = '', '', '.' || o.overload) AS op, o.dialect AS
   sum(v.device_ns) / sum(v.calls) AS device_mean_ns,
   round(100.0 * sum(v.device_ns) / nullif(sum(sum(v.device_ns)) OVER (PARTITION BY o.dialect), 0),
     2) AS device_percent
-FROM (SELECT signature_id, count(*) AS calls, sum(duration_ns) AS total_ns,
-        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
-      FROM call_row WHERE bits & 4 GROUP BY signature_id) t
+FROM (SELECT signature_id, leaves AS calls, total_ns, min_ns, max_ns FROM signature_total
+      WHERE leaves > 0
+      UNION ALL
+      SELECT c.signature_id, count(*), sum(c.duration_ns), min(c.duration_ns), max(c.duration_ns)
+      FROM (SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM signature_total)) CROSS JOIN call_row c
+      WHERE c.bits & 4 GROUP BY c.signature_id) t
 LEFT JOIN (SELECT c.signature_id AS signature_id, count(*) AS calls, sum(d.device_ns) AS device_ns
            FROM device_time d CROSS JOIN call_row c ON c.call_id = d.call_id
            GROUP BY c.signature_id) v ON v.signature_id = t.signature_id
@@ -168,23 +175,29 @@ JOIN op o ON o.op_id = s.op_id
 GROUP BY o.op_id
 ORDER BY total_ns DESC, op;
 
+-- A leaf that ends no later than one before it lies inside of that one, and bounds no gap.
 CREATE VIEW host_gaps AS
-SELECT g.gap_ns AS gap_ns, g.thread_id AS thread_id, g.call_id AS after_call,
-  g.next_call AS before_call,
+@gaps of@ call_row @between leaves@
+ORDER BY gap_ns DESC, after_call;
+
+CREATE VIEW longest_host_gaps AS
+SELECT g.gap_ns AS gap_ns, g.thread_id AS thread_id, g.after_call AS after_call,
+  g.before_call AS before_call,
   (SELECT o.name FROM signature s JOIN op o ON o.op_id = s.op_id
-   WHERE s.signature_id = g.signature_id) AS after_op,
+   WHERE s.signature_id = a.signature_id) AS after_op,
   (SELECT o.name FROM signature s JOIN op o ON o.op_id = s.op_id
-   WHERE s.signature_id = g.next_signature) AS before_op,
-  (SELECT iif(t.last_call >= g.call_id, t.step, NULL) FROM step t
-   WHERE t.first_call <= g.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
-  g.end_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns
-FROM (SELECT call_id, thread_id, signature_id, begin_ns + duration_ns AS end_ns,
-        lead(begin_ns) OVER w - begin_ns - duration_ns AS gap_ns,
-        lead(call_id) OVER w AS next_call, lead(signature_id) OVER w AS next_signature
-      FROM call_row WHERE bits & 4
-      WINDOW w AS (PARTITION BY thread_id ORDER BY begin_ns, call_id)) g
-WHERE g.next_call IS NOT NULL AND g.gap_ns > 0
-ORDER BY g.gap_ns DESC;
+   WHERE s.signature_id = b.signature_id) AS before_op,
+  (SELECT iif(t.last_call >= g.after_call, t.step, NULL) FROM step t
+   WHERE t.first_call <= g.after_call ORDER BY t.first_call DESC LIMIT 1) AS step,
+  a.begin_ns + a.duration_ns
+    + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns
+FROM host_gap g JOIN call_row a ON a.call_id = g.after_call
+JOIN call_row b ON b.call_id = g.before_call
+UNION ALL
+SELECT * FROM (@gaps of@ (SELECT 1 WHERE NOT EXISTS
+    (SELECT 1 FROM table_total WHERE table_name = 'call_row')) CROSS JOIN call_row @between leaves@
+  ORDER BY gap_ns DESC, after_call LIMIT @most gaps@)
+ORDER BY gap_ns DESC, after_call;
 
 -- Operators that end a captured region wherever they are met: those of barrier_rule, and those of
 -- extensions, of which nobody knows what they do.
@@ -333,18 +346,48 @@ ORDER BY total_ns DESC;
 
 CREATE VIEW step_summary AS
 SELECT t.step AS step, t.first_call AS first_call, t.last_call AS last_call,
-  t.found_by AS found_by, count(c.call_id) AS calls, sum(c.bits >> 2 & 1) AS leaves,
-  max(c.begin_ns + c.duration_ns) - min(c.begin_ns) AS wall_ns,
-  sum(iif(c.bits & 4, c.duration_ns, 0)) AS leaf_ns,
-  count(DISTINCT iif(c.bits & 4, c.signature_id, NULL)) AS signatures,
-  sum(iif(c.bits & 4 AND c.bits & 3 = 1, 1, 0)) AS backward_leaves,
-  sum(iif(c.bits & 4 AND s.op_id IN (SELECT op_id FROM barrier_op), 1, 0)) AS breaks
+  t.found_by AS found_by, x.calls AS calls, x.leaves AS leaves, x.wall_ns AS wall_ns,
+  x.leaf_ns AS leaf_ns, x.signatures AS signatures, x.backward_leaves AS backward_leaves,
+  x.breaks AS breaks
+FROM step t JOIN step_total x ON x.step = t.step AND x.first_call = t.first_call
+  AND x.last_call = t.last_call
+UNION ALL
+SELECT t.step, t.first_call, t.last_call, t.found_by, count(c.call_id), sum(c.bits >> 2 & 1),
+  max(c.begin_ns + c.duration_ns) - min(c.begin_ns),
+  sum(iif(c.bits & 4, c.duration_ns, 0)),
+  count(DISTINCT iif(c.bits & 4, c.signature_id, NULL)),
+  sum(iif(c.bits & 4 AND c.bits & 3 = 1, 1, 0)),
+  sum(iif(c.bits & 4 AND s.op_id IN (SELECT op_id FROM barrier_op), 1, 0))
 FROM step t
 LEFT JOIN call_row c ON c.call_id BETWEEN t.first_call AND t.last_call
 LEFT JOIN signature s ON s.signature_id = c.signature_id
+WHERE NOT EXISTS (SELECT 1 FROM step_total x WHERE x.step = t.step
+  AND x.first_call = t.first_call AND x.last_call = t.last_call)
 GROUP BY t.step
-ORDER BY t.step;
+ORDER BY step;
 )sql";
+
+// All gaps between the leaves of a table, which stands between both texts: what two views share.
+constexpr char kGapsOf[] = R"sql(SELECT g.gap_ns AS gap_ns, g.thread_id AS thread_id,
+  g.call_id AS after_call, g.next_call AS before_call,
+  (SELECT o.name FROM signature s JOIN op o ON o.op_id = s.op_id
+   WHERE s.signature_id = g.signature_id) AS after_op,
+  (SELECT o.name FROM signature s JOIN op o ON o.op_id = s.op_id
+   WHERE s.signature_id = g.next_signature) AS before_op,
+  (SELECT iif(t.last_call >= g.call_id, t.step, NULL) FROM step t
+   WHERE t.first_call <= g.call_id ORDER BY t.first_call DESC LIMIT 1) AS step,
+  g.end_ns + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'base_ns') AS begin_ns
+FROM (SELECT call_id, thread_id, signature_id, end_ns,
+        lead(begin_ns) OVER w - end_ns AS gap_ns,
+        lead(call_id) OVER w AS next_call, lead(signature_id) OVER w AS next_signature
+      FROM (SELECT call_id, thread_id, signature_id, begin_ns, begin_ns + duration_ns AS end_ns,
+              max(begin_ns + duration_ns) OVER (PARTITION BY thread_id ORDER BY begin_ns, call_id
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS busy_until
+            FROM)sql";
+constexpr char kBetweenLeaves[] = R"sql(WHERE bits & 4)
+      WHERE busy_until IS NULL OR end_ns > busy_until
+      WINDOW w AS (PARTITION BY thread_id ORDER BY begin_ns, call_id)) g
+WHERE g.next_call IS NOT NULL AND g.gap_ns > 0)sql";
 
 // "'aten::index','aten::index_put'"
 template <typename Rows, typename Name>
@@ -359,11 +402,16 @@ std::string Quoted(const Rows& rows, const Name& name) {
   return list;
 }
 
-// The views that name operators, with the names from their table.
-std::string WithOperators(std::string sql) {
-  const auto put = [&sql](std::string_view mark, const std::string& names) {
-    sql.replace(sql.find(mark), mark.size(), names);
+// The text with the parts put in that it marks as "@part@".
+std::string WithParts(std::string sql) {
+  const auto put = [&sql](std::string_view mark, const std::string& part) {
+    for (size_t at = sql.find(mark); at != std::string::npos; at = sql.find(mark)) {
+      sql.replace(at, mark.size(), part);
+    }
   };
+  put("@gaps of@", kGapsOf);
+  put("@between leaves@", kBetweenLeaves);
+  put("@most gaps@", std::to_string(LongestGaps::kMost));
   put("@operators with masks@",
       Quoted(meaning::kTorchOperators, [](const meaning::TorchOperator& row) {
         return row.barrier == meaning::Barrier::kMask ? row.name : std::string_view();
@@ -395,7 +443,7 @@ std::span<const ViewText> ViewTexts() {
     std::vector<ViewText> views;
     AppendViews(kCallViews, views);
     AppendViews(kDeviceViews, views);
-    AppendViews(WithOperators(kAnalysisViews), views);
+    AppendViews(WithParts(kAnalysisViews), views);
     return views;
   }();
   return kViews;
@@ -404,7 +452,7 @@ std::span<const ViewText> ViewTexts() {
 void CreateViews(Database& database) {
   database.Execute(kCallViews);
   database.Execute(kDeviceViews);
-  database.Execute(WithOperators(kAnalysisViews).c_str());
+  database.Execute(WithParts(kAnalysisViews).c_str());
 }
 
 }  // namespace acltape::storage

@@ -7,6 +7,7 @@
 
 #include "storage/process_identity.h"
 #include "storage/schema.h"
+#include "storage/stored_totals.h"
 #include "storage/writer_state.h"
 
 namespace acltape::storage {
@@ -73,22 +74,27 @@ void Writer::State_::Fold() {
   }
 }
 
-// Indexes make queries fast, and nothing is missing without them.
-void Writer::State_::IndexIfThereIsRoom() {
+void Writer::State_::IfThereIsRoom(const std::function<void()>& add) {
   if (room.in_use()) return;
   try {
-    CreateIndexes(database);
+    add();
   } catch (const Error&) {
     if (!room.in_use()) throw;
     Rollback();
   }
 }
 
+void Writer::State_::AddUp() {
+  if (!WriteCallTotals(database, totals, buffer_ids.size())) AddUpCalls(database);
+  AddUpSteps(database);
+}
+
 void Writer::Finish(const std::string& state) {
   State_& s = *state_;
   s.SetMeta("state", state);
   s.CommitNow();
-  s.IndexIfThereIsRoom();
+  s.IfThereIsRoom([&s] { s.AddUp(); });
+  s.IfThereIsRoom([&s] { CreateIndexes(s.database); });
   s.room.GiveBackAll();
   s.Fold();
   s.finished = true;

@@ -83,6 +83,7 @@ Writer::Dropped Writer::DropBefore(int64_t call_id, int64_t before_ns,
   s.CommitNow();
   s.Begin();
   s.dropped = true;
+  s.totals.GiveUp();
   Dropped dropped;
   const auto old_digests = Digests(s.database, kOldSnapshots, call_id);
   dropped.calls = RunBefore(s.database,

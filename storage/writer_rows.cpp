@@ -244,6 +244,11 @@ void Writer::AddStack(int64_t stack_id, const std::vector<Frame>& frames, int64_
 void Writer::AddCall(const Call& call, int64_t scope_id, int64_t stack_id, int64_t forward_call) {
   State_& s = *state_;
   s.Begin();
+  // A program that damages its own recording can give an id twice. The later call replaces the
+  // first.
+  if (!s.call_ids.Add(call.call_id)) s.totals.GiveUp();
+  s.totals.Add({call.call_id, call.signature_id, call.thread_id, call.leaf,
+                call.begin_ns - s.options.base_ns, call.end_ns - call.begin_ns});
   auto& row = s.calls;
   row.Begin();
   row.Set<"call_id">(call.call_id);
@@ -291,6 +296,7 @@ void Writer::AddDeviceSpan(const DeviceSpan& span) {
 void Writer::AddBuffer(const Buffer& buffer) {
   State_& s = *state_;
   s.Begin();
+  s.buffer_ids.Add(buffer.buffer_id);
   auto& row = s.buffers;
   row.Begin();
   row.Set<"buffer_id">(buffer.buffer_id);

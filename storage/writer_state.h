@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "storage/call_totals.h"
 #include "storage/database.h"
 #include "storage/file_claim.h"
+#include "storage/id_set.h"
 #include "storage/payload_rows.h"
 #include "storage/reserved_room.h"
 #include "storage/tables.h"
@@ -90,7 +93,9 @@ struct Writer::State_ {
   void AddLedger(const LedgerEntry& entry);
   void AddLargePayload(const std::string& digest, const void* data, size_t bytes);
   void Fold();
-  void IndexIfThereIsRoom();
+  // For what makes queries fast: nothing is missing without it.
+  void IfThereIsRoom(const std::function<void()>& add);
+  void AddUp();
   void MakeKeptCalls();
 
   std::string path;
@@ -115,6 +120,9 @@ struct Writer::State_ {
   std::unordered_map<int64_t, std::string> scope_paths;
   std::unordered_set<std::string> payloads;
   int64_t last_signature = 0;
+  CallTotals totals;  // of the calls that were added; given up once some are dropped
+  IdSet call_ids;
+  IdSet buffer_ids;
   std::string json;  // reused for every buffers column
 
   Statement begin{database, "BEGIN IMMEDIATE"};

@@ -27,7 +27,8 @@ TEST_F(TraceTest, EveryDescribedTableIsInATraceWithItsColumnsInOrder) {
   const Reader reader(Make());
   size_t checked = 0;
   for (const auto list : {std::span<const StoredTable* const>(tables::kRecorded),
-                          std::span<const StoredTable* const>(tables::kResults)}) {
+                          std::span<const StoredTable* const>(tables::kResults),
+                          std::span<const StoredTable* const>(tables::kTotals)}) {
     for (const StoredTable* table : list) {
       Statement info(reader.database(), "SELECT name FROM pragma_table_info(?1) ORDER BY cid");
       info.Bind(1, table->name);

@@ -2,27 +2,11 @@
 #include <fmt/format.h>
 
 #include "storage/query.h"
+#include "tests/storage/rows_text.h"
 #include "tests/storage/trace_fixture.h"
 
 namespace acltape::storage {
 namespace {
-
-std::string TextOf(const Cell& cell) {
-  if (const auto* integer = std::get_if<int64_t>(&cell)) return fmt::format("{}", *integer);
-  if (const auto* real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  return "-";
-}
-
-// Rows as lines, values separated by blanks, NULL as "-".
-std::string Rows(const Reader& reader, const std::string& sql) {
-  std::string lines;
-  for (const auto& row : RunQuery(reader, sql).rows) {
-    for (size_t i = 0; i < row.size(); ++i) lines += (i == 0 ? "" : " ") + TextOf(row[i]);
-    lines += "\n";
-  }
-  return lines;
-}
 
 TEST_F(TraceTest, CallPutsTheInternedPartsTogether) {
   const Reader reader(Make());
