@@ -182,6 +182,7 @@ Argument LabelList() {
 Argument Physical() {
   aclrtPhysicalMemProp prop = {};
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  prop.memAttr = ACL_HBM_MEM_HUGE;
   aclrtDrvMemHandle handle = nullptr;
   Need(aclrtMallocPhysical(&handle, kGranularity, &prop, 0));
   return At(handle);
@@ -427,12 +428,14 @@ const Right kRight[] = {
     {"aclrtReserveMemAddress", "alignment", "", Number<0>},
     {"aclrtReserveMemAddress", "expectPtr", "", Number<0>},
     {"aclrtMallocPhysical", "size", "", Number<kGranularity>},
-    {"aclrtMallocPhysical", "prop", "",
+    {"", "prop", "aclrtPhysicalMemProp*",
      [] {
        auto* prop = static_cast<aclrtPhysicalMemProp*>(Scratch());
        prop->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       prop->memAttr = ACL_HBM_MEM_HUGE;
        return At(prop);
      }},
+    {"aclrtGetPrimaryCtxState", "flags", "", Number<0>},
     {"", "option", "aclrtMemGranularityOptions", Number<ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED>},
     {"aclrtSetStreamConfigOpt", "attr", "", Number<ACL_RT_STREAM_FLAG>},
     {"aclrtSetStreamConfigOpt", "valueSize", "", Number<8>},
