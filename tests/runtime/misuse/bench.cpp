@@ -557,6 +557,17 @@ const Right kRight[] = {
     {"aclopSetAttrListListInt", "values", "", [] { return One(&kFour); }},
     {"aclGetCompileopt", "length", "", Number<64>},
     {"aclprofCreateConfig", "deviceNums", "", Number<1>},
+    {"aclprofSetConfig", "configType", "", Number<ACL_PROF_PATH>},
+    {"aclprof*", "stamp", "", [] { return At(aclprofCreateStamp()); }},
+    {"aclprof*", "msg", "", [] { return Text("message"); }},
+    {"aclprof*", "message", "", [] { return Text("message"); }},
+    {"aclprofRangePushEx", "attr", "", [] { return At(Scratch()); }},
+    {"aclprofRangeStop", "rangeId", "",
+     [] {
+       uint32_t range = 0;
+       Need(aclprofRangeStart(aclprofCreateStamp(), &range));
+       return Argument{range};
+     }},
 
     {"", "deviceId", "int32_t", Number<0>},
     {"", "deviceId", "uint32_t", Number<0>},
