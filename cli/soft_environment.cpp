@@ -28,7 +28,11 @@ std::vector<fs::path> FoldersFor(const fs::path& interpreter) {
 std::string LibraryPath(const std::vector<fs::path>& folders) {
   std::string path;
   for (const fs::path& folder : folders) path += folder.string() + ":";
-  path += (ToolkitFolder() / "lib64").string();
+  const fs::path libraries = ToolkitFolder() / "lib64";
+  const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
+  if (profile != nullptr && std::string(profile) == "newer")
+    path += (libraries / "newer:").string();
+  path += libraries.string();
   const char* before = std::getenv("LD_LIBRARY_PATH");
   return before != nullptr && *before != '\0' ? path + ":" + before : path;
 }

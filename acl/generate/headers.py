@@ -21,19 +21,36 @@ INCLUDES = {
     ],
     "acl/acl_rt_memory_soma.h": ["acl/acl_rt.h"],
     "acl/acl_prof.h": ["acl/acl_rt.h"],
+    "acl/acl_dump.h": ["acl/acl_base_rt.h"],
     "acl/acl_op.h": ["acl/acl_base_rt.h"],
-    "acl/acl_op_compiler.h": ["acl/acl_op.h"],
+    "acl/acl_op_compiler.h": ["acl/acl_op.h", "acl/acl_dump.h"],
+    "acl/acl_platform.h": ["acl/acl_base_rt.h"],
+    "acl/acl_tdt.h": ["acl/acl_base_rt.h"],
+    "acl/acl_tdt_queue.h": ["acl/acl_base_rt.h"],
     "acl/error_codes/rt_error_codes.h": [],
     "acl/error_codes/ge_error_codes.h": [],
     "aclnn/acl_meta.h": ["acl/acl_base_rt.h"],
     "aclnn/aclnn_base.h": ["aclnn/acl_meta.h"],
 }
-# Headers that only gather others.
+# Headers of other libraries than those of ACL (acl/data/further_abi.json): what they include.
+FURTHER = {
+    "securec.h": ["<errno.h>", "<stdarg.h>", "<stddef.h>"],
+    "mstx/ms_tools_ext.h": ["<dlfcn.h>", "acl/acl_base_rt.h"],
+}
+# A header whose functions look their library up, so that a program needs to link nothing for it.
+LOOKED_UP = {"mstx/ms_tools_ext.h": "libms_tools_ext.so"}
+# The header of the overloads for C++ (acl/data/overloads.json).
+OVERLOADS = "acl/acl_rt_api.h"
+# Headers that only gather others. No function of offline models is declared, because none is offered.
 GATHERING = {
-    "acl/acl_base.h": ["acl/acl_base_rt.h"],
+    "acl/acl_base.h": ["acl/acl_base_rt.h", "acl/acl_base_mdl.h"],
+    "acl/acl_base_mdl.h": ["acl/acl_base_rt.h"],
+    "acl/acl_mdl.h": ["acl/acl_base.h", "acl/acl_rt.h", "acl/acl_dump.h"],
     "acl/acl.h": [
         "acl/acl_base.h",
         "acl/acl_rt.h",
+        "acl/acl_op.h",
+        "acl/acl_mdl.h",
         "acl/acl_rt_memory_soma.h",
         "acl/error_codes/ge_error_codes.h",
         "acl/error_codes/rt_error_codes.h",
@@ -58,7 +75,7 @@ def guarded(path, includes, body):
     text = f"// Generated from acl/data; do not edit.\n#ifndef {guard}\n#define {guard}\n\n"
     if not includes:
         text += SYSTEM_INCLUDES
-    text += "".join(f'#include "{name}"\n' for name in includes)
+    text += "".join(f'#include {name if name[0] == "<" else chr(34) + name + chr(34)}\n' for name in includes)
     if body:
         text += f'\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{body}\n'
         text += "#ifdef __cplusplus\n}\n#endif\n"
@@ -145,10 +162,42 @@ def in_dependency_order(structs):
 def function(row):
     parameters = tables.parameter_list(row["params"], row.get("variadic"))
     returns = row["returns"].replace(" *", "*")
-    return f"ACL_FUNC_VISIBILITY {returns} {row['name']}({parameters});\n"
+    visibility = "ACL_FUNC_VISIBILITY " if row["header"] not in FURTHER else ""
+    return f"{visibility}{returns} {row['name']}({parameters});\n"
 
 
-def interface_header(path, abi):
+def looked_up_function(row, library):
+    """A function that does what its library does; without the library it does nothing."""
+    names = ", ".join(p["name"] for p in row["params"])
+    returns, parameters = row["returns"], tables.parameter_list(row["params"])
+    value = "" if returns == "void" else "return "
+    nothing = "" if returns == "void" else " : 0"
+    call = f"known({names})"
+    body = f"  if (known) {call};\n" if returns == "void" else f"  {value}known ? {call}{nothing};\n"
+    return (
+        f"static inline {returns} {row['name']}({parameters}) {{\n"
+        f"  typedef {returns} (*function)({parameters});\n"
+        f"  static function known = 0;\n  static int looked = 0;\n"
+        f"  if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {{\n"
+        f'    void* library = dlopen("{library}", RTLD_LAZY);\n'
+        f'    if (library) __atomic_store_n(&known, (function)dlsym(library, "{row["name"]}"), __ATOMIC_RELAXED);\n'
+        f"    __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);\n  }}\n{body}}}\n"
+    )
+
+
+def overloads_header(path, rows):
+    """C++ functions that give those of C with other arguments; plain C sees what the header includes."""
+    body = "".join(
+        (f"template <{row['template']}>\n" if "template" in row else "")
+        + f"static inline aclError {row['signature']} {{\n  return ::{row['call']};\n}}\n"
+        for row in rows
+    )
+    text = guarded(path, ["acl/acl_rt.h"], "")
+    at = text.rindex("\n#endif")
+    return f"{text[:at]}\n#ifdef __cplusplus\n\n{body}\n#endif\n{text[at:]}"
+
+
+def interface_header(path, abi, includes):
     def rows(section):
         return [row for row in abi[section] if row["header"] == path]
 
@@ -165,8 +214,10 @@ def interface_header(path, abi):
     body += "".join(macro(row) for row in rows("macros") if row["ctype"] == "aclnnStatus")
     body += "".join(struct(row) for row in in_dependency_order(rows("structs")))
     body += "".join(typedef(row) for row in callables) + "\n"
-    body += "".join(function(row) for row in rows("functions"))
-    return guarded(path, INCLUDES[path], body)
+    library = LOOKED_UP.get(path)
+    body += "".join(looked_up_function(row, library) if library else function(row)
+                    for row in rows("functions"))
+    return guarded(path, includes, body)
 
 
 def operator_declaration(op):
@@ -211,7 +262,7 @@ def operator_headers(operators):
 def main():
     operator_files = operator_headers(tables.operators())
     if sys.argv[1] == "--list":
-        print(";".join(list(INCLUDES) + list(GATHERING) + list(operator_files)), end="")
+        print(";".join([*INCLUDES, *FURTHER, OVERLOADS] + list(GATHERING) + list(operator_files)), end="")
         return
     abi = tables.abi()
     directory = sys.argv[1]
@@ -220,7 +271,11 @@ def main():
         tables.write_if_changed(os.path.join(directory, path), text)
 
     for path in INCLUDES:
-        write(path, interface_header(path, abi))
+        write(path, interface_header(path, abi, INCLUDES[path]))
+    further = tables.further()
+    for path in FURTHER:
+        write(path, interface_header(path, further, FURTHER[path]))
+    write(OVERLOADS, overloads_header(OVERLOADS, tables.overloads()))
     for path, includes in GATHERING.items():
         write(path, guarded(path, includes, ""))
     for path, (includes, body) in operator_files.items():

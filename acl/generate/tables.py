@@ -13,6 +13,18 @@ def abi():
         return json.load(file)
 
 
+def further():
+    """Interfaces of libraries beside those of ACL, in the form of abi()."""
+    with open(os.path.join(DATA, "further_abi.json")) as file:
+        return json.load(file)
+
+
+def overloads():
+    """C++ overloads of interface functions: template parameters, signature, and the call that each makes."""
+    with open(os.path.join(DATA, "overloads.json")) as file:
+        return json.load(file)
+
+
 def operators():
     """The operators by name; the position in this list is the operator's index everywhere."""
     with open(os.path.join(DATA, "aclnn_ops.json")) as file:

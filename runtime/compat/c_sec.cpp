@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/compat/export.h"
+#include "securec.h"
 
 namespace {
 
@@ -16,6 +17,31 @@ constexpr size_t kMostString = 0x7FFFFFFF;
 
 bool Overlap(const char* to, const char* from, size_t bytes) {
   return to < from + bytes && from < to + bytes;
+}
+
+// Puts at most `count` characters of `from` and a zero behind the `kept` characters that `to`
+// holds. The destination is emptied when there is no room for them.
+int CopyText(char* to, size_t room, size_t kept, const char* from, size_t count) {
+  if (room == 0 || room > kMostString) return ERANGE;
+  if (to == nullptr) return EINVAL;
+  if (from == nullptr || kept == room) {
+    to[0] = '\0';
+    return EINVAL | kReset;
+  }
+  if (to == from && kept == 0 && strnlen(from, room) <= count && strnlen(from, room) < room)
+    return 0;
+  const size_t length = strnlen(from, count < room ? count : room);
+  if (length >= room - kept) {
+    to[0] = '\0';
+    return ERANGE | kReset;
+  }
+  if (Overlap(to + kept, from, length + 1)) {
+    to[0] = '\0';
+    return kOverlap | kReset;
+  }
+  std::memcpy(to + kept, from, length);
+  to[kept + length] = '\0';
+  return 0;
 }
 
 }  // namespace
@@ -57,24 +83,28 @@ ACLTAPE_COMPAT int sprintf_s(char* to, size_t room, const char* format, ...) {
 }
 
 ACLTAPE_COMPAT int strcpy_s(char* to, size_t room, const char* from) {
-  if (room == 0 || room > kMostString) return ERANGE;
-  if (to == nullptr) return EINVAL;
-  if (from == nullptr) {
-    to[0] = '\0';
-    return EINVAL | kReset;
+  return CopyText(to, room, 0, from, room);
+}
+
+ACLTAPE_COMPAT int strncpy_s(char* to, size_t room, const char* from, size_t count) {
+  return CopyText(to, room, 0, from, count);
+}
+
+ACLTAPE_COMPAT int strcat_s(char* to, size_t room, const char* from) {
+  return to == nullptr ? CopyText(to, room, 0, from, room)
+                       : CopyText(to, room, strnlen(to, room), from, room);
+}
+
+ACLTAPE_COMPAT int strncat_s(char* to, size_t room, const char* from, size_t count) {
+  return to == nullptr ? CopyText(to, room, 0, from, count)
+                       : CopyText(to, room, strnlen(to, room), from, count);
+}
+
+ACLTAPE_COMPAT char* strtok_s(char* text, const char* separators, char** rest) {
+  if (separators == nullptr || rest == nullptr || (text == nullptr && *rest == nullptr)) {
+    return nullptr;
   }
-  if (to == from) return 0;
-  const size_t bytes = strnlen(from, room) + 1;
-  if (bytes > room) {
-    to[0] = '\0';
-    return ERANGE | kReset;
-  }
-  if (Overlap(to, from, bytes)) {
-    to[0] = '\0';
-    return kOverlap | kReset;
-  }
-  std::memcpy(to, from, bytes);
-  return 0;
+  return strtok_r(text, separators, rest);
 }
 
 ACLTAPE_COMPAT int memcpy_s(void* to, size_t room, const void* from, size_t bytes) {
@@ -90,6 +120,18 @@ ACLTAPE_COMPAT int memcpy_s(void* to, size_t room, const void* from, size_t byte
     return kOverlap | kReset;
   }
   std::memcpy(to, from, bytes);
+  return 0;
+}
+
+// Source and destination may overlap.
+ACLTAPE_COMPAT int memmove_s(void* to, size_t room, const void* from, size_t bytes) {
+  if (room == 0 || room > kMostString) return ERANGE;
+  if (to == nullptr) return EINVAL;
+  if (from == nullptr || bytes > room) {
+    std::memset(to, 0, room);
+    return (from == nullptr ? EINVAL : ERANGE) | kReset;
+  }
+  std::memmove(to, from, bytes);
   return 0;
 }
 

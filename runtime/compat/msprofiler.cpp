@@ -5,7 +5,7 @@
 #include "runtime/compat/export.h"
 
 ACLTAPE_COMPAT int aclprofWarmup(const void*) { return 0; }
-ACLTAPE_COMPAT int aclprofSetConfig(int, const char*, size_t) { return 0; }
+
 ACLTAPE_COMPAT int aclprofRegisterDeviceCallback(void) { return 0; }
-ACLTAPE_COMPAT int aclprofMarkEx(const char*, size_t, void*) { return 0; }
+
 // No aclprofGetSupportedFeatures: a program that does not find it asks for no features.

@@ -54,21 +54,16 @@ bool Holds(const Comparison& comparison) {
 
 class StreamSwitch : public Control {
  public:
-  StreamSwitch(const Comparison& comparison, uint32_t if_true, int64_t if_false)
-      : comparison_(comparison), if_true_(if_true), if_false_(if_false) {}
+  StreamSwitch(const Comparison& comparison, uint32_t if_true)
+      : comparison_(comparison), if_true_(if_true) {}
   aclError Act(GraphRun& run, uint32_t) override {
-    if (Holds(comparison_)) {
-      run.Activate(if_true_);
-    } else if (if_false_ >= 0) {
-      run.Activate(static_cast<uint32_t>(if_false_));
-    }
+    if (Holds(comparison_)) run.Activate(if_true_);
     return ACL_SUCCESS;
   }
 
  private:
   const Comparison comparison_;
   const uint32_t if_true_;
-  const int64_t if_false_;  // -1: none
 };
 
 class LabelSwitch : public Control {
@@ -237,19 +232,13 @@ aclError ActivateStream(Stream& activated, Stream& stream) {
                       std::make_unique<Activation>(activated.built_member));
 }
 
-aclError SwitchStream(const Comparison& comparison, Stream& if_true, Stream* if_false,
-                      Stream& stream) {
+aclError SwitchStream(const Comparison& comparison, Stream& if_true, Stream& stream) {
   constexpr const char* kCall = "aclrtSwitchStream";
   std::lock_guard lock(CaptureLock());
   if (aclError code = CheckBound(stream, nullptr, kCall); code != ACL_SUCCESS) return code;
-  for (const Stream* target :
-       {const_cast<const Stream*>(&if_true), const_cast<const Stream*>(if_false)}) {
-    if (target == nullptr) continue;
-    if (aclError code = CheckBound(*target, stream.built, kCall); code != ACL_SUCCESS) return code;
-  }
-  int64_t otherwise = if_false == nullptr ? -1 : int64_t{if_false->built_member};
+  if (aclError code = CheckBound(if_true, stream.built, kCall); code != ACL_SUCCESS) return code;
   return StoreControl(stream, "STREAM_SWITCH",
-                      std::make_unique<StreamSwitch>(comparison, if_true.built_member, otherwise));
+                      std::make_unique<StreamSwitch>(comparison, if_true.built_member));
 }
 
 }  // namespace acltape::device

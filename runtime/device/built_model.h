@@ -51,7 +51,6 @@ struct Comparison {
   aclrtCompareDataType type;
 };
 // `if_false` may be null.
-aclError SwitchStream(const Comparison& comparison, Stream& if_true, Stream* if_false,
-                      Stream& stream);
+aclError SwitchStream(const Comparison& comparison, Stream& if_true, Stream& stream);
 
 }  // namespace acltape::device

@@ -39,6 +39,12 @@ inline int64_t TimeoutNs(int32_t timeout_ms) {
   return timeout_ms < 0 ? -1 : int64_t{timeout_ms} * kMillisecond;
 }
 
+// Like FindStream for calls that do not mean the default stream by NULL: it gives 100000 there.
+inline aclError FindGivenStream(aclrtStream handle, const char* call, Stream** stream) {
+  if (aclError code = CheckPointer(handle, call, "stream"); code != ACL_SUCCESS) return code;
+  return FindStream(handle, call, stream);
+}
+
 inline aclError FindModel(aclmdlRI handle, const char* call, Model** model) {
   if (aclError code = CheckPointer(handle, call, "the model"); code != ACL_SUCCESS) return code;
   *model = ObjectOf<Model>(handle, HandleKind::kModel);

@@ -86,6 +86,8 @@ struct BuiltIn {
 
 constexpr BuiltIn kBuiltIns[] = {
     {"server", [](Profile&) {}},
+    // The same limits. What it has besides is the library in lib64/newer.
+    {"newer", [](Profile&) {}},
     // The lowest limits that the rules name for any product class.
     {"small",
      [](Profile& p) {

@@ -222,5 +222,31 @@ TEST_F(Adapter, AProfilerMayStartAndStop) {
   EXPECT_OK(aclprofFinalize());
 }
 
+// The ranges nest by thread, or have numbers and end in any order.
+TEST_F(Adapter, PROF_01_RangesAndMarksOfAProgramAreTaken) {
+  void* stamp = aclprofCreateStamp();
+  ASSERT_NE(stamp, nullptr);
+  EXPECT_OK(aclprofSetStampTraceMessage(stamp, "message", 7));
+  EXPECT_OK(aclprofMark(stamp));
+  EXPECT_OK(aclprofMarkEx("message", 7, stream_));
+  EXPECT_OK(aclprofPush(stamp));
+  EXPECT_OK(aclprofPop());
+  EXPECT_CODE(100000, aclprofPop());
+  uint32_t first = 0;
+  uint32_t second = 0;
+  EXPECT_OK(aclprofRangeStart(stamp, &first));
+  EXPECT_OK(aclprofRangeStart(stamp, &second));
+  EXPECT_NE(first, second);
+  EXPECT_OK(aclprofRangeStop(first));
+  EXPECT_OK(aclprofRangeStop(second));
+  EXPECT_CODE(100000, aclprofRangeStop(second));
+  aclprofDestroyStamp(stamp);
+  EXPECT_CODE(107017, aclprofPush(stamp));
+  EXPECT_EQ(aclprofStr2Id("aclnnAdd"), aclprofStr2Id("aclnnAdd"));
+  EXPECT_NE(aclprofStr2Id("aclnnAdd"), aclprofStr2Id("aclnnMul"));
+  EXPECT_OK(aclprofSetConfig(ACL_PROF_SYS_HARDWARE_MEM_FREQ, "15", 2));
+  EXPECT_CODE(100000, aclprofSetConfig(ACL_PROF_ARGS_MAX, "15", 2));
+}
+
 }  // namespace
 }  // namespace acltape::device

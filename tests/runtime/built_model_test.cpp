@@ -183,12 +183,35 @@ TEST_F(BuiltModel, STR_16_ABoundStreamKeepsItsFailureMode) {
   EXPECT_CODE(207000, aclrtSetStreamFailureMode(head_, ACL_STOP_ON_FAILURE));
 }
 
-TEST_F(BuiltModel, STR_23_ASwitchActivatesOneOfTwoStreams) {
+TEST_F(BuiltModel, CPY_06_PageableCopiesOnBoundAndPersistentStreamsAreDoneAtOnce) {
+  aclrtStream persistent = CreatePersistent();
+  int32_t host = 0;
+  for (aclrtStream stream : {head_, persistent}) {
+    Write(Int(0), 0);
+    host += 7;
+    ASSERT_OK(aclrtMemcpyAsync(Int(0), 4, &host, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    int32_t read = 0;
+    ASSERT_OK(aclrtMemcpyAsync(&read, 4, Int(0), 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_EQ(read, host);
+  }
+  // The model got no task of them.
+  Complete(head_);
+  Write(Int(0), 1);
+  ASSERT_OK(aclmdlRIExecute(model_, 5000));
+  int32_t read = 0;
+  ASSERT_OK(aclrtMemcpy(&read, 4, Int(0), 4, ACL_MEMCPY_DEVICE_TO_HOST));
+  EXPECT_EQ(read, 1);
+}
+
+TEST_F(BuiltModel, STR_23_ASwitchActivatesAStreamIfItsConditionHolds) {
   struct Row {
     aclrtCondition condition;
     int32_t left;
     bool holds;
   };
+  constexpr aclrtCondition kOpposite[] = {ACL_RT_NOT_EQUAL,        ACL_RT_EQUAL,
+                                          ACL_RT_LESS_OR_EQUAL,    ACL_RT_LESS,
+                                          ACL_RT_GREATER_OR_EQUAL, ACL_RT_GREATER};
   constexpr Row kRows[] = {
       {ACL_RT_EQUAL, 5, true},
       {ACL_RT_EQUAL, 4, false},
@@ -213,7 +236,9 @@ TEST_F(BuiltModel, STR_23_ASwitchActivatesOneOfTwoStreams) {
       ASSERT_OK(aclmdlRIBindStream(model, streams[i], i == 0 ? kHead : kActivated));
     }
     ASSERT_OK(aclrtSwitchStream(Int(0), row.condition, Int(1), ACL_RT_SWITCH_INT32, streams[1],
-                                streams[2], streams[0]));
+                                nullptr, streams[0]));
+    ASSERT_OK(aclrtSwitchStream(Int(0), kOpposite[row.condition], Int(1), ACL_RT_SWITCH_INT32,
+                                streams[2], nullptr, streams[0]));
     Launch(streams[1], log, "t");
     Launch(streams[2], log, "f");
     ASSERT_OK(aclmdlRIEndTask(model, streams[1]));

@@ -158,40 +158,6 @@ TEST_F(Callback, NTF_01_NTF_02_ANotifyIsABinaryFlag) {
   EXPECT_CODE(107017, aclrtRecordNotify(notify, stream_));
 }
 
-TEST_F(Callback, NTF_06_CountingNotifies) {
-  aclrtCntNotify notify = nullptr;
-  ASSERT_OK(aclrtCntNotifyCreate(&notify, 0));
-  auto record = [&](aclrtCntNotifyRecordMode mode, uint32_t value) {
-    aclrtCntNotifyRecordInfo info{mode, value};
-    ASSERT_OK(aclrtCntNotifyRecord(notify, stream_, &info));
-  };
-  auto wait = [&](aclrtCntNotifyWaitMode mode, uint32_t value, bool clear = false) {
-    aclrtCntNotifyWaitInfo info{};
-    info.mode = mode;
-    info.value = value;
-    info.timeout = 1;
-    info.isClear = clear;
-    EXPECT_OK(aclrtCntNotifyWaitWithTimeout(notify, stream_, &info));
-    return aclrtSynchronizeStream(stream_);
-  };
-  record(ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 5);
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 5), 0);
-  record(ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 3);
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE, 7), 0);
-  record(ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE, 6);
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE, 12), 0);  // 8 | 6 = 14
-  record(ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE, 3);
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE, 3, true), 0);  // 2, then cleared
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 0), 0);
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE, 1), 107019);
-  record(ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 9);
-  ASSERT_OK(aclrtCntNotifyReset(notify, stream_));
-  EXPECT_EQ(wait(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 0), 0);
-  aclrtCntNotifyRecordInfo wrong{static_cast<aclrtCntNotifyRecordMode>(3), 1};
-  EXPECT_CODE(107000, aclrtCntNotifyRecord(notify, stream_, &wrong));
-  EXPECT_OK(aclrtCntNotifyDestroy(notify));
-}
-
 TEST_F(Callback, NTF_07_NotifiesAreCapturedAsPlainTasks) {
   Log log;
   aclrtNotify notify = nullptr;

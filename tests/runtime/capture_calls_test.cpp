@@ -111,13 +111,11 @@ TEST_F(CaptureCalls, CAP_71_EveryTaskKindIsCapturedAndRunsAtEachReplay) {
   void* device = nullptr;
   aclrtEvent external = nullptr;
   aclrtNotify notify = nullptr;
-  aclrtCntNotify counter = nullptr;
   ASSERT_OK(aclrtMallocHost(&host, 64));
   ASSERT_OK(aclrtMalloc(&device, 256, ACL_MEM_MALLOC_HUGE_FIRST));
   ASSERT_OK(aclrtMemset(device, 256, 0, 256));
   ASSERT_OK(aclrtCreateEventWithFlag(&external, ACL_EVENT_EXTERNAL));
   ASSERT_OK(aclrtCreateNotify(&notify, 0));
-  ASSERT_OK(aclrtCntNotifyCreate(&counter, 0));
   std::memset(host, 7, 64);
   auto* bytes = static_cast<char*>(device);
   // The thread that runs the callbacks of the stream.
@@ -147,8 +145,6 @@ TEST_F(CaptureCalls, CAP_71_EveryTaskKindIsCapturedAndRunsAtEachReplay) {
   ASSERT_OK(aclrtValueWait(bytes + 192, 3, ACL_STREAM_WAIT_VALUE_EQ, stream_));
   ASSERT_OK(aclrtRecordNotify(notify, stream_));
   ASSERT_OK(aclrtWaitAndResetNotify(notify, stream_, 0));
-  aclrtCntNotifyRecordInfo record{ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1};
-  ASSERT_OK(aclrtCntNotifyRecord(counter, stream_, &record));
   ASSERT_OK(aclrtLaunchHostFunc(stream_, add_host, &log));
   ASSERT_OK(aclrtLaunchCallback(add_callback, &log, ACL_CALLBACK_BLOCK, stream_));
   aclmdlRI model = End(stream_);

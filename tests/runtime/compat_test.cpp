@@ -8,6 +8,8 @@
 #include <string>
 
 #include "acl/acl.h"
+#include "mstx/ms_tools_ext.h"
+#include "securec.h"
 
 namespace {
 
@@ -24,7 +26,7 @@ TEST(Compat, EachLibraryThatAnAdapterNamesCanBeLoaded) {
   for (const char* library :
        {"libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so", "libruntime.so",
         "libprofapi.so", "libfmk_parser.so", "libascend_protobuf.so", "libacl_op_compiler.so",
-        "libmsprofiler.so", "libascend_hal.so", "libc_sec.so"}) {
+        "libmsprofiler.so", "libascend_hal.so", "libc_sec.so", "libms_tools_ext.so"}) {
     EXPECT_NE(dlopen(library, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   }
 }
@@ -50,6 +52,59 @@ TEST(Compat, AKernelOfADeviceIsRegisteredAndNotLaunched) {
       "libruntime.so", "rtKernelLaunch");
   EXPECT_EQ(launch(nullptr, 1, nullptr, 0, nullptr, nullptr), 207000);
   EXPECT_NE(std::string(aclGetRecentErrMsg()).find("rtKernelLaunch"), std::string::npos);
+}
+
+// Programs name these libraries beside libascendcl.so, or alone. There is one device in the
+// process.
+TEST(Compat, SDK_02_FurtherNamesAreTheSameLibrary) {
+  void* first = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
+  for (const char* name : {"libacl_rt.so", "libacl_rt_impl.so"}) {
+    EXPECT_EQ(dlopen(name, RTLD_NOW | RTLD_LOCAL), first) << name;
+  }
+}
+
+TEST(Compat, SDK_03_BoundedCopiesKeepWithinTheirDestination) {
+  auto* append = Function<decltype(strcat_s)>("libc_sec.so", "strcat_s");
+  auto* append_some = Function<decltype(strncat_s)>("libc_sec.so", "strncat_s");
+  auto* copy_some = Function<decltype(strncpy_s)>("libc_sec.so", "strncpy_s");
+  auto* move = Function<decltype(memmove_s)>("libc_sec.so", "memmove_s");
+  auto* split = Function<decltype(strtok_s)>("libc_sec.so", "strtok_s");
+  char text[8] = "ab";
+  EXPECT_EQ(append(text, sizeof(text), "cd"), EOK);
+  EXPECT_EQ(append_some(text, sizeof(text), "efgh", 2), EOK);
+  EXPECT_STREQ(text, "abcdef");
+  EXPECT_EQ(append(text, sizeof(text), "gh"), ERANGE_AND_RESET);
+  EXPECT_STREQ(text, "");
+  EXPECT_EQ(copy_some(text, sizeof(text), "abcdefghijk", 3), EOK);
+  EXPECT_STREQ(text, "abc");
+  EXPECT_EQ(copy_some(text, sizeof(text), nullptr, 3), EINVAL_AND_RESET);
+  char bytes[8] = "1234567";
+  EXPECT_EQ(move(bytes + 2, 6, bytes, 5), EOK);  // both overlap
+  EXPECT_STREQ(bytes, "1212345");
+  char list[] = "a,b";
+  char* rest = nullptr;
+  EXPECT_STREQ(split(list, ",", &rest), "a");
+  EXPECT_STREQ(split(nullptr, ",", &rest), "b");
+  EXPECT_EQ(split(nullptr, ",", &rest), nullptr);
+}
+
+// The header looks its library up, so this program links nothing for it.
+TEST(Compat, SDK_04_RangesHaveNumbersAndMarksAreTaken) {
+  const mstxRangeId first = mstxRangeStartA("first", nullptr);
+  const mstxRangeId second = mstxRangeStartA("second", nullptr);
+  EXPECT_NE(first, uint64_t{MSTX_INVALID_ID});
+  EXPECT_NE(first, second);
+  EXPECT_EQ(mstxRangeStartA(nullptr, nullptr), uint64_t{MSTX_INVALID_ID});
+  mstxMarkA("mark", nullptr);
+  mstxDomainHandle_t domain = mstxDomainCreateA("domain");
+  ASSERT_NE(domain, nullptr);
+  const mstxRangeId inside = mstxDomainRangeStartA(domain, "inside", nullptr);
+  EXPECT_NE(inside, second);
+  mstxDomainMarkA(domain, "mark", nullptr);
+  mstxDomainRangeEnd(domain, inside);
+  mstxDomainDestroy(domain);
+  mstxRangeEnd(second);
+  mstxRangeEnd(first);
 }
 
 TEST(Compat, TheDriverCountsDevices) {

@@ -180,6 +180,7 @@ TEST_F(Conditional, COND_06_COND_07_AddRefusals) {
   Begin(other_);
   aclmdlRICondHandle foreign = CreateHandle(other_);
   EXPECT_CODE(107029, aclmdlRIAddCondTask({foreign, kIf, 1, subs}, stream_, 0));
+  EXPECT_CODE(100000, aclmdlRIAddCondTask({foreign, kIf, 1, subs}, nullptr, 0));
   Begin(stream_);
   aclmdlRICondHandle handle = CreateHandle(stream_);
   EXPECT_CODE(107000, aclmdlRIAddCondTask({handle, kIf, 1, subs}, stream_, 1));

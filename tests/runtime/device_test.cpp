@@ -166,11 +166,12 @@ TEST_F(Untouched, DEV_13_PrimaryContextState) {
   EXPECT_OK(aclrtGetPrimaryCtxState(0, nullptr, &active));
   EXPECT_EQ(active, 0);
   ASSERT_OK(aclrtSetDevice(0));
-  EXPECT_OK(aclrtGetPrimaryCtxState(0, &flags, &active));
+  EXPECT_OK(aclrtGetPrimaryCtxState(0, nullptr, &active));
   EXPECT_EQ(active, 1);
   ASSERT_OK(aclrtResetDevice(0));
-  EXPECT_OK(aclrtGetPrimaryCtxState(0, &flags, &active));
+  EXPECT_OK(aclrtGetPrimaryCtxState(0, nullptr, &active));
   EXPECT_EQ(active, 0);
+  EXPECT_CODE(100000, aclrtGetPrimaryCtxState(0, &flags, &active));
 }
 
 TEST_F(Untouched, DEV_16_ResourceLimits) {

@@ -51,6 +51,36 @@ TEST_F(General, GEN_02_NullGives100000AndABadValue107000) {
   EXPECT_CODE(107000, aclrtCtxSetSysParamOpt(static_cast<aclSysParamOpt>(99), 0));
 }
 
+// What the outer layer checks itself gives 100000 for a bad value too.
+TEST_F(General, GEN_12_WhatTheInterfaceLayerChecksGives100000) {
+  void* memory = nullptr;
+  int64_t option = 0;
+  aclrtMallocConfig config{nullptr, 1};
+  EXPECT_CODE(100000, aclrtMallocWithCfg(&memory, 8, ACL_MEM_MALLOC_HUGE_FIRST, &config));
+  EXPECT_CODE(100000, aclrtCtxGetSysParamOpt(static_cast<aclSysParamOpt>(99), &option));
+
+  void* pinned = nullptr;
+  ASSERT_OK(aclrtMallocHost(&pinned, 64));
+  EXPECT_CODE(100000, aclrtHostGetDevicePointer(pinned, &memory, 1));
+  EXPECT_OK(aclrtHostGetDevicePointer(pinned, &memory, 0));
+  ASSERT_OK(aclrtFreeHost(pinned));
+
+  // These calls do not mean the default stream by NULL.
+  aclrtLabel label = nullptr;
+  aclrtLabelList list = nullptr;
+  ASSERT_OK(aclrtCreateLabel(&label));
+  ASSERT_OK(aclrtCreateLabelList(&label, 1, &list));
+  ASSERT_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  EXPECT_CODE(100000, aclrtSetLabel(label, nullptr));
+  EXPECT_CODE(100000, aclrtSwitchLabelByIndex(memory, 1, list, nullptr));
+  EXPECT_CODE(100000, aclrtActiveStream(stream_, nullptr));
+  EXPECT_CODE(100000, aclrtSwitchStream(memory, ACL_RT_EQUAL, memory, ACL_RT_SWITCH_INT32, stream_,
+                                        nullptr, nullptr));
+  EXPECT_CODE(100000, aclrtSwitchStream(memory, ACL_RT_EQUAL, memory, ACL_RT_SWITCH_INT32, stream_,
+                                        stream_, other_));
+  ASSERT_OK(aclrtFree(memory));
+}
+
 TEST_F(General, GEN_03_CodesOfTasksReachTheCallerUnchanged) {
   Log log;
   for (aclError code : {507014, 507015, 507035, 207003, 107019, 599999, 1}) {
@@ -135,26 +165,21 @@ TEST_F(General, GEN_08_WhatTheProductDoesNotOfferGives207000) {
 
 TEST_F(General, GEN_09_DestroyedAndWrongHandlesAreRecognised) {
   aclrtNotify notify = nullptr;
-  aclrtCntNotify counting = nullptr;
   ASSERT_OK(aclrtCreateNotify(&notify, 0));
-  ASSERT_OK(aclrtCntNotifyCreate(&counting, 0));
   aclrtEvent event = CreateEx();
   Begin(stream_);
   aclmdlRI model = End(stream_);
-  EXPECT_CODE(107017, aclrtRecordNotify(counting, stream_));
-  EXPECT_CODE(107017, aclrtCntNotifyReset(notify, stream_));
+  EXPECT_CODE(107017, aclrtRecordNotify(event, stream_));
   EXPECT_CODE(107017, aclrtRecordEvent(notify, stream_));
   EXPECT_CODE(107017, aclmdlRIExecuteAsync(event, stream_));
   EXPECT_CODE(107017, aclrtSynchronizeStream(model));
   EXPECT_CODE(107002, aclrtSetCurrentContext(stream_));
   EXPECT_CODE(107002, aclrtDestroyContext(event));
   ASSERT_OK(aclrtDestroyNotify(notify));
-  ASSERT_OK(aclrtCntNotifyDestroy(counting));
   ASSERT_OK(aclrtDestroyEvent(event));
   ASSERT_OK(aclmdlRIDestroy(model));
   ASSERT_OK(aclrtDestroyStream(other_));
   EXPECT_CODE(107017, aclrtDestroyNotify(notify));
-  EXPECT_CODE(107017, aclrtCntNotifyDestroy(counting));
   EXPECT_CODE(107017, aclrtDestroyEvent(event));
   EXPECT_CODE(107017, aclmdlRIDestroy(model));
   EXPECT_CODE(107017, aclrtDestroyStream(other_));

@@ -113,11 +113,11 @@ TEST_F(Memory, MEM_07_HostRegistration) {
 TEST_F(Memory, MEM_08_VirtualMemory) {
   aclrtPhysicalMemProp prop{};
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  prop.memAttr = ACL_HBM_MEM_HUGE;
   size_t unit = 0;
   ASSERT_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &unit));
   void* range = nullptr;
   aclrtDrvMemHandle handle = nullptr;
-  EXPECT_CODE(107000, aclrtReserveMemAddress(&range, 0, 0, nullptr, 0));
   ASSERT_OK(aclrtReserveMemAddress(&range, 4 * unit, 0, nullptr, 0));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(range) % unit, 0u);
   ASSERT_OK(aclrtMallocPhysical(&handle, unit, &prop, 0));
@@ -138,6 +138,47 @@ TEST_F(Memory, MEM_08_VirtualMemory) {
   EXPECT_CODE(107017, aclrtFreePhysical(handle));
   EXPECT_OK(aclrtReleaseMemAddress(range));
   EXPECT_CODE(107000, aclrtReleaseMemAddress(range));
+}
+
+// The interface layer refuses what no device of any product has.
+TEST_F(Memory, GEN_12_MEM_08_PropertiesThatDoNotExistGive100000) {
+  aclrtPhysicalMemProp right{};
+  right.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  right.memAttr = ACL_HBM_MEM_HUGE;
+  constexpr size_t kUnit = size_t{2} << 20;
+  void* range = nullptr;
+  aclrtDrvMemHandle handle = nullptr;
+  EXPECT_CODE(100000, aclrtReserveMemAddress(&range, 0, 0, nullptr, 0));
+  EXPECT_CODE(100000, aclrtReserveMemAddress(&range, kUnit, 0, nullptr, 2));
+  EXPECT_CODE(100000, aclrtMallocPhysical(&handle, 0, &right, 0));
+  EXPECT_CODE(100000, aclrtMallocPhysical(&handle, kUnit, &right, 1));
+  struct Row {
+    const char* what;
+    void (*change)(aclrtPhysicalMemProp& prop);
+    bool granularity;  // asking for the granularity is refused too
+  };
+  constexpr Row kRows[] = {
+      {"DDR", [](aclrtPhysicalMemProp& p) { p.memAttr = ACL_DDR_MEM_HUGE; }, true},
+      {"HBM P2P", [](aclrtPhysicalMemProp& p) { p.memAttr = ACL_HBM_MEM_P2P_HUGE; }, true},
+      {"no kind", [](aclrtPhysicalMemProp& p) { p.memAttr = static_cast<aclrtMemAttr>(99); }, true},
+      {"no handle type",
+       [](aclrtPhysicalMemProp& p) { p.handleType = static_cast<aclrtMemHandleType>(77); }, false},
+      {"no allocation type",
+       [](aclrtPhysicalMemProp& p) { p.allocationType = static_cast<aclrtMemAllocationType>(9); },
+       false},
+      {"managed", [](aclrtPhysicalMemProp& p) { p.location.type = ACL_MEM_LOCATION_TYPE_MANAGED; },
+       false},
+  };
+  for (const Row& row : kRows) {
+    aclrtPhysicalMemProp prop = right;
+    row.change(prop);
+    EXPECT_CODE(100000, aclrtMallocPhysical(&handle, kUnit, &prop, 0)) << row.what;
+    size_t unit = 0;
+    EXPECT_CODE(
+        row.granularity ? 100000 : 0,
+        aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &unit))
+        << row.what;
+  }
 }
 
 TEST_F(Memory, ReservedSizesAreRoundedUp) {

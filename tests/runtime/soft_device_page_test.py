@@ -14,13 +14,13 @@ import unittest
 
 # The rules' numbers, by section of their specification: inclusive ranges.
 RULES = {
-    "GEN": [(1, 11)], "INIT": [(1, 9)], "DEV": [(1, 16)], "CTX": [(1, 10)], "STR": [(1, 23)],
+    "GEN": [(1, 12)], "INIT": [(1, 9)], "DEV": [(1, 16)], "CTX": [(1, 10)], "STR": [(1, 23)],
     "EVT": [(1, 23)], "NTF": [(1, 7)], "LBL": [(1, 3)], "CB": [(1, 10)], "MEM": [(1, 12)],
     "CPY": [(1, 13)], "ERR": [(1, 8)],
     "CAP": [(1, 26), (30, 39), (40, 54), (60, 73)], "JOIN": [(1, 6)],
     "TG": [(1, 6)], "UPD": [(1, 9)], "EXT": [(1, 7)], "EXE": [(1, 20)], "BLD": [(1, 5)],
     "ENUM": [(1, 17)], "COND": [(1, 15)], "JSON": [(1, 8)], "LIM": [(1, 4)], "CLI": [(1, 11)],
-    "GAP": [(1, 5)],
+    "GAP": [(1, 5)], "SDK": [(1, 4)], "PROF": [(1, 1)],
 }
 ALL_RULES = [f"{section}-{number:02}" for section, ranges in RULES.items()
              for first, last in ranges for number in range(first, last + 1)]
@@ -39,10 +39,13 @@ def rows():
 
 
 def tests():
-    """Suite.Name of every C++ test below tests/."""
+    """Suite.Name of every C++ test below tests/, and folder.name of every file of tests in Python."""
     pattern = re.compile(r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
-    return {f"{suite}.{name}" for file in (SOURCE / "tests").rglob("*.cpp")
-            for suite, name in pattern.findall(file.read_text())}
+    found = {f"{suite}.{name}" for file in (SOURCE / "tests").rglob("*.cpp")
+             for suite, name in pattern.findall(file.read_text())}
+    # Tests of texts, in Python, as acl.headers_alone.
+    return found | {f"{file.parent.name}.{file.name.removesuffix('_test.py')}"
+                    for file in (SOURCE / "tests").rglob("*_test.py")}
 
 
 def interface():
@@ -66,7 +69,7 @@ class Page(unittest.TestCase):
     maxDiff = None
 
     def test_every_rule_has_exactly_one_row(self):
-        self.assertEqual(len(ALL_RULES), 323)
+        self.assertEqual(len(ALL_RULES), 329)
         listed = [rule for rule, _, _ in rows()]
         repeated = [rule for rule, count in collections.Counter(listed).items() if count > 1]
         self.assertEqual(repeated, [], "rules with several rows")

@@ -90,21 +90,6 @@ TEST_F(StreamTest, STR_07_FlagsAreChecked) {
   ASSERT_OK(aclrtDestroyStream(stream));
 }
 
-TEST_F(StreamTest, STR_07_CreateFromAConfiguration) {
-  aclrtStreamConfigHandle* config = aclrtCreateStreamConfigHandle();
-  size_t flag = ACL_STREAM_FAST_LAUNCH;
-  uint32_t priority = 2;
-  EXPECT_OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &flag, sizeof(flag)));
-  EXPECT_OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, sizeof(priority)));
-  EXPECT_CODE(100000, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &flag, 3));
-  aclrtStream stream = nullptr;
-  ASSERT_OK(aclrtCreateStreamV2(&stream, config));
-  uint32_t read = 0;
-  ASSERT_OK(aclrtStreamGetFlags(stream, &read));
-  EXPECT_EQ(read, flag);
-  EXPECT_OK(aclrtDestroyStreamConfigHandle(config));
-}
-
 TEST_F(StreamTest, STR_08_APersistentStreamDoesNotRunItsTasks) {
   Log log;
   aclrtStream persistent = nullptr;

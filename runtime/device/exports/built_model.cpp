@@ -11,8 +11,7 @@ namespace {
 aclError FindModelAndStream(aclmdlRI modelRI, aclrtStream stream, const char* call, Model** model,
                             Stream** found) {
   ACLTAPE_RETURN_IF_FAILED(FindModel(modelRI, call, model));
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(stream, call, "stream"));
-  return FindStream(stream, call, found);
+  return FindGivenStream(stream, call, found);
 }
 
 aclError CheckDevicePointer(const void* pointer, const char* call, const char* name) {
@@ -82,7 +81,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream) {
   Stream* activated = nullptr;
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindStream(activeStream, kCall, &activated));
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
   return ActivateStream(*activated, *found);
 }
 
@@ -93,15 +92,16 @@ aclError aclrtSwitchStream(void* leftValue, aclrtCondition cond, void* rightValu
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(trueStream, kCall, "trueStream"));
   Stream* found = nullptr;
   Stream* if_true = nullptr;
-  Stream* if_false = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
   ACLTAPE_RETURN_IF_FAILED(FindStream(trueStream, kCall, &if_true));
-  if (falseStream != nullptr) ACLTAPE_RETURN_IF_FAILED(FindStream(falseStream, kCall, &if_false));
+  if (falseStream != nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: falseStream is reserved and must be NULL", kCall);
+  }
   ACLTAPE_RETURN_IF_FAILED(CheckDevicePointer(leftValue, kCall, "leftValue"));
   ACLTAPE_RETURN_IF_FAILED(CheckDevicePointer(rightValue, kCall, "rightValue"));
   if (cond > ACL_RT_LESS_OR_EQUAL || dataType > ACL_RT_SWITCH_INT64) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no condition %d of type %d", kCall,
                 static_cast<int>(cond), static_cast<int>(dataType));
   }
-  return SwitchStream({leftValue, rightValue, cond, dataType}, *if_true, if_false, *found);
+  return SwitchStream({leftValue, rightValue, cond, dataType}, *if_true, *found);
 }

@@ -27,12 +27,12 @@ aclError GetOption(Context& context, aclSysParamOpt option, int64_t* value, cons
   return ACL_SUCCESS;
 }
 
-aclError CheckOption(aclSysParamOpt option, const char* call) {
+// What a function gives for an option that does not exist differs: it is `code`.
+aclError CheckOption(aclSysParamOpt option, aclError code, const char* call) {
   if (option >= ACL_OPT_DETERMINISTIC && option <= ACL_OPT_ENABLE_KERNEL_EARLY_START) {
     return ACL_SUCCESS;
   }
-  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no option %d", call,
-              static_cast<int>(option));
+  return Fail(code, "%s: there is no option %d", call, static_cast<int>(option));
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
 
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
   ACLTAPE_CALL("aclrtCtxGetSysParamOpt");
-  ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, kCall));
+  ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, ACL_ERROR_INVALID_PARAM, kCall));
   Context* current = CurrentContext(kCall);
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   return GetOption(*current, opt, value, kCall);
@@ -109,7 +109,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   ACLTAPE_CALL("aclrtCtxSetSysParamOpt");
-  ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, kCall));
+  ACLTAPE_RETURN_IF_FAILED(CheckOption(opt, ACL_ERROR_RT_PARAM_INVALID, kCall));
   Context* current = CurrentContext(kCall);
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   std::lock_guard lock(current->mutex);

@@ -98,11 +98,19 @@ aclError CheckCopy(const void* to, size_t room, const void* from, size_t bytes, 
   return ACL_SUCCESS;
 }
 
+// True while a capture or a task update takes what is submitted. A stream that is bound to a built
+// model keeps its tasks too, but a copy that waits for the stream is none of them.
+bool TakesTasksForLater(const Stream& stream) {
+  if (!stream.diverted()) return false;
+  std::lock_guard lock(CaptureLock());
+  return stream.capture != nullptr || stream.update != nullptr;
+}
+
 // CPY-06, CAP-37: what an asynchronous copy with pageable memory becomes.
 aclError CopyPageable(Stream& stream, Task&& task, const char* call) {
-  if (stream.diverted()) {
+  if (TakesTasksForLater(stream)) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: stream %u does not run its tasks now and the host memory is pageable; "
+                "%s: stream %u captures or updates a graph and the host memory is pageable; "
                 "allocate it with aclrtMallocHost or register it",
                 call, stream.id());
   }

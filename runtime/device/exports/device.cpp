@@ -17,6 +17,12 @@ aclError FindDevice(int64_t id, const char* call, Device** device) {
               static_cast<long long>(id), GetProfile().devices - 1);
 }
 
+// DEV-14: a device is no peer of itself.
+aclError CheckPeer(int32_t device, int32_t peer, const char* call) {
+  if (device != peer) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, "%s: device %d is no peer of itself", call, device);
+}
+
 struct DeviceFact {
   aclrtDevAttr attribute;
   int64_t (*value)(const Device&);
@@ -122,11 +128,13 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
   ACLTAPE_CALL("aclrtGetPrimaryCtxState");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(active, kCall, "active"));
+  if (flags != nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: flags is reserved and must be NULL", kCall);
+  }
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
   std::lock_guard lock(DeviceLock());
   *active = device->primary != nullptr ? 1 : 0;
-  if (flags != nullptr) *flags = 0;
   return ACL_SUCCESS;
 }
 
@@ -136,21 +144,19 @@ aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int3
   Device* device = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(deviceId, kCall, &device));
   ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &device));
-  *canAccessPeer = deviceId != peerDeviceId ? 1 : 0;
+  ACLTAPE_RETURN_IF_FAILED(CheckPeer(deviceId, peerDeviceId, kCall));
+  *canAccessPeer = 1;
   return ACL_SUCCESS;
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
   ACLTAPE_CALL("aclrtDeviceEnablePeerAccess");
-  if (flags != 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flags must be 0", kCall);
+  if (flags != 0) return Fail(ACL_ERROR_FEATURE_UNSUPPORTED, "%s: flags must be 0", kCall);
   Context* context = CurrentContext(kCall);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device* peer = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &peer));
-  if (peer == &context->device()) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d is the current device", kCall,
-                peerDeviceId);
-  }
+  ACLTAPE_RETURN_IF_FAILED(CheckPeer(context->device().id, peerDeviceId, kCall));
   context->device().peers.fetch_or(uint64_t{1} << peerDeviceId);
   return ACL_SUCCESS;
 }
@@ -161,6 +167,7 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device* peer = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindDevice(peerDeviceId, kCall, &peer));
+  ACLTAPE_RETURN_IF_FAILED(CheckPeer(context->device().id, peerDeviceId, kCall));
   context->device().peers.fetch_and(~(uint64_t{1} << peerDeviceId));
   return ACL_SUCCESS;
 }

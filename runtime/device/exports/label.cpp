@@ -66,7 +66,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream) {
   Label* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindLabel(label, kCall, &found));
   Stream* on = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &on));
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &on));
   return SetLabel(*found, *on);
 }
 
@@ -108,7 +108,7 @@ aclError aclrtSwitchLabelByIndex(void* ptr, uint32_t maxValue, aclrtLabelList la
   LabelList* list = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindLabelList(labelList, kCall, &list));
   Stream* on = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &on));
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &on));
   if (!IsDevice(FindMemory(ptr))) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory", kCall, ptr);
   }

@@ -40,6 +40,34 @@ Ranges& GetRanges() {
   return ranges;
 }
 
+// Kinds of memory that a device of this product has. Others exist in the interface: DDR is memory
+// of other products, and the P2P kinds of HBM belong to aclrtMalloc alone.
+bool KindExists(aclrtMemAttr kind, aclrtMemLocationType location) {
+  switch (kind) {
+    case ACL_DDR_MEM:
+    case ACL_DDR_MEM_HUGE:
+    case ACL_DDR_MEM_NORMAL:
+    case ACL_DDR_MEM_P2P_HUGE:
+    case ACL_DDR_MEM_P2P_NORMAL:
+      return location != ACL_MEM_LOCATION_TYPE_DEVICE;
+    case ACL_HBM_MEM_P2P_HUGE:
+    case ACL_HBM_MEM_P2P_NORMAL:
+    case ACL_HBM_MEM_P2P_HUGE1G:
+      return false;
+    default:
+      return kind >= ACL_DDR_MEM && kind <= ACL_MEM_P2P_HUGE1G;
+  }
+}
+
+// MEM-08: what the properties ask for exists in the interface.
+aclError CheckProperties(const aclrtPhysicalMemProp& prop, const char* call) {
+  if (!KindExists(prop.memAttr, prop.location.type)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no memory of kind %d at location type %d",
+                call, static_cast<int>(prop.memAttr), static_cast<int>(prop.location.type));
+  }
+  return ACL_SUCCESS;
+}
+
 aclError CheckSize(size_t size, const char* call) {
   if (size != 0 && size % kGranularity == 0) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes are no positive multiple of %zu", call,
@@ -88,16 +116,22 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no option %d", kCall,
                 static_cast<int>(option));
   }
+  ACLTAPE_RETURN_IF_FAILED(CheckProperties(*prop, kCall));
   *granularity = kGranularity;
   return ACL_SUCCESS;
 }
 
 aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
-                                uint64_t) {
+                                uint64_t flags) {
   ACLTAPE_CALL("aclrtReserveMemAddress");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(virPtr, kCall, "virPtr"));
   // Rounded up: programs try with a few bytes whether ranges can be reserved at all.
-  if (size == 0 || size > (SIZE_MAX >> 1)) {
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", kCall);
+  if (flags > 1) {  // 1: huge pages
+    return Fail(ACL_ERROR_INVALID_PARAM, "%s: flags %llu is not 0 or 1", kCall,
+                static_cast<unsigned long long>(flags));
+  }
+  if (size > (SIZE_MAX >> 1)) {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a range of %zu bytes cannot be reserved", kCall,
                 size);
   }
@@ -145,11 +179,22 @@ aclError aclrtReleaseMemAddress(void* virPtr) {
 }
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
-                             const aclrtPhysicalMemProp* prop, uint64_t) {
+                             const aclrtPhysicalMemProp* prop, uint64_t flags) {
   ACLTAPE_CALL("aclrtMallocPhysical");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, kCall, "handle"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(prop, kCall, "prop"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", kCall);
   ACLTAPE_RETURN_IF_FAILED(CheckSize(size, kCall));
+  if (flags != 0 || prop->location.type == ACL_MEM_LOCATION_TYPE_MANAGED ||
+      prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED ||
+      (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE &&
+       prop->handleType != ACL_MEM_HANDLE_TYPE_POSIX)) {
+    return Fail(ACL_ERROR_INVALID_PARAM,
+                "%s: flags, or the handle type, allocation type or location of prop, is not one "
+                "that memory can be made with",
+                kCall);
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckProperties(*prop, kCall));
   *handle = nullptr;
   if (prop->location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: only device memory is offered", kCall);

@@ -25,6 +25,13 @@ aclError Allocate(void** pointer, size_t size, size_t padding, const char* call)
               static_cast<unsigned long long>(device.memory_used.load()));
 }
 
+// The attributes themselves change nothing here, but a number of them needs an array.
+aclError CheckConfig(const aclrtMallocConfig* config, const char* call) {
+  if (config == nullptr || config->numAttrs == 0 || config->attrs != nullptr) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, "%s: cfg tells of %zu attributes, and its array is NULL",
+              call, config->numAttrs);
+}
+
 aclError AllocateHost(void** pointer, size_t size, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "hostPtr"));
   if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", call);
@@ -68,7 +75,9 @@ aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
   return Allocate(devPtr, size, kPadding, "aclrtMallocCached");
 }
 
-aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy, aclrtMallocConfig*) {
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
+                            aclrtMallocConfig* cfg) {
+  ACLTAPE_RETURN_IF_FAILED(CheckConfig(cfg, "aclrtMallocWithCfg"));
   return Allocate(devPtr, size, kPadding, "aclrtMallocWithCfg");
 }
 
@@ -105,7 +114,8 @@ aclError aclrtMallocHost(void** hostPtr, size_t size) {
   return AllocateHost(hostPtr, size, "aclrtMallocHost");
 }
 
-aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig*) {
+aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cfg) {
+  ACLTAPE_RETURN_IF_FAILED(CheckConfig(cfg, "aclrtMallocHostWithCfg"));
   return AllocateHost(ptr, size, "aclrtMallocHostWithCfg");
 }
 
@@ -141,10 +151,11 @@ aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t) {
   return Register(ptr, size, kCall);
 }
 
-aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t) {
+aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
   ACLTAPE_CALL("aclrtHostGetDevicePointer");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pHost, kCall, "pHost"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pDevice, kCall, "pDevice"));
+  if (flag != 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: flag %u is not 0", kCall, flag);
   auto block = FindMemory(pHost);
   if (!block || IsDevice(block)) {
     return Fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%s: %p is not registered host memory", kCall,

@@ -5,15 +5,6 @@
 
 using namespace acltape::device;
 
-namespace {
-
-aclError FindGivenStream(aclrtStream handle, const char* call, Stream** stream) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, call, "stream"));
-  return FindStream(handle, call, stream);
-}
-
-}  // namespace
-
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream) {
   ACLTAPE_CALL("aclmdlRICaptureTaskGrpBegin");
   Stream* found = nullptr;

@@ -182,6 +182,7 @@ Argument LabelList() {
 Argument Physical() {
   aclrtPhysicalMemProp prop = {};
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  prop.memAttr = ACL_HBM_MEM_HUGE;
   aclrtDrvMemHandle handle = nullptr;
   Need(aclrtMallocPhysical(&handle, kGranularity, &prop, 0));
   return At(handle);
@@ -427,12 +428,14 @@ const Right kRight[] = {
     {"aclrtReserveMemAddress", "alignment", "", Number<0>},
     {"aclrtReserveMemAddress", "expectPtr", "", Number<0>},
     {"aclrtMallocPhysical", "size", "", Number<kGranularity>},
-    {"aclrtMallocPhysical", "prop", "",
+    {"", "prop", "aclrtPhysicalMemProp*",
      [] {
        auto* prop = static_cast<aclrtPhysicalMemProp*>(Scratch());
        prop->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       prop->memAttr = ACL_HBM_MEM_HUGE;
        return At(prop);
      }},
+    {"aclrtGetPrimaryCtxState", "flags", "", Number<0>},
     {"", "option", "aclrtMemGranularityOptions", Number<ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED>},
     {"aclrtSetStreamConfigOpt", "attr", "", Number<ACL_RT_STREAM_FLAG>},
     {"aclrtSetStreamConfigOpt", "valueSize", "", Number<8>},
@@ -554,6 +557,17 @@ const Right kRight[] = {
     {"aclopSetAttrListListInt", "values", "", [] { return One(&kFour); }},
     {"aclGetCompileopt", "length", "", Number<64>},
     {"aclprofCreateConfig", "deviceNums", "", Number<1>},
+    {"aclprofSetConfig", "configType", "", Number<ACL_PROF_PATH>},
+    {"aclprof*", "stamp", "", [] { return At(aclprofCreateStamp()); }},
+    {"aclprof*", "msg", "", [] { return Text("message"); }},
+    {"aclprof*", "message", "", [] { return Text("message"); }},
+    {"aclprofRangePushEx", "attr", "", [] { return At(Scratch()); }},
+    {"aclprofRangeStop", "rangeId", "",
+     [] {
+       uint32_t range = 0;
+       Need(aclprofRangeStart(aclprofCreateStamp(), &range));
+       return Argument{range};
+     }},
 
     {"", "deviceId", "int32_t", Number<0>},
     {"", "deviceId", "uint32_t", Number<0>},
