@@ -110,7 +110,9 @@ def fields(rows, indent):
             text += f"{indent}{row['type']} {{\n{inner}{indent}}}{name};\n"
         else:
             array = f"[{row['array']}]" if "array" in row else ""
-            text += f"{indent}{row['type']} {row['name']}{array};\n".replace("* ", "*")
+            # An array of no elements at the end stands for as many as follow; ISO C has no such thing.
+            extension = "__extension__ " if row.get("array") == 0 else ""
+            text += f"{indent}{extension}{row['type']} {row['name']}{array};\n".replace("* ", "*")
     return text
 
 
@@ -180,7 +182,7 @@ def looked_up_function(row, library):
         f"  static function known = 0;\n  static int looked = 0;\n"
         f"  if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {{\n"
         f'    void* library = dlopen("{library}", RTLD_LAZY);\n'
-        f'    if (library) __atomic_store_n(&known, (function)dlsym(library, "{row["name"]}"), __ATOMIC_RELAXED);\n'
+        f'    if (library) __atomic_store_n(&known, __extension__(function)dlsym(library, "{row["name"]}"), __ATOMIC_RELAXED);\n'
         f"    __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);\n  }}\n{body}}}\n"
     )
 

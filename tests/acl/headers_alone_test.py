@@ -12,8 +12,9 @@ import unittest
 
 INCLUDE, C, CXX = sys.argv[1:]
 # Language and options. Both ABIs of the C++ library are in use among programs of a toolkit.
-WAYS = [(C, "c", ["-std=c99"]), (C, "c", ["-std=gnu11"])] + [
-    (CXX, "c++", [f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}"])
+STRICT = ["-Wextra", "-pedantic"]
+WAYS = [(C, "c", ["-std=c99"]), (C, "c", ["-std=c11", *STRICT])] + [
+    (CXX, "c++", [f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *STRICT])
     for standard in ("c++11", "c++14", "c++17", "c++20") for abi in (0, 1)]
 # Headers that toolkits have and programs include.
 EXPECTED = """acl/acl.h acl/acl_base.h acl/acl_base_mdl.h acl/acl_base_rt.h acl/acl_dump.h acl/acl_mdl.h acl/acl_op.h
