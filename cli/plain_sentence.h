@@ -1,5 +1,5 @@
-// Sentences on standard error that take no memory and never fail, for when there is no memory, and for
-// when nothing that fails may hide the exit code of a recorded program.
+// Sentences on standard error that take no memory and never fail, for when there is no memory, and
+// for when nothing that fails may hide the exit code of a recorded program.
 #pragma once
 
 #include <exception>

@@ -82,8 +82,7 @@ void CompleteDeviceValues(const std::string& path, const collector::RecordOption
     analyzer::TakeDeviceValues(reader, results);
     results.Commit();
   } catch (const std::exception& error) {
-    Say("acltape: PyTorch's tensors on the device have no values: {}\n",
-        PlainCause(error));
+    Say("acltape: PyTorch's tensors on the device have no values: {}\n", PlainCause(error));
   }
 }
 
@@ -300,7 +299,7 @@ class RecordCommand final : public Command {
     if (quiet_) return;
     if (summary.signal != 0) {
       Say("acltape: the program was killed by signal {} ({}).\n", summary.signal,
-                 strsignal(summary.signal));
+          strsignal(summary.signal));
     } else if (summary.exit_code != 0) {
       Say("acltape: the program failed with code {}.\n", summary.exit_code);
     }
@@ -346,7 +345,7 @@ class RecordCommand final : public Command {
     if (!quiet_) {
       options_.window_changed = [](bool open, int64_t wall_ns) {
         Say("acltape: recording {} after {}\n", open ? "opened" : "closed",
-                   HumanNs(static_cast<double>(wall_ns)));
+            HumanNs(static_cast<double>(wall_ns)));
       };
     }
   }
@@ -359,10 +358,9 @@ class RecordCommand final : public Command {
           return PluginFailed(entry) || entry.severity >= storage::Severity::kDataLoss;
         });
     if (ours) SayLedger(summary);
-    Say(
-               "acltape: {}nothing was recorded and no trace is left{}; @keep-empty keeps such a "
-               "trace.\n"_cli,
-               WhyNothing(summary), ours ? "" : Advice(summary));
+    Say("acltape: {}nothing was recorded and no trace is left{}; @keep-empty keeps such a "
+        "trace.\n"_cli,
+        WhyNothing(summary), ours ? "" : Advice(summary));
   }
 
   static bool PluginFailed(const storage::LedgerEntry& entry) {
@@ -456,11 +454,10 @@ class RecordCommand final : public Command {
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
       const LedgerWords words = WordsOf(entry);
-      Say("acltape: {}: {}{}, {}{}{}{}\n", storage::SeverityName(entry.severity),
-                 entry.kind, entry.subject.empty() ? "" : " of " + entry.subject,
-                 words.is_time ? "" : "count ", words.count,
-                 words.cause.empty() ? "" : ": " + words.cause,
-                 entry.remedy.empty() ? "" : "; " + entry.remedy);
+      Say("acltape: {}: {}{}, {}{}{}{}\n", storage::SeverityName(entry.severity), entry.kind,
+          entry.subject.empty() ? "" : " of " + entry.subject, words.is_time ? "" : "count ",
+          words.count, words.cause.empty() ? "" : ": " + words.cause,
+          entry.remedy.empty() ? "" : "; " + entry.remedy);
     }
   }
 
@@ -470,15 +467,14 @@ class RecordCommand final : public Command {
       Say("acltape: {}nothing was recorded.\n", WhyNothing(summary));
     }
     SayLedger(summary);
-    Say(
-               "acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
-               "values kept; {})\n",
-               options_.output, summary.calls, summary.leaves, steps.count,
-               summary.windows > 1 && options_.max_bytes == 0
-                   ? fmt::format("{} windows, in ", summary.windows)
-                   : "",
-               HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
-               HumanNs(static_cast<double>(summary.wall_ns)));
+    Say("acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
+        "values kept; {})\n",
+        options_.output, summary.calls, summary.leaves, steps.count,
+        summary.windows > 1 && options_.max_bytes == 0
+            ? fmt::format("{} windows, in ", summary.windows)
+            : "",
+        HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
+        HumanNs(static_cast<double>(summary.wall_ns)));
     if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {
       Say("acltape: the steps are {}\n", StepSource(steps.found_by));
     }

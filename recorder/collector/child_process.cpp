@@ -47,7 +47,8 @@ void RestoreSignals() {
 // Where SIGCHLD is ignored, the system forgets how a child has ended. Some launchers pass that on.
 void KeepEndsOfChildren() {
   sigaction(SIGCHLD, nullptr, &g_before_child);
-  const bool ignored = (g_before_child.sa_flags & SA_SIGINFO) == 0 && g_before_child.sa_handler == SIG_IGN;
+  const bool ignored =
+      (g_before_child.sa_flags & SA_SIGINFO) == 0 && g_before_child.sa_handler == SIG_IGN;
   if (!ignored && (g_before_child.sa_flags & SA_NOCLDWAIT) == 0) return;
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;

@@ -201,8 +201,8 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.Commit();
 }
 
-// The value of LD_PRELOAD with the agents in front of what was there. The runtime of AddressSanitizer
-// ends a program in which another library comes before it, so it keeps its place.
+// The value of LD_PRELOAD with the agents in front of what was there. The runtime of
+// AddressSanitizer ends a program in which another library comes before it, so it keeps its place.
 std::string WithAgents(const std::string& agents, std::string_view before) {
   std::string first, rest;
   while (!before.empty()) {
@@ -266,7 +266,11 @@ class Recording {
         backlog_(trace_, spool_),
         drain_(arena, backlog_),
         size_limit_(arena, trace_, options.max_bytes),
-        stopped_{"recording_stopped", Severity::kDataLoss, 1, "trace", "",
+        stopped_{"recording_stopped",
+                 Severity::kDataLoss,
+                 1,
+                 "trace",
+                 "",
                  "make room, or record fewer values (@payload none)"_cli} {
     if (spool_.taking()) {
       writer.SetMeta(kSpoolKey, spool_.identity());

@@ -1,9 +1,12 @@
-// A program over the real agent that counts its own calls, so that a campaign can hold a trace against them.
+// A program over the real agent that counts its own calls, so that a campaign can hold a trace
+// against them.
 //
-//   counted_calls COUNTS CALLS CODE    two threads record CALLS calls each; 0: until they are killed
+//   counted_calls COUNTS CALLS CODE    two threads record CALLS calls each; 0: until they are
+//   killed
 //
-// COUNTS is a file of one number of 8 bytes per thread, which outlives the process. A thread counts a call
-// when it is complete. Each twentieth call leaves a content. The program says what it did and ends with CODE.
+// COUNTS is a file of one number of 8 bytes per thread, which outlives the process. A thread counts
+// a call when it is complete. Each twentieth call leaves a content. The program says what it did
+// and ends with CODE.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

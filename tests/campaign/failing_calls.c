@@ -2,11 +2,12 @@
 //
 //   ACLTAPE_FAIL=write:17      the 17th call of the kind "write" fails, and no other
 //   ACLTAPE_FAIL=write:17:on   the 17th fails, and all that follow
-//   ACLTAPE_FAIL_COUNTS=FILE   the counts are kept here: of failures, and of the calls of each group
+//   ACLTAPE_FAIL_COUNTS=FILE   the counts are kept here: of failures, and of the calls of each
+//   group
 //
-// Calls count from the creation of the shared memory on, because that is where a recording begins. The
-// recorded program does not get this library. Writes to the standard streams never fail here, because a
-// sentence must come out. Of SQLite's functions only calls from outside of SQLite fail.
+// Calls count from the creation of the shared memory on, because that is where a recording begins.
+// The recorded program does not get this library. Writes to the standard streams never fail here,
+// because a sentence must come out. Of SQLite's functions only calls from outside of SQLite fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,10 +34,10 @@ static const struct {
   const char* name;
   enum Group group;
   int error;  // errno, or a code of SQLite
-} kKinds[] = {
-    {"memory", kMemory, ENOMEM}, {"write", kWrite, EIO},           {"full", kWrite, ENOSPC},
-    {"map", kMap, ENOMEM},       {"open", kOpen, EMFILE},          {"read", kRead, EIO},
-    {"start", kStart, EAGAIN},   {"sqlite", kSqlite, SQLITE_IOERR}};
+} kKinds[] = {{"memory", kMemory, ENOMEM}, {"write", kWrite, EIO},
+              {"full", kWrite, ENOSPC},    {"map", kMap, ENOMEM},
+              {"open", kOpen, EMFILE},     {"read", kRead, EIO},
+              {"start", kStart, EAGAIN},   {"sqlite", kSqlite, SQLITE_IOERR}};
 
 struct Counts {
   _Atomic uint64_t failed;
@@ -134,21 +135,24 @@ int posix_memalign(void** data, size_t alignment, size_t bytes) {
 }
 
 #define IS_FILE (file > STDERR_FILENO)
-FAILING(ssize_t, -1, IS_FILE, kWrite, write, (int file, const void* from, size_t bytes), (file, from, bytes))
+FAILING(ssize_t, -1, IS_FILE, kWrite, write, (int file, const void* from, size_t bytes),
+        (file, from, bytes))
 FAILING(ssize_t, -1, IS_FILE, kWrite, pwrite, (int file, const void* from, size_t bytes, off_t at),
         (file, from, bytes, at))
-FAILING(ssize_t, -1, IS_FILE, kWrite, pwrite64, (int file, const void* from, size_t bytes, off64_t at),
-        (file, from, bytes, at))
-FAILING(ssize_t, -1, IS_FILE, kWrite, pwritev, (int file, const struct iovec* parts, int count, off_t at),
-        (file, parts, count, at))
-FAILING(ssize_t, -1, IS_FILE, kWrite, pwritev64, (int file, const struct iovec* parts, int count, off64_t at),
-        (file, parts, count, at))
+FAILING(ssize_t, -1, IS_FILE, kWrite, pwrite64,
+        (int file, const void* from, size_t bytes, off64_t at), (file, from, bytes, at))
+FAILING(ssize_t, -1, IS_FILE, kWrite, pwritev,
+        (int file, const struct iovec* parts, int count, off_t at), (file, parts, count, at))
+FAILING(ssize_t, -1, IS_FILE, kWrite, pwritev64,
+        (int file, const struct iovec* parts, int count, off64_t at), (file, parts, count, at))
 FAILING(int, -1, IS_FILE, kWrite, ftruncate, (int file, off_t bytes), (file, bytes))
 FAILING(int, -1, IS_FILE, kWrite, ftruncate64, (int file, off64_t bytes), (file, bytes))
-FAILING(int, -1, IS_FILE, kWrite, fallocate, (int file, int mode, off_t at, off_t bytes), (file, mode, at, bytes))
+FAILING(int, -1, IS_FILE, kWrite, fallocate, (int file, int mode, off_t at, off_t bytes),
+        (file, mode, at, bytes))
 FAILING(int, -1, IS_FILE, kWrite, fallocate64, (int file, int mode, off64_t at, off64_t bytes),
         (file, mode, at, bytes))
-FAILING(int, g_error, IS_FILE, kWrite, posix_fallocate, (int file, off_t at, off_t bytes), (file, at, bytes))
+FAILING(int, g_error, IS_FILE, kWrite, posix_fallocate, (int file, off_t at, off_t bytes),
+        (file, at, bytes))
 FAILING(int, g_error, IS_FILE, kWrite, posix_fallocate64, (int file, off64_t at, off64_t bytes),
         (file, at, bytes))
 
@@ -168,29 +172,33 @@ int memfd_create(const char* name, unsigned flags) {
 }
 FAILING(FILE*, NULL, true, kOpen, fopen, (const char* path, const char* mode), (path, mode))
 FAILING(FILE*, NULL, true, kOpen, fopen64, (const char* path, const char* mode), (path, mode))
-FAILING(int, -1, true, kOpen, socket, (int domain, int type, int protocol), (domain, type, protocol))
+FAILING(int, -1, true, kOpen, socket, (int domain, int type, int protocol),
+        (domain, type, protocol))
 
-#define OPENING(name)                                           \
-  int name(const char* path, int flags, ...) {                  \
-    static int (*next)(const char*, int, ...) = NULL;           \
-    if (next == NULL) next = Next(#name);                       \
-    va_list rest;                                               \
-    va_start(rest, flags);                                      \
-    const unsigned mode = va_arg(rest, unsigned);               \
-    va_end(rest);                                               \
-    return Fails(kOpen) ? -1 : next(path, flags, mode);         \
+#define OPENING(name)                                   \
+  int name(const char* path, int flags, ...) {          \
+    static int (*next)(const char*, int, ...) = NULL;   \
+    if (next == NULL) next = Next(#name);               \
+    va_list rest;                                       \
+    va_start(rest, flags);                              \
+    const unsigned mode = va_arg(rest, unsigned);       \
+    va_end(rest);                                       \
+    return Fails(kOpen) ? -1 : next(path, flags, mode); \
   }
 OPENING(open)
 OPENING(open64)
 
-FAILING(ssize_t, -1, IS_FILE, kRead, read, (int file, void* into, size_t bytes), (file, into, bytes))
-FAILING(ssize_t, -1, IS_FILE, kRead, pread, (int file, void* into, size_t bytes, off_t at), (file, into, bytes, at))
+FAILING(ssize_t, -1, IS_FILE, kRead, read, (int file, void* into, size_t bytes),
+        (file, into, bytes))
+FAILING(ssize_t, -1, IS_FILE, kRead, pread, (int file, void* into, size_t bytes, off_t at),
+        (file, into, bytes, at))
 FAILING(ssize_t, -1, IS_FILE, kRead, pread64, (int file, void* into, size_t bytes, off64_t at),
         (file, into, bytes, at))
 
 FAILING(int, -1, true, kStart, pipe2, (int ends[2], int flags), (ends, flags))
 FAILING(int, g_error, true, kStart, pthread_create,
-        (pthread_t * thread, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument),
+        (pthread_t * thread, const pthread_attr_t* attributes, void* (*routine)(void*),
+         void* argument),
         (thread, attributes, routine, argument))
 
 // The child is on its way to the recorded program, and nothing fails there.
@@ -206,10 +214,13 @@ pid_t fork(void) {
 #define IS_OUTSIDE (atomic_load(&g_counting) && IsOutside(__builtin_return_address(0)))
 FAILING(int, g_error, IS_OUTSIDE, kSqlite, sqlite3_step, (sqlite3_stmt * statement), (statement))
 FAILING(int, g_error, IS_OUTSIDE, kSqlite, sqlite3_exec,
-        (sqlite3 * database, const char* sql, int (*row)(void*, int, char**, char**), void* argument, char** error),
+        (sqlite3 * database, const char* sql, int (*row)(void*, int, char**, char**),
+         void* argument, char** error),
         (database, sql, row, argument, error))
 FAILING(int, g_error, IS_OUTSIDE, kSqlite, sqlite3_prepare_v3,
-        (sqlite3 * database, const char* sql, int bytes, unsigned flags, sqlite3_stmt** statement, const char** tail),
+        (sqlite3 * database, const char* sql, int bytes, unsigned flags, sqlite3_stmt** statement,
+         const char** tail),
         (database, sql, bytes, flags, statement, tail))
 FAILING(int, g_error, IS_OUTSIDE, kSqlite, sqlite3_open_v2,
-        (const char* path, sqlite3** database, int flags, const char* layer), (path, database, flags, layer))
+        (const char* path, sqlite3** database, int flags, const char* layer),
+        (path, database, flags, layer))

@@ -2,8 +2,9 @@
 //
 //   hostile_program COUNT MODE [WORDS]
 //
-// COUNT is a file with the number of calls that were made, by all threads and processes (8 bytes). What the
-// program prints and returns must be the same when it is recorded. The modes are rows of the table below.
+// COUNT is a file with the number of calls that were made, by all threads and processes (8 bytes).
+// What the program prints and returns must be the same when it is recorded. The modes are rows of
+// the table below.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -250,7 +251,8 @@ int Timers() {
   sigaction(SIGALRM, &action, nullptr);
   sigaction(SIGPROF, &action, nullptr);
   const itimerval often{{0, 500}, {0, 500}};
-  Must(setitimer(ITIMER_REAL, &often, nullptr) == 0 && setitimer(ITIMER_PROF, &often, nullptr) == 0);
+  Must(setitimer(ITIMER_REAL, &often, nullptr) == 0 &&
+       setitimer(ITIMER_PROF, &often, nullptr) == 0);
   for (int round = 0; round < 50 || g_signals.load() < 20; ++round) {
     if (round < 50) Calls(200);
     const timespec pause{0, 200000};
@@ -297,7 +299,8 @@ int Coroutines() {
     Must(getcontext(&g_routine) == 0);
     g_routine.uc_stack = {room, 0, sizeof(room)};
     g_routine.uc_link = &g_main;
-    makecontext(&g_routine, [] { Calls(5); }, 0);
+    makecontext(
+        &g_routine, [] { Calls(5); }, 0);
     Must(swapcontext(&g_main, &g_routine) == 0);
     Call();
   }
@@ -310,17 +313,20 @@ int Sandbox() {
   Calls(5);
   std::puts("in a sandbox");
   std::fflush(stdout);
-  constexpr unsigned kAllowed[] = {SYS_write,  SYS_exit,    SYS_exit_group, SYS_futex,         SYS_mmap,
-                                   SYS_munmap, SYS_clone,   SYS_clone3,     SYS_rt_sigprocmask, SYS_mprotect,
-                                   SYS_brk,    SYS_madvise, SYS_rseq,       SYS_set_robust_list};
-  std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  constexpr unsigned kAllowed[] = {
+      SYS_write,  SYS_exit,    SYS_exit_group, SYS_futex,          SYS_mmap,
+      SYS_munmap, SYS_clone,   SYS_clone3,     SYS_rt_sigprocmask, SYS_mprotect,
+      SYS_brk,    SYS_madvise, SYS_rseq,       SYS_set_robust_list};
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const unsigned number : kAllowed) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   }
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
-  Must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+  Must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
   Calls(5);
   std::thread([] { Calls(5); }).join();
   Calls(5);

@@ -1,4 +1,5 @@
-// The content of a tensor that a test program records by the real agent, without a tensor behind it.
+// The content of a tensor that a test program records by the real agent, without a tensor behind
+// it.
 #pragma once
 
 #include <xxhash.h>
@@ -37,8 +38,8 @@ inline void RecordContent(uint64_t call_id, size_t bytes, unsigned seed) {
   birth.bytes = bytes;
   birth.tick = wire::Tick();
   write(wire::RecordKind::kBufferBirth, birth, "");
-  write(wire::RecordKind::kData,
-        wire::DataRecord{{}, digest.low64, digest.high64, bytes, 0, bytes}, content);
+  write(wire::RecordKind::kData, wire::DataRecord{{}, digest.low64, digest.high64, bytes, 0, bytes},
+        content);
   wire::SnapshotRecord snapshot{};
   const std::string layout = Signature().Tensor(0, {static_cast<int64_t>(bytes)}, 0).bytes;
   snapshot.call_id = call_id;

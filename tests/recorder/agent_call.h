@@ -9,8 +9,8 @@
 
 namespace acltape::test {
 
-// One add in the calling thread, written by the agent's own tape. Returns the id of the call, 0 when it
-// is not recorded.
+// One add in the calling thread, written by the agent's own tape. Returns the id of the call, 0
+// when it is not recorded.
 inline uint64_t RecordOneCall() {
   agent::Tape* tape = agent::CurrentTape();
   if (tape == nullptr) return 0;
