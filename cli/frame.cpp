@@ -24,6 +24,7 @@
 #include "cli/options.h"
 #include "cli/pager.h"
 #include "cli/paint.h"
+#include "cli/plain_sentence.h"
 #include "cli/screen.h"
 #include "cli/table.h"
 #include "cli/torch_kits.h"
@@ -118,10 +119,16 @@ void AddOutputOptions(CLI::App& command, OutputOptions& options) {
           "On a terminal: print long output without $ACLTAPE_PAGER, $PAGER or less");
 }
 
-void Complain(const std::string& sentence, ColourWish colour) {
-  const bool painted = LookAt(STDERR_FILENO, colour).colour;
-  fmt::print(stderr, "{} {}\n", Painted("acltape:", painted ? Paint::kError : Paint::kNone),
-             storage::VisibleText(sentence));
+void Complain(const std::string& sentence, ColourWish colour) noexcept {
+  try {
+    const bool painted = LookAt(STDERR_FILENO, colour).colour;
+    const std::string line =
+        fmt::format("{} {}\n", Painted("acltape:", painted ? Paint::kError : Paint::kNone),
+                    storage::VisibleText(sentence));
+    std::fputs(line.c_str(), stderr);
+  } catch (const std::bad_alloc&) {
+    SayPlainly(sentence);
+  }
 }
 
 // What the gate of the trace (storage/row_gate.h) let through and a command stumbled over.
@@ -153,6 +160,27 @@ void CheckTableChoice(const CLI::App& app) {
   throw Error(
       ErrorKind::kUsage,
       "`@table` picks a table, and that `@format` prints none; leave one of the two out."_cli);
+}
+
+// What follows a command: its output, its complaint and what a user does next. Returns the exit
+// code.
+int Conclude(const CLI::App& app, const OutputOptions& output, PagedOutput& pager,
+             std::string complaint, int code) {
+  const CLI::Option* table = OptionOf(app, "@table"_cli);
+  if (table != nullptr && table->count() > 0 && complaint.empty() && !ChosenTableWasPrinted()) {
+    complaint = fmt::format("`@table` picks one of several tables, and here {} prints one."_cli,
+                            app.get_name());
+    code = kExitUsage;
+  }
+  pager.Show();
+  code = FinishOutput(code, output.colour);
+  if (!complaint.empty()) {
+    Complain(complaint, output.colour);
+  } else if (SpeaksToPeople(app)) {
+    const std::string next = NextStep(app, code);
+    if (!next.empty()) std::fputs(("next: " + next + "\n").c_str(), stderr);
+  }
+  return code;
 }
 
 // Runs a command whose options were parsed; returns its exit code.
@@ -198,21 +226,16 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
   } catch (const std::exception& error) {
     complaint = fmt::format("unexpected failure: {}", error.what());
   }
-  const CLI::Option* table = app.get_option_no_throw("@table"_cli);
-  if (table != nullptr && table->count() > 0 && complaint.empty() && !ChosenTableWasPrinted()) {
-    complaint = fmt::format("`@table` picks one of several tables, and here {} prints one."_cli,
-                            app.get_name());
-    code = kExitUsage;
+  try {
+    return Conclude(app, output, pager, complaint, code);
+  } catch (const std::exception& error) {
+    // The code of a program that ran is what its caller asks for.
+    if (!complaint.empty() || !chosen.TakesProgram()) {
+      SayPlainly(complaint.empty() ? PlainCause(error) : complaint);
+      return complaint.empty() ? kExitDevice : code;
+    }
+    return code;
   }
-  pager.Show();
-  code = FinishOutput(code, output.colour);
-  if (!complaint.empty()) {
-    Complain(complaint, output.colour);
-  } else if (SpeaksToPeople(app)) {
-    const std::string next = NextStep(app, code);
-    if (!next.empty()) fmt::print(stderr, "next: {}\n", next);
-  }
-  return code;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "meaning/options.h"
 #include "storage/shell_word.h"
@@ -68,7 +69,7 @@ constexpr NextRow kNextRows[] = {
 std::optional<std::string> suggested;
 
 std::optional<std::string> ValueOf(const CLI::App& command, const std::string& name) {
-  const CLI::Option* option = command.get_option_no_throw(name);
+  const CLI::Option* option = OptionOf(command, name);
   if (option == nullptr) return std::nullopt;
   if (option->count() == 1) return storage::ShellWord(option->as<std::string>());
   if (option->count() == 0 && !option->get_default_str().empty()) {
@@ -78,7 +79,7 @@ std::optional<std::string> ValueOf(const CLI::App& command, const std::string& n
 }
 
 bool Given(const CLI::App& command, const std::string& name) {
-  const CLI::Option* option = command.get_option_no_throw(name);
+  const CLI::Option* option = OptionOf(command, name);
   return option != nullptr && option->count() > 0;
 }
 
@@ -129,7 +130,7 @@ std::string NextStep(const CLI::App& command, int code) {
 
 bool SpeaksToPeople(const CLI::App& command) {
   if (Given(command, "@quiet"_cli) || Given(command, "@git"_cli)) return false;
-  const CLI::Option* format = command.get_option_no_throw("@format"_cli);
+  const CLI::Option* format = OptionOf(command, "@format"_cli);
   return format == nullptr || format->count() == 0 ||
          format->as<int>() == static_cast<int>(Format::kTable);
 }

@@ -82,6 +82,15 @@ void AddCount(CLI::App& app, meaning::OptionName name, Value& value, int64_t lea
   AddOption(app, name, value, help)->check(AtLeast(least))->capture_default_str();
 }
 
+// The option of a command by its name, null: there is none. CLI11's own function for this ends the
+// process when it gets no memory.
+inline const CLI::Option* OptionOf(const CLI::App& command, const std::string& name) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->check_name(name)) return option;
+  }
+  return nullptr;
+}
+
 // -o or --output: what is written.
 inline CLI::Option* AddOutputOption(CLI::App& app, std::string& path, const std::string& help) {
   return app.add_option("-o,@output"_cli, path, help);

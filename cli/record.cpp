@@ -16,6 +16,7 @@
 #include "cli/ledger_words.h"
 #include "cli/next_step.h"
 #include "cli/options.h"
+#include "cli/plain_sentence.h"
 #include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/soft_environment.h"
@@ -33,6 +34,12 @@ namespace {
 
 using wire::PayloadPolicy;
 using wire::StackPolicy;
+
+// A stream that is closed or full does not change how a recording ends.
+template <typename... Words>
+void Say(fmt::format_string<Words...> text, Words&&... words) {
+  std::fputs(fmt::format(text, std::forward<Words>(words)...).c_str(), stderr);
+}
 
 // "aten,acl" -> LevelBits.
 uint32_t ParseLevels(const std::string& text) {
@@ -75,9 +82,8 @@ void CompleteDeviceValues(const std::string& path, const collector::RecordOption
     storage::Results results(reader);
     analyzer::TakeDeviceValues(reader, results);
     results.Commit();
-  } catch (const Error& error) {
-    fmt::print(stderr, "acltape: PyTorch's tensors on the device have no values: {}\n",
-               error.what());
+  } catch (const std::exception& error) {
+    Say("acltape: PyTorch's tensors on the device have no values: {}\n", PlainCause(error));
   }
 }
 
@@ -102,8 +108,8 @@ KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
     analyzer::AssignSteps(work, &results);
     results.Commit();
     return {static_cast<int64_t>(work.steps.size()), analyzer::kFoundByPeriod};
-  } catch (const Error& error) {
-    fmt::print(stderr, "acltape: no steps were looked for: {}\n", error.what());
+  } catch (const std::exception& error) {
+    Say("acltape: no steps were looked for: {}\n", PlainCause(error));
     return {};
   }
 }
@@ -115,7 +121,7 @@ void CountWhatIsKept(const std::string& path, collector::RecordSummary& summary)
     const storage::TraceCounts counts = storage::CountsOf(reader);
     summary.calls = counts.calls;
     summary.leaves = counts.leaves;
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     summary.calls = summary.leaves = 0;
   }
 }
@@ -247,6 +253,30 @@ class RecordCommand final : public Command {
 
     FailOnLargeFiles();
     collector::RecordSummary summary = collector::Record(options_);
+    const int code = CodeOf(summary);
+    // The program has run, and its code is what counts, whatever fails from here on.
+    bool completed = true;
+    try {
+      CompleteAndTell(summary);
+    } catch (const std::exception& error) {
+      completed = false;
+      if (summary.failure.empty()) {
+        SayPlainly("the recording has ended, and its trace was not completed: ", PlainCause(error));
+      }
+    }
+    if (!summary.failure.empty()) SayPlainly(summary.failure);
+    return code == kExitFine && !completed ? kExitDevice : code;
+  }
+
+ private:
+  // The code of the program where it failed, as a shell gives it.
+  static int CodeOf(const collector::RecordSummary& summary) {
+    if (summary.signal != 0) return 128 + summary.signal;
+    if (summary.exit_code != 0) return summary.exit_code;
+    return summary.failure.empty() ? kExitFine : kExitDevice;
+  }
+
+  void CompleteAndTell(collector::RecordSummary& summary) const {
     if (!summary.failure.empty() || options_.max_bytes > 0)
       CountWhatIsKept(options_.output, summary);
     if (summary.calls == 0 && summary.failure.empty() && !keep_empty_) {
@@ -254,31 +284,26 @@ class RecordCommand final : public Command {
       std::filesystem::remove(options_.output, ignored);
       SayProgramFailed(summary);
       SayNothingRecorded(summary);
-      return summary.signal != 0 ? 128 + summary.signal : summary.exit_code;
+      return;
     }
     CompleteDeviceValues(options_.output, options_);
     const KeptSteps steps = CompleteSteps(options_.output, summary.leaves);
     std::error_code unknown;
     const auto bytes = std::filesystem::file_size(options_.output, unknown);  // with what was added
     if (!unknown) summary.file_bytes = static_cast<int64_t>(bytes);
-    if (!quiet_) Say(summary, steps);
+    if (!quiet_) SaySummary(summary, steps);
     if (summary.calls > 0) {
       SuggestNext("acltape info " + storage::ShellWord(options_.output));
     }
-    if (!summary.failure.empty()) fmt::print(stderr, "acltape: {}\n", summary.failure);
-    if (summary.signal != 0) return 128 + summary.signal;
-    if (summary.exit_code != 0) return summary.exit_code;
-    return summary.failure.empty() ? kExitFine : kExitDevice;
   }
 
- private:
   void SayProgramFailed(const collector::RecordSummary& summary) const {
     if (quiet_) return;
     if (summary.signal != 0) {
-      fmt::print(stderr, "acltape: the program was killed by signal {} ({}).\n", summary.signal,
-                 strsignal(summary.signal));
+      Say("acltape: the program was killed by signal {} ({}).\n", summary.signal,
+          strsignal(summary.signal));
     } else if (summary.exit_code != 0) {
-      fmt::print(stderr, "acltape: the program failed with code {}.\n", summary.exit_code);
+      Say("acltape: the program failed with code {}.\n", summary.exit_code);
     }
   }
 
@@ -321,8 +346,8 @@ class RecordCommand final : public Command {
     }
     if (!quiet_) {
       options_.window_changed = [](bool open, int64_t wall_ns) {
-        fmt::print(stderr, "acltape: recording {} after {}\n", open ? "opened" : "closed",
-                   HumanNs(static_cast<double>(wall_ns)));
+        Say("acltape: recording {} after {}\n", open ? "opened" : "closed",
+            HumanNs(static_cast<double>(wall_ns)));
       };
     }
   }
@@ -335,10 +360,9 @@ class RecordCommand final : public Command {
           return PluginFailed(entry) || entry.severity >= storage::Severity::kDataLoss;
         });
     if (ours) SayLedger(summary);
-    fmt::print(stderr,
-               "acltape: {}nothing was recorded and no trace is left{}; @keep-empty keeps such a "
-               "trace.\n"_cli,
-               WhyNothing(summary), ours ? "" : Advice(summary));
+    Say("acltape: {}nothing was recorded and no trace is left{}; @keep-empty keeps such a "
+        "trace.\n"_cli,
+        WhyNothing(summary), ours ? "" : Advice(summary));
   }
 
   static bool PluginFailed(const storage::LedgerEntry& entry) {
@@ -432,31 +456,29 @@ class RecordCommand final : public Command {
     for (const storage::LedgerEntry& entry : summary.ledger) {
       if (entry.severity < storage::Severity::kNotice) continue;
       const LedgerWords words = WordsOf(entry);
-      fmt::print(stderr, "acltape: {}: {}{}, {}{}{}{}\n", storage::SeverityName(entry.severity),
-                 entry.kind, entry.subject.empty() ? "" : " of " + entry.subject,
-                 words.is_time ? "" : "count ", words.count,
-                 words.cause.empty() ? "" : ": " + words.cause,
-                 entry.remedy.empty() ? "" : "; " + entry.remedy);
+      Say("acltape: {}: {}{}, {}{}{}{}\n", storage::SeverityName(entry.severity), entry.kind,
+          entry.subject.empty() ? "" : " of " + entry.subject, words.is_time ? "" : "count ",
+          words.count, words.cause.empty() ? "" : ": " + words.cause,
+          entry.remedy.empty() ? "" : "; " + entry.remedy);
     }
   }
 
-  void Say(const collector::RecordSummary& summary, const KeptSteps& steps) const {
+  void SaySummary(const collector::RecordSummary& summary, const KeptSteps& steps) const {
     SayProgramFailed(summary);
-    if (summary.calls == 0) {
-      fmt::print(stderr, "acltape: {}nothing was recorded.\n", WhyNothing(summary));
+    if (summary.calls == 0 && summary.failure.empty()) {
+      Say("acltape: {}nothing was recorded.\n", WhyNothing(summary));
     }
     SayLedger(summary);
-    fmt::print(stderr,
-               "acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
-               "values kept; {})\n",
-               options_.output, summary.calls, summary.leaves, steps.count,
-               summary.windows > 1 && options_.max_bytes == 0
-                   ? fmt::format("{} windows, in ", summary.windows)
-                   : "",
-               HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
-               HumanNs(static_cast<double>(summary.wall_ns)));
+    Say("acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
+        "values kept; {})\n",
+        options_.output, summary.calls, summary.leaves, steps.count,
+        summary.windows > 1 && options_.max_bytes == 0
+            ? fmt::format("{} windows, in ", summary.windows)
+            : "",
+        HumanBytes(summary.file_bytes), summary.state, HumanBytes(summary.payload_bytes),
+        HumanNs(static_cast<double>(summary.wall_ns)));
     if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {
-      fmt::print(stderr, "acltape: the steps are {}\n", StepSource(steps.found_by));
+      Say("acltape: the steps are {}\n", StepSource(steps.found_by));
     }
   }
 

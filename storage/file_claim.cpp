@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdio>
 #include <cstring>
 
 #include "meaning/options.h"
@@ -40,9 +42,12 @@ void MakeWay(const std::string& path) {
 
 }  // namespace
 
-void RemoveTraceFiles(const std::string& path) {
+// Allocates nothing, because it cleans up after failures.
+void RemoveTraceFiles(const std::string& path) noexcept {
   for (const char* suffix : {"", "-wal", "-shm", "-journal", ".spool"}) {
-    unlink((path + suffix).c_str());
+    char name[PATH_MAX];
+    const int bytes = std::snprintf(name, sizeof(name), "%s%s", path.c_str(), suffix);
+    if (bytes < static_cast<int>(sizeof(name))) unlink(name);
   }
 }
 

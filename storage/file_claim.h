@@ -7,7 +7,7 @@
 namespace acltape::storage {
 
 // Removes a trace with its journals.
-void RemoveTraceFiles(const std::string& path);
+void RemoveTraceFiles(const std::string& path) noexcept;
 
 class FileClaim {
  public:

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <memory>
+#include <new>
 
 namespace acltape::storage {
 namespace {
@@ -12,8 +13,9 @@ constexpr size_t kSampleBytes = 64 << 10;
 
 // Making a context costs more than compressing a small tensor with it.
 size_t CompressWith(std::vector<char>& out, const void* data, size_t bytes, int level) {
-  thread_local const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(),
-                                                                                ZSTD_freeCCtx);
+  thread_local std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(nullptr, ZSTD_freeCCtx);
+  if (context == nullptr) context.reset(ZSTD_createCCtx());
+  if (context == nullptr) throw std::bad_alloc();
   out.resize(ZSTD_compressBound(bytes));
   return ZSTD_compressCCtx(context.get(), out.data(), out.size(), data, bytes, level);
 }

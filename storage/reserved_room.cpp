@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace acltape::storage {
 namespace {
@@ -105,10 +106,8 @@ constexpr sqlite3_io_methods kMethods = {2,
                                          nullptr,
                                          nullptr};
 
-sqlite3_vfs* Default() {
-  static sqlite3_vfs* const vfs = sqlite3_vfs_find(nullptr);
-  return vfs;
-}
+// Null when SQLite has no memory to begin with.
+sqlite3_vfs* Default() { return sqlite3_vfs_find(nullptr); }
 
 int Open(sqlite3_vfs* layer, const char* name, sqlite3_file* file, int flags, int* flags_out) {
   auto* own = reinterpret_cast<RoomFile*>(file);
@@ -124,15 +123,17 @@ int Open(sqlite3_vfs* layer, const char* name, sqlite3_file* file, int flags, in
 
 ReservedRoom::ReservedRoom(const std::string& path, int64_t bytes) {
   name_ = fmt::format("acltape-room-{}", static_cast<const void*>(this));
+  const std::string name = path + ".reserve";
+  if (Default() == nullptr) throw std::bad_alloc();
   layer_ = *Default();
   layer_.pNext = nullptr;
   layer_.szOsFile = static_cast<int>(sizeof(RoomFile)) + Default()->szOsFile;
   layer_.zName = name_.c_str();
   layer_.pAppData = this;
   layer_.xOpen = Open;
-  sqlite3_vfs_register(&layer_, 0);
+  if (sqlite3_vfs_register(&layer_, 0) != SQLITE_OK) throw std::bad_alloc();
 
-  const std::string name = path + ".reserve";
+  // From here on nothing is thrown, because the layer must be taken out again.
   file_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file_ < 0) return;
   unlink(name.c_str());

@@ -36,7 +36,7 @@ Writer::Writer(const std::string& path, const Options& options) {
     SetMeta("collector_start", std::to_string(ProcessStartTime(getpid())));
     SetMeta("collector_boot", BootIdentity());
     Commit();
-  } catch (const Error&) {
+  } catch (...) {
     state_.reset();
     RemoveTraceFiles(path);
     throw;
@@ -47,7 +47,7 @@ Writer::~Writer() {
   if (state_ == nullptr || state_->finished) return;
   try {
     Finish("partial");
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The trace stays as it was committed; its state reads as partial once this process is gone.
     state_->Rollback();
   }
@@ -121,7 +121,7 @@ void Writer::Discard() noexcept {
   State_& s = *state_;
   s.Rollback();
   s.finished = true;
-  const std::string path = s.path;
+  const std::string path = std::move(s.path);
   state_.reset();
   RemoveTraceFiles(path);
 }

@@ -25,6 +25,7 @@ std::atomic<unsigned> g_pending{0};
 std::atomic<int> g_toggles{0};  // SIGUSR1 that arrived
 struct sigaction g_before[std::size(kSignals)];
 struct sigaction g_before_toggle;
+struct sigaction g_before_child;  // SIGCHLD
 
 void OnSignal(int number, siginfo_t* info, void*) {
   // A terminal sends its signals to the whole process group, so the program has this one already.
@@ -40,6 +41,19 @@ void OnToggle(int) { g_toggles.fetch_add(1); }
 void RestoreSignals() {
   for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_before[i], nullptr);
   sigaction(SIGUSR1, &g_before_toggle, nullptr);
+  sigaction(SIGCHLD, &g_before_child, nullptr);
+}
+
+// Where SIGCHLD is ignored, the system forgets how a child has ended. Some launchers pass that on.
+void KeepEndsOfChildren() {
+  sigaction(SIGCHLD, nullptr, &g_before_child);
+  const bool ignored =
+      (g_before_child.sa_flags & SA_SIGINFO) == 0 && g_before_child.sa_handler == SIG_IGN;
+  if (!ignored && (g_before_child.sa_flags & SA_NOCLDWAIT) == 0) return;
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGCHLD, &action, nullptr);
 }
 
 [[noreturn]] void CannotRun(const std::string& name, int number) {
@@ -123,10 +137,12 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   sigemptyset(&toggle.sa_mask);
   sigaction(SIGUSR1, &toggle, &g_before_toggle);
 
+  KeepEndsOfChildren();
   pid_ = fork();
   if (pid_ == 0) {
     // exec resets handlers to the default and keeps ignored signals ignored: as it was before.
     if (g_before_toggle.sa_handler == SIG_IGN) sigaction(SIGUSR1, &g_before_toggle, nullptr);
+    if (g_before_child.sa_handler == SIG_IGN) sigaction(SIGCHLD, &g_before_child, nullptr);
     execvpe(arguments[0], arguments.data(), variables.data());
     const int number = errno;
     static_cast<void>(!write(report[1], &number, sizeof(number)));

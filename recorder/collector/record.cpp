@@ -6,13 +6,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "kit/place.h"
 #include "meaning/options.h"
@@ -55,13 +60,20 @@ void Sleep(int64_t ns) {
 // even while a large payload is compressed.
 class Heartbeat {
  public:
-  Heartbeat(wire::ArenaHeader& header, ArenaServer& server)
-      : server_(server), thread_([this, &header] {
-          while (!stop_.load(std::memory_order_relaxed)) {
-            header.heartbeat.fetch_add(1, std::memory_order_relaxed);
-            server_.Serve(25);
-          }
-        }) {}
+  // Error kDevice when the system starts no thread.
+  Heartbeat(wire::ArenaHeader& header, ArenaServer& server) : server_(server) {
+    try {
+      thread_ = std::thread([this, &header] {
+        while (!stop_.load(std::memory_order_relaxed)) {
+          header.heartbeat.fetch_add(1, std::memory_order_relaxed);
+          server_.Serve(25);
+        }
+      });
+    } catch (const std::system_error& error) {
+      throw Error(ErrorKind::kDevice,
+                  fmt::format("cannot start a thread ({})", error.code().message()));
+    }
+  }
   ~Heartbeat() {
     stop_.store(true, std::memory_order_relaxed);
     thread_.join();
@@ -189,6 +201,26 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
   writer.Commit();
 }
 
+// The value of LD_PRELOAD with the agents in front of what was there. The runtime of
+// AddressSanitizer ends a program in which another library comes before it, so it keeps its place.
+std::string WithAgents(const std::string& agents, std::string_view before) {
+  std::string first, rest;
+  while (!before.empty()) {
+    const size_t end = std::min(before.find_first_of(": "), before.size());
+    const std::string_view library = before.substr(0, end);
+    before.remove_prefix(std::min(end + 1, before.size()));
+    if (library.empty()) continue;
+    const std::string_view file = library.substr(library.rfind('/') + 1);
+    const bool sanitizer = file.starts_with("libasan.so") || file.starts_with("libclang_rt.asan");
+    if (sanitizer) {
+      first.append(library) += ':';
+    } else {
+      (rest += ':').append(library);
+    }
+  }
+  return first + agents + rest;
+}
+
 std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const ArenaOwner& arena,
                                             const ArenaServer& server) {
   std::vector<std::string> environment = options.environment;
@@ -198,13 +230,12 @@ std::vector<std::string> ProgramEnvironment(const RecordOptions& options, const 
     environment.push_back(fmt::format("{}={}", kit::kPlacesVariable, options.torch_kits));
   }
   if (!options.agent_library.empty()) {
-    std::string preload = options.agent_library;
+    std::string agents = options.agent_library;
     if ((options.levels & wire::kLevelAcl) != 0 && !options.acl_agent_library.empty()) {
-      preload += ":" + options.acl_agent_library;
+      agents += ":" + options.acl_agent_library;
     }
     const char* before = std::getenv("LD_PRELOAD");
-    if (before != nullptr && *before != '\0') preload += ":" + std::string(before);
-    environment.push_back("LD_PRELOAD=" + preload);
+    environment.push_back("LD_PRELOAD=" + WithAgents(agents, before == nullptr ? "" : before));
   }
   return environment;
 }
@@ -215,36 +246,50 @@ uint64_t SpoolBytes(const RecordOptions& options) {
   return options.max_bytes > 0 ? 0 : options.spool_bytes;
 }
 
-// One recording, from the moment that the program runs.
+// One recording. All that must not fail once the program runs is made before it is started.
+//
+// Note [The program outlives every failure]. From its start on the collector answers for the
+// program: somebody must empty the rings for which it waits, reap it and pass its exit code on. So
+// nothing is thrown out of Run. What goes wrong there, memory that is refused included, ends the
+// recording with one sentence, and the rings are emptied until the program has ended.
 class Recording {
  public:
   Recording(const RecordOptions& options, ArenaOwner& arena, ArenaServer& server,
-            storage::Writer& writer, ChildProcess& child)
+            storage::Writer& writer)
       : options_(options),
         arena_(arena),
-        server_(server),
         writer_(writer),
-        child_(child),
+        heartbeat_(std::in_place, arena.header(), server),
+        server_(server),
         trace_(writer, arena.header(), arena.clock(), options.steps_from),
         spool_(options.output, arena.clock(), options.steps_from, SpoolBytes(options)),
         backlog_(trace_, spool_),
         drain_(arena, backlog_),
         size_limit_(arena, trace_, options.max_bytes),
-        begin_(Now()) {
+        stopped_{"recording_stopped",
+                 Severity::kDataLoss,
+                 1,
+                 "trace",
+                 "",
+                 "make room, or record fewer values (@payload none)"_cli} {
     if (spool_.taking()) {
       writer.SetMeta(kSpoolKey, spool_.identity());
       writer.Commit();
     }
-    if (options.delay_ns) opens_ = begin_ + *options.delay_ns;
-    const bool open_now = !options.start_closed && !options.delay_ns;
-    if (options.duration_ns && open_now) closes_ = begin_ + *options.duration_ns;
+    failure_.reserve(kMostFailure);
+    stopped_.cause.reserve(kMostFailure);
   }
 
-  RecordSummary Run();
+  // Records the program that was just started, until it has ended.
+  RecordSummary Run(ChildProcess& child) noexcept;
 
  private:
+  static constexpr size_t kMostFailure = 1000;  // bytes of the sentence of a failure
+
   void DrainUntilEnd();
   void DrainRest();
+  // Carries a phase out to its end. What it throws ends the recording, and the phase goes on.
+  void KeepOn(void (Recording::*phase)());
   void Tick(int64_t now);
   // Opens and closes the recording when it is time, or when a signal asks for it.
   void TurnWindow();
@@ -272,20 +317,21 @@ class Recording {
   std::string FullDisk() const {
     return fmt::format("no room left on the disk of '{}' while writing", options_.output);
   }
-  void Fail(const Error& error);
+  void Fail(const std::exception& error) noexcept;
   void Close(RecordSummary& summary);
 
   const RecordOptions& options_;
   ArenaOwner& arena_;
-  ArenaServer& server_;
   storage::Writer& writer_;
-  ChildProcess& child_;
+  std::optional<Heartbeat> heartbeat_;
+  ArenaServer& server_;
+  ChildProcess* child_ = nullptr;
   TraceBuilder trace_;
   Spool spool_;
   Backlog backlog_;
   SlotDrain drain_;
   SizeLimit size_limit_;
-  int64_t begin_;
+  int64_t begin_ = 0;
   std::optional<int64_t> opens_;  // the next times at which the recording opens and closes
   std::optional<int64_t> closes_;
   int64_t last_tick_ = 0;
@@ -293,29 +339,44 @@ class Recording {
   int64_t last_living_ = 0;
   bool outlived_ = false;
   bool disk_was_full_ = false;
-  std::string failure_;
+  std::string failure_;           // has room for any sentence
+  storage::LedgerEntry stopped_;  // its row of the ledger, the same
 };
 
 // The trace cannot be written any more. The program runs on as if nothing was: its agents stop, and
-// what they still send is thrown away.
-void Recording::Fail(const Error& error) {
+// what they still send is thrown away. Allocates nothing, because that may be what failed.
+void Recording::Fail(const std::exception& error) noexcept {
   if (!failure_.empty()) return;
-  failure_ = error.what();
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const bool told = dynamic_cast<const Error*>(&error) != nullptr;
+  if (!told) failure_ = "the recording stopped: ";
+  const std::string_view cause = no_memory ? "the system has no memory for it" : error.what();
+  failure_ += cause.substr(0, kMostFailure - failure_.size());
+  stopped_.cause = failure_;
   arena_.header().stop.store(1);
   drain_.Discard();
   spool_.Remove();
-  writer_.FinishAfterFailure({"recording_stopped", Severity::kDataLoss, 1, "trace", failure_,
-                              "make room, or record fewer values (@payload none)"_cli});
+  writer_.FinishAfterFailure(stopped_);
+}
+
+void Recording::KeepOn(void (Recording::*phase)()) {
+  for (;;) {
+    try {
+      (this->*phase)();
+      return;
+    } catch (const std::exception& error) {
+      Fail(error);
+      Sleep(kMillisecond);
+    }
+  }
 }
 
 template <typename Action>
 void Recording::Guard(const Action& action) {
   try {
     action();
-  } catch (const Error& error) {
-    Fail(error);
   } catch (const std::exception& error) {
-    Fail(Error(ErrorKind::kDevice, fmt::format("recording stopped: {}", error.what())));
+    Fail(error);
   }
 }
 
@@ -377,15 +438,13 @@ void Recording::Tick(int64_t now) {
   }
   if (failure_.empty() && now - last_commit_ >= 1000 * kMillisecond) {
     last_commit_ = now;
-    try {
+    Guard([&] {
       trace_.buffers().WriteLiving();
       trace_.handles().WriteLiving();
       trace_.windows().Write();
       writer_.Commit();
       StopOnFullDisk();
-    } catch (const Error& error) {
-      Fail(error);
-    }
+    });
   }
   if (options_.progress) {
     options_.progress({trace_.calls(), trace_.leaves(),
@@ -403,7 +462,7 @@ void Recording::DrainUntilEnd() {
   for (;;) {
     const bool full = BacklogIsFull();
     const size_t drained = full ? 0 : Round();
-    if (child_.HasEnded()) return;
+    if (child_->HasEnded()) return;
     TurnWindow();
     const int64_t now = Now();
     Tick(now);
@@ -468,6 +527,13 @@ void Recording::Close(RecordSummary& summary) {
                 "allow the program more address space or memory, or record with smaller rings",
                 static_cast<int64_t>(without_ring));
   }
+  if (drain_.unmapped_rings() > 0) {
+    trace_.Note(Severity::kDataLoss, "rings_not_mapped", "threads",
+                "the system refused the recorder the memory of a thread's ring, the thread was not "
+                "recorded",
+                "allow acltape more address space or mappings, or record with smaller rings",
+                drain_.unmapped_rings());
+  }
   const uint64_t without_number = header.processes_without_number.load();
   if (without_number > 0) {
     trace_.Note(Severity::kDataLoss, "processes_without_number", "processes",
@@ -492,9 +558,9 @@ void Recording::Close(RecordSummary& summary) {
                 "check that the command runs the program that was meant, dynamically linked; "
                 "set-user-id programs and what they start cannot be recorded");
   }
-  if (child_.signal() != 0) {
+  if (child_->signal() != 0) {
     trace_.Note(Severity::kNotice, "program_killed", options_.command[0],
-                fmt::format("signal {} ended the program", child_.signal()),
+                fmt::format("signal {} ended the program", child_->signal()),
                 "the trace holds every call that was complete");
   }
   size_limit_.Finish();
@@ -508,36 +574,34 @@ void Recording::Close(RecordSummary& summary) {
   }
   StopOnFullDisk();
   trace_.Finish();
-  writer_.SetMeta("exit_code", std::to_string(child_.exit_code()));
-  writer_.SetMeta("signal", std::to_string(child_.signal()));
+  writer_.SetMeta("exit_code", std::to_string(child_->exit_code()));
+  writer_.SetMeta("signal", std::to_string(child_->signal()));
   writer_.SetMeta("end_wall_ns", std::to_string(WallNs()));
   writer_.SetMeta("wall_ns", std::to_string(Now() - begin_));
   writer_.SetMeta("torch_processes", std::to_string(header.torch_processes.load()));
   writer_.SetMeta("acl_processes", std::to_string(header.acl_processes.load()));
-  summary.state = child_.signal() != 0 || trace_.data_lost() ? "partial" : "complete";
+  summary.state = child_->signal() != 0 || trace_.data_lost() ? "partial" : "complete";
   writer_.Finish(summary.state);
 }
 
-RecordSummary Recording::Run() {
-  {
-    const Heartbeat heartbeat(arena_.header(), server_);
-    DrainUntilEnd();
-    DrainRest();
-  }
+RecordSummary Recording::Run(ChildProcess& child) noexcept {
+  child_ = &child;
+  begin_ = Now();
+  if (options_.delay_ns) opens_ = begin_ + *options_.delay_ns;
+  const bool open_now = !options_.start_closed && !options_.delay_ns;
+  if (options_.duration_ns && open_now) closes_ = begin_ + *options_.duration_ns;
+  KeepOn(&Recording::DrainUntilEnd);
+  KeepOn(&Recording::DrainRest);
+  heartbeat_.reset();
+
   RecordSummary summary;
-  summary.exit_code = child_.exit_code();
-  summary.signal = child_.signal();
-  if (failure_.empty()) {
-    try {
-      Close(summary);
-    } catch (const Error& error) {
-      Fail(error);
-    }
-  }
-  summary.payload_bytes = writer_.payload_bytes();
-  if (failure_.empty() && disk_was_full_) failure_ = FullDisk();
+  summary.exit_code = child.exit_code();
+  summary.signal = child.signal();
+  if (failure_.empty()) Guard([&] { Close(summary); });
+  if (failure_.empty() && disk_was_full_) Guard([&] { failure_ = FullDisk(); });
   if (!failure_.empty()) summary.state = "partial";
-  summary.failure = failure_;
+  summary.payload_bytes = writer_.payload_bytes();
+  summary.failure = std::move(failure_);
   summary.calls = trace_.calls();
   summary.leaves = trace_.leaves();
   summary.attached_processes = arena_.header().attached_processes.load();
@@ -555,7 +619,7 @@ void ReadBack(const std::string& path, RecordSummary& summary) {
   if (stat(path.c_str(), &status) == 0) summary.file_bytes = status.st_size;
   try {
     summary.ledger = storage::Reader(path).Ledger();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The failure is told already.
   }
 }
@@ -586,19 +650,19 @@ RecordSummary Record(const RecordOptions& options) {
   writer_options.overwrite = options.overwrite;
   writer_options.base_ns = static_cast<int64_t>(arena.header().base_ns);
   storage::Writer writer(options.output, writer_options);
+  std::optional<Recording> recording;
   std::optional<ChildProcess> child;
   try {
     WriteFacts(writer, options);
+    recording.emplace(options, arena, server, writer);
     child.emplace(options.command, ProgramEnvironment(options, arena, server));
-  } catch (const Error&) {
+  } catch (...) {
+    recording.reset();
     writer.Discard();
     throw;
   }
-  RecordSummary summary;
-  {
-    Recording recording(options, arena, server, writer, *child);
-    summary = recording.Run();
-  }
+  RecordSummary summary = recording->Run(*child);
+  recording.reset();
   ReadBack(options.output, summary);
   return summary;
 }

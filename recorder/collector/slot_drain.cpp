@@ -31,9 +31,7 @@ void SlotDrain::Adopt(uint32_t index) {
   Adopted& adopted = slots_[index];
   adopted = Adopted{};
   adopted.ring = wire::MapRing(arena_.fd(), arena_.header(), index);
-  if (adopted.ring == nullptr) {
-    throw Error(ErrorKind::kDevice, "cannot map a ring of the shared memory");
-  }
+  if (adopted.ring == nullptr) ++unmapped_rings_;
   adopted.slot = &slot;
   adopted.pid = slot.pid;
   adopted.tid = slot.tid_is_own != 0 ? ThreadByOwnNumber(slot.pid, slot.tid) : slot.tid;
@@ -54,7 +52,7 @@ void SlotDrain::Adopt(uint32_t index) {
 size_t SlotDrain::Drain(Adopted& adopted) {
   wire::RingConsumer::Range range = adopted.consumer.Peek();
   if (range.bytes == 0) return 0;
-  if (adopted.log != nullptr && !discarding_) {
+  if (adopted.log != nullptr && adopted.ring != nullptr && !discarding_) {
     // The producer may have been hit by anything: never read beyond the double mapping. An
     // impossible record ends the log.
     const std::byte nothing[8] = {};

@@ -35,6 +35,10 @@ class SlotDrain {
   // Ends every log that is left, claimed or not. Nothing is drained after this.
   void FinishAll();
 
+  // Threads whose rings the system did not map for the collector. What they send is not read, and
+  // they do not wait for it.
+  int64_t unmapped_rings() const { return unmapped_rings_; }
+
   // Throws away everything that arrives from now on, because the trace cannot be written any more.
   // Round goes on emptying rings, so that no program waits.
   void Discard();
@@ -42,7 +46,7 @@ class SlotDrain {
  private:
   struct Adopted {
     wire::Slot* slot = nullptr;
-    std::byte* ring = nullptr;
+    std::byte* ring = nullptr;  // null: not mapped, and never read
     wire::RingConsumer consumer;
     std::shared_ptr<RingLog> log;  // shared with the backlog
     uint32_t pid = 0;
@@ -60,6 +64,7 @@ class SlotDrain {
   Backlog& backlog_;
   std::vector<Adopted> slots_;  // by index; slot == nullptr: not adopted
   bool discarding_ = false;
+  int64_t unmapped_rings_ = 0;
 };
 
 }  // namespace acltape::collector

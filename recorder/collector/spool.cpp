@@ -111,7 +111,8 @@ void Spool::GiveUp() {
   if (!taking_) return;
   taking_ = false;
   header_.whole = 0;
-  static_cast<void>(pwrite(file_, &header_, sizeof(header_), 0) == sizeof(header_));
+  // A file that does not say that parts are missing must not be found.
+  if (pwrite(file_, &header_, sizeof(header_), 0) != sizeof(header_)) unlink(path_.c_str());
   // A part of an entry that the disk did not take whole.
   static_cast<void>(ftruncate(file_, static_cast<off_t>(end_)) == 0);
 }

@@ -9,10 +9,11 @@
 
 namespace acltape::test {
 
-// One add in the calling thread, written by the agent's own tape.
-inline void RecordOneCall() {
+// One add in the calling thread, written by the agent's own tape. Returns the id of the call, 0
+// when it is not recorded.
+inline uint64_t RecordOneCall() {
   agent::Tape* tape = agent::CurrentTape();
-  if (tape == nullptr) return;
+  if (tape == nullptr) return 0;
   const char* texts[] = {"aten::add", "Tensor", Producer::kAddSchema};
   tape->WriteWithTexts(wire::OpRecord{{wire::RecordKind::kOp, 0, 0}, tape->next_op, 0}, texts, 3);
   const std::string signature = Producer::AddSignature();
@@ -20,11 +21,15 @@ inline void RecordOneCall() {
   uint32_t bytes = 0;
   auto* record = tape->Begin<wire::CallRecord>(wire::RecordKind::kCall,
                                                signature.size() + sizeof(slots), &bytes);
-  if (record == nullptr) return tape->CountCall();
+  if (record == nullptr) {
+    tape->CountCall();
+    return 0;
+  }
   const wire::RecordHeader header = record->header;
   memset(static_cast<void*>(record), 0, bytes);
   record->header = header;
-  record->call_id = tape->NextCallId();
+  const uint64_t call_id = tape->NextCallId();
+  record->call_id = call_id;
   record->begin_tick = record->end_tick = wire::Tick();
   record->op_index = tape->next_op++;
   record->signature_bytes = static_cast<uint32_t>(signature.size());
@@ -34,6 +39,7 @@ inline void RecordOneCall() {
   memcpy(out + signature.size(), slots, sizeof(slots));
   tape->End(bytes);
   tape->CountCall();
+  return call_id;
 }
 
 }  // namespace acltape::test

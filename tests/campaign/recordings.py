@@ -1,0 +1,78 @@
+"""What the campaigns over the recorder share: runs of `acltape record`, and what their traces hold."""
+import collections
+import os
+import shutil
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.abspath(os.environ.get("ACLTAPE_BINARY", os.path.join(SOURCE, "build", "bin", "acltape")))
+PROGRAMS = os.path.abspath(os.environ.get("ACLTAPE_CAMPAIGN_PROGRAMS", os.path.join(SOURCE, "build", "tests", "campaign")))
+
+Run = collections.namedtuple("Run", "code out err seconds")
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+class Folder:
+    """A folder of its own for one run; `with` removes it."""
+
+    def __init__(self, number):
+        self.path = tempfile.mkdtemp(prefix=f"acltape_recording_{number}_")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def __call__(self, name):
+        return os.path.join(self.path, name)
+
+
+def run(words, seconds, **options):
+    """Runs a command in a session of its own; no code when it had to be ended after `seconds`."""
+    begin = time.monotonic()
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True, **options)
+    code = None
+    try:
+        out, err = process.communicate(timeout=seconds)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        out, err = process.communicate()
+    return Run(code, out, err, time.monotonic() - begin)
+
+
+def counts_in(path):
+    """The numbers of 8 bytes in a file; none when it is not there."""
+    if not os.path.exists(path):
+        return []
+    with open(path, "rb") as file:
+        data = file.read()
+    return [number for number, in struct.iter_unpack("<Q", data[:len(data) // 8 * 8])]
+
+
+Held = collections.namedtuple("Held", "state calls losses damage")
+
+
+def held_by(trace):
+    """What a trace holds, read without acltape, as SQLite opens it: its state, its leaves, the kinds of its rows of lost data,
+    and what SQLite finds wrong with the file."""
+    connection = sqlite3.connect(f"file:{trace}?mode=rw", uri=True)
+    try:
+        damage = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        state = connection.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()
+        calls = connection.execute("SELECT count(*) FROM call WHERE leaf").fetchone()[0]
+        losses = [kind for kind, in connection.execute("SELECT kind FROM ledger WHERE severity IN ('data_loss', 'error')")]
+        return Held(state[0] if state else "none", calls, losses, "" if damage == "ok" else damage)
+    except sqlite3.Error as error:
+        return Held("none", 0, [], str(error))
+    finally:
+        connection.close()
