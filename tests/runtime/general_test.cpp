@@ -79,6 +79,8 @@ TEST_F(General, GEN_12_WhatTheInterfaceLayerChecksGives100000) {
   EXPECT_CODE(100000, aclrtSwitchStream(memory, ACL_RT_EQUAL, memory, ACL_RT_SWITCH_INT32, stream_,
                                         stream_, other_));
   ASSERT_OK(aclrtFree(memory));
+  ASSERT_OK(aclrtDestroyLabelList(list));
+  ASSERT_OK(aclrtDestroyLabel(label));
 }
 
 TEST_F(General, GEN_03_CodesOfTasksReachTheCallerUnchanged) {
