@@ -9,9 +9,9 @@
 namespace acltape::analyzer {
 namespace {
 
-// Places [first, end) that repeat with a period: a stretch of this file. The symbols at i and i +
+// Places [first, end) that repeat with a period. The symbols at i and i +
 // period agree.
-struct Stretch {
+struct Repeat {
   int64_t first = 0;
   int64_t end = 0;
   int64_t period = 0;
@@ -36,7 +36,7 @@ class PeriodSearch {
   }
 
   Repetition Find() const {
-    const Stretch best = BestStretch();
+    const Repeat best = BestRepeat();
     if (best.cycles() < 2) return {};
     return {static_cast<size_t>(best.first), static_cast<size_t>(best.end),
             static_cast<size_t>(best.period), best.weight};
@@ -73,12 +73,12 @@ class PeriodSearch {
     }
   }
 
-  // The heaviest stretch of at least two cycles. Only runs of `period` or more agreeing places
+  // The heaviest repeat of at least two cycles. Only runs of `period` or more agreeing places
   // count, so a window of that length is checked from its end. If it disagrees somewhere, no
   // earlier place can begin a run (as in Boyer and Moore's search). Most wrong candidates fail
   // quickly.
-  Stretch LongestStretch(int64_t period) const {
-    Stretch best;
+  Repeat LongestRepeat(int64_t period) const {
+    Repeat best;
     const int32_t* symbols = sequence_.symbols.data();
     const int64_t places = size() - period;  // places that have a partner
     int64_t first = 0;                       // of the run
@@ -93,14 +93,14 @@ class PeriodSearch {
       }
       int64_t end = first + period;
       while (end < places && symbols[end] == symbols[end + period]) ++end;
-      const Stretch stretch{first, end + period, period, Weight(first, end + period)};
-      if (stretch.weight > best.weight && CanBeAStep(first, period)) best = stretch;
+      const Repeat repeat{first, end + period, period, Weight(first, end + period)};
+      if (repeat.weight > best.weight && CanBeAStep(first, period)) best = repeat;
       first = agreed = end + 1;
     }
     return best;
   }
 
-  Stretch BestStretch() const {
+  Repeat BestRepeat() const {
     // Short runs find short periods. Long runs are not misled by repeated layers inside a step.
     constexpr int64_t kLengths[] = {1, 4, 16, 64, 256};
     constexpr size_t kCandidatesPerLength = 48;
@@ -118,14 +118,14 @@ class PeriodSearch {
     std::sort(periods.begin(), periods.end());
     periods.erase(std::unique(periods.begin(), periods.end()), periods.end());
 
-    std::vector<Stretch> stretches;
+    std::vector<Repeat> repeats;
     int64_t most = 0;
     for (const int64_t period : periods) {
-      stretches.push_back(LongestStretch(period));
-      most = std::max(most, stretches.back().weight);
+      repeats.push_back(LongestRepeat(period));
+      most = std::max(most, repeats.back().weight);
     }
-    for (const Stretch& stretch : stretches) {  // by ascending period
-      if (most > 0 && stretch.weight * 20 >= most * 19) return stretch;
+    for (const Repeat& repeat : repeats) {  // by ascending period
+      if (most > 0 && repeat.weight * 20 >= most * 19) return repeat;
     }
     return {};
   }

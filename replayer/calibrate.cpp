@@ -429,11 +429,11 @@ class Calibration {
     });
     const TimedGraph two(device(), [&] {
       fork.Record();
-      fork.HoldBack(side);
+      fork.MakeWait(side);
       first();
       beside();
       join.Record(side);
-      join.HoldBack(device().stream());
+      join.MakeWait(device().stream());
     });
     std::vector<double> one_ns, gain_ns;
     for (int repetition = 0; repetition < kOverlapRepetitions; ++repetition) {

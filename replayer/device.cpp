@@ -77,7 +77,7 @@ void Event::Record() const { Record(device_->stream()); }
 
 void Event::Record(aclrtStream stream) const { device_->work().Record(get(), stream).Check(); }
 
-void Event::HoldBack(aclrtStream stream) const { device_->work().Wait(get(), stream).Check(); }
+void Event::MakeWait(aclrtStream stream) const { device_->work().Wait(get(), stream).Check(); }
 
 void Event::Wait() const { device_->work().WaitForEvent(get()).Check(); }
 

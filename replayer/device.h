@@ -51,7 +51,7 @@ class Event {
   void Record(aclrtStream stream) const;
   // Makes `stream` wait for the latest record: work that is issued to it from now on runs after
   // that record.
-  void HoldBack(aclrtStream stream) const;
+  void MakeWait(aclrtStream stream) const;
   // Returns the time between two events. The device must have reached both.
   double NanosecondsSince(const Event& earlier) const;
   void Wait() const;

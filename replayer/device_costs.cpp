@@ -75,7 +75,7 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
     wait_host.push_back(IssueTime(device,
                                   [&] {
                                     for (size_t e = 0; e < kTasks; ++e)
-                                      events[e].HoldBack(side.get());
+                                      events[e].MakeWait(side.get());
                                   }) /
                         kTasks);
     device.work().WaitForStream(side.get()).Check();
@@ -95,9 +95,9 @@ void MeasureDeviceCosts(Device& device, int repetitions, const Block& pinned, co
   const std::vector<Event> back = SyncEvents(device, 1 + kTasks);
   const double round_trip_ns = DeviceTimePerTask(device, repetitions, [&](size_t e) {
     there[e].Record();
-    there[e].HoldBack(side.get());
+    there[e].MakeWait(side.get());
     back[e].Record(side.get());
-    back[e].HoldBack(device.stream());
+    back[e].MakeWait(device.stream());
   });
   costs.streams.wait_ns = std::max(0.0, round_trip_ns / 2 - costs.streams.record_ns);
 }

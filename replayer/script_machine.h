@@ -86,7 +86,7 @@ class ScriptMachine {
   void Do(const FillBytes& fill);
   void Do(const Launch& launch) { LaunchOn(launch.call, Stream(launch.stream)); }
   void Do(const RecordEvent& record) { events_[record.event].Record(Stream(record.stream)); }
-  void Do(const WaitEvent& wait) { events_[wait.event].HoldBack(Stream(wait.stream)); }
+  void Do(const WaitEvent& wait) { events_[wait.event].MakeWait(Stream(wait.stream)); }
   void Do(const BeginCapture& begin);
   void Do(const EndCapture& end);
   void Do(const ExecuteGraph& execute) { graphs_[execute.graph].Execute(Stream(execute.stream)); }

@@ -139,7 +139,7 @@ Event& GraphSink::NewEvent(Graph& graph) const {
 
 void GraphSink::Order(const Event& event, int64_t from, int64_t to) {
   event.Record(session_.handles.Stream(from));
-  event.HoldBack(session_.handles.Stream(to));
+  event.MakeWait(session_.handles.Stream(to));
 }
 
 std::unique_ptr<GraphSink::Graph> GraphSink::Make() {
@@ -273,7 +273,7 @@ void GraphSink::CaptureItems(Graph& graph) {
     const Event& fork = NewEvent(graph);
     fork.Record(session_.handles.Stream(origin));
     for (size_t s = 1; s < graph.streams.size(); ++s) {
-      fork.HoldBack(session_.handles.Stream(graph.streams[s]));
+      fork.MakeWait(session_.handles.Stream(graph.streams[s]));
     }
   }
   std::map<int64_t, const Event*> inside;  // by event of the program: that of its newest record
@@ -284,7 +284,7 @@ void GraphSink::CaptureItems(Graph& graph) {
       inside[task.event] = &NewEvent(graph);
       inside[task.event]->Record(stream);
     } else if (task.work == Work::kWait) {
-      if (inside.count(task.event) != 0) inside[task.event]->HoldBack(stream);
+      if (inside.count(task.event) != 0) inside[task.event]->MakeWait(stream);
     } else if (task.work != Work::kReset) {
       session_.Issue(id, task, AclSession::Workspaces::kOwn);
       if (!session_.compare) continue;

@@ -117,7 +117,7 @@ void WaitEdits::Make(const std::map<int64_t, std::vector<AddedCall>>& calls, int
     if (added.record) {
       event.Record(stream);
     } else {
-      event.HoldBack(stream);
+      event.MakeWait(stream);
     }
   }
 }

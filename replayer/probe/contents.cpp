@@ -14,14 +14,14 @@ namespace {
 
 class Filling {
  public:
-  Filling(const Work& work, const Stretch& stretch, const std::vector<ProbeObjects::Room>& rooms,
-          uint64_t seed)
+  Filling(const Work& work, const Stretch& stretch,
+          const std::vector<ProbeObjects::UsedBuffer>& buffers, uint64_t seed)
       : work_(work), stretch_(stretch) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<float> number(0.0f, 1.0f);
-    for (const ProbeObjects::Room& room : rooms) {
-      std::vector<uint8_t>& bytes = contents_[room.buffer];
-      bytes.resize(room.bytes);
+    for (const ProbeObjects::UsedBuffer& used : buffers) {
+      std::vector<uint8_t>& bytes = contents_[used.buffer];
+      bytes.resize(used.bytes);
       for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
         const float value = number(random);
         std::memcpy(bytes.data() + at, &value, sizeof value);
@@ -90,10 +90,10 @@ class Filling {
 
 }  // namespace
 
-std::map<int64_t, std::vector<uint8_t>> ContentsBefore(const Work& work, const Stretch& stretch,
-                                                       const std::vector<ProbeObjects::Room>& rooms,
-                                                       uint64_t seed) {
-  return Filling(work, stretch, rooms, seed).Run();
+std::map<int64_t, std::vector<uint8_t>> ContentsBefore(
+    const Work& work, const Stretch& stretch, const std::vector<ProbeObjects::UsedBuffer>& buffers,
+    uint64_t seed) {
+  return Filling(work, stretch, buffers, seed).Run();
 }
 
 }  // namespace acltape::replayer::probe

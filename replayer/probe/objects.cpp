@@ -119,14 +119,14 @@ void* ProbeObjects::Workspace(uint64_t bytes) {
   return blocks_.back().data();
 }
 
-std::vector<ProbeObjects::Room> ProbeObjects::Rooms() const {
-  std::vector<Room> rooms;
+std::vector<ProbeObjects::UsedBuffer> ProbeObjects::UsedBuffers() const {
+  std::vector<UsedBuffer> buffers;
   for (const auto& [id, block] : buffers_) {
     const storage::Buffer& row = work_.trace->GetBuffer(id);
-    rooms.push_back(
+    buffers.push_back(
         {id, block.data(), block.bytes(), row.device == 0 && work_.trace->HasBuffer(id)});
   }
-  return rooms;
+  return buffers;
 }
 
 int64_t ProbeObjects::stream_count() const {

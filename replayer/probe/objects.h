@@ -37,14 +37,14 @@ class ProbeObjects {
   uint8_t* AddressOf(int64_t buffer, int64_t offset) { return Buffer(buffer).data() + offset; }
   void* Workspace(uint64_t bytes);
 
-  struct Room {
+  struct UsedBuffer {
     int64_t buffer = 0;
     uint8_t* data = nullptr;
     size_t bytes = 0;
     bool host = false;
   };
   // The buffers that have been used, in order of ids.
-  std::vector<Room> Rooms() const;
+  std::vector<UsedBuffer> UsedBuffers() const;
   // Number of streams that were made, with the device's own and the default one.
   int64_t stream_count() const;
 

@@ -115,7 +115,7 @@ class Prober {
     std::unique_ptr<Turn>& turn = threads_[thread];
     if (turn == nullptr) {
       turn = std::make_unique<Turn>();
-      turn->Take([&] { device_.Check(device_.api().aclrtSetDevice(0), "aclrtSetDevice"); });
+      turn->Run([&] { device_.Check(device_.api().aclrtSetDevice(0), "aclrtSetDevice"); });
     }
     return *turn;
   }
@@ -127,7 +127,7 @@ class Prober {
   }
 
   bool Begin() {
-    ThreadOf(stretch_.thread).Take([&] {
+    ThreadOf(stretch_.thread).Run([&] {
       report_.begin_code = objects_.BeginCapture(objects_.Stream(stretch_.stream),
                                                  static_cast<aclmdlRICaptureMode>(options_.mode));
       if (report_.begin_code != 0) report_.end_message = Message();
@@ -141,7 +141,7 @@ class Prober {
     BeforeCall(0, stretch_.stream);
     const int32_t thread =
         stretch_.end_call >= 0 ? work_.calls[stretch_.end_call].thread : stretch_.thread;
-    ThreadOf(thread).Take([&] {
+    ThreadOf(thread).Run([&] {
       report_.end_code = objects_.EndCapture(objects_.Stream(stretch_.stream));
       if (report_.end_code != 0) report_.end_message = Message();
     });
@@ -166,7 +166,7 @@ class Prober {
     const bool pin = std::any_of(
         options_.edits.begin(), options_.edits.end(),
         [&](const Edit& edit) { return edit.kind == Edit::Kind::kPin && edit.call_id == call_id; });
-    ThreadOf(work_.calls[i].thread).Take([&] {
+    ThreadOf(work_.calls[i].thread).Run([&] {
       const std::optional<int32_t> code = issuer_.Issue(i, pin);
       if (!code) {
         report_.left_out.push_back(call_id);
@@ -195,7 +195,7 @@ class Prober {
       if (edit.kind != Edit::Kind::kWait) continue;
       aclrtEvent handle = edit_events_[event++].get();
       if (!wanted(edit)) continue;
-      ThreadOf(stretch_.thread).Take([&] {
+      ThreadOf(stretch_.thread).Run([&] {
         const int32_t code = use(handle).code().value_or(0);
         if (code != 0) report_.refused.push_back({0, code, Message()});
       });
@@ -204,30 +204,30 @@ class Prober {
 
   void Execute() {
     const DeviceWork& work = device_.work();
-    const std::vector<ProbeObjects::Room> rooms = objects_.Rooms();
-    const auto before = ContentsBefore(work_, stretch_, rooms, options_.seed);
+    const std::vector<ProbeObjects::UsedBuffer> buffers = objects_.UsedBuffers();
+    const auto before = ContentsBefore(work_, stretch_, buffers, options_.seed);
     std::map<int64_t, std::vector<uint8_t>> first;
     for (int execution = 0; execution < options_.executions; ++execution) {
-      for (const ProbeObjects::Room& room : rooms) {
-        const std::vector<uint8_t>& bytes = before.at(room.buffer);
-        work.Copy(room.data, room.bytes, bytes.data(), bytes.size(),
-                  room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE, kNow)
+      for (const ProbeObjects::UsedBuffer& used : buffers) {
+        const std::vector<uint8_t>& bytes = before.at(used.buffer);
+        work.Copy(used.data, used.bytes, bytes.data(), bytes.size(),
+                  used.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE, kNow)
             .Check();
       }
       objects_.captured.back().Execute(device_.stream());
       device_.Synchronize();
       ++report_.executed;
       bool differs = false;
-      for (const ProbeObjects::Room& room : rooms) {
-        std::vector<uint8_t> bytes(room.bytes);
-        work.Copy(bytes.data(), bytes.size(), room.data, room.bytes,
-                  room.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_DEVICE_TO_HOST, kNow)
+      for (const ProbeObjects::UsedBuffer& used : buffers) {
+        std::vector<uint8_t> bytes(used.bytes);
+        work.Copy(bytes.data(), bytes.size(), used.data, used.bytes,
+                  used.host ? ACL_MEMCPY_HOST_TO_HOST : ACL_MEMCPY_DEVICE_TO_HOST, kNow)
             .Check();
         if (execution == 0) {
-          first[room.buffer] = std::move(bytes);
-        } else if (bytes != first[room.buffer]) {
+          first[used.buffer] = std::move(bytes);
+        } else if (bytes != first[used.buffer]) {
           differs = true;
-          if (report_.differing_buffer == 0) report_.differing_buffer = room.buffer;
+          if (report_.differing_buffer == 0) report_.differing_buffer = used.buffer;
         }
       }
       if (differs) ++report_.differing;

@@ -25,7 +25,7 @@ class Turn {
   Turn& operator=(const Turn&) = delete;
 
   // Runs `work` in the thread and returns when it has ended; throws what it threw.
-  void Take(const std::function<void()>& work) {
+  void Run(const std::function<void()>& work) {
     std::unique_lock lock(mutex_);
     work_ = &work;
     changed_.notify_all();

@@ -41,7 +41,7 @@ StepScript::StepScript(Session& session, Execution& execution,
       captured_(step_class.leaves.size(), false),
       golden_(step_class.leaves.size(), false),
       stream_of_(step_class.leaves.size(), 0),
-      room_of_(step_class.leaves.size(), -1) {}
+      scratch_of_(step_class.leaves.size(), -1) {}
 
 bool StepScript::Launches(size_t at) const {
   const int64_t leaf = class_.leaves[at];

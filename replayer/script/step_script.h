@@ -82,7 +82,7 @@ class StepScript {
   void FindReusedBuffers();
   void SeparateBuffers();
   void MakeBlocks();
-  void MakeRoomForCapturedCalls();
+  void AddScratchOfCapturedCalls();
   void PlaceShadows();
   bool Keeps(const MemoryReuse& reuse) const;
 
@@ -170,12 +170,12 @@ class StepScript {
   int eager_workspace_ = 0;
   int eager_temporaries_ = 0;
   // The blocks with the workspace and the temporaries of captured calls.
-  struct Room {
+  struct ScratchBlocks {
     int workspace = 0;
     int temporaries = 0;
   };
-  std::vector<Room> rooms_;   // of captured calls
-  std::vector<int> room_of_;  // by place, -1 for eager ones
+  std::vector<ScratchBlocks> scratch_;  // of captured calls
+  std::vector<int> scratch_of_;         // by place, -1 for eager ones
   KeptResults shadows_;
   std::vector<MemoryReuse> reuses_;
 

@@ -14,8 +14,8 @@ void StepScript::LaunchAt(size_t m, size_t at, Side side, int stream, bool fault
   const bool eager = side == Side::kHome;
   LeafMemory memory;
   memory.nothing = {nothing_, 0};
-  memory.temporaries = {eager ? eager_temporaries_ : rooms_[room_of_[at]].temporaries, 0};
-  memory.workspace = {eager ? eager_workspace_ : rooms_[room_of_[at]].workspace, 0};
+  memory.temporaries = {eager ? eager_temporaries_ : scratch_[scratch_of_[at]].temporaries, 0};
+  memory.workspace = {eager ? eager_workspace_ : scratch_[scratch_of_[at]].workspace, 0};
   if (effects != nullptr && effects->workspace) memory.workspace = *effects->workspace;
   memory.place = [&](int64_t buffer_id, const storage::Layout& layout) {
     const StepPlaces::Where where = places_.Find(m, buffer_id, layout);

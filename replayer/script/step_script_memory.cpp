@@ -106,25 +106,25 @@ void StepScript::MakeBlocks() {
   }
   eager_workspace_ = AddBlock("eager workspace", static_cast<int64_t>(eager_workspace));
   eager_temporaries_ = AddBlock("eager temporaries", temporaries);
-  MakeRoomForCapturedCalls();
+  AddScratchOfCapturedCalls();
   if (options_.watch == Watch::kEveryResult) PlaceShadows();
 }
 
-// Gives each captured call a room: workspace and temporaries. The calls of one stream share a room,
-// because they run one after the other.
-void StepScript::MakeRoomForCapturedCalls() {
+// Gives each captured call blocks for its workspace and its temporaries. The calls of one stream
+// share them, because they run one after the other.
+void StepScript::AddScratchOfCapturedCalls() {
   const int64_t temporaries = std::max(execution_.lowered().temporary_bytes, kDeviceAlignment);
   struct Shared {
-    int room = 0;
+    int blocks = 0;
     std::optional<size_t> last;  // place of the last call that needs it
   };
   std::map<int, Shared> of_stream;
   const auto make = [&](const std::string& name) {
-    Room room;
-    room.workspace = AddBlock("workspace " + name, 0);
-    room.temporaries = AddBlock("temporaries " + name, temporaries);
-    rooms_.push_back(room);
-    return static_cast<int>(rooms_.size()) - 1;
+    ScratchBlocks blocks;
+    blocks.workspace = AddBlock("workspace " + name, 0);
+    blocks.temporaries = AddBlock("temporaries " + name, temporaries);
+    scratch_.push_back(blocks);
+    return static_cast<int>(scratch_.size()) - 1;
   };
   // Workspaces that a planted fault puts on a result are already in the list.
   const size_t planted = reuses_.size();
@@ -151,15 +151,15 @@ void StepScript::MakeRoomForCapturedCalls() {
         reused = true;
       }
       if (options_.remedies.own_workspace || (reused && !Keeps(reuse))) {
-        room_of_[leaf.at] = make("of call " + std::to_string(call));
+        scratch_of_[leaf.at] = make("of call " + std::to_string(call));
       } else {
-        Shared& room = shared != of_stream.end()
-                           ? shared->second
-                           : of_stream[leaf.stream] = {make(std::to_string(leaf.stream)), {}};
-        room_of_[leaf.at] = room.room;
-        if (needed) room.last = leaf.at;
+        Shared& blocks = shared != of_stream.end()
+                             ? shared->second
+                             : of_stream[leaf.stream] = {make(std::to_string(leaf.stream)), {}};
+        scratch_of_[leaf.at] = blocks.blocks;
+        if (needed) blocks.last = leaf.at;
       }
-      int64_t& bytes = script_.blocks[rooms_[room_of_[leaf.at]].workspace].bytes;
+      int64_t& bytes = script_.blocks[scratch_[scratch_of_[leaf.at]].workspace].bytes;
       bytes = std::max(bytes, static_cast<int64_t>(WorkspaceBytes(leaf.at)));
     }
   }

@@ -249,8 +249,8 @@ void StepScript::EmitStep(size_t m, Mode mode) {
   const bool poison = options_.stress.poison_gaps && mode == Mode::kExecute;
   int64_t number = 0;
   if (poison) {
-    for (const Room& room : rooms_) {
-      for (const int block : {room.workspace, room.temporaries}) {
+    for (const ScratchBlocks& blocks : scratch_) {
+      for (const int block : {blocks.workspace, blocks.temporaries}) {
         Emit(FillBytes{{block, 0}, 0xFF, script_.blocks[block].bytes, 0});
       }
     }
