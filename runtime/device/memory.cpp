@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <iterator>
@@ -12,15 +12,16 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "runtime/device/device_heap.h"
 #include "runtime/device/error.h"
 
 namespace acltape::device {
 namespace {
 
-constexpr size_t kAlignment = 64;
 // Reads as NaN in every float format, and as an index far out of range.
 constexpr int kPoisonNew = 0xFF;
 constexpr int kPoisonFreed = 0xFE;
+constexpr unsigned char kGuard = 0xFD;
 
 // Freed blocks that rest, the oldest first (Note [Memory that is gone]).
 struct Resting {
@@ -50,43 +51,68 @@ Blocks& GetBlocks() {
   return blocks;
 }
 
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-// Large blocks are address ranges whose pages come with their first use: programs take half of the
-// device's memory by one call, on hosts that have less.
-constexpr size_t kPagesOnDemand = size_t{64} << 20;
-
-void* MapPages(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
+DeviceHeap& GetHeap() {
+  static DeviceHeap& heap = *new DeviceHeap;  // as the blocks
+  return heap;
 }
 
-void* AllocateAligned(size_t bytes) {
-  if (bytes > SIZE_MAX - kAlignment) return nullptr;
-  const size_t rounded = RoundUp(bytes, kAlignment);
-  void* memory =
-      rounded >= kPagesOnDemand ? MapPages(rounded) : std::aligned_alloc(kAlignment, rounded);
-  if (memory != nullptr && GetProfile().poison) std::memset(memory, kPoisonNew, bytes);
-  return memory;
-}
+// With poison, the bytes between the end of a block and that of its extent.
+struct Guard {
+  unsigned char* begin;
+  size_t bytes;
 
-void FreeAligned(void* memory, size_t bytes) {
-  const size_t rounded = RoundUp(bytes, kAlignment);
-  if (rounded >= kPagesOnDemand) {
-    munmap(memory, rounded);
-  } else {
-    std::free(memory);
+  explicit Guard(const MemoryBlock& block)
+      : begin(reinterpret_cast<unsigned char*>(block.begin) + block.bytes),
+        bytes(DeviceHeap::Extent(block.bytes) - block.bytes) {}
+  void Set() const { std::memset(begin, kGuard, bytes); }
+  // All bytes of the guard where `whole` is true, else those next to the block.
+  bool IsWhole(bool whole) const {
+    const size_t looked_at = whole ? bytes : std::min<size_t>(bytes, 2 * kGuardBytes);
+    return std::all_of(begin, begin + looked_at, [](unsigned char byte) { return byte == kGuard; });
   }
+};
+
+// AddressSanitizer finds such writes itself, and may not see the device look at the bytes.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kGuardsAreOurs = false;
+#else
+constexpr bool kGuardsAreOurs = true;
+#endif
+
+bool HasGuard(const MemoryBlock& block) { return block.number != 0; }
+
+std::string NameOf(const MemoryBlock& block) {
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                "the block of %zu bytes at %p (allocation %llu of the process, by %s)", block.bytes,
+                static_cast<void*>(block.begin), static_cast<unsigned long long>(block.number),
+                block.call);
+  return text;
+}
+
+// Takes memory from the heap and tracks it; null when there is none.
+void* AllocateBlock(MemoryBlock block) {
+  static std::atomic<uint64_t> allocations{0};
+  block.begin = GetHeap().Allocate(block.bytes);
+  if (block.begin == nullptr) return nullptr;
+  const uint64_t number = allocations.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (GetProfile().poison) {
+    std::memset(block.begin, kPoisonNew, block.bytes);
+    if (kGuardsAreOurs) {
+      block.number = number;
+      Guard(block).Set();
+    }
+  }
+  TrackMemory(block);
+  return block.begin;
 }
 
 // Lets a block rest that was taken out of the table, and gives the host what has rested enough.
 // Under the lock.
 void Rest(Blocks& blocks, const MemoryBlock& block) {
-  const size_t rounded = RoundUp(block.bytes, kAlignment);
-  const bool pages = rounded >= kPagesOnDemand;
+  const bool pages = DeviceHeap::IsLarge(block.bytes);
   // The pages go at once. The addresses stay mapped, so a kernel that runs meanwhile reads zeros.
-  if (pages) madvise(block.begin, rounded, MADV_DONTNEED);
+  if (pages) madvise(block.begin, block.bytes, MADV_DONTNEED);
   Resting& resting = pages ? blocks.resting_pages : blocks.resting_heap;
   blocks.freed[block.begin] = block;
   resting.blocks.push_back(block.begin);
@@ -95,7 +121,7 @@ void Rest(Blocks& blocks, const MemoryBlock& block) {
     auto oldest = blocks.freed.find(resting.blocks.front());
     resting.blocks.pop_front();
     resting.bytes -= oldest->second.bytes;
-    FreeAligned(oldest->second.begin, oldest->second.bytes);
+    GetHeap().Free(oldest->second.begin, oldest->second.bytes);
     blocks.freed.erase(oldest);
   }
 }
@@ -189,26 +215,21 @@ aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, acl
 
 }  // namespace
 
-void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding) {
+void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call) {
   // MEM-02: multiples of 32 bytes plus the padding count.
   if (bytes > (uint64_t{1} << 46)) return nullptr;
   size_t accounted = RoundUp(bytes, 32) + padding;
   uint64_t used = device.memory_used.fetch_add(accounted) + accounted;
-  void* memory = used <= GetProfile().memory ? AllocateAligned(bytes) : nullptr;
-  if (memory == nullptr) {
-    device.memory_used.fetch_sub(accounted);
-    return nullptr;
-  }
-  TrackMemory({static_cast<char*>(memory), bytes, accounted, MemoryKind::kDevice, device.id});
+  void* memory =
+      used <= GetProfile().memory
+          ? AllocateBlock({nullptr, bytes, accounted, MemoryKind::kDevice, device.id, call})
+          : nullptr;
+  if (memory == nullptr) device.memory_used.fetch_sub(accounted);
   return memory;
 }
 
-void* AllocatePinnedMemory(size_t bytes) {
-  void* memory = AllocateAligned(bytes);
-  if (memory != nullptr) {
-    TrackMemory({static_cast<char*>(memory), bytes, 0, MemoryKind::kPinned, -1});
-  }
-  return memory;
+void* AllocatePinnedMemory(size_t bytes, const char* call) {
+  return AllocateBlock({nullptr, bytes, 0, MemoryKind::kPinned, -1, call});
 }
 
 bool FreeMemory(void* address, MemoryKind kind) {
@@ -219,6 +240,12 @@ bool FreeMemory(void* address, MemoryKind kind) {
   const MemoryBlock block = found->second;
   if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
   if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
+  if (HasGuard(block) && !Guard(block).IsWhole(/*whole=*/true)) {
+    std::fprintf(
+        stderr,
+        "acltape soft device: something wrote behind the end of %s; found when it was freed\n",
+        NameOf(block).c_str());
+  }
   blocks.by_begin.erase(found);
   generation.fetch_add(1, std::memory_order_release);
   Rest(blocks, block);
@@ -281,6 +308,18 @@ aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code,
     const aclError gone = CheckUse(known, now, uses[i], code, task);
     if (gone != ACL_SUCCESS) [[unlikely]]
       return gone;
+  }
+  return ACL_SUCCESS;
+}
+
+aclError CheckGuards(const char* task) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  for (const auto& [begin, block] : blocks.by_begin) {
+    if (!HasGuard(block) || Guard(block).IsWhole(/*whole=*/false)) continue;
+    Guard(block).Set();
+    return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s wrote behind the end of %s", task,
+                NameOf(block).c_str());
   }
   return ACL_SUCCESS;
 }

@@ -7,6 +7,12 @@
 // addresses that nothing is mapped to. Calls refuse such addresses with 107000. Tasks look again
 // when they run, because memory may be freed between a launch, or a capture, and the run; then they
 // fail.
+//
+// Note [Guards]
+// With the setting `poison` the bytes behind each block hold a pattern. When a kernel or a host
+// function has run, the patterns are looked at: one that changed fails that task, with a message
+// that names the block and the call that allocated it. A kernel of another stream that ran at the
+// same time may be the one that wrote.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +37,15 @@ struct MemoryBlock {
   size_t bytes;      // usable
   size_t accounted;  // of the device's memory
   MemoryKind kind;
-  int32_t device;  // -1 for host memory
+  int32_t device;         // -1 for host memory
+  const char* call = "";  // that allocated it, and its number among all allocations of the process
+  uint64_t number = 0;    // 0: it has no guard
 };
 
-// Allocates device memory, aligned to 64 bytes; null when the device or the host has no more.
-void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding);
-void* AllocatePinnedMemory(size_t bytes);
+// Allocates device memory, aligned to 512 bytes; null when the device or the host has no more.
+// `call` is the name of the function that the program called, and lives as long as the process.
+void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const char* call);
+void* AllocatePinnedMemory(size_t bytes, const char* call);
 
 // Frees a block of this kind that begins at `address`; false when there is none.
 bool FreeMemory(void* address, MemoryKind kind);
@@ -71,5 +80,9 @@ aclError CheckMemory(const void* address, size_t bytes, const char* call, const 
 aclError CheckTaskMemory(const void* address, size_t bytes, aclError code, const char* task,
                          const char* name);
 aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code, const char* task);
+
+// Success when no guard has changed (Note [Guards]). Else 507015 and a message that says that
+// `task` wrote behind the end of a block. Each overrun is told once.
+aclError CheckGuards(const char* task);
 
 }  // namespace acltape::device

@@ -188,6 +188,7 @@ aclError Model::RunOnce(Runner& runner, const Interleaving& interleaving) {
 
 aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
   aclError result = ACL_SUCCESS;
+  const bool guarded = GetProfile().poison;
   for (const Step& step : steps_) {
     if (runner.Interrupted()) [[unlikely]] {
       break;
@@ -206,7 +207,7 @@ aclError Model::RunInOrder(Runner& runner, const Interleaving& interleaving) {
       }
       continue;
     }
-    aclError code = step.run(step.argument);
+    aclError code = guarded ? node().task.RunGuarded() : step.run(step.argument);
     if (code != ACL_SUCCESS) [[unlikely]] {
       if (runner.Interrupted()) break;  // the abort made the task return
       result = code;
@@ -338,7 +339,7 @@ void GraphRun::RunNode(Model::Node& node, uint32_t lane) {
   if (node.control != nullptr) {
     code = node.control->Act(*this, lane);
   } else if (node.task.run != nullptr) {
-    code = node.task.Run();
+    code = node.task.RunGuarded();
   }
   if (code == ACL_SUCCESS) return;
   if (runner_.Interrupted()) {

@@ -145,7 +145,7 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     DelayTask(id_, position);
   }
   if (!AbortedBehind(position) && !context_.Stopped()) {
-    aclError code = task.Run();
+    aclError code = task.RunGuarded();
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
     if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !AbortedBehind(position)) {

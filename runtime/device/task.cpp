@@ -9,6 +9,8 @@
 #include <unordered_set>
 
 #include "runtime/device/futex.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/profile.h"
 #include "runtime/device/stream.h"
 
 namespace acltape::device {
@@ -42,6 +44,13 @@ std::string ThreadName(uint32_t thread) {
 }
 
 }  // namespace
+
+aclError Task::RunGuarded() {
+  const aclError code = Run();
+  const bool of_program = kind == TaskKind::kKernel || kind == TaskKind::kCallback;
+  if (code != ACL_SUCCESS || !of_program || !GetProfile().poison) return code;
+  return CheckGuards(*name != '\0' ? name : "a host function");
+}
 
 std::string DescribeTask(const Task& task) {
   std::string text = task.name;

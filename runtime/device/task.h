@@ -54,6 +54,8 @@ struct Task {
 
   void* Argument() { return inline_payload ? static_cast<void*>(payload) : argument; }
   aclError Run() { return run(Argument()); }
+  // Runs it, and with the setting `poison` looks at what it may have damaged (memory.h, Guards).
+  aclError RunGuarded();
   void Drop() {
     if (drop != nullptr) drop(Argument());
   }

@@ -36,7 +36,7 @@ TEST_F(Memory, MEM_01_MEM_02_Allocation) {
   EXPECT_CODE(207001, aclrtMalloc(&memory, SIZE_MAX - 8, ACL_MEM_MALLOC_HUGE_FIRST));
   for (size_t bytes : {1, 31, 33, 1000, 100000}) {
     memory = Device(bytes);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 512, 0u);
     EXPECT_OK(aclrtFree(memory));
   }
 }

@@ -56,7 +56,7 @@ aclError CreateCondition(Model& model, uint64_t default_value, bool assign_defau
     return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: model %u is not being captured", kCall,
                 model.id());
   }
-  void* cell = AllocateDeviceMemory(model.context().device(), 32, 0);
+  void* cell = AllocateDeviceMemory(model.context().device(), 32, 0, kCall);
   if (cell == nullptr) {
     return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: no device memory left for the cell", kCall);
   }

@@ -17,7 +17,7 @@ aclError Allocate(void** pointer, size_t size, size_t padding, const char* call)
   Context* context = CurrentContext(call);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device& device = context->device();
-  *pointer = AllocateDeviceMemory(device, size, padding);
+  *pointer = AllocateDeviceMemory(device, size, padding, call);
   if (*pointer != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
               "%s: no room for %zu bytes; device %d has %llu bytes, of which %llu are in use", call,
@@ -38,7 +38,7 @@ aclError AllocateHost(void** pointer, size_t size, const char* call) {
   *pointer = nullptr;
   ACLTAPE_RETURN_IF_REFUSED(call);
   if (CurrentContext(call) == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
-  *pointer = AllocatePinnedMemory(size);
+  *pointer = AllocatePinnedMemory(size, call);
   if (*pointer != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no room for %zu bytes", call, size);
 }

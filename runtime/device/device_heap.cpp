@@ -1,0 +1,101 @@
+#include "runtime/device/device_heap.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <iterator>
+
+// AddressSanitizer is told which bytes nobody owns.
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
+#endif
+
+namespace acltape::device {
+namespace {
+
+constexpr size_t kRegionBytes = size_t{64} << 20;
+constexpr size_t kPageBytes = 4096;
+// Free ranges with so many pages give them back to the host.
+constexpr size_t kGivenBack = size_t{256} << 10;
+
+char* MapPages(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+}
+
+void GiveBackPages(char* begin, size_t bytes) {
+  if (bytes < kGivenBack) return;
+  const uintptr_t first = RoundUp(reinterpret_cast<uintptr_t>(begin), kPageBytes);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(begin + bytes) / kPageBytes * kPageBytes;
+  if (end > first) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+}  // namespace
+
+size_t DeviceHeap::Extent(size_t bytes) { return RoundUp(bytes + kGuardBytes, kBlockAlignment); }
+
+bool DeviceHeap::IsLarge(size_t bytes) { return Extent(bytes) > kRegionBytes; }
+
+char* DeviceHeap::Allocate(size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return nullptr;
+  if (IsLarge(bytes)) return MapPages(RoundUp(Extent(bytes), kPageBytes));
+  const size_t extent = Extent(bytes);
+  std::lock_guard lock(mutex_);
+  auto best = by_size_.lower_bound({extent, nullptr});
+  if (best == by_size_.end()) {
+    if (!Grow()) return nullptr;
+    best = by_size_.lower_bound({extent, nullptr});
+  }
+  const auto [size, begin] = *best;
+  by_size_.erase(best);
+  free_.erase(begin);
+  if (size > extent) AddFree(begin + extent, size - extent);
+  ASAN_UNPOISON_MEMORY_REGION(begin, bytes);
+  return begin;
+}
+
+void DeviceHeap::Free(char* begin, size_t bytes) {
+  if (IsLarge(bytes)) {
+    munmap(begin, RoundUp(Extent(bytes), kPageBytes));
+    return;
+  }
+  size_t size = Extent(bytes);
+  GiveBackPages(begin, size);
+  ASAN_POISON_MEMORY_REGION(begin, size);
+  std::lock_guard lock(mutex_);
+  const auto after = free_.lower_bound(begin);
+  if (after != free_.begin()) {
+    const auto before = std::prev(after);
+    if (before->first + before->second == begin) {
+      begin = before->first;
+      size += before->second;
+      by_size_.erase({before->second, before->first});
+      free_.erase(before);
+    }
+  }
+  if (after != free_.end() && begin + size == after->first) {
+    size += after->second;
+    by_size_.erase({after->second, after->first});
+    free_.erase(after);
+  }
+  AddFree(begin, size);
+}
+
+bool DeviceHeap::Grow() {
+  char* region = MapPages(kRegionBytes);
+  if (region == nullptr) return false;
+  ASAN_POISON_MEMORY_REGION(region, kRegionBytes);
+  AddFree(region, kRegionBytes);
+  return true;
+}
+
+void DeviceHeap::AddFree(char* begin, size_t bytes) {
+  free_.emplace(begin, bytes);
+  by_size_.emplace(bytes, begin);
+}
+
+}  // namespace acltape::device

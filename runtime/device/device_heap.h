@@ -1,0 +1,43 @@
+// Where blocks of device and of pinned memory lie: in mappings of their own, apart from the host's
+// heap, so that what a kernel writes outside of its block never damages the program's own data
+// (MEM-13). What is known about the mappings is kept elsewhere, so an overrun damages that neither.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace acltape::device {
+
+inline constexpr size_t kBlockAlignment = 512;
+// At least this many bytes behind each block belong to nobody, as on the device (MEM-02).
+inline constexpr size_t kGuardBytes = 32;
+
+constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Best fit over free ranges of mappings that stay. Large blocks have a mapping each, whose pages
+// come with their first use: programs take half of the device's memory by one call, on hosts that
+// have less. Any thread may call it.
+class DeviceHeap {
+ public:
+  // Aligned to kBlockAlignment; null when the host has no more.
+  char* Allocate(size_t bytes);
+  void Free(char* begin, size_t bytes);
+
+  // A block with its guard.
+  static size_t Extent(size_t bytes);
+  // True when the block has a mapping of its own.
+  static bool IsLarge(size_t bytes);
+
+ private:
+  bool Grow();
+  void AddFree(char* begin, size_t bytes);
+
+  std::mutex mutex_;
+  std::map<char*, size_t> free_;                // by address
+  std::set<std::pair<size_t, char*>> by_size_;  // the same
+};
+
+}  // namespace acltape::device
