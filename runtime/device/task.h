@@ -21,6 +21,7 @@ enum class TaskKind : uint8_t {
   kKernel,
   kCopy,
   kFill,
+  kRandom,  // numbers of the generator, which is no core
   kEventRecord,
   kEventWait,
   kEventReset,

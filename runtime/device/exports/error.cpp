@@ -12,9 +12,30 @@ aclError CheckLevel(aclrtLastErrLevel level, const char* call) {
   return Fail(ACL_ERROR_INVALID_PARAM, "%s: level %d is not 0", call, static_cast<int>(level));
 }
 
+bool IsMemoryFault(aclError code) {
+  return code == ACL_ERROR_RT_DEVICE_MEM_ERROR || code == ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR ||
+         code == ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR;
+}
+
 }  // namespace
 
 const char* aclGetRecentErrMsg(void) { return TakeMessage(); }
+
+// ERR-09: the product tells memory faults from all others, without details.
+aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
+  ACLTAPE_CALL("aclrtGetErrorVerbose");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(errorInfo, kCall, "errorInfo"));
+  Device* device = DeviceAt(deviceId);
+  if (device == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %d", kCall, deviceId);
+  }
+  *errorInfo = {};
+  const aclError fault = device->fault.load();
+  if (fault != ACL_SUCCESS) {
+    errorInfo->errorType = IsMemoryFault(fault) ? ACL_RT_ERROR_MEMORY : ACL_RT_ERROR_OTHERS;
+  }
+  return ACL_SUCCESS;
+}
 
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
   ACLTAPE_RETURN_IF_FAILED(CheckLevel(level, "aclrtPeekAtLastError"));

@@ -92,6 +92,26 @@ aclError aclrtResetOverflowStatus(aclrtStream stream) {
   return FindStream(stream, kCall, &found);
 }
 
+// OVF-01: the switch of a stream holds for later tasks. Nothing saturates, so it finds nothing.
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
+  ACLTAPE_CALL("aclrtSetStreamOverflowSwitch");
+  if (flag > 1) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %u is not 0 or 1", kCall, flag);
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+  found->overflow_switch.store(flag);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
+  ACLTAPE_CALL("aclrtGetStreamOverflowSwitch");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(flag, kCall, "flag"));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  *flag = found->overflow_switch.load();
+  return ACL_SUCCESS;
+}
+
 // Kernels of the soft device have no time limit: a slow machine is no failure.
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
   ACLTAPE_CALL("aclrtSetOpExecuteTimeOut");

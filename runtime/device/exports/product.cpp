@@ -1,6 +1,9 @@
 // Questions about the product that the soft device stands for: its versions and abilities.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "runtime/device/call.h"
 #include "runtime/device/device.h"
@@ -19,6 +22,34 @@ struct Version {
 
 constexpr Version kToolkit = {"9", "1", "0"};
 constexpr Version kDriver = {"25", "5", "0"};
+
+// 9.1.0 is 90100000, so that a newer version is a greater number.
+int32_t NumberOf(const Version& version) {
+  return std::atoi(version.major) * 10000000 + std::atoi(version.minor) * 100000 +
+         std::atoi(version.release) * 1000;
+}
+
+const Version& VersionOf(const char* package) {
+  return std::strcmp(package, "driver") == 0 ? kDriver : kToolkit;
+}
+
+// Products by how their names begin, and the architecture of their cores. A program that was
+// compiled for one product runs on all of its architecture.
+struct Architecture {
+  std::string_view product;
+  int number;
+};
+
+constexpr Architecture kArchitectures[] = {
+    {"Ascend910B", 2201}, {"Ascend910_93", 2201}, {"Ascend310P", 2002}, {"Ascend310B", 3002}};
+
+// 0: no product that is known.
+int ArchitectureOf(std::string_view name) {
+  for (const Architecture& row : kArchitectures) {
+    if (name.starts_with(row.product)) return row.number;
+  }
+  return 0;
+}
 
 template <size_t N>
 void Write(char (&to)[N], const char* text) {
@@ -70,8 +101,42 @@ aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
   ACLTAPE_CALL("aclsysGetVersionStr");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pkgName, kCall, "pkgName"));
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(versionStr, kCall, "versionStr"));
-  const Version& own = std::strcmp(pkgName, "driver") == 0 ? kDriver : kToolkit;
+  const Version& own = VersionOf(pkgName);
   std::snprintf(versionStr, 128, "%s.%s.%s", own.major, own.minor, own.release);
+  return ACL_SUCCESS;
+}
+
+aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
+  ACLTAPE_CALL("aclsysGetVersionNum");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pkgName, kCall, "pkgName"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(versionNum, kCall, "versionNum"));
+  *versionNum = NumberOf(VersionOf(pkgName));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCheckArchCompatibility(const char* socVersion, int32_t* canCompatible) {
+  ACLTAPE_CALL("aclrtCheckArchCompatibility");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(socVersion, kCall, "socVersion"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(canCompatible, kCall, "canCompatible"));
+  const std::string& own = GetProfile().soc_name;
+  const int architecture = ArchitectureOf(socVersion);
+  *canCompatible =
+      own == socVersion || (architecture != 0 && architecture == ArchitectureOf(own)) ? 1 : 0;
+  return ACL_SUCCESS;
+}
+
+// Tasks of kernels are not updated on the device, and its queues reach no other device.
+aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
+                                  int32_t* value) {
+  ACLTAPE_CALL("aclrtGetDeviceCapability");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(value, kCall, "value"));
+  ACLTAPE_RETURN_IF_FAILED(CheckDevice(deviceId, kCall));
+  if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
+      devFeatureType != ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no feature %d", kCall,
+                static_cast<int>(devFeatureType));
+  }
+  *value = 0;
   return ACL_SUCCESS;
 }
 

@@ -46,6 +46,8 @@ inline constexpr Accepted kAccepted[] = {
     {"aclrtMalloc*Cfg", "cfg", "null", "no configuration"},
     {"aclrtReserveMemAddress", "expectPtr", "null", "no wish"},
     {"aclmdlRIBuildEnd", "reserve", "null", "reserved: BLD-04"},
+    {"aclrtReduceAsync", "reserve", "null", "reserved: RED-02"},
+    {"aclrtRandomNumAsync", "reserve", "null", "reserved: RND-04"},
     {"aclprofCreateConfig", "*", "null", "what would be profiled is nothing here"},
     {"aclCreateTensor", "stride", "null", "a dense tensor"},
     {"aclInitTensor", "stride", "null", "a dense tensor"},

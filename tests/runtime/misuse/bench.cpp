@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 #include "acl/acl.h"
@@ -362,6 +363,22 @@ Argument TaskParams() {
   return At(params);
 }
 
+// A task that draws one number from 0 to below 1.
+Argument RandomNumbers() {
+  auto* info = static_cast<aclrtRandomNumTaskInfo*>(Scratch());
+  info->dataType = ACL_FLOAT;
+  info->randomNumFuncParaInfo.funcType = ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS;
+  auto& limits = info->randomNumFuncParaInfo.paramInfo.uniformDisInfo;
+  const float one = 1;
+  std::memcpy(limits.max.valueOrAddr, &one, sizeof(one));
+  limits.min.size = limits.max.size = sizeof(one);
+  info->randomResultAddr = DeviceMemory();
+  info->randomCounterAddr = DeviceMemory();
+  info->randomNum.valueOrAddr[0] = 1;
+  info->randomSeed.size = info->randomNum.size = 8;
+  return At(info);
+}
+
 struct Right {
   const char* function;   // "" for every one; a final * stands for any rest
   const char* parameter;  // "" for every one
@@ -380,11 +397,18 @@ const Right kRight[] = {
     {"aclInit", "configPath", "", [] { return Text(""); }},
     {"aclAppLog", "logLevel", "", Number<0>},
     {"aclmdlSetDump", "dumpCfgPath", "", [] { return Text(""); }},
-    {"aclsysGetVersionStr", "pkgName", "", [] { return Text("runtime"); }},
+    {"aclsysGetVersion*", "pkgName", "", [] { return Text("runtime"); }},
     {"aclGetCannAttribute", "cannAttr", "", Number<ACL_CANN_ATTR_INF_NAN>},
     {"aclGetDeviceCapability", "deviceInfo", "", Number<ACL_DEVICE_INFO_AI_CORE_NUM>},
     {"aclrtGetDeviceInfo", "attr", "", Number<ACL_DEV_ATTR_CUBE_CORE_NUM>},
+    {"aclrtGetDeviceCapability", "devFeatureType", "",
+     Number<ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV>},
+    {"aclrtCheckArchCompatibility", "socVersion", "", [] { return Text("Ascend910B1"); }},
     {"aclrtSetDeviceSatMode", "mode", "", Number<ACL_RT_OVERFLOW_MODE_INFNAN>},
+    {"aclrtReduceAsync", "kind", "", Number<ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM>},
+    {"aclrtReduceAsync", "reserve", "", Number<0>},
+    {"aclrtRandomNumAsync", "taskInfo", "", RandomNumbers},
+    {"aclrtRandomNumAsync", "reserve", "", Number<0>},
     {"aclrtAllocatorGetByStream", "stream", "", AllocatorStream},
     {"aclrtAllocatorUnregister", "stream", "", AllocatorStream},
     {"aclrtUnSubscribeReport", "stream", "", SubscribedStream},
@@ -710,6 +734,8 @@ const AddressRow kAddresses[] = {
     {"aclrtHostGetDevicePointer", "pHost"},
     {"aclrtValueW*", "devAddr"},
     {"aclrtGetOverflowStatus", "outputAddr"},
+    {"aclrtReduceAsync", "dst"},
+    {"aclrtReduceAsync", "src"},
     {"aclrtSwitchLabelByIndex", "ptr"},
     {"aclrtSwitchStream", "leftValue"},
     {"aclrtSwitchStream", "rightValue"},
