@@ -7,6 +7,7 @@
 #include "acl/invoke/operator_table.h"
 #include "generated/recorder/operator_parts.h"
 #include "recorder/acl/interface.h"
+#include "recorder/acl/marks.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/thread.h"
 
@@ -39,6 +40,7 @@ __attribute__((constructor)) void Begin() { FindDlsym(); }
 
 uint32_t OperatorBase() { return kCallCount; }
 uint32_t ObjectBase() { return kCallCount + 2 * acl::OperatorCount(); }
+uint32_t MarkBase() { return ObjectBase() + kMaxObjectFunctions; }
 
 const char* NameOf(uint32_t function) {
   if (function < OperatorBase()) return kCalls[function].name;
@@ -46,7 +48,8 @@ const char* NameOf(uint32_t function) {
     const acl::OperatorInfo& op = acl::OperatorAt((function - OperatorBase()) / 2);
     return (function - OperatorBase()) % 2 == 0 ? op.workspace_name.data() : op.name.data();
   }
-  return kObjectFunctions[function - ObjectBase()].name;
+  if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].name;
+  return kMarkFunctions[function - MarkBase()].name;
 }
 
 void* WrapperOf(uint32_t function) {
@@ -56,7 +59,8 @@ void* WrapperOf(uint32_t function) {
     return kOperatorWrappers[op / kOperatorsPerPart]
                             [2 * (op % kOperatorsPerPart) + (function - OperatorBase()) % 2];
   }
-  return kObjectFunctions[function - ObjectBase()].wrapper;
+  if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].wrapper;
+  return kMarkFunctions[function - MarkBase()].wrapper;
 }
 
 struct Search {
@@ -70,7 +74,8 @@ int LookInside(dl_phdr_info* info, size_t, void* opaque) {
   const char* slash = strrchr(info->dlpi_name, '/');
   const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
   bool candidate = false;
-  for (const char* prefix : {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn"}) {
+  for (const char* prefix : {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn",
+                             "libmsprofiler", "libms_tools_ext"}) {
     candidate |= strncmp(file, prefix, strlen(prefix)) == 0;
   }
   if (!candidate) return 0;
@@ -126,6 +131,7 @@ uint32_t OperatorFunction(uint32_t op, bool second_phase) {
 }
 
 uint32_t ObjectFunctionNumber(uint32_t object_function) { return ObjectBase() + object_function; }
+uint32_t MarkFunctionNumber(uint32_t mark_function) { return MarkBase() + mark_function; }
 
 uint32_t FunctionOf(const char* name) {
   if (strncmp(name, "aclnn", 5) == 0) {
@@ -140,6 +146,9 @@ uint32_t FunctionOf(const char* name) {
   }
   for (uint32_t i = 0; kObjectFunctions[i].name != nullptr; ++i) {
     if (strcmp(kObjectFunctions[i].name, name) == 0) return ObjectFunctionNumber(i);
+  }
+  for (uint32_t i = 0; kMarkFunctions[i].name != nullptr; ++i) {
+    if (strcmp(kMarkFunctions[i].name, name) == 0) return MarkFunctionNumber(i);
   }
   return kMaxFunctions;
 }
@@ -157,7 +166,8 @@ extern "C" ACLTAPE_AGENT_API __attribute__((optimize("O2"))) void* dlsym(void* h
                                                                          const char* name) {
   using namespace acltape::acl_agent;
   if (g_dlsym == nullptr) FindDlsym();
-  if (strncmp(name, "acl", 3) != 0 || handle == RTLD_NEXT) {
+  const bool may_be_wrapped = strncmp(name, "acl", 3) == 0 || strncmp(name, "mstx", 4) == 0;
+  if (!may_be_wrapped || handle == RTLD_NEXT) {
     return g_dlsym(handle, name);
   }
   return Wrapped(name, g_dlsym(handle, name));

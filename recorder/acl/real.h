@@ -12,8 +12,9 @@
 namespace acltape::acl_agent {
 
 // Interface functions come first, in the order of kCalls, then the first and the second phase of
-// each operator, then what wraps the operators' objects (objects.h).
+// each operator, then what wraps the operators' objects (objects.h), then marks (marks.h).
 constexpr uint32_t kMaxFunctions = 8192;
+constexpr uint32_t kMaxObjectFunctions = 64;
 extern std::atomic<void*> g_real[kMaxFunctions];
 
 // Looks a function up in the libraries of the process; null when none has it.
@@ -28,6 +29,7 @@ inline void* Real(uint32_t function) {
 uint32_t FunctionOf(const char* name);
 uint32_t OperatorFunction(uint32_t op, bool second_phase);
 uint32_t ObjectFunctionNumber(uint32_t object_function);
+uint32_t MarkFunctionNumber(uint32_t mark_function);
 
 // An interface function for the recorder's own use, past the wrapper; null when there is none.
 void* RealByName(const char* name);

@@ -7,6 +7,7 @@
 #include "acl/acl.h"
 #include "recorder/acl/device_times.h"
 #include "recorder/acl/handles.h"
+#include "recorder/acl/marks.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/operators.h"
@@ -39,6 +40,8 @@ void AfterForkInChild() {
   ForgetMemoryLocks();
   ForgetHandleLocks();
   ForgetObjectLocks();
+  ForgetMarkLocks();
+  ForgetMessageLocks();
   ForgetExecutorLocks();
   ForgetValueLocks();
   ForgetDeviceTimeLocks();
