@@ -20,6 +20,7 @@
 #include "analyzer/level.h"
 #include "cli/command.h"
 #include "cli/fold_spools.h"
+#include "cli/memory_limit.h"
 #include "cli/next_step.h"
 #include "cli/options.h"
 #include "cli/pager.h"
@@ -196,18 +197,22 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
 
   std::string complaint;
   int code = kExitDevice;
+  bool refused = false;  // the command got no memory, because it is limited
   PagedOutput pager(paged ? PagerCommand() : "", terminal);
   try {
+    if (!chosen.TakesProgram()) LimitMemory(app);
     CheckFiles(app);
     CheckTableChoice(app);
     FoldSpools(app);
     if (chosen.ExecutesTrace()) UseKitOfTrace(app.get_option("trace")->as<std::string>());
     code = chosen.Run();
   } catch (const Error& error) {
-    complaint = error.what();
-    code = static_cast<int>(error.kind());
+    refused = MemoryIsLimited() && SaysNoMemory(error);
+    complaint = refused ? NeedsMoreMemory(error.what()) : error.what();
+    if (!refused) code = static_cast<int>(error.kind());
   } catch (const std::bad_alloc&) {
-    complaint = "out of memory.";
+    refused = MemoryIsLimited();
+    complaint = refused ? NeedsMoreMemory("") : "out of memory.";
   } catch (const nlohmann::json::exception&) {
     complaint = NotAsWritten("a document in JSON");
     code = static_cast<int>(ErrorKind::kTrace);
@@ -227,7 +232,10 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
     complaint = fmt::format("unexpected failure: {}", error.what());
   }
   try {
-    return Conclude(app, output, pager, complaint, code);
+    code = Conclude(app, output, pager, complaint, code);
+    // Libraries whose threads could not start wait for them for ever when the process ends.
+    if (refused) _exit(code);
+    return code;
   } catch (const std::exception& error) {
     // The code of a program that ran is what its caller asks for.
     if (!complaint.empty() || !chosen.TakesProgram()) {
@@ -259,6 +267,7 @@ int Main(int argc, char** argv) {
     command->Declare(*child);
     AddProcessOption(*child);
     AddLevelOption(*child);
+    AddMaxMemoryOption(*child);
     AddOutputOptions(*child, output);
   }
 

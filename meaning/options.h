@@ -83,6 +83,7 @@ inline constexpr Option kOptions[] = {
     {"limit", "--limit"},
     {"list", "--list"},
     {"max-calls", "--max-calls"},
+    {"max-memory", "--max-memory"},
     {"max-regression", "--max-regression", "PERCENT"},
     {"max-size", "--max-size"},
     {"memory", "--memory"},

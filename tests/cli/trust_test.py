@@ -61,6 +61,27 @@ class Trust(CommandTest):
         for words in (("steps", trace), ("lint", trace), ("replay", trace, "--mode", "captured"), ("diff", trace, self.good)):
             self.assertSentence(self.acltape(*words, code=3), "layout", "dtype", "evil")
 
+    def test_a_trace_that_claims_gigabytes_ends_in_a_sentence_under_max_memory(self):
+        trace = self.changed(f"UPDATE buffer_row SET bytes = {8 << 30}")
+        for size in ("1G", "512M"):
+            said = self.acltape("replay", trace, "--mode", "captured", "--max-memory", size, code=4)
+            self.assertSentence(said, f"needs more than the {size} that --max-memory allows", "aclrtMalloc")
+
+    def test_too_little_memory_never_ends_in_a_signal_or_without_a_sentence(self):
+        for size in ("40M", "64M", "96M", "128M", "160M", "200M", "256M"):
+            with self.subTest(size=size):
+                said = self.acltape("replay", self.good, "--mode", "captured", "--max-memory", size, code=4, timeout=60)
+                self.assertIn(f"acltape: this needs more than the {size} that --max-memory allows", said.err)
+
+    def test_a_normal_trace_is_replayed_under_max_memory(self):
+        self.acltape("replay", self.good, "--mode", "captured", "--max-memory", "2G")
+        for words in (("info", self.good), ("steps", self.good), ("diff", self.good, self.good)):
+            self.acltape(*words, "--max-memory", "256M")
+
+    def test_a_bound_too_small_to_start_or_no_size_is_wrong_usage(self):
+        for size, words in (("1M", ("allows 1M", "to start")), ("0", ("to start",)), ("much", ("--max-memory", "16M"))):
+            self.assertSentence(self.acltape("info", self.good, "--max-memory", size, code=2), *words)
+
     def test_a_limit_on_the_size_of_files_does_not_end_the_recording_without_a_word(self):
         trace = self.path("limited.db")
         limit = 900 * 1024
