@@ -138,7 +138,8 @@ const Search = {
     let timer = 0;
     input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => this.run(input.value), Calls.count > 300000 ? 350 : 120);
+      // Enter may have come first; a panel that was closed since then stays closed.
+      timer = setTimeout(() => { if (input.value.trim() !== this.text) this.run(input.value); }, Calls.count > 300000 ? 350 : 120);
     });
     document.getElementById("search-next").addEventListener("click", () => this.go(1));
     document.getElementById("search-previous").addEventListener("click", () => this.go(-1));

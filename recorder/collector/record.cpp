@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -148,6 +149,15 @@ std::string_view PolicyName(wire::PayloadPolicy policy) {
   return kNames[static_cast<size_t>(policy) % 4];
 }
 
+// With a greatest size, a thread may run ahead of the collector by a small part of it only: what lies
+// in rings when a window should turn makes that window larger, and windows go as a whole.
+uint64_t RingBytes(const RecordOptions& options) {
+  constexpr uint64_t kLeastBytes = 256 << 10;
+  if (options.max_bytes <= 0) return options.ring_bytes;
+  const uint64_t part = static_cast<uint64_t>(options.max_bytes) / 32;
+  return std::min(options.ring_bytes, std::bit_floor(std::max(part, kLeastBytes)));
+}
+
 // Which part of the program is recorded, as members of a JSON object.
 std::string WindowText(const RecordOptions& options) {
   std::string text;
@@ -186,7 +196,7 @@ void WriteFacts(storage::Writer& writer, const RecordOptions& options) {
       R"({{"composites":{},"modules":{},"stacks":"{}","device_times":{},"ring_bytes":{},"slots":{},)"
       R"("steps_from":)",
       options.composites, options.modules, StacksName(options.stacks), options.device_times,
-      options.ring_bytes, options.slots);
+      RingBytes(options), options.slots);
   storage::AppendQuoted(recorder, options.steps_from);
   writer.SetMeta("recorder", recorder + WindowText(options) + "}");
   writer.AddQuirk("frame_time_at_begin",
@@ -457,6 +467,7 @@ void Recording::DrainUntilEnd() {
   // a ring is an eighth full by then. A ring holds tens of milliseconds of the fastest producer.
   constexpr int64_t kLongestPause = 8 * kMillisecond;
   constexpr int64_t kSlice = 2 * kMillisecond;  // of writing, before the rings are looked at again
+  const uint64_t ring_bytes = arena_.header().ring_bytes;
   SpareTime spare(Now());
   int64_t pause = kMillisecond / 4;
   for (;;) {
@@ -472,8 +483,8 @@ void Recording::DrainUntilEnd() {
       Write(now + left);
       if (!backlog_.empty()) continue;
     }
-    if (drained > options_.ring_bytes / 8) pause = std::max(pause / 2, kMillisecond / 8);
-    if (drained < options_.ring_bytes / 32) pause = std::min(pause * 2, kLongestPause);
+    if (drained > ring_bytes / 8) pause = std::max(pause / 2, kMillisecond / 8);
+    if (drained < ring_bytes / 32) pause = std::min(pause * 2, kLongestPause);
     Sleep(pause);
   }
 }
@@ -631,7 +642,7 @@ RecordSummary Record(const RecordOptions& options) {
   FindProgram(options.command[0]);
   ArenaOptions arena_options;
   arena_options.slots = options.slots;
-  arena_options.ring_bytes = options.ring_bytes;
+  arena_options.ring_bytes = RingBytes(options);
   arena_options.levels = options.levels;
   arena_options.payload = options.payload;
   arena_options.composites = options.composites;

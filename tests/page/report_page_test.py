@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -191,6 +192,17 @@ class Timeline(PageTest):
         left, _ = self.visible()
         self.browser.drag(x, y + 100, x - 200, y + 100)
         self.assertGreater(self.visible()[0], left)
+
+    def test_a_list_that_was_closed_does_not_come_back(self):
+        # Enter searches at once, before the pause that follows each letter has passed.
+        self.browser.run("""
+            const input = document.querySelector('#search-text');
+            input.value = 'op:aten::addmm';
+            input.dispatchEvent(new Event('input'));
+            document.querySelector('#search').requestSubmit();
+            document.querySelector('#side .head button').click();""")
+        time.sleep(0.5)
+        self.assertTrue(self.browser.run("return document.querySelector('#side').hidden"))
 
     def test_a_click_shows_the_call(self):
         # Found by search, zoomed to, and clicked where it is drawn: in the middle.
