@@ -227,7 +227,10 @@ int RunCommand(Command& chosen, const CLI::App& app, const OutputOptions& output
     code = static_cast<int>(ErrorKind::kTrace);
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::broken_pipe) return kExitReaderGone;
-    complaint = fmt::format("unexpected failure: {}", error.what());
+    // A thread that gets no stack.
+    refused = MemoryIsLimited() && error.code() == std::errc::resource_unavailable_try_again;
+    complaint = refused ? NeedsMoreMemory("a thread cannot be started")
+                        : fmt::format("unexpected failure: {}", error.what());
   } catch (const std::exception& error) {
     complaint = fmt::format("unexpected failure: {}", error.what());
   }

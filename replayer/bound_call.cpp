@@ -306,9 +306,12 @@ aclOpExecutor* BoundCall::Prepare(const Device& device, const Objects& objects,
   if (status == 0) return executor;
   const char* message =
       device.api().aclGetRecentErrMsg == nullptr ? nullptr : device.api().aclGetRecentErrMsg();
-  throw UnsupportedOperator(std::string(info_->workspace_name) + " refused with code " +
-                            std::to_string(status) +
-                            (message == nullptr ? "" : ": " + std::string(message)));
+  const std::string sentence = std::string(info_->workspace_name) + " refused with code " +
+                               std::to_string(status) +
+                               (message == nullptr ? "" : ": " + std::string(message));
+  // The operator is there. To go on with recorded results would hide that nothing ran.
+  if (status == ACL_ERROR_RT_MEMORY_ALLOCATION) throw CallFailed(status, sentence);
+  throw UnsupportedOperator(sentence);
 }
 
 uint64_t BoundCall::Probe(const Device& device) const {

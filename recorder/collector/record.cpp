@@ -149,8 +149,8 @@ std::string_view PolicyName(wire::PayloadPolicy policy) {
   return kNames[static_cast<size_t>(policy) % 4];
 }
 
-// With a greatest size, a thread may run ahead of the collector by a small part of it only: what lies
-// in rings when a window should turn makes that window larger, and windows go as a whole.
+// With a greatest size, a thread may run ahead of the collector by a small part of it only: what
+// lies in rings when a window should turn makes that window larger, and windows go as a whole.
 uint64_t RingBytes(const RecordOptions& options) {
   constexpr uint64_t kLeastBytes = 256 << 10;
   if (options.max_bytes <= 0) return options.ring_bytes;

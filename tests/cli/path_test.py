@@ -204,7 +204,7 @@ class Documentation(CommandTest):
         common = text.split("## Common to all\n")[1].split("\n## ")[0]
         self.assertIn("`--process PROCESS`", common)
         self.assertIn("`--level aten|acl`", common)
-        described = ("--wide", "--color", "--no-pager", "--table")
+        described = ("--wide", "--color", "--no-pager", "--table", "--max-memory")
         for option in described:
             self.assertIn(f"`{option}", common)
         for command in commands:

@@ -1,10 +1,16 @@
 // Finds and opens the kernel library of this process.
 #include <dlfcn.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "generated/kit/stamp.h"
 #include "kit/identity.h"
@@ -17,6 +23,7 @@ namespace {
 struct Opened {
   const KernelLibrary* library = nullptr;
   std::string why;
+  bool no_memory = false;
 };
 
 // The folder of this library; where a link to it lies, that of its target.
@@ -71,9 +78,32 @@ Found FindKernels() {
                   "`acltape torch add PYTHON`.");
 }
 
+// OpenBLAS asks again and again, without end, for memory that a limit refuses it: 128 MiB for each
+// thread that multiplies. So a process that may not have as much loads no kernels. Empty: it may.
+std::string TooLittleMemory() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages[6] = {};  // in all, resident, shared, text, libraries, data
+  for (rlim_t& count : pages) file >> count;
+  const rlim_t used = pages[5] * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  const char* chosen = std::getenv("OPENBLAS_NUM_THREADS");
+  const int64_t threads = chosen != nullptr ? atoll(chosen) : sysconf(_SC_NPROCESSORS_ONLN);
+  constexpr rlim_t kPerThread = 128 << 20;
+  constexpr rlim_t kBesides = 160 << 20;
+  const rlim_t needed =
+      kBesides + kPerThread * static_cast<rlim_t>(std::clamp<int64_t>(threads, 1, 1024));
+  if (limit.rlim_cur >= used + needed) return "";
+  return "not enough memory for the kernels: with " + std::to_string(threads) +
+         " BLAS threads they need " + std::to_string(needed >> 20) + " MiB beyond the " +
+         std::to_string(used >> 20) +
+         " MiB in use; raise the limit (`ulimit -d`) or lower OPENBLAS_NUM_THREADS.";
+}
+
 Opened Open() {
   const Found found = FindKernels();
   if (found.path.empty()) return {nullptr, found.why};
+  if (std::string why = TooLittleMemory(); !why.empty()) return {nullptr, std::move(why), true};
   void* handle = dlopen(found.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {nullptr, std::string("the kernels do not load: ") + dlerror()};
   const auto function =
@@ -89,9 +119,10 @@ Opened Open() {
 
 }  // namespace
 
-const KernelLibrary* ThisKernelLibrary(const char** why) {
+const KernelLibrary* ThisKernelLibrary(const char** why, bool* no_memory) {
   static const Opened* opened = new Opened(Open());
   *why = opened->why.c_str();
+  if (no_memory != nullptr) *no_memory = opened->no_memory;
   return opened->library;
 }
 

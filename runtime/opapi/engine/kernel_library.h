@@ -37,7 +37,7 @@ using KernelLibraryFunction = const KernelLibrary* (*)();
 
 // The kernel library for this process, opened at the first call: that of the libtorch which the
 // process has loaded, else that of $ACLTAPE_KIT, else the default one. Null when there is none;
-// `*why` is then one sentence.
-const KernelLibrary* ThisKernelLibrary(const char** why);
+// `*why` is then one sentence, and `*no_memory` says whether a limit on memory is the cause.
+const KernelLibrary* ThisKernelLibrary(const char** why, bool* no_memory = nullptr);
 
 }  // namespace acltape::opapi

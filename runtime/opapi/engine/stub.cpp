@@ -24,8 +24,12 @@ using acl::OperatorInfo;
 aclnnStatus Bind(const OperatorInfo& op, const acl::ArgValue* args,
                  std::unique_ptr<Kernel>* kernel) {
   const char* why = nullptr;
-  const KernelLibrary* library = ThisKernelLibrary(&why);
-  if (library == nullptr) return Reject(kFindKernelError, std::string(op.name) + ": " + why);
+  bool no_memory = false;
+  const KernelLibrary* library = ThisKernelLibrary(&why, &no_memory);
+  if (library == nullptr) {
+    return Reject(no_memory ? ACL_ERROR_RT_MEMORY_ALLOCATION : kFindKernelError,
+                  std::string(op.name) + ": " + why);
+  }
   Kernel* bound = nullptr;
   const aclnnStatus status = library->bind(op, args, &bound);
   kernel->reset(bound);
