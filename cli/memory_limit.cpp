@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -30,9 +31,11 @@ constexpr std::string_view kWordsOfNoMemory[] = {
     "out of memory", "not enough memory",     "allocate memory",
     "bad_alloc",     "failed to map segment", "cannot map zero-fill pages"};
 
-// Made in advance, because there may be no memory for it later. Empty: no limit.
+// Made in advance, because there may be no memory for it later. Empty: no limit. Never destroyed,
+// since threads may ask for it while the process ends, and itself not on the heap.
 std::string& Sentence() {
-  static std::string& sentence = *new std::string;
+  alignas(std::string) static std::byte room[sizeof(std::string)];
+  static std::string& sentence = *new (room) std::string;
   return sentence;
 }
 
