@@ -144,7 +144,7 @@ void CheckLazyInitialisation(const Scene& scene, Found& found);   // rules_steps
 void CheckBakedScalar(const Scene& scene, Found& found);          // rules_steps.cpp
 void CheckMovedInput(const Scene& scene, Found& found);           // rules_steps.cpp
 void CheckLateRead(const Scene& scene, Found& found);             // rules_memory.cpp
-void CheckSharedPool(const Scene& scene, Found& found);           // rules_memory.cpp
+void CheckSharedPool(const Scene& scene, Found& found);           // rules_race.cpp
 void CheckGuards(const Scene& scene, Found& found);               // rules_steps.cpp
 void CheckBakedLength(const Scene& scene, Found& found);          // rules_steps.cpp
 void CheckRandomNumbers(const Scene& scene, Found& found);        // rules_steps.cpp

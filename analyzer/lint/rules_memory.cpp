@@ -102,20 +102,4 @@ void CheckLateRead(const Scene& scene, Found& found) {
   }
 }
 
-void CheckSharedPool(const Scene& scene, Found& found) {
-  const Work& work = scene.work;
-  for (const memory::SharedBytes& shared : memory::FindSharedBytes(work)) {
-    if (shared.first_execution < 0) continue;  // executed in the order of capture
-    Found::Options options;
-    options.other = shared.first_execution;
-    found.Add(shared.second_execution,
-              work.Describe(static_cast<size_t>(shared.second_execution)) + " and " +
-                  work.Describe(static_cast<size_t>(shared.first_execution)) +
-                  " are not in the order of their captures, whose graphs share bytes of buffer " +
-                  std::to_string(shared.buffer) + " (" + work.Describe(shared.first_call) + ", " +
-                  work.Describe(shared.second_call) + ")",
-              options);
-  }
-}
-
 }  // namespace acltape::analyzer::lint

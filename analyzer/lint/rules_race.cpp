@@ -1,11 +1,12 @@
-// Rules about streams that touch the same bytes without an order: inside a captured graph, and in
-// eager work.
+// Rules about streams that touch the same bytes without an order: inside a captured graph, in eager
+// work, and between executions of graphs and what concerns them.
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "analyzer/lint/rule.h"
+#include "analyzer/memory/reuse.h"
 #include "analyzer/streams/race_checker.h"
 
 namespace acltape::analyzer::lint {
@@ -17,6 +18,42 @@ using Refers = WaitOfEvent::Refers;
 void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& accesses) {
   accesses.clear();
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
+}
+
+// Adds what a call outside of captures says about order: events, waits, what the host waits for.
+// False: it says nothing.
+bool AddOrder(const Work& work, size_t index, streams::RaceChecker& checker) {
+  const WorkForm& form = work.form(index);
+  const WorkCall& call = work.calls[index];
+  const int64_t object = form.Integer(form.function->object);
+  const bool ended = form.Integer(form.function->detail) == form.function->done;
+  switch (form.acl_kind()) {
+    case K::kEventRecord:
+      checker.Record(call.stream_id, object);
+      return true;
+    case K::kEventWait:
+      checker.Wait(call.stream_id, object);
+      return true;
+    case K::kDeviceSync:
+      checker.SynchronizeDevice();
+      return true;
+    case K::kStreamQuery:
+      if (ended) checker.SynchronizeStream(call.stream_id);
+      return true;
+    case K::kStreamSync:
+    case K::kStreamDestroy:
+      checker.SynchronizeStream(call.stream_id);
+      return true;
+    case K::kEventQuery:
+      if (ended) checker.SynchronizeEvent(object);
+      return true;
+    case K::kEventSync:
+    case K::kEventTime:
+      checker.SynchronizeEvent(object);
+      return true;
+    default:
+      return false;
+  }
 }
 
 void Tell(const Scene& scene, const streams::RaceChecker& checker, const std::string& where,
@@ -104,116 +141,61 @@ void CheckEagerRace(const Scene& scene, Found& found) {
     const WorkForm& form = work.form(i);
     const WorkCall& call = work.calls[i];
     if (call.status != 0 || call.model_id != 0 || form.function == nullptr) continue;
-    const int64_t object = form.Integer(form.function->object);
-    const bool ended = form.Integer(form.function->detail) == form.function->done;
-    switch (form.acl_kind()) {
-      case K::kEventRecord:
-        checker.Record(call.stream_id, object);
-        break;
-      case K::kEventWait:
-        checker.Wait(call.stream_id, object);
-        break;
-      case K::kDeviceSync:
-        checker.SynchronizeDevice();
-        break;
-      case K::kStreamQuery:
-        if (ended) checker.SynchronizeStream(call.stream_id);
-        break;
-      case K::kStreamSync:
-      case K::kStreamDestroy:
-        checker.SynchronizeStream(call.stream_id);
-        break;
-      case K::kEventQuery:
-        if (ended) checker.SynchronizeEvent(object);
-        break;
-      case K::kEventSync:
-      case K::kEventTime:
-        checker.SynchronizeEvent(object);
-        break;
-      default:
-        if (!form.active()) break;
-        CollectAccesses(work, i, accesses);
-        checker.Work(static_cast<int64_t>(i),
-                     call.stream_id == 0 ? streams::RaceChecker::kHost : call.stream_id, accesses);
-        break;
-    }
+    if (AddOrder(work, i, checker) || !form.active()) continue;
+    CollectAccesses(work, i, accesses);
+    checker.Work(static_cast<int64_t>(i),
+                 call.stream_id == 0 ? streams::RaceChecker::kHost : call.stream_id, accesses);
   }
   Tell(scene, checker, " as the program ran", found);
 }
 
-// Finds task updates that race with an execution of their graph. One byte stands for the graph: an
-// execution reads it and a task update writes it. A graph that waits for an external event before
-// its group may be launched before the update that releases it (rule UPD-06).
+// Finds task updates that race with an execution of their graph. A byte stands for each execution:
+// the execution reads it, and an update writes the bytes of the executions since the updates
+// before. A graph that waits for an external event before its group may be launched before the
+// update that releases it (rule UPD-06): that execution counts for the next update.
 void CheckUpdateRace(const Scene& scene, Found& found) {
+  struct Graph {
+    bool waits_outside = false;
+    int64_t executions = 0;
+    int64_t updated = 0;  // executions before the latest update
+    int64_t from = 0;     // those before the latest update in front of the latest execution
+  };
   const Work& work = scene.work;
   std::unordered_map<int64_t, int64_t> model_of_group;  // by recorded handle
-  std::unordered_set<int64_t> waits_outside;            // graphs with an external wait
-  std::unordered_map<int64_t, int64_t> latest;          // latest execution, by graph
+  std::unordered_map<int64_t, Graph> graphs;
   streams::RaceChecker checker;
   bool any = false;
-  const auto use = [&](size_t call, int64_t model, bool write) {
-    ByteAccess access;
-    access.buffer = model;
-    access.end = 1;
-    access.write = write;
-    checker.Work(static_cast<int64_t>(call), work.calls[call].stream_id, {&access, 1});
-  };
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
     const WorkCall& call = work.calls[i];
     if (call.status != 0 || form.function == nullptr) continue;
     const int64_t object = form.Integer(form.function->object);
-    const bool ended = form.Integer(form.function->detail) == form.function->done;
-    switch (form.acl_kind()) {
-      case K::kGroupEnd:
-        model_of_group[object] = call.model_id;
-        break;
-      case K::kEventWait:
-        if (call.model_id == 0) {
-          checker.Wait(call.stream_id, object);
-        } else if (form.Integer(form.function->detail) == 1 ||
-                   scene.handles.IsExternalEvent(object)) {
-          waits_outside.insert(call.model_id);
-        }
-        break;
-      case K::kEventRecord:
-        if (call.model_id == 0) checker.Record(call.stream_id, object);
-        break;
-      case K::kDeviceSync:
-        checker.SynchronizeDevice();
-        break;
-      case K::kStreamSync:
-        checker.SynchronizeStream(call.stream_id);
-        break;
-      case K::kStreamQuery:
-        if (ended) checker.SynchronizeStream(call.stream_id);
-        break;
-      case K::kEventSync:
-        checker.SynchronizeEvent(object);
-        break;
-      case K::kEventQuery:
-        if (ended) checker.SynchronizeEvent(object);
-        break;
-      case K::kExecute: {
-        // An execution that waits for its update counts when the next one is launched.
-        const auto before = latest.find(object);
-        if (waits_outside.count(object) == 0) {
-          use(i, object, /*write=*/false);
-        } else if (before != latest.end()) {
-          use(static_cast<size_t>(before->second), object, /*write=*/false);
-        }
-        latest[object] = static_cast<int64_t>(i);
-        break;
-      }
-      case K::kUpdateBegin: {
-        const auto model = model_of_group.find(object);
-        if (model == model_of_group.end()) break;
-        any = true;
-        use(i, model->second, /*write=*/true);
-        break;
-      }
-      default:
-        break;
+    const K kind = form.acl_kind();
+    if (call.model_id == 0 && AddOrder(work, i, checker)) continue;
+    ByteAccess access;
+    if (kind == K::kEventWait) {
+      const bool outside =
+          form.Integer(form.function->detail) == 1 || scene.handles.IsExternalEvent(object);
+      if (outside) graphs[call.model_id].waits_outside = true;
+    } else if (kind == K::kGroupEnd) {
+      model_of_group[object] = call.model_id;
+    } else if (kind == K::kExecute) {
+      Graph& graph = graphs[object];
+      graph.from = graph.updated;
+      access.buffer = object;
+      access.first = graph.executions++;
+      access.end = graph.executions;
+      checker.Work(static_cast<int64_t>(i), call.stream_id, {&access, 1});
+    } else if (kind == K::kUpdateBegin && model_of_group.contains(object)) {
+      any = true;
+      access.buffer = model_of_group[object];
+      Graph& graph = graphs[access.buffer];
+      access.first = graph.from;
+      access.end = graph.executions - (graph.waits_outside ? 1 : 0);
+      access.write = true;
+      if (access.first >= access.end) continue;
+      graph.updated = access.end;
+      checker.Work(static_cast<int64_t>(i), call.stream_id, {&access, 1});
     }
   }
   if (!any) return;
@@ -227,6 +209,57 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
                   work.Describe(static_cast<size_t>(race.first)) + " on stream " +
                   std::to_string(work.calls[race.first].stream_id) + " may still be executing",
               options);
+  }
+}
+
+// Finds graphs that share memory and are executed in another order than captured, or on different
+// streams that do not wait for each other. A byte of a buffer of its own stands for each pair of
+// graphs.
+void CheckSharedPool(const Scene& scene, Found& found) {
+  const Work& work = scene.work;
+  const std::vector<memory::SharedBytes> pairs = memory::FindSharedBytes(work);
+  if (pairs.empty()) return;
+  const auto tell = [&](const memory::SharedBytes& pair, int64_t first, int64_t second,
+                        const std::string& fault) {
+    Found::Options options;
+    options.other = first;
+    found.Add(second,
+              work.Describe(static_cast<size_t>(second)) + " and " +
+                  work.Describe(static_cast<size_t>(first)) + fault + " share bytes of buffer " +
+                  std::to_string(pair.buffer) + " (" + work.Describe(pair.first_call) + ", " +
+                  work.Describe(pair.second_call) + ")",
+              options);
+  };
+  std::unordered_map<int64_t, std::vector<ByteAccess>> accesses;  // by graph
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const memory::SharedBytes& pair = pairs[i];
+    if (pair.first_execution >= 0) {
+      tell(pair, pair.first_execution, pair.second_execution,
+           " are not in the order of their captures, whose graphs");
+      continue;
+    }
+    ByteAccess access;
+    access.buffer = static_cast<int64_t>(i);
+    access.end = 1;
+    accesses[pair.first_model].push_back(access);
+    access.write = true;
+    accesses[pair.second_model].push_back(access);
+  }
+  streams::RaceChecker checker;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const WorkForm& form = work.form(i);
+    const WorkCall& call = work.calls[i];
+    if (call.status != 0 || call.model_id != 0 || form.function == nullptr) continue;
+    if (AddOrder(work, i, checker) || form.acl_kind() != K::kExecute) continue;
+    const auto of_graph = accesses.find(form.Integer(form.function->object));
+    if (of_graph == accesses.end()) continue;
+    checker.Work(static_cast<int64_t>(i), call.stream_id, of_graph->second);
+  }
+  std::unordered_set<int64_t> told;  // pairs
+  for (const streams::Race& race : checker.races()) {
+    if (!told.insert(race.buffer).second) continue;
+    tell(pairs[static_cast<size_t>(race.buffer)], race.first, race.second,
+         " run on different streams without an order, and their graphs");
   }
 }
 

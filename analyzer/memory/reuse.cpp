@@ -20,22 +20,17 @@ struct CapturedUse {
   const storage::Layout* layout = nullptr;
 };
 
-struct Execution {
-  uint32_t call = 0;
-  int64_t stream = 0;
-};
-
 // Finds the first two executions that are not in the order of the captures: the later graph runs
-// first, the earlier one runs twice before the later one, or both run on different streams.
-void CheckExecutions(const std::vector<Execution>& first, const std::vector<Execution>& second,
+// first, or the earlier one runs twice before the later one. Both are given as indices of calls.
+void CheckExecutions(const std::vector<uint32_t>& first, const std::vector<uint32_t>& second,
                      SharedBytes& row) {
   for (size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
     if (i >= first.size() || i >= second.size()) return;  // the rest is one graph alone
-    const bool in_turns = first[i].call < second[i].call &&
-                          (i + 1 >= first.size() || second[i].call < first[i + 1].call);
-    if (in_turns && first[i].stream == second[i].stream) continue;
-    row.first_execution = first[i].call;
-    row.second_execution = second[i].call;
+    const bool in_turns =
+        first[i] < second[i] && (i + 1 >= first.size() || second[i] < first[i + 1]);
+    if (in_turns) continue;
+    row.first_execution = first[i];
+    row.second_execution = second[i];
     return;
   }
 }
@@ -90,13 +85,13 @@ std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
 
 std::vector<SharedBytes> FindSharedBytes(const Work& work) {
   std::map<int64_t, std::vector<CapturedUse>> uses;  // by buffer
-  std::unordered_map<int64_t, std::vector<Execution>> executions;
+  std::unordered_map<int64_t, std::vector<uint32_t>> executions;
   for (size_t call = 0; call < work.size(); ++call) {
     const WorkCall& row = work.calls[call];
     const auto at = static_cast<uint32_t>(call);
     const WorkForm& form = work.form(call);
     if (form.acl_kind() == AclCallKind::kExecute && row.status == 0) {
-      executions[form.Integer(form.function->object)].push_back({at, row.stream_id});
+      executions[form.Integer(form.function->object)].push_back(at);
     }
     if (row.model_id == 0) continue;
     work.VisitAccesses(call, [&](const ByteAccess& access) {

@@ -31,7 +31,7 @@ std::vector<LateRead> FindLateReads(const Work& work, const BufferLives& lives,
 
 // Bytes that two captured graphs of an ACL program use and that at least one of them writes. The
 // graphs work as captured only if they are executed one after the other in the order of their
-// captures.
+// captures. Whether executions on different streams wait for each other is not looked at here.
 struct SharedBytes {
   int64_t first_model = 0;  // captured earlier
   int64_t second_model = 0;
@@ -41,8 +41,7 @@ struct SharedBytes {
   uint32_t first_call = 0;  // indices in Work::calls of the captured calls that use them
   uint32_t second_call = 0;
   // Indices of an execution of each graph, if the program did not execute the two in turns in the
-  // order of their captures, or put them on different streams. Both are -1 if it executed them as
-  // captured.
+  // order of their captures. Both are -1 if it did.
   int64_t first_execution = -1;
   int64_t second_execution = -1;
 };

@@ -60,11 +60,13 @@ CASES = (
     Case("many_graphs", {"LINT-08": everywhere(207008)}, ("--stream-limit", "40")),
     Case("freed_address", {"LINT-10": everywhere(507015)}),
     Case("shared_memory", {"LINT-18": NOWHERE}),
+    Case("shared_memory_of_two_streams", {"LINT-18": NOWHERE}),
     # A stream without an event is outside of the capture too.
     Case("eager_race", {"LINT-19": NOWHERE, "LINT-32": NOWHERE}),
     Case("captured_race", {"LINT-20": NOWHERE, "LINT-19": NOWHERE}),
     Case("uncaptured_work", {"LINT-32": NOWHERE}),
     Case("update_race", {"LINT-21": NOWHERE}),
+    Case("late_update_race", {"LINT-21": NOWHERE}),
     Case("host_function", {"LINT-29": NOWHERE}),
     Case("environment", {"LINT-30": NOWHERE}, environment={"TASK_QUEUE_ENABLE": "2"}),
 )

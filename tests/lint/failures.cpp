@@ -372,6 +372,24 @@ void SharedMemory(const Bench& b, bool clean) {
   for (aclmdlRI model : models) CHECK_ACL(aclmdlRIDestroy(model));
 }
 
+// Graphs that share memory run on two streams that do not wait for each other.
+void SharedMemoryOfTwoStreams(const Bench& b, bool clean) {
+  aclmdlRI models[2];
+  for (int i = 0; i < 2; ++i) {
+    Begin(b.main);
+    Relu(b, b.main, i, i + 1);
+    models[i] = End(b.main);
+  }
+  for (int step = 0; step < 2; ++step) {
+    CHECK_ACL(aclmdlRIExecuteAsync(models[0], b.main));
+    if (clean) Order(b.fork, b.main, b.side);
+    CHECK_ACL(aclmdlRIExecuteAsync(models[1], b.side));
+    if (clean) Order(b.join, b.side, b.main);
+  }
+  CHECK_ACL(aclrtSynchronizeDevice());
+  for (aclmdlRI model : models) CHECK_ACL(aclmdlRIDestroy(model));
+}
+
 // Captures graphs of two streams until the device takes no more, or there are 64.
 void ManyGraphs(const Bench& b, bool clean) {
   constexpr int kMost = 64;
@@ -418,6 +436,41 @@ void UpdateRace(const Bench& b, bool clean) {
   CHECK_ACL(aclmdlRIDestroy(model));
 }
 
+// A graph waits for an external event until its update is done. The update of a step comes behind
+// its execution, and must not meet the execution of the step before.
+void LateUpdateRace(const Bench& b, bool clean) {
+  aclrtEvent ready = nullptr;
+  aclrtEvent taken = nullptr;  // that the graph has seen `ready`, and not that it is done
+  for (aclrtEvent* event : {&ready, &taken}) {
+    CHECK_ACL(aclrtCreateEventWithFlag(event, ACL_EVENT_EXTERNAL));
+  }
+  aclrtTaskGrp group = nullptr;
+  Begin(b.main);
+  CHECK_ACL(aclrtStreamWaitEvent(b.main, ready));
+  CHECK_ACL(aclrtResetEvent(ready, b.main));
+  CHECK_ACL(aclrtRecordEvent(taken, b.main));
+  CHECK_ACL(aclmdlRICaptureTaskGrpBegin(b.main));
+  RUN_OP(b.main, aclnnMuls, b.tensors[0], b.one, b.tensors[1]);
+  CHECK_ACL(aclmdlRICaptureTaskGrpEnd(b.main, &group));
+  aclmdlRI model = End(b.main);
+  for (int step = 0; step < 3; ++step) {
+    CHECK_ACL(aclmdlRIExecuteAsync(model, b.main));
+    CHECK_ACL(aclmdlRICaptureTaskUpdateBegin(b.side, group));
+    aclScalar* factor = MakeScalar(static_cast<float>(step + 2));
+    RUN_OP(b.side, aclnnMuls, b.tensors[0], factor, b.tensors[1]);
+    CHECK_ACL(aclDestroyScalar(factor));
+    CHECK_ACL(aclmdlRICaptureTaskUpdateEnd(b.side));
+    CHECK_ACL(aclrtRecordEvent(ready, b.side));
+    CHECK_ACL(aclrtStreamWaitEvent(b.side, taken));
+    CHECK_ACL(aclrtResetEvent(taken, b.side));
+    if (clean) CHECK_ACL(aclrtSynchronizeStream(b.main));
+  }
+  CHECK_ACL(aclrtSynchronizeDevice());
+  CHECK_ACL(aclmdlRIDestroy(model));
+  CHECK_ACL(aclrtDestroyEvent(ready));
+  CHECK_ACL(aclrtDestroyEvent(taken));
+}
+
 struct Case {
   const char* name;
   void (*run)(const Bench& bench, bool clean);
@@ -447,10 +500,12 @@ constexpr Case kCases[] = {
     {"many_graphs", ManyGraphs},
     {"freed_address", FreedAddress},
     {"shared_memory", SharedMemory},
+    {"shared_memory_of_two_streams", SharedMemoryOfTwoStreams},
     {"eager_race", EagerRace},
     {"captured_race", CapturedRace},
     {"uncaptured_work", UncapturedWork},
     {"update_race", UpdateRace},
+    {"late_update_race", LateUpdateRace},
     {"host_function", HostFunction},
 };
 
