@@ -66,6 +66,7 @@ enum class AclVariant : uint8_t {
   kOldEvent,
   kOldEventWithFlags,
   kNewEvent,
+  kOpenedEvent,  // that of another process
   kOldQuery,  // tells the state of an event of the old kind
   // Memory. Of the last two it is known with which function they can be made again.
   kAllocate,

@@ -322,10 +322,14 @@ class MissingWait(LeavesTest):
                 self.assertTrue(any(row[0] != mended[0][0] for row in unedited), unedited)
 
     def test_the_edit_is_made_in_each_step_of_an_eager_program(self):
-        trace = self.record_seed()
-        unedited = self.replays(trace)
-        mended = self.replays(trace, "--edit", "LINT-19")
-        self.assertTrue(any(row[0] != mended[0][0] for row in unedited), unedited)
+        for _ in range(5):  # on a loaded machine a recording can race in each step, as each replay then does
+            trace = self.record_seed()
+            unedited = self.replays(trace)
+            mended = self.replays(trace, "--edit", "LINT-19")
+            if any(row[0] != mended[0][0] for row in unedited):
+                break
+        else:
+            self.fail(f"no replay differs from the edited one: {unedited}, {mended}")
         # What still differs is what raced when it was recorded: the same in each order.
         self.assertEqual(mended, [(mended[0][0], 5)] * 4)
         self.assertEqual(self.replays(trace, "--edit", "LINT-19", "--mode", "captured"), mended)

@@ -51,6 +51,18 @@ class Replayed(recorded_test.RecordedTest):
                     if run.name != "error_handling":  # what failed work left is not compared
                         self.assertEqual(summary["outputs without a reference"], 0, evidence)
 
+    def test_an_event_of_another_process_is_one_of_its_own(self):
+        trace = self.record(acl_programs.Run("shared_event", "shared_event.cpp"))
+        processes = self.processes(trace)
+        self.assertEqual(len(processes), 2)
+        for process in processes:
+            for mode, streams in WAYS:
+                with self.subTest(mode=mode, streams=streams, process=process):
+                    code, summary, evidence = self.replay(trace, mode, streams, *process)
+                    self.assertEqual(code, 0, evidence)
+                    self.assertGreater(summary["outputs equal"], 0, evidence)
+                    self.assertEqual(summary["  unknown, left out"], 0, evidence)
+
     def test_inputs_alone_are_enough_to_compare_captured_with_eager(self):
         trace = self.record(run_of("workload", "--capture"), payload="inputs")
         for streams in ("recorded", "flat"):
