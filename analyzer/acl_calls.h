@@ -67,7 +67,7 @@ enum class AclVariant : uint8_t {
   kOldEventWithFlags,
   kNewEvent,
   kOpenedEvent,  // that of another process
-  kOldQuery,  // tells the state of an event of the old kind
+  kOldQuery,     // tells the state of an event of the old kind
   // Memory. Of the last two it is known with which function they can be made again.
   kAllocate,
   kAllocateDevice,

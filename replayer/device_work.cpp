@@ -91,9 +91,7 @@ CallResult DeviceWork::CreateEvent(std::string_view maker, uint32_t flags,
     return Ask("aclrtCreateEventWithFlag", api_.aclrtCreateEventWithFlag, event, flags);
   }
   // The event of another process may be gone. One of its own has the same tasks around it.
-  if (maker == "aclrtIpcOpenEventHandle") {
-    return Ask("aclrtCreateEventExWithFlag", api_.aclrtCreateEventExWithFlag, event, ACL_EVENT_IPC);
-  }
+  if (maker == "aclrtIpcOpenEventHandle") flags = ACL_EVENT_IPC;
   return Ask("aclrtCreateEventExWithFlag", api_.aclrtCreateEventExWithFlag, event, flags);
 }
 

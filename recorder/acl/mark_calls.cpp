@@ -220,7 +220,7 @@ ACLTAPE_AGENT_API void mstxDomainRangeEnd(void* handle, uint64_t id) {
 namespace acltape::acl_agent {
 
 // The rows are in the order of MarkCall.
-const MarkFunction kMarkFunctions[] = {
+const WrappedFunction kMarkFunctions[] = {
     {"aclprofSetStampTraceMessage", reinterpret_cast<void*>(&::aclprofSetStampTraceMessage)},
     {"aclprofDestroyStamp", reinterpret_cast<void*>(&::aclprofDestroyStamp)},
     {"aclprofMark", reinterpret_cast<void*>(&::aclprofMark)},

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "recorder/acl/real.h"
+
 namespace acltape::acl_agent {
 
 // What tells ranges apart: their order on the thread, or the numbers of an interface.
@@ -24,11 +26,7 @@ void MarkPlace(const char* name);
 void ForgetMarkLocks();
 void ForgetMessageLocks();
 
-// Wrapped functions that mark, for dlsym: names and wrappers, ends with a null name.
-struct MarkFunction {
-  const char* name;
-  void* wrapper;
-};
-extern const MarkFunction kMarkFunctions[];
+// The wrapped functions that mark.
+extern const WrappedFunction kMarkFunctions[];
 
 }  // namespace acltape::acl_agent

@@ -238,7 +238,7 @@ aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
 namespace acltape::acl_agent {
 
 // The rows are in the order of ObjectCall.
-const ObjectFunction kObjectFunctions[] = {
+const WrappedFunction kObjectFunctions[] = {
     {"aclCreateTensor", reinterpret_cast<void*>(&::aclCreateTensor)},
     {"aclInitTensor", reinterpret_cast<void*>(&::aclInitTensor)},
     {"aclCreateScalar", reinterpret_cast<void*>(&::aclCreateScalar)},

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "acl/invoke/arg_value.h"
+#include "recorder/acl/real.h"
 
 namespace acltape::acl_agent {
 
@@ -63,11 +64,7 @@ void DropList(const void* object);
 
 void ForgetObjectLocks();
 
-// Wrapped functions that manage objects, for dlsym: names and wrappers, ends with a null name.
-struct ObjectFunction {
-  const char* name;
-  void* wrapper;
-};
-extern const ObjectFunction kObjectFunctions[];
+// The wrapped functions that manage objects.
+extern const WrappedFunction kObjectFunctions[];
 
 }  // namespace acltape::acl_agent

@@ -63,6 +63,14 @@ void* WrapperOf(uint32_t function) {
   return kMarkFunctions[function - MarkBase()].wrapper;
 }
 
+// kMaxFunctions: the table does not have it.
+uint32_t NumberIn(const WrappedFunction* table, uint32_t base, const char* name) {
+  for (uint32_t i = 0; table[i].name != nullptr; ++i) {
+    if (strcmp(table[i].name, name) == 0) return base + i;
+  }
+  return kMaxFunctions;
+}
+
 struct Search {
   const char* name;
   void* found;
@@ -144,13 +152,8 @@ uint32_t FunctionOf(const char* name) {
   for (uint32_t call = 0; call < kCallCount; ++call) {
     if (strcmp(kCalls[call].name, name) == 0) return call;
   }
-  for (uint32_t i = 0; kObjectFunctions[i].name != nullptr; ++i) {
-    if (strcmp(kObjectFunctions[i].name, name) == 0) return ObjectFunctionNumber(i);
-  }
-  for (uint32_t i = 0; kMarkFunctions[i].name != nullptr; ++i) {
-    if (strcmp(kMarkFunctions[i].name, name) == 0) return MarkFunctionNumber(i);
-  }
-  return kMaxFunctions;
+  const uint32_t object = NumberIn(kObjectFunctions, ObjectBase(), name);
+  return object < kMaxFunctions ? object : NumberIn(kMarkFunctions, MarkBase(), name);
 }
 
 void* RealByName(const char* name) {

@@ -17,6 +17,12 @@ constexpr uint32_t kMaxFunctions = 8192;
 constexpr uint32_t kMaxObjectFunctions = 64;
 extern std::atomic<void*> g_real[kMaxFunctions];
 
+// A row of a table of functions that are wrapped by hand, for dlsym. A null name ends the table.
+struct WrappedFunction {
+  const char* name;
+  void* wrapper;
+};
+
 // Looks a function up in the libraries of the process; null when none has it.
 void* FindReal(uint32_t function);
 

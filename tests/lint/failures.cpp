@@ -358,14 +358,19 @@ void FreedAddress(const Bench& b, bool clean) {
   CHECK_ACL(aclDestroyTensor(tensor));
 }
 
-// The second graph reads what the first one writes.
-void SharedMemory(const Bench& b, bool clean) {
-  aclmdlRI models[2];
+// Two graphs. The second one reads what the first one writes.
+void CaptureTwoGraphs(const Bench& b, aclmdlRI (&models)[2]) {
   for (int i = 0; i < 2; ++i) {
     Begin(b.main);
     Relu(b, b.main, i, i + 1);
     models[i] = End(b.main);
   }
+}
+
+// Graphs that share memory run in another order than captured.
+void SharedMemory(const Bench& b, bool clean) {
+  aclmdlRI models[2];
+  CaptureTwoGraphs(b, models);
   CHECK_ACL(aclmdlRIExecuteAsync(models[clean ? 0 : 1], b.main));
   CHECK_ACL(aclmdlRIExecuteAsync(models[clean ? 1 : 0], b.main));
   CHECK_ACL(aclrtSynchronizeStream(b.main));
@@ -375,11 +380,7 @@ void SharedMemory(const Bench& b, bool clean) {
 // Graphs that share memory run on two streams that do not wait for each other.
 void SharedMemoryOfTwoStreams(const Bench& b, bool clean) {
   aclmdlRI models[2];
-  for (int i = 0; i < 2; ++i) {
-    Begin(b.main);
-    Relu(b, b.main, i, i + 1);
-    models[i] = End(b.main);
-  }
+  CaptureTwoGraphs(b, models);
   for (int step = 0; step < 2; ++step) {
     CHECK_ACL(aclmdlRIExecuteAsync(models[0], b.main));
     if (clean) Order(b.fork, b.main, b.side);

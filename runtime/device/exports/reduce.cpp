@@ -27,7 +27,6 @@ struct Sum {
 };
 
 // Of a number and a NaN both the greatest and the least is NaN.
-
 struct Greatest {
   template <typename T>
   static T Of(T a, T b) {
