@@ -87,22 +87,24 @@ void CompleteDeviceValues(const std::string& path, const collector::RecordOption
   }
 }
 
-// Longer recordings find their steps when a command first needs them: the search holds all calls in
-// memory, at some 200 bytes each.
-constexpr int64_t kMostLeavesForSteps = 10000000;
+// The search for steps holds all leaves in memory, at some 110 bytes each. In longer recordings
+// `acltape steps` does it, so that the memory of recording stays bounded to its end.
+constexpr int64_t kMostLeavesForSteps = 2000000;
 
 // Steps that no user range named are found now, so that queries can use them. Returns how many the
 // trace has and where they come from; a search that fails costs only the steps.
 struct KeptSteps {
   int64_t count = 0;
   std::string found_by;
+  bool looked_for = true;
 };
 KeptSteps CompleteSteps(const std::string& path, int64_t leaves) {
-  if (leaves == 0 || leaves > kMostLeavesForSteps) return {};
+  if (leaves == 0) return {};
   try {
     storage::Reader reader(path, storage::Reader::Mode::kReadWrite);
     const auto steps = reader.Steps();
     if (!steps.empty()) return {static_cast<int64_t>(steps.size()), steps.front().found_by};
+    if (leaves > kMostLeavesForSteps) return {.looked_for = false};
     analyzer::Work work = analyzer::LoadWork(reader);
     storage::Results results(reader);
     analyzer::AssignSteps(work, &results);
@@ -469,9 +471,9 @@ class RecordCommand final : public Command {
       Say("acltape: {}nothing was recorded.\n", WhyNothing(summary));
     }
     SayLedger(summary);
-    Say("acltape: {} holds {} calls, {} of them leaves in {} steps, in {}{} ({}; {} of "
-        "values kept; {})\n",
-        options_.output, summary.calls, summary.leaves, steps.count,
+    Say("acltape: {} holds {} calls, {} of them leaves{}, in {}{} ({}; {} of values kept; {})\n",
+        options_.output, summary.calls, summary.leaves,
+        steps.looked_for ? fmt::format(" in {} steps", steps.count) : "",
         summary.windows > 1 && options_.max_bytes == 0
             ? fmt::format("{} windows, in ", summary.windows)
             : "",
@@ -479,6 +481,10 @@ class RecordCommand final : public Command {
         HumanNs(static_cast<double>(summary.wall_ns)));
     if (steps.count > 0 && steps.found_by == analyzer::kFoundByPeriod) {
       Say("acltape: the steps are {}\n", StepSource(steps.found_by));
+    }
+    if (!steps.looked_for) {
+      Say("acltape: no steps were looked for, because of {} leaves; `acltape steps {}` does it\n",
+          summary.leaves, storage::ShellWord(options_.output));
     }
   }
 

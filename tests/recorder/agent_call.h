@@ -14,8 +14,15 @@ namespace acltape::test {
 inline uint64_t RecordOneCall() {
   agent::Tape* tape = agent::CurrentTape();
   if (tape == nullptr) return 0;
-  const char* texts[] = {"aten::add", "Tensor", Producer::kAddSchema};
-  tape->WriteWithTexts(wire::OpRecord{{wire::RecordKind::kOp, 0, 0}, tape->next_op, 0}, texts, 3);
+  // Said once in a thread, as the agent does it. A process that was forked has another tape.
+  static thread_local const agent::Tape* told = nullptr;
+  static thread_local uint32_t op = 0;
+  if (told != tape) {
+    const char* texts[] = {"aten::add", "Tensor", Producer::kAddSchema};
+    op = tape->next_op++;
+    tape->WriteWithTexts(wire::OpRecord{{wire::RecordKind::kOp, 0, 0}, op, 0}, texts, 3);
+    told = tape;
+  }
   const std::string signature = Producer::AddSignature();
   const uint64_t slots[] = {0, 0, 0};
   uint32_t bytes = 0;
@@ -31,7 +38,7 @@ inline uint64_t RecordOneCall() {
   const uint64_t call_id = tape->NextCallId();
   record->call_id = call_id;
   record->begin_tick = record->end_tick = wire::Tick();
-  record->op_index = tape->next_op++;
+  record->op_index = op;
   record->signature_bytes = static_cast<uint32_t>(signature.size());
   record->slot_count = 3;
   auto* out = reinterpret_cast<char*>(record + 1);
