@@ -76,9 +76,7 @@ const Argument* Leaf::Find(std::string_view name) const {
   return nullptr;
 }
 
-std::string Program::Describe(int64_t leaf) const {
-  return work.Describe(leaf);
-}
+std::string Program::Describe(int64_t leaf) const { return work.Describe(leaf); }
 
 std::shared_ptr<const std::vector<uint8_t>> Program::Payload(const std::string& digest) const {
   const auto own = own_payloads.find(digest);

@@ -382,7 +382,8 @@ StepClasses ClassifySteps(const Program& program, HostArguments host_arguments) 
 std::string DescribeDifference(const Program& program, const StepDifference& difference) {
   const auto step_of = [&](int64_t leaf) {
     const int64_t index = program.leaves[leaf].step_index;
-    return index < 0 ? std::string("no step") : "step " + std::to_string(program.work.steps[index].step);
+    return index < 0 ? std::string("no step")
+                     : "step " + std::to_string(program.work.steps[index].step);
   };
   if (difference.leaf_a < 0 || difference.leaf_b < 0) {
     const int64_t leaf = std::max(difference.leaf_a, difference.leaf_b);

@@ -1,4 +1,5 @@
-// Operators that are composites elsewhere, and that an adapter computes in its autograd kernel itself.
+// Operators that are composites elsewhere, and that an adapter computes in its autograd kernel
+// itself.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -185,7 +185,8 @@ TEST(EagerReplay, AnOperatorThatCanNeitherRunNorBeSubstitutedIsNamed) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kTrace);
-    EXPECT_NE(std::string(error.what()).find("aten::special_i1"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("aten::special_i1"), std::string::npos)
+        << error.what();
     EXPECT_NE(std::string(error.what()).find("--payload all"), std::string::npos) << error.what();
   }
 }

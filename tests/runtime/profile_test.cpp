@@ -151,7 +151,8 @@ TEST_F(Profiles, WhatIsNotUnderstoodIsReportedWithItsPlaceAndIgnored) {
         REQUIRE(Streams() == 1984);
         Done();
       },
-      kDone, "is neither a built-in profile \\(server, newer, small\\) nor a file that can be read");
+      kDone,
+      "is neither a built-in profile \\(server, newer, small\\) nor a file that can be read");
   EXPECT_EXIT(
       {
         setenv("ACLTAPE_SOFT_QUEUE_DEPTH", "-1", 1);
