@@ -20,6 +20,8 @@ enum class AclCallKind : uint8_t {
   kFill32Async,
   kValueWrite,
   kValueWait,
+  kReduce,
+  kRandom,
   // Handles.
   kStreamCreate,
   kStreamDestroy,
@@ -27,6 +29,7 @@ enum class AclCallKind : uint8_t {
   kEventDestroy,
   kNotifyCreate,
   kNotifyDestroy,
+  kNotifyReset,  // several notifies at once, by the host
   // Order among streams.
   kEventRecord,
   kEventWait,
@@ -43,11 +46,19 @@ enum class AclCallKind : uint8_t {
   // Graphs.
   kCaptureBegin,
   kCaptureEnd,
+  kConditionCreate,  // of a graph that is being captured
+  kConditionTask,    // runs one of its sub-graphs, or one several times
+  kBuildBegin,       // a model that is built without a capture
+  kStreamBind,       // tasks of the stream become tasks of the model
+  kModelPart,        // labels, streams that are activated, the end
+  kModelBranch,      // the device chooses where the model goes on
+  kBuildEnd,
   kGroupBegin,
   kGroupEnd,
   kUpdateBegin,
   kUpdateEnd,
   kExecute,
+  kExecuteNow,  // the host waits for the execution
   kModelDestroy,
   // The program's own code in stream order. Its effect is not in the trace.
   kHostFunction,
@@ -55,6 +66,8 @@ enum class AclCallKind : uint8_t {
   kMemory,
   // Calls that change neither values nor order: getters, settings, objects of the operator library.
   kNoEffect,
+  // The replay leaves it out, for the reason that its row names.
+  kLeftOut,
   kUnknown
 };
 
@@ -73,6 +86,7 @@ enum class AclVariant : uint8_t {
   kAllocateDevice,
   kAllocateHost,
   kFree,
+  kSubGraph,      // of a conditional task
   kExchangeMode,  // exchanges the capture mode of the thread
 };
 
@@ -86,6 +100,7 @@ struct AclFunction {
   int detail = -1;
   int64_t done = 0;  // the value of a query's result that means "ended"
   AclVariant variant = AclVariant::kNone;
+  std::string_view reason;  // why a replay cannot give a call back; empty: it can
 };
 
 // What is true of all calls of a kind.
@@ -120,6 +135,13 @@ inline bool WaitsOnHost(AclCallKind kind) { return FactsOf(kind).waits_on_host; 
 inline bool RepeatsWithTheStep(AclCallKind kind) { return !FactsOf(kind).varies; }
 inline bool IsDeviceWork(AclCallKind kind) { return FactsOf(kind).device_work; }
 inline bool IsStreamTask(AclCallKind kind) { return FactsOf(kind).stream_task; }
+inline bool IsExecution(AclCallKind kind) {
+  return kind == AclCallKind::kExecute || kind == AclCallKind::kExecuteNow;
+}
+// True for device work that changes memory. The rest of device work only looks at it.
+inline bool ChangesMemory(AclCallKind kind) {
+  return IsDeviceWork(kind) && kind != AclCallKind::kValueWait && kind != AclCallKind::kModelBranch;
+}
 inline bool IsCopy(AclCallKind kind) { return FactsOf(kind).copy; }
 inline bool IsPlaneCopy(AclCallKind kind) { return FactsOf(kind).plane; }
 

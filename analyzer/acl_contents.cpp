@@ -17,6 +17,7 @@ class ContentCheck {
   explicit ContentCheck(const AclProgram& program) : program_(program) {}
 
   void Run() {
+    for (const auto& [buffer, made_by] : program_.cells) known_.insert(buffer);  // zero at first
     for (const AclCall& call : program_.calls) {
       if (call.fate != AclFate::kIssued) continue;
       CheckArguments(call);
@@ -28,11 +29,10 @@ class ContentCheck {
         }
         if (snapshot.tensor.buffer_id != 0) known_.insert(snapshot.tensor.buffer_id);
       }
-      const auto model = call.kind() == AclCallKind::kExecute
-                             ? program_.models.find(call.Integer(call.function->object))
-                             : program_.models.end();
-      if (model != program_.models.end()) {
-        for (const int64_t stored : model->second.calls) Touch(program_.calls[stored], &call);
+      if (IsExecution(call.kind())) {
+        for (const int64_t stored : program_.StoredCalls(call.Integer(call.function->object))) {
+          Touch(program_.calls[stored], &call);
+        }
       } else if (call.call.model_id == 0 && call.group < 0) {
         // The update of a task runs nothing.
         Touch(call, nullptr);
@@ -56,7 +56,7 @@ class ContentCheck {
 
   // True for calls that a replay issues with these bytes.
   static bool NeedsContent(const AclCall& call) {
-    return IsDeviceWork(call.kind()) || call.kind() == AclCallKind::kExecute;
+    return IsDeviceWork(call.kind()) || IsExecution(call.kind());
   }
 
   [[noreturn]] void Missing(const AclCall& call, const std::string& what) const {
@@ -67,6 +67,8 @@ class ContentCheck {
   // `execution` is the execution of a graph that holds `call`. It is null if the call runs by
   // itself.
   void Touch(const AclCall& call, const AclCall* execution) {
+    // The memory of a wait may hold anything until something writes what releases it.
+    if (call.kind() == AclCallKind::kValueWait) return;
     if (IsCopy(call.kind()) && execution == nullptr) {
       const AclUse* from = call.Use(2);
       const AclUse* to = call.Use(0);
@@ -113,17 +115,16 @@ void NameResults(AclProgram& program) {
   };
   for (AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued || call.call.model_id != 0) continue;
-    if (call.kind() == AclCallKind::kExecute) {
-      const auto model = program.models.find(call.Integer(call.function->object));
-      if (model == program.models.end()) continue;
-      for (const int64_t stored : model->second.calls) {
+    if (IsExecution(call.kind())) {
+      for (const int64_t stored : program.StoredCalls(call.Integer(call.function->object))) {
         for (const AclUse& use : program.calls[stored].writes) {
           if (!program.buffers.at(use.tensor.buffer_id).host) {
             add(call, -1, use.tensor, *use.layout);
           }
         }
       }
-    } else if (call.kind() == AclCallKind::kOperator && call.group < 0) {
+    } else if ((call.kind() == AclCallKind::kOperator && call.group < 0) ||
+               call.kind() == AclCallKind::kReduce || call.kind() == AclCallKind::kRandom) {
       for (const AclUse& use : call.writes) add(call, use.argument, use.tensor, *use.layout);
     } else if (call.kind() == AclCallKind::kCopy || call.kind() == AclCallKind::kCopyAsync) {
       const AclUse* to = call.Use(0);

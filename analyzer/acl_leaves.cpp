@@ -107,6 +107,7 @@ class Loader {
 
   // The kind of the leaf for a call. Nothing if the call touches no device memory.
   std::optional<LeafKind> KindOf(const AclCall& call) const {
+    if (call.kind() == K::kRandom) return LeafKind::kSource;
     if (!IsCopy(call.kind())) {
       if (call.writes.empty() && call.reads.empty()) return std::nullopt;
       return LeafKind::kKernel;
@@ -137,7 +138,7 @@ class Loader {
     if (IsPlaneCopy(call.kind())) SetRows(leaf);
     for (const int64_t arrived : contents_) TakeContents(acl_.calls[arrived], leaf);
     contents_.clear();
-    if (*kind == LeafKind::kSource) {
+    if (*kind == LeafKind::kSource && IsCopy(call.kind())) {
       SetHostContent(call, turn.execution, leaf);
     } else if (turn.execution < 0 && !call.suspect) {
       leaf.after = call.after;
@@ -254,8 +255,10 @@ class Loader {
         const int64_t end = layout.EndByte();
         const bool last = later.Within(first, end).empty();
         later.Add(first, end);
-        if (!last || leaf.kind != LeafKind::kKernel || first < range.FirstByte() ||
-            end > range.EndByte() || first >= end) {
+        const bool computed =
+            leaf.kind == LeafKind::kKernel || FindAclFunction(leaf.op->name).kind == K::kRandom;
+        if (!last || !computed || first < range.FirstByte() || end > range.EndByte() ||
+            first >= end) {
           continue;
         }
         Snapshot result = snapshot;
@@ -284,7 +287,8 @@ class Loader {
 
   void NoteLeftOut() {
     for (const AclCall& call : acl_.calls) {
-      const bool left_out = call.kind() == K::kHostFunction || call.kind() == K::kUnknown;
+      const bool left_out = call.kind() == K::kHostFunction || call.kind() == K::kUnknown ||
+                            call.kind() == K::kLeftOut;
       if (!left_out || call.fate != AclFate::kIssued) continue;
       program_.left_out[call.op->FullName()].push_back(call.call.call_id);
     }

@@ -16,8 +16,6 @@ namespace {
 
 using K = AclCallKind;
 
-bool IsWork(K kind) { return IsDeviceWork(kind) && kind != K::kValueWait; }
-
 bool IsEventCall(K kind) {
   return kind == K::kEventRecord || kind == K::kEventWait || kind == K::kEventReset;
 }
@@ -67,7 +65,7 @@ class OrderFinder {
 
   void Issue(const AclCall& call) {
     const K kind = call.kind();
-    if (IsWork(kind)) {
+    if (ChangesMemory(kind)) {
       if (call.call.model_id != 0) return;  // it runs when its graph is executed
       if (call.group >= 0) {
         updates_[call.stream()].push_back(call.index);
@@ -106,6 +104,10 @@ class OrderFinder {
         return;
       case K::kEventTime:
         WaitForEvent(call, object);
+        return;
+      case K::kExecuteNow:
+        Execute(call);
+        WaitForStream(call, call.stream());
         return;
       // Destroys a stream. A forced destruction drops the stream's work.
       default:
@@ -156,6 +158,10 @@ class OrderFinder {
         if (stored) return;
         Push(call.stream(), {[this, object] { return notifies_[object] > 0; },
                              [this, object] { notifies_[object] = 0; }});
+        return;
+      case K::kNotifyReset:
+        if (call.arguments.empty()) return;
+        for (const int64_t notify : call.arguments[0].integers) notifies_[notify] = 0;
         return;
       case K::kValueWait:
         if (stored) return;
@@ -209,6 +215,12 @@ class OrderFinder {
       throw Error(ErrorKind::kTrace, program_.Describe(call) +
                                          " executes a graph whose capture the trace does not hold");
     }
+    if (model->second.branches) {
+      throw Error(ErrorKind::kTrace,
+                  program_.Describe(call) +
+                      " executes a graph in which the device chooses what runs, so that its work "
+                      "has no order; replay it with @streams recorded"_cli);
+    }
     for (const int64_t index : model->second.calls) {
       const AclCall& stored = program_.calls[index];
       const K kind = stored.kind();
@@ -216,7 +228,7 @@ class OrderFinder {
         Event(stored, /*stored=*/true, call.stream());
       } else if (kind == K::kValueWait) {
         Push(call.stream(), {[this, &stored] { return IsReached(stored); }, nullptr});
-      } else if (IsWork(kind)) {
+      } else if (ChangesMemory(kind)) {
         Push(call.stream(), {nullptr, [this, &stored, &call] { TakeStored(stored, call); }});
       }
     }
@@ -269,7 +281,7 @@ class OrderFinder {
   // True if a value wait is over (rule STR-21). Memory that nothing wrote is zero.
   bool IsReached(const AclCall& call) const {
     const AclUse* at = call.Use(0);
-    if (at == nullptr) return true;
+    if (at == nullptr || program_.unreleased_waits.count(call.index) != 0) return true;
     const auto found = values_.find({at->tensor.buffer_id, at->layout->FirstByte()});
     const uint64_t memory = found == values_.end() ? 0 : found->second;
     return IsValueReached(call, memory);

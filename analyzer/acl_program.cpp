@@ -17,6 +17,9 @@ using storage::Direction;
 // Codes that a wait returns when work failed and not the wait itself (rules ERR-03, ERR-04).
 constexpr int32_t kFirstTaskError = 507000;
 constexpr int32_t kLastTaskError = 507999;
+// Positions in the calls about conditions, as the recorder writes them.
+constexpr size_t kConditionCell = 4;  // behind the arguments of aclmdlRICondHandleCreate
+constexpr size_t kFirstSubGraph = 3;  // in the numbers of aclmdlRICondTaskParams
 constexpr int32_t kWaitTimeouts[] = {507046, 507047};  // rules STR-13, EVT-13
 
 // True if the host waited and learned that work had failed.
@@ -98,12 +101,7 @@ class GraphFinder {
   explicit GraphFinder(AclProgram& program) : program_(program) {}
 
   void Find() {
-    for (const AclCall& call : program_.calls) {
-      if (call.kind() == AclCallKind::kCaptureEnd && call.call.status == 0) {
-        program_.models[call.Integer(call.function->object)].model_id =
-            call.Integer(call.function->object);
-      }
-    }
+    FindModels();
     for (AclCall& call : program_.calls) Place(call);
     for (const auto& [stream, begin] : updates_) Abandon(begin.calls);
     for (const auto& [stream, begin] : captures_) Abandon({begin});
@@ -113,6 +111,65 @@ class GraphFinder {
   struct Update {
     std::vector<int64_t> calls;
   };
+
+  // Finds the graphs that were captured or built well. A sub-graph lives and dies with its parent.
+  void FindModels() {
+    std::map<int64_t, int64_t> sub_graph_of;  // by stream that captures into one
+    std::map<int64_t, std::vector<int64_t>> sub_graphs;
+    for (const AclCall& call : program_.calls) {
+      if (call.call.status != 0) continue;
+      const int64_t object = call.Integer(call.function->object);
+      switch (call.kind()) {
+        case AclCallKind::kCaptureBegin:
+          sub_graph_of[call.stream()] = object;
+          break;
+        case AclCallKind::kCaptureEnd: {
+          // The end of a capture into a sub-graph need not name it (rule COND-10).
+          const int64_t sub_graph = sub_graph_of[call.stream()];
+          const int64_t id = sub_graph != 0 ? sub_graph : object;
+          program_.models[id].model_id = id;
+          program_.models[id].origin = call.stream();
+          break;
+        }
+        case AclCallKind::kBuildEnd:
+          program_.models[object].model_id = object;
+          break;
+        case AclCallKind::kConditionTask: {
+          if (call.arguments.empty()) break;
+          const std::vector<int64_t>& numbers = call.arguments[0].integers;
+          for (size_t i = kFirstSubGraph; i < numbers.size(); ++i) {
+            sub_graphs[call.call.model_id].push_back(numbers[i]);
+          }
+          break;
+        }
+        default:
+          break;
+      }
+    }
+    for (const auto& [parent, graphs] : sub_graphs) {
+      for (const int64_t graph : graphs) {
+        if (const auto found = program_.models.find(graph); found != program_.models.end()) {
+          found->second.parent = parent;
+        }
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed =
+          std::erase_if(program_.models, [&](const auto& entry) {
+            return entry.second.parent != 0 && program_.models.count(entry.second.parent) == 0;
+          }) != 0;
+    }
+    for (const auto& [parent, graphs] : sub_graphs) {
+      if (program_.models.count(parent) != 0) program_.models[parent].sub_graphs = graphs;
+    }
+  }
+
+  // True for the begin of a capture into a sub-graph whose parent did not end well.
+  bool IsOfLostGraph(const AclCall& call) const {
+    return call.kind() == AclCallKind::kCaptureBegin &&
+           call.function->variant == AclVariant::kSubGraph &&
+           program_.models.count(call.Integer(call.function->object)) == 0;
+  }
 
   void Abandon(const std::vector<int64_t>& calls) {
     for (const int64_t index : calls) program_.calls[index].fate = AclFate::kAbandoned;
@@ -135,6 +192,15 @@ class GraphFinder {
       if (call.kind() == AclCallKind::kUpdateEnd) CloseUpdate(call, false);
       return;
     }
+    if (IsOfLostGraph(call)) {
+      call.fate = AclFate::kAbandoned;
+      lost_captures_.insert(call.stream());
+      return;
+    }
+    if (call.kind() == AclCallKind::kCaptureEnd && lost_captures_.erase(call.stream()) != 0) {
+      call.fate = AclFate::kAbandoned;
+      return;
+    }
     const int64_t model = call.call.model_id;
     const bool stored = model != 0 && call.kind() != AclCallKind::kCaptureBegin &&
                         call.kind() != AclCallKind::kCaptureEnd;
@@ -152,7 +218,7 @@ class GraphFinder {
     if (call.kind() == AclCallKind::kDeviceSync) unseen_.clear();
     if (call.kind() == AclCallKind::kStreamSync) unseen_.erase(call.stream());
     const bool work = IsDeviceWork(call.kind()) && call.call.model_id == 0;
-    if (work || call.kind() == AclCallKind::kExecute) {
+    if (work || IsExecution(call.kind())) {
       unseen_[call.stream()].push_back(call.index);
     }
   }
@@ -190,7 +256,21 @@ class GraphFinder {
       case AclCallKind::kUpdateEnd:
         CloseUpdate(call, true);
         return;
-      case AclCallKind::kExecute: {
+      case AclCallKind::kConditionCreate:
+        if (call.arguments.size() > kConditionCell &&
+            !call.arguments[kConditionCell].tensors.empty()) {
+          program_.cells[call.arguments[kConditionCell].tensors[0].buffer_id] = call.index;
+        }
+        return;
+      case AclCallKind::kStreamBind:
+        program_.bound_streams.insert(call.stream());
+        return;
+      case AclCallKind::kConditionTask:
+      case AclCallKind::kModelBranch:
+        MarkBranches(call.call.model_id);
+        return;
+      case AclCallKind::kExecute:
+      case AclCallKind::kExecuteNow: {
         const auto model = program_.models.find(call.Integer(call.function->object));
         if (model != program_.models.end()) ++model->second.executions;
         return;
@@ -210,11 +290,34 @@ class GraphFinder {
     }
   }
 
+  void MarkBranches(int64_t model_id) {
+    while (program_.models.count(model_id) != 0) {
+      program_.models[model_id].branches = true;
+      model_id = program_.models[model_id].parent;
+    }
+  }
+
   void CloseCapture(int64_t stream, bool good) {
     const auto open = captures_.find(stream);
     if (open == captures_.end()) return;
-    if (!good) Abandon({open->second});
+    if (!good) {
+      Abandon({open->second});
+      AbandonStored(program_.calls[open->second]);
+    }
     captures_.erase(open);
+  }
+
+  // A capture into a sub-graph that failed can be repeated (rule COND-10). What the failed one
+  // stored is no part of the graph.
+  void AbandonStored(const AclCall& begin) {
+    if (begin.function->variant != AclVariant::kSubGraph) return;
+    const auto graph = program_.models.find(begin.Integer(begin.function->object));
+    if (graph == program_.models.end()) return;
+    std::erase_if(graph->second.calls, [&](int64_t stored) {
+      if (stored < begin.index) return false;
+      program_.calls[stored].fate = AclFate::kAbandoned;
+      return true;
+    });
   }
 
   void CloseUpdate(AclCall& call, bool good) {
@@ -232,6 +335,7 @@ class GraphFinder {
   std::map<int64_t, int64_t> open_groups_;                    // stream to group
   std::map<int64_t, Update> updates_;  // stream to the calls of its open update
   std::map<int64_t, int64_t> group_of_handle_;
+  std::set<int64_t> lost_captures_;  // streams of open captures into lost sub-graphs
 };
 
 void FindBuffers(AclProgram& program) {
@@ -243,6 +347,8 @@ void FindBuffers(AclProgram& program) {
         const storage::Buffer& row = program.trace->GetBuffer(tensor.buffer_id);
         buffer.bytes = std::max(
             {buffer.bytes, row.bytes, program.trace->GetLayout(tensor.layout_id).EndByte()});
+        const storage::Layout& layout = program.trace->GetLayout(tensor.layout_id);
+        buffer.touched.Add(layout.FirstByte(), layout.EndByte());
         buffer.host = row.device == 0 && program.trace->HasBuffer(tensor.buffer_id);
         if (buffer.uses.empty() || buffer.uses.back() != at) buffer.uses.push_back(at);
       }
@@ -251,19 +357,31 @@ void FindBuffers(AclProgram& program) {
   for (const AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued) continue;
     if (IsDeviceWork(call.kind())) note(call, call.index);
-    if (call.kind() != AclCallKind::kExecute) continue;
-    const auto model = program.models.find(call.Integer(call.function->object));
-    if (model == program.models.end()) continue;
-    for (const int64_t stored : model->second.calls) note(program.calls[stored], call.index);
+    if (!IsExecution(call.kind())) continue;
+    const int64_t model = call.Integer(call.function->object);
+    for (const int64_t stored : program.StoredCalls(model)) {
+      note(program.calls[stored], call.index);
+    }
     for (const AclGroup& group : program.groups) {
-      if (group.model_id != model->first) continue;
+      if (group.model_id != model) continue;
       for (const int64_t stored : group.calls) note(program.calls[stored], call.index);
+    }
+  }
+  // Contents may reach over several uses, and over the bytes between them.
+  for (const AclCall& call : program.calls) {
+    for (const auto* snapshots : {&call.before, &call.after}) {
+      for (const storage::Snapshot& snapshot : *snapshots) {
+        const auto buffer = program.buffers.find(snapshot.tensor.buffer_id);
+        if (buffer == program.buffers.end()) continue;
+        const storage::Layout& layout = program.trace->GetLayout(snapshot.tensor.layout_id);
+        buffer->second.touched.Add(layout.FirstByte(), layout.EndByte());
+      }
     }
   }
   // An update's launches run where the graph runs. Their buffers live until its last execution.
   std::map<int64_t, int64_t> last_execution;  // by model
   for (const AclCall& call : program.calls) {
-    if (call.kind() != AclCallKind::kExecute) continue;
+    if (!IsExecution(call.kind())) continue;
     last_execution[call.Integer(call.function->object)] = call.index;
   }
   for (const AclCall& call : program.calls) {
@@ -275,9 +393,30 @@ void FindBuffers(AclProgram& program) {
   }
 }
 
-bool WaitsForLaterWork(const AclProgram& program) {
+// Finds waits for a value in memory that no recorded call writes: the host writes it, or a kernel
+// or a process that the trace does not know, or it held the value from the start.
+void FindUnreleasedWaits(AclProgram& program) {
+  std::map<int64_t, ByteSet> written;  // by buffer
   for (const AclCall& call : program.calls) {
     if (call.fate != AclFate::kIssued) continue;
+    for (const AclUse& use : call.writes) {
+      written[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
+    }
+  }
+  for (const AclCall& call : program.calls) {
+    if (call.fate != AclFate::kIssued || call.kind() != AclCallKind::kValueWait) continue;
+    const AclUse* at = call.Use(0);
+    const bool released =
+        at != nullptr && !written[at->tensor.buffer_id]
+                              .Within(at->layout->FirstByte(), at->layout->EndByte())
+                              .empty();
+    if (!released) program.unreleased_waits.insert(call.index);
+  }
+}
+
+bool WaitsForLaterWork(const AclProgram& program) {
+  for (const AclCall& call : program.calls) {
+    if (call.fate != AclFate::kIssued || program.unreleased_waits.count(call.index) != 0) continue;
     if (call.kind() == AclCallKind::kValueWait || call.kind() == AclCallKind::kNotifyWait) {
       return true;
     }
@@ -339,6 +478,28 @@ const storage::Snapshot* AclCall::Before(int position) const {
     if (snapshot.position == position) return &snapshot;
   }
   return nullptr;
+}
+
+std::vector<int64_t> AclProgram::StoredCalls(int64_t model_id) const {
+  const auto model = models.find(model_id);
+  if (model == models.end()) return {};
+  std::vector<int64_t> stored = model->second.calls;
+  for (const int64_t graph : model->second.sub_graphs) {
+    const std::vector<int64_t> inside = StoredCalls(graph);
+    stored.insert(stored.end(), inside.begin(), inside.end());
+  }
+  return stored;
+}
+
+std::vector<int64_t> AclProgram::CertainCalls(int64_t model_id) const {
+  const auto model = models.find(model_id);
+  if (model == models.end()) return {};
+  std::vector<int64_t> certain;
+  for (const int64_t stored : model->second.calls) {
+    if (calls[stored].kind() == AclCallKind::kModelBranch) break;
+    certain.push_back(stored);
+  }
+  return certain;
 }
 
 std::string AclProgram::Describe(const AclCall& call) const {
@@ -413,6 +574,7 @@ AclProgram LoadAclProgram(const storage::Reader& trace) {
   }
   GraphFinder(program).Find();
   FindBuffers(program);
+  FindUnreleasedWaits(program);
   program.waits_for_later_work = WaitsForLaterWork(program);
   std::set<int64_t> devices;
   for (const auto& [id, stream] : program.streams) {

@@ -71,15 +71,24 @@ struct AclCall {
 struct AclBuffer {
   int64_t bytes = 0;
   bool host = false;  // pinned host memory
+  // The bytes that calls name. A reserved range is far larger than what it holds.
+  ByteSet touched;
   // Call indices in order. A captured use counts where its graph runs.
   std::vector<int64_t> uses;
 };
 
-// A graph that the program captured.
+// A graph that the program captured or built.
 struct AclModel {
   int64_t model_id = 0;
   std::vector<int64_t> calls;  // indices of the calls that it stored, in order
   int64_t executions = 0;
+  int64_t origin = 0;  // the stream on which its capture began; 0: it was built
+  // The graph whose conditional task runs this one; 0: it is executed by itself.
+  int64_t parent = 0;
+  std::vector<int64_t> sub_graphs;  // in order of creation
+  // True if the device chooses at each execution which of the calls run: the model has a
+  // conditional task, or a switch of labels or streams.
+  bool branches = false;
 };
 
 // The tasks of a model whose arguments the program updates.
@@ -94,6 +103,10 @@ struct AclProgram {
   std::map<int64_t, AclBuffer> buffers;  // buffers that device work touches
   std::map<int64_t, AclModel> models;    // graphs whose capture ended well
   std::vector<AclGroup> groups;
+  std::map<int64_t, int64_t> cells;  // buffer of a condition's cell to the call that made it
+  std::set<int64_t> bound_streams;   // streams that are bound to built models
+  // Indices of waits for a value that no recorded call writes. A replay leaves them out.
+  std::set<int64_t> unreleased_waits;
   std::unordered_map<int64_t, storage::Handle> streams;
   std::unordered_map<int64_t, storage::Handle> events;
   // True if device work may wait for something that the host does later (external events, value
@@ -105,6 +118,10 @@ struct AclProgram {
   int64_t devices = 0;
   int64_t threads = 0;
 
+  // The stored calls of a graph and of its sub-graphs. Empty if the trace does not hold the graph.
+  std::vector<int64_t> StoredCalls(int64_t model_id) const;
+  // Those of them that every execution runs.
+  std::vector<int64_t> CertainCalls(int64_t model_id) const;
   // "call 812 aclnnAdd" for messages.
   std::string Describe(const AclCall& call) const;
   // True if the event of a record, wait or reset has kExternalEvent.

@@ -26,7 +26,7 @@ HostMemory::HostMemory(const AclProgram& program,
       std::memcpy(changed->data() + first, bytes->data(), bytes->size());
       image = std::move(changed);
     }
-    if (call.kind() == AclCallKind::kExecute && !images.empty()) images_[call.index] = images;
+    if (IsExecution(call.kind()) && !images.empty()) images_[call.index] = images;
   }
 }
 

@@ -63,7 +63,7 @@ struct Places {
 // The graph that the call executes; 0: none.
 int64_t GraphOf(const Work& work, size_t call) {
   const WorkForm& form = work.form(call);
-  return form.acl_kind() == AclCallKind::kExecute ? form.Integer(form.function->object) : 0;
+  return IsExecution(form.acl_kind()) ? form.Integer(form.function->object) : 0;
 }
 
 LeafKind KindOf(const WorkForm& form, Dialect dialect) {
@@ -141,11 +141,11 @@ void AssignSteps(Work& work, storage::Results* results) {
   const std::vector<PlaceRange> found = FindPlaces(places->sequence);
   for (size_t step = 0; step < found.size(); ++step) {
     const size_t last = found[step].second - 1;
-    const size_t end = step + 1 < found.size() ? places->calls[found[step + 1].first]
-                                               : places->calls[last] + 1;
+    const size_t end =
+        step + 1 < found.size() ? places->calls[found[step + 1].first] : places->calls[last] + 1;
     work.AddStep({static_cast<int64_t>(step),
-                  static_cast<int64_t>(places->calls[found[step].first]),
-                  static_cast<int64_t>(end), kFoundByPeriod});
+                  static_cast<int64_t>(places->calls[found[step].first]), static_cast<int64_t>(end),
+                  kFoundByPeriod});
   }
   WriteSteps(work, results);
 }

@@ -181,6 +181,9 @@ Table AclSummaryTable(const replayer::ReplayReport& report, const replayer::Repl
   add("  of captures and updates that failed", acl.abandoned);
   add("  host functions, left out", acl.host_functions);
   add("  unknown, left out", unknown);
+  int64_t left_out = acl.unreleased_waits;
+  for (const auto& [name, count] : acl.left_out) left_out += count;
+  if (left_out != 0) add("  not given back, left out", left_out);
   add("operators", acl.operators);
   add("  substituted by recorded outputs", report.substituted);
   add("executions of the program's graphs", acl.executions);

@@ -28,9 +28,16 @@ void CapturedGraph::Reset() {
 }
 
 Capture::Capture(Capture&& other) noexcept
-    : device_(other.device_), origin_(other.origin_), open_(std::exchange(other.open_, false)) {}
+    : device_(other.device_),
+      origin_(other.origin_),
+      open_(std::exchange(other.open_, false)),
+      sub_graph_(other.sub_graph_) {}
 
 Capture::~Capture() {
+  if (open_ && sub_graph_ != nullptr) {
+    device_->api().aclmdlRICaptureEnd(origin_, &sub_graph_);
+    return;
+  }
   CapturedGraph abandoned;
   if (open_) TryEnd(abandoned);
 }
@@ -48,6 +55,20 @@ CapturedGraph Capture::End() {
   CapturedGraph graph;
   device_->Check(TryEnd(graph), "aclmdlRICaptureEnd");
   return graph;
+}
+
+void Capture::BeginInto(aclmdlRI sub_graph) {
+  device_->work()
+      .Ask("aclmdlRICaptureToModelRIBegin", device_->api().aclmdlRICaptureToModelRIBegin, origin_,
+           sub_graph, ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
+      .Check();
+  open_ = true;
+  sub_graph_ = sub_graph;
+}
+
+void Capture::EndInto() {
+  open_ = false;
+  device_->Check(device_->api().aclmdlRICaptureEnd(origin_, &sub_graph_), "aclmdlRICaptureEnd");
 }
 
 int Capture::TryBegin(aclmdlRICaptureMode mode) {

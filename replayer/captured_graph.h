@@ -41,6 +41,10 @@ class Capture {
   // Throws CallFailed, and Error kDevice when the library has no captures.
   void Begin(aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_RELAXED);
   CapturedGraph End();
+  // Captures into a sub-graph, which belongs to the graph around it (rule COND-10).
+  void BeginInto(aclmdlRI sub_graph);
+  void EndInto();
+  bool IsIntoSubGraph() const { return sub_graph_ != nullptr; }
 
   // The same without throwing, for programs whose failures are looked for: codes of the interface.
   int TryBegin(aclmdlRICaptureMode mode);
@@ -50,6 +54,7 @@ class Capture {
   const Device* device_;
   aclrtStream origin_;
   bool open_ = false;
+  aclmdlRI sub_graph_ = nullptr;
 };
 
 // The graph of what `issue` puts on `origin` and on streams that it joins with it. When `issue`

@@ -87,11 +87,23 @@ class DeviceWork {
   CallResult WaitForValue(void* at, uint64_t value, uint32_t flag, aclrtStream on) const {
     return Ask("aclrtValueWait", api_.aclrtValueWait, at, value, flag, on);
   }
+  CallResult Reduce(void* to, const void* from, uint64_t bytes, aclrtReduceKind kind,
+                    aclDataType type, aclrtStream on) const {
+    return Ask("aclrtReduceAsync", api_.aclrtReduceAsync, to, from, bytes, kind, type, on, nullptr);
+  }
+  CallResult DrawNumbers(const aclrtRandomNumTaskInfo& task, aclrtStream on) const {
+    return Ask("aclrtRandomNumAsync", api_.aclrtRandomNumAsync, &task, on, nullptr);
+  }
   CallResult CallHost(void (*function)(void*), aclrtStream on) const {
     return Ask("aclrtLaunchHostFunc", api_.aclrtLaunchHostFunc, on, function, nullptr);
   }
   CallResult Execute(aclmdlRI graph, aclrtStream on) const {
     return Ask("aclmdlRIExecuteAsync", api_.aclmdlRIExecuteAsync, graph, on);
+  }
+
+  // The host waits for the execution.
+  CallResult ExecuteNow(aclmdlRI graph, int32_t timeout_ms) const {
+    return Ask("aclmdlRIExecute", api_.aclmdlRIExecute, graph, timeout_ms);
   }
 
   // `flag` is 0 or kExternalEvent.

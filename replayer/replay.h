@@ -161,13 +161,15 @@ struct CaptureReport {
 struct AclReport {
   int64_t calls = 0;  // 0: the program is of another level
   int64_t issued = 0;
-  int64_t memory_calls = 0;                // allocations and frees: memory is planned once
-  int64_t without_effect = 0;              // getters, settings, queries that found work unfinished
-  int64_t failed = 0;                      // calls that failed in the recording, without effect
-  int64_t task_errors = 0;                 // waits that reported failed work, as in the recording
-  int64_t abandoned = 0;                   // calls in captures and updates that failed
-  int64_t host_functions = 0;              // code of the program, which a trace cannot hold
-  std::map<std::string, int64_t> unknown;  // calls that the replay does not know, by name
+  int64_t memory_calls = 0;                 // allocations and frees: memory is planned once
+  int64_t without_effect = 0;               // getters, settings, queries that found work unfinished
+  int64_t failed = 0;                       // calls that failed in the recording, without effect
+  int64_t task_errors = 0;                  // waits that reported failed work, as in the recording
+  int64_t abandoned = 0;                    // calls in captures and updates that failed
+  int64_t host_functions = 0;               // code of the program, which a trace cannot hold
+  std::map<std::string, int64_t> unknown;   // calls that the replay does not know, by name
+  std::map<std::string, int64_t> left_out;  // calls that no replay can give back, by name
+  int64_t unreleased_waits = 0;  // waits for a value that no recorded call writes, left out
   int64_t operators = 0;
   int64_t streams = 0;
   int64_t events = 0;

@@ -19,8 +19,9 @@ COLUMNS = {
     "variants": {"variant", "says", "capture"},
     "effects": {"effect", "says", "is"},
     "prefixes": {"prefix", "kind", "lasting"},
+    "reasons": {"reason", "says"},
     "functions": {"name", "kind", "variant", "stream", "object", "detail", "done", "barrier",
-                  "arguments", "effect", "lock", "lasting"},
+                  "arguments", "further", "effect", "lock", "lasting", "reason"},
 }
 KIND_WORDS = ("waits", "varies", "work", "task", "copy", "plane")  # in the order of AclKindFacts
 WORDS = "4 * "  # begins a number of bytes that a parameter tells in words
@@ -68,6 +69,7 @@ class Meaning:
         self.variants = by_name(data["variants"], "variant")
         self.effects = by_name(data["effects"], "effect")
         self.prefixes = data["prefixes"]
+        self.reasons = by_name(data["reasons"], "reason")
         self.functions = by_name(data["functions"], "name")
         self.unknown = data["unknown"]
         for row in data["prefixes"] + data["functions"]:
@@ -91,6 +93,10 @@ class Meaning:
             fail(f"{row['variant']} is no variant")
         if "effect" in row and row["effect"][0] not in self.effects:
             fail(f"{row['effect'][0]} is no effect")
+        if (row["kind"] == "left_out") != ("reason" in row):
+            fail(f"{name} needs a reason if it is left out, and only then")
+        if "reason" in row and row["reason"] not in self.reasons:
+            fail(f"{row['reason']} is no reason")
         if row.get("barrier") and "reason" not in self.kinds[row["kind"]]:
             fail(f"{name} ends a region, but the kind {row['kind']} has no reason")
         for column in ("stream", "object", "detail"):
@@ -125,6 +131,11 @@ class Meaning:
         """How an argument is recorded: a role, or [direction, bytes]; None: its type tells."""
         return self.row(name).get("arguments", {}).get(parameter)
 
+    def reason(self, name):
+        """Why a replay cannot give a call of the function back; empty: it can."""
+        row = self.row(name)
+        return self.reasons[row["reason"]]["says"] if "reason" in row else ""
+
     def effect(self, name):
         """The effect of a call and the positions of the parameters that it needs."""
         effect, *parameters = self.row(name).get("effect", ["none"])
@@ -147,7 +158,8 @@ def function_text(meaning, row, name=None):
     at = [meaning.position(name, row[column]) if column in row else -1
           for column in ("stream", "object", "detail")]
     return (f'{{"{name or ""}", AclCallKind::{constant(row["kind"])}, {at[0]}, {at[1]}, {at[2]}, '
-            f'{row.get("done", 0)}, AclVariant::{constant(row.get("variant", "none"))}}}')
+            f'{row.get("done", 0)}, AclVariant::{constant(row.get("variant", "none"))}, '
+            f'"{meaning.reason(name) if name else ""}"}}')
 
 
 def analyzer_table(meaning):
@@ -210,11 +222,23 @@ Operators, and functions that only ask or describe, are known by how their names
 |---|---|---|
 {prefixes}
 
+## What cannot be given back
+
+These are recorded. A replay leaves them out and reports ACL-LEFT-OUT with the reason; results that depend on them may
+differ from the recording.
+
+| function | why |
+|---|---|
+{left_out}
+
 ## Unknown
 
-Nobody has said what these mean. They are recorded; a replay leaves them out and reports ACL-UNKNOWN:
-{unknown}.
+{unknown}
 """
+
+ALL_KNOWN = "Every function that is recorded has a meaning."
+UNKNOWN = """Nobody has said what these mean. They are recorded; a replay leaves them out and reports ACL-UNKNOWN:
+{names}."""
 
 
 def bytes_text(size):
@@ -227,12 +251,15 @@ def bytes_text(size):
 def effect_text(meaning, row):
     ways = {"in": "reads", "out": "writes", "inout": "reads and writes"}
     parts = [f"{ways[how[0]]} `{name}`, {bytes_text(how[1])}"
-             for name, how in row.get("arguments", {}).items() if isinstance(how, list)]
+             for name, how in row.get("arguments", {}).items() if isinstance(how, list) and how[0] in ways]
     if "effect" in row:
         effect, *parameters = row["effect"]
         says = meaning.effects[effect]["says"]
         names = ", ".join(f"`{name}`" for name in parameters)
         parts.insert(0, says if parts or not names else f"{says}: {names}")
+    if "further" in row:
+        names = ", ".join(f"`{declared.split()[-1]}`" for declared in row["further"])
+        parts.append(f"as further arguments: {names}")
     return "; ".join(parts)
 
 
@@ -263,10 +290,12 @@ def page_text(meaning):
     prefixes = [f"| `{row['prefix']}` | {meaning.kinds[row['kind']]['replay']} | "
                 + ("all operators" if row["kind"] == "operator" else str(count(row))) + " |"
                 for row in meaning.prefixes]
-    names = [f"`{name}`," for name in meaning.unknown]
+    names = wrapped_lines(f"`{name}`," for name in meaning.unknown).rstrip(",")
+    left_out = [f"| `{name}` | {meaning.reason(name)} |" for name in meaning.functions if meaning.reason(name)]
     return PAGE_TEXT.format(
         page=PAGE, rows="\n".join(page_row(meaning, row) for row in meaning.functions.values()),
-        prefixes="\n".join(prefixes), unknown=wrapped_lines(names).rstrip(","))
+        prefixes="\n".join(prefixes), left_out="\n".join(left_out),
+        unknown=UNKNOWN.format(names=names) if names else ALL_KNOWN)
 
 
 def main():

@@ -45,6 +45,9 @@ def memory_rule(known, name, size):
     return role, at + [-1] * (3 - len(at))
 
 
+HANDLES = "handles"  # how an array of handles is recorded: all of its values
+
+
 def rule(known, function, index, enums, structs):
     """C++ initialiser of one argument's rule, and its schema text."""
     params = function["params"]
@@ -55,7 +58,9 @@ def rule(known, function, index, enums, structs):
     role, sizes, direction = "kInt", (-1, -1, -1), "in"
     array = "num" in names or any(n in ARRAY_SIZES and "*" not in p["type"] for n, p in zip(names, params)
                                   if not any(isinstance(how, list) for how in said))
-    if isinstance(said[index], list):
+    if isinstance(said[index], list) and said[index][0] == HANDLES:
+        role, sizes = "kHandles", (known.position(function["name"], said[index][1]), -1, -1)
+    elif isinstance(said[index], list):
         direction, size = said[index]
         role, sizes = memory_rule(known, function["name"], size)
     elif said[index]:
@@ -86,12 +91,16 @@ def rule(known, function, index, enums, structs):
     elif not is_number(param["type"], enums) and ctype.endswith("*"):
         role = "kStruct"
     marker = "" if direction == "in" else f"({direction}!)"
+    read = "true" if direction != "out" else "false"
     written = "true" if direction != "in" else "false"
     values = ", ".join(str(size) for size in sizes)
-    return f"{{Role::{role}, {written}, {{{values}}}}}", f"{ctype}{marker} {param['name']}"
+    return f"{{Role::{role}, {read}, {written}, {{{values}}}}}", f"{ctype}{marker} {param['name']}"
 
 
-def stream_position(function):
+def stream_position(known, function):
+    said = known.row(function["name"]).get("stream")
+    if said:
+        return known.position(function["name"], said)
     for index, param in enumerate(function["params"]):
         if plain(param["type"]) == "aclrtStream":
             return index
@@ -114,11 +123,11 @@ def interface(directory):
     rules, rows, wrappers, first = "", "", "", 0
     for index, function in enumerate(functions):
         params = function["params"]
-        name, stream = function["name"], stream_position(function)
+        name, stream = function["name"], stream_position(known, function)
         of_arguments = [rule(known, function, at, enums, structs) for at in range(len(params))]
         own_rules = "".join(f"    {text},\n" for text, _ in of_arguments)
         rules += own_rules
-        schema = ", ".join(part for _, part in of_arguments)
+        schema = ", ".join([part for _, part in of_arguments] + known.row(name).get("further", []))
         names = [p["name"] for p in params]
         effect, at = known.effect(name)
         at += [-1] * (3 - len(at))

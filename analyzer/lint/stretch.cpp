@@ -61,7 +61,8 @@ std::vector<Stretch> RecordedCaptures(const Work& work, size_t first, size_t end
       capture.thread = call.thread;
       capture.step = call.step;
       capture.begin_call = static_cast<int64_t>(i);
-      const int64_t mode = work.form(i).Integer(1);
+      const WorkForm& begin = work.form(i);
+      const int64_t mode = begin.Integer(begin.function->detail);
       capture.mode = static_cast<CaptureMode>(std::clamp<int64_t>(mode, 0, 2));
       open.push_back(captures.size());
       captures.push_back(capture);

@@ -83,6 +83,34 @@ Invocation Fill(LoweredTensor range, int64_t number) {
   return {"aclnnInplaceFillScalar", {TensorValue(std::move(range)), value}};
 }
 
+// The operators that reduce memory into memory as aclrtReduceAsync does, by its kind.
+constexpr int64_t kReduceSum = 10, kReduceMax = 11, kReduceMin = 12;
+
+// The types of a reduction, as the interface numbers them.
+struct ReducedType {
+  int64_t number;
+  storage::DType dtype;
+};
+constexpr ReducedType kReducedTypes[] = {
+    {0, storage::DType::kFloat32}, {1, storage::DType::kFloat16}, {2, storage::DType::kInt8},
+    {3, storage::DType::kInt32},   {6, storage::DType::kInt16},   {27, storage::DType::kBfloat16}};
+
+std::optional<Invocation> Reduction(LoweredTensor to, LoweredTensor from, int64_t kind,
+                                    int64_t type) {
+  for (const ReducedType& row : kReducedTypes) {
+    if (row.number != type) continue;
+    const LoweredValue into = TensorValue(As(std::move(to), row.dtype));
+    const LoweredValue source = TensorValue(As(std::move(from), row.dtype));
+    LoweredValue one;
+    one.kind = ValueKind::kInt;
+    one.integer = 1;
+    if (kind == kReduceSum) return Invocation{"aclnnInplaceAdd", {into, source, one}};
+    if (kind == kReduceMax) return Invocation{"aclnnMaximum", {into, source, into}};
+    if (kind == kReduceMin) return Invocation{"aclnnMinimum", {into, source, into}};
+  }
+  return std::nullopt;
+}
+
 // The element that a fill or a value write repeats over its range.
 struct FillPattern {
   storage::DType dtype = storage::DType::kUint8;
@@ -142,6 +170,20 @@ std::optional<Lowering> LowerAclLeaf(const Program& program, const Leaf& leaf, s
     return std::nullopt;
   }
   LoweredTensor range = TensorOf(program, *to);
+  if (kind == K::kReduce) {
+    const storage::TensorRef* from = RangeAt(leaf, 1);
+    std::optional<Invocation> reduction;
+    if (from != nullptr) {
+      reduction = Reduction(std::move(range), TensorOf(program, *from), At(leaf, 3)->integer,
+                            At(leaf, 4)->integer);
+    }
+    if (!reduction) {
+      if (why != nullptr) *why = leaf.Name() + " has no operator that reduces as it does";
+      return std::nullopt;
+    }
+    lowering.invocations.push_back(std::move(*reduction));
+    return lowering;
+  }
   if (!IsCopy(kind)) {
     const FillPattern pattern = FillPatternOf(leaf);
     lowering.invocations.push_back(Fill(As(std::move(range), pattern.dtype), pattern.number));

@@ -8,6 +8,8 @@
 #include "recorder/acl/handles.h"
 #include "recorder/acl/interface.h"
 #include "recorder/acl/memory.h"
+#include "recorder/acl/memory_work.h"
+#include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
@@ -21,24 +23,6 @@ using wire::ArgumentTag;
 using wire::HandleKind;
 
 constexpr uint64_t kTextBytes = 4096;
-
-// The size of the memory that an argument stands for.
-uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
-  switch (rule.role) {
-    case Role::kRange:
-      return values[rule.sizes[0]];
-    case Role::kWords:
-      return 4 * values[rule.sizes[0]];
-    case Role::kFixed:
-      return static_cast<uint64_t>(rule.sizes[0]);
-    case Role::kPlane: {
-      const uint64_t height = values[rule.sizes[2]];
-      return height == 0 ? 0 : (height - 1) * values[rule.sizes[0]] + values[rule.sizes[1]];
-    }
-    default:
-      return UINT64_MAX;  // to the end of the block
-  }
-}
 
 void EncodeInt(Thread& thread, uint64_t value) {
   thread.signature.Add(ArgumentTag::kInt);
@@ -107,6 +91,9 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
     case Role::kStreamOrNone:
       EncodeInt(thread, open.stream_id);
       break;
+    case Role::kOtherStream:
+      EncodeInt(thread, IdOf(thread, HandleKind::kStream, value, succeeded));
+      break;
     case Role::kEvent:
     case Role::kModel: {
       const bool ended = open.ended_id != 0 && position == info.at[0];
@@ -158,6 +145,21 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       thread.signature.Append(text, bytes);
       break;
     }
+    case Role::kHandles: {
+      const auto count = value == 0 ? 0 : static_cast<uint32_t>(values[rule.sizes[0]]);
+      thread.signature.Add(ArgumentTag::kIntList);
+      thread.signature.Add(succeeded ? count : 0);
+      if (succeeded) {
+        thread.signature.Append(reinterpret_cast<const void*>(value), count * sizeof(uint64_t));
+      }
+      break;
+    }
+    case Role::kConditionTask:
+      EncodeConditionTask(thread, value, succeeded);
+      break;
+    case Role::kRandomTask:
+      EncodeRandomTask(thread, value);
+      break;
     case Role::kStruct: {
       char text[24];
       const int bytes =
@@ -167,6 +169,15 @@ void EncodeArgument(Thread& thread, const CallInfo& info, int position, const ui
       thread.signature.Append(text, static_cast<size_t>(bytes));
       break;
     }
+  }
+}
+
+// What the recorder adds behind the arguments of the call (acl/data/meaning.json, further).
+void EncodeFurther(Thread& thread, const CallInfo& info, const uint64_t* values, bool succeeded) {
+  if (info.effect == Effect::kRandom) EncodeRandomMemory(thread, values[info.at[0]]);
+  if (info.effect == Effect::kCondition) {
+    const uint64_t condition = succeeded ? Pointee<uint64_t>(values[info.at[0]]) : 0;
+    EncodeConditionCell(thread, condition, succeeded);
   }
 }
 
@@ -281,6 +292,27 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
         AddHandle(thread, HandleKind::kModel, handle, static_cast<uint32_t>(at(1)));
       }
       break;
+    case Effect::kSubCaptureBegin:
+      CountCapture(1);
+      break;
+    case Effect::kCondition:
+      AddConditionCell(thread, Pointee<uint64_t>(at(0)));
+      break;
+    case Effect::kSubGraphs:
+      AddSubGraphs(thread, at(0), model_id);
+      break;
+    case Effect::kBind:
+      BindToModel(at(1), IdOf(thread, HandleKind::kModel, at(0)));
+      break;
+    case Effect::kUnbind:
+      UnbindFromModel(at(0));
+      break;
+    case Effect::kMemoryWork:
+    case Effect::kRandom:
+      if (WantsAnything(thread) && !thread.muted) {
+        KeepWork(thread, info, values, open, stream, model_id);
+      }
+      break;
     case Effect::kGroupEnd:
       AddGroup(Pointee<uint64_t>(at(1)), CaptureOf(thread, stream));
       break;
@@ -345,6 +377,19 @@ void AfterCaptureEnd(Thread& thread, const OpenCall& open, uint64_t stream, bool
   EndHandle(thread, HandleKind::kModel, TakeHandle(HandleKind::kModel, open.model_handle));
 }
 
+// True for calls with which a graph begins or ends, and which are no part of it.
+bool BoundsAGraph(Effect effect) {
+  return effect == Effect::kCaptureBegin || effect == Effect::kSubCaptureBegin ||
+         effect == Effect::kCaptureEnd || effect == Effect::kUnbind;
+}
+
+// A copy of pageable host memory on a stream that is bound to a model is made at once.
+bool CopiesAtOnce(const CallInfo& info, const uint64_t* values, uint64_t stream) {
+  if (info.effect != Effect::kCopy || BoundModel(stream) == 0) return false;
+  const CopyEnds ends = EndsOf(info, values);
+  return ends.source.buffer_id == 0 || ends.destination.buffer_id == 0;
+}
+
 uint64_t StreamId(Thread& thread, const CallInfo& info, const uint64_t* values, bool succeeded) {
   if (info.stream < 0) return 0;
   const uint64_t handle = values[info.stream];
@@ -389,6 +434,12 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
                             IdOf(*thread, HandleKind::kModel, values[info.at[0]]), stream);
       }
       break;
+    case Effect::kMemoryWork:
+    case Effect::kRandom:
+      if (WantsInputs(*thread) && !open->muted && CaptureOf(*thread, stream) == 0) {
+        KeepInputsOfWork(*thread, info, values, *open, stream);
+      }
+      break;
     case Effect::kCaptureEnd:
       open->model_handle = ModelHandleOf(*thread, stream);
       break;
@@ -428,10 +479,11 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   EndDeviceTask(thread, static_cast<DeviceTask*>(open->device_task), open->call_id,
                 open->begin_tick, succeeded);
   const uint64_t stream = info.stream < 0 ? 0 : values[info.stream];
-  const bool bounds = info.effect == Effect::kCaptureBegin || info.effect == Effect::kCaptureEnd;
+  const bool bounds = BoundsAGraph(info.effect);
   thread.muted = open->muted;  // a call inside this one may have changed it
   uint64_t model_id = 0;
   if (succeeded && info.stream >= 0 && !bounds) model_id = CaptureOf(thread, stream);
+  if (model_id != 0 && CopiesAtOnce(info, values, stream)) model_id = 0;
   if (model_id != 0) thread.muted = false;
   if (open->stream_id == 0) open->stream_id = StreamId(thread, info, values, succeeded);
   if (info.effect == Effect::kDeviceChange || info.effect == Effect::kDeviceEnd) thread.device = -1;
@@ -460,7 +512,10 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   HandleKind kind;
   if (open->ended_id != 0 && EndsHandle(info.effect, &kind)) {
     if (succeeded) {
-      if (kind == HandleKind::kModel) ForgetModel(open->ended_id);
+      if (kind == HandleKind::kModel) {
+        ForgetModel(open->ended_id);
+        ForgetBindings(open->ended_id);
+      }
       if (kind == HandleKind::kStream && WantsDeviceTimes(thread)) {
         EndStreamTimes(thread, open->ended_id);
       }
@@ -478,6 +533,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   for (int position = 0; position < info.argument_count; ++position) {
     EncodeArgument(thread, info, position, values, *open, succeeded);
   }
+  EncodeFurther(thread, info, values, succeeded);
   call.op_index = thread.OpIndex(number, info.dialect, info.name, info.schema);
   if (info.effect == Effect::kCaptureEnd) AfterCaptureEnd(thread, *open, stream, succeeded);
   WriteCall(thread, call);

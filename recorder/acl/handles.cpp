@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "acl/acl.h"
+#include "recorder/acl/model_parts.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/agent/lock.h"
@@ -160,6 +161,7 @@ uint64_t ModelHandleOf(Thread& thread, uint64_t stream) {
 
 uint64_t CaptureOf(Thread& thread, uint64_t stream) {
   if (__builtin_expect(ActiveCaptures() == 0, 1)) return 0;
+  if (const uint64_t bound = BoundModel(stream); bound != 0) return bound;
   return IdOf(thread, wire::HandleKind::kModel, ModelHandleOf(thread, stream));
 }
 
@@ -189,6 +191,7 @@ void ForgetHandleLocks() {
   g_updates.ForgetLocks();
   for (auto& ids : g_ids) ids.ForgetLocks();
   g_mutex.Forget();
+  ForgetModelPartLocks();
   // The child has devices, and captures, of its own.
   for (uint64_t& id : g_default_streams) id = 0;
   g_captures.store(0);

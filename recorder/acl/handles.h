@@ -29,11 +29,12 @@ void PutHandle(wire::HandleKind kind, uint64_t handle, uint64_t id);
 // Records that the object is gone, by the open call.
 void EndHandle(Thread& thread, wire::HandleKind kind, uint64_t id);
 
-// Captures that have begun and not ended, in the whole process.
+// Captures that have begun and not ended, and streams that are bound to models, in the whole
+// process.
 int64_t ActiveCaptures();
 void CountCapture(int change);
-// The id of the model that `stream` is being captured into, 0: none. `stream` as the program gave
-// it; asks the library.
+// The id of the model that `stream` is being captured into or bound to, 0: none. `stream` as the
+// program gave it; asks the library.
 uint64_t CaptureOf(Thread& thread, uint64_t stream);
 // Task groups: what is launched on a stream between the begin and the end of an update is no work
 // of the stream but a change of the group's model.

@@ -21,6 +21,7 @@ enum class Role : uint8_t {
   kPlane,         // memory, rows: arguments pitch, width, height
   kStream,        // NULL is the default stream (rule GEN-04)
   kStreamOrNone,  // NULL is none
+  kOtherStream,   // not the one that the call works on; NULL is none
   kEvent,
   kModel,
   kOutStream,         // created by the call
@@ -32,11 +33,15 @@ enum class Role : uint8_t {
   kOutFloat,
   kExchanged,  // a 32 bit value before the call
   kText,
-  kStruct,  // an address whose content is not kept
+  kStruct,         // an address whose content is not kept
+  kHandles,        // an array of handles, as many as argument sizes[0] says
+  kConditionTask,  // aclmdlRICondTaskParams: its numbers and the sub-graphs
+  kRandomTask,     // aclrtRandomNumTaskInfo: its words of eight bytes
 };
 
 struct ArgumentRule {
   Role role;
+  bool read;
   bool written;
   int8_t sizes[3];
 };
@@ -57,10 +62,17 @@ enum class Effect : uint8_t {
   kGroupEnd,      // stream, where the group is written
   kUpdateBegin,   // stream, group
   kUpdateEnd,     // stream
+  kCondition,     // where the handle of a condition is written
+  kSubGraphs,     // the parameters of a conditional task, stream
+  kSubCaptureBegin,
+  kBind,          // model, stream
+  kUnbind,        // stream
   kExecute,       // model, stream
   kCopy,          // destination, source, bytes
   kCopy2d,        // destination, source, source pitch
   kFill,          // destination
+  kMemoryWork,    // a stream reads and writes the memory of the arguments
+  kRandom,        // the parameters of random numbers
   kDeviceChange,  // the thread's device may be another
   kDeviceEnd,     // objects of the device end
   kWork,          // work on a stream, with no effect of those above
@@ -124,6 +136,8 @@ uint64_t Bits(const T& value) {
     bits = static_cast<uint64_t>(static_cast<int64_t>(value));
   } else if constexpr (sizeof(T) <= sizeof(bits) && std::is_trivially_copyable_v<T>) {
     std::memcpy(&bits, &value, sizeof(T));
+  } else {
+    bits = reinterpret_cast<uint64_t>(&value);  // a struct that is passed by value
   }
   return bits;
 }

@@ -11,6 +11,7 @@
 #include "acl/acl.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
+#include "recorder/acl/model_parts.h"
 #include "recorder/acl/pending.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/tensor_bytes.h"
@@ -255,6 +256,7 @@ void KeepRandom(Thread& thread, uint64_t call_id, uint64_t stream, int32_t posit
 void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t first,
                   uint64_t end, CapturedUse use) {
   if (first >= end) return;
+  model_id = RootGraph(model_id);
   agent::Lock lock(g_captured_mutex);
   CapturedRanges captured{};
   g_captured.Get(KeyOf(model_id), &captured);

@@ -146,6 +146,21 @@ class AclReplayer {
           "the replay does not know " + name +
               ": the call was left out, and what depends on it may differ");
     }
+    for (const auto& [name, count] : report_.acl.left_out) {
+      Add("ACL-LEFT-OUT", "warning",
+          FirstCall([&name = name](const auto& call) { return call.op->FullName() == name; }),
+          count,
+          name + " was left out, and what depends on it may differ: " +
+              std::string(analyzer::FindAclFunction(name).reason));
+    }
+    if (report_.acl.unreleased_waits > 0) {
+      Add("ACL-VALUE-WAIT", "notice", FirstCall([&](const auto& call) {
+            return program.unreleased_waits.count(call.index) != 0;
+          }),
+          report_.acl.unreleased_waits,
+          "the stream waited for a value in memory that no recorded call writes; the replay has "
+          "it at once: work that relied on the wait is ordered by other waits alone");
+    }
     if (report_.acl.host_functions > 0) {
       Add("ACL-HOST-FUNCTION", "notice", FirstCall([](const auto& call) {
             return call.kind() == analyzer::AclCallKind::kHostFunction;

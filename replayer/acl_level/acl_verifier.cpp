@@ -36,7 +36,7 @@ Take AclVerifier::WholeRange(const AclCall& call, const Snapshot& snapshot) cons
   const Layout& layout = program_.trace->GetLayout(snapshot.tensor.layout_id);
   take.copy.bytes = static_cast<size_t>(layout.EndByte() - layout.FirstByte());
   take.copy.from = rooms_.Address(snapshot.tensor.buffer_id, layout.FirstByte());
-  take.host = rooms_.Of(snapshot.tensor.buffer_id).host;
+  take.host = rooms_.IsHost(snapshot.tensor.buffer_id);
   return take;
 }
 

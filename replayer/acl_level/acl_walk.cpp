@@ -18,6 +18,10 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
       ++counts.host_functions;
     } else if (kind == AclCallKind::kMemory) {
       ++counts.memory_calls;
+    } else if (kind == AclCallKind::kLeftOut) {
+      ++counts.left_out[call.op->FullName()];
+    } else if (program.unreleased_waits.count(call.index) != 0) {
+      ++counts.unreleased_waits;
     } else if (kind == AclCallKind::kUnknown) {
       ++counts.unknown[call.op->FullName()];
     } else if (kind > AclCallKind::kHostFunction ||
@@ -25,7 +29,7 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
       ++counts.without_effect;
     } else {
       ++counts.issued;
-      counts.executions += kind == AclCallKind::kExecute;
+      counts.executions += analyzer::IsExecution(kind);
     }
   }
 }
@@ -54,7 +58,7 @@ void AclWalk::Feed(const AclCall& call) {
     const Bytes bytes = session_.binder.Payload(snapshot.digest);
     if (bytes == nullptr) continue;
     const int64_t first = session_.program.trace->GetLayout(snapshot.tensor.layout_id).FirstByte();
-    if (session_.rooms.Of(snapshot.tensor.buffer_id).host) {
+    if (session_.rooms.IsHost(snapshot.tensor.buffer_id)) {
       FeedHost(call, snapshot.tensor.buffer_id, first, bytes);
     } else {
       // If the buffer is read for the first time, no earlier work can still use it, and no wait is
@@ -85,12 +89,16 @@ std::vector<AclTask> AclWalk::BindWithTakes(const AclCall& call) {
 }
 
 std::vector<Take> AclWalk::TakesAfterExecution(const AclCall& call) {
-  const auto model = session_.program.models.find(call.Integer(call.function->object));
-  if (model == session_.program.models.end()) return {};
+  const analyzer::AclProgram& program = session_.program;
+  const int64_t model = call.Integer(call.function->object);
   KnownBytes written;
-  for (const int64_t stored : model->second.calls) {
-    session_.known.AddWrites(session_.program.calls[stored]);
-    written.AddAllWrites(session_.program.calls[stored]);
+  // What the device chose is not known. Bytes that only such a call writes are known if they were
+  // known before.
+  for (const int64_t stored : program.CertainCalls(model)) {
+    session_.known.AddWrites(program.calls[stored]);
+  }
+  for (const int64_t stored : program.StoredCalls(model)) {
+    written.AddAllWrites(program.calls[stored]);
   }
   if (!session_.compare) return {};
   return session_.verifier.TakesOf(call, session_.known, written);

@@ -63,6 +63,9 @@ void GraphSink::Submit(int64_t stream, AclTask task) {
     EagerSink(session_).Submit(stream, std::move(task));
     return;
   }
+  // A graph makes its streams wait for each other.
+  const bool other = !items_.empty() && items_.back().stream != stream;
+  if (other && !session_.held_streams.empty()) Flush();
   const size_t bytes = PinnedBytes(task);
   if (!items_.empty() && pinned_bytes_ + bytes > kPinnedLimit) Flush();
   pinned_bytes_ += bytes;
@@ -92,6 +95,7 @@ std::string GraphSink::KeyOf() const {
     }
     add(task.value);
     add(task.flag);
+    if (task.random != nullptr) add(*task.random);
     add(task.content != nullptr);
     for (const Take& take : task.takes) {
       add(take.copy.from);
@@ -227,7 +231,7 @@ bool GraphSink::WarmUp(Graph& graph) {
   for (const Item& item : graph.items) {
     if (item.task.IsAboutEvent()) continue;
     for (const analyzer::AclUse& use : item.task.call->writes) {
-      if (session_.rooms.Of(use.tensor.buffer_id).host) continue;
+      if (session_.rooms.IsHost(use.tensor.buffer_id)) continue;
       written[use.tensor.buffer_id].Add(use.layout->FirstByte(), use.layout->EndByte());
     }
   }

@@ -24,7 +24,9 @@ aclrtStream Handles::Stream(int64_t id) {
   if (found->second.get() == nullptr) {
     const auto row = program_.streams.find(id);
     const auto flags = row == program_.streams.end() ? 0 : static_cast<uint32_t>(row->second.flags);
-    found->second = MakeStream(device_.work(), flags & kPlainStreamFlags);
+    // A stream that is bound to a model keeps all its flags: it must not run work by itself.
+    const bool bound = program_.bound_streams.count(id) != 0;
+    found->second = MakeStream(device_.work(), bound ? flags : flags & kPlainStreamFlags);
   }
   return found->second.get();
 }

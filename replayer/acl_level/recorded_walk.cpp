@@ -26,7 +26,7 @@ void RecordedWalk::Issue(const AclCall& call) {
   Feed(call);
   if (analyzer::WaitsOnHost(kind) && kind != AclCallKind::kStreamDestroy) {
     WaitOnHost(call);
-  } else if (!analyzer::IsDeviceWork(kind) || kind == AclCallKind::kValueWait) {
+  } else if (!analyzer::ChangesMemory(kind)) {
     Control(call);
   } else if (call.call.model_id != 0) {
     StoredWork(call);
@@ -61,6 +61,9 @@ void RecordedWalk::WaitOnHost(const AclCall& call) {
     case AclCallKind::kEventTime:
       WaitForEvent(object);
       if (call.function->detail >= 0) WaitForEvent(call.Integer(call.function->detail));
+      return;
+    case AclCallKind::kExecuteNow:
+      ExecuteNow(call);
       return;
     default:
       SyncWork(call);
@@ -107,6 +110,7 @@ void RecordedWalk::EventWork(const AclCall& call) {
   }
   sink_.Flush();
   if (call.Integer(call.function->detail) == analyzer::kExternalWait) task.flag = kExternalEvent;
+  if (call.kind() == AclCallKind::kEventWait && session_.program.IsExternal(call)) Hold(call);
   IssueDirectly(call, task);
 }
 
@@ -150,27 +154,18 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
       work.RecordNotify(session_.handles.Notify(object), stream).Check();
       return;
     case AclCallKind::kNotifyWait:
+      Hold(call);
       work.WaitNotify(session_.handles.Notify(object), stream).Check();
       return;
-    case AclCallKind::kValueWait: {
-      const analyzer::AclUse* at = call.Use(0);
-      if (at == nullptr) return;
-      work.WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
-                        static_cast<uint64_t>(call.Integer(1)),
-                        static_cast<uint32_t>(call.Integer(2)), stream)
-          .Check();
+    case AclCallKind::kValueWait:
+      WaitForValue(call, stream);
       return;
-    }
     case AclCallKind::kCaptureBegin:
-      // One thread issues what several did; the mode decides only what is allowed meanwhile.
-      session_.captures.try_emplace(call.stream(), session_.device, stream).first->second.Begin();
+      BeginCapture(call, stream);
       return;
-    case AclCallKind::kCaptureEnd: {
-      auto capture = session_.captures.extract(call.stream());
-      session_.handles.models[object] =
-          capture.empty() ? Capture(session_.device, stream).End() : capture.mapped().End();
+    case AclCallKind::kCaptureEnd:
+      EndCapture(call, stream);
       return;
-    }
     case AclCallKind::kGroupBegin:
       work.BeginGroup(stream).Check();
       return;
@@ -183,22 +178,80 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
     case AclCallKind::kUpdateEnd:
       work.EndUpdate(stream).Check();
       return;
-    default:
+    case AclCallKind::kExecute:
       Execute(call);
+      return;
+    default:
+      parts_.Make(call);
       return;
   }
 }
 
-void RecordedWalk::Execute(const AclCall& call) {
-  const int64_t model = call.Integer(call.function->object);
-  const auto handle = session_.handles.models.find(model);
-  if (handle == session_.handles.models.end()) {
-    throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
-                                       " executes a graph whose capture the trace does not hold");
+void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
+  const analyzer::AclUse* at = call.Use(0);
+  if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
+  Hold(call);
+  session_.device.work()
+      .WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
+                    static_cast<uint64_t>(call.Integer(1)), static_cast<uint32_t>(call.Integer(2)),
+                    stream)
+      .Check();
+}
+
+// One thread issues what several did; the mode decides only what is allowed meanwhile.
+void RecordedWalk::BeginCapture(const AclCall& call, aclrtStream stream) {
+  Capture& capture =
+      session_.captures.try_emplace(call.stream(), session_.device, stream).first->second;
+  if (call.function->variant == analyzer::AclVariant::kSubGraph) {
+    capture.BeginInto(parts_.SubGraph(call, call.Integer(call.function->object)));
+  } else {
+    capture.Begin();
   }
+}
+
+void RecordedWalk::EndCapture(const AclCall& call, aclrtStream stream) {
+  auto capture = session_.captures.extract(call.stream());
+  if (!capture.empty() && capture.mapped().IsIntoSubGraph()) {
+    capture.mapped().EndInto();
+    return;
+  }
+  session_.handles.models[call.Integer(call.function->object)] =
+      capture.empty() ? Capture(session_.device, stream).End() : capture.mapped().End();
+}
+
+const CapturedGraph& RecordedWalk::GraphOf(const AclCall& call) const {
+  const auto graph = session_.handles.models.find(call.Integer(call.function->object));
+  if (graph != session_.handles.models.end()) return graph->second;
+  throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
+                                     " executes a graph whose capture the trace does not hold");
+}
+
+void RecordedWalk::ExecuteNow(const AclCall& call) {
+  sink_.Flush();
+  const DeviceWork& work = session_.device.work();
+  const auto timeout = static_cast<int32_t>(call.Integer(call.function->detail));
+  work.ExecuteNow(GraphOf(call).handle(), timeout).Check();
+  for (const Take& take : TakesAfterExecution(call)) {
+    std::vector<uint8_t> bytes(take.host ? 0 : take.copy.bytes);
+    if (!take.host) IssueTake(work, take, bytes.data(), kNow);
+    session_.verifier.Check(take, take.host ? take.copy.from : bytes.data());
+  }
+}
+
+void RecordedWalk::Hold(const AclCall& wait) {
+  if (wait.call.model_id == 0) {
+    session_.held_streams.insert(wait.stream());
+  } else {
+    holding_models_.insert(wait.call.model_id);
+  }
+}
+
+void RecordedWalk::Execute(const AclCall& call) {
   aclrtStream stream = session_.handles.Stream(call.stream());
-  handle->second.Execute(stream);
+  GraphOf(call).Execute(stream);
+  const int64_t model = call.Integer(call.function->object);
   running_[model] = call.stream();
+  if (holding_models_.count(model) != 0) session_.held_streams.insert(call.stream());
   for (const Take& take : TakesAfterExecution(call)) {
     session_.Download(call.stream(), stream, take);
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "replayer/acl_level/acl_walk.h"
+#include "replayer/acl_level/model_parts.h"
 #include "replayer/acl_level/wait_edits.h"
 
 namespace acltape::replayer::acl_level {
@@ -12,7 +14,7 @@ class RecordedWalk final : public AclWalk {
  public:
   // `edits` may be null.
   RecordedWalk(AclSession& session, WorkSink& sink, WaitEdits* edits)
-      : AclWalk(session, sink), edits_(edits) {}
+      : AclWalk(session, sink), edits_(edits), parts_(session) {}
   void Run();
 
  private:
@@ -28,7 +30,14 @@ class RecordedWalk final : public AclWalk {
   void Control(const Call& call);
   void EventWork(const Call& call);
   void OnStream(const Call& call, aclrtStream stream);
+  void BeginCapture(const Call& call, aclrtStream stream);
+  void EndCapture(const Call& call, aclrtStream stream);
+  void WaitForValue(const Call& call, aclrtStream stream);
   void Execute(const Call& call);
+  void ExecuteNow(const Call& call);
+  // The stream of a wait, or the executions of its graph, may wait for something that comes later.
+  void Hold(const Call& wait);
+  const CapturedGraph& GraphOf(const Call& call) const;
   void WaitOnHost(const Call& call);
   // Makes the host wait for a stream (0: for all streams), or for an event.
   void WaitForStream(int64_t stream);
@@ -36,9 +45,11 @@ class RecordedWalk final : public AclWalk {
   void FeedHost(const Call& call, int64_t buffer, int64_t first, const Bytes& bytes) override;
 
   WaitEdits* edits_;
+  ModelParts parts_;
   // The stream on which each graph of the program runs. The graph may still read pinned memory
   // there.
   std::map<int64_t, int64_t> running_;  // model to stream
+  std::set<int64_t> holding_models_;    // with waits for what comes later
 };
 
 }  // namespace acltape::replayer::acl_level

@@ -88,6 +88,19 @@ class HostWaits {
   std::map<int64_t, std::pair<int64_t, int64_t>> records_;  // event to stream and call
 };
 
+// The parts of a buffer that need memory: whole pages, so that small buffers stay in one piece.
+std::vector<analyzer::ByteRange> PartsOf(const analyzer::AclBuffer& buffer) {
+  constexpr int64_t kPage = int64_t{2} << 20;
+  analyzer::ByteSet pages;
+  for (const analyzer::ByteRange& part : buffer.touched.Within(0, buffer.bytes)) {
+    pages.Add(part.first / kPage * kPage,
+              std::min(buffer.bytes, (part.end + kPage - 1) / kPage * kPage));
+  }
+  std::vector<analyzer::ByteRange> parts = pages.Within(0, buffer.bytes);
+  if (parts.empty()) parts.push_back({0, std::min(buffer.bytes, kPage)});
+  return parts;
+}
+
 }  // namespace
 
 std::unordered_map<int64_t, int64_t> EndsOfUse(const AclProgram& program) {
@@ -108,26 +121,37 @@ std::unordered_map<int64_t, int64_t> EndsOfUse(const AclProgram& program) {
 
 Rooms::Rooms(Device& device, const AclProgram& program) {
   const std::unordered_map<int64_t, int64_t> ends = EndsOfUse(program);
-  std::vector<Life> lives[2];  // device, host
+  std::vector<Life> lives[2];                  // device, host
+  std::vector<analyzer::ByteRange> places[2];  // of the lives, in their buffers
   for (const auto& [id, buffer] : program.buffers) {
-    if (buffer.uses.empty()) continue;
-    Life life;
-    life.buffer_id = id;
-    life.bytes = buffer.bytes + kPadding;
-    life.first = *std::min_element(buffer.uses.begin(), buffer.uses.end());
-    life.last = ends.at(id);
-    lives[buffer.host ? 1 : 0].push_back(life);
+    if (buffer.uses.empty() || program.cells.count(id) != 0) continue;
+    for (const analyzer::ByteRange& part : PartsOf(buffer)) {
+      Life life;
+      life.buffer_id = id;
+      life.bytes = part.end - part.first + kPadding;
+      life.first = *std::min_element(buffer.uses.begin(), buffer.uses.end());
+      life.last = ends.at(id);
+      lives[buffer.host ? 1 : 0].push_back(life);
+      places[buffer.host ? 1 : 0].push_back(part);
+    }
   }
   device_arena_ = Block(device, Block::Kind::kDevice, PlanMemory(lives[0]));
   host_arena_ = Block(device, Block::Kind::kPinned, PlanMemory(lives[1]));
   device_arena_.Fill(0);
   std::fill_n(host_arena_.data(), host_arena_.bytes(), uint8_t{0});
-  for (const Life& life : lives[0]) {
-    rooms_[life.buffer_id] = {device_arena_.data() + life.offset, life.bytes - kPadding, false};
+  for (const bool host : {false, true}) {
+    uint8_t* arena = host ? host_arena_.data() : device_arena_.data();
+    for (size_t i = 0; i < lives[host].size(); ++i) {
+      Room& room = rooms_[lives[host][i].buffer_id];
+      room.host = host;
+      room.parts.push_back(
+          {places[host][i].first, places[host][i].end, arena + lives[host][i].offset});
+    }
   }
-  for (const Life& life : lives[1]) {
-    rooms_[life.buffer_id] = {host_arena_.data() + life.offset, life.bytes - kPadding, true};
-  }
+}
+
+void Rooms::Adopt(int64_t buffer_id, void* data, int64_t bytes) {
+  rooms_[buffer_id] = {{{0, bytes, static_cast<uint8_t*>(data)}}, false};
 }
 
 const Rooms::Room& Rooms::Of(int64_t buffer_id) const {
@@ -137,6 +161,14 @@ const Rooms::Room& Rooms::Of(int64_t buffer_id) const {
                 "buffer " + std::to_string(buffer_id) + " is named by no device work of the trace");
   }
   return found->second;
+}
+
+uint8_t* Rooms::Address(int64_t buffer_id, int64_t offset) const {
+  const std::vector<Part>& parts = Of(buffer_id).parts;
+  auto part = std::upper_bound(parts.begin(), parts.end(), offset,
+                               [](int64_t at, const Part& row) { return at < row.first; });
+  if (part != parts.begin()) --part;
+  return part->data + (offset - part->first);
 }
 
 }  // namespace acltape::replayer::acl_level

@@ -25,6 +25,14 @@ void IssueMemoryWork(const DeviceWork& work, const AclTask& task, OnStream on) {
     case AclTask::Work::kValueWrite:
       work.WriteValue(to, task.value, task.flag, *on).Check();
       return;
+    case AclTask::Work::kReduce:
+      work.Reduce(to, task.copy.from, bytes, static_cast<aclrtReduceKind>(task.value),
+                  static_cast<aclDataType>(task.flag), *on)
+          .Check();
+      return;
+    case AclTask::Work::kRandom:
+      work.DrawNumbers(*task.random, *on).Check();
+      return;
     default:
       Issue(work, task.copy, on);
       return;

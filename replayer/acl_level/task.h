@@ -49,6 +49,8 @@ struct AclTask {
     kFill,
     kFill32,
     kValueWrite,
+    kReduce,
+    kRandom,
     kRecord,
     kWait,
     kReset,
@@ -65,9 +67,10 @@ struct AclTask {
   Transfer copy;
   Bytes content;  // of an upload: recorded bytes from `content_at` on
   size_t content_at = 0;
-  uint64_t value = 0;  // for fills and value writes
-  uint32_t flag = 0;   // for value writes, records and waits
-  int64_t event = 0;   // for records, waits and resets, as recorded
+  uint64_t value = 0;  // for fills and value writes; of a reduction its kind
+  uint32_t flag = 0;   // for value writes, records and waits; of a reduction the type of its data
+  std::shared_ptr<const aclrtRandomNumTaskInfo> random;  // kRandom
+  int64_t event = 0;  // for records, waits and resets, as recorded
   std::vector<Take> takes;
 
   bool IsAboutEvent() const {
@@ -80,7 +83,7 @@ struct AclTask {
     return copy.rows == 0 ? copy.bytes : (copy.rows - 1) * copy.to_pitch + copy.width;
   }
 };
-// Issues a copy, a fill or a value write. Throws CallFailed.
+// Issues a task that is neither an operator nor about an event. Throws CallFailed.
 void IssueMemoryWork(const DeviceWork& work, const AclTask& task, OnStream on);
 
 // Makes tasks from calls.
@@ -88,7 +91,7 @@ class TaskBinder {
  public:
   TaskBinder(Device& device, const analyzer::AclProgram& program, const Rooms& rooms);
 
-  // Returns the tasks of an operator, copy, fill or value write. This is one task, or none if the
+  // Returns the tasks of device work that changes memory. This is one task, or none if the
   // device has nothing to do. An operator that the device refuses becomes uploads of its recorded
   // results.
   std::vector<AclTask> Bind(const analyzer::AclCall& call);
@@ -115,6 +118,9 @@ class TaskBinder {
   std::vector<AclTask> Substitute(const analyzer::AclCall& call);
   std::vector<AclTask> BindCopy(const analyzer::AclCall& call, bool stored);
   AclTask BindFill(const analyzer::AclCall& call) const;
+  AclTask BindReduce(const analyzer::AclCall& call) const;
+  AclTask BindRandom(const analyzer::AclCall& call) const;
+  uint8_t* AddressAt(const analyzer::AclCall& call, int position) const;
   uint8_t* AddressOf(const analyzer::AclUse& use) const;
 
   Device& device_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "analyzer/lowering/acl_leaf.h"
 #include "meaning/options.h"
@@ -155,8 +156,8 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
       call.kind() == AclCallKind::kCopy2d || call.kind() == AclCallKind::kCopy2dAsync;
   const AclUse* to = call.Use(0);
   const AclUse* from = call.Use(2);
-  const bool to_host = to == nullptr || rooms_.Of(to->tensor.buffer_id).host;
-  const bool from_host = from == nullptr || rooms_.Of(from->tensor.buffer_id).host;
+  const bool to_host = to == nullptr || rooms_.IsHost(to->tensor.buffer_id);
+  const bool from_host = from == nullptr || rooms_.IsHost(from->tensor.buffer_id);
   AclTask task;
   task.call = &call;
   task.work = Work::kCopy;
@@ -201,16 +202,68 @@ std::vector<AclTask> TaskBinder::BindCopy(const AclCall& call, bool stored) {
   return {std::move(task)};
 }
 
+uint8_t* TaskBinder::AddressAt(const AclCall& call, int position) const {
+  const AclUse* use = call.Use(position);
+  if (use == nullptr) {
+    throw Error(ErrorKind::kTrace, program_.Describe(call) +
+                                       " works on memory that no recorded call allocated; a replay "
+                                       "cannot place it");
+  }
+  return AddressOf(*use);
+}
+
+AclTask TaskBinder::BindReduce(const AclCall& call) const {
+  constexpr int kTo = 0, kFrom = 1, kBytes = 2, kKind = 3, kType = 4;
+  AclTask task;
+  task.call = &call;
+  task.work = Work::kReduce;
+  task.copy.to = AddressAt(call, kTo);
+  task.copy.from = AddressAt(call, kFrom);
+  task.copy.bytes = static_cast<size_t>(call.Integer(kBytes));
+  task.value = static_cast<uint64_t>(call.Integer(kKind));
+  task.flag = static_cast<uint32_t>(call.Integer(kType));
+  return task;
+}
+
+// The struct is as it was recorded. The addresses in it are those of the replay, from the arguments
+// that the recorder added.
+AclTask TaskBinder::BindRandom(const AclCall& call) const {
+  constexpr int kResult = 3, kCounter = 4, kSeed = 5, kNumber = 6, kFirst = 7, kSecond = 8;
+  const std::vector<int64_t> words =
+      call.arguments.empty() ? std::vector<int64_t>() : call.arguments[0].integers;
+  auto info = std::make_shared<aclrtRandomNumTaskInfo>();
+  if (words.size() * sizeof(int64_t) != sizeof(*info)) {
+    throw Error(ErrorKind::kTrace, program_.Describe(call) + " has no parameters in " +
+                                       program_.trace->path() +
+                                       "; record the program again, with this version of acltape");
+  }
+  std::memcpy(info.get(), words.data(), sizeof(*info));
+  info->randomParaAddr = nullptr;
+  info->randomResultAddr = AddressAt(call, kResult);
+  info->randomCounterAddr = AddressAt(call, kCounter);
+  const auto place = [&](aclrtRandomParaInfo& parameter, int position) {
+    if (parameter.isAddr == 0) return;
+    const uint8_t* address = AddressAt(call, position);
+    std::memcpy(parameter.valueOrAddr, &address, sizeof(address));
+  };
+  auto& numbers = info->randomNumFuncParaInfo;
+  place(info->randomSeed, kSeed);
+  place(info->randomNum, kNumber);
+  place(numbers.paramInfo.uniformDisInfo.min, kFirst);
+  if (numbers.funcType != ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK) {
+    place(numbers.paramInfo.uniformDisInfo.max, kSecond);
+  }
+  AclTask task;
+  task.call = &call;
+  task.work = Work::kRandom;
+  task.random = std::move(info);
+  return task;
+}
+
 AclTask TaskBinder::BindFill(const AclCall& call) const {
   AclTask task;
   task.call = &call;
-  const AclUse* to = call.Use(0);
-  if (to == nullptr) {
-    throw Error(ErrorKind::kTrace, program_.Describe(call) +
-                                       " writes memory that no recorded call allocated; a replay "
-                                       "cannot place it");
-  }
-  task.copy.to = AddressOf(*to);
+  task.copy.to = AddressAt(call, 0);
   switch (call.kind()) {
     case AclCallKind::kValueWrite:
       task.work = Work::kValueWrite;
@@ -245,6 +298,10 @@ std::vector<AclTask> TaskBinder::Bind(const AclCall& call) {
     case AclCallKind::kCopy2d:
     case AclCallKind::kCopy2dAsync:
       return BindCopy(call, /*stored=*/false);
+    case AclCallKind::kReduce:
+      return {BindReduce(call)};
+    case AclCallKind::kRandom:
+      return {BindRandom(call)};
     default: {
       AclTask task = BindFill(call);
       if (task.copy.bytes == 0) return {};

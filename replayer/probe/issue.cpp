@@ -102,6 +102,7 @@ Issuer::Code Issuer::Issue(const Call& call) {
     case K::kEventTime:
       return EventTime(call);
     case K::kCaptureBegin:
+      if (call.form->acl_variant() == V::kSubGraph) return std::nullopt;
       return objects_.BeginCapture(call.stream, static_cast<aclmdlRICaptureMode>(call.Integer(1)));
     case K::kCaptureEnd:
       return objects_.EndCapture(call.stream);

@@ -208,19 +208,23 @@ TEST(AclRefusal, HostFunctionsAndUnknownCallsAreCountedAndTold) {
         "aclrtLaunchCallback",
         {Int("fn", 0x1234), Int("userData", 0), Int("blockType", 1), Int("stream", stream)},
         stream);
-    trace.Interface("aclrtReduceAsync", {Int("dst", 0)}, stream);
+    trace.Interface("aclrtNobodyKnows", {Int("dst", 0)}, stream);
+    trace.Interface("aclrtLaunchKernel", {Int("funcHandle", 0)}, stream);
     trace.Interface("aclrtGetDevice", {Int("deviceId", 0)});
   });
   const ReplayReport report = recorded.Replay();
   EXPECT_EQ(report.acl.host_functions, 2);
   EXPECT_EQ(report.acl.without_effect, 1);
-  EXPECT_EQ(report.acl.unknown.at("aclrtReduceAsync"), 1);
-  ASSERT_EQ(report.notes.size(), 2u);
+  EXPECT_EQ(report.acl.unknown.at("aclrtNobodyKnows"), 1);
+  EXPECT_EQ(report.acl.left_out.at("aclrtLaunchKernel"), 1);
+  ASSERT_EQ(report.notes.size(), 3u);
   EXPECT_EQ(report.notes[0].rule, "ACL-UNKNOWN");
-  EXPECT_NE(report.notes[0].message.find("aclrtReduceAsync"), std::string::npos);
-  EXPECT_EQ(report.notes[1].rule, "ACL-HOST-FUNCTION");
-  EXPECT_EQ(report.notes[1].count, 2);
-  EXPECT_EQ(report.notes[1].call_id, 2);
+  EXPECT_NE(report.notes[0].message.find("aclrtNobodyKnows"), std::string::npos);
+  EXPECT_EQ(report.notes[1].rule, "ACL-LEFT-OUT");
+  EXPECT_NE(report.notes[1].message.find("the code of the kernel"), std::string::npos);
+  EXPECT_EQ(report.notes[2].rule, "ACL-HOST-FUNCTION");
+  EXPECT_EQ(report.notes[2].count, 2);
+  EXPECT_EQ(report.notes[2].call_id, 2);
 }
 
 TEST(AclRefusal, WorkThatNothingReleasesIsNamedOnOneStream) {

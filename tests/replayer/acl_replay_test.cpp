@@ -246,5 +246,76 @@ TEST(AclReplay, WorkOfSeveralThreadsWaitsWhereItWaited) {
   recorded.ExpectEqual(2);
 }
 
+// Four numbers of a buffer, from a byte on.
+Tensor FourOf(Tensor tensor, int64_t first_byte) {
+  tensor.layout.byte_offset = first_byte;
+  tensor.layout.shape = {4};
+  tensor.layout.strides = {1};
+  return tensor;
+}
+
+TEST(AclReplay, AReservationOf64GibTakesThePagesThatCallsTouch) {
+  constexpr int64_t kFar = int64_t{40} << 30;
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor reserved = trace.Device({int64_t{16} << 30});
+    const Tensor near = FourOf(reserved, 0);
+    const Tensor far = FourOf(reserved, kFar + 12);
+    trace.Upload(near, Floats{1, 2, 3, 4});
+    trace.Op("aclnnMuls", stream, {In("self", near), Scalar("other", 2), Out("out", far)})
+        .After("out", Floats{2, 4, 6, 8});
+    trace.Synchronize(stream);
+    trace.Download(far, Floats{2, 4, 6, 8});
+  });
+  recorded.ExpectEqual(2);
+  EXPECT_LT(recorded.Replay().device_bytes, 8 << 20);
+}
+
+TEST(AclReplay, AWaitForAValueThatNothingWritesIsPassedAndNamed) {
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t stream = trace.NewStream();
+    const Tensor cell = trace.Device({8}, DType::kUint8);
+    const Tensor a = trace.Device({2});
+    trace.Upload(a, Floats{1, 2});
+    trace.Interface("aclrtValueWait",
+                    {In("devAddr", cell), Int("value", 5), Int("flag", 1), Int("stream", stream)},
+                    stream);
+    trace.Op("aclnnInplaceMuls", stream, {Written("selfRef", a), Scalar("other", 3)})
+        .After("selfRef", Floats{3, 6});
+    trace.Synchronize(stream);
+  });
+  recorded.ExpectEqual(1);
+  const ReplayReport report = recorded.Replay();
+  EXPECT_EQ(report.acl.unreleased_waits, 1);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(report.notes[0].rule, "ACL-VALUE-WAIT");
+}
+
+TEST(AclReplay, WhatReleasesAStreamIsNotMadeToWaitForIt) {
+  // In a graph of both streams the write would stand behind the wait that it releases.
+  const AclRecorded recorded([](AclTraceBuilder& trace) {
+    const int64_t waiting = trace.NewStream();
+    const int64_t releasing = trace.NewStream();
+    const Tensor cell = trace.Device({8}, DType::kUint8);
+    const Tensor a = trace.Device({2});
+    const Tensor b = trace.Device({2});
+    trace.Upload(a, Floats{1, 2});
+    trace.Upload(b, Floats{1, 1});
+    trace.Interface("aclrtValueWait",
+                    {In("devAddr", cell), Int("value", 5), Int("flag", 1), Int("stream", waiting)},
+                    waiting);
+    trace.Op("aclnnInplaceMuls", waiting, {Written("selfRef", a), Scalar("other", 3)})
+        .After("selfRef", Floats{3, 6});
+    trace.Op("aclnnInplaceMuls", releasing, {Written("selfRef", b), Scalar("other", 2)})
+        .After("selfRef", Floats{2, 2});
+    trace.Interface(
+        "aclrtValueWrite",
+        {Out("devAddr", cell), Int("value", 5), Int("flag", 0), Int("stream", releasing)},
+        releasing);
+    trace.Synchronize(waiting);
+  });
+  recorded.ExpectEqual(2);
+}
+
 }  // namespace
 }  // namespace acltape::replayer

@@ -14,9 +14,9 @@ from source_text import ROOT, code_of, read, source_files
 UNIT = ("replayer/device_work.cpp", "replayer/device_work.h")
 # What is called elsewhere, and where.
 OWNERS = (
-    (r"aclmdlRICapture(?:Begin|End)|aclmdlRIDestroy", ("replayer/captured_graph.cpp",)),
+    (r"aclmdlRICapture(?:Begin|End|ToModelRIBegin)|aclmdlRIDestroy", ("replayer/captured_graph.cpp",)),
     (r"launch\s*\(\s*functions_\s*\.\s*launch", ("replayer/bound_call.cpp",)),  # an operator's second phase
-    (r"aclrt(?:Memcpy|Memset)(?!Kind)\w*|aclrtValue(?:Write|Wait)|aclrtReduceAsync"
+    (r"aclrt(?:Memcpy|Memset)(?!Kind)\w*|aclrtValue(?:Write|Wait)|aclrt(?:Reduce|RandomNum)Async"
      r"|aclrt(?:Record|Reset|StreamWait|Create|Destroy|Synchronize)Event\w*"
      r"|aclrt(?:Create|Destroy|Synchronize)(?:Stream|Device)\w*"
      r"|aclrt(?:Create|Destroy|Record|WaitAndReset)Notify|aclrtLaunch\w*"

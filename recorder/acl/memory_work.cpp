@@ -1,0 +1,190 @@
+#include "recorder/acl/memory_work.h"
+
+#include <string.h>
+
+#include "acl/acl.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/objects.h"
+#include "recorder/acl/thread.h"
+#include "recorder/acl/values.h"
+
+namespace acltape::acl_agent {
+
+namespace {
+
+using wire::ArgumentTag;
+
+// Memory that a call names.
+struct MemoryUse {
+  int32_t position = 0;  // of the argument, or behind them
+  uint64_t address = 0;  // 0: none
+  uint64_t bytes = 0;
+  bool read = false;
+  bool written = false;
+};
+
+constexpr int kMostUses = 8;
+
+// aclrtRandomNumAsync has three arguments. The memory that it names follows them.
+constexpr int32_t kRandomArguments = 3;
+constexpr int kRandomUses = 6;
+
+struct ElementSize {
+  aclDataType type;
+  uint64_t bytes;
+};
+constexpr ElementSize kElementSizes[] = {{ACL_FLOAT, 4}, {ACL_FLOAT16, 2}, {ACL_BF16, 2},
+                                         {ACL_INT32, 4}, {ACL_UINT32, 4},  {ACL_INT64, 8},
+                                         {ACL_UINT64, 8}};
+
+uint64_t ElementBytesOf(aclDataType type) {
+  for (const ElementSize& row : kElementSizes) {
+    if (row.type == type) return row.bytes;
+  }
+  return 1;
+}
+
+// The address that a parameter is read from when the task runs; 0: the parameter is a value.
+uint64_t AddressOf(const aclrtRandomParaInfo& parameter) {
+  uint64_t address = 0;
+  if (parameter.isAddr != 0) memcpy(&address, parameter.valueOrAddr, sizeof(address));
+  return address;
+}
+
+uint64_t ValueOf(const aclrtRandomParaInfo& parameter) {
+  uint64_t value = 0;
+  const size_t bytes = parameter.size < sizeof(value) ? parameter.size : sizeof(value);
+  memcpy(&value, parameter.valueOrAddr, bytes);
+  return value;
+}
+
+uint64_t ResultBytes(const aclrtRandomNumTaskInfo& task) {
+  if (task.randomNum.isAddr != 0) return UINT64_MAX;  // nobody knows yet how many
+  const uint64_t count = ValueOf(task.randomNum);
+  const bool bits =
+      task.randomNumFuncParaInfo.funcType == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
+  return bits ? (count + 7) / 8 : count * ElementBytesOf(task.dataType);
+}
+
+// The order is that of the further arguments in acl/data/meaning.json.
+int RandomUses(uint64_t task_info, MemoryUse* uses) {
+  aclrtRandomNumTaskInfo task;
+  memcpy(&task, reinterpret_cast<const void*>(task_info), sizeof(task));
+  const auto& numbers = task.randomNumFuncParaInfo;
+  const auto& parameters = numbers.paramInfo.uniformDisInfo;
+  const bool two = numbers.funcType != ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
+  const uint64_t element = ElementBytesOf(task.dataType);
+  constexpr uint64_t kCounterBytes = 16;
+  const MemoryUse found[kRandomUses] = {
+      {0, reinterpret_cast<uint64_t>(task.randomResultAddr), ResultBytes(task), false, true},
+      {0, reinterpret_cast<uint64_t>(task.randomCounterAddr), kCounterBytes, true, true},
+      {0, AddressOf(task.randomSeed), 8, true, false},
+      {0, AddressOf(task.randomNum), 8, true, false},
+      {0, AddressOf(parameters.min), element, true, false},
+      {0, two ? AddressOf(parameters.max) : 0, element, true, false},
+  };
+  for (int i = 0; i < kRandomUses; ++i) {
+    uses[i] = found[i];
+    uses[i].position = kRandomArguments + i;
+  }
+  return kRandomUses;
+}
+
+int UsesOf(const CallInfo& info, const uint64_t* values, MemoryUse* uses) {
+  if (info.effect == Effect::kRandom) {
+    return values[info.at[0]] == 0 ? 0 : RandomUses(values[info.at[0]], uses);
+  }
+  int count = 0;
+  for (int i = 0; i < info.argument_count && count < kMostUses; ++i) {
+    const ArgumentRule& rule = info.rules[i];
+    if (rule.role != Role::kRange && rule.role != Role::kFixed) continue;
+    uses[count++] = {i, values[i], RangeBytes(rule, values), rule.read, rule.written};
+  }
+  return count;
+}
+
+// Calls `action(use, block, first, end)` for each use of a known block.
+template <typename Action>
+void ForEachUse(const CallInfo& info, const uint64_t* values, const Action& action) {
+  MemoryUse uses[kMostUses];
+  const int count = UsesOf(info, values, uses);
+  for (int i = 0; i < count; ++i) {
+    Block block;
+    if (!FindBlock(uses[i].address, &block)) continue;
+    const uint64_t first = uses[i].address - block.begin;
+    const uint64_t room = block.bytes - first;
+    action(uses[i], block, first, first + (uses[i].bytes < room ? uses[i].bytes : room));
+  }
+}
+
+}  // namespace
+
+uint64_t RangeBytes(const ArgumentRule& rule, const uint64_t* values) {
+  switch (rule.role) {
+    case Role::kRange:
+      return values[rule.sizes[0]];
+    case Role::kWords:
+      return 4 * values[rule.sizes[0]];
+    case Role::kFixed:
+      return static_cast<uint64_t>(rule.sizes[0]);
+    case Role::kPlane: {
+      const uint64_t height = values[rule.sizes[2]];
+      return height == 0 ? 0 : (height - 1) * values[rule.sizes[0]] + values[rule.sizes[1]];
+    }
+    default:
+      return UINT64_MAX;
+  }
+}
+
+void KeepInputsOfWork(Thread& thread, const CallInfo& info, const uint64_t* values,
+                      const OpenCall& open, uint64_t stream) {
+  ForEachUse(info, values,
+             [&](const MemoryUse& use, const Block& block, uint64_t first, uint64_t end) {
+               if (!use.read) return;
+               KeepUnknown(thread, open.call_id, stream, block.buffer_id, block.begin, first, end);
+             });
+}
+
+void KeepWork(Thread& thread, const CallInfo& info, const uint64_t* values, const OpenCall& open,
+              uint64_t stream, uint64_t model_id) {
+  ForEachUse(info, values,
+             [&](const MemoryUse& use, const Block& block, uint64_t first, uint64_t end) {
+               if (model_id != 0) {
+                 const auto note = [&](CapturedUse captured) {
+                   NoteCaptured(model_id, block.buffer_id, block.begin, first, end, captured);
+                 };
+                 if (use.read) note(CapturedUse::kDeviceRead);
+                 if (use.written) note(CapturedUse::kWrite);
+                 return;
+               }
+               if (!use.written) return;
+               MarkKnown(block.buffer_id, first, end);
+               // Nobody can compute random numbers again but the device that drew them.
+               const auto keep = info.effect == Effect::kRandom ? KeepRandom : KeepWritten;
+               keep(thread, open.call_id, stream, use.position, block.buffer_id, block.begin, first,
+                    end, nullptr, 0);
+             });
+}
+
+void EncodeRandomTask(Thread& thread, uint64_t task_info) {
+  static_assert(sizeof(aclrtRandomNumTaskInfo) % sizeof(int64_t) == 0);
+  constexpr uint32_t kWords = sizeof(aclrtRandomNumTaskInfo) / sizeof(int64_t);
+  if (task_info == 0) {
+    thread.signature.Add(ArgumentTag::kNone);
+    return;
+  }
+  thread.signature.Add(ArgumentTag::kIntList);
+  thread.signature.Add(kWords);
+  thread.signature.Append(reinterpret_cast<const void*>(task_info), sizeof(aclrtRandomNumTaskInfo));
+}
+
+void EncodeRandomMemory(Thread& thread, uint64_t task_info) {
+  MemoryUse uses[kRandomUses];
+  const int count = task_info == 0 ? 0 : RandomUses(task_info, uses);
+  for (int i = 0; i < kRandomUses; ++i) {
+    if (i < count && EncodeMemory(thread, uses[i].address, uses[i].bytes)) continue;
+    thread.signature.Add(ArgumentTag::kNone);
+  }
+}
+
+}  // namespace acltape::acl_agent
