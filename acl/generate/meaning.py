@@ -210,6 +210,13 @@ Operators, and functions that only ask or describe, are known by how their names
 |---|---|---|
 {prefixes}
 
+## Not recorded
+
+Calls of channels and queues (`acltdt...`), of dumps (`acldump...`, `aclmdl...Dump`, `aclop...DumpArgs`) and of the platform
+(`aclplatform...`) are not in a recording, because they change nothing on the device; a replay does without them. Data of
+channels, and of queues as far as they give it out, is host memory. The exception is a message that `acltdtDequeueData` takes
+into device memory: it is recorded, and replayed, as the `aclrtMemcpy` from the host that it is.
+
 ## Unknown
 
 Nobody has said what these mean. They are recorded; a replay leaves them out and reports ACL-UNKNOWN:

@@ -269,6 +269,10 @@ TEST_F(Dump, DMP_01_OnlyTheNamedOperatorsAndOnlyWhenSwitchedOn) {
   Begin(R"("dump_list": [{}])");  // off, as it is usually
   Add();
   EXPECT_EQ(Files().size(), 1u);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  Begin(R"("dump_op_switch": "on")");  // a list of models means nothing to operators
+  Add();
+  EXPECT_EQ(Files().size(), 2u);
 }
 
 TEST_F(Dump, DMP_01_WrongSettingsAreRefused) {

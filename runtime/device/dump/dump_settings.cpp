@@ -106,8 +106,9 @@ aclError ReadTensorDump(const json& dump, const char* call, DumpSettings* settin
     return code;
   }
   if (const aclError code = Choice(dump, "dump_op_switch", {"off", "on"}, call, &on)) return code;
-  if (!dump["dump_list"].is_array()) return WrongDump(call, "dump_list is no array");
-  for (const json& entry : dump["dump_list"]) AddTexts(entry, "layer", &settings->wanted);
+  const json list = dump.value("dump_list", json::array());
+  if (!list.is_array()) return WrongDump(call, "dump_list is no array");
+  for (const json& entry : list) AddTexts(entry, "layer", &settings->wanted);
   if (const aclError code = CheckFolder(*settings, call)) return code;
   settings->tensors = on == "on";
   settings->inputs = mode != "output";
@@ -140,7 +141,7 @@ aclError ReadDumpSettings(const json& configuration, const char* call, DumpSetti
     return WrongDump(call, "dump_path is no text");
   if (!TextOf(dump, "dump_scene", "", &scene)) return WrongDump(call, "dump_scene is no text");
   if (const aclError code = Choice(dump, "dump_debug", {"off", "on"}, call, &debug)) return code;
-  const bool lists = dump.contains("dump_list");
+  const bool lists = dump.contains("dump_list") || dump.contains("dump_op_switch");
   if (ReadException(scene, settings)) {
     return lists ? WrongDump(call, "dump_scene " + scene + " does not stand beside dump_list")
                  : ACL_SUCCESS;
