@@ -9,6 +9,7 @@
 #include "recorder/acl/interface.h"
 #include "recorder/acl/marks.h"
 #include "recorder/acl/objects.h"
+#include "recorder/acl/queue_calls.h"
 #include "recorder/acl/thread.h"
 
 namespace acltape::acl_agent {
@@ -41,6 +42,7 @@ __attribute__((constructor)) void Begin() { FindDlsym(); }
 uint32_t OperatorBase() { return kCallCount; }
 uint32_t ObjectBase() { return kCallCount + 2 * acl::OperatorCount(); }
 uint32_t MarkBase() { return ObjectBase() + kMaxObjectFunctions; }
+uint32_t QueueBase() { return MarkBase() + kMaxMarkFunctions; }
 
 const char* NameOf(uint32_t function) {
   if (function < OperatorBase()) return kCalls[function].name;
@@ -49,7 +51,8 @@ const char* NameOf(uint32_t function) {
     return (function - OperatorBase()) % 2 == 0 ? op.workspace_name.data() : op.name.data();
   }
   if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].name;
-  return kMarkFunctions[function - MarkBase()].name;
+  if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].name;
+  return kQueueFunctions[function - QueueBase()].name;
 }
 
 void* WrapperOf(uint32_t function) {
@@ -60,7 +63,8 @@ void* WrapperOf(uint32_t function) {
                             [2 * (op % kOperatorsPerPart) + (function - OperatorBase()) % 2];
   }
   if (function < MarkBase()) return kObjectFunctions[function - ObjectBase()].wrapper;
-  return kMarkFunctions[function - MarkBase()].wrapper;
+  if (function < QueueBase()) return kMarkFunctions[function - MarkBase()].wrapper;
+  return kQueueFunctions[function - QueueBase()].wrapper;
 }
 
 // kMaxFunctions: the table does not have it.
@@ -83,7 +87,7 @@ int LookInside(dl_phdr_info* info, size_t, void* opaque) {
   const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
   bool candidate = false;
   for (const char* prefix : {"libascendcl", "libopapi", "libnnopbase", "libacl_rt", "libaclnn",
-                             "libmsprofiler", "libms_tools_ext"}) {
+                             "libmsprofiler", "libms_tools_ext", "libacl_tdt_queue"}) {
     candidate |= strncmp(file, prefix, strlen(prefix)) == 0;
   }
   if (!candidate) return 0;
@@ -140,6 +144,7 @@ uint32_t OperatorFunction(uint32_t op, bool second_phase) {
 
 uint32_t ObjectFunctionNumber(uint32_t object_function) { return ObjectBase() + object_function; }
 uint32_t MarkFunctionNumber(uint32_t mark_function) { return MarkBase() + mark_function; }
+uint32_t QueueFunctionNumber(uint32_t queue_function) { return QueueBase() + queue_function; }
 
 uint32_t FunctionOf(const char* name) {
   if (strncmp(name, "aclnn", 5) == 0) {
@@ -153,7 +158,9 @@ uint32_t FunctionOf(const char* name) {
     if (strcmp(kCalls[call].name, name) == 0) return call;
   }
   const uint32_t object = NumberIn(kObjectFunctions, ObjectBase(), name);
-  return object < kMaxFunctions ? object : NumberIn(kMarkFunctions, MarkBase(), name);
+  if (object < kMaxFunctions) return object;
+  const uint32_t mark = NumberIn(kMarkFunctions, MarkBase(), name);
+  return mark < kMaxFunctions ? mark : NumberIn(kQueueFunctions, QueueBase(), name);
 }
 
 void* RealByName(const char* name) {

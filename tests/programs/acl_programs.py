@@ -34,6 +34,9 @@ RUNS = (
     Run("mixed_work", "mixed_work.cpp", ("--eager",)),
     Run("seed_streams", "seed_streams.cpp"),
     Run("seed_streams", "seed_streams.cpp", ("--capture",)),
+    Run("dump_callback", "dump_callback.cpp"),
+    Run("tensor_channel", "tensor_channel.cpp"),
+    Run("queue_routes", "queue_routes.cpp"),
     Run("workload", "workload.cpp"),
     Run("workload", "workload.cpp", ("--capture",)),
 )

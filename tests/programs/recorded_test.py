@@ -218,6 +218,12 @@ class Calls(RecordedTest):
         for arrived, computed in copies:
             self.assertEqual(arrived, computed)
 
+    def test_a_message_of_a_queue_that_goes_into_device_memory_is_a_copy_from_the_host(self):
+        for dlopen in (False, True):
+            trace = self.record(run_of("queue_routes"), dlopen=dlopen)
+            copies = self.ask(trace, "SELECT status FROM call WHERE op = 'aclrtMemcpy'")
+            self.assertEqual(copies, [(0,)] * 4)
+
     def test_outputs_have_statistics(self):
         trace = self.record(run_of("single_op"), payload="digest")
         rows = self.ask(trace, """

@@ -36,6 +36,19 @@ TEST(Compat, FunctionsOfTheOperatorCompilerAreFoundThroughItsLibrary) {
   EXPECT_GT(size(10), 0u);
 }
 
+TEST(Compat, FunctionsOfChannelsQueuesDumpsAndTheChipAreFoundThroughTheirLibraries) {
+  auto* number = Function<size_t(const void*)>("libacl_tdt_channel.so", "acltdtGetDatasetSize");
+  EXPECT_EQ(number(nullptr), 0u);
+  number = Function<size_t(const void*)>("libacl_tdt_queue.so", "acltdtGetQueueRouteNum");
+  EXPECT_EQ(number(nullptr), 0u);
+  EXPECT_EQ(Function<const char*(int)>("libascend_dump.so", "acldumpGetPath")(4), nullptr);
+  char text[16] = {};
+  EXPECT_EQ(Function<int(int, char*, uint32_t)>("libplatform.so", "aclplatformGetDeviceInfo")(
+                0, text, sizeof(text)),
+            0);
+  EXPECT_STREQ(text, "24");
+}
+
 TEST(Compat, AdaptersFindTheRuntimeAndTheProfilerThroughWhatTheyName) {
   EXPECT_NE(Function<int()>("libhccl.so", "rtKernelLaunch"), nullptr);
   EXPECT_NE(Function<int()>("libgraph.so", "MsprofReportApi"), nullptr);

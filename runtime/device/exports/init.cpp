@@ -1,21 +1,23 @@
 // Initialisation (section 2 of the rules).
-#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "runtime/device/call.h"
+#include "runtime/device/configuration.h"
 #include "runtime/device/device.h"
+#include "runtime/device/dump/dump.h"
+#include "runtime/device/init_callbacks.h"
 
 using namespace acltape::device;
 
 namespace {
 
 struct Initialisation {
-  std::mutex mutex;
+  std::recursive_mutex mutex;  // callbacks may register others
   uint64_t count = 0;
   std::string configuration;  // of the first aclInit
+  std::string file;           // the same as the program wrote it
 };
 
 Initialisation& GetInitialisation() {
@@ -34,28 +36,11 @@ int64_t NumberAt(const nlohmann::json& value, int64_t fallback) {
   }
 }
 
-// Reads the configuration's text; empty and "{}" mean the same.
-aclError ReadConfiguration(const char* path, std::string* text) {
-  text->clear();
-  if (path == nullptr || *path == '\0') return ACL_SUCCESS;
-  std::ifstream file(path);
-  std::stringstream content;
-  if (!file || !(content << file.rdbuf() || file.peek() == EOF)) {
-    return Fail(ACL_ERROR_INVALID_FILE, "aclInit: the configuration file %s cannot be read", path);
-  }
-  auto parsed = nlohmann::json::parse(content.str(), nullptr, false);
-  if (content.str().find_first_not_of(" \t\r\n") == std::string::npos) return ACL_SUCCESS;
-  if (!parsed.is_object()) {
-    return Fail(ACL_ERROR_PARSE_FILE, "aclInit: the configuration file %s is not a JSON object",
-                path);
-  }
-  if (!parsed.empty()) *text = parsed.dump();
-  return ACL_SUCCESS;
-}
-
 aclError ApplyConfiguration(const std::string& text) {
   if (text.empty()) return ACL_SUCCESS;
   auto parsed = nlohmann::json::parse(text);
+  DumpSettings dumps;
+  ACLTAPE_RETURN_IF_FAILED(ReadDumpSettings(parsed, "aclInit", &dumps));
   if (parsed.contains("err_msg_mode") && NumberAt(parsed["err_msg_mode"], 0) == 1) {
     ShareMessagesInProcess(true);
   }
@@ -69,14 +54,23 @@ aclError ApplyConfiguration(const std::string& text) {
     }
     SetDefaultDevice(static_cast<int32_t>(id));
   }
+  ConfigureDumps(dumps);
   return ACL_SUCCESS;
 }
 
 // The configuration ends with the initialisation it came with.
-void End() {
-  finalized.store(true);
+void EndConfiguration() {
   SetDefaultDevice(-1);
   ShareMessagesInProcess(false);
+  EndDumps();
+}
+
+// Gives what a callback of the end gives; the process is finalised all the same.
+aclError End() {
+  const aclError code = CallFinalizeCallbacks();
+  finalized.store(true);
+  EndConfiguration();
+  return code;
 }
 
 aclError AlreadyFinal(const char* call) {
@@ -86,17 +80,30 @@ aclError AlreadyFinal(const char* call) {
 
 }  // namespace
 
+bool acltape::device::IsInitialised(std::string* configuration) {
+  Initialisation& state = GetInitialisation();
+  const std::lock_guard lock(state.mutex);
+  *configuration = state.file;
+  return state.count > 0;
+}
+
 aclError aclInit(const char* configPath) {
   ACLTAPE_CALL("aclInit");
-  std::string configuration;
-  ACLTAPE_RETURN_IF_FAILED(ReadConfiguration(configPath, &configuration));
+  std::string configuration, file;
+  ACLTAPE_RETURN_IF_FAILED(ReadConfiguration(configPath, kCall, &configuration, &file));
   Initialisation& state = GetInitialisation();
   std::lock_guard lock(state.mutex);
   if (state.count == 0) {
     ACLTAPE_RETURN_IF_FAILED(ApplyConfiguration(configuration));
+    const bool was_finalized = finalized.exchange(false);
+    if (const aclError code = CallInitCallbacks(file); code != ACL_SUCCESS) {
+      finalized.store(was_finalized);
+      EndConfiguration();
+      return code;
+    }
     state.configuration = configuration;
+    state.file = file;
     state.count = 1;
-    finalized.store(false);
     return ACL_SUCCESS;
   }
   bool given = configPath != nullptr && *configPath != '\0';
@@ -115,8 +122,7 @@ aclError aclFinalize(void) {
   std::lock_guard lock(state.mutex);
   if (state.count == 0) return AlreadyFinal(kCall);
   state.count = GetProfile().finalize_counts ? state.count - 1 : 0;  // INIT-05, INIT-07
-  if (state.count == 0) End();
-  return ACL_SUCCESS;
+  return state.count == 0 ? End() : ACL_SUCCESS;
 }
 
 aclError aclFinalizeReference(uint64_t* refCount) {
@@ -124,9 +130,9 @@ aclError aclFinalizeReference(uint64_t* refCount) {
   Initialisation& state = GetInitialisation();
   std::lock_guard lock(state.mutex);
   if (state.count == 0) return AlreadyFinal(kCall);
-  if (--state.count == 0) End();
+  const aclError code = --state.count == 0 ? End() : ACL_SUCCESS;
   if (refCount != nullptr) *refCount = state.count;
-  return ACL_SUCCESS;
+  return code;
 }
 
 aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {

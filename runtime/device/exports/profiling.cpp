@@ -185,27 +185,3 @@ uint64_t aclprofStr2Id(const char* message) {
   }
   return hash;
 }
-
-aclError aclmdlInitDump(void) {
-  ACLTAPE_CALL("aclmdlInitDump");
-  return ACL_SUCCESS;
-}
-
-aclError aclmdlSetDump(const char* dumpCfgPath) {
-  ACLTAPE_CALL("aclmdlSetDump");
-  return CheckPointer(dumpCfgPath, kCall, "dumpCfgPath");
-}
-
-aclError aclmdlFinalizeDump(void) { return ACL_SUCCESS; }
-
-aclError aclopStartDumpArgs(uint32_t, const char*) {
-  ACLTAPE_CALL("aclopStartDumpArgs");
-  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: the soft device writes no dumps of arguments",
-              kCall);
-}
-
-aclError aclopStopDumpArgs(uint32_t) {
-  ACLTAPE_CALL("aclopStopDumpArgs");
-  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: the soft device writes no dumps of arguments",
-              kCall);
-}

@@ -12,6 +12,7 @@
 #include "runtime/kernel_memory.h"
 #include "runtime/opapi/base/dtype.h"
 #include "runtime/opapi/base/live.h"
+#include "runtime/opapi/engine/dump.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/prepared_launch.h"
 
@@ -65,6 +66,7 @@ struct PreparedKernel : BoundTask {
   const OperatorInfo* op = nullptr;
   uint32_t thread = 0;  // that called the first phase, by the system's number
   MemoryUses memory;
+  std::unique_ptr<DumpedCall> dumped;  // null while no dump is on
 };
 
 // Bytes from the first to the last element of a view; 0 for a view without elements.
@@ -112,6 +114,8 @@ aclnnStatus BindPrepared(const OperatorInfo& op, const acl::ArgValue* args,
   made->op = &op;
   AddMemoryOf(op, args, &made->memory);
   made->thread = ThisThread();
+  if (const uint32_t what = SoftDumps(); what != 0) [[unlikely]]
+    made->dumped = std::make_unique<DumpedCall>(op, args, what);
   *prepared = std::move(made);
   return OK;
 }
@@ -129,7 +133,12 @@ aclError RunPrepared(void* bound) {
     prepared->good_at.store(now, std::memory_order_relaxed);
   }
   Kernel* kernel = prepared->kernel.get();
-  return kernel->run()(kernel);
+  if (prepared->dumped == nullptr) [[likely]]
+    return kernel->run()(kernel);
+  prepared->dumped->Before();
+  const aclError code = kernel->run()(kernel);
+  if (code == ACL_SUCCESS) prepared->dumped->After();
+  return code;
 }
 
 void DropPrepared(void* bound) { delete static_cast<PreparedKernel*>(bound); }

@@ -2,15 +2,20 @@
 
 #include <fnmatch.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "acl/acl.h"
 #include "acl/acl_op.h"
 #include "acl/acl_op_compiler.h"
 #include "acl/acl_prof.h"
+#include "acl/acl_tdt.h"
+#include "acl/acl_tdt_queue.h"
 #include "aclnn/acl_meta.h"
 #include "runtime/kernel_launch.h"
 
@@ -223,6 +228,79 @@ aclScalarList* ScalarList() {
   return aclCreateScalarList(&scalar, 1);
 }
 
+acltdtDataItem* DataItem() {
+  return acltdtCreateDataItem(ACL_TENSOR_DATA_TENSOR, &kFour, 1, ACL_FLOAT, Scratch(), 16);
+}
+
+// With one item.
+acltdtDataset* Dataset() {
+  acltdtDataset* dataset = acltdtCreateDataset();
+  Need(acltdtAddDataItem(dataset, DataItem()));
+  return dataset;
+}
+
+// With one message in it.
+acltdtChannelHandle* Channel() {
+  static int made = 0;
+  const std::string name = "channel " + std::to_string(made++);
+  acltdtChannelHandle* channel = acltdtCreateChannelWithCapacity(0, name.c_str(), 4);
+  Need(acltdtSendTensor(channel, Dataset(), 0));
+  return channel;
+}
+
+// With one message in it.
+uint32_t QueueNumber() {
+  uint32_t queue = 0;
+  Need(acltdtCreateQueue(nullptr, &queue));
+  Need(acltdtEnqueueData(queue, Scratch(), 16, nullptr, 0, 0, 0));
+  return queue;
+}
+
+// With one route between two queues.
+acltdtQueueRouteList* RouteList() {
+  acltdtQueueRouteList* list = acltdtCreateQueueRouteList();
+  Need(acltdtAddQueueRoute(list, acltdtCreateQueueRoute(QueueNumber(), QueueNumber())));
+  return list;
+}
+
+acltdtQueueRouteList* BoundRoutes() {
+  acltdtQueueRouteList* list = RouteList();
+  Need(acltdtBindQueueRoutes(list));
+  return list;
+}
+
+acltdtQueueRouteQueryInfo* RouteQuery() {
+  acltdtQueueRouteQueryInfo* info = acltdtCreateQueueRouteQueryInfo();
+  const int32_t mode = ACL_TDT_QUEUE_ROUTE_QUERY_SRC;
+  const uint32_t queue = 0;
+  Need(acltdtSetQueueRouteQueryInfo(info, ACL_TDT_QUEUE_ROUTE_QUERY_MODE_ENUM, 4, &mode));
+  Need(acltdtSetQueueRouteQueryInfo(info, ACL_TDT_QUEUE_ROUTE_QUERY_SRC_ID_UINT32, 4, &queue));
+  return info;
+}
+
+// A folder of this process.
+const char* Folder() {
+  static std::string* const folder = [] {
+    auto* path = new std::string("/tmp/acltape_misuse_XXXXXX");
+    if (mkdtemp(path->data()) == nullptr) throw std::runtime_error("no folder");
+    return path;
+  }();
+  return folder->c_str();
+}
+
+const char* DumpConfiguration() {
+  static const std::string path = std::string(Folder()) + "/dump.json";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fprintf(file, "{\"dump\": {\"dump_list\": [], \"dump_path\": \"%s\"}}", Folder());
+  std::fclose(file);
+  Need(aclmdlInitDump());
+  return path.c_str();
+}
+
+int32_t TakeChunk(const acldumpChunk*, int32_t) { return 0; }
+aclError OnInit(const char*, size_t, void*) { return 0; }
+aclError OnFinalize(void*) { return 0; }
+
 // Types without `end` have none of their own.
 const HandleType kHandleTypes[] = {
     {"aclrtStream", [] { return At(NewStream()); }, Ended<aclrtDestroyStream, aclrtStream>},
@@ -256,6 +334,22 @@ const HandleType kHandleTypes[] = {
      Ended<aclprofDestroyConfig, aclprofConfig*>},
     {"aclprofStepInfo*", [] { return At(aclprofCreateStepInfo()); },
      Ended<aclprofDestroyStepInfo, aclprofStepInfo*>},
+    {"aclprofSubscribeConfig*",
+     [] { return At(aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, Scratch())); },
+     Ended<aclprofDestroySubscribeConfig, aclprofSubscribeConfig*>},
+    {"acltdtDataItem*", [] { return At(DataItem()); },
+     Ended<acltdtDestroyDataItem, acltdtDataItem*>},
+    {"acltdtDataset*", [] { return At(Dataset()); }, Ended<acltdtDestroyDataset, acltdtDataset*>},
+    {"acltdtChannelHandle*", [] { return At(Channel()); },
+     Ended<acltdtDestroyChannel, acltdtChannelHandle*>},
+    {"acltdtQueueAttr*", [] { return At(acltdtCreateQueueAttr()); },
+     Ended<acltdtDestroyQueueAttr, acltdtQueueAttr*>},
+    {"acltdtQueueRoute*", [] { return At(acltdtCreateQueueRoute(0, 1)); },
+     Ended<acltdtDestroyQueueRoute, acltdtQueueRoute*>},
+    {"acltdtQueueRouteList*", [] { return At(RouteList()); },
+     Ended<acltdtDestroyQueueRouteList, acltdtQueueRouteList*>},
+    {"acltdtQueueRouteQueryInfo*", [] { return At(RouteQuery()); },
+     Ended<acltdtDestroyQueueRouteQueryInfo, acltdtQueueRouteQueryInfo*>},
     {"aclTensor*", [] { return At(Tensor()); }, Ended<aclDestroyTensor, aclTensor*>},
     {"aclScalar*", [] { return At(Scalar()); }, Ended<aclDestroyScalar, aclScalar*>},
     {"aclIntArray*", [] { return At(aclCreateIntArray(&kFour, 1)); },
@@ -396,7 +490,44 @@ Argument Number() {
 const Right kRight[] = {
     {"aclInit", "configPath", "", [] { return Text(""); }},
     {"aclAppLog", "logLevel", "", Number<0>},
-    {"aclmdlSetDump", "dumpCfgPath", "", [] { return Text(""); }},
+    {"aclmdlSetDump", "dumpCfgPath", "", [] { return Text(DumpConfiguration()); }},
+    {"acldumpRegCallback", "flag", "", Number<0>},
+    {"aclop*DumpArgs", "dumpType", "", Number<1>},
+    {"aclopStartDumpArgs", "path", "", [] { return Text(Folder()); }},
+    {"acltdtCreateDataItem", "dimNum", "", Number<1>},
+    {"acltdtCreateDataItem", "data", "", [] { return At(Scratch()); }},
+    {"acltdtGetDimsFromItem", "dims", "", [] { return At(Scratch()); }},
+    {"acltdtReceiveTensor", "dataset", "", [] { return At(acltdtCreateDataset()); }},
+    {"acltdtCreateChannel*", "name", "", [] { return Text("channel"); }},
+    {"acltdt*", "qid", "uint32_t", [] { return Argument{QueueNumber()}; }},
+    {"acltdt*queueData", "userDataSize", "", Number<0>},
+    {"acltdtEnqueueData", "rsv", "", Number<0>},
+    {"acltdtSetQueueAttr", "type", "", Number<ACL_TDT_QUEUE_DEPTH_UINT32>},
+    {"acltdtSetQueueAttr", "len", "", Number<4>},
+    {"acltdtSetQueueAttr", "param", "", [] { return One(uint32_t{4}); }},
+    {"acltdtGetQueue*", "param", "", [] { return At(Scratch()); }},
+    {"acltdtSetQueueRouteQueryInfo", "type", "", Number<ACL_TDT_QUEUE_ROUTE_QUERY_SRC_ID_UINT32>},
+    {"acltdtSetQueueRouteQueryInfo", "len", "", Number<4>},
+    {"acltdtSetQueueRouteQueryInfo", "value", "", [] { return At(Scratch()); }},
+    {"acltdtUnbindQueueRoutes", "qRouteList", "", [] { return At(BoundRoutes()); }},
+    {"aclplatformGetInstructionInfo", "instruction", "", [] { return Text("Intrinsic_vadd"); }},
+    {"aclprofCreateSubscribeConfig", "timeInfoSwitch", "", Number<1>},
+    {"aclprofModelUnSubscribe", "modelId", "",
+     [] {
+       Need(aclprofModelSubscribe(7, aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, Scratch())));
+       return Argument{7};
+     }},
+    {"aclrtProfTrace", "length", "", Number<18>},
+    {"aclInitCallbackUnRegister", "cbFunc", "",
+     [] {
+       Need(aclInitCallbackRegister(ACL_REG_TYPE_ACL_MODEL, OnInit, nullptr));
+       return At(reinterpret_cast<void*>(OnInit));
+     }},
+    {"aclFinalizeCallbackUnRegister", "cbFunc", "",
+     [] {
+       Need(aclFinalizeCallbackRegister(ACL_REG_TYPE_ACL_MODEL, OnFinalize, nullptr));
+       return At(reinterpret_cast<void*>(OnFinalize));
+     }},
     {"aclsysGetVersion*", "pkgName", "", [] { return Text("runtime"); }},
     {"aclGetCannAttribute", "cannAttr", "", Number<ACL_CANN_ATTR_INF_NAN>},
     {"aclGetDeviceCapability", "deviceInfo", "", Number<ACL_DEVICE_INFO_AI_CORE_NUM>},
@@ -639,6 +770,9 @@ const Right kRight[] = {
     {"", "", "aclFloat16", Number<1>},
     {"", "", "char*", [] { return At(Scratch()); }},
     {"", "", "aclrtCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclInitCallbackFunc", [] { return At(reinterpret_cast<void*>(OnInit)); }},
+    {"", "", "aclFinalizeCallbackFunc", [] { return At(reinterpret_cast<void*>(OnFinalize)); }},
+    {"", "", "acldumpMessageCallback", [] { return At(reinterpret_cast<void*>(TakeChunk)); }},
     {"", "", "aclrtHostFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtExceptionInfoCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtAllocatorAllocFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
@@ -651,6 +785,15 @@ const Right kRight[] = {
 
 // Enumerations, of which 0 is a value that everyone takes unless a row above says otherwise.
 const char* const kEnumerations[] = {"aclCANNPackageName",
+                                     "aclRegisterCallbackType",
+                                     "acldumpType",
+                                     "aclplatformCoreType",
+                                     "aclplatformDevInfo",
+                                     "aclprofSubscribeOpAttri",
+                                     "acltdtQueueAttrType",
+                                     "acltdtQueueRouteParamType",
+                                     "acltdtQueueRouteQueryInfoParamType",
+                                     "acltdtTensorType",
                                      "aclCannAttr",
                                      "aclCompileOpt",
                                      "aclDataType",
@@ -729,6 +872,7 @@ const AddressRow kAddresses[] = {
     {"aclrtMemInvalidate", "devPtr"},
     {"aclrtMemGetAddressRange", "ptr"},
     {"aclrtFree*", "devPtr"},
+    {"acltdt*queueData", "data"},
     {"aclrtFreeHost*", "hostPtr"},
     {"aclrtHostUnregister", "ptr"},
     {"aclrtHostGetDevicePointer", "pHost"},

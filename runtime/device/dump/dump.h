@@ -1,0 +1,36 @@
+// Dumps: operators that run write their tensors into files, or hand them to a function of the
+// program (DMP-01 to DMP-07).
+//
+// What is to be kept for a dump is decided in the first phase of a call, so that calls cost nothing
+// while no dump is on. Whether the task then dumps is decided when it runs.
+#pragma once
+
+#include <string>
+
+#include "acl/acl_dump.h"
+#include "runtime/device/dump/dump_settings.h"
+
+namespace acltape::device {
+
+using DumpCallback = int32_t (*)(const acldumpChunk*, int32_t);
+
+// From aclInit; stays until aclFinalize.
+void ConfigureDumps(const DumpSettings& settings);
+void EndDumps();
+
+// Those of aclmdlInitDump, aclmdlSetDump and aclmdlFinalizeDump. Each false: it is not the time.
+bool BeginModelDump();
+bool SetModelDump(const DumpSettings& settings);
+bool EndModelDump();
+
+// Null takes the callback away. Does not return while another thread runs it.
+void SetDumpCallback(DumpCallback callback);
+
+// A text that lives as long as the process; null when this kind of dump has no path.
+const char* DumpPathOf(acldumpType kind);
+
+// Files that say what calls look like. Each false: it is not the time.
+bool BeginArgumentDump(const std::string& folder);
+bool EndArgumentDump();
+
+}  // namespace acltape::device
