@@ -79,8 +79,9 @@ enum class AclVariant : uint8_t {
   kOldEvent,
   kOldEventWithFlags,
   kNewEvent,
-  kOpenedEvent,  // that of another process
-  kOldQuery,     // tells the state of an event of the old kind
+  kOpenedEvent,   // that of another process
+  kOpenedNotify,  // that of another process
+  kOldQuery,      // tells the state of an event of the old kind
   // Memory. Of the last two it is known with which function they can be made again.
   kAllocate,
   kAllocateDevice,

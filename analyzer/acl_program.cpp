@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "storage/error.h"
 #include "storage/process_choice.h"
@@ -102,6 +103,7 @@ class GraphFinder {
 
   void Find() {
     FindModels();
+    for (const AclCall& call : program_.calls) NoteSharedNotify(call);
     for (AclCall& call : program_.calls) Place(call);
     for (const auto& [stream, begin] : updates_) Abandon(begin.calls);
     for (const auto& [stream, begin] : captures_) Abandon({begin});
@@ -208,9 +210,31 @@ class GraphFinder {
       call.fate = AclFate::kAbandoned;
       return;
     }
+    if (WaitsForAnotherProcess(call)) {
+      call.fate = AclFate::kForeign;
+      return;
+    }
     if (stored) program_.models[model].calls.push_back(call.index);
     NoteUnseen(call);
     PlaceByKind(call);
+  }
+
+  // True for a wait for a notify that other processes have too, when no record of this process is
+  // there for it: another process recorded it.
+  bool WaitsForAnotherProcess(const AclCall& call) {
+    if (call.kind() == AclCallKind::kNotifyRecord) {
+      records_[call.Integer(call.function->object)] = true;
+    } else if (call.kind() == AclCallKind::kNotifyWait) {
+      const int64_t notify = call.Integer(call.function->object);
+      return !std::exchange(records_[notify], false) && shared_notifies_.count(notify) != 0;
+    }
+    return false;
+  }
+
+  void NoteSharedNotify(const AclCall& call) {
+    const bool imported = call.function->variant == AclVariant::kOpenedNotify;
+    if (call.call.status != 0 || (!imported && call.op->name != "aclrtNotifyGetExportKey")) return;
+    shared_notifies_.insert(call.Integer(imported ? call.function->object : 0));
   }
 
   // Notes work whose end the host has not seen yet.
@@ -333,6 +357,8 @@ class GraphFinder {
   std::unordered_map<int64_t, std::vector<int64_t>> unseen_;  // by stream
   std::map<int64_t, int64_t> captures_;                       // stream to the begin of its capture
   std::map<int64_t, int64_t> open_groups_;                    // stream to group
+  std::set<int64_t> shared_notifies_;                         // by recorded address
+  std::map<int64_t, bool> records_;    // notifies that this process recorded and did not wait for
   std::map<int64_t, Update> updates_;  // stream to the calls of its open update
   std::map<int64_t, int64_t> group_of_handle_;
   std::set<int64_t> lost_captures_;  // streams of open captures into lost sub-graphs

@@ -31,6 +31,7 @@ enum class AclFate : uint8_t {
   kIssued,
   kFailed,     // it failed in the recording and had no effect
   kAbandoned,  // part of a capture or an update that did not end well
+  kForeign,    // it waits for what another process does
 };
 
 // A tensor of a call: a layout over a buffer.

@@ -11,6 +11,7 @@
 #include "recorder/acl/memory_work.h"
 #include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
+#include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
 #include "recorder/agent/source_line.h"
@@ -181,6 +182,17 @@ void EncodeFurther(Thread& thread, const CallInfo& info, const uint64_t* values,
   }
 }
 
+// Bytes from an address of device memory to the end of its block, by what the device says.
+uint64_t BytesAt(uint64_t address) {
+  decltype(&aclrtMemGetAddressRange) range = nullptr;
+  Resolve(range, "aclrtMemGetAddressRange");
+  void* begin = nullptr;
+  size_t bytes = 0;
+  auto* pointer = reinterpret_cast<void*>(address);
+  if (range == nullptr || range(pointer, &begin, &bytes) != ACL_SUCCESS) return 0;
+  return reinterpret_cast<uint64_t>(begin) + bytes - address;
+}
+
 // A copy's two ends.
 struct CopyEnds {
   Block destination;
@@ -279,6 +291,17 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     case Effect::kDeviceBirth:
       AddBlock(thread, Pointee<uint64_t>(at(0)), at(1),
                static_cast<uint32_t>(CurrentDevice(thread)) + 1);
+      break;
+    case Effect::kImport: {
+      const auto address = Pointee<uint64_t>(at(0));
+      const uint64_t bytes = BytesAt(address);
+      if (bytes == 0) break;
+      AddBlock(thread, address, bytes, static_cast<uint32_t>(CurrentDevice(thread)) + 1);
+      MarkShared(address);
+      break;
+    }
+    case Effect::kShare:
+      MarkShared(at(0));
       break;
     case Effect::kHostBirth:
       AddBlock(thread, Pointee<uint64_t>(at(0)), at(1), 0);

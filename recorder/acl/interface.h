@@ -53,6 +53,8 @@ enum class Effect : uint8_t {
   kDeviceBirth,   // memory: where its address is written, its size
   kHostBirth,     // pinned host memory: the same
   kHostRegister,  // pinned host memory: its address, its size
+  kImport,        // memory of another process: where its address is written
+  kShare,         // other processes may write to memory: its address
   kDeath,         // memory: its address
   kStreamEnd,
   kEventEnd,

@@ -77,6 +77,7 @@ struct Ranges {
   uint32_t count;
   uint32_t capacity;
   uint32_t window;
+  bool shared;  // never known
 };
 agent::Mutex g_known_mutex;
 uint32_t g_known_window = 0;
@@ -198,6 +199,7 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   agent::Lock lock(g_known_mutex);
   Ranges known = KnownOf(buffer_id);
+  if (known.shared) return;
   uint32_t first = 0;
   while (first < known.count && known.ranges[first].end < begin) first++;
   uint32_t behind = first;
@@ -217,6 +219,16 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   known.ranges[first] = {begin, end};
   known.count = known.count - (behind - first) + 1;
   Known().Put(KeyOf(buffer_id), known);
+}
+
+void MarkShared(uint64_t address) {
+  Block block;
+  if (!FindBlock(address, &block)) return;
+  agent::Lock lock(g_known_mutex);
+  Ranges known = KnownOf(block.buffer_id);
+  known.count = 0;
+  known.shared = true;
+  Known().Put(KeyOf(block.buffer_id), known);
 }
 
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {

@@ -35,6 +35,8 @@ void TellBirth(Thread& thread, uint64_t buffer_id);
 // Marks bytes [begin, end) of a buffer as known: a recorded call wrote them, or they have been
 // kept.
 void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
+// From now on nothing of the block at `address` is known, because other processes write to it.
+void MarkShared(uint64_t address);
 // True when every byte of [begin, end) is marked as known. An empty range is known.
 bool IsKnown(uint64_t buffer_id, uint64_t begin, uint64_t end);
 // A window opens: what was written while recording was closed is not known. Windows are numbered

@@ -14,6 +14,8 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
       ++counts.failed;
     } else if (call.fate == AclFate::kAbandoned) {
       ++counts.abandoned;
+    } else if (call.fate == AclFate::kForeign) {
+      ++counts.without_effect;
     } else if (kind == AclCallKind::kHostFunction) {
       ++counts.host_functions;
     } else if (kind == AclCallKind::kMemory) {

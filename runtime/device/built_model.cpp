@@ -1,11 +1,15 @@
 #include "runtime/device/built_model.h"
 
+#include <cstring>
+
 #include "runtime/device/capture/capture.h"
 #include "runtime/device/control.h"
 #include "runtime/device/error.h"
 
 namespace acltape::device {
 namespace {
+
+constexpr const char* kEndTask = "END_GRAPH";
 
 class EndGraph : public Control {
  public:
@@ -163,6 +167,25 @@ aclError UnbindStream(Model& model, Stream& stream) {
   return ACL_SUCCESS;
 }
 
+aclError CleanPersistent(Stream& stream) {
+  std::lock_guard lock(CaptureLock());
+  stream.DropHeld();
+  if (stream.built == nullptr) return ACL_SUCCESS;
+  Model& model = *stream.built;
+  if (model.build_ended) {
+    return Fail(ACL_ERROR_RT_STREAM_MODEL,
+                "aclrtPersistentTaskClean: the build of model %u has ended; unbind stream %u first",
+                model.id(), stream.id());
+  }
+  for (uint32_t index :
+       model.hidden_streams[model.members[stream.built_member].newest_hidden].nodes) {
+    Model::Node& node = model.nodes[index];
+    if (std::strcmp(node.task.name, kEndTask) == 0) model.end_task = false;
+    node.disabled = true;
+  }
+  return ACL_SUCCESS;
+}
+
 void UnbindAll(Model& model) {
   if (model.kind() != Model::Kind::kBuilt) return;
   std::lock_guard lock(CaptureLock());
@@ -179,7 +202,7 @@ aclError SubmitEndTask(Model& model, Stream& stream) {
   if (aclError code = CheckBuilt(model, kCall); code != ACL_SUCCESS) return code;
   std::lock_guard lock(CaptureLock());
   if (aclError code = CheckBound(stream, &model, kCall); code != ACL_SUCCESS) return code;
-  aclError code = StoreControl(stream, "END_GRAPH", std::make_unique<EndGraph>());
+  aclError code = StoreControl(stream, kEndTask, std::make_unique<EndGraph>());
   if (code != ACL_SUCCESS) return code;
   model.end_task = true;
   CompleteBuild(model);

@@ -32,6 +32,9 @@ struct LabelList {
 
 aclError BindStream(Model& model, Stream& stream, bool head);
 aclError UnbindStream(Model& model, Stream& stream);
+// Drops what a persistent stream holds; a model that it is bound to and that is being built skips
+// what it got of it (STR-25).
+aclError CleanPersistent(Stream& stream);
 // Before the model is destroyed.
 void UnbindAll(Model& model);
 aclError SubmitEndTask(Model& model, Stream& stream);

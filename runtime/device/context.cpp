@@ -6,7 +6,9 @@
 #include "runtime/device/error.h"
 #include "runtime/device/event.h"
 #include "runtime/device/futex.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/model.h"
+#include "runtime/device/named_callbacks.h"
 #include "runtime/device/notify.h"
 #include "runtime/device/thread_state.h"
 
@@ -33,6 +35,10 @@ Context::~Context() {
     device_.contexts.erase(this);
   }
   DiscardCapturesOf(*this);
+  // No stream of it is made or destroyed any more.
+  for (const Stream* stream : streams) {
+    TellStreamState(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  }
   std::set<Stream*> owned;
   {
     std::lock_guard lock(mutex);
@@ -49,6 +55,7 @@ Context::~Context() {
   for (Event* event : events) delete event;
   for (Notify* notify : notifies) DeleteNotify(notify);
   for (CountNotify* notify : count_notifies) DeleteNotify(notify);
+  if (overflow_flag != nullptr) FreeMemory(overflow_flag, MemoryKind::kDevice);
   if (handle_ != nullptr) WipeHandle(handle_);
 }
 
@@ -65,13 +72,17 @@ aclError Context::CreateStream(uint32_t priority, uint32_t flags, Stream** strea
     delete created;
     return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "no handle left for a stream");
   }
-  std::lock_guard lock(mutex);
-  streams.insert(created);
+  {
+    std::lock_guard lock(mutex);
+    streams.insert(created);
+  }
   *stream = created;
+  TellStreamState(*created, ACL_RT_STREAM_STATE_CREATE_POST);
   return ACL_SUCCESS;
 }
 
 void Context::DestroyStream(Stream* stream, bool run_queued) {
+  TellStreamState(*stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
   {
     std::lock_guard lock(mutex);
     streams.erase(stream);

@@ -64,6 +64,7 @@ class Context {
   std::set<Notify*> notifies;
   std::set<CountNotify*> count_notifies;
   std::map<int, int64_t> options;  // aclSysParamOpt to value (CTX-09)
+  void* overflow_flag = nullptr;   // device memory of aclrtCtxGetFloatOverflowAddr (OVF-02)
 
   std::atomic<bool> tearing_down{false};
 

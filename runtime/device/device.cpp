@@ -4,6 +4,7 @@
 
 #include "runtime/device/context.h"
 #include "runtime/device/error.h"
+#include "runtime/device/named_callbacks.h"
 #include "runtime/device/thread_state.h"
 
 namespace acltape::device {
@@ -40,6 +41,11 @@ bool IsDeviceFault(aclError code) {
   return false;
 }
 
+bool IsMemoryFault(aclError code) {
+  return code == ACL_ERROR_RT_DEVICE_MEM_ERROR || code == ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR ||
+         code == ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR;
+}
+
 Device::Device(int32_t number)
     : id(number),
       stream_numbers(GetProfile().streams),
@@ -71,18 +77,24 @@ aclError SetDevice(int32_t id) {
                 "aclrtSetDevice: there is no device %d; valid: 0 to %u", id,
                 GetProfile().devices - 1);
   }
-  std::lock_guard lock(DeviceLock());
-  if (device->primary == nullptr) {
-    device->primary = Context::Create(*device, true);
+  bool created = false;
+  {
+    std::lock_guard lock(DeviceLock());
+    created = device->primary == nullptr;
+    if (created) device->primary = Context::Create(*device, true);
     if (device->primary == nullptr) {
       return Fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
                   "aclrtSetDevice: device %d has no stream left for a default stream", id);
     }
+    ++device->use_count;
+    device->was_set = true;
+    device->released_by_force = false;
+    SetCurrentContext(device->primary.get());
   }
-  ++device->use_count;
-  device->was_set = true;
-  device->released_by_force = false;
-  SetCurrentContext(device->primary.get());
+  if (!created) return ACL_SUCCESS;
+  if (const Context* context = CurrentContext(nullptr)) {
+    TellStreamState(context->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
+  }
   return ACL_SUCCESS;
 }
 

@@ -18,6 +18,8 @@ class Context;
 
 // Error codes that stand for a faulty device rather than a failed task (ERR-05).
 bool IsDeviceFault(aclError code);
+// Those of them that are about the device's memory (ERR-09).
+bool IsMemoryFault(aclError code);
 
 struct Device {
   explicit Device(int32_t number);
@@ -31,6 +33,7 @@ struct Device {
 
   std::atomic<aclError> fault{ACL_SUCCESS};
   std::atomic<uint64_t> memory_used{0};
+  std::atomic<uint64_t> memory_peak{0};      // the most that was in use
   std::atomic<uint32_t> pending_updates{0};  // launched task updates that have not run (UPD-08)
   std::atomic<uint64_t> peers{0};            // bit n: may access device n (DEV-14)
   std::atomic<uint32_t> cube_core_limit;

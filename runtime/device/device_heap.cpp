@@ -17,7 +17,6 @@ namespace acltape::device {
 namespace {
 
 constexpr size_t kRegionBytes = size_t{64} << 20;
-constexpr size_t kPageBytes = 4096;
 // Free ranges with so many pages give them back to the host.
 constexpr size_t kGivenBack = size_t{256} << 10;
 

@@ -11,7 +11,10 @@
 
 namespace acltape::device {
 
-inline constexpr size_t kBlockAlignment = 512;
+inline constexpr size_t kPageBytes = 4096;
+// A block has its pages for itself: those of one that is shared with another process are replaced
+// (shared_file.h). The product aligns to 512 bytes, which a page is a multiple of.
+inline constexpr size_t kBlockAlignment = kPageBytes;
 // At least this many bytes behind each block belong to nobody, as on the device (MEM-02).
 inline constexpr size_t kGuardBytes = 32;
 

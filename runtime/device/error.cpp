@@ -68,6 +68,7 @@ constexpr CodeMeaning kMeanings[] = {
     {ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream synchronisation timed out"},
     {ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "event synchronisation timed out"},
     {ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "capture was invalidated"},
+    {ACL_ERROR_RT_DRV_INTERNAL_ERROR, "the driver refused"},
     {ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "host memory registered before"},
     {ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "host memory not registered"},
 };

@@ -112,6 +112,7 @@ void EventPoint::Complete() {
 
 bool EventPoint::Wait(int64_t deadline_ns) {
   if (SpinUntil([this] { return done(); })) return true;
+  const Runner::Blocked blocked(Runner::Current());
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (!done()) {
     Runner* runner = Runner::Current();

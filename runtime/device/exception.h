@@ -2,6 +2,7 @@
 #pragma once
 
 #include "acl/acl.h"
+#include "runtime/device/task.h"
 
 struct rtExceptionInfo {
   uint32_t task_id;
@@ -9,6 +10,7 @@ struct rtExceptionInfo {
   uint32_t thread_id;  // of the thread that submitted the task
   uint32_t device_id;
   uint32_t code;
+  acltape::device::Task* task = nullptr;  // that failed
 };
 
 namespace acltape::device {

@@ -19,6 +19,7 @@ void RunAndSignal(HostCall& call) {
 bool WaitForHostCall(HostCall& call) {
   auto done = [&] { return call.done.load(std::memory_order_acquire) != 0; };
   if (SpinUntil(done)) return true;
+  const Runner::Blocked blocked(Runner::Current());
   while (!done()) {
     Runner* runner = Runner::Current();
     if (runner != nullptr && runner->Interrupted()) return false;

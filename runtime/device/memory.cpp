@@ -14,6 +14,7 @@
 
 #include "runtime/device/device_heap.h"
 #include "runtime/device/error.h"
+#include "runtime/device/workers_held.h"
 
 namespace acltape::device {
 namespace {
@@ -105,6 +106,30 @@ void* AllocateBlock(MemoryBlock block) {
   }
   TrackMemory(block);
   return block.begin;
+}
+
+size_t SharedBytes(const MemoryBlock& block) { return RoundUp(block.bytes, kPageBytes); }
+
+// Moves the bytes of a block into a shared file that takes the place of its pages. Under the lock,
+// while no task runs.
+bool MoveIntoFile(MemoryBlock& block) {
+  std::unique_ptr<SharedFile> file = SharedFile::Create(SharedBytes(block));
+  char* copy = file != nullptr ? file->Map(nullptr, 0, file->bytes()) : nullptr;
+  if (copy == nullptr) return false;
+  std::memcpy(copy, block.begin, file->bytes());
+  munmap(copy, file->bytes());
+  if (file->Map(block.begin, 0, file->bytes()) == nullptr) return false;
+  block.shared = file.release();
+  return true;
+}
+
+// Gives a block that ends pages of its own again: processes that still use its bytes keep those.
+void TakeOutOfFile(MemoryBlock& block) {
+  if (block.shared == nullptr) return;
+  mmap(block.begin, SharedBytes(block), PROT_READ | PROT_WRITE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  delete block.shared;
+  block.shared = nullptr;
 }
 
 // Lets a block rest that was taken out of the table, and gives the host what has rested enough.
@@ -224,7 +249,13 @@ void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const c
       used <= GetProfile().memory
           ? AllocateBlock({nullptr, bytes, accounted, MemoryKind::kDevice, device.id, call})
           : nullptr;
-  if (memory == nullptr) device.memory_used.fetch_sub(accounted);
+  if (memory == nullptr) {
+    device.memory_used.fetch_sub(accounted);
+    return nullptr;
+  }
+  uint64_t peak = device.memory_peak.load(std::memory_order_relaxed);
+  while (peak < used && !device.memory_peak.compare_exchange_weak(peak, used)) {
+  }
   return memory;
 }
 
@@ -237,9 +268,8 @@ bool FreeMemory(void* address, MemoryKind kind) {
   std::unique_lock lock(blocks.mutex);
   auto found = blocks.by_begin.find(static_cast<char*>(address));
   if (found == blocks.by_begin.end() || found->second.kind != kind) return false;
-  const MemoryBlock block = found->second;
+  MemoryBlock block = found->second;
   if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
-  if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
   if (HasGuard(block) && !Guard(block).IsWhole(/*whole=*/true)) {
     std::fprintf(
         stderr,
@@ -248,6 +278,8 @@ bool FreeMemory(void* address, MemoryKind kind) {
   }
   blocks.by_begin.erase(found);
   generation.fetch_add(1, std::memory_order_release);
+  TakeOutOfFile(block);
+  if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
   Rest(blocks, block);
   return true;
 }
@@ -269,6 +301,38 @@ std::optional<MemoryBlock> UntrackMemory(void* address) {
   return block;
 }
 
+aclError ShareMemory(void* address, size_t bytes, bool anyone, const char* call, SharedPart* part) {
+  auto* at = static_cast<char*>(address);
+  const WorkersHeld held;  // a write between the copy and its end would be lost
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  auto* block = const_cast<MemoryBlock*>(BlockAt(blocks.by_begin, at));
+  if (block == nullptr || block->kind != MemoryKind::kDevice ||
+      bytes > static_cast<size_t>(block->begin + block->bytes - at)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: %zu bytes at %p are no part of a block of device memory", call, bytes,
+                address);
+  }
+  if (block->shared == nullptr && !MoveIntoFile(*block)) {
+    return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+                "%s: the host cannot make a shared file of %zu bytes", call, block->bytes);
+  }
+  block->shared->Publish(anyone);
+  *part = {block->shared->name(), static_cast<size_t>(at - block->begin), bytes};
+  return ACL_SUCCESS;
+}
+
+bool ForShared(const SharedName& name, const std::function<void(SharedFile&)>& action) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  for (const auto& [begin, block] : blocks.by_begin) {
+    if (block.shared == nullptr || !(block.shared->name() == name)) continue;
+    action(*block.shared);
+    return true;
+  }
+  return false;
+}
+
 void NoteReserved(void* address, size_t bytes) {
   Blocks& blocks = GetBlocks();
   std::unique_lock lock(blocks.mutex);
@@ -280,6 +344,14 @@ void ForgetReserved(void* address) {
   Blocks& blocks = GetBlocks();
   std::unique_lock lock(blocks.mutex);
   blocks.reserved.erase(static_cast<char*>(address));
+}
+
+bool IsReserved(const void* address) {
+  Blocks& blocks = GetBlocks();
+  std::shared_lock lock(blocks.mutex);
+  const auto* at = static_cast<const char*>(address);
+  const auto* range = EntryBefore(blocks.reserved, at);
+  return range != nullptr && at < range->first + range->second;
 }
 
 std::optional<MemoryBlock> FindMemory(const void* address) {

@@ -17,10 +17,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "acl/acl.h"
 #include "runtime/device/device.h"
+#include "runtime/device/shared_file.h"
 #include "runtime/kernel_memory.h"
 
 namespace acltape::device {
@@ -40,6 +42,7 @@ struct MemoryBlock {
   int32_t device;         // -1 for host memory
   const char* call = "";  // that allocated it, and its number among all allocations of the process
   uint64_t number = 0;    // 0: it has no guard
+  SharedFile* shared = nullptr;  // its bytes, when other processes may use them; the block owns it
 };
 
 // Allocates device memory, aligned to 512 bytes; null when the device or the host has no more.
@@ -58,9 +61,26 @@ bool UnregisterHostMemory(void* address);
 void TrackMemory(const MemoryBlock& block);
 std::optional<MemoryBlock> UntrackMemory(void* address);
 
+// A part of a block whose bytes other processes may use (IPC-01).
+struct SharedPart {
+  SharedName name;
+  size_t offset = 0;
+  size_t bytes = 0;
+};
+
+// Lets other processes use `bytes` bytes at `address`, which are a part of a block of device
+// memory: its bytes move into a shared file, at the same addresses. With `anyone` no list of
+// processes is looked at.
+aclError ShareMemory(void* address, size_t bytes, bool anyone, const char* call, SharedPart* part);
+// Does something to the shared file of this process with that name; false when no block in use has
+// it. Under the lock of the table.
+bool ForShared(const SharedName& name, const std::function<void(SharedFile&)>& action);
+
 // Tells of address ranges of aclrtReserveMemAddress; within one, only what is mapped can be used.
 void NoteReserved(void* address, size_t bytes);
 void ForgetReserved(void* address);
+
+bool IsReserved(const void* address);
 
 // The block in use that `address` lies in; none for pageable host memory, and none for memory that
 // was freed.

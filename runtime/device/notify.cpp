@@ -1,10 +1,15 @@
 #include "runtime/device/notify.h"
 
+#include <sys/mman.h>
+
 #include "runtime/device/call.h"
+#include "runtime/device/device_heap.h"
 #include "runtime/device/futex.h"
 
 namespace acltape::device {
 namespace {
+
+using Value = std::atomic<uint32_t>;
 
 struct NotifyPayload {
   NotifyWord* word;
@@ -33,43 +38,52 @@ bool Matches(uint32_t mode, uint32_t word, uint32_t value) {
 
 bool CountReady(void* argument) {
   NotifyPayload& wait = Payload(argument);
-  return Matches(wait.mode, wait.word->value.load(std::memory_order_acquire), wait.value);
+  return wait.word->Use([&](const Value& value) {
+    return Matches(wait.mode, value.load(std::memory_order_acquire), wait.value);
+  });
 }
 
 aclError RunCountWait(void* argument) {
   NotifyPayload& wait = Payload(argument);
   int64_t deadline = wait.timeout_ns == 0 ? 0 : NowNs() + wait.timeout_ns;
   if (!PollUntil(CountReady, argument, deadline)) return ACL_ERROR_RT_WAIT_TIMEOUT;
-  if (wait.clear) wait.word->value.store(0, std::memory_order_release);
+  if (wait.clear) wait.word->Use([](Value& value) { value.store(0, std::memory_order_release); });
   return ACL_SUCCESS;
 }
 
-aclError RunCountRecord(void* argument) {
-  NotifyPayload& record = Payload(argument);
+void Record(const NotifyPayload& record, Value& value) {
   switch (record.mode) {
     case ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE:
-      record.word->value.store(record.value, std::memory_order_release);
+      value.store(record.value, std::memory_order_release);
       break;
     case ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE:
-      record.word->value.fetch_add(record.value, std::memory_order_acq_rel);
+      value.fetch_add(record.value, std::memory_order_acq_rel);
       break;
     case ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE:
-      record.word->value.fetch_or(record.value, std::memory_order_acq_rel);
+      value.fetch_or(record.value, std::memory_order_acq_rel);
       break;
     default:
-      record.word->value.fetch_and(record.value, std::memory_order_acq_rel);
+      value.fetch_and(record.value, std::memory_order_acq_rel);
   }
+}
+
+aclError RunCountRecord(void* argument) {
+  const NotifyPayload& record = Payload(argument);
+  record.word->Use([&](Value& value) { Record(record, value); });
   return ACL_SUCCESS;
 }
 
 bool NotifyReady(void* argument) {
-  return Payload(argument).word->value.load(std::memory_order_acquire) != 0;
+  return Payload(argument).word->Use(
+      [](const Value& value) { return value.load(std::memory_order_acquire) != 0; });
 }
 
 // One wait consumes one record, however many streams wait (NTF-02).
 bool ConsumeNotify(void* argument) {
-  uint32_t set = 1;
-  return Payload(argument).word->value.compare_exchange_strong(set, 0);
+  return Payload(argument).word->Use([](Value& value) {
+    uint32_t set = 1;
+    return value.compare_exchange_strong(set, 0);
+  });
 }
 
 aclError RunNotifyWait(void* argument) {
@@ -91,6 +105,39 @@ Task NotifyTask(const char* name, uint32_t number, const NotifyPayload& payload,
 }
 
 }  // namespace
+
+NotifyWord* NotifyWord::Of(std::unique_ptr<SharedFile> file) {
+  auto* word = new NotifyWord;
+  if (word->MoveTo(std::move(file))) return word;
+  word->Release();
+  return nullptr;
+}
+
+NotifyWord::~NotifyWord() {
+  if (file_ != nullptr) munmap(static_cast<void*>(value_), kPageBytes);
+}
+
+bool NotifyWord::Share() {
+  std::unique_lock lock(mutex_);
+  if (file_ != nullptr) return true;
+  const uint32_t value = own_.load();
+  std::unique_ptr<SharedFile> file = SharedFile::Create(kPageBytes);
+  if (file == nullptr || !MoveTo(std::move(file))) return false;
+  value_->store(value);
+  return true;
+}
+
+bool NotifyWord::MoveTo(std::unique_ptr<SharedFile> file) {
+  char* page = file->Map(nullptr, 0, kPageBytes);
+  if (page == nullptr) return false;
+  value_ = reinterpret_cast<std::atomic<uint32_t>*>(page);
+  file_ = std::move(file);
+  return true;
+}
+
+void Notify::Clear() {
+  word_->Use([](Value& value) { value.store(0, std::memory_order_release); });
+}
 
 Notify::~Notify() {
   if (handle_ != nullptr) WipeHandle(handle_);

@@ -3,36 +3,66 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <shared_mutex>
 
 #include "runtime/device/event.h"
+#include "runtime/device/shared_file.h"
 
 namespace acltape::device {
 
 // The state of a notify. Tasks share it with the object, which may be destroyed while they are
-// queued.
-struct NotifyWord : Shared<NotifyWord> {
-  std::atomic<uint32_t> value{0};
+// queued. It moves into a file when other processes may use the notify (IPC-06); what is done to it
+// meanwhile waits.
+class NotifyWord : public Shared<NotifyWord> {
+ public:
+  NotifyWord() = default;
+  // That of another process; null when the host cannot map it.
+  static NotifyWord* Of(std::unique_ptr<SharedFile> file);
+  ~NotifyWord();
+
+  // Does something to the value.
+  template <typename Action>
+  auto Use(const Action& action) {
+    std::shared_lock lock(mutex_);
+    return action(*value_);
+  }
+  // Moves it into a file unless it lies in one. False when the system has no memory for that.
+  bool Share();
+  SharedFile* file() const { return file_.get(); }
+
+ private:
+  bool MoveTo(std::unique_ptr<SharedFile> file);
+
+  std::shared_mutex mutex_;
+  std::atomic<uint32_t> own_{0};
+  std::atomic<uint32_t>* value_ = &own_;
+  std::unique_ptr<SharedFile> file_;
 };
 
 class Notify {
  public:
-  Notify(Context& context, uint32_t number)
-      : context_(context), number_(number), handle_(AllocateHandle(HandleKind::kNotify, this)) {}
+  Notify(Context& context, uint32_t number, NotifyWord* word = new NotifyWord)
+      : context_(context),
+        number_(number),
+        handle_(AllocateHandle(HandleKind::kNotify, this)),
+        word_(word) {}
   ~Notify();
 
   Task RecordTask() const;
   Task WaitTask(int64_t timeout_ns) const;
-  void Clear() { word_->value.store(0, std::memory_order_release); }
+  void Clear();
 
   Context& context() const { return context_; }
   uint32_t number() const { return number_; }
   HandleBlock* handle() const { return handle_; }
+  NotifyWord& word() const { return *word_; }
 
  private:
   Context& context_;
   const uint32_t number_;
   HandleBlock* handle_;
-  NotifyWord* word_ = new NotifyWord;
+  NotifyWord* word_;
 };
 
 class CountNotify {

@@ -15,6 +15,7 @@
 #include "runtime/device/numbers.h"
 #include "runtime/device/profile.h"
 #include "runtime/device/thread_state.h"
+#include "runtime/device/workers_held.h"
 
 namespace acltape::device {
 namespace {
@@ -132,6 +133,7 @@ void Stream::Work() {
     }
     do {
       runner.set_position(position);
+      EnterTask(position);
       RunSlot(slots_[position % depth_].task, position);
       Advance(++position);
     } while (submitted_.load(std::memory_order_acquire) > position && !Exiting());
@@ -139,7 +141,19 @@ void Stream::Work() {
   }
 }
 
+// Either the holder sees that the task has begun, or the worker sees that workers are held.
+void Stream::EnterTask(uint64_t position) {
+  entered_.store(position + 1, std::memory_order_seq_cst);
+  while (WorkersHeld::Now() && !Exiting()) {
+    entered_.store(position, std::memory_order_seq_cst);
+    timespec pause{0, 20000};
+    nanosleep(&pause, nullptr);
+    entered_.store(position + 1, std::memory_order_seq_cst);
+  }
+}
+
 void Stream::RunSlot(Task& task, uint64_t position) {
+  if (task.kind == TaskKind::kModel) in_model_.store(true);
   if (GetProfile().jitter_seed != 0) Jitter(position);
   if (FaultsGiven()) [[unlikely]] {
     DelayTask(id_, position);
@@ -148,14 +162,16 @@ void Stream::RunSlot(Task& task, uint64_t position) {
     aclError code = task.RunGuarded();
     // A task that runs others has reported them itself; one that an abort interrupted is no
     // failure.
-    if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !AbortedBehind(position)) {
+    if (code != ACL_SUCCESS && task.kind != TaskKind::kModel && !Interrupted(position)) {
       NoteFailure(code, DescribeTask(task), TakeOwnMessage());
     }
-    if (code != ACL_SUCCESS && !AbortedBehind(position)) {
+    if (code != ACL_SUCCESS && !Interrupted(position)) {
       ReportException({static_cast<uint32_t>(position), id_, task.thread_id,
-                       static_cast<uint32_t>(context_.device().id), static_cast<uint32_t>(code)});
+                       static_cast<uint32_t>(context_.device().id), static_cast<uint32_t>(code),
+                       &task});
     }
   }
+  if (task.kind == TaskKind::kModel) in_model_.store(false);
   task.Drop();
 }
 
@@ -242,6 +258,17 @@ void Stream::Abort() {
   abort_epoch_.fetch_add(1);
   progress_.fetch_add(1);
   FutexWakeAll(progress_);
+}
+
+void Stream::Stop() {
+  const uint64_t entered = entered_.load();
+  if (entered > completed_.load()) stopped_.store(entered);
+}
+
+void Stream::DropHeld() {
+  std::lock_guard lock(submit_mutex_);
+  for (Task& task : held_) task.Drop();
+  held_.clear();
 }
 
 void Stream::Finish(bool run_queued) {

@@ -43,11 +43,26 @@ class Stream {
   // The error that the next Synchronize would report.
   aclError PendingError() const;
 
+  // True while no task of it runs, or one that waits (workers_held.h).
+  bool Quiet() const {
+    return entered_.load(std::memory_order_seq_cst) == completed_.load(std::memory_order_seq_cst) ||
+           (blocked.load() && !in_model_.load());
+  }
+  // Set by Runner::Blocked.
+  std::atomic<bool> blocked{false};
+
   // Drops the tasks that have not run (STR-18).
   void Abort();
   bool AbortedBehind(uint64_t position) const {
     return position < abort_below_.load(std::memory_order_relaxed);
   }
+  // Ends the task that runs, if it waits; those behind it run (STR-24).
+  void Stop();
+  bool Interrupted(uint64_t position) const {
+    return AbortedBehind(position) || stopped_.load(std::memory_order_relaxed) == position + 1;
+  }
+  // Drops the tasks that a persistent stream holds (STR-25).
+  void DropHeld();
 
   // Before destruction: lets the queued tasks run, or drops them, and stops the worker.
   void Finish(bool run_queued);
@@ -106,6 +121,7 @@ class Stream {
 
   void StartWorker();
   void Work();
+  void EnterTask(uint64_t position);
   void RunSlot(Task& task, uint64_t position);
   void Advance(uint64_t completed);
   // False at time-out.
@@ -132,6 +148,8 @@ class Stream {
 
   // Worker.
   alignas(64) std::atomic<uint64_t> completed_{0};
+  std::atomic<uint64_t> entered_{0};   // tasks that have begun
+  std::atomic<bool> in_model_{false};  // the task that runs executes a model
   std::atomic<uint32_t> sleeping_{0};
   std::atomic<bool> stop_{false};
 
@@ -139,6 +157,7 @@ class Stream {
   alignas(64) std::atomic<uint64_t> wake_at_{UINT64_MAX};
   std::atomic<uint32_t> progress_{0};
   std::atomic<uint64_t> abort_below_{0};
+  std::atomic<uint64_t> stopped_{0};  // one more than the position of a stopped task
   std::atomic<uint32_t> abort_epoch_{0};
 
   std::atomic<aclError> error_{ACL_SUCCESS};

@@ -64,12 +64,20 @@ Runner* Runner::Current() { return current_runner; }
 void Runner::SetCurrent(Runner* runner) { current_runner = runner; }
 
 bool Runner::Interrupted() const {
-  return stream_->AbortedBehind(position_) || Exiting() ||
+  return stream_->Interrupted(position_) || Exiting() ||
          (model_abort_ != nullptr && model_abort_->load(std::memory_order_relaxed));
+}
+
+Runner::Blocked::Blocked(Runner* runner) : stream_(runner != nullptr ? runner->stream_ : nullptr) {
+  if (stream_ != nullptr) stream_->blocked.store(true);
+}
+Runner::Blocked::~Blocked() {
+  if (stream_ != nullptr) stream_->blocked.store(false);
 }
 
 bool PollUntil(bool (*ready)(void*), void* argument, int64_t deadline_ns) {
   if (SpinUntil([&] { return ready(argument); })) return true;
+  const Runner::Blocked blocked(Runner::Current());
   int64_t pause_ns = 10000;
   while (!ready(argument)) {
     Runner* runner = Runner::Current();

@@ -93,6 +93,18 @@ class Runner {
   bool Interrupted() const;
   Stream* stream() const { return stream_; }
 
+  // While one exists, the runner's stream is blocked: nothing runs on it (workers_held.h).
+  class Blocked {
+   public:
+    explicit Blocked(Runner* runner);
+    ~Blocked();
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+
+   private:
+    Stream* stream_;
+  };
+
  private:
   Stream* stream_;
   uint64_t position_ = 0;

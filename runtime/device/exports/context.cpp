@@ -1,7 +1,11 @@
 // Contexts (section 4 of the rules).
 #include "runtime/device/context.h"
 
+#include <cstring>
+
 #include "runtime/device/call.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/named_callbacks.h"
 
 using namespace acltape::device;
 
@@ -50,6 +54,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
                 "%s: device %d has no stream left for the default stream", kCall, deviceId);
   }
   SetCurrentContext(created.get());
+  TellStreamState(created->default_stream(), ACL_RT_STREAM_STATE_CREATE_POST);
   *context = created.release()->handle();
   return ACL_SUCCESS;
 }
@@ -114,5 +119,23 @@ aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   if (current == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   std::lock_guard lock(current->mutex);
   current->options[opt] = value;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtCtxGetFloatOverflowAddr(void** overflowAddr) {
+  ACLTAPE_CALL("aclrtCtxGetFloatOverflowAddr");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(overflowAddr, kCall, "overflowAddr"));
+  Context* context = CurrentContext(kCall);
+  if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
+  constexpr size_t kFlagBytes = 64;
+  std::lock_guard lock(context->mutex);
+  if (context->overflow_flag == nullptr) {
+    context->overflow_flag = AllocateDeviceMemory(context->device(), kFlagBytes, 0, kCall);
+    if (context->overflow_flag == nullptr) {
+      return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: no room for %zu bytes", kCall, kFlagBytes);
+    }
+    std::memset(context->overflow_flag, 0, kFlagBytes);  // nothing saturates, so nothing sets it
+  }
+  *overflowAddr = context->overflow_flag;
   return ACL_SUCCESS;
 }

@@ -228,24 +228,40 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
   return RunSynchronously(std::move(task), kCall);
 }
 
-aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
-                          aclrtMemcpyKind kind, aclrtStream stream) {
-  ACLTAPE_CALL("aclrtMemcpyAsync");
+namespace {
+
+aclError CopyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind,
+                   aclrtStream stream, const char* call) {
   bool nothing = false;
-  ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, kCall, &nothing));
+  ACLTAPE_RETURN_IF_FAILED(CheckCopy(dst, destMax, src, count, kind, call, &nothing));
   if (nothing || dst == src) return ACL_SUCCESS;
-  ACLTAPE_RETURN_IF_FAILED(CheckMemory(dst, count, kCall, "dst"));
-  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, kCall, "src"));
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(dst, count, call, "dst"));
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(src, count, call, "src"));
   auto to = FindMemory(dst);
   auto from = FindMemory(src);
   Direction direction = DirectionOf(to, from);
-  if (kind == ACL_MEMCPY_HOST_TO_HOST || direction.host_to_host) return RefuseHostToHost(kCall);
+  if (kind == ACL_MEMCPY_HOST_TO_HOST || direction.host_to_host) return RefuseHostToHost(call);
   Stream* found = nullptr;
-  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(FindStream(stream, call, &found));
   Task task = MakeTask(TaskKind::kCopy, "MEMCPY_ASYNC", CopyPayload{dst, src, count}, RunCopy);
-  ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, kCall, &task));
-  if (direction.pageable) return CopyPageable(*found, std::move(task), kCall);
+  ACLTAPE_RETURN_IF_FAILED(CheckPeerAccess(to, from, call, &task));
+  if (direction.pageable) return CopyPageable(*found, std::move(task), call);
   return SubmitTask(*found, std::move(task));
+}
+
+}  // namespace
+
+aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                          aclrtMemcpyKind kind, aclrtStream stream) {
+  ACLTAPE_CALL("aclrtMemcpyAsync");
+  return CopyAsync(dst, destMax, src, count, kind, stream, kCall);
+}
+
+// CPY-16: the older name of the same copy.
+aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, size_t count,
+                                       aclrtMemcpyKind kind, aclrtStream stream) {
+  ACLTAPE_CALL("aclrtMemcpyAsyncWithCondition");
+  return CopyAsync(dst, destMax, src, count, kind, stream, kCall);
 }
 
 aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,

@@ -74,19 +74,6 @@ aclError CheckLimit(aclrtDevResLimitType type, uint32_t value, const char* call)
 
 }  // namespace
 
-aclError aclrtSetDevice(int32_t deviceId) {
-  ACLTAPE_CALL("aclrtSetDevice");
-  return SetDevice(deviceId);
-}
-aclError aclrtResetDevice(int32_t deviceId) {
-  ACLTAPE_CALL("aclrtResetDevice");
-  return ResetDevice(deviceId, false);
-}
-aclError aclrtResetDeviceForce(int32_t deviceId) {
-  ACLTAPE_CALL("aclrtResetDeviceForce");
-  return ResetDevice(deviceId, true);
-}
-
 aclError aclrtGetDevice(int32_t* deviceId) {
   ACLTAPE_CALL("aclrtGetDevice");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(deviceId, kCall, "deviceId"));

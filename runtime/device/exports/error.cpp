@@ -12,11 +12,6 @@ aclError CheckLevel(aclrtLastErrLevel level, const char* call) {
   return Fail(ACL_ERROR_INVALID_PARAM, "%s: level %d is not 0", call, static_cast<int>(level));
 }
 
-bool IsMemoryFault(aclError code) {
-  return code == ACL_ERROR_RT_DEVICE_MEM_ERROR || code == ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR ||
-         code == ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR;
-}
-
 }  // namespace
 
 const char* aclGetRecentErrMsg(void) { return TakeMessage(); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device/call.h"
+#include "runtime/device/function.h"
 
 using namespace acltape::device;
 
@@ -58,6 +59,54 @@ void ReportException(const rtExceptionInfo& info) {
 }
 
 }  // namespace acltape::device
+
+namespace {
+
+// The kernel whose failure a callback is told of.
+aclError KernelOf(const rtExceptionInfo* info, const char* call, Task** kernel) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(info, call, "info"));
+  Callbacks& callbacks = GetCallbacks();
+  std::lock_guard lock(callbacks.mutex);
+  if (callbacks.live.count(info) == 0) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "%s: %p is not the information of a callback that runs", call,
+                static_cast<const void*>(info));
+  }
+  *kernel = info->task;
+  if (*kernel != nullptr && (*kernel)->kind == TaskKind::kKernel) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: the task that failed is no kernel of a stream",
+              call);
+}
+
+}  // namespace
+
+// ERR-07: a kernel with an argument block shows it. One of the operator library shows a block of 8
+// bytes that refers to its object (ENUM-08).
+aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo* info, void** devArgsPtr,
+                                       uint32_t* devArgsLen) {
+  ACLTAPE_CALL("aclrtGetArgsFromExceptionInfo");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devArgsPtr, kCall, "devArgsPtr"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devArgsLen, kCall, "devArgsLen"));
+  Task* kernel = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(KernelOf(info, kCall, &kernel));
+  *devArgsPtr = TakesBytes(*kernel) ? kernel->argument : static_cast<void*>(&kernel->argument);
+  *devArgsLen = static_cast<uint32_t>(ArgumentBytes(*kernel));
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo* info,
+                                             aclrtFuncHandle* func) {
+  ACLTAPE_CALL("aclrtGetFuncHandleFromExceptionInfo");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(func, kCall, "func"));
+  Task* kernel = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(KernelOf(info, kCall, &kernel));
+  const Function* function = FunctionOf(*kernel);
+  if (function == nullptr) {
+    return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%s: no handle left", kCall);
+  }
+  *func = function->handle;
+  return ACL_SUCCESS;
+}
 
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
   ACLTAPE_CALL("aclrtSetExceptionInfoCallback");

@@ -81,6 +81,12 @@ aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
   return Allocate(devPtr, size, kPadding, "aclrtMallocWithCfg");
 }
 
+aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy,
+                                     aclrtMallocConfig* cfg) {
+  ACLTAPE_RETURN_IF_FAILED(CheckConfig(cfg, "aclrtMallocForTaskScheduler"));
+  return Allocate(devPtr, size, kPadding, "aclrtMallocForTaskScheduler");
+}
+
 // Flush and invalidate concern the cache of memory that host and device share; here they share all.
 aclError aclrtMemFlush(void* devPtr, size_t size) {
   ACLTAPE_CALL("aclrtMemFlush");

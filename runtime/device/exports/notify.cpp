@@ -1,19 +1,19 @@
 // Notifies and counting notifies (section 7 of the rules).
 #include "runtime/device/notify.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+
 #include "runtime/device/call.h"
 
 using namespace acltape::device;
 
 namespace {
 
-template <typename T>
-aclError Create(void** handle, uint64_t flag, std::set<T*> Context::*owned, const char* call) {
-  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, call, "the output"));
-  if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %llu is not 0 or 1", call,
-                static_cast<unsigned long long>(flag));
-  }
+// Enters a notify that `make` makes of the context and a number.
+template <typename T, typename Make>
+aclError Enter(void** handle, std::set<T*> Context::*owned, const Make& make, const char* call) {
   Context* context = CurrentContext(call);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   std::optional<uint32_t> number = context->device().notify_numbers.Take();
@@ -21,7 +21,7 @@ aclError Create(void** handle, uint64_t flag, std::set<T*> Context::*owned, cons
     return Fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "%s: all %u notifies of device %d are in use",
                 call, GetProfile().notifies, context->device().id);
   }
-  auto* created = new T(*context, *number);
+  T* created = make(*context, *number);
   if (created->handle() == nullptr) {
     DeleteNotify(created);
     return Fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, "%s: no handle left", call);
@@ -30,6 +30,17 @@ aclError Create(void** handle, uint64_t flag, std::set<T*> Context::*owned, cons
   ((*context).*owned).insert(created);
   *handle = created->handle();
   return ACL_SUCCESS;
+}
+
+template <typename T>
+aclError Create(void** handle, uint64_t flag, std::set<T*> Context::*owned, const char* call) {
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(handle, call, "the output"));
+  if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag %llu is not 0 or 1", call,
+                static_cast<unsigned long long>(flag));
+  }
+  const auto make = [](Context& context, uint32_t number) { return new T(context, number); };
+  return Enter(handle, owned, make, call);
 }
 
 template <typename T>
@@ -52,6 +63,29 @@ aclError Destroy(void* handle, HandleKind kind, std::set<T*> Context::*owned, co
   }
   DeleteNotify(notify);
   return ACL_SUCCESS;
+}
+
+constexpr size_t kNotifyKeyBytes = 65;
+
+std::string KeyOf(const SharedName& name) {
+  char text[kNotifyKeyBytes];
+  std::snprintf(text, sizeof(text), "acltape notify:%x:%x:%x", name.process, name.descriptor,
+                name.serial);
+  return text;
+}
+
+bool ReadKey(const char* key, SharedName* name) {
+  int end = -1;
+  const int read = std::sscanf(key, "acltape notify:%x:%x:%x%n", &name->process, &name->descriptor,
+                               &name->serial, &end);
+  return read == 3 && end >= 0 && key[end] == '\0';
+}
+
+// The two values of a flag that the interface has.
+aclError CheckFlags(uint64_t flags, uint64_t other, const char* call) {
+  if (flags == 0 || flags == other) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flags %llu is not 0 or %llu", call,
+              static_cast<unsigned long long>(flags), static_cast<unsigned long long>(other));
 }
 
 aclError SubmitTo(aclrtStream handle, const char* call, Task&& task) {
@@ -107,6 +141,70 @@ aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
     found->Clear();
   }
   return ACL_SUCCESS;
+}
+
+// IPC-06. The notify lives until every process has destroyed its own.
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags) {
+  ACLTAPE_CALL("aclrtNotifyGetExportKey");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(key, kCall, "key"));
+  if (len < kNotifyKeyBytes) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a key of %zu bytes is shorter than %zu", kCall,
+                len, kNotifyKeyBytes);
+  }
+  constexpr uint64_t kAnyone = ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION;
+  ACLTAPE_RETURN_IF_FAILED(CheckFlags(flags, kAnyone, kCall));
+  Notify* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(Find(notify, HandleKind::kNotify, kCall, &found));
+  if (!found->word().Share()) {
+    return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%s: the host cannot make a shared file", kCall);
+  }
+  found->word().file()->Publish(flags == kAnyone);
+  std::snprintf(key, len, "%s", KeyOf(found->word().file()->name()).c_str());
+  return ACL_SUCCESS;
+}
+
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
+  ACLTAPE_CALL("aclrtNotifySetImportPid");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(pid, kCall, "pid"));
+  Notify* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(Find(notify, HandleKind::kNotify, kCall, &found));
+  SharedFile* file = found->word().file();
+  if (file == nullptr || num == 0) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: num is 0, or the notify has no key; call aclrtNotifyGetExportKey first",
+                kCall);
+  }
+  if (file->Allow(pid, num)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%s: at most %zu processes can be allowed", kCall,
+              SharedFile::kMostProcesses);
+}
+
+aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
+  ACLTAPE_CALL("aclrtNotifyImportByKey");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(notify, kCall, "notify"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(key, kCall, "key"));
+  ACLTAPE_RETURN_IF_FAILED(CheckFlags(flags, ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS, kCall));
+  SharedName name;
+  if (!ReadKey(key, &name)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: this is no key of aclrtNotifyGetExportKey", kCall);
+  }
+  std::unique_ptr<SharedFile> file = SharedFile::Open(name);
+  if (file == nullptr || !file->AdmitsUs()) {
+    return Fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
+                "%s: process %u has ended, has destroyed the notify, or has not allowed process %d",
+                kCall, name.process, static_cast<int>(getpid()));
+  }
+  NotifyWord* word = NotifyWord::Of(std::move(file));
+  if (word == nullptr) {
+    return Fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%s: the host cannot map the notify", kCall);
+  }
+  const auto make = [word](Context& context, uint32_t number) {
+    word->Retain();  // the notify's own reference
+    return new Notify(context, number, word);
+  };
+  const aclError code = Enter(notify, &Context::notifies, make, kCall);
+  word->Release();
+  return code;
 }
 
 aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag) {

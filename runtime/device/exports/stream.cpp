@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/device/built_model.h"
 #include "runtime/device/plain_object.h"
 #include "runtime/device/thread_state.h"
 #include "runtime/device/value_task.h"
@@ -180,6 +181,27 @@ aclError aclrtStreamAbort(aclrtStream stream) {
   ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
   found->Abort();
   return ACL_SUCCESS;
+}
+
+aclError aclrtStreamStop(aclrtStream stream) {
+  ACLTAPE_CALL("aclrtStreamStop");
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotBound(*found, ACL_ERROR_RT_STREAM_MODEL, kCall));
+  found->Stop();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtPersistentTaskClean(aclrtStream stream) {
+  ACLTAPE_CALL("aclrtPersistentTaskClean");
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindGivenStream(stream, kCall, &found));
+  if (!found->persistent()) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: stream %u was created without ACL_STREAM_PERSISTENT", kCall, found->id());
+  }
+  return CleanPersistent(*found);
 }
 
 aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {

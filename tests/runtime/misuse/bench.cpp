@@ -206,6 +206,44 @@ void* Mapped() {
   return address;
 }
 
+// Keys of memory and of a notify of this process, and a shareable handle.
+Argument MemoryKey() {
+  auto* key = static_cast<char*>(Scratch());
+  Need(aclrtIpcMemGetExportKey(DeviceMemory(), kBytes, key, 65, 1));
+  return At(key);
+}
+
+Argument NotifyKey() {
+  auto* key = static_cast<char*>(Scratch());
+  aclrtNotify notify = nullptr;
+  Need(aclrtCreateNotify(&notify, 0));
+  Need(aclrtNotifyGetExportKey(notify, key, 65, 2));
+  return At(key);
+}
+
+Argument ExportedNotify() {
+  char key[65];
+  aclrtNotify notify = nullptr;
+  Need(aclrtCreateNotify(&notify, 0));
+  Need(aclrtNotifyGetExportKey(notify, key, 65, 0));
+  return At(notify);
+}
+
+Argument ShareableHandle() {
+  uint64_t handle = 0;
+  Need(aclrtMemExportToShareableHandle(reinterpret_cast<void*>(Physical()),
+                                       ACL_MEM_HANDLE_TYPE_NONE, 1, &handle));
+  return handle;
+}
+
+// Device memory that holds the address of device memory.
+Argument PlaceOfAddress() {
+  void* place = DeviceMemory();
+  void* address = DeviceMemory();
+  Need(aclrtMemcpy(place, 8, &address, 8, ACL_MEMCPY_HOST_TO_DEVICE));
+  return At(place);
+}
+
 constexpr int64_t kFour = 4;
 
 aclTensor* Tensor() {
@@ -563,6 +601,35 @@ const Right kRight[] = {
        Need(aclrtIpcGetEventHandle(reinterpret_cast<aclrtEvent>(IpcEvent()), handle));
        return At(handle);
      }},
+    {"aclrtIpcMemGetExportKey", "len", "", Number<65>},
+    {"aclrtIpcMemGetExportKey", "key", "", [] { return At(Scratch()); }},
+    {"aclrtIpcMem*", "key", "", MemoryKey},
+    {"aclrtNotifyGetExportKey", "len", "", Number<65>},
+    {"aclrtNotifyImportByKey", "key", "", NotifyKey},
+    {"aclrtNotifySetImportPid", "notify", "", ExportedNotify},
+    {"aclrtMem*V2", "shareableHandle", "void*", [] { return One(ShareableHandle()); }},
+    {"aclrtMem*ShareableHandle", "shareableHandle", "uint64_t", ShareableHandle},
+    {"", "pidNum", "", Number<1>},
+    {"", "shareType", "", Number<ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT>},
+    {"aclrtMemGetAccess", "virPtr", "", [] { return At(Mapped()); }},
+    {"aclrtMemGetAccess", "location", "",
+     [] {
+       auto* location = static_cast<aclrtMemLocation*>(Scratch());
+       location->type = ACL_MEM_LOCATION_TYPE_DEVICE;
+       return At(location);
+     }},
+    {"aclrtMemRetainAllocationHandle", "virPtr", "", [] { return At(Mapped()); }},
+    {"aclrtDeviceTaskAbort", "timeout", "", Number<1000>},
+    {"aclrtSetDeviceTaskAbortCallback", "regName", "", [] { return Text("misuse"); }},
+    {"aclrtReg*StateCallback", "regName", "", [] { return Text("misuse"); }},
+    {"aclrtGetMemUceInfo", "arraySize", "", Number<1>},
+    {"aclrtMemUceRepair", "arraySize", "", Number<1>},
+    {"aclrtMemUceRepair", "memUceInfoArray", "",
+     [] {
+       return One(aclrtMemUceInfo{DeviceMemory(), 64, {}});
+     }},
+    {"aclrtPersistentTaskClean", "stream", "",
+     [] { return Made<aclrtCreateStreamWithConfig, aclrtStream, 0, ACL_STREAM_PERSISTENT>(); }},
     {"aclrtHostRegister*", "ptr", "", [] { return At(std::aligned_alloc(4096, kBytes)); }},
     {"aclrtHostUnregister", "ptr", "", RegisteredMemory},
     {"aclrtHostGetDevicePointer", "pHost", "", RegisteredMemory},
@@ -598,6 +665,37 @@ const Right kRight[] = {
     {"", "stmAttrType", "", Number<ACL_STREAM_ATTR_USER_CUSTOM_TAG>},
     {"aclrtMemcpy2d*", "width", "", Number<16>},
     {"aclrtMemcpy2d*", "height", "", Number<4>},
+    {"aclrtMemcpyAsyncWithDesc", "kind", "", Number<ACL_MEMCPY_INNER_DEVICE_TO_DEVICE>},
+    {"aclrtMemcpyAsyncWithOffset", "kind", "", Number<ACL_MEMCPY_INNER_DEVICE_TO_DEVICE>},
+    {"aclrt*MemcpyDesc*", "kind", "", Number<ACL_MEMCPY_INNER_DEVICE_TO_DEVICE>},
+    {"aclrtSetMemcpyDesc", "config", "", Number<0>},
+    {"aclrtMemcpyAsyncWithDesc", "desc", "",
+     [] {
+       void* desc = DeviceMemory();
+       Need(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, DeviceMemory(),
+                               DeviceMemory(), 64, nullptr));
+       return At(desc);
+     }},
+    {"aclrtMemcpyAsyncWithOffset", "dst", "", PlaceOfAddress},
+    {"aclrtMemcpyAsyncWithOffset", "src", "", PlaceOfAddress},
+    {"aclrtCmoAsyncWithDesc", "cmoDesc", "",
+     [] {
+       void* desc = DeviceMemory();
+       Need(aclrtCmoSetDesc(desc, DeviceMemory(), 64));
+       return At(desc);
+     }},
+    {"aclrtCmoAsyncWithDesc", "reserve", "", Number<0>},
+    {"aclrtCheckMemType", "addrList", "", [] { return One(DeviceMemory()); }},
+    {"aclrtCheckMemType", "size", "", Number<1>},
+    {"aclrtCheckMemType", "memType", "", Number<ACL_RT_MEM_TYPE_DEV>},
+    {"aclrtCheckMemType", "reserve", "", Number<0>},
+    {"aclrtGetMemUsageInfo", "inputNum", "", Number<1>},
+    {"aclrtGet*DevIdBy*", "phyDevId", "int32_t", Number<0>},
+    {"aclrtGet*DevIdBy*", "logicDevId", "int32_t", Number<0>},
+    {"aclrtGet*DevIdBy*", "userDevid", "int32_t", Number<0>},
+    {"aclrtGet*DevIdBy*", "userDevId", "int32_t", Number<0>},
+    {"aclrtDeviceGetByPCIBusId", "pciBusId", "", [] { return Text("0000:01:00.0"); }},
+    {"", "otherDeviceId", "", Number<0>},
     {"aclrtMemcpy*", "kind", "", Number<ACL_MEMCPY_DEVICE_TO_DEVICE>},
     {"aclrtMemcpy", "src", "", [] { return At(DeviceMemory()); }},
     {"aclrtMemsetD32*", "N", "", Number<16>},
@@ -774,6 +872,9 @@ const Right kRight[] = {
     {"", "", "aclFinalizeCallbackFunc", [] { return At(reinterpret_cast<void*>(OnFinalize)); }},
     {"", "", "acldumpMessageCallback", [] { return At(reinterpret_cast<void*>(TakeChunk)); }},
     {"", "", "aclrtHostFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtStreamStateCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtDeviceStateCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtDeviceTaskAbortCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtExceptionInfoCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtAllocatorAllocFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtAllocatorFreeFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
@@ -809,6 +910,7 @@ const char* const kEnumerations[] = {"aclCANNPackageName",
                                      "aclprofAicoreMetrics",
                                      "aclprofStepTag",
                                      "aclrtCallbackBlockType",
+                                     "aclrtCmoType",
                                      "aclrtCompareDataType",
                                      "aclrtCondition",
                                      "aclrtDevAttr",
@@ -819,10 +921,12 @@ const char* const kEnumerations[] = {"aclCANNPackageName",
                                      "aclrtLaunchKernelAttrId",
                                      "aclrtMemAttr",
                                      "aclrtMemGranularityOptions",
+                                     "aclrtMemHandleType",
                                      "aclrtMemMallocPolicy",
                                      "aclrtMemcpyKind",
                                      "aclrtStreamAttr",
-                                     "aclrtStreamConfigAttr"};
+                                     "aclrtStreamConfigAttr",
+                                     "aclrtTsId"};
 
 bool Fits(const char* pattern, const char* name) {
   return *pattern == '\0' || fnmatch(pattern, name, 0) == 0;
@@ -887,6 +991,17 @@ const AddressRow kAddresses[] = {
     {"aclrtMapMem", "virPtr"},
     {"aclrtUnmapMem", "virPtr"},
     {"aclrtMemSetAccess", "virPtr"},
+    {"aclrtMemGetAccess", "virPtr"},
+    {"aclrtMemRetainAllocationHandle", "virPtr"},
+    {"aclrtIpcMemGetExportKey", "devPtr"},
+    {"aclrtMemcpyAsyncWith*", "desc"},
+    {"aclrtMemcpyAsyncWith*", "dst"},
+    {"aclrtMemcpyAsyncWith*", "src"},
+    {"aclrtSetMemcpyDesc", "desc"},
+    {"aclrtSetMemcpyDesc", "srcAddr"},
+    {"aclrtSetMemcpyDesc", "dstAddr"},
+    {"aclrtCmo*", "src"},
+    {"aclrtCmo*", "cmoDesc"},
 };
 
 }  // namespace
