@@ -68,6 +68,12 @@ void GraphSink::Submit(int64_t stream, AclTask task) {
   if (other && !session_.held_streams.empty()) Flush();
   const size_t bytes = PinnedBytes(task);
   if (!items_.empty() && pinned_bytes_ + bytes > kPinnedLimit) Flush();
+  // Where a stream may wait for a value that another stream writes later, a graph over both would
+  // wait for itself: it begins when the work before it on each of its streams has ended.
+  if (!items_.empty() && !session_.MayWait() &&
+      (stream != items_.front().stream || task.work == Work::kWait)) {
+    Flush();
+  }
   pinned_bytes_ += bytes;
   items_.push_back({stream, std::move(task)});
 }
