@@ -10,6 +10,7 @@
 #include "recorder/acl/event_calls.h"
 #include "recorder/acl/handles.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 
 namespace acltape::acl_agent {
@@ -73,7 +74,15 @@ struct StreamTimes {
 };
 
 // Why a call has no span.
-enum Missing : uint32_t { kNoEvent, kRefused, kMet, kNeverDone, kUnknown, kMissingKinds };
+enum Missing : uint32_t {
+  kNoEvent,
+  kRefused,
+  kMet,
+  kNeverDone,
+  kUnknown,
+  kNoMemory,
+  kMissingKinds
+};
 struct MissingText {
   const char* subject;
   const char* cause;
@@ -92,6 +101,7 @@ constexpr MissingText kMissingTexts[kMissingKinds] = {
      "synchronise before the end"},
     {"first calls of unknown streams", "the stream was not seen before this call",
      "record from the program's start"},
+    {"memory", "the program had no memory left for the recorder", "give the program more memory"},
 };
 std::atomic<uint64_t> g_missing[kMissingKinds];
 std::atomic<uint64_t> g_jumps{0};
@@ -300,11 +310,14 @@ StreamTimes* AddStreamTimes(Thread& thread, uint64_t handle, uint64_t stream_id)
   agent::Lock lock(g_streams_mutex);
   StreamTimes* times = nullptr;
   if (g_times.Get(TimesKey(stream_id), &times)) return times;
-  if (!g_tells_at_exit) g_tells_at_exit = atexit(TellTimesAtExit) == 0;
+  if (!g_tells_at_exit) {
+    const agent::KeepErrno keep;
+    g_tells_at_exit = atexit(TellTimesAtExit) == 0;
+  }
   times = g_streams.load();
   while (times != nullptr && times->stream_id != 0) times = times->next;
   if (times == nullptr) {
-    times = static_cast<StreamTimes*>(calloc(1, sizeof(StreamTimes)));
+    times = static_cast<StreamTimes*>(agent::TryAllocateZeros(1, sizeof(StreamTimes)));
     if (times == nullptr) return nullptr;
     times->next = g_streams.load();
     times->stream_id = stream_id;
@@ -317,8 +330,9 @@ StreamTimes* AddStreamTimes(Thread& thread, uint64_t handle, uint64_t stream_id)
   times->mixed = false;
   times->open = 0;
   times->last_end_ns = 0;
-  g_times.Put(TimesKey(stream_id), times);
-  return times;
+  if (g_times.Put(TimesKey(stream_id), times) != agent::PutResult::kNoMemory) return times;
+  times->stream_id = 0;
+  return nullptr;
 }
 
 // A task with its events; null when there may be no more. The stream's lock is held.
@@ -330,9 +344,11 @@ DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
     stream.spare = task->next;
     return task;
   }
+  bool no_memory = false;
   if (g_tasks.fetch_add(1) < kMostTasks) {
     OwnCalls own(thread);
-    auto* task = static_cast<DeviceTask*>(calloc(1, sizeof(DeviceTask)));
+    auto* task = static_cast<DeviceTask*>(agent::TryAllocateZeros(1, sizeof(DeviceTask)));
+    no_memory = task == nullptr;
     // An event without the bit for waits leaves nothing in a capture (rule CAP-44).
     if (task != nullptr &&
         own.Succeeded(TheEventFunctions().create(&task->begin, ACL_EVENT_TIME_LINE))) {
@@ -342,7 +358,7 @@ DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
     free(task);
   }
   g_tasks.fetch_sub(1);
-  Miss(kNoEvent);
+  Miss(no_memory ? kNoMemory : kNoEvent);
   return nullptr;
 }
 
@@ -381,6 +397,7 @@ DeviceTask* BeginDeviceTask(Thread& thread, uint64_t stream) {
   }
   StreamTimes* times = nullptr;
   if (!g_times.Get(TimesKey(stream_id), &times)) times = AddStreamTimes(thread, stream, stream_id);
+  if (times == nullptr) Miss(kNoMemory);
   if (times == nullptr || !times->timed) return nullptr;
   DeviceTask* task = nullptr;
   {

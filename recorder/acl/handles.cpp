@@ -7,6 +7,7 @@
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 
 namespace acltape::acl_agent {
@@ -29,6 +30,13 @@ agent::PointerMap<wire::HandleRecord> g_untold;
 std::atomic<uint64_t> g_untold_handles{0};
 
 agent::PointerMap<uint64_t>& Ids(wire::HandleKind kind) { return g_ids[static_cast<int>(kind)]; }
+
+// Without memory the object gets another id when it is met again, which is counted.
+bool KeepIn(agent::PointerMap<uint64_t>& map, uint64_t key, uint64_t id) {
+  const agent::PutResult result = map.Put(reinterpret_cast<void*>(key), id);
+  if (result == agent::PutResult::kNoMemory) agent::LeaveOut(wire::LeftOut::kIdentities);
+  return result == agent::PutResult::kAdded;
+}
 
 void Write(Thread& thread, const wire::HandleRecord& row) {
   agent::Tape* tape = thread.tape;
@@ -60,7 +68,7 @@ uint64_t Named(Thread& thread, uint64_t id) {
 uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t flags,
              uint64_t call_id) {
   const uint64_t id = thread.tape->NextHandleId();
-  if (handle != 0) Ids(kind).Put(reinterpret_cast<void*>(handle), id);
+  if (handle != 0) KeepIn(Ids(kind), handle, id);
   wire::HandleRecord row{};
   row.handle_id = id;
   row.address = handle;
@@ -71,7 +79,9 @@ uint64_t Add(Thread& thread, wire::HandleKind kind, uint64_t handle, uint32_t fl
   row.moment = wire::HandleMoment::kCreated;
   if (!thread.muted) {
     Write(thread, row);
-  } else if (g_untold.Put(UntoldKey(id), row)) {
+  } else if (g_untold.Put(UntoldKey(id), row) == agent::PutResult::kNoMemory) {
+    agent::LeaveOut(wire::LeftOut::kIdentities);
+  } else {
     g_untold_handles.fetch_add(1, std::memory_order_relaxed);
   }
   return id;
@@ -92,7 +102,7 @@ uint64_t TakeHandle(wire::HandleKind kind, uint64_t handle) {
 }
 
 void PutHandle(wire::HandleKind kind, uint64_t handle, uint64_t id) {
-  Ids(kind).Put(reinterpret_cast<void*>(handle), id);
+  KeepIn(Ids(kind), handle, id);
 }
 
 uint64_t DefaultStreamId(Thread& thread) {
@@ -110,7 +120,7 @@ uint64_t AddHandle(Thread& thread, wire::HandleKind kind, uint64_t handle, uint3
 
 uint64_t AddDefaultStream(Thread& thread, uint64_t handle) {
   const uint64_t id = DefaultStreamId(thread);
-  if (handle != 0) Ids(wire::HandleKind::kStream).Put(reinterpret_cast<void*>(handle), id);
+  if (handle != 0) KeepIn(Ids(wire::HandleKind::kStream), handle, id);
   return id;
 }
 
@@ -165,14 +175,12 @@ uint64_t CaptureOf(Thread& thread, uint64_t stream) {
   return IdOf(thread, wire::HandleKind::kModel, ModelHandleOf(thread, stream));
 }
 
-void AddGroup(uint64_t group, uint64_t model_id) {
-  g_groups.Put(reinterpret_cast<void*>(group), model_id);
-}
+void AddGroup(uint64_t group, uint64_t model_id) { KeepIn(g_groups, group, model_id); }
 
 void BeginUpdate(uint64_t stream, uint64_t group) {
   uint64_t model_id = 0;
   if (!g_groups.Get(reinterpret_cast<void*>(group), &model_id)) return;
-  if (g_updates.Put(reinterpret_cast<void*>(stream), model_id)) g_update_count.fetch_add(1);
+  if (KeepIn(g_updates, stream, model_id)) g_update_count.fetch_add(1);
 }
 
 void EndUpdate(uint64_t stream) {

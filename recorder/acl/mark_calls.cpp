@@ -10,6 +10,7 @@
 #include "acl/acl_prof.h"
 #include "recorder/acl/marks.h"
 #include "recorder/acl/real.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/agent/tape.h"
 
@@ -60,17 +61,23 @@ Function RealMark(MarkCall call) {
   return reinterpret_cast<Function>(Real(MarkFunctionNumber(call)));
 }
 
-void KeepMessage(const void* stamp, const char* text, uint32_t bytes) {
-  Message message{strndup(text, bytes)};
-  Message before{nullptr};
-  if (message.text == nullptr) return;
-  g_messages.Put(stamp, message, &before);
-  free(before.text);
-}
-
 void DropMessage(const void* stamp) {
   Message message{nullptr};
   if (g_messages.Take(stamp, &message)) free(message.text);
+}
+
+// Without memory the stamp has no message; a former one would be wrong.
+void KeepMessage(const void* stamp, const char* text, uint32_t bytes) {
+  using acltape::agent::PutResult;
+  constexpr auto kRanges = acltape::wire::LeftOut::kRanges;
+  Message message{acltape::agent::CopyText(text, bytes, kRanges)};
+  if (message.text == nullptr) return DropMessage(stamp);
+  Message before{nullptr};
+  if (g_messages.Put(stamp, message, &before) == PutResult::kNoMemory) {
+    acltape::agent::LeaveOut(kRanges);
+    before = message;
+  }
+  free(before.text);
 }
 
 const char* NameOf(const void* stamp) {
@@ -127,7 +134,8 @@ aclError aclprofMarkEx(const char* msg, size_t msgLen, aclrtStream stream) {
   const ProgramCall call;
   const aclError result = real(msg, msgLen, stream);
   const bool marks = call.outermost() && result == ACL_SUCCESS && msg != nullptr;
-  char* name = marks ? strndup(msg, msgLen) : nullptr;
+  char* name =
+      marks ? acltape::agent::CopyText(msg, msgLen, acltape::wire::LeftOut::kRanges) : nullptr;
   if (name != nullptr) MarkPlace(name);
   free(name);
   return result;

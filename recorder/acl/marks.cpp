@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/ranges.h"
 #include "recorder/agent/tape.h"
 
@@ -40,7 +41,8 @@ uint64_t ThreadNumber() {
 bool ReserveMark() {
   if (g_count < g_capacity) return true;
   const size_t capacity = g_capacity == 0 ? 64 : 2 * g_capacity;
-  void* larger = realloc(static_cast<void*>(g_open), capacity * sizeof(OpenMark));
+  void* larger = agent::Resize(static_cast<void*>(g_open), capacity * sizeof(OpenMark),
+                               wire::LeftOut::kRanges);
   if (larger == nullptr) return false;
   g_open = static_cast<OpenMark*>(larger);
   g_capacity = capacity;

@@ -7,6 +7,7 @@
 
 #include "recorder/acl/thread.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 
 namespace acltape::acl_agent {
@@ -53,7 +54,8 @@ void RemoveAt(size_t at) {
 void Insert(const Block& block) {
   if (g_count == g_capacity) {
     const size_t capacity = g_capacity == 0 ? 256 : 2 * g_capacity;
-    void* larger = realloc(static_cast<void*>(g_blocks), capacity * sizeof(Block));
+    void* larger = agent::Resize(static_cast<void*>(g_blocks), capacity * sizeof(Block),
+                                 wire::LeftOut::kIdentities);
     if (larger == nullptr) return;
     g_blocks = static_cast<Block*>(larger);
     g_capacity = capacity;
@@ -157,7 +159,9 @@ void AddBlock(Thread& thread, uint64_t begin, uint64_t bytes, uint32_t device) {
   }
   if (!thread.muted) {
     WriteBirth(tape, block, wire::Tick(), tape->open_call);
-  } else if (Untold().Put(KeyOf(block.buffer_id), block)) {
+  } else if (Untold().Put(KeyOf(block.buffer_id), block) == agent::PutResult::kNoMemory) {
+    agent::LeaveOut(wire::LeftOut::kIdentities);
+  } else {
     g_untold_count.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -210,15 +214,15 @@ void MarkKnown(uint64_t buffer_id, uint64_t begin, uint64_t end) {
   }
   if (behind == first && known.count == known.capacity) {
     const uint32_t capacity = known.capacity == 0 ? 4 : 2 * known.capacity;
-    void* larger = realloc(known.ranges, capacity * sizeof(Range));
-    if (larger == nullptr) return;
+    void* larger = agent::TryResize(known.ranges, capacity * sizeof(Range));
+    if (larger == nullptr) return;  // the bytes are kept once more, when they are read
     known.ranges = static_cast<Range*>(larger);
     known.capacity = capacity;
   }
   memmove(known.ranges + first + 1, known.ranges + behind, (known.count - behind) * sizeof(Range));
   known.ranges[first] = {begin, end};
   known.count = known.count - (behind - first) + 1;
-  Known().Put(KeyOf(buffer_id), known);
+  if (Known().Put(KeyOf(buffer_id), known) == agent::PutResult::kNoMemory) free(known.ranges);
 }
 
 void MarkShared(uint64_t address) {

@@ -6,6 +6,7 @@
 #include "aclnn/acl_meta.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/thread.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/wire/records.h"
 
@@ -67,25 +68,31 @@ agent::PointerMap<Numbers*> g_arrays;
 agent::PointerMap<List*> g_lists;
 
 template <typename T>
-void Keep(agent::PointerMap<T*>& map, const void* object, T* info) {
-  if (object == nullptr || info == nullptr) {
-    free(info);
-    return;
-  }
-  T* before = nullptr;
-  if (!map.Put(object, info, &before)) free(before);
-}
-
-template <typename T>
 void Drop(agent::PointerMap<T*>& map, const void* object) {
   T* info = nullptr;
   if (object != nullptr && map.Take(object, &info)) free(info);
 }
 
+// Without `info` nothing is known of the object; what was known before would be wrong.
+template <typename T>
+void Keep(agent::PointerMap<T*>& map, const void* object, T* info) {
+  if (object == nullptr || info == nullptr) {
+    free(info);
+    return Drop(map, object);
+  }
+  T* before = nullptr;
+  if (map.Put(object, info, &before) == agent::PutResult::kNoMemory) {
+    agent::LeaveOut(wire::LeftOut::kArguments);
+    before = info;
+  }
+  free(before);
+}
+
 template <typename T>
 Numbers* CopyNumbers(const T* values, uint64_t count) {
   if (values == nullptr && count != 0) return nullptr;
-  auto* info = static_cast<Numbers*>(malloc(sizeof(Numbers) + count * sizeof(uint64_t)));
+  auto* info = static_cast<Numbers*>(
+      agent::Allocate(sizeof(Numbers) + count * sizeof(uint64_t), wire::LeftOut::kArguments));
   if (info == nullptr) return nullptr;
   info->count = count;
   for (uint64_t i = 0; i < count; ++i) {
@@ -101,7 +108,8 @@ Numbers* CopyNumbers(const T* values, uint64_t count) {
 
 List* CopyList(const void* const* elements, uint64_t count) {
   if (elements == nullptr && count != 0) return nullptr;
-  auto* info = static_cast<List*>(malloc(sizeof(List) + count * sizeof(void*)));
+  auto* info = static_cast<List*>(
+      agent::Allocate(sizeof(List) + count * sizeof(void*), wire::LeftOut::kArguments));
   if (info == nullptr) return nullptr;
   info->count = count;
   if (count != 0) memcpy(info->elements, elements, count * sizeof(void*));
@@ -207,8 +215,9 @@ void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
 void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,
                 const int64_t* strides, int64_t offset, aclFormat format, void* data) {
   if (rank > kMaxRank || (dims == nullptr && rank != 0)) return;
-  auto* info = static_cast<Tensor*>(malloc(sizeof(Tensor) + 2 * rank * sizeof(int64_t)));
-  if (info == nullptr) return;
+  auto* info = static_cast<Tensor*>(
+      agent::Allocate(sizeof(Tensor) + 2 * rank * sizeof(int64_t), wire::LeftOut::kArguments));
+  if (info == nullptr) return Drop(g_tensors, tensor);
   info->data = reinterpret_cast<uint64_t>(data);
   info->offset = offset;
   info->type = type;
@@ -228,7 +237,9 @@ void KeepScalar(const aclScalar* object, const void* value, aclDataType type) {
   Scalar scalar{};
   scalar.type = type;
   memcpy(scalar.value, value, TypeOf(type).bytes);
-  g_scalars.Put(object, scalar);
+  if (g_scalars.Put(object, scalar) == agent::PutResult::kNoMemory) {
+    agent::LeaveOut(wire::LeftOut::kArguments);
+  }
 }
 
 void MoveRaw(const aclTensor* tensor, void* address) {
@@ -259,7 +270,8 @@ void DropList(const void* object) { Drop(g_lists, object); }
 TensorPlace* TensorPlaces::Add() {
   if (count == capacity) {
     const uint32_t larger = capacity == 0 ? 8 : 2 * capacity;
-    void* memory = realloc(static_cast<void*>(data), larger * sizeof(TensorPlace));
+    void* memory = agent::Resize(static_cast<void*>(data), larger * sizeof(TensorPlace),
+                                 wire::LeftOut::kContents);
     if (memory == nullptr) return nullptr;
     data = static_cast<TensorPlace*>(memory);
     capacity = larger;

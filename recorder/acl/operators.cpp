@@ -12,6 +12,7 @@
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/agent/source_line.h"
 
@@ -78,7 +79,10 @@ uint32_t OpIndex(Thread& thread, uint32_t op) {
 Prepared* NewPrepared(Thread& thread) {
   Prepared* prepared = thread.spare;
   thread.spare = nullptr;
-  if (prepared == nullptr) prepared = static_cast<Prepared*>(calloc(1, sizeof(Prepared)));
+  if (prepared == nullptr) {
+    prepared = static_cast<Prepared*>(
+        agent::AllocateZeros(1, sizeof(Prepared), wire::LeftOut::kArguments));
+  }
   if (prepared == nullptr) return nullptr;
   prepared->repeatable = prepared->launched = false;
   prepared->places.count = 0;
@@ -100,7 +104,8 @@ void FreePrepared(Thread* thread, Prepared* prepared) {
 bool KeepEncoding(Thread& thread, Prepared& prepared) {
   if (prepared.slot_capacity < thread.slot_count + 64) {
     const uint32_t capacity = thread.slot_count + 64;
-    void* larger = realloc(prepared.slots, capacity * sizeof(uint64_t));
+    void* larger =
+        agent::Resize(prepared.slots, capacity * sizeof(uint64_t), wire::LeftOut::kArguments);
     if (larger == nullptr) return false;
     prepared.slots = static_cast<uint64_t*>(larger);
     prepared.slot_capacity = capacity;
@@ -111,6 +116,8 @@ bool KeepEncoding(Thread& thread, Prepared& prepared) {
   prepared.signature = thread.signature;
   thread.signature = mine;
   thread.BeginEncoding();
+  // The places of tensors lie in bytes that are not all there.
+  if (prepared.signature.lost) prepared.places.count = 0;
   return true;
 }
 
@@ -152,7 +159,15 @@ Prepared* TakePrepared(aclOpExecutor* executor) {
 
 void PutPrepared(Prepared* prepared) {
   Prepared* before = nullptr;
-  if (!g_prepared.Put(prepared->executor, prepared, &before)) FreePrepared(nullptr, before);
+  switch (g_prepared.Put(prepared->executor, prepared, &before)) {
+    case agent::PutResult::kAdded:
+      return;
+    case agent::PutResult::kReplaced:
+      return FreePrepared(nullptr, before);
+    case agent::PutResult::kNoMemory:
+      agent::LeaveOut(wire::LeftOut::kArguments);
+      return FreePrepared(nullptr, prepared);
+  }
 }
 
 // A repeatable executor can be launched again.
@@ -303,6 +318,8 @@ aclnnStatus Launch(uint32_t op, const acl::ArgValue* repeated, void* workspace,
   }
   call.prepare_ticks = prepared->launched ? 0 : prepared->ticks;
   thread->signature.Append(prepared->signature.data, prepared->signature.size);
+  thread->signature.lost |= prepared->signature.lost;
+  thread->signature.too_long |= prepared->signature.too_long;
   memcpy(thread->slots, prepared->slots, prepared->slot_count * sizeof(uint64_t));
   thread->slot_count = prepared->slot_count;
   if (workspace_size == 0 ||
@@ -336,6 +353,7 @@ void MoveTensor(aclOpExecutor* executor, const void* tensor, int64_t element, vo
     TensorPlace& place = prepared->places.data[i];
     if (place.object != tensor || place.element != element) continue;
     if (prepared->slot_count == prepared->slot_capacity) break;
+    if (prepared->slot_count == Thread::kMaxSlots) break;
     MovePlace(place, reinterpret_cast<uint64_t>(address), prepared->signature.data, prepared->slots,
               &prepared->slot_count);
   }

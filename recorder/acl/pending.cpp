@@ -11,6 +11,7 @@
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 
 namespace acltape::acl_agent {
 
@@ -84,14 +85,14 @@ void Tell(Thread& thread, Copy* copy) {
   uint64_t packed_bytes = 0;
   if (CoversItsRange(copy->content, &packed_bytes)) {
     TellContent(thread, copy->content, copy->data);
-  } else if (auto* packed = static_cast<std::byte*>(malloc(packed_bytes + 1)); packed != nullptr) {
+  } else if (auto* packed = static_cast<std::byte*>(
+                 agent::Allocate(packed_bytes + 1, wire::LeftOut::kContents));
+             packed != nullptr) {
     PackRows(copy->content, copy->data, packed);
     copy->content.bytes = packed_bytes;
     copy->content.packing = 1;
     TellContent(thread, copy->content, packed);
     free(packed);
-  } else {
-    Lose(thread, "there was no memory to pack a value");
   }
 }
 
@@ -180,9 +181,13 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
     return;
   }
   agent::Lock lock(g_mutex);
+  const agent::KeepErrno keep;
   if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
-  auto* copy = static_cast<Copy*>(malloc(sizeof(Copy)));
-  if (copy == nullptr || !TakeRoom(thread, content.bytes, copy)) {
+  // Nobody would ask for the copy at the program's end.
+  if (!g_at_exit) return agent::LeaveOut(wire::LeftOut::kContents);
+  auto* copy = static_cast<Copy*>(agent::Allocate(sizeof(Copy), wire::LeftOut::kContents));
+  if (copy == nullptr) return;
+  if (!TakeRoom(thread, content.bytes, copy)) {
     Lose(thread, "there was no pinned memory for a value");
     free(copy);
     return;

@@ -13,6 +13,7 @@
 #include "recorder/acl/operators.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/values.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/window.h"
 
 namespace acltape::acl_agent {
@@ -20,7 +21,9 @@ namespace acltape::acl_agent {
 namespace {
 
 pthread_key_t g_end_key;
-bool g_end_key_made = false;
+// Without its key a thread's memory would never be given back, and without the handler of forks a
+// child would wait for locks for ever: then nothing is recorded.
+bool g_usable = false;
 std::atomic<uint32_t> g_process_counted{0};
 
 __thread Thread* t_thread __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -48,22 +51,28 @@ void AfterForkInChild() {
 }
 
 __attribute__((constructor)) void Begin() {
-  g_end_key_made = pthread_key_create(&g_end_key, EndThread) == 0;
-  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  const agent::KeepErrno keep;
+  g_usable = pthread_key_create(&g_end_key, EndThread) == 0 &&
+             pthread_atfork(nullptr, nullptr, AfterForkInChild) == 0;
+  if (!g_usable) agent::LeaveOut(wire::LeftOut::kProcesses);
 }
 
 __attribute__((noinline)) Thread* NewThread(agent::Tape* tape) {
+  if (!g_usable) return nullptr;
+  const agent::KeepErrno keep;
   Thread* thread = t_thread;
   if (thread == nullptr) {
     thread = static_cast<Thread*>(calloc(1, sizeof(Thread)));
-    if (thread == nullptr) return nullptr;
-    thread->slots = static_cast<uint64_t*>(malloc(Thread::kMaxSlots * sizeof(uint64_t)));
-    thread->op_rows = static_cast<uint32_t*>(calloc(kMaxFunctions, sizeof(uint32_t)));
-    if (thread->slots == nullptr || thread->op_rows == nullptr) {
-      EndThread(thread);
+    if (thread != nullptr) {
+      thread->slots = static_cast<uint64_t*>(malloc(Thread::kMaxSlots * sizeof(uint64_t)));
+      thread->op_rows = static_cast<uint32_t*>(calloc(kMaxFunctions, sizeof(uint32_t)));
+    }
+    if (thread == nullptr || thread->slots == nullptr || thread->op_rows == nullptr ||
+        pthread_setspecific(g_end_key, thread) != 0) {
+      if (thread != nullptr) EndThread(thread);
+      agent::LeaveOut(wire::LeftOut::kCalls);
       return nullptr;
     }
-    if (g_end_key_made) pthread_setspecific(g_end_key, thread);
     t_thread = thread;
   }
   std::memset(thread->op_rows, 0, kMaxFunctions * sizeof(uint32_t));
@@ -78,9 +87,11 @@ __attribute__((noinline)) Thread* NewThread(agent::Tape* tape) {
 bool Bytes::Reserve(size_t more) {
   size_t wanted = capacity < 1024 ? 1024 : capacity;
   while (wanted < size + more) wanted *= 2;
-  void* larger = wanted > (size_t{1} << 20) ? nullptr : realloc(data, wanted);
+  const bool fits = wanted <= (size_t{1} << 20);
+  void* larger = fits ? agent::TryResize(data, wanted) : nullptr;
   if (larger == nullptr) {
     lost = true;
+    too_long |= !fits;
     return false;
   }
   data = static_cast<std::byte*>(larger);
@@ -133,6 +144,10 @@ uint32_t Thread::OpIndex(uint32_t function, uint32_t dialect, const char* name,
 void WriteCall(Thread& thread, const FinishedCall& call) {
   agent::Tape* tape = thread.tape;
   for (uint32_t slot = 0; slot < thread.slot_count; ++slot) TellBirth(thread, thread.slots[slot]);
+  if (thread.signature.lost && !thread.signature.too_long) {
+    agent::LeaveOut(wire::LeftOut::kArguments);
+    thread.BeginEncoding();
+  }
   if (thread.signature.lost) {
     tape->WriteLedger(2, 1, "arguments_too_long", "calls of the ACL interface",
                       "a call has more than a megabyte of arguments, which were left out",

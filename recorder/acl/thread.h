@@ -10,16 +10,18 @@
 
 namespace acltape::acl_agent {
 
-// Grows by malloc; what does not fit any more is left out, and `lost` says so.
+// Grows by malloc; what does not fit any more is left out, and `lost` says so. Then the bytes mean
+// nothing.
 struct Bytes {
   std::byte* data = nullptr;
   size_t size = 0;
   size_t capacity = 0;
   bool lost = false;
+  bool too_long = false;  // that is why; else there was no memory
 
   void Clear() {
     size = 0;
-    lost = false;
+    lost = too_long = false;
   }
   bool Reserve(size_t more);
   void Append(const void* from, size_t bytes) {

@@ -17,6 +17,7 @@
 #include "recorder/acl/tensor_bytes.h"
 #include "recorder/acl/thread.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/agent/statistics.h"
 #include "recorder/agent/window.h"
@@ -189,7 +190,7 @@ void KeepHost(Thread& thread, uint64_t call_id, int32_t position, bool after, ui
 void KeepHostPlane(Thread& thread, uint64_t call_id, int32_t position, bool after, uint64_t address,
                    uint64_t pitch, uint64_t width, uint64_t height) {
   if (!(after ? WantsOutputs(thread) : WantsInputs(thread)) || width == 0 || height == 0) return;
-  auto* packed = static_cast<char*>(malloc(width * height));
+  auto* packed = static_cast<char*>(agent::Allocate(width * height, wire::LeftOut::kContents));
   if (packed == nullptr) return;
   for (uint64_t row = 0; row < height; ++row) {
     memcpy(packed + row * width, reinterpret_cast<const char*>(address) + row * pitch, width);
@@ -275,13 +276,17 @@ void NoteCaptured(uint64_t model_id, uint64_t buffer_id, uint64_t base, uint64_t
   }
   if (captured.count == captured.capacity) {
     const uint32_t capacity = captured.capacity == 0 ? 16 : 2 * captured.capacity;
-    void* larger = realloc(captured.ranges, capacity * sizeof(CapturedRange));
+    void* larger =
+        agent::Resize(captured.ranges, capacity * sizeof(CapturedRange), wire::LeftOut::kContents);
     if (larger == nullptr) return;
     captured.ranges = static_cast<CapturedRange*>(larger);
     captured.capacity = capacity;
   }
   captured.ranges[captured.count++] = {buffer_id, base, first, end, use};
-  g_captured.Put(KeyOf(model_id), captured);
+  if (g_captured.Put(KeyOf(model_id), captured) == agent::PutResult::kNoMemory) {
+    agent::LeaveOut(wire::LeftOut::kContents);
+    free(captured.ranges);
+  }
 }
 
 void KeepBeforeExecution(Thread& thread, uint64_t call_id, uint64_t model_id, uint64_t stream) {

@@ -101,4 +101,18 @@ ArenaOffer AskForArena(const char* text) {
   return offer;
 }
 
+void TellNotAttached(const char* text) {
+  if (strnlen(text, wire::kSocketTextBytes) != wire::kSocketTextBytes) return;
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  const wire::SocketAddress collector = wire::AbstractAddress(text);
+  char words[wire::kSocketDigits + 1];
+  memcpy(words, wire::SecretOf(text), wire::kSocketDigits);
+  words[wire::kSocketDigits] = wire::kNotAttached;
+  static_cast<void>(!sendto(fd, words, sizeof(words), MSG_DONTWAIT | MSG_NOSIGNAL,
+                            reinterpret_cast<const sockaddr*>(&collector.address),
+                            collector.bytes));
+  close(fd);
+}
+
 }  // namespace acltape::agent

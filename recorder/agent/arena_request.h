@@ -13,4 +13,7 @@ struct ArenaOffer {
 // Asks the collector at `text`, which is "NAME:SECRET". Waits two seconds at most.
 ArenaOffer AskForArena(const char* text);
 
+// Tells the collector that this process is not recorded, because it could not map the arena.
+void TellNotAttached(const char* text);
+
 }  // namespace acltape::agent

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "recorder/agent/arena_request.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/native_stack.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/source_line.h"
@@ -19,6 +20,12 @@ namespace acltape::agent {
 namespace {
 
 Process g_process;
+char g_program_path[4096] = "";
+
+// Rings of which all together need no more address space are mapped when the process attaches, so
+// that a thread that claims one asks the system for nothing (Note [Sandboxes that kill]). More are
+// not: a program may have a limit on its address space, or set one.
+constexpr size_t kMostMappedAtOnce = size_t{64} << 20;
 
 // A new descriptor of what lies at the arena's path; negative when it cannot be opened.
 int OpenArena() {
@@ -61,12 +68,32 @@ std::byte* MapSlots(int fd, const wire::ArenaHeader& header) {
   return slots != MAP_FAILED ? static_cast<std::byte*>(slots) : nullptr;
 }
 
-// Maps header and slots of the arena behind `fd` and closes it: wire::MapRing needs none, see
-// Note [No descriptor is kept].
+// All rings, each twice in a row; null when they are too many, or the system refuses.
+std::byte* MapRings(int fd, const wire::ArenaHeader& header) {
+  const size_t bytes = header.ring_bytes;
+  const size_t all = 2 * bytes * header.slot_count;
+  if (all > kMostMappedAtOnce) return nullptr;
+  void* room = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* place = static_cast<std::byte*>(room);
+  for (uint32_t half = 0; half < 2 * header.slot_count; ++half, place += bytes) {
+    const auto offset = static_cast<off_t>(wire::RingOffset(header, half / 2));
+    if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset) ==
+        MAP_FAILED) {
+      munmap(room, all);
+      return nullptr;
+    }
+  }
+  return static_cast<std::byte*>(room);
+}
+
+// Maps header, slots and a few rings of the arena behind `fd` and closes it: wire::MapRing needs
+// none, see Note [No descriptor is kept].
 bool MapArena(int fd, const char* socket) {
   if (fd < 0) return false;
   wire::ArenaHeader* header = MapHeader(fd, socket);
   std::byte* slots = header != nullptr ? MapSlots(fd, *header) : nullptr;
+  if (slots != nullptr) g_process.rings = MapRings(fd, *header);
   close(fd);
   if (slots == nullptr) {
     if (header != nullptr) munmap(header, wire::kPage);
@@ -84,12 +111,18 @@ bool AskAndMapArena(const char* socket) {
   return MapArena(offer.fd, socket);
 }
 
+void FindProgramPath() {
+  const ssize_t bytes = readlink("/proc/self/exe", g_program_path, sizeof(g_program_path) - 1);
+  g_program_path[bytes > 0 ? bytes : 0] = '\0';
+}
+
 // In a forked child the parent's slots belong to the parent; the child claims its own.
 void AfterForkInChild() {
+  if (g_process.arena == nullptr) return;
   g_process.forks++;
   g_process.number.store(0);
   g_process.offered_number = 0;
-  if (g_process.arena != nullptr) g_process.arena->attached_processes.fetch_add(1);
+  g_process.arena->attached_processes.fetch_add(1);
   ForgetSourceLocks();
   ForgetTapeAfterFork();
 }
@@ -100,20 +133,38 @@ Process& ThisProcess() { return g_process; }
 
 wire::ArenaHeader* Arena() { return g_process.arena; }
 
+const char* ProgramPath() { return g_program_path; }
+
 bool Attach() {
+  const KeepErrno keep;
   const char* path = getenv(wire::kArenaVariable);
   if (path == nullptr || *path == '\0') return false;
   const char* socket = getenv(wire::kSocketVariable);
-  if (!MapArena(OpenArena(), socket) && !AskAndMapArena(socket)) return false;
+  if (!MapArena(OpenArena(), socket) && !AskAndMapArena(socket)) {
+    if (socket != nullptr) TellNotAttached(socket);
+    return false;
+  }
   wire::ArenaHeader& header = *g_process.arena;
+  // A child that takes itself for its parent would write into the parent's rings.
+  if (pthread_atfork(nullptr, nullptr, AfterForkInChild) != 0) {
+    LeaveOut(wire::LeftOut::kProcesses);
+    g_process.arena = nullptr;
+    return false;
+  }
+  FindProgramPath();
   if (header.stacks == wire::StackPolicy::kFull) PrepareNativeStacks();
   header.attached_processes.fetch_add(1);
   PrepareSteps(header);
-  pthread_atfork(nullptr, nullptr, AfterForkInChild);
   return true;
 }
 
 std::byte* MapRingOf(uint32_t slot) {
+  if (g_process.rings != nullptr) {
+    const size_t bytes = 2 * g_process.arena->ring_bytes;
+    std::byte* mapped = g_process.rings + slot * bytes;
+    if (!g_process.sandboxed.load()) wire::BringIn(mapped, bytes);
+    return mapped;
+  }
   std::byte* ring = wire::MapRing(*g_process.arena, slot);
   if (ring != nullptr) return ring;
   const int fd = OpenArena();
@@ -121,6 +172,10 @@ std::byte* MapRingOf(uint32_t slot) {
   if (IsOurArena(fd)) ring = wire::MapRing(fd, *g_process.arena, slot);
   close(fd);
   return ring;
+}
+
+void UnmapRingOf(std::byte* ring) {
+  if (g_process.rings == nullptr) wire::UnmapRing(ring, *g_process.arena);
 }
 
 }  // namespace acltape::agent

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "recorder/agent/memory.h"
+
 namespace acltape::agent {
 
 namespace {
@@ -99,7 +101,7 @@ char* OriginsOf(const Interpreter& py, Object* frame, const char* passed_over) {
   Object* function = OriginsFunction(py);
   Object* result = function != nullptr ? py.call(function, "Os", frame, passed_over) : nullptr;
   const char* text = result != nullptr ? py.text(result) : nullptr;
-  char* copy = text != nullptr ? strdup(text) : nullptr;
+  char* copy = text != nullptr ? CopyText(text, wire::LeftOut::kLines) : nullptr;
   if (text == nullptr) py.clear_error();
   if (result != nullptr) py.release(result);
   return copy;

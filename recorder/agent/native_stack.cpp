@@ -5,7 +5,9 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "recorder/agent/memory.h"
+#include "recorder/agent/process.h"
 
 namespace acltape::agent {
 
@@ -44,8 +46,8 @@ NativeNodes::Node& EntryOf(NativeNodes& table, const void* address, uint32_t out
 bool Grow(NativeNodes& table) {
   NativeNodes larger{nullptr, table.count,
                      table.capacity == 0 ? kFirstCapacity : 2 * table.capacity};
-  larger.nodes =
-      static_cast<NativeNodes::Node*>(calloc(larger.capacity, sizeof(NativeNodes::Node)));
+  larger.nodes = static_cast<NativeNodes::Node*>(
+      AllocateZeros(larger.capacity, sizeof(NativeNodes::Node), wire::LeftOut::kLines));
   if (larger.nodes == nullptr) return false;
   for (size_t i = 0; i < table.capacity; ++i) {
     const NativeNodes::Node& node = table.nodes[i];
@@ -80,14 +82,9 @@ uint32_t AnnounceAddress(Tape& tape, const char* address_in_call, uint32_t outer
       object == nullptr) {
     return 0;
   }
-  char program[4096];
   const char* file = object->l_name;
-  if (file == nullptr || *file == '\0') {  // the program itself
-    const ssize_t bytes = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (bytes <= 0) return 0;
-    program[bytes] = '\0';
-    file = program;
-  }
+  if (file == nullptr || *file == '\0') file = ProgramPath();
+  if (*file == '\0') return 0;
   char address[32];
   snprintf(address, sizeof(address), "%lx",
            reinterpret_cast<unsigned long>(address_in_call) - object->l_addr);
@@ -102,7 +99,8 @@ uint32_t AnnounceAddress(Tape& tape, const char* address_in_call, uint32_t outer
 
 uint32_t NativeStack(Tape& tape, const void* caller) {
   if (tape.native_nodes == nullptr) {
-    tape.native_nodes = static_cast<NativeNodes*>(calloc(1, sizeof(NativeNodes)));
+    tape.native_nodes =
+        static_cast<NativeNodes*>(AllocateZeros(1, sizeof(NativeNodes), wire::LeftOut::kLines));
     if (tape.native_nodes == nullptr) return 0;
   }
   void* addresses[kMaxDepth];

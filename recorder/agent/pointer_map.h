@@ -1,6 +1,5 @@
 // A map from addresses to small values, for any thread: open addressing with linear probing in
-// shards that have a lock each. Memory comes from malloc; when there is none, an entry is lost, and
-// what it stood for is recorded as unknown.
+// shards that have a lock each. When there is no memory for a new entry, the caller learns it.
 #pragma once
 
 #include <stdlib.h>
@@ -10,27 +9,36 @@
 #include <type_traits>
 
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 
 namespace acltape::agent {
+
+enum class PutResult : uint8_t { kAdded, kReplaced, kNoMemory };
 
 template <typename T>
 class PointerMap {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  // Adds, or replaces and gives the former value to `before`, which may be null. True when there
-  // was none.
-  bool Put(const void* pointer, const T& value, T* before = nullptr) {
+  // Adds, or replaces and gives the former value to `before`, which may be null. Replacing needs no
+  // memory.
+  PutResult Put(const void* pointer, const T& value, T* before = nullptr) {
     const auto key = reinterpret_cast<uint64_t>(pointer);
     Shard& shard = ShardOf(key);
     Lock lock(shard.mutex);
-    if (2 * (shard.used + 1) > shard.capacity && !Grow(shard)) return true;
-    Entry* entry = Find(shard, key);
-    const bool fresh = entry->key == 0;
-    shard.used += fresh ? 1 : 0;
-    if (!fresh && before != nullptr) *before = entry->value;
+    Entry* entry = shard.capacity == 0 ? nullptr : Find(shard, key);
+    if (entry != nullptr && entry->key != 0) {
+      if (before != nullptr) *before = entry->value;
+      entry->value = value;
+      return PutResult::kReplaced;
+    }
+    if (2 * (shard.used + 1) > shard.capacity) {
+      if (!Grow(shard)) return PutResult::kNoMemory;
+      entry = Find(shard, key);
+    }
+    shard.used++;
     *entry = {key, value};
-    return fresh;
+    return PutResult::kAdded;
   }
 
   bool Get(const void* pointer, T* value) {
@@ -90,7 +98,7 @@ class PointerMap {
   }
   static bool Grow(Shard& shard) {
     const size_t capacity = shard.capacity == 0 ? 64 : 2 * shard.capacity;
-    auto* entries = static_cast<Entry*>(calloc(capacity, sizeof(Entry)));
+    auto* entries = static_cast<Entry*>(TryAllocateZeros(capacity, sizeof(Entry)));
     if (entries == nullptr) return shard.used + 1 < shard.capacity;
     Entry* before = shard.entries;
     const size_t count = shard.capacity;

@@ -12,15 +12,20 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include <atomic>
+#include <new>
 
 #include "kit/identity.h"
 #include "kit/place.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/process.h"
+#include "recorder/agent/sandbox.h"
 
 namespace acltape::agent {
 
@@ -37,6 +42,7 @@ thread_local char* t_jumped_at = nullptr;  // the stack where one was left by a 
 // for another libtorch never enters the process. Failures leave the program alone.
 void LookForTorch() {
   if (g_torch_tried.load(std::memory_order_relaxed) || Arena() == nullptr) return;
+  const KeepErrno keep;
   const kit::LoadedTorch torch = kit::FindLoadedTorch();
   if (torch.path[0] == '\0' || g_torch_tried.exchange(true)) return;
   const char* places = getenv(kit::kPlacesVariable);
@@ -82,11 +88,36 @@ struct ThreadStart {
   void* (*routine)(void*);
   void* argument;
   bool inside;
+  std::atomic<bool> taken;  // of those in g_starts
 };
+// For when there is no memory: a thread that a device library starts must be known as its own.
+ThreadStart g_starts[64];
+
+ThreadStart* NewStart() {
+  const KeepErrno keep;
+  if (void* memory = malloc(sizeof(ThreadStart))) return new (memory) ThreadStart{};
+  for (ThreadStart& start : g_starts) {
+    if (!start.taken.exchange(true)) return &start;
+  }
+  return nullptr;
+}
+
+void FreeStart(ThreadStart* start) {
+  if (start >= g_starts && start < g_starts + sizeof(g_starts) / sizeof(g_starts[0])) {
+    start->taken.store(false);
+  } else {
+    free(start);
+  }
+}
 
 void* StartThread(void* opaque) {
-  const ThreadStart start = *static_cast<ThreadStart*>(opaque);
-  free(opaque);
+  auto* given = static_cast<ThreadStart*>(opaque);
+  const struct {
+    void* (*routine)(void*);
+    void* argument;
+    bool inside;
+  } start = {given->routine, given->argument, given->inside};
+  FreeStart(given);
   if (start.inside) {
     t_inside = true;
     t_tape = kNoTape;
@@ -112,23 +143,25 @@ bool CallerMatters(const char* file, void* caller) {
   return strchr(file, '/') == nullptr && HasRunPath(caller);
 }
 
-template <typename Function>
-Function Next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
-
 using DlopenFunction = void* (*)(const char*, int);
+using PrctlFunction = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 using CreateFunction = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
 DlopenFunction g_dlopen = nullptr;
 
 __attribute__((constructor)) void Begin() {
-  g_dlopen = Next<DlopenFunction>("dlopen");
-  PrepareThreadEnd();
-  if (Attach()) LookForTorch();
+  g_dlopen = NextFunction<DlopenFunction>("dlopen");
+  const bool closes = PrepareThreadEnd();
+  if (!Attach()) return;
+  if (closes) {
+    LookForTorch();
+  } else {
+    LeaveOut(wire::LeftOut::kProcesses);
+    ThisProcess().arena = nullptr;
+  }
 }
 
-__attribute__((destructor)) void Finish() { CloseTape(); }
+__attribute__((destructor)) void Finish() { CloseTape(true); }
 
 }  // namespace
 }  // namespace acltape::agent
@@ -137,7 +170,7 @@ extern "C" {
 
 ACLTAPE_AGENT_API __attribute__((optimize("O2"))) void* dlopen(const char* file, int mode) {
   using namespace acltape::agent;
-  if (g_dlopen == nullptr) g_dlopen = Next<DlopenFunction>("dlopen");
+  if (g_dlopen == nullptr) g_dlopen = NextFunction<DlopenFunction>("dlopen");
   if (Arena() == nullptr) return g_dlopen(file, mode);
   char* frame = static_cast<char*>(__builtin_frame_address(0));
   if (t_jumped_at != nullptr && frame >= t_jumped_at) t_jumped_at = nullptr;
@@ -157,14 +190,34 @@ ACLTAPE_AGENT_API int pthread_create(pthread_t* thread, const pthread_attr_t* at
                                      void* (*routine)(void*), void* argument) {
   using namespace acltape::agent;
   static CreateFunction create = nullptr;
-  if (create == nullptr) create = Next<CreateFunction>("pthread_create");
+  if (create == nullptr) create = NextFunction<CreateFunction>("pthread_create");
   if (Arena() == nullptr) return create(thread, attributes, routine, argument);
-  auto* start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
-  if (start == nullptr) return create(thread, attributes, routine, argument);
-  *start = {routine, argument, t_inside};
+  ThreadStart* start = NewStart();
+  if (start == nullptr) {
+    LeaveOut(acltape::wire::LeftOut::kCalls);
+    return create(thread, attributes, routine, argument);
+  }
+  start->routine = routine;
+  start->argument = argument;
+  start->inside = t_inside;
   const int result = create(thread, attributes, StartThread, start);
-  if (result != 0) free(start);
+  if (result != 0) FreeStart(start);
   return result;
+}
+
+// See Note [Sandboxes that kill] in sandbox.cpp. What the caller did not give is passed on as it
+// lies there, as libc does.
+ACLTAPE_AGENT_API int prctl(int option, ...) {
+  using namespace acltape::agent;
+  va_list rest;
+  va_start(rest, option);
+  unsigned long values[4];
+  for (unsigned long& value : values) value = va_arg(rest, unsigned long);
+  va_end(rest);
+  static PrctlFunction real = nullptr;
+  if (real == nullptr) real = NextFunction<PrctlFunction>("prctl");
+  if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) PrepareForSandbox();
+  return real(option, values[0], values[1], values[2], values[3]);
 }
 
 }  // extern "C"

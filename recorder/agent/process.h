@@ -1,22 +1,32 @@
 // State of the agent for the whole process. Private to the agent library.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <atomic>
 
 #include "recorder/agent/tape.h"
 
 namespace acltape::agent {
 
+// The function of this name behind the agent's own.
+template <typename Function>
+Function NextFunction(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
 constexpr uint32_t kNoNumber = ~uint32_t{0};
 
 struct Process {
   wire::ArenaHeader* arena = nullptr;
   std::byte* slots = nullptr;  // slot pages
+  std::byte* rings = nullptr;  // all rings; null: each is mapped when it is claimed
   // By which the collector knows this process. 0: to be learnt; kNoNumber: it cannot be learnt.
   std::atomic<uint32_t> number{0};
   std::atomic<bool> elsewhere{false};  // `number` is not what getpid() tells here; set before it
   uint32_t offered_number = 0;         // what the collector told when it gave the arena, else 0
   uint32_t forks = 0;                  // between the first attached process and this one
+  std::atomic<bool> sandboxed{false};  // Note [Sandboxes that kill] in sandbox.cpp
 };
 Process& ThisProcess();
 
@@ -31,11 +41,16 @@ uint32_t ProcessNumber();
 // Maps the ring of a slot; nullptr when the system refuses. Valgrind refuses the mremap that
 // duplicates a mapping, so the arena is opened once more where that fails.
 std::byte* MapRingOf(uint32_t slot);
+void UnmapRingOf(std::byte* ring);
 
-// Creates the key whose destructor closes a thread's slot at the thread's end.
-void PrepareThreadEnd();
+// The path of the program's own file, empty when it is not known.
+const char* ProgramPath();
+
+// Creates the key whose destructor closes a thread's slot at the thread's end. False when the
+// process has no key left.
+bool PrepareThreadEnd();
 // Closes the calling thread's slot now; later records of this thread are dropped.
-void CloseTape();
+void CloseTape(bool process_ends);
 void ForgetTapeAfterFork();
 
 }  // namespace acltape::agent

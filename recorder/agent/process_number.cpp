@@ -17,6 +17,7 @@ uint32_t AskForNumber(const char* socket) {
 }
 
 uint32_t Learn(Process& process) {
+  if (process.sandboxed.load()) return 0;  // every way to learn it asks the system
   const wire::ArenaHeader& arena = *process.arena;
   const bool here = arena.pid_namespace != 0 && wire::PidNamespace() == arena.pid_namespace;
   process.elsewhere.store(!here);

@@ -9,6 +9,7 @@
 #include "recorder/agent/generated_code.h"
 #include "recorder/agent/interpreter.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 #include "recorder/agent/python_frames.h"
 
@@ -125,7 +126,7 @@ char* TextOf(const Interpreter& py, Object* object, const char* name) {
     return nullptr;
   }
   const char* text = py.text(value);
-  char* copy = text != nullptr ? strdup(text) : nullptr;
+  char* copy = text != nullptr ? CopyText(text, wire::LeftOut::kLines) : nullptr;
   if (text == nullptr) py.clear_error();
   py.release(value);
   return copy;
@@ -156,7 +157,7 @@ Code* CodeOf(const Interpreter& py, Object* frame, Object* code) {
   }
   // Asking for an attribute would lose an error that the program has yet to meet.
   auto* made = py.error_occurred() == nullptr && g_code_count < kMostCodes
-                   ? static_cast<Code*>(calloc(1, sizeof(Code)))
+                   ? static_cast<Code*>(AllocateZeros(1, sizeof(Code), wire::LeftOut::kLines))
                    : nullptr;
   if (made == nullptr) {
     py.release(code);
@@ -169,7 +170,14 @@ Code* CodeOf(const Interpreter& py, Object* frame, Object* code) {
     made->generated = IsGenerated(py, frame, made->file);
     made->users = !made->generated && IsTheUsers(made->file);
   }
-  g_codes.Put(code, made);
+  if (g_codes.Put(code, made) == PutResult::kNoMemory) {
+    LeaveOut(wire::LeftOut::kLines);
+    free(made->file);
+    free(made->function);
+    free(made);
+    py.release(code);
+    return nullptr;
+  }
   ++g_code_count;
   return made;
 }
@@ -190,7 +198,7 @@ uint32_t PlaceOf(Tape& tape, Code& code, int32_t number) {
   }
   if (code.line_count == code.line_capacity) {
     const uint32_t capacity = code.line_capacity == 0 ? 4 : 2 * code.line_capacity;
-    void* larger = realloc(code.lines, capacity * sizeof(CodeLine));
+    void* larger = Resize(code.lines, capacity * sizeof(CodeLine), wire::LeftOut::kLines);
     if (larger == nullptr) return 0;
     code.lines = static_cast<CodeLine*>(larger);
     code.line_capacity = capacity;
@@ -215,7 +223,7 @@ void KeepOrigins(Code& code, char* text) {
   uint32_t count = 0;
   for (const char* at = text; (at = strchr(at, '\n')) != nullptr; ++at) ++count;
   if (count == 0) return;
-  code.origins = static_cast<Origin*>(calloc(count, sizeof(Origin)));
+  code.origins = static_cast<Origin*>(AllocateZeros(count, sizeof(Origin), wire::LeftOut::kLines));
   if (code.origins == nullptr) return;
   for (char* at = text; code.origin_count < count && *at != '\0';) {
     Origin& origin = code.origins[code.origin_count++];
@@ -364,7 +372,8 @@ uint32_t TopLine(Tape& tape, LineCache& cache, const Interpreter& py, const Thre
 
 bool GrowNodes(LineCache& cache) {
   const size_t capacity = cache.node_capacity == 0 ? 256 : 2 * cache.node_capacity;
-  auto* nodes = static_cast<LineCache::Node*>(calloc(capacity, sizeof(LineCache::Node)));
+  auto* nodes = static_cast<LineCache::Node*>(
+      AllocateZeros(capacity, sizeof(LineCache::Node), wire::LeftOut::kLines));
   if (nodes == nullptr) return false;
   for (size_t i = 0; i < cache.node_capacity; ++i) {
     const LineCache::Node& node = cache.nodes[i];
@@ -465,7 +474,8 @@ uint32_t LearnAndRead(Tape& tape, LineCache& cache, const Interpreter& py, Threa
 
 LineCache* CacheOf(Tape& tape) {
   if (tape.lines == nullptr) {
-    tape.lines = static_cast<LineCache*>(calloc(1, sizeof(LineCache)));
+    tape.lines =
+        static_cast<LineCache*>(AllocateZeros(1, sizeof(LineCache), wire::LeftOut::kLines));
   }
   return tape.lines;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/agent/memory.h"
 #include "recorder/agent/window.h"
 #include "recorder/wire/step_name.h"
 
@@ -21,7 +22,8 @@ bool InStep(const Tape& tape) {
 bool ReserveRange(Tape& tape) {
   if (tape.range_count < tape.range_capacity) return true;
   const uint32_t capacity = tape.range_capacity == 0 ? 16 : 2 * tape.range_capacity;
-  void* larger = realloc(static_cast<void*>(tape.ranges), capacity * sizeof(OpenRange));
+  void* larger =
+      Resize(static_cast<void*>(tape.ranges), capacity * sizeof(OpenRange), wire::LeftOut::kRanges);
   if (larger == nullptr) return false;
   tape.ranges = static_cast<OpenRange*>(larger);
   tape.range_capacity = capacity;
@@ -35,14 +37,13 @@ void TellRanges(Tape& tape) {
     OpenRange& range = tape.ranges[i];
     if (range.told) continue;
     range.told = true;
-    tape.WriteScopeBegin(range.name, range.kind);
+    tape.WriteScopeBegin(range.name != nullptr ? range.name : "?", range.kind);
   }
 }
 
 void BeginRange(Tape& tape, const char* name, wire::ScopeKind kind) {
-  char* copy = ReserveRange(tape) ? strdup(name) : nullptr;
-  if (copy == nullptr) return;
-  OpenRange range{copy, 0, kind, false, false, false};
+  if (!ReserveRange(tape)) return;
+  OpenRange range{CopyText(name, wire::LeftOut::kRanges), 0, kind, false, false, false};
   range.is_optimizer = std::string_view(name).starts_with(wire::kOptimizerStep);
   range.is_step = kind == wire::ScopeKind::kUser && !InStep(tape) &&
                   wire::IsStepName(tape.arena->step_name, name);

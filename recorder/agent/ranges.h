@@ -7,7 +7,7 @@
 namespace acltape::agent {
 
 struct OpenRange {
-  char* name;
+  char* name;     // null: there was no memory for it
   uint64_t step;  // its number, when it is one
   wire::ScopeKind kind;
   bool told;  // its begin is in the ring

@@ -11,10 +11,12 @@
 
 #include <new>
 
+#include "recorder/agent/memory.h"
 #include "recorder/agent/native_stack.h"
 #include "recorder/agent/process.h"
 #include "recorder/agent/python_line.h"
 #include "recorder/agent/ranges.h"
+#include "recorder/agent/sandbox.h"
 #include "recorder/agent/window.h"
 
 namespace acltape::agent {
@@ -22,70 +24,119 @@ namespace acltape::agent {
 namespace {
 
 pthread_key_t g_end_key;
-bool g_end_key_made = false;
 
 wire::Slot* SlotAt(uint32_t index) {
   return reinterpret_cast<wire::Slot*>(ThisProcess().slots + wire::kPage * size_t{index});
 }
 
 void SleepMicroseconds(long microseconds) {
+  if (ThisProcess().sandboxed.load(std::memory_order_relaxed)) {
+    const uint64_t end = wire::MonotonicNs() + static_cast<uint64_t>(microseconds) * 1000;
+    while (wire::MonotonicNs() < end) {
+    }
+    return;
+  }
   timespec pause{0, microseconds * 1000};
   nanosleep(&pause, nullptr);
+}
+
+void TellName(Tape& tape) {
+  char name[64] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  const char* texts[] = {name};
+  tape.WriteWithTexts(wire::TextRecord{{wire::RecordKind::kThreadName, 0, 0}}, texts, 1);
+}
+
+// A slot that is claimed now; null when all are in use. `closing`: the collector is about to free
+// some of them.
+wire::Slot* TakeFreeSlot(const wire::ArenaHeader& arena, uint32_t* index, bool* closing) {
+  *closing = false;
+  for (*index = 0; *index < arena.slot_count; ++*index) {
+    wire::Slot* slot = SlotAt(*index);
+    auto state = slot->state.load(std::memory_order_relaxed);
+    *closing |= state == wire::SlotState::kClosing;
+    if (state != wire::SlotState::kFree) continue;
+    if (slot->state.compare_exchange_strong(state, wire::SlotState::kClaimed)) return slot;
+  }
+  return nullptr;
+}
+
+// Threads may end and begin faster than the collector empties their rings. It is waited for as long
+// as it is seen to work, but not for long.
+wire::Slot* TakeSlot(const wire::ArenaHeader& arena, uint32_t* index) {
+  constexpr uint64_t kPatienceNs = 2'000'000'000;
+  constexpr uint64_t kBeatNs = 300'000'000;
+  uint64_t begin = 0, beat = 0, beat_ns = 0;
+  for (;;) {
+    bool closing = false;
+    if (wire::Slot* slot = TakeFreeSlot(arena, index, &closing)) return slot;
+    if (!closing) return nullptr;
+    const uint64_t now = wire::MonotonicNs();
+    if (begin == 0) begin = now;
+    if (const uint64_t seen = arena.heartbeat.load(); beat_ns == 0 || seen != beat) {
+      beat = seen;
+      beat_ns = now;
+    }
+    if (now - begin > kPatienceNs || now - beat_ns > kBeatNs) return nullptr;
+    SleepMicroseconds(200);
+  }
 }
 
 Tape* ClaimSlot() {
   Process& process = ThisProcess();
   wire::ArenaHeader* arena = process.arena;
   if (arena == nullptr || arena->stop.load(std::memory_order_relaxed) != 0) return kNoTape;
+  const KeepErrno keep;
+  const bool sandboxed = process.sandboxed.load();
   const uint32_t number = ProcessNumber();
   if (number == kNoNumber) return kNoTape;
-  for (uint32_t index = 0; index < arena->slot_count; ++index) {
-    wire::Slot* slot = SlotAt(index);
-    auto expected = wire::SlotState::kFree;
-    if (slot->state.load(std::memory_order_relaxed) != expected) continue;
-    // pid and tid are set after the claim: the collector reads them once records arrive.
-    if (!slot->state.compare_exchange_strong(expected, wire::SlotState::kClaimed)) continue;
-    slot->pid = number;
-    slot->tid = static_cast<uint32_t>(syscall(SYS_gettid));
-    slot->tid_is_own = process.elsewhere.load() ? 1 : 0;
-    slot->generation++;
-    std::byte* ring = MapRingOf(index);
-    void* memory = ring != nullptr ? malloc(sizeof(Tape)) : nullptr;
-    if (memory == nullptr) {
-      wire::UnmapRing(ring, *arena);
-      slot->state.store(wire::SlotState::kClosing, std::memory_order_release);
-      arena->threads_without_ring.fetch_add(1);
-      return kNoTape;
-    }
-    Tape* tape = new (memory) Tape;
-    tape->arena = arena;
-    tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
-    tape->process = process.forks;
-    tape->last_tick = wire::Tick();
-    if (g_end_key_made) pthread_setspecific(g_end_key, tape);
-    char name[64] = "";
-    pthread_getname_np(pthread_self(), name, sizeof(name));
-    const char* texts[] = {name};
-    tape->WriteWithTexts(wire::TextRecord{{wire::RecordKind::kThreadName, 0, 0}}, texts, 1);
-    EnterWindow(*tape);
-    return tape;
+  uint32_t index = 0;
+  wire::Slot* slot = TakeSlot(*arena, &index);
+  if (slot == nullptr) {
+    arena->threads_without_slot.fetch_add(1);
+    return kNoTape;
   }
-  arena->threads_without_slot.fetch_add(1);
-  return kNoTape;
+  // pid and tid are set after the claim: the collector reads them once records arrive.
+  slot->pid = number;
+  slot->tid = sandboxed ? ThreadNumberHere() : static_cast<uint32_t>(syscall(SYS_gettid));
+  slot->tid_is_own = process.elsewhere.load() ? 1 : 0;
+  slot->generation++;
+  std::byte* ring = MapRingOf(index);
+  void* memory = ring != nullptr ? malloc(sizeof(Tape)) : nullptr;
+  // Without the key's value nobody would close the slot when the thread ends.
+  if (memory == nullptr || pthread_setspecific(g_end_key, memory) != 0) {
+    free(memory);
+    if (ring != nullptr) UnmapRingOf(ring);
+    slot->state.store(wire::SlotState::kClosing, std::memory_order_release);
+    arena->threads_without_ring.fetch_add(1);
+    return kNoTape;
+  }
+  Tape* tape = new (memory) Tape;
+  tape->arena = arena;
+  tape->ring = wire::RingProducer(slot, ring, arena->ring_bytes);
+  tape->process = process.forks;
+  tape->last_tick = wire::Tick();
+  if (!sandboxed) TellName(*tape);
+  EnterWindow(*tape);
+  return tape;
 }
 
-void OnThreadEnd(void*) { CloseTape(); }
+void OnThreadEnd(void*) { CloseTape(false); }
 
 // Whether the collector's heartbeat needs not be waited for. In another PID namespace its number is
 // somebody else's.
 bool CollectorIsGone(const wire::ArenaHeader& arena) {
-  if (ThisProcess().elsewhere.load()) return false;
+  const Process& process = ThisProcess();
+  if (process.elsewhere.load() || process.sandboxed.load()) return false;
   return kill(static_cast<pid_t>(arena.collector_pid), 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace
 
-void PrepareThreadEnd() { g_end_key_made = pthread_key_create(&g_end_key, OnThreadEnd) == 0; }
+bool PrepareThreadEnd() {
+  const KeepErrno keep;
+  return pthread_key_create(&g_end_key, OnThreadEnd) == 0;
+}
 
 __thread Tape* t_tape = nullptr;
 __thread bool t_inside = false;
@@ -96,11 +147,13 @@ Tape* FirstTape() {
   return t_tape;
 }
 
-void CloseTape() {
+void CloseTape(bool process_ends) {
   Tape* tape = t_tape;
+  if (tape != nullptr && tape != kNoTape && tape->before_close != nullptr)
+    tape->before_close(tape, process_ends);
   t_tape = kNoTape;
   if (tape == nullptr || tape == kNoTape) return;
-  wire::UnmapRing(tape->ring.base(), *tape->arena);
+  UnmapRingOf(tape->ring.base());
   tape->ring.slot()->state.store(wire::SlotState::kClosing, std::memory_order_release);
   FreeLines(tape->lines);
   FreeRanges(*tape);
@@ -111,11 +164,12 @@ void CloseTape() {
 void ForgetTapeAfterFork() {
   // The parent's tape is copied memory; its ring stays mapped here but is never written again.
   t_tape = nullptr;
-  if (g_end_key_made) pthread_setspecific(g_end_key, nullptr);
+  pthread_setspecific(g_end_key, nullptr);
 }
 
 std::byte* WaitForRoom(Tape* tape, size_t bytes) {
   if (std::byte* room = tape->ring.Reserve(bytes)) return room;
+  const KeepErrno keep;
   wire::Slot* slot = tape->ring.slot();
   if (bytes <= tape->ring.capacity()) {
     const uint64_t begin = wire::MonotonicNs();

@@ -167,6 +167,9 @@ class Tape {
   LineCache* lines = nullptr;           // python_line.cpp
   NativeNodes* native_nodes = nullptr;  // native_stack.cpp
   uint32_t next_op = 0;                 // index of the next operator that is announced in this ring
+  // Set by the plug-in: called before the tape is closed, in its own thread. At the end of the
+  // process nothing is freed: what it lies in may be gone.
+  void (*before_close)(Tape* tape, bool process_ends) = nullptr;
   uint32_t process = 0;  // counts forks, so that a child's records can be told from its parent's
 };
 

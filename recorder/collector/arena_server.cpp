@@ -73,7 +73,7 @@ void ArenaServer::Close() {
 }
 
 ArenaServer::Next ArenaServer::ServeOne() {
-  char secret[wire::kSocketDigits + 1] = {};  // one more, to notice what is longer
+  char secret[wire::kSocketDigits + 2] = {};  // one more, to notice what is longer
   sockaddr_un from{};
   iovec body{secret, sizeof(secret)};
   // There is no room for descriptors that a stranger sends along; the kernel closes them.
@@ -87,9 +87,15 @@ ArenaServer::Next ArenaServer::ServeOne() {
   message.msg_controllen = sizeof(control);
   const ssize_t bytes = recvmsg(socket_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (bytes < 0) return Next::kNothingWaits;
-  if (bytes != wire::kSocketDigits || message.msg_namelen == 0 ||
-      !SameSecret(secret, wire::SecretOf(address_.c_str()))) {
+  const bool complains =
+      bytes == wire::kSocketDigits + 1 && secret[wire::kSocketDigits] == wire::kNotAttached;
+  const bool asks = bytes == wire::kSocketDigits && message.msg_namelen != 0;
+  if ((!asks && !complains) || !SameSecret(secret, wire::SecretOf(address_.c_str()))) {
     return Next::kStranger;
+  }
+  if (complains) {
+    not_attached_.fetch_add(1);
+    return Next::kServed;
   }
   const uint32_t pid = tells_numbers_ ? SenderOf(CMSG_FIRSTHDR(&message)) : 0;
   const wire::ArenaAnswer answer{pid};

@@ -27,6 +27,9 @@ class ArenaServer {
   // Requests whose process did not wait for the answer.
   uint64_t unanswered() const { return unanswered_.load(); }
 
+  // Processes that could not map the arena.
+  uint64_t not_attached() const { return not_attached_.load(); }
+
   // Nobody is heard any more, and those that ask learn it at once.
   void Close();
 
@@ -39,6 +42,7 @@ class ArenaServer {
   int socket_ = -1;
   std::string address_;
   std::atomic<uint64_t> unanswered_{0};
+  std::atomic<uint64_t> not_attached_{0};
 };
 
 }  // namespace acltape::collector

@@ -26,6 +26,7 @@
 #include "recorder/collector/arena_server.h"
 #include "recorder/collector/backlog.h"
 #include "recorder/collector/child_process.h"
+#include "recorder/collector/left_out.h"
 #include "recorder/collector/size_limit.h"
 #include "recorder/collector/slot_drain.h"
 #include "recorder/collector/spare_time.h"
@@ -538,6 +539,7 @@ void Recording::Close(RecordSummary& summary) {
                 "allow the program more address space or memory, or record with smaller rings",
                 static_cast<int64_t>(without_ring));
   }
+  NoteLeftOut(header, trace_);
   if (drain_.unmapped_rings() > 0) {
     trace_.Note(Severity::kDataLoss, "rings_not_mapped", "threads",
                 "the system refused the recorder the memory of a thread's ring, the thread was not "
@@ -552,6 +554,13 @@ void Recording::Close(RecordSummary& summary) {
                 "knows it, it was not recorded",
                 "let the program keep its network namespace, or its /proc",
                 static_cast<int64_t>(without_number));
+  }
+  server_.Serve(0);
+  if (server_.not_attached() > 0) {
+    trace_.Note(Severity::kDataLoss, "processes_not_attached", "processes",
+                "the system refused a process the recorder's memory, it was not recorded",
+                "allow the program more address space or memory, or record with smaller rings",
+                static_cast<int64_t>(server_.not_attached()));
   }
   if (server_.unanswered() > 0) {
     trace_.Note(Severity::kDataLoss, "processes_unanswered", "processes",

@@ -92,7 +92,14 @@ __attribute__((always_inline)) inline c10::DataPtr Hand(agent::Tape* tape, void*
 __attribute__((noinline)) c10::DataPtr AllocateAnew(agent::Tape* tape, size_t bytes, bool pooled) {
   if (bytes == 0) return g_base->allocate(bytes);
   const size_t room = pooled ? SizeClass(bytes) * kGranule : bytes;
-  return Hand(tape, g_base->allocate(kFront + room).release_context(), bytes, pooled);
+  void* block = nullptr;
+  try {
+    block = g_base->allocate(kFront + room).release_context();
+  } catch (const std::exception&) {
+    // What the program itself asks for may still be there.
+    return g_base->allocate(bytes);
+  }
+  return Hand(tape, block, bytes, pooled);
 }
 
 class RecordingAllocator final : public c10::Allocator {

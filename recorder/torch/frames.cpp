@@ -22,6 +22,7 @@
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/dispatch_keys.h"
 #include "recorder/torch/forward_calls.h"
+#include "recorder/torch/guard.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/leaf.h"
 #include "recorder/torch/registrations.h"
@@ -81,8 +82,11 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     BeginScope(*state, function.name(), wire::ScopeKind::kUser);
   } else {
     state->maybe_backward = true;
-    if (agent::IsOpen(*state->tape))
-      state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
+    if (agent::IsOpen(*state->tape)) {
+      Guarded(wire::LeftOut::kRanges, [&] {
+        state->frames.Push({nullptr, &function, wire::Tick(), 0, 0, kNotHot});
+      });
+    }
   }
   return nullptr;
 }
@@ -147,8 +151,11 @@ ACLTAPE_HOT CompositeScope::CompositeScope(const c10::OperatorHandle* op, size_t
     state_ = nullptr;
     return;
   }
-  state_->frames.Push({op, nullptr, wire::Tick(), 0, 0, static_cast<uint32_t>(hot)});
+  const bool pushed = Guarded(wire::LeftOut::kRanges, [&] {
+    state_->frames.Push({op, nullptr, wire::Tick(), 0, 0, static_cast<uint32_t>(hot)});
+  });
   depth_ = state_->frames.size();
+  if (__builtin_expect(!pushed, 0)) state_ = nullptr;
 }
 
 ACLTAPE_HOT CompositeScope::~CompositeScope() {
@@ -159,13 +166,17 @@ ACLTAPE_HOT CompositeScope::~CompositeScope() {
 void CompositeKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
   ThreadState* state = CurrentThread();
-  if (state != nullptr && !state->in_leaf && IsComputedAboveLeaves(op, keys) &&
-      RecordsLeaves(*state)) {
-    RecordLeaf(*state, state->Row(op), op, keys, kCompositeKey, stack);
+  const ThreadState::OpRow* row = state != nullptr && !state->in_leaf &&
+                                          IsComputedAboveLeaves(op, keys) && RecordsLeaves(*state)
+                                      ? FindRow(*state, op)
+                                      : nullptr;
+  if (row != nullptr) {
+    RecordLeaf(*state, *row, op, keys, kCompositeKey, stack);
     // Its kernel was above autograd, so the nodes that came of it are made by now.
     const uint64_t next = at::sequence_number::peek();
     if (state->follow_nodes && next != state->next_node) {
-      NoteForwardCall(*state, next, state->call().call_id);
+      Guarded(wire::LeftOut::kRanges,
+              [&] { NoteForwardCall(*state, next, state->call().call_id); });
     }
     return;
   }

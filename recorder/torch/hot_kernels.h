@@ -39,7 +39,7 @@ struct HotLeaf<Op, Hot, R(A...)> {
       return Op::redispatch(below, std::forward<A>(arguments)...);
     }
     LeafScope leaf(*state);
-    ((Encode(*state, arguments), ++state->position), ...);
+    leaf.Encode([&] { ((Encode(*state, arguments), ++state->position), ...); });
     leaf.Begin();
     if constexpr (std::is_void_v<R>) {
       Op::redispatch(below, std::forward<A>(arguments)...);
@@ -48,7 +48,7 @@ struct HotLeaf<Op, Hot, R(A...)> {
     } else {
       R result = Op::redispatch(below, std::forward<A>(arguments)...);
       leaf.Returned();
-      EncodeReturn<R>(*state, result);
+      leaf.Encode([&] { EncodeReturn<R>(*state, result); });
       leaf.End();
       return result;
     }

@@ -11,6 +11,7 @@
 
 #include <string>
 
+#include "recorder/torch/guard.h"
 #include "recorder/torch/opaque.h"
 #include "recorder/torch/thread_state.h"
 
@@ -118,10 +119,16 @@ void SayThatItFailed() {
 PyObject* Namespace(const Interpreter& python) {
   PyObject* scope = python.new_dict();
   if (scope == nullptr) return nullptr;
-  const std::string text =
-      "begin = " + std::to_string(reinterpret_cast<uintptr_t>(&acltape_torch_opaque_begin)) +
-      "\nend = " + std::to_string(reinterpret_cast<uintptr_t>(&acltape_torch_opaque_end)) +
-      "\nmodule = '" + kModule + "'\n" + kFollow;
+  std::string text;
+  Guarded(wire::LeftOut::kCalls, [&] {
+    text = "begin = " + std::to_string(reinterpret_cast<uintptr_t>(&acltape_torch_opaque_begin)) +
+           "\nend = " + std::to_string(reinterpret_cast<uintptr_t>(&acltape_torch_opaque_end)) +
+           "\nmodule = '" + kModule + "'\n" + kFollow;
+  });
+  if (text.empty()) {
+    python.release(scope);
+    return nullptr;
+  }
   python.set_item(scope, "__builtins__", python.builtins());
   const Object done(python, python.run(text.c_str(), kFileInput, scope, scope, nullptr));
   if (done) return scope;

@@ -72,6 +72,7 @@ __attribute__((cold, noinline)) void LookAround(ThreadState& state) {
 
 __attribute__((always_inline)) inline void Open(ThreadState& state, uint32_t op_index) {
   state.in_leaf = true;
+  state.loss = LeafLoss::kNothing;
   state.position = 0;
   state.true_arguments = 0;
   state.record.Truncate(sizeof(wire::CallRecord));
@@ -79,6 +80,14 @@ __attribute__((always_inline)) inline void Open(ThreadState& state, uint32_t op_
   state.call().op_index = op_index;
   state.excluded = state.keys->excluded();
   state.keys->set_excluded(state.excluded | kOurKeys);
+}
+
+// A leaf that cannot be recorded. It is entered all the same, so that what its kernel calls is not
+// taken for leaves.
+__attribute__((cold, noinline)) void OpenUnknown(ThreadState& state) {
+  state.tensors.Clear();
+  Open(state, 0);
+  state.loss = LeafLoss::kCall;
 }
 
 __attribute__((always_inline)) inline void Close(ThreadState& state) {
@@ -93,6 +102,10 @@ __attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, uint8_t
   agent::Tape* tape = state.tape;
   wire::CallRecord& call = state.call();
   tape->open_call = call.parent_id;
+  if (__builtin_expect(state.loss == LeafLoss::kArguments, 0)) {
+    state.record.Truncate(sizeof(wire::CallRecord));
+    state.slots.Clear();
+  }
   const size_t bytes = state.record.size();
   const size_t slots = state.slots.size();
   const uint32_t total = wire::RoundUp8(bytes + 8 * slots);
@@ -112,6 +125,11 @@ __attribute__((always_inline)) inline void WriteLeaf(ThreadState& state, uint8_t
 
 }  // namespace
 
+void LoseArguments(ThreadState& state) {
+  if (state.loss == LeafLoss::kNothing) state.loss = LeafLoss::kArguments;
+  state.tensors.Clear();
+}
+
 bool RecordsLeaves(ThreadState& state) {
   if (__builtin_expect(agent::IsOpen(*state.tape), 1)) return true;
   // So that the first recorded leaf is not taken for the one that made the nodes of these.
@@ -124,11 +142,20 @@ ACLTAPE_HOT ThreadState* EnterLeaf(size_t hot) {
   if (__builtin_expect(state == nullptr || state->in_leaf || !RecordsLeaves(*state), 0)) {
     return nullptr;
   }
-  if (__builtin_expect(state->keep_tensors, 0)) {
-    state->values->Start(*state->Row(*HotHandle(hot)).info);
-  }
-  Open(*state, state->HotRow(hot));
+  const bool known = Guarded(wire::LeftOut::kCalls, [&] {
+    if (__builtin_expect(state->keep_tensors, 0)) {
+      state->values->Start(*state->Row(*HotHandle(hot)).info);
+    }
+    Open(*state, state->HotRow(hot));
+  });
+  if (__builtin_expect(!known, 0)) OpenUnknown(*state);
   return state;
+}
+
+const ThreadState::OpRow* FindRow(ThreadState& state, const c10::OperatorHandle& op) {
+  const ThreadState::OpRow* row = nullptr;
+  Guarded(wire::LeftOut::kCalls, [&] { row = &state.Row(op); });
+  return row;
 }
 
 void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row) {
@@ -137,7 +164,10 @@ void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row) {
 }
 
 ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
-  if (state.frames.size() != state.frames_recorded) RecordEnclosingFrames(state);
+  if (__builtin_expect(state.loss == LeafLoss::kCall, 0)) return;
+  if (state.frames.size() != state.frames_recorded) {
+    Guarded(wire::LeftOut::kRanges, [&] { RecordEnclosingFrames(state); });
+  }
   agent::Tape* tape = state.tape;
   wire::CallRecord& call = state.call();
   const uint64_t call_id = tape->NextCallId();
@@ -147,16 +177,25 @@ ACLTAPE_HOT void BeginLeaf(ThreadState& state) {
   state.leaf_begun = true;
   if (state.follow_nodes) {
     const uint64_t next = at::sequence_number::peek();
-    if (next != state.next_node) NoteForwardCall(state, next, call_id);
+    if (next != state.next_node) {
+      Guarded(wire::LeftOut::kRanges, [&] { NoteForwardCall(state, next, call_id); });
+    }
   }
-  if (__builtin_expect(call_id >= state.report_at, 0)) LookAround(state);
-  if (__builtin_expect(state.keep_tensors, 0)) state.values->BeforeCall(call_id);
+  if (__builtin_expect(call_id >= state.report_at, 0)) {
+    Guarded(wire::LeftOut::kContents, [&] { LookAround(state); });
+  }
+  if (__builtin_expect(state.keep_tensors, 0)) {
+    Guarded(wire::LeftOut::kContents, [&] { state.values->BeforeCall(call_id); });
+  }
   if (state.keep_lines) call.place_id = agent::PythonLine(*tape, agent::LockUse::kTake);
   call.begin_tick = wire::Tick();
 }
 
 ACLTAPE_HOT void EndLeaf(ThreadState& state) {
-  if (__builtin_expect(state.keep_tensors, 0)) state.values->AfterCall();
+  if (__builtin_expect(state.loss == LeafLoss::kCall, 0)) return Close(state);
+  if (__builtin_expect(state.keep_tensors, 0)) {
+    Guarded(wire::LeftOut::kContents, [&] { state.values->AfterCall(); });
+  }
   WriteLeaf(state, 0);
   Close(state);
 }
@@ -177,19 +216,23 @@ void RecordLeaf(ThreadState& state, const ThreadState::OpRow& known, const c10::
   const OpInfo& info = *row.info;
   const size_t count = info.arguments.size();
   const size_t first = stack->size() - count;
-  for (size_t i = 0; i < count; ++i) {
-    state.position = static_cast<int>(i);
-    EncodeValue(state, (*stack)[first + i], info.arguments[i].meaning);
-  }
+  leaf.Encode([&] {
+    for (size_t i = 0; i < count; ++i) {
+      state.position = static_cast<int>(i);
+      EncodeValue(state, (*stack)[first + i], info.arguments[i].meaning);
+    }
+  });
   leaf.Begin();
   op.redispatchBoxed(BelowKey(keys, key), stack);
   leaf.Returned();
   const size_t first_return = stack->size() - info.return_kept.size();
-  for (size_t i = 0; i < info.return_kept.size(); ++i) {
-    if (!info.return_kept[i]) continue;
-    state.position = static_cast<int>(count + i);
-    EncodeValue(state, (*stack)[first_return + i], info.return_meanings[i]);
-  }
+  leaf.Encode([&] {
+    for (size_t i = 0; i < info.return_kept.size(); ++i) {
+      if (!info.return_kept[i]) continue;
+      state.position = static_cast<int>(count + i);
+      EncodeValue(state, (*stack)[first_return + i], info.return_meanings[i]);
+    }
+  });
   leaf.End();
 }
 
@@ -208,9 +251,9 @@ void LeafFallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) {
   ThreadState* state = CurrentThread();
   if (state != nullptr && !state->in_leaf && RecordsLeaves(*state)) {
-    const ThreadState::OpRow& row = state->Row(op);
-    if (!row.info->composite || HasDeviceKernel(op, keys)) {
-      RecordLeaf(*state, row, op, keys, kLeafKey, stack);
+    const ThreadState::OpRow* row = FindRow(*state, op);
+    if (row != nullptr && (!row->info->composite || HasDeviceKernel(op, keys))) {
+      RecordLeaf(*state, *row, op, keys, kLeafKey, stack);
       return;
     }
     // Autograd is off (inference mode, or no tensor among the arguments): the composite's own

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "recorder/torch/dispatch_keys.h"
+#include "recorder/torch/guard.h"
 #include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
@@ -18,6 +19,8 @@ bool RecordsLeaves(ThreadState& state);
 // run the kernel. The first is for a hot operator, by its index.
 ThreadState* EnterLeaf(size_t hot);
 void EnterLeaf(ThreadState& state, const ThreadState::OpRow& row);
+// The arguments or the returns of a leaf could not be encoded: it is recorded without them.
+void LoseArguments(ThreadState& state);
 // The arguments are encoded; the kernel comes next.
 void BeginLeaf(ThreadState& state);
 // The returns are encoded: writes the record.
@@ -36,6 +39,11 @@ class LeafScope {
   LeafScope(const LeafScope&) = delete;
   LeafScope& operator=(const LeafScope&) = delete;
 
+  // Encodes arguments or returns.
+  template <typename Part>
+  __attribute__((always_inline)) void Encode(const Part& part) {
+    if (!Guarded(wire::LeftOut::kArguments, part)) LoseArguments(*state_);
+  }
   void Begin() { BeginLeaf(*state_); }
   void Returned() { state_->call().end_tick = wire::Tick(); }
   void End() {
@@ -47,6 +55,8 @@ class LeafScope {
   ThreadState* state_;
 };
 
+// The operator's row; null without memory.
+const ThreadState::OpRow* FindRow(ThreadState& state, const c10::OperatorHandle& op);
 // Records an operator as a leaf, with what its kernels below `key` do.
 void RecordLeaf(ThreadState& state, const ThreadState::OpRow& row, const c10::OperatorHandle& op,
                 c10::DispatchKeySet keys, c10::DispatchKey key, torch::jit::Stack* stack);

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "recorder/torch/guard.h"
 #include "recorder/torch/python_api.h"
 #include "recorder/torch/thread_state.h"
 
@@ -53,10 +54,14 @@ int SetUpHooks(void*) {
   if (run == nullptr) return 0;
   const auto begin = reinterpret_cast<uintptr_t>(&acltape_torch_module_begin);
   const auto end = reinterpret_cast<uintptr_t>(&acltape_torch_module_end);
-  const std::string code = std::string(kHooks) + "_acltape_follow_modules(" +
-                           std::to_string(begin) + ", " + std::to_string(end) +
-                           ")\ndel _acltape_follow_modules\n";
-  if (run(code.c_str()) != 0) {
+  int result = -1;
+  Guarded(wire::LeftOut::kRanges, [&] {
+    const std::string code = std::string(kHooks) + "_acltape_follow_modules(" +
+                             std::to_string(begin) + ", " + std::to_string(end) +
+                             ")\ndel _acltape_follow_modules\n";
+    result = run(code.c_str());
+  });
+  if (result != 0) {
     if (ThreadState* state = CurrentThread()) {
       state->tape->WriteLedger(1, 1, "modules_not_followed", "torch.nn",
                                "the hooks around module calls could not be set up",

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "recorder/torch/arguments.h"
-#include "recorder/torch/leaf.h"
+#include "recorder/torch/guard.h"
 #include "recorder/torch/thread_state.h"
 
 namespace acltape::torch_plugin {
@@ -40,11 +40,6 @@ const OpInfo* DescribeKernel(const std::string& name, const std::string& version
   return info.get();
 }
 
-// The open call of a thread. Its tensors live until its end: the kernel may hold the last
-// reference.
-thread_local std::vector<at::Tensor> t_tensors;
-thread_local std::unique_ptr<LeafScope> t_leaf;
-
 void SayOnce(ThreadState& state, const std::string& name) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -62,35 +57,45 @@ void SayOnce(ThreadState& state, const std::string& name) {
 int acltape_torch_opaque_begin(const char* name, const char* version, const uint64_t* tensors,
                                int read, int updated, int written) {
   using namespace acltape::torch_plugin;
+  using acltape::wire::LeftOut;
   ThreadState* state = CurrentThread();
-  if (state == nullptr || state->in_leaf || t_leaf != nullptr || !RecordsLeaves(*state)) return 0;
-  const OpInfo* info = DescribeKernel(name, version);
-  SayOnce(*state, info->name);
-  const int count = read + updated + written;
-  t_tensors.clear();
-  for (int i = 0; i < count; ++i) {
-    auto* impl = reinterpret_cast<at::TensorImpl*>(tensors[i]);
-    t_tensors.emplace_back(c10::intrusive_ptr<at::TensorImpl>::reclaim_copy(impl));
-  }
-  EnterLeaf(*state, state->Row(info, kDialect));
-  t_leaf = std::make_unique<LeafScope>(*state);
-  const at::TensorList all(t_tensors);
-  const size_t first_updated = read;
-  const size_t first_written = read + updated;
-  for (const at::TensorList list :
-       {all.slice(0, read), all.slice(first_updated, updated), all.slice(first_written, written)}) {
-    Encode(*state, list);
-    ++state->position;
-  }
-  t_leaf->Begin();
+  if (state == nullptr || state->in_leaf || !RecordsLeaves(*state)) return 0;
+  const bool entered = Guarded(LeftOut::kCalls, [&] {
+    if (state->opaque == nullptr) state->opaque = std::make_unique<OpaqueCall>();
+    const OpInfo* info = DescribeKernel(name, version);
+    SayOnce(*state, info->name);
+    const int count = read + updated + written;
+    std::vector<at::Tensor>& all = state->opaque->tensors;
+    all.clear();
+    for (int i = 0; i < count; ++i) {
+      auto* impl = reinterpret_cast<at::TensorImpl*>(tensors[i]);
+      all.emplace_back(c10::intrusive_ptr<at::TensorImpl>::reclaim_copy(impl));
+    }
+    EnterLeaf(*state, state->Row(info, kDialect));
+  });
+  if (!entered) return 0;
+  LeafScope& leaf = state->opaque->leaf.emplace(*state);
+  leaf.Encode([&] {
+    const at::TensorList all(state->opaque->tensors);
+    const size_t first_updated = read;
+    const size_t first_written = read + updated;
+    for (const at::TensorList list : {all.slice(0, read), all.slice(first_updated, updated),
+                                      all.slice(first_written, written)}) {
+      Encode(*state, list);
+      ++state->position;
+    }
+  });
+  leaf.Begin();
   return 1;
 }
 
 void acltape_torch_opaque_end(int failed) {
   using namespace acltape::torch_plugin;
-  if (t_leaf == nullptr) return;
-  t_leaf->Returned();
-  if (failed == 0) t_leaf->End();
-  t_leaf = nullptr;  // a leaf without an end is one that failed
-  t_tensors.clear();
+  ThreadState* state = t_state;
+  if (state == nullptr || state->opaque == nullptr || !state->opaque->leaf) return;
+  LeafScope& leaf = *state->opaque->leaf;
+  leaf.Returned();
+  if (failed == 0) leaf.End();
+  state->opaque->leaf.reset();  // a leaf without an end is one that failed
+  state->opaque->tensors.clear();
 }

@@ -3,7 +3,24 @@
 // they compute is not known, so their results are kept like those of random operators.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "recorder/torch/leaf.h"
+
+namespace acltape::torch_plugin {
+
+// The open call of a thread. Its tensors live until its end: the kernel may hold the last
+// reference.
+struct OpaqueCall {
+  std::vector<at::Tensor> tensors;
+  std::optional<LeafScope> leaf;
+};
+
+}  // namespace acltape::torch_plugin
 
 extern "C" {
 

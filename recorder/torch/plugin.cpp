@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -11,9 +12,11 @@
 #include "recorder/torch/allocator.h"
 #include "recorder/torch/boxed_kernels.h"
 #include "recorder/torch/frames.h"
+#include "recorder/torch/guard.h"
 #include "recorder/torch/hot_ops.h"
 #include "recorder/torch/identity.h"
 #include "recorder/torch/leaf.h"
+#include "recorder/torch/opaque.h"
 #include "recorder/torch/registrations.h"
 #include "recorder/torch/thread_state.h"
 #include "recorder/torch/torch_version.h"
@@ -21,37 +24,38 @@
 
 namespace acltape::torch_plugin {
 
+__thread ThreadState* t_state = nullptr;
+
 namespace {
 
-// Frees the thread's state at its end.
-struct Owner {
-  std::unique_ptr<ThreadState> state;
-  ~Owner() {
-    // After a fork the state can be the parent's; its tape is not this thread's any more.
-    if (state != nullptr && agent::CurrentTape() == state->tape) {
-      if (state->sampled_reads > 0) {
-        state->tape->WriteLedger(0, state->sampled_reads, "sampled_check", "inputs",
-                                 "reads of large inputs were checked for changes by sampled cache "
-                                 "lines, not in full",
-                                 "record with @payload all, which checks every read in full"_cli);
-      }
-      FreeSpareBlocks(state->tape);
-    }
-    t_state = nullptr;
+// The thread's tape is about to be closed.
+void EndThread(agent::Tape* tape, bool process_ends) {
+  ThreadState* state = t_state;
+  // After a fork the state can be the parent's; its tape is not this thread's any more.
+  if (state == nullptr || state->tape != tape) return;
+  if (state->sampled_reads > 0) {
+    tape->WriteLedger(0, state->sampled_reads, "sampled_check", "inputs",
+                      "reads of large inputs were checked for changes by sampled cache lines, not "
+                      "in full",
+                      "record with @payload all, which checks every read in full"_cli);
   }
-};
-thread_local Owner t_owner;
+  if (process_ends) return;
+  FreeSpareBlocks(tape);
+  t_state = nullptr;
+  delete state;
+}
 
 }  // namespace
-
-__thread ThreadState* t_state = nullptr;
 
 ThreadState* FirstUse() {
   agent::Tape* tape = agent::CurrentTape();
   if (tape == nullptr) return nullptr;
-  t_owner.state = std::make_unique<ThreadState>(tape);
-  t_state = t_owner.state.get();
-  return t_state;
+  ThreadState* made = nullptr;
+  if (!Guarded(wire::LeftOut::kCalls, [&] { made = new ThreadState(tape); })) return nullptr;
+  delete t_state;  // of a parent from which this process was forked
+  t_state = made;
+  tape->before_close = EndThread;
+  return made;
 }
 
 ThreadState::ThreadState(agent::Tape* tape)
@@ -129,8 +133,8 @@ namespace {
 bool g_registered = false;
 
 // The program goes on unrecorded at the aten level; the trace and the command say why.
-void Refuse(agent::Tape* tape, const std::string& cause) {
-  tape->WriteLedger(3, 1, "torch_plugin_refused", "libtorch " TORCH_VERSION, cause.c_str(),
+void Refuse(agent::Tape* tape, const char* cause) {
+  tape->WriteLedger(3, 1, "torch_plugin_refused", "libtorch " TORCH_VERSION, cause,
                     "record at the ACL level (@level acl), or with another version of PyTorch"_cli);
 }
 
@@ -150,8 +154,10 @@ void RegisterAll() {
   WriteTorchIdentity(tape);
   // A second fall-back for a key is an error of the dispatcher, and the first one would be lost.
   if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(kLeafKey)) {
-    Refuse(tape, std::string("this libtorch uses the dispatch key ") + c10::toString(kLeafKey) +
-                     " itself, so operators cannot be recorded there");
+    const std::string cause = std::string("this libtorch uses the dispatch key ") +
+                              c10::toString(kLeafKey) +
+                              " itself, so operators cannot be recorded there";
+    Refuse(tape, cause.c_str());
     return;
   }
   RegisterKernels();
@@ -166,15 +172,18 @@ void RegisterAll() {
   EnterThread();
 }
 
-// Nothing may be thrown here: this runs while the program loads the library.
+// Nothing may be thrown here: this runs while the program loads the library. Nor is memory taken to
+// tell of an exception, which may be that there is none.
 void RegisterOrRefuse() noexcept {
   try {
     RegisterAll();
   } catch (const std::exception& error) {
     // Only the first line: libtorch adds a backtrace.
-    const std::string text = error.what();
-    Refuse(agent::CurrentTape(),
-           "its dispatcher refused the recorder: " + text.substr(0, text.find('\n')));
+    const char* text = error.what();
+    char cause[512];
+    snprintf(cause, sizeof(cause), "its dispatcher refused the recorder: %.*s",
+             static_cast<int>(strcspn(text, "\n")), text);
+    Refuse(agent::CurrentTape(), cause);
   } catch (...) {
     Refuse(agent::CurrentTape(), "its dispatcher refused the recorder");
   }

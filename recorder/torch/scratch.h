@@ -33,7 +33,8 @@ class Scratch {
   // Keeps the first `count` elements, whatever they are.
   void Truncate(size_t count) { end_ = begin_ + count; }
   bool HasRoom(size_t count) const { return static_cast<size_t>(limit_ - end_) >= count; }
-  // Room for `count` more elements at the end; Advance tells where they ended.
+  // Room for `count` more elements at the end; Advance tells where they ended. Throws when there is
+  // no memory, and holds what it held.
   T* Room(size_t count) {
     if (__builtin_expect(!HasRoom(count), 0)) Grow(count);
     return end_;

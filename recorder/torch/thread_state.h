@@ -48,6 +48,10 @@ struct TensorAt {
 
 class LeafValues;
 class ForwardCalls;
+struct OpaqueCall;
+
+// What of the leaf at hand could not be recorded, see guard.h.
+enum class LeafLoss : uint8_t { kNothing, kArguments, kCall };
 
 // The code that runs for every leaf is laid out in one piece: between two leaves a model's own code
 // fills the instruction cache, so each line that the recorder touches is one that has to come back.
@@ -100,7 +104,8 @@ struct ThreadState {
   agent::Tape* const tape;
   c10::impl::PODLocalDispatchKeySet* const keys;  // the thread's own
   bool in_leaf = false;
-  bool leaf_begun = false;         // the leaf has a call id and no record so far
+  bool leaf_begun = false;  // the leaf has a call id and no record so far
+  LeafLoss loss = LeafLoss::kNothing;
   const bool keep_tensors;         // the payload policy wants to see them
   const bool follow_nodes;         // backward nodes come by
   const bool keep_lines;           // of the program's source
@@ -123,14 +128,15 @@ struct ThreadState {
   std::vector<OpRow> op_rows;             // open addressing, a power of two
   uint32_t op_count = 0;                  // used rows
   std::unordered_map<std::string, uint32_t> nodes;
-  uint64_t verify_ns = 0;  // time spent looking for buffers that changed
+  std::unique_ptr<OpaqueCall> opaque;  // opaque.h
+  uint64_t verify_ns = 0;              // time spent looking for buffers that changed
   uint64_t begin_ns = 0;
   uint64_t sampled_reads = 0;  // reads of inputs that were checked by sample alone
 };
 
 // The thread's state once it has one; CurrentThread looks after it.
 extern __thread ThreadState* t_state __attribute__((tls_model("initial-exec")));
-// Makes the thread's state, or tells that it has none.
+// Makes the thread's state, or tells that it has none. Without memory the next use tries again.
 ThreadState* FirstUse();
 
 // This thread's state, or nullptr when it is not recorded.
@@ -140,7 +146,7 @@ inline ThreadState* CurrentThread() {
   return FirstUse();
 }
 
-// Makes every frame around a leaf a recorded call.
+// Makes every frame around a leaf a recorded call. May throw.
 void RecordEnclosingFrames(ThreadState& state);
 
 // Opens and closes a range on the thread; ranges named "Optimizer.step..." set the phase.

@@ -21,7 +21,7 @@
 namespace acltape::wire {
 
 constexpr uint64_t kArenaMagic = 0x6570617474636c61;  // "alcttape" in memory order
-constexpr uint32_t kArenaVersion = 8;
+constexpr uint32_t kArenaVersion = 9;
 constexpr size_t kPage = 4096;
 constexpr char kArenaVariable[] = "ACLTAPE_ARENA";
 constexpr size_t kStepNameBytes = 256;
@@ -37,6 +37,19 @@ enum class StackPolicy : uint32_t {
   kTop = 1,  // the innermost frame of the user's own code
   kFull = 2  // all frames
 };
+
+// What an agent left out because the system refused it memory or a key. Each is a row of the ledger
+// (recorder/collector/left_out.h).
+enum class LeftOut : uint32_t {
+  kProcesses,  // the process is not recorded at all
+  kCalls,
+  kArguments,   // of calls
+  kIdentities,  // of memory, streams, events, graphs
+  kContents,    // of tensors and memory
+  kRanges,      // of the program, and enclosing calls
+  kLines,       // of the program's source
+};
+constexpr size_t kLeftOutKinds = 7;
 
 enum class SlotState : uint32_t { kFree = 0, kClaimed = 1, kClosing = 2 };
 
@@ -96,6 +109,7 @@ struct ArenaHeader {
   std::atomic<uint64_t> threads_without_slot;
   std::atomic<uint64_t> threads_without_ring;      // their ring could not be mapped
   std::atomic<uint64_t> processes_without_number;  // they could not learn theirs
+  std::atomic<uint64_t> left_out[kLeftOutKinds];   // by LeftOut
   std::atomic<uint64_t> attached_processes;        // processes that mapped the arena
   std::atomic<uint64_t> torch_processes;     // processes in which the torch plug-in registered
   std::atomic<uint64_t> acl_processes;       // processes in which an ACL library was wrapped

@@ -10,6 +10,9 @@
 // Names of sockets are public (/proc/net/unix); therefore the secret. A name is free again when its
 // collector is gone, so that a stranger could answer in its place. The process takes an answer from
 // root and from its own user alone, and only an arena that has the same secret.
+//
+// A process that could not map the arena tells so: the secret, and kNotAttached behind it. It is
+// not recorded, and nothing else would say that it was there.
 #pragma once
 
 #include <sys/socket.h>
@@ -26,6 +29,8 @@ namespace acltape::wire {
 constexpr char kSocketVariable[] = "ACLTAPE_ARENA_SOCKET";
 constexpr size_t kSocketDigits = 32;
 constexpr size_t kSocketTextBytes = 2 * kSocketDigits + 1;  // without the NUL
+
+constexpr char kNotAttached = '!';
 
 // What comes with the descriptor.
 struct ArenaAnswer {

@@ -308,8 +308,8 @@ int Coroutines() {
   return 0;
 }
 
-// A sandbox in which every call of the system that is not named fails.
-int Sandbox() {
+// A sandbox in which every call of the system that is not named ends as `action` says.
+int InSandbox(unsigned action) {
   Calls(5);
   std::puts("in a sandbox");
   std::fflush(stdout);
@@ -323,7 +323,7 @@ int Sandbox() {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   }
-  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, action));
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   Must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
@@ -332,6 +332,8 @@ int Sandbox() {
   Calls(5);
   return 6;
 }
+int Sandbox() { return InSandbox(SECCOMP_RET_ERRNO | EPERM); }
+int DeadlySandbox() { return InSandbox(SECCOMP_RET_KILL_PROCESS); }
 
 int CloseLibraries() {
   for (int i = 0; i < 30; ++i) {
@@ -443,6 +445,7 @@ constexpr Mode kModes[] = {
     {"faults", RecoverFromFault},
     {"coroutines", Coroutines},
     {"sandbox", Sandbox},
+    {"deadly-sandbox", DeadlySandbox},
     {"dlclose", CloseLibraries},
     {"exit-in-thread", ExitInThread},
     {"main-thread-ends", ExitOfMainThread},

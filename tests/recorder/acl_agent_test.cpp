@@ -30,7 +30,9 @@ TEST(PointerMap, DoesWhatAStandardMapDoes) {
     uint64_t found = 0;
     switch (random() % 3) {
       case 0:
-        ASSERT_EQ(map.Put(Pointer(key), value), expected.count(key) == 0) << "step " << step;
+        ASSERT_EQ(map.Put(Pointer(key), value) == agent::PutResult::kAdded,
+                  expected.count(key) == 0)
+            << "step " << step;
         expected[key] = value;
         break;
       case 1:

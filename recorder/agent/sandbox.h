@@ -1,0 +1,14 @@
+// What the agent does without the system in a process that may be killed for asking it.
+#pragma once
+
+#include <cstdint>
+
+namespace acltape::agent {
+
+// Called before the process gives up rights: learns what needs the system while it may be asked.
+void PrepareForSandbox();
+
+// The calling thread's number, without a call of the system.
+uint32_t ThreadNumberHere();
+
+}  // namespace acltape::agent
