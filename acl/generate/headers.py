@@ -56,6 +56,8 @@ GATHERING = {
         "acl/error_codes/rt_error_codes.h",
     ],
 }
+# Headers that no table makes.
+WRITTEN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "headers")
 # Some programs spell operator headers aclnnop/level2/aclnn_add.h.
 OTHER_FOLDER = ("aclnnop/level2", ".")
 SYSTEM_INCLUDES = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"
@@ -246,17 +248,37 @@ def operator_declaration(op):
     )
 
 
+def host_function(row):
+    parameters = ", ".join(f"{arg['ctype']} {arg['name']}" for arg in row["args"])
+    return f"ACL_FUNC_VISIBILITY aclnnStatus {row['function']}({parameters});\n\n"
+
+
+def written_headers():
+    """Headers that are written by hand, by their path in INCLUDE_DIR."""
+    result = {}
+    for folder, _, files in os.walk(WRITTEN):
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path) as file:
+                result[os.path.relpath(path, WRITTEN)] = file.read()
+    return result
+
+
 def operator_headers(operators):
     declared, gathered = {}, {}
     for op in operators:
         declared.setdefault(op["header"], []).append(op)
         for name in op.get("also_in", []):
             gathered.setdefault(name, []).append("aclnnop/" + op["header"])
+    on_host = {}
+    for row in tables.host_functions():
+        on_host.setdefault(row["header"], []).append(row)
     result = {}
-    for name in sorted(set(declared) | set(gathered)):
+    for name in sorted(set(declared) | set(gathered) | set(on_host)):
         path = "aclnnop/" + name
         includes = ["aclnn/aclnn_base.h"] + sorted(set(gathered.get(name, [])) - {path})
-        body = "".join(operator_declaration(op) for op in declared.get(name, []))
+        body = "".join(host_function(row) for row in on_host.get(name, []))
+        body += "".join(operator_declaration(op) for op in declared.get(name, []))
         result[path] = (includes, body)
     return result
 
@@ -264,7 +286,8 @@ def operator_headers(operators):
 def main():
     operator_files = operator_headers(tables.operators())
     if sys.argv[1] == "--list":
-        print(";".join([*INCLUDES, *FURTHER, OVERLOADS] + list(GATHERING) + list(operator_files)), end="")
+        paths = [*INCLUDES, *FURTHER, OVERLOADS, *GATHERING, *operator_files, *written_headers()]
+        print(";".join(paths), end="")
         return
     abi = tables.abi()
     directory = sys.argv[1]
@@ -282,6 +305,8 @@ def main():
         write(path, guarded(path, includes, ""))
     for path, (includes, body) in operator_files.items():
         write(path, guarded(path, includes, body))
+    for path, text in written_headers().items():
+        write(path, text)
     link = os.path.join(directory, OTHER_FOLDER[0])
     if not os.path.islink(link):
         os.symlink(OTHER_FOLDER[1], link)

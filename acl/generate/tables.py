@@ -37,6 +37,12 @@ def not_exported():
         return {row["op"] for row in json.load(file)}
 
 
+def host_functions():
+    """Functions of operator headers that compute on the host at once and are no operators."""
+    with open(os.path.join(DATA, "host_functions.json")) as file:
+        return json.load(file)
+
+
 @functools.cache
 def max_workspace():
     """Names of the operators with a further function, aclnnXGetMaxWorkspaceSize.

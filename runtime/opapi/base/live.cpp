@@ -87,6 +87,14 @@ aclnnStatus RejectHandle(const char* function, const char* argument, const char*
                                    " is no live " + kind + "; " + WhatItIs(kind, handle) + ".");
 }
 
+aclnnStatus CheckArgument(const char* function, const char* argument, const aclTensor* tensor) {
+  return CheckLive(function, argument, tensor);
+}
+
+aclnnStatus CheckArgument(const char* function, const char* argument, const aclIntArray* array) {
+  return CheckLive(function, argument, array);
+}
+
 aclnnStatus CheckObjects(const char* function, const acl::OperatorInfo& op,
                          const acl::ArgValue* args) {
   for (uint32_t i = 0; i < op.arg_count; ++i) {

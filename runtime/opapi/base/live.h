@@ -44,6 +44,12 @@ aclnnStatus CheckLive(const char* function, const char* argument, const Object* 
 ACL_FUNC_VISIBILITY aclnnStatus CheckObjects(const char* function, const acl::OperatorInfo& op,
                                              const acl::ArgValue* args);
 
+// The same for functions of libopapi.so that are no operators.
+ACL_FUNC_VISIBILITY aclnnStatus CheckArgument(const char* function, const char* argument,
+                                              const aclTensor* tensor);
+ACL_FUNC_VISIBILITY aclnnStatus CheckArgument(const char* function, const char* argument,
+                                              const aclIntArray* array);
+
 // Executors, for libopapi.so. A launch that uses an executor up claims it first, so that of two
 // launches one is refused.
 ACL_FUNC_VISIBILITY aclOpExecutor* CreateExecutor();

@@ -309,6 +309,11 @@ std::vector<int64_t> Call::ReductionDims(int i, int64_t rank) const {
 }
 
 void Call::ExpectSizes(int i, const at::Tensor& tensor, at::IntArrayRef sizes) const {
+  if (sizes.empty() && tensor.dim() == 1 && tensor.numel() == 1 &&
+      op_.args[i].direction != acl::Direction::kIn) {
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef(), at::IntArrayRef());
+    return;
+  }
   if (tensor.sizes() != sizes) {
     RejectArg(i, "has shape " + SizesText(tensor.sizes()) + ", expected " + SizesText(sizes));
   }

@@ -85,7 +85,8 @@ class Call {
   // duplicates.
   std::vector<int64_t> ReductionDims(int i, int64_t rank) const;
 
-  // Rejects the call unless tensor `i` has exactly these sizes.
+  // Rejects the call unless tensor `i` has exactly these sizes. An output of one number may have
+  // the shape [1], as on a device; the view then has no dims, like the result.
   void ExpectSizes(int i, const at::Tensor& tensor, at::IntArrayRef sizes) const;
   void ExpectRank(int i, const at::Tensor& tensor, int64_t rank) const;
   // Rejects index tensors that are neither int32 nor int64.

@@ -101,6 +101,39 @@ auto CheckedDiv(const Call& call) {
   return Div;
 }
 
+// fn(out, a, b) of integers, where the library refuses a divisor of 0. The result is that of many
+// processors: a quotient with all bits set, and the dividend as the remainder.
+enum class DivisionResult { kQuotient, kRemainder };
+
+template <typename Fn>
+auto AlsoByZero(DivisionResult kind, Fn fn) {
+  return [=](at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+    if (!at::isIntegralType(out.scalar_type(), /*includeBool=*/true)) return fn(out, a, b);
+    const at::Tensor zero = b.eq(0);
+    if (!zero.any().item<bool>()) return fn(out, a, b);
+    const at::Tensor dividend = a.clone();  // `out` may be `a`
+    fn(out, a, b.masked_fill(zero, 1));
+    if (kind == DivisionResult::kRemainder) {
+      out.copy_(at::where(zero, dividend, out));
+    } else if (out.scalar_type() == at::kByte) {
+      out.masked_fill_(zero, 255);
+    } else {
+      out.masked_fill_(zero, -1);
+    }
+  };
+}
+
+// fn, but of two bools, which the library does not divide.
+template <typename Fn>
+auto NotOfBools(Fn fn) {
+  return [=](const Call& call) {
+    if (Promoted(call) == at::kBool) {
+      call.RejectArg(0, "and other are bools, for which a division is not defined");
+    }
+    return fn;
+  };
+}
+
 // A division with a rounding mode divides integers as integers.
 std::unique_ptr<Kernel> BindDivMod(const Call& call, int out_index) {
   static constexpr const char* kModes[] = {"", "trunc", "floor"};
@@ -111,11 +144,12 @@ std::unique_ptr<Kernel> BindDivMod(const Call& call, int out_index) {
                       TensorOrNumber(call, 1), Promote::kFloat, Div);
   }
   const char* name = kModes[mode];
+  const auto divide = [name](at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+    f::div_out(out, a, b, c10::string_view(name));
+  };
   return BindBinary(call, out_index, call.Out(out_index), TensorOrNumber(call, 0),
                     TensorOrNumber(call, 1), Promote::kUsual,
-                    [name](at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
-                      f::div_out(out, a, b, c10::string_view(name));
-                    });
+                    NotOfBools(AlsoByZero(DivisionResult::kQuotient, divide))(call));
 }
 
 Binder DivMod(int out_index) {
@@ -128,6 +162,10 @@ void FloorDivide(at::Tensor& out, const at::Tensor& self, const at::Tensor& othe
 
 void Remainder(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
   f::remainder_out(out, self, other);
+}
+
+void Fmod(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  f::fmod_out(out, self, other);
 }
 
 void XLogY(at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
@@ -143,6 +181,13 @@ auto CheckedXLogY(const Call& call) {
 
 void PowTensors(at::Tensor& out, const at::Tensor& self, const at::Tensor& exponent) {
   f::pow_out(out, self, exponent);
+}
+
+auto PowersOf(const Call& call) {
+  if (Promoted(call) == at::kBool) {
+    call.RejectArg(0, "and exponent are bools, for which a power is not defined");
+  }
+  return PowTensors;
 }
 
 // The scalar forms have exact paths of their own (2, 0.5, ...), so the scalar stays one.
@@ -177,6 +222,9 @@ std::unique_ptr<Kernel> BindPowScalarTensor(const Call& call) {
 
 KernelRows BinaryRows() {
   constexpr Promote kFloat = Promote::kFloat;
+  const auto floor_divide = NotOfBools(AlsoByZero(DivisionResult::kQuotient, FloorDivide));
+  const auto remainder = NotOfBools(AlsoByZero(DivisionResult::kRemainder, Remainder));
+  const auto fmod = NotOfBools(AlsoByZero(DivisionResult::kRemainder, Fmod));
   return {
       {"aclnnAdd", BinaryWith(AddWith(2), 3)},
       {"aclnnAdds", BinaryWith(AddWith(2), 3)},
@@ -204,19 +252,19 @@ KernelRows BinaryRows() {
       {"aclnnDivMods", DivMod(3)},
       {"aclnnInplaceDivMod", DivMod(0)},
       {"aclnnInplaceDivMods", DivMod(0)},
-      {"aclnnFloorDivide", Binary(FloorDivide)},
-      {"aclnnFloorDivides", Binary(FloorDivide)},
-      {"aclnnInplaceFloorDivide", InplaceBinary(FloorDivide)},
-      {"aclnnInplaceFloorDivides", InplaceBinary(FloorDivide)},
-      {"aclnnRemainderTensorTensor", Binary(Remainder)},
-      {"aclnnRemainderTensorScalar", Binary(Remainder)},
-      {"aclnnRemainderScalarTensor", Binary(Remainder)},
-      {"aclnnInplaceRemainderTensorTensor", InplaceBinary(Remainder)},
-      {"aclnnInplaceRemainderTensorScalar", InplaceBinary(Remainder)},
-      {"aclnnFmodTensor", Binary(f::fmod_out)},
-      {"aclnnFmodScalar", Binary(f::fmod_out)},
-      {"aclnnInplaceFmodTensor", InplaceBinary(f::fmod_out)},
-      {"aclnnInplaceFmodScalar", InplaceBinary(f::fmod_out)},
+      {"aclnnFloorDivide", BinaryWith(floor_divide, 2)},
+      {"aclnnFloorDivides", BinaryWith(floor_divide, 2)},
+      {"aclnnInplaceFloorDivide", InplaceBinaryWith(floor_divide)},
+      {"aclnnInplaceFloorDivides", InplaceBinaryWith(floor_divide)},
+      {"aclnnRemainderTensorTensor", BinaryWith(remainder, 2)},
+      {"aclnnRemainderTensorScalar", BinaryWith(remainder, 2)},
+      {"aclnnRemainderScalarTensor", BinaryWith(remainder, 2)},
+      {"aclnnInplaceRemainderTensorTensor", InplaceBinaryWith(remainder)},
+      {"aclnnInplaceRemainderTensorScalar", InplaceBinaryWith(remainder)},
+      {"aclnnFmodTensor", BinaryWith(fmod, 2)},
+      {"aclnnFmodScalar", BinaryWith(fmod, 2)},
+      {"aclnnInplaceFmodTensor", InplaceBinaryWith(fmod)},
+      {"aclnnInplaceFmodScalar", InplaceBinaryWith(fmod)},
       {"aclnnAtan2", Binary(f::atan2_out, kFloat), Widen::kHalf},
       {"aclnnInplaceAtan2", InplaceBinary(f::atan2_out, kFloat), Widen::kHalf},
       {"aclnnLogAddExp", Binary(f::logaddexp_out), Widen::kHalf},
@@ -228,8 +276,8 @@ KernelRows BinaryRows() {
       {"aclnnInplaceXLogYScalarOther", InplaceBinaryWith(CheckedXLogY, kFloat), Widen::kHalf},
       {"aclnnMaximum", Binary(f::maximum_out)},
       {"aclnnMinimum", Binary(f::minimum_out)},
-      {"aclnnPowTensorTensor", Binary(PowTensors)},
-      {"aclnnInplacePowTensorTensor", InplaceBinary(PowTensors)},
+      {"aclnnPowTensorTensor", BinaryWith(PowersOf, 2)},
+      {"aclnnInplacePowTensorTensor", InplaceBinaryWith(PowersOf)},
       {"aclnnPowTensorScalar", [](const Call& call) { return BindPowTensorScalar(call, 2); }},
       {"aclnnInplacePowTensorScalar",
        [](const Call& call) { return BindPowTensorScalar(call, 0); }},

@@ -37,20 +37,38 @@ int64_t RangeCount(const Call& call, const at::Scalar& start, const at::Scalar& 
   return static_cast<int64_t>(std::ceil((last - first) / stride));
 }
 
+// fill(row) writes `count` numbers. The output may have any shape with so many elements, as on a
+// device. Halves are computed in float32, which the library's ranges lack.
+template <typename Fill>
+std::unique_ptr<Kernel> BindNumbers(const Call& call, int out_index, int64_t count, Fill fill) {
+  const Tensor out = call.Out(out_index);
+  if (out.numel() != count) call.ExpectSizes(out_index, out, {count});
+  if (out.dim() == 1 && out.scalar_type() != at::kHalf) {
+    return MakeKernel([=]() mutable {
+      Tensor row = out;
+      fill(row);
+    });
+  }
+  const at::ScalarType computed = out.scalar_type() == at::kHalf ? at::kFloat : out.scalar_type();
+  return MakeKernel([=] {
+    Tensor row = at::empty({count}, computed);
+    fill(row);
+    out.copy_(row.view(out.sizes()));
+  });
+}
+
 // (start, end, step, out): the half-open range of the library, whose element i is start + i * step.
 std::unique_ptr<Kernel> BindArange(const Call& call) {
   const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
-  Tensor out = call.Out(3);
-  call.ExpectSizes(3, out, {RangeCount(call, start, end, step, false)});
-  return MakeKernel([=]() mutable { f::arange_out(out, start, end, step); });
+  return BindNumbers(call, 3, RangeCount(call, start, end, step, false),
+                     [=](Tensor& row) { f::arange_out(row, start, end, step); });
 }
 
 // (start, end, step, out): as arange, with the end.
 std::unique_ptr<Kernel> BindRange(const Call& call) {
   const at::Scalar start = call.Number(0), end = call.Number(1), step = call.Number(2);
-  Tensor out = call.Out(3);
-  call.ExpectSizes(3, out, {RangeCount(call, start, end, step, true)});
-  return MakeKernel([=]() mutable { f::range_out(out, start, end, step); });
+  return BindNumbers(call, 3, RangeCount(call, start, end, step, true),
+                     [=](Tensor& row) { f::range_out(row, start, end, step); });
 }
 
 // (start, end, steps, out)

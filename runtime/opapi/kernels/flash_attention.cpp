@@ -35,16 +35,17 @@ struct FlashArguments {
   int bias, dropout, mask, sink, scale, keep, pre, next, heads, layout, mode, pse_type;
   int outputs;  // the first one
   int statistics_layout = -1;
+  int prefix = -1;  // lengths that only the modes 5 and 6 read
 };
 
-const FlashArguments kFlash = {{5, 7}, 3, 4, 6, -1, 8, 9, 10, 11, 12, 13, 15, -1, 16};
-const FlashArguments kFlashV2 = {{5, 7}, 3, 4, 6, -1, 10, 11, 12, 13, 14, 15, 17, 18, 19};
-const FlashArguments kFlashV3 = {{5, 8}, 3, 4, 6, 7, 11, 12, 13, 14, 15, 16, 18, 19, 20};
+const FlashArguments kFlash = {{5}, 3, 4, 6, -1, 8, 9, 10, 11, 12, 13, 15, -1, 16, -1, 7};
+const FlashArguments kFlashV2 = {{5}, 3, 4, 6, -1, 10, 11, 12, 13, 14, 15, 17, 18, 19, -1, 7};
+const FlashArguments kFlashV3 = {{5}, 3, 4, 6, 7, 11, 12, 13, 14, 15, 16, 18, 19, 20, -1, 8};
 const FlashArguments kFlashV4 = {
-    {5, 7, 8, 9, 10, 11, 13}, 3, 4, 6, 12, 18, 19, 20, 21, 22, 23, 25, 27, 31, 28};
-const FlashArguments kFlashGrad = {{6, 12}, 4, 5, 7, -1, 13, 14, 15, 16, 17, 18, 20, -1, 21};
-const FlashArguments kFlashGradV2 = {{6, 12}, 4, 5, 7, -1, 15, 16, 17, 18, 19, 20, 22, 23, 24};
-const FlashArguments kFlashGradV3 = {{6, 13}, 4, 5, 7, 12, 16, 17, 18, 19, 20, 21, 23, 24, 25};
+    {5, 7, 8, 9, 10, 11}, 3, 4, 6, 12, 18, 19, 20, 21, 22, 23, 25, 27, 31, 28, 13};
+const FlashArguments kFlashGrad = {{6}, 4, 5, 7, -1, 13, 14, 15, 16, 17, 18, 20, -1, 21, -1, 12};
+const FlashArguments kFlashGradV2 = {{6}, 4, 5, 7, -1, 15, 16, 17, 18, 19, 20, 22, 23, 24, -1, 12};
+const FlashArguments kFlashGradV3 = {{6}, 4, 5, 7, 12, 16, 17, 18, 19, 20, 21, 23, 24, 25, -1, 13};
 
 // The arguments that both directions have, read and checked.
 struct FlashCall {
@@ -74,6 +75,7 @@ struct FlashCall {
 
 FlashCall ReadFlash(const Call& call, const FlashArguments& at) {
   ExpectAbsent(call, at.absent);
+  if (at.prefix >= 0 && call.Int(at.mode) > 4) ExpectAbsent(call, {at.prefix});
   const std::string name = call.Text(at.layout);
   if (name == "TND") call.RejectArg(at.layout, "is \"TND\", which needs the variable length form");
   FlashCall flash;

@@ -312,6 +312,15 @@ Binder EachPow() {
   };
 }
 
+// Powers of integers are computed in float32; their fractions are cut off.
+void ExpEach(Tensor& out, const Tensor& x) {
+  if (at::isIntegralType(x.scalar_type(), /*includeBool=*/true)) {
+    out.resize_(x.sizes()).copy_(at::exp(x));
+  } else {
+    f::exp_out(out, x);
+  }
+}
+
 }  // namespace
 
 KernelRows ForeachRows() {
@@ -378,7 +387,7 @@ KernelRows ForeachRows() {
       {"aclnnForeachSqrt", EachUnary(f::sqrt_out), kHalf},
       {"aclnnForeachNeg", EachUnary(f::neg_out)},
       {"aclnnForeachAbs", EachUnary(f::abs_out)},
-      {"aclnnForeachExp", EachUnary(f::exp_out), kHalf},
+      {"aclnnForeachExp", EachUnary(ExpEach), kHalf},
       {"aclnnForeachReciprocal", EachUnary(f::reciprocal_out)},
       {"aclnnForeachPowScalarV2", EachPow()},
       {"aclnnForeachNorm", BindEachNorm},

@@ -12,9 +12,19 @@ using at::Tensor;
 
 Tensor Long(const Tensor& index) { return index.to(at::kLong); }
 
+// What an index below 0 means.
+enum class IndexSign { kRefused, kFromEnd };
+
+// The index with entries below 0 counted from the end of `size` rows.
+Tensor CountedFromStart(const Tensor& index, int64_t size) {
+  const Tensor below = index.lt(0);
+  return below.any().item<bool>() ? at::where(below, index + size, index) : index;
+}
+
 // (self, dim, index, out), the index's dims replacing `dim`.
 std::unique_ptr<Kernel> BindRows(const Call& call, const Operand& self, int64_t dim,
-                                 int index_index, int out_index) {
+                                 int index_index, int out_index,
+                                 IndexSign sign = IndexSign::kRefused) {
   const Tensor index = call.View(index_index);
   call.ExpectIndex(index_index, index);
   const Tensor out = call.Out(out_index);
@@ -24,14 +34,18 @@ std::unique_ptr<Kernel> BindRows(const Call& call, const Operand& self, int64_t 
     sizes.insert(sizes.begin() + dim, index.sizes().begin(), index.sizes().end());
   }
   call.ExpectSizes(out_index, out, sizes);
+  const int64_t rows = self.dim() == 0 ? 1 : self.sizes()[dim];
+  const auto read = [=] {
+    return sign == IndexSign::kFromEnd ? CountedFromStart(index, rows) : index;
+  };
   if (index.dim() == 1) {
     Target target(out, self.view().scalar_type(), Access::kFree, {&self.view(), &index});
     return MakeKernel([=] {
-      target.Write([&](Tensor& result) { f::index_select_out(result, self(), dim, index); });
+      target.Write([&](Tensor& result) { f::index_select_out(result, self(), dim, read()); });
     });
   }
   return MakeKernel(
-      [=] { out.copy_(f::index_select(self(), dim, index.reshape(-1)).view(out.sizes())); });
+      [=] { out.copy_(f::index_select(self(), dim, read().reshape(-1)).view(out.sizes())); });
 }
 
 // (self, dim, index, out) with an index of at most one dim, a 0-dim one standing for one row.
@@ -51,9 +65,10 @@ std::unique_ptr<Kernel> BindIndexSelect(const Call& call) {
   });
 }
 
+// An index below 0 counts from the end.
 std::unique_ptr<Kernel> BindGatherV2(const Call& call) {
   const Operand self = call.In(0);
-  return BindRows(call, self, call.Dim(1, self.dim()), 2, 3);
+  return BindRows(call, self, call.Dim(1, self.dim()), 2, 3, IndexSign::kFromEnd);
 }
 
 // (weight, indices, out)

@@ -1,6 +1,8 @@
 // Losses and their gradients. Reductions: 0 none, 1 mean, 2 sum.
 #include <ATen/CPUFunctions.h>
 
+#include <limits>
+
 #include "runtime/opapi/engine/kernel_table.h"
 #include "runtime/opapi/engine/target.h"
 #include "runtime/opapi/kernels/cross_entropy.h"
@@ -146,7 +148,13 @@ std::unique_ptr<Kernel> BindBceWithLogits(const Call& call) {
 std::unique_ptr<Kernel> BindKlDiv(const Call& call) {
   const bool log_target = call.Bool(3);
   return BindLoss(call, 2, 4, [=](const Tensor& self, const Tensor& target, int64_t reduction) {
-    return at::kl_div(self, target, reduction, log_target);
+    const Tensor loss = at::kl_div(self, target, reduction, log_target);
+    if (log_target) return loss;
+    // By the vendor's formula, target * (log(target) - self), a target of 0 gives NaN.
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    const Tensor zero = target.eq(0);
+    if (reduction == at::Reduction::None) return loss.masked_fill(zero, kNan);
+    return zero.any().item<bool>() ? at::full_like(loss, kNan) : loss;
   });
 }
 

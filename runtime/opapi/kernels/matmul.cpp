@@ -201,6 +201,7 @@ std::unique_ptr<Kernel> BindAddbmm(const Call& call, int out_index) {
 }
 
 std::unique_ptr<Kernel> BindAddmv(const Call& call) {
+  if (call.View(0).scalar_type() == at::kBool) call.RejectArg(0, "is of dtype Bool");
   const Tensor matrix = call.View(1), vector = call.View(2);
   call.ExpectRank(1, matrix, 2);
   call.ExpectRank(2, vector, 1);
@@ -268,7 +269,9 @@ std::unique_ptr<Kernel> BindTrace(const Call& call) {
   const Tensor out = call.Out(1);
   call.ExpectRank(0, self.view(), 2);
   call.ExpectSizes(1, out, {});
-  return MakeKernel([=] { out.copy_(f::trace(self())); });
+  // Truth values are counted.
+  const bool counts = self.dtype() == at::kBool;
+  return MakeKernel([=] { out.copy_(f::trace(counts ? self().to(at::kLong) : self())); });
 }
 
 // (mmWeightRef): a weight may stay in its plain order, which is what the products here read.

@@ -113,6 +113,70 @@ std::unique_ptr<Kernel> BindDynamicQuant(const Call& call) {
   });
 }
 
+// Factors of each row, from those of each group and the ends of the groups among the rows. Rows
+// behind the last group keep their values.
+Tensor FactorsOfRows(const Tensor& factors, const Tensor& ends, int64_t rows) {
+  Tensor each = at::ones({rows, factors.size(1)}, factors.options());
+  int64_t begin = 0;
+  for (int64_t group = 0; group < ends.numel(); ++group) {
+    const int64_t end = ends[group].item<int64_t>();
+    TORCH_CHECK(end >= begin && end <= rows, "group ", group, " ends at ", end,
+                ", which lies outside of ", begin, " to ", rows);
+    each.narrow(0, begin, end - begin).copy_(factors[group]);
+    begin = end;
+  }
+  return each;
+}
+
+// (x, smoothScales?, groupIndex?, dstType, y, scale, offset?): as above; the rows of each group
+// have factors of their own. With an offset the least and the greatest of a row become -128 and
+// 127.
+std::unique_ptr<Kernel> BindDynamicQuantV2(const Call& call) {
+  const Operand x = call.In(0), smooth = call.OptionalIn(1);
+  ExpectFloats(call, 0, x.view());
+  if (x.dim() == 0 || x.sizes().back() == 0) call.RejectArg(0, "has no rows");
+  const int64_t width = x.sizes().back(), rows = x.view().numel() / width;
+  Tensor ends;
+  if (!call.IsAbsent(2)) {
+    if (!smooth.defined()) call.RejectArg(2, "is given without smoothScales");
+    ends = call.View(2);
+    call.ExpectIndex(2, ends);
+    call.ExpectSizes(1, smooth.view(), {ends.numel(), width});
+  } else if (smooth.defined()) {
+    call.ExpectSizes(1, smooth.view(), {width});
+  }
+  const Tensor y = call.Out(4), scale = call.Out(5);
+  call.ExpectSizes(4, y, x.sizes());
+  ExpectInt8(call, 4, y);
+  call.ExpectSizes(5, scale, x.sizes().slice(0, x.dim() - 1));
+  Tensor offset;
+  if (!call.IsAbsent(6)) {
+    offset = call.Out(6);
+    call.ExpectSizes(6, offset, scale.sizes());
+  }
+  return MakeKernel([=] {
+    Tensor input = x().to(at::kFloat).reshape({rows, width});
+    if (ends.defined()) {
+      input = input * FactorsOfRows(smooth().to(at::kFloat), ends, rows);
+    } else if (smooth.defined()) {
+      input = input * smooth().to(at::kFloat);
+    }
+    if (!offset.defined()) {
+      const ScaledRows scaled = ScaleRows(input);
+      y.copy_(scaled.values.view(y.sizes()));
+      scale.copy_(scaled.scale.view(scale.sizes()));
+      return;
+    }
+    const Tensor most = input.amax(-1, /*keepdim=*/true);
+    const Tensor step = (most - input.amin(-1, /*keepdim=*/true)) / 255;
+    const Tensor used = step.masked_fill(step.eq(0), 1);
+    const Tensor shift = 127 - most / used;
+    y.copy_((input / used + shift).round().clamp(-128, 127).view(y.sizes()));
+    scale.copy_(step.view(scale.sizes()));
+    offset.copy_(shift.view(scale.sizes()));
+  });
+}
+
 // (scale, offset?, out) and (scale, offset?, roundMode, out): the parameters of a quantised product
 // in the device's 64 bits. The upper 19 bits of the scale stay where they are, bit 46 is set, and
 // bits 37 to 45 hold the offset as an integer.
@@ -177,6 +241,7 @@ KernelRows QuantizeRows() {
       {"aclnnAscendQuantV3", [](const Call& call) { return BindAscendQuant(call, true); }, kBoth},
       {"aclnnAscendAntiQuant", BindAscendAntiQuant, kBoth, {2}},
       {"aclnnDynamicQuant", BindDynamicQuant, kBoth},
+      {"aclnnDynamicQuantV2", BindDynamicQuantV2, kBoth, {6}},
       {"aclnnTransQuantParamV2", [](const Call& call) { return BindTransQuantParam(call, -1, 2); }},
       {"aclnnTransQuantParamV3", [](const Call& call) { return BindTransQuantParam(call, 2, 3); }},
   };

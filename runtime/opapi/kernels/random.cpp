@@ -56,6 +56,20 @@ class SeedSource {
 
 using ReadSeed = SeedSource (*)(const Call&, int);
 
+// A kernel that calls `draw(tensor)` to fill `self` with numbers. For integers they are drawn in
+// float32, and their fractions are cut off.
+template <typename Draw>
+std::unique_ptr<Kernel> Drawn(Tensor self, Draw draw) {
+  if (at::isFloatingType(self.scalar_type()) || at::isComplexType(self.scalar_type())) {
+    return MakeKernel([=]() mutable { draw(self); });
+  }
+  return MakeKernel([=] {
+    Tensor drawn = at::empty(self.sizes(), at::kFloat);
+    draw(drawn);
+    self.copy_(drawn);
+  });
+}
+
 // (selfRef, from, to, seed...)
 Binder Uniform(ReadSeed read) {
   return [=](const Call& call) {
@@ -63,7 +77,7 @@ Binder Uniform(ReadSeed read) {
     const double from = call.Real(1), to = call.Real(2);
     if (!(from <= to)) call.RejectArg(1, "is greater than to");
     const SeedSource seed = read(call, 3);
-    return MakeKernel([=]() mutable { self.uniform_(from, to, seed.Generator()); });
+    return Drawn(self, [=](Tensor& drawn) { drawn.uniform_(from, to, seed.Generator()); });
   };
 }
 
@@ -74,7 +88,7 @@ Binder Normal(ReadSeed read) {
     const double mean = call.Real(1), deviation = call.Real(2);
     if (!(deviation >= 0)) call.RejectArg(2, "is negative");
     const SeedSource seed = read(call, 3);
-    return MakeKernel([=]() mutable { self.normal_(mean, deviation, seed.Generator()); });
+    return Drawn(self, [=](Tensor& drawn) { drawn.normal_(mean, deviation, seed.Generator()); });
   };
 }
 
@@ -129,7 +143,14 @@ std::unique_ptr<Kernel> BindBernoulli(const Call& call) {
   const double probability = call.Number(1).toDouble();
   if (!(probability >= 0 && probability <= 1)) call.RejectArg(1, "is no probability");
   const SeedSource seed = SeedSource::Values(call, 2);
-  return MakeKernel([=]() mutable { self.bernoulli_(probability, seed.Generator()); });
+  const bool half = self.scalar_type() == at::kHalf;
+  return MakeKernel([=]() mutable {
+    if (half) {  // which the library lacks in some versions
+      self.copy_(at::empty(self.sizes(), at::kFloat).bernoulli_(probability, seed.Generator()));
+    } else {
+      self.bernoulli_(probability, seed.Generator());
+    }
+  });
 }
 
 // (selfRef, prob tensor, seed, offset)

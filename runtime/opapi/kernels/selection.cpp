@@ -11,16 +11,23 @@ namespace {
 namespace f = at::cpu;
 using at::Tensor;
 
-// An output that receives as many results as there are.
+// An output that receives as many results as there are. It has the greatest size, or less along
+// dim `counted`, where a caller knows how many there are.
 class CountedOut {
  public:
-  CountedOut(const Call& call, int i, at::IntArrayRef greatest)
+  CountedOut(const Call& call, int i, at::IntArrayRef greatest, int64_t counted = 0)
       : out_(call.Out(i)), shape_(call.Reported(i)) {
-    call.ExpectSizes(i, out_, greatest);
+    const bool fewer = out_.dim() == static_cast<int64_t>(greatest.size()) && out_.dim() > 0 &&
+                       out_.size(counted) < greatest[counted];
+    std::vector<int64_t> sizes = greatest.vec();
+    if (fewer) sizes[counted] = out_.size(counted);
+    call.ExpectSizes(i, out_, sizes);
     if (!out_.is_contiguous()) call.RejectArg(i, "must be dense, as its shape is not known yet");
   }
 
   void Write(const Tensor& result) const {
+    TORCH_CHECK(result.numel() <= out_.numel(), "the output has room for ", out_.numel(),
+                " numbers, but there are ", result.numel());
     const Tensor dense = at::from_blob(out_.data_ptr(), result.sizes(), out_.options());
     dense.copy_(result);
     shape_->Set(result.sizes().vec());
@@ -37,8 +44,8 @@ Binder Nonzero(bool transposed) {
     const Tensor self = call.View(0);
     const int64_t count = self.numel(), rank = self.dim();
     const CountedOut out(
-        call, 1,
-        transposed ? std::vector<int64_t>{rank, count} : std::vector<int64_t>{count, rank});
+        call, 1, transposed ? std::vector<int64_t>{rank, count} : std::vector<int64_t>{count, rank},
+        transposed ? 1 : 0);
     return MakeKernel([=] {
       const Tensor found = f::nonzero(self);
       out.Write(transposed ? found.t() : found);
@@ -92,7 +99,8 @@ std::unique_ptr<Kernel> BindDistinct(const Call& call, c10::optional<int64_t> di
                                      const DistinctOuts& at, Fn fn) {
   const Tensor self = call.View(0);
   const int64_t entries = dim ? self.size(*dim) : self.numel();
-  const CountedOut values(call, at.values, dim ? self.sizes() : at::IntArrayRef({entries}));
+  const CountedOut values(call, at.values, dim ? self.sizes() : at::IntArrayRef({entries}),
+                          dim.value_or(0));
   std::vector<Tensor> inverse;
   if (at.with_inverse) {
     inverse.push_back(call.Out(at.inverse));

@@ -144,13 +144,38 @@ std::unique_ptr<Kernel> BindConstantPad(const Call& call) {
                    [=](const Tensor& input) { return at::constant_pad_nd(input, pad, value); });
 }
 
-// (self, padding, out) of the library's reflection or replication padding
+// What the padding shows beyond the ends.
+enum class PadMode { kMirrored, kHeld };
+
+// Pads elements of any dtype, by the positions that they come from.
+Tensor PadByPosition(Tensor self, const std::vector<int64_t>& pad, PadMode mode) {
+  for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+    const int64_t dim = self.dim() - 1 - static_cast<int64_t>(pair), last = self.size(dim) - 1;
+    const Tensor place =
+        at::arange(-pad[2 * pair], last + 1 + pad[2 * pair + 1], at::TensorOptions(at::kLong));
+    self = self.index_select(
+        dim, mode == PadMode::kHeld ? place.clamp(0, last) : last - (place.abs() - last).abs());
+  }
+  return self;
+}
+
+// (self, padding, out) of the library's reflection or replication padding, which lacks integers
 template <typename Fn>
-Binder Pad(Fn fn) {
+Binder Pad(Fn fn, PadMode mode) {
   return [=](const Call& call) {
-    const std::vector<int64_t> pad = call.Ints(1);
-    return BindMove(call, 2, PaddedSizes(call, 1, call.View(0), pad),
-                    IntoDense([=](Tensor& out, const Tensor& self) { fn(out, self, pad); }));
+    const Tensor given = call.View(0);
+    const std::vector<int64_t> pad = call.Ints(1), sizes = PaddedSizes(call, 1, given, pad);
+    for (size_t i = 0; mode == PadMode::kMirrored && i < pad.size(); ++i) {
+      if (pad[i] > 0 && pad[i] >= given.size(given.dim() - 1 - static_cast<int64_t>(i / 2))) {
+        call.RejectArg(1, "is not less than the size that it mirrors");
+      }
+    }
+    const bool integers = at::isIntegralType(given.scalar_type(), /*includeBool=*/true);
+    return BindMove(call, 2, sizes, IntoDense([=](Tensor& out, const Tensor& self) {
+                      if (!integers) return fn(out, self, pad);
+                      const Tensor padded = PadByPosition(self, pad, mode);
+                      out.resize_(padded.sizes()).copy_(padded);
+                    }));
   };
 }
 
@@ -300,7 +325,24 @@ std::unique_ptr<Kernel> BindIm2col(const Call& call) {
   sizes.push_back(windows);
   const Tensor out = call.Out(5);
   call.ExpectSizes(5, out, sizes);
-  return MakeKernel([=] { out.copy_(f::im2col(self(), kernel, dilation, padding, stride)); });
+  if (!at::isIntegralType(self.dtype(), /*includeBool=*/true)) {
+    return MakeKernel([=] { out.copy_(f::im2col(self(), kernel, dilation, padding, stride)); });
+  }
+  // The library's operator lacks integers: the windows are views of the padded image.
+  return MakeKernel([=] {
+    const Tensor image =
+        at::constant_pad_nd(self(), {padding[1], padding[1], padding[0], padding[0]}, 0)
+            .contiguous();
+    std::vector<int64_t> window(image.sizes().begin(), image.sizes().end() - 2);
+    std::vector<int64_t> steps(image.strides().begin(), image.strides().end() - 2);
+    window.insert(window.end(), kernel.begin(), kernel.end());
+    const int64_t row = image.size(-1);
+    steps.insert(steps.end(), {dilation[0] * row, dilation[1], stride[0] * row, stride[1]});
+    for (int i = 0; i < 2; ++i) {
+      window.push_back((image.size(i - 2) - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1);
+    }
+    out.copy_(image.as_strided(window, steps).reshape(out.sizes()));
+  });
 }
 
 // (self, groups, out)
@@ -420,12 +462,12 @@ KernelRows ShapeRows() {
       {"aclnnFlip", BindFlip},
       {"aclnnRoll", BindRoll},
       {"aclnnConstantPadNd", BindConstantPad},
-      {"aclnnReflectionPad1d", Pad(reflection_1d), Widen::kHalfAndBfloat16},
-      {"aclnnReflectionPad2d", Pad(reflection_2d), Widen::kHalfAndBfloat16},
-      {"aclnnReflectionPad3d", Pad(reflection_3d), Widen::kHalfAndBfloat16},
-      {"aclnnReplicationPad1d", Pad(replication_1d), Widen::kHalfAndBfloat16},
-      {"aclnnReplicationPad2d", Pad(replication_2d), Widen::kHalfAndBfloat16},
-      {"aclnnReplicationPad3d", Pad(replication_3d), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad1d", Pad(reflection_1d, PadMode::kMirrored), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad2d", Pad(reflection_2d, PadMode::kMirrored), Widen::kHalfAndBfloat16},
+      {"aclnnReflectionPad3d", Pad(reflection_3d, PadMode::kMirrored), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad1d", Pad(replication_1d, PadMode::kHeld), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad2d", Pad(replication_2d, PadMode::kHeld), Widen::kHalfAndBfloat16},
+      {"aclnnReplicationPad3d", Pad(replication_3d, PadMode::kHeld), Widen::kHalfAndBfloat16},
       {"aclnnReflectionPad1dBackward", PadBackward(reflection_1d_grad), Widen::kHalfAndBfloat16},
       {"aclnnReflectionPad2dBackward", PadBackward(reflection_2d_grad), Widen::kHalfAndBfloat16},
       {"aclnnReflectionPad3dBackward", PadBackward(reflection_3d_grad), Widen::kHalfAndBfloat16},

@@ -9,11 +9,25 @@ namespace {
 // (self, out): the magnitudes of complex numbers are real.
 std::unique_ptr<Kernel> Abs(const Call& call) {
   const Operand self = call.In(0);
+  if (self.dtype() == at::kBool) {
+    return Unary(
+        [](at::Tensor& result, const at::Tensor& x) { result.resize_(x.sizes()).copy_(x); })(call);
+  }
   if (!at::isComplexType(self.dtype())) return Unary(at::cpu::abs_out)(call);
   const at::Tensor out = call.Out(1);
   call.ExpectSizes(1, out, self.sizes());
   ExpectCast(call, 1, out, c10::toRealValueType(self.dtype()));
   return MakeKernel([=] { out.copy_(at::abs(self())); });
+}
+
+// Integers have no decimals. A negative number of them rounds to tens, hundreds, ..., half to even.
+void RoundIntegers(at::Tensor& out, const at::Tensor& self, int64_t decimals) {
+  if (decimals >= 0) {
+    out.resize_(self.sizes()).copy_(self);
+    return;
+  }
+  const at::Tensor rounded = at::round(self.to(at::kDouble), decimals);
+  out.resize_(self.sizes()).copy_(rounded);
 }
 
 }  // namespace
@@ -36,8 +50,13 @@ KernelRows UnaryRows() {
   const auto isinf = one_if([](const at::Tensor& self) { return at::isinf(self); });
   const auto round_decimals = [](int argument) {
     return [argument](const Call& call) {
+      if (call.View(0).scalar_type() == at::kBool) call.RejectArg(0, "is of dtype Bool");
       return [decimals = call.Int(argument)](at::Tensor& out, const at::Tensor& self) {
-        f::round_out(out, self, decimals);
+        if (at::isIntegralType(self.scalar_type(), /*includeBool=*/false)) {
+          RoundIntegers(out, self, decimals);
+        } else {
+          f::round_out(out, self, decimals);
+        }
       };
     };
   };
