@@ -30,6 +30,13 @@ std::string Members(const Json& object) {
   return text.substr(1, text.size() - 2);
 }
 
+// A value of the file as a sentence shows it: its beginning where it is long.
+std::string Shown(const Json& value) {
+  constexpr size_t kShown = 60;
+  const std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
+  return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
+}
+
 // Reads the keys of one object of the file. A key that nobody has taken in the end is unknown.
 class Row {
  public:
@@ -72,7 +79,7 @@ class Row {
   std::string OneOf(const char* key, const std::vector<std::string>& words) {
     std::string word = Text(key);
     if (std::find(words.begin(), words.end(), word) == words.end()) {
-      Wrong("\"{}\" is \"{}\" where one of {} is expected", key, word, fmt::join(words, ", "));
+      Wrong("\"{}\" is {} where one of {} is expected", key, Shown(word), fmt::join(words, ", "));
     }
     return word;
   }
@@ -89,9 +96,8 @@ class Row {
     for (const auto& [key, value] : object_.items()) {
       if (taken_.count(key) == 0) {
         throw PlanError(PlanRule::kUnknownKey, name_,
-                        fmt::format("\"{}\" is no key of this row, which has {}; correct or remove "
-                                    "it",
-                                    key, fmt::join(taken_, ", ")));
+                        fmt::format("{} is no key of this row, which has {}; correct or remove it",
+                                    Shown(key), fmt::join(taken_, ", ")));
       }
     }
   }
@@ -113,7 +119,7 @@ class Row {
   static std::string Describe(const Json& value) {
     if (value.is_object()) return "an object";
     if (value.is_array()) return "a list";
-    return value.dump();
+    return Shown(value);
   }
 
   const Json& object_;

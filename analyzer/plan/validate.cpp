@@ -13,6 +13,7 @@
 #include "analyzer/steps.h"
 #include "analyzer/streams/budget.h"
 #include "analyzer/streams/race_checker.h"
+#include "storage/checked_row.h"
 
 namespace acltape::analyzer::plan {
 namespace {
@@ -73,7 +74,8 @@ class Validator {
     }
     if (soc == nullptr) {
       Fail(PlanRule::kUnknownSoc, "plan",
-           "the limits of \"{}\" are not known; name a SoC such as \"Ascend910B1\"", plan_.soc);
+           "the limits of {} are not known; name a SoC such as \"Ascend910B1\"",
+           storage::ShownValue(plan_.soc));
     }
     CheckBudget(*soc);
     CheckCopies();
@@ -205,7 +207,7 @@ class Validator {
       const auto call = static_cast<size_t>(work_.Find(place.call_id));
       if (!place.op.empty() && place.op != work_.op(call).FullName()) {
         Fail(PlanRule::kOtherOperator, row, "the trace has {} there and the plan says {}",
-             work_.op(call).FullName(), place.op);
+             work_.op(call).FullName(), storage::ShownValue(place.op));
       }
       if (!std::binary_search(calls.begin(), calls.end(), call)) {
         Fail(PlanRule::kOutsideRegion, row, "it lies outside the region, which has calls {} to {}",
@@ -434,14 +436,14 @@ class Validator {
         made_inside = made.Covers(access.first, access.end);
       });
       if (!read) {
-        Fail(PlanRule::kNoInput, row, "{} reads no tensor \"{}\"", work_.Describe(call),
-             copy.argument);
+        Fail(PlanRule::kNoInput, row, "{} reads no tensor {}", work_.Describe(call),
+             storage::ShownValue(copy.argument));
       }
       if (made_inside) {
         Fail(PlanRule::kNoInput, row,
-             "\"{}\" of {} is written by the step itself before, so that nothing is to be copied "
+             "{} of {} is written by the step itself before, so that nothing is to be copied "
              "in; remove the row",
-             copy.argument, work_.Describe(call));
+             storage::ShownValue(copy.argument), work_.Describe(call));
       }
     }
   }
@@ -453,14 +455,14 @@ class Validator {
       const Named named = FindArgument(row, update.call_id, update.argument);
       const auto call = static_cast<size_t>(work_.Find(update.call_id));
       if (named.argument == nullptr) {
-        Fail(PlanRule::kNoArgument, row, "{} has no argument \"{}\"", work_.Describe(call),
-             update.argument);
+        Fail(PlanRule::kNoArgument, row, "{} has no argument {}", work_.Describe(call),
+             storage::ShownValue(update.argument));
       }
       if (!named.argument->tensors.empty() ||
           named.argument->direction == storage::Direction::kOut) {
         Fail(PlanRule::kNoArgument, row,
-             "\"{}\" of {} is a tensor, and updates give host values; moved tensors are copied in",
-             update.argument, work_.Describe(call));
+             "{} of {} is a tensor, and updates give host values; moved tensors are copied in",
+             storage::ShownValue(update.argument), work_.Describe(call));
       }
       if (work_.form(call).kind != LeafKind::kKernel) {
         Fail(PlanRule::kNoUpdate, row, "{} launches no kernel that could be updated",

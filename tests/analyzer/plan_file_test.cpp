@@ -97,6 +97,7 @@ TEST_P(BrokenPlan, IsRefusedWithItsRowAndRule) {
     const std::string text = error.what();
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     EXPECT_EQ(text.find(". "), std::string::npos) << "one sentence: " << text;
+    EXPECT_LT(text.size(), 500u) << text;
   }
 }
 
@@ -127,6 +128,18 @@ const BrokenEdit kBroken[] = {
      "plan"},
     {"UnknownKind", [](Json& p) { RegionOf(p, 1)["kind"] = "lazy"; }, plan::PlanRule::kWrongValue,
      "region 1"},
+    {"LongTextForANumber", [](Json& p) { p["trace_calls"] = std::string(5000, 'a'); },
+     plan::PlanRule::kWrongValue, "plan"},
+    {"LongTextForARegion", [](Json& p) { p["regions"][1] = std::string(5000, 'a'); },
+     plan::PlanRule::kWrongValue, "region 1"},
+    {"LongMode", [](Json& p) { p["capture_mode"] = std::string(5000, 'a'); },
+     plan::PlanRule::kWrongValue, "plan"},
+    {"LongKey", [](Json& p) { p[std::string(5000, 'a')] = 1; }, plan::PlanRule::kUnknownKey,
+     "plan"},
+    {"LongOperator", [](Json& p) { Placement(p, 0)["op"] = std::string(5000, 'a'); },
+     plan::PlanRule::kOtherOperator, "region 0, placement 0 (call 2)"},
+    {"LongSoc", [](Json& p) { p["soc"] = std::string(5000, 'a'); }, plan::PlanRule::kUnknownSoc,
+     "plan"},
     {"ListForAPlan", [](Json& p) { p = Json::array(); }, plan::PlanRule::kWrongValue, "plan"},
     {"RegionsOutOfOrder", [](Json& p) { std::swap(RegionOf(p, 0), RegionOf(p, 1)); },
      plan::PlanRule::kWrongValue, "region 0"},
