@@ -34,7 +34,7 @@ std::string Members(const Json& object) {
 std::string Shown(const Json& value) {
   constexpr size_t kShown = 60;
   const std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
-  return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
+  return text.size() <= kShown ? text : text.substr(0, kShown) + "...\"";  // only texts are long
 }
 
 // Reads the keys of one object of the file. A key that nobody has taken in the end is unknown.
