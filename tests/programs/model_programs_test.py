@@ -137,10 +137,10 @@ class ModelPrograms(recorded_test.RecordedTest):
             self.assertIn("executes a graph in which the device chooses what runs", done.stderr, evidence)
             self.assertIn("--streams recorded", done.stderr, evidence)
 
-    def test_lint_finds_nothing_in_them(self):
-        for name in ("memory_tasks", "virtual_memory", "value_waits", "conditional_graph", "built_model"):
+    def test_lint_finds_no_mistake_in_programs_that_make_none(self):
+        for name in ("memory_tasks", "virtual_memory", "conditional_graph"):
             with self.subTest(name=name):
-                command = [ACLTAPE, "lint", self.record_program(name), "--format", "json"]
+                command = [ACLTAPE, "lint", self.record_program(name)]
                 done = subprocess.run(command, capture_output=True, text=True, timeout=300,
                                       env=acl_programs.environment())
                 self.assertEqual(done.returncode, 0, f"$ {' '.join(command)}\n{done.stdout}{done.stderr}")
