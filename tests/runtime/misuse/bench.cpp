@@ -2,9 +2,9 @@
 
 #include <fnmatch.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -316,21 +316,12 @@ acltdtQueueRouteQueryInfo* RouteQuery() {
   return info;
 }
 
-// A folder of this process.
-const char* Folder() {
-  static std::string* const folder = [] {
-    auto* path = new std::string("/tmp/acltape_misuse_XXXXXX");
-    if (mkdtemp(path->data()) == nullptr) throw std::runtime_error("no folder");
-    return path;
-  }();
-  return folder->c_str();
-}
-
+// A file without a name, which ends with the process.
 const char* DumpConfiguration() {
-  static const std::string path = std::string(Folder()) + "/dump.json";
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  std::fprintf(file, "{\"dump\": {\"dump_list\": [], \"dump_path\": \"%s\"}}", Folder());
-  std::fclose(file);
+  const int file = memfd_create("dump.json", 0);
+  const std::string text = R"({"dump": {"dump_list": [], "dump_path": "/tmp"}})";
+  if (write(file, text.data(), text.size()) < 0) throw std::runtime_error("no configuration");
+  static const std::string path = "/proc/self/fd/" + std::to_string(file);
   Need(aclmdlInitDump());
   return path.c_str();
 }
@@ -531,7 +522,7 @@ const Right kRight[] = {
     {"aclmdlSetDump", "dumpCfgPath", "", [] { return Text(DumpConfiguration()); }},
     {"acldumpRegCallback", "flag", "", Number<0>},
     {"aclop*DumpArgs", "dumpType", "", Number<1>},
-    {"aclopStartDumpArgs", "path", "", [] { return Text(Folder()); }},
+    {"aclopStartDumpArgs", "path", "", [] { return Text("/tmp"); }},
     {"acltdtCreateDataItem", "dimNum", "", Number<1>},
     {"acltdtCreateDataItem", "data", "", [] { return At(Scratch()); }},
     {"acltdtGetDimsFromItem", "dims", "", [] { return At(Scratch()); }},
