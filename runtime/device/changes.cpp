@@ -100,7 +100,7 @@ aclError MakeKernel(const Model& model, const aclmdlRIKernelTaskParams& params, 
     return Refuse("the argument block is missing");
   }
   if (function->takes_bytes) {
-    *task = KernelTaskWithArgs(function->name, function->run, params.args, params.argsSize);
+    *task = KernelTaskWithArgs(*function, params.args, params.argsSize);
     return ACL_SUCCESS;
   }
   void* argument = nullptr;

@@ -27,6 +27,8 @@ enum class HandleKind : uint32_t {
   kCondition,
   kLabel,
   kLabelList,
+  kBinary,
+  kBinaryData,
 };
 
 struct alignas(16) HandleBlock {

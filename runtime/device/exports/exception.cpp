@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "runtime/device/binary.h"
 #include "runtime/device/call.h"
 #include "runtime/device/function.h"
 
@@ -54,6 +55,7 @@ void ReportException(const rtExceptionInfo& info) {
     if (callbacks.single != nullptr) called.push_back(callbacks.single);
   }
   for (aclrtExceptionInfoCallback callback : called) callback(&copy);
+  if (copy.task != nullptr) TellBinaryException(*copy.task, &copy);
   std::lock_guard lock(callbacks.mutex);
   callbacks.live.erase(&copy);
 }

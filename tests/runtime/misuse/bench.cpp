@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -236,6 +238,44 @@ Argument ShareableHandle() {
   return handle;
 }
 
+// The host's kernels (tests/runtime/host_kernels.c), and one of them.
+aclrtBinHandle HostBinary() {
+  aclrtBinHandle binary = nullptr;
+  Need(aclrtBinaryLoadFromFile(ACLTAPE_HOST_KERNELS "/host_kernels.json", nullptr, &binary));
+  return binary;
+}
+
+// A library in memory, of which nothing is registered.
+Argument DataBinary() {
+  std::ifstream file(ACLTAPE_HOST_KERNELS "/host_kernels.so", std::ios::binary);
+  const std::string image{std::istreambuf_iterator<char>(file), {}};
+  aclrtBinaryLoadOption option{};
+  option.type = ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE;
+  option.value.cpuKernelMode = 2;
+  const aclrtBinaryLoadOptions options{&option, 1};
+  aclrtBinHandle binary = nullptr;
+  Need(aclrtBinaryLoadFromData(image.data(), image.size(), &options, &binary));
+  return At(binary);
+}
+
+Argument HostKernel() {
+  static aclrtFuncHandle kernel = nullptr;  // lists belong to one kernel
+  if (kernel == nullptr) Need(aclrtBinaryGetFunction(HostBinary(), "Broken", &kernel));
+  return At(kernel);
+}
+
+// A list with a value and a placeholder; its parameters are the handles 1 and 2.
+Argument ArgumentList(bool finalized) {
+  aclrtArgsHandle args = nullptr;
+  aclrtParamHandle parameter = nullptr;
+  int64_t value = 0;
+  Need(aclrtKernelArgsInit(reinterpret_cast<aclrtFuncHandle>(HostKernel()), &args));
+  Need(aclrtKernelArgsAppend(args, &value, sizeof(value), &parameter));
+  Need(aclrtKernelArgsAppendPlaceHolder(args, &parameter));
+  if (finalized) Need(aclrtKernelArgsFinalize(args));
+  return At(args);
+}
+
 // Device memory that holds the address of device memory.
 Argument PlaceOfAddress() {
   void* place = DeviceMemory();
@@ -339,6 +379,10 @@ const HandleType kHandleTypes[] = {
     {"aclrtTaskGrp", OwnedGroup, EndOwner},
     {"aclmdlRICondHandle", Condition, EndCondition},
     {"aclrtFuncHandle", FunctionHandle, nullptr},
+    {"aclrtBinHandle", [] { return At(HostBinary()); }, Ended<aclrtBinaryUnLoad, aclrtBinHandle>},
+    {"aclrtBinary", [] { return At(aclrtCreateBinary(PinnedMemory(), kBytes)); },
+     Ended<aclrtDestroyBinary, aclrtBinary>},
+    {"aclrtArgsHandle", [] { return ArgumentList(false); }, nullptr},
     {"aclrtContext", [] { return Made<aclrtCreateContext, aclrtContext, 0>(); },
      Ended<aclrtDestroyContext, aclrtContext>},
     {"aclrtNotify", [] { return Made<aclrtCreateNotify, aclrtNotify, 0>(); },
@@ -621,6 +665,27 @@ const Right kRight[] = {
      }},
     {"aclrtPersistentTaskClean", "stream", "",
      [] { return Made<aclrtCreateStreamWithConfig, aclrtStream, 0, ACL_STREAM_PERSISTENT>(); }},
+    {"aclrtGetFunctionName", "funcHandle", "", FunctionHandle},
+    {"acl*", "funcHandle", "aclrtFuncHandle", HostKernel},
+    {"aclrtRegisterCpuFunc", "handle", "", DataBinary},
+    {"aclrtRegisterCpuFunc", "funcName", "", [] { return Text("RunScale"); }},
+    {"aclrtRegisterCpuFunc", "kernelName", "", [] { return Text("Scale"); }},
+    {"aclrtBinaryLoadFromFile", "binPath", "",
+     [] { return Text(ACLTAPE_HOST_KERNELS "/host_kernels.json"); }},
+    {"aclrtBinaryLoadFrom*", "options", "", Number<0>},
+    {"aclrtBinaryGetFunction", "kernelName", "", [] { return Text("Scale"); }},
+    {"aclrtBinaryGetGlobal", "name", "", [] { return Text("launches"); }},
+    {"aclrtGetFunctionAttribute", "attrType", "", Number<ACL_FUNC_ATTR_KERNEL_TYPE>},
+    {"aclrtKernelArgsGetPlaceHolderBuffer", "paramHandle", "", Number<2>},
+    {"aclrtKernelArgsParaUpdate", "paramHandle", "", Number<1>},
+    {"aclrtKernelArgsParaUpdate", "paramSize", "", Number<8>},
+    {"aclrtKernelArgsInitByUserMem", "argsHandle", "", [] { return At(Scratch()); }},
+    {"aclrtKernelArgs*", "param", "", [] { return At(Scratch()); }},
+    {"aclrtLaunchKernelWithConfig", "argsHandle", "", [] { return ArgumentList(true); }},
+    {"aclrtLaunchKernelWithConfig", "reserve", "", Number<0>},
+    {"aclrtLaunchKernel*", "cfg", "", Number<0>},
+    {"aclrtLaunchKernelWithHostArgs", "placeHolderNum", "", Number<1>},
+    {"", "numBlocks", "", Number<1>},
     {"aclrtHostRegister*", "ptr", "", [] { return At(std::aligned_alloc(4096, kBytes)); }},
     {"aclrtHostUnregister", "ptr", "", RegisteredMemory},
     {"aclrtHostGetDevicePointer", "pHost", "", RegisteredMemory},
@@ -866,6 +931,7 @@ const Right kRight[] = {
     {"", "", "aclrtStreamStateCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtDeviceStateCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtDeviceTaskAbortCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
+    {"", "", "aclrtOpExceptionCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtExceptionInfoCallback", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtAllocatorAllocFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
     {"", "", "aclrtAllocatorFreeFunc", [] { return At(reinterpret_cast<void*>(DoNothing)); }},
@@ -993,6 +1059,7 @@ const AddressRow kAddresses[] = {
     {"aclrtSetMemcpyDesc", "dstAddr"},
     {"aclrtCmo*", "src"},
     {"aclrtCmo*", "cmoDesc"},
+    {"aclrtLaunchKernel*", "argsData"},
 };
 
 }  // namespace

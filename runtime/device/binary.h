@@ -1,0 +1,37 @@
+// Binaries that a program loads (KRN-01 to KRN-05). A device's own kernels cannot run here. Kernels
+// of the AI CPU are functions of a library that was built for the host, so they run as they are.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/device/function.h"
+
+namespace acltape::device {
+
+struct Binary {
+  HandleBlock* handle = nullptr;
+  // Never closed: tasks and graphs may still hold its kernels.
+  void* library = nullptr;
+  bool from_data = false;  // its kernels are registered by name
+  std::mutex mutex;
+  std::map<std::string, std::string> entries;  // function of the library by kernel, of a JSON file
+  std::map<std::string, Function*> kernels;    // that were asked for or registered
+  void* device_image = nullptr;                // null: lazy
+  size_t image_bytes = 0;
+  aclrtOpExceptionCallback on_exception = nullptr;
+  void* exception_data = nullptr;
+};
+
+// The live binary that a function belongs to; null when it was unloaded, or is none of a binary.
+Binary* BinaryOf(const Function& function);
+// Tells the callback of the binary that a kernel of it failed.
+void TellBinaryException(const Task& kernel, aclrtExceptionInfo* info);
+
+aclError FindBinary(aclrtBinHandle handle, const char* call, Binary** binary);
+// The function of a handle of a live binary.
+aclError FindKernel(aclrtFuncHandle handle, const char* call, Function** function);
+
+}  // namespace acltape::device
