@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "aclnn/aclnn_base.h"
+#include "tests/opapi/program_writer.h"
 
 namespace acltape::opapi {
 
@@ -196,13 +197,29 @@ CallObserver& BeforeEachCall() {
   return observer;
 }
 
-int RunOperator(const char* name, const Args& args) {
-  const aclrtStream stream = TestStream();
-  if (BeforeEachCall() != nullptr) BeforeEachCall()(name, args);
+CallWatcher*& Watcher() {
+  static CallWatcher* watcher = nullptr;
+  return watcher;
+}
+
+namespace {
+
+int RunOnStream(const char* name, const Args& args, aclrtStream stream) {
   PackedCall call(name, args);
   if (const aclnnStatus status = call.Prepare(); status != OK) return Remember(status);
   if (const aclnnStatus status = call.Launch(stream); status != OK) return Remember(status);
   return Remember(aclrtSynchronizeStream(stream));
+}
+
+}  // namespace
+
+int RunOperator(const char* name, const Args& args) {
+  const aclrtStream stream = TestStream();
+  if (BeforeEachCall() != nullptr) BeforeEachCall()(name, args);
+  if (Watcher() != nullptr) Watcher()->Before(name, args);
+  const int status = RunOnStream(name, args, stream);
+  if (Watcher() != nullptr) Watcher()->Behind(status);
+  return status;
 }
 
 std::string LastMessage() { return last_message; }

@@ -5,7 +5,6 @@ that of recorded_test.py.
 """
 import json
 import os
-import sqlite3
 import subprocess
 import unittest
 
@@ -30,13 +29,6 @@ class LeavesTest(recorded_test.RecordedTest):
 
     def json(self, *words, **options):
         return json.loads(self.acltape(*words, "--format", "json", **options).stdout)
-
-    def processes(self, trace):
-        """The options that pick each process of the trace: none where there is one."""
-        with sqlite3.connect(trace) as database:
-            rows = database.execute("SELECT DISTINCT process_id FROM thread WHERE thread_id IN "
-                                    "(SELECT thread_id FROM call_row)").fetchall()
-        return [("--process", str(process)) for process, in rows] if len(rows) > 1 else [()]
 
     def facts(self, rows):
         """Tables of two columns."""

@@ -77,6 +77,12 @@ class RecordedTest(unittest.TestCase):
         finally:
             connection.close()
 
+    def processes(self, trace):
+        """The options that pick each process of the trace: none where there is one process."""
+        rows = self.ask(trace, "SELECT DISTINCT process_id FROM thread WHERE thread_id IN "
+                               "(SELECT thread_id FROM call_row)")
+        return [("--process", str(process)) for process, in rows] if len(rows) > 1 else [()]
+
     def scalar(self, trace, query, *values):
         return self.ask(trace, query, *values)[0][0]
 

@@ -3,7 +3,6 @@
 streams and on one. The environment is that of recorded_test.py.
 """
 import json
-import sqlite3
 import subprocess
 import unittest
 
@@ -16,13 +15,6 @@ WAYS = [(mode, streams) for mode in ("eager", "captured") for streams in ("recor
 
 
 class Replayed(recorded_test.RecordedTest):
-    def processes(self, trace):
-        """The options that pick each process of the trace: none where there is one process."""
-        with sqlite3.connect(trace) as database:
-            rows = database.execute("SELECT DISTINCT process_id FROM thread WHERE thread_id IN "
-                                    "(SELECT thread_id FROM call_row)").fetchall()
-        return [("--process", str(process)) for process, in rows] if len(rows) > 1 else [()]
-
     def replay(self, trace, mode, streams, *options):
         """Exit code and summary of a replay."""
         command = [ACLTAPE, "replay", trace, "--mode", mode, "--streams", streams, "--format", "json", *options]

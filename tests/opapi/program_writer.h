@@ -1,0 +1,24 @@
+// Writes calls of operators that the tests made, and that gave what the tests' references say, as C
+// programs: plain two-phase calls through the public headers, and the bytes that must come out.
+//
+// The folder is named by the environment variable ACLTAPE_WRITE_PROGRAMS; without it nothing is
+// written. The programs are a consequence of tests that passed, so the folder counts only when the
+// test program ends with 0. tests/programs/generated_test.py builds and runs them.
+#pragma once
+
+#include "tests/opapi/operator_call.h"
+
+namespace acltape::opapi {
+
+// Sees each call of RunOperator, before its first phase and behind its end.
+class CallWatcher {
+ public:
+  virtual ~CallWatcher() = default;
+  virtual void Before(const char* name, const Args& args) = 0;
+  virtual void Behind(int status) = 0;
+};
+
+// The one that RunOperator tells; null at first.
+CallWatcher*& Watcher();
+
+}  // namespace acltape::opapi
