@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "cli/adapter_names.h"
 #include "cli/installation.h"
@@ -25,6 +28,29 @@ std::vector<fs::path> FoldersFor(const fs::path& interpreter) {
   return {LeftoversFolder(names.leftovers)};
 }
 
+std::string_view Trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+// The soft device's setting `exports` (runtime/device/profile.cpp): that of the environment, else
+// that of a profile file. The device itself reports what it cannot understand.
+std::string ExportsSetting(const char* profile) {
+  const char* given = std::getenv("ACLTAPE_SOFT_EXPORTS");
+  if (given != nullptr && *given != '\0') return given;
+  std::string setting;
+  if (profile == nullptr) return setting;
+  std::ifstream file(profile);
+  for (std::string line; std::getline(file, line);) {
+    const size_t sign = line.find('=');
+    if (sign == std::string::npos || Trimmed(line).starts_with('#')) continue;
+    const std::string_view text = line;
+    if (Trimmed(text.substr(0, sign)) == "exports") setting = Trimmed(text.substr(sign + 1));
+  }
+  return setting;
+}
+
 std::string LibraryPath(const std::vector<fs::path>& folders) {
   std::string path;
   for (const fs::path& folder : folders) path += folder.string() + ":";
@@ -32,6 +58,7 @@ std::string LibraryPath(const std::vector<fs::path>& folders) {
   const char* profile = std::getenv("ACLTAPE_SOFT_PROFILE");
   if (profile != nullptr && std::string(profile) == "newer")
     path += (libraries / "newer:").string();
+  if (ExportsSetting(profile) == "kernels") path += (libraries / "kernels:").string();
   path += libraries.string();
   const char* before = std::getenv("LD_LIBRARY_PATH");
   return before != nullptr && *before != '\0' ? path + ":" + before : path;

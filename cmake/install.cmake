@@ -34,6 +34,8 @@ get_property(compat GLOBAL PROPERTY acltape_compat_targets)
 set_target_properties(ascendcl nnopbase opapi ${compat} PROPERTIES INSTALL_RPATH $ORIGIN)
 install(TARGETS ascendcl nnopbase opapi ${compat} LIBRARY DESTINATION ${home}/sdk/lib64)
 install(TARGETS ascendcl_newer LIBRARY DESTINATION ${home}/sdk/lib64/newer)
+set_target_properties(opapi_with_kernels PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+install(TARGETS opapi_with_kernels LIBRARY DESTINATION ${home}/sdk/lib64/kernels)
 # Further names of libascendcl.so. Where no links can be installed there are none: a copy would be a second
 # device in one process.
 if(ACLTAPE_INSTALL_LINKS)

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "replayer/lowered_scalar.h"
+#include "storage/blocked_format.h"
 
 namespace acltape::replayer {
 namespace {
@@ -81,8 +82,8 @@ class BoundCall::Objects {
 
   aclTensor* MakeTensor(const Tensor& tensor) {
     return Made(api_.aclCreateTensor(tensor.shape.data(), tensor.shape.size(), tensor.dtype,
-                                     tensor.strides.data(), 0, tensor.format,
-                                     &tensor.storage_elements, 1, tensor.address),
+                                     tensor.strides.data(), 0, tensor.format, tensor.storage.data(),
+                                     tensor.storage.size(), tensor.address),
                 "aclCreateTensor");
   }
 
@@ -219,12 +220,19 @@ BoundCall::Argument BoundCall::Convert(const acl::ArgInfo& info, const LoweredVa
       throw UnsupportedOperator("a lazily conjugated, negated or opaque tensor");
     }
     tensor.dtype = TypeOf(lowered.layout.dtype);
+    tensor.address = address_of(lowered);
+    if (const auto view = storage::ParseBlockedFormat(lowered.layout.format)) {
+      tensor.format = ACL_FORMAT_FRACTAL_NZ;
+      tensor.shape = view->sizes;
+      tensor.strides = view->strides;
+      tensor.storage = lowered.layout.shape;
+      return tensor;
+    }
     tensor.format = FormatOf(lowered.layout.format);
     tensor.shape = lowered.layout.shape;
     tensor.strides = lowered.layout.strides;
-    tensor.storage_elements = (lowered.layout.EndByte() - lowered.layout.FirstByte()) /
-                              storage::DTypeBytes(lowered.layout.dtype);
-    tensor.address = address_of(lowered);
+    tensor.storage = {(lowered.layout.EndByte() - lowered.layout.FirstByte()) /
+                      storage::DTypeBytes(lowered.layout.dtype)};
     return tensor;
   };
   switch (info.kind) {

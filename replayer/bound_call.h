@@ -70,7 +70,7 @@ class BoundCall {
     aclFormat format = ACL_FORMAT_ND;
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
-    int64_t storage_elements = 0;
+    std::vector<int64_t> storage;  // dims
     uint8_t* address = nullptr;
   };
   struct Argument {

@@ -98,7 +98,8 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
   aclTensor* result = real(viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
                            storageDimsNum, tensorData);
   if (Recorded()) {
-    KeepTensor(result, viewDims, viewDimsNum, dataType, stride, offset, format, tensorData);
+    KeepTensor(result, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
+               storageDimsNum, tensorData);
   }
   return result;
 }
@@ -112,7 +113,8 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
   const aclnnStatus result = real(tensor, viewDims, viewDimsNum, dataType, stride, offset, format,
                                   storageDims, storageDimsNum, tensorDataAddr);
   if (Recorded() && result == ACLNN_SUCCESS) {
-    KeepTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, tensorDataAddr);
+    KeepTensor(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
+               storageDimsNum, tensorDataAddr);
   }
   return result;
 }

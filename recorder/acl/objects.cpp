@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acl/invoke/blocked_layout.h"
 #include "aclnn/acl_meta.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/thread.h"
@@ -41,13 +42,18 @@ ElementType TypeOf(int32_t type) {
   return {DType::kUndefined, 0};
 }
 
+// Note [Tensors in blocks]
+// A tensor in FRACTAL_NZ is encoded as its storage: a dense tensor of blocks, which is what lies in
+// memory. Its view, a matrix, follows the format. So all that reads bytes by a layout reads such a
+// tensor too, and a replay can describe it to an operator again.
 struct Tensor {
   uint64_t data;
   int64_t offset;  // elements
   int32_t type;
   int32_t format;
   uint32_t rank;
-  int64_t numbers[];  // rank sizes, then rank strides
+  uint32_t storage_rank;  // 0, or that of the blocks
+  int64_t numbers[];      // rank sizes, then rank strides, then the dims of the blocks
 };
 struct Scalar {
   int32_t type;
@@ -133,6 +139,30 @@ Block BlockOf(uint64_t address) {
   return block;
 }
 
+// Elements from the first to the last one.
+uint64_t SpanOf(const Tensor& tensor) {
+  const int64_t* dims = tensor.numbers + size_t{2} * tensor.rank;
+  uint64_t blocks = 1;
+  for (uint32_t d = 0; d < tensor.storage_rank; ++d) blocks *= static_cast<uint64_t>(dims[d]);
+  if (tensor.storage_rank != 0) return blocks;
+  int64_t last = 0;
+  for (uint32_t d = 0; d < tensor.rank; ++d) {
+    if (tensor.numbers[d] <= 0) return 0;
+    last += (tensor.numbers[d] - 1) * tensor.numbers[tensor.rank + d];
+  }
+  return static_cast<uint64_t>(last + 1);
+}
+
+// Sizes and row-major strides.
+void AddDense(Thread& thread, const int64_t* dims, uint32_t rank) {
+  thread.signature.Append(dims, rank * sizeof(int64_t));
+  for (uint32_t d = 0; d < rank; ++d) {
+    int64_t stride = 1;
+    for (uint32_t inner = d + 1; inner < rank; ++inner) stride *= dims[inner];
+    thread.signature.Add(stride);
+  }
+}
+
 void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t element,
                   int32_t position, bool read, bool written, TensorPlaces& places) {
   Tensor* tensor = nullptr;
@@ -159,19 +189,24 @@ void EncodeTensor(Thread& thread, const void* object, const void* list, int64_t 
     place->read = read;
     place->written = written;
     place->first_byte = place->end_byte = static_cast<uint64_t>(offset);
-    int64_t last = 0;
-    bool empty = false;
-    for (uint32_t d = 0; d < tensor->rank; ++d) {
-      empty |= tensor->numbers[d] <= 0;
-      last += (tensor->numbers[d] - 1) * tensor->numbers[tensor->rank + d];
-    }
-    if (!empty) place->end_byte += static_cast<uint64_t>((last + 1) * type.bytes);
+    place->end_byte += SpanOf(*tensor) * type.bytes;
   }
   const uint8_t flags = static_cast<uint8_t>((type.bytes == 0 ? wire::kTensorOpaque : 0) |
                                              (plain ? 0 : wire::kTensorFormat));
-  AddTensorHead(thread, type.dtype, static_cast<uint8_t>(tensor->rank), flags, slot, offset);
-  thread.signature.Append(tensor->numbers, size_t{2} * tensor->rank * sizeof(int64_t));
-  if (!plain) thread.signature.Add(tensor->format);
+  const bool blocks = tensor->storage_rank != 0;
+  const uint32_t rank = blocks ? tensor->storage_rank : tensor->rank;
+  AddTensorHead(thread, type.dtype, static_cast<uint8_t>(rank), flags, slot, offset);
+  if (blocks) {
+    AddDense(thread, tensor->numbers + size_t{2} * tensor->rank, rank);
+  } else {
+    thread.signature.Append(tensor->numbers, size_t{2} * rank * sizeof(int64_t));
+  }
+  if (plain) return;
+  thread.signature.Add(tensor->format);
+  // Of a tensor of this format, the view: none where it is no matrix in blocks.
+  if (tensor->format != ACL_FORMAT_FRACTAL_NZ) return;
+  thread.signature.Add(static_cast<uint8_t>(blocks ? tensor->rank : 0));
+  if (blocks) thread.signature.Append(tensor->numbers, size_t{2} * tensor->rank * sizeof(int64_t));
 }
 
 void EncodeScalar(Thread& thread, const void* object, bool with_tag) {
@@ -209,14 +244,33 @@ void EncodeNumbers(Thread& thread, const void* object, ArgumentTag tag) {
 
 }  // namespace
 
+namespace {
+
+// Sets the dims of the blocks of a tensor in FRACTAL_NZ.
+void FindBlocks(Tensor& tensor, const int64_t* storage, uint32_t storage_rank) {
+  tensor.storage_rank = 0;
+  acl::BlockedLayout layout;
+  if (tensor.format != ACL_FORMAT_FRACTAL_NZ ||
+      !acl::BlockedLayoutOf(tensor.numbers, tensor.numbers + tensor.rank, tensor.rank, storage,
+                            storage_rank, TypeOf(tensor.type).bytes, &layout)) {
+    return;
+  }
+  tensor.storage_rank = layout.rank;
+  memcpy(tensor.numbers + size_t{2} * tensor.rank, layout.dims, layout.rank * sizeof(int64_t));
+}
+
+}  // namespace
+
 // ---- What object_calls.cpp tells of objects
 // ------------------------------------------------------
 
 void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,
-                const int64_t* strides, int64_t offset, aclFormat format, void* data) {
+                const int64_t* strides, int64_t offset, aclFormat format, const int64_t* storage,
+                uint64_t storage_rank, void* data) {
   if (rank > kMaxRank || (dims == nullptr && rank != 0)) return;
+  const size_t numbers = 2 * rank + acl::BlockedLayout::kMaxRank;
   auto* info = static_cast<Tensor*>(
-      agent::Allocate(sizeof(Tensor) + 2 * rank * sizeof(int64_t), wire::LeftOut::kArguments));
+      agent::Allocate(sizeof(Tensor) + numbers * sizeof(int64_t), wire::LeftOut::kArguments));
   if (info == nullptr) return Drop(g_tensors, tensor);
   info->data = reinterpret_cast<uint64_t>(data);
   info->offset = offset;
@@ -229,7 +283,22 @@ void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, acl
     info->numbers[rank + d] = strides != nullptr ? strides[d] : dense;
     dense *= dims[d];
   }
+  if (storage == nullptr) storage_rank = 0;
+  if (storage_rank > kMaxRank) storage_rank = 0;
+  FindBlocks(*info, storage, static_cast<uint32_t>(storage_rank));
   Keep(g_tensors, tensor, info);
+}
+
+void TurnIntoBlocks(const aclTensor* tensor) {
+  Tensor* info = nullptr;
+  if (!g_tensors.Get(tensor, &info)) return;
+  int64_t stride = 1;
+  for (uint32_t d = info->rank; d-- > 0;) {
+    info->numbers[info->rank + d] = stride;
+    stride *= info->numbers[d];
+  }
+  info->format = ACL_FORMAT_FRACTAL_NZ;
+  FindBlocks(*info, nullptr, 0);
 }
 
 void KeepScalar(const aclScalar* object, const void* value, aclDataType type) {

@@ -50,7 +50,10 @@ void MovePlace(TensorPlace& place, uint64_t address, std::byte* signature, uint6
 
 // Called by the wrappers of the functions that make and free objects. A null object is ignored.
 void KeepTensor(const aclTensor* tensor, const int64_t* dims, uint64_t rank, aclDataType type,
-                const int64_t* strides, int64_t offset, aclFormat format, void* data);
+                const int64_t* strides, int64_t offset, aclFormat format, const int64_t* storage,
+                uint64_t storage_rank, void* data);
+// An operator has moved the tensor's elements into blocks (FRACTAL_NZ) of the default size.
+void TurnIntoBlocks(const aclTensor* tensor);
 void KeepScalar(const aclScalar* object, const void* value, aclDataType type);
 void KeepArray(const void* object, const int64_t* values, uint64_t count);
 void KeepArray(const void* object, const float* values, uint64_t count);

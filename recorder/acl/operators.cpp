@@ -197,6 +197,17 @@ void KeepInputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint
   }
 }
 
+// Bytes of an encoded tensor (EncodeTensor in objects.cpp).
+uint32_t EncodedBytes(const std::byte* tensor) {
+  uint32_t bytes = 14u + 16u * static_cast<uint8_t>(tensor[2]);
+  if ((static_cast<uint8_t>(tensor[3]) & wire::kTensorFormat) == 0) return bytes;
+  int32_t format = 0;
+  memcpy(&format, tensor + bytes, sizeof(format));
+  bytes += sizeof(format);
+  if (format != ACL_FORMAT_FRACTAL_NZ) return bytes;
+  return bytes + 1u + 16u * static_cast<uint8_t>(tensor[bytes]);
+}
+
 void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uint64_t stream,
                  uint64_t model_id) {
   for (uint32_t i = 0; i < prepared.places.count; ++i) {
@@ -210,10 +221,8 @@ void KeepOutputs(Thread& thread, const Prepared& prepared, uint64_t call_id, uin
     MarkKnown(place.buffer_id, place.first_byte, place.end_byte);
     if (!WantsOutputs(thread) && !prepared.is_random) continue;
     const std::byte* tensor = prepared.signature.data + place.slot_at - 4;
-    const auto rank = static_cast<uint8_t>(tensor[2]);
-    const bool format = (static_cast<uint8_t>(tensor[3]) & wire::kTensorFormat) != 0;
     KeepRandom(thread, call_id, stream, place.position, place.buffer_id, place.base,
-               place.first_byte, place.end_byte, tensor, 14u + 16u * rank + (format ? 4u : 0u));
+               place.first_byte, place.end_byte, tensor, EncodedBytes(tensor));
   }
 }
 
@@ -250,6 +259,10 @@ aclnnStatus Prepare(uint32_t op, const acl::ArgValue* values, uint64_t* workspac
   prepared->ticks = end - begin;
   prepared->is_random = BelongsToRandomLeaf(*thread, info);
   EncodeArguments(*thread, op, values, prepared->places);
+  // From its first phase on the tensor's handle stands for the blocks.
+  if (info.name == "aclnnTransMatmulWeight") {
+    TurnIntoBlocks(acl::Unpack<const aclTensor*>(values[0]));
+  }
   if (!KeepEncoding(*thread, *prepared)) {
     FreePrepared(nullptr, prepared);
     return status;

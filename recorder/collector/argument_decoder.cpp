@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+#include "storage/blocked_format.h"
+
 namespace acltape::collector {
 namespace {
 
@@ -74,6 +76,8 @@ double HalfValue(uint16_t bits) {
                        : sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
+constexpr int32_t kFractalNz = 29;  // an aclFormat
+
 // The name of an aclFormat.
 std::string FormatName(int32_t format) {
   struct Format {
@@ -81,10 +85,11 @@ std::string FormatName(int32_t format) {
     std::string_view name;
   };
   static constexpr Format kFormats[] = {
-      {0, "NCHW"},        {1, "NHWC"},         {2, "ND"},        {3, "NC1HWC0"},
-      {4, "FRACTAL_Z"},   {12, "NC1HWC0_C04"}, {16, "HWCN"},     {27, "NDHWC"},
-      {29, "FRACTAL_NZ"}, {30, "NCDHW"},       {32, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"},
-      {35, "NC"},         {47, "NCL"},
+      {0, "NCHW"},    {1, "NHWC"},      {2, "ND"},
+      {3, "NC1HWC0"}, {4, "FRACTAL_Z"}, {12, "NC1HWC0_C04"},
+      {16, "HWCN"},   {27, "NDHWC"},    {kFractalNz, "FRACTAL_NZ"},
+      {30, "NCDHW"},  {32, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"},
+      {35, "NC"},     {47, "NCL"},
   };
   for (const Format& known : kFormats) {
     if (known.code == format) return std::string(known.name);
@@ -151,6 +156,21 @@ void TakeScalar(Source& source, storage::Argument& value, std::string* dtype_nam
   value.integer = std::bit_cast<int64_t>(value.real);
 }
 
+// The view of a tensor whose layout is that of its blocks (Note [Tensors in blocks] of
+// recorder/acl).
+void TakeBlockedView(Source& source, storage::Layout& layout) {
+  const auto rank = source.Take<uint8_t>();
+  if (source.failed() || source.size() < size_t{16} * rank) {
+    source.Fail();
+    return;
+  }
+  if (rank == 0) return;  // the layout is that of the view
+  storage::BlockedView view;
+  for (int d = 0; d < rank; ++d) view.sizes.push_back(source.Take<int64_t>());
+  for (int d = 0; d < rank; ++d) view.strides.push_back(source.Take<int64_t>());
+  layout.format = storage::BlockedFormat(view);
+}
+
 void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) {
   storage::Layout layout;
   layout.dtype = static_cast<storage::DType>(source.Take<uint8_t>());
@@ -165,8 +185,10 @@ void TakeTensor(Source& source, uint32_t slot_count, DecodedArgument& argument) 
   for (int d = 0; d < rank; ++d) layout.shape.push_back(source.Take<int64_t>());
   for (int d = 0; d < rank; ++d) layout.strides.push_back(source.Take<int64_t>());
   if ((layout.flags & wire::kTensorFormat) != 0) {
-    layout.format = FormatName(source.Take<int32_t>());
+    const auto format = source.Take<int32_t>();
+    layout.format = FormatName(format);
     layout.flags &= ~uint32_t{wire::kTensorFormat};
+    if (format == kFractalNz) TakeBlockedView(source, layout);
   }
   argument.layouts.push_back(std::move(layout));
   argument.value.tensors.push_back(

@@ -8,6 +8,7 @@
 
 #include "replayer/lowered_scalar.h"
 #include "replayer/scalar_value.h"
+#include "storage/blocked_format.h"
 #include "storage/error.h"
 
 namespace acltape::replayer::reproducer {
@@ -62,6 +63,11 @@ std::string FormatText(const std::string& name) {
 std::string TensorText(const char* make, const LoweredTensor& tensor, const AddressText& address) {
   if (!tensor.present) return "nullptr";
   const storage::Layout& layout = tensor.layout;
+  if (const auto view = storage::ParseBlockedFormat(layout.format)) {
+    return fmt::format("a.{}({}, {}, {}, {}, ACL_FORMAT_FRACTAL_NZ, {})", make,
+                       DTypeText(layout.dtype), SizesText(view->sizes), SizesText(view->strides),
+                       address(tensor), SizesText(layout.shape));
+  }
   return fmt::format("a.{}({}, {}, {}, {}{})", make, DTypeText(layout.dtype),
                      SizesText(layout.shape), SizesText(layout.strides), address(tensor),
                      FormatText(layout.format));

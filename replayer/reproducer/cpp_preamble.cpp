@@ -41,17 +41,17 @@ const char kCppPreamble[] = R"cpp(
       for (const auto& destroy : destroy_) destroy();
     }
     aclTensor* Tensor(aclDataType type, const Sizes& shape, const Sizes& strides, void* address,
-                      aclFormat format = ACL_FORMAT_ND) {
-      aclTensor* tensor = Element(type, shape, strides, address, format);
+                      aclFormat format = ACL_FORMAT_ND, const Sizes& storage = {}) {
+      aclTensor* tensor = Element(type, shape, strides, address, format, storage);
       destroy_.push_back([tensor] { aclDestroyTensor(tensor); });
       return tensor;
     }
     // Of a list, which destroys it.
     aclTensor* Element(aclDataType type, const Sizes& shape, const Sizes& strides, void* address,
-                       aclFormat format = ACL_FORMAT_ND) {
-      const int64_t storage = Span(shape, strides);
-      return aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, format, &storage,
-                             1, address);
+                       aclFormat format = ACL_FORMAT_ND, Sizes storage = {}) {
+      if (storage.empty()) storage = {Span(shape, strides)};
+      return aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, format,
+                             storage.data(), storage.size(), address);
     }
     aclTensorList* Tensors(const std::vector<const aclTensor*>& tensors) {
       aclTensorList* list = aclCreateTensorList(tensors.data(), tensors.size());

@@ -26,9 +26,11 @@ aclTensor* OperatorArguments::View(const NamedTensors& tensors, int i,
   static const auto create = OperatorFunction<decltype(&aclCreateTensor)>("aclCreateTensor");
   if (create == nullptr) return nullptr;
   const aclTensorDesc& desc = *tensors.descs[i];
-  aclTensor* tensor =
-      create(shape.data(), shape.size(), desc.type, strides.data(), offset, ACL_FORMAT_ND,
-             desc.shape.data(), desc.shape.size(), tensors.buffers[i]->data);
+  const bool blocks = tensors.InBlocks(i);
+  const std::vector<int64_t>& storage = blocks ? desc.storage_shape : desc.shape;
+  aclTensor* tensor = create(shape.data(), shape.size(), desc.type, strides.data(), offset,
+                             blocks ? ACL_FORMAT_FRACTAL_NZ : ACL_FORMAT_ND, storage.data(),
+                             storage.size(), tensors.buffers[i]->data);
   if (tensor != nullptr) tensors_.push_back(tensor);
   return tensor;
 }

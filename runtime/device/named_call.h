@@ -33,6 +33,10 @@ struct NamedTensors {
            descs[i]->type != ACL_DT_UNDEFINED;
   }
   const std::vector<int64_t>& Shape(int i) const { return descs[i]->shape; }
+  // The matrix lies in blocks (FRACTAL_NZ).
+  bool InBlocks(int i) const {
+    return descs[i]->storage_format == ACL_FORMAT_FRACTAL_NZ && descs[i]->shape.size() > 1;
+  }
 };
 
 struct NamedCall {
@@ -63,8 +67,8 @@ F OperatorFunction(const char* name) {
 // Distances between the elements of a row-major tensor.
 std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape);
 
-// Tensors, lists and scalars of operator calls, which live as long as this. Elements lie in the
-// order of their shapes, whatever the format of the memory is called (Note [Formats of tensors]).
+// Tensors, lists and scalars of operator calls, which live as long as this (Note [Formats of
+// tensors]).
 class OperatorArguments {
  public:
   OperatorArguments() = default;

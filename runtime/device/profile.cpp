@@ -72,6 +72,8 @@ constexpr Setting kSettings[] = {
      0,
      0,
      {"refuse", "task_error", "allow"}},
+    // Which libopapi.so the program gets. The command that starts it chooses the folder.
+    {"exports", [](Profile&, uint64_t) {}, 0, 0, {"all", "kernels"}},
     {"capture_info",
      [](Profile& p, uint64_t v) { p.capture_info_from_source = v == 1; },
      0,

@@ -91,8 +91,6 @@ TEST(Baddbmm, AndItsRelativesEqualTheLibrary) {
   Check("aclnnDot", {vector, vector}, {at::dot(vector, vector)});
   CheckInplace("aclnnInplaceAddbmm", {self[0].clone(), a, b, 0.5, 2.0, 0},
                at::addbmm(self[0], a, b, 0.5, 2.0));
-  const Tensor weight = b.clone();
-  CheckInplace("aclnnTransMatmulWeight", {weight}, b);
   CheckInplace("aclnnInplaceBaddbmm", {self, a, b, 0.5, 2.0, 0}, at::baddbmm(self, a, b, 0.5, 2.0));
 }
 

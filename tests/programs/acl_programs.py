@@ -21,6 +21,7 @@ RUNS = (
     Run("callbacks", "callbacks.c"),
     Run("memory_copies", "memory_copies.c"),
     Run("repeated_executor", "repeated_executor.cpp"),
+    Run("blocked_weights", "blocked_weights.cpp"),
     Run("task_queue", "task_queue.cpp"),
     Run("multi_stream", "multi_stream.cpp"),
     Run("multi_stream_threads", "multi_stream.cpp", ("--threads",)),

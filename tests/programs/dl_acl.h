@@ -139,6 +139,8 @@ static inline void* DlAclFind(const char* name) {
 #define acltdtUnbindQueueRoutes DL_ACL(acltdtUnbindQueueRoutes)
 
 /* libnnopbase.so */
+#define aclCreateIntArray DL_ACL(aclCreateIntArray)
+#define aclDestroyIntArray DL_ACL(aclDestroyIntArray)
 #define aclCreateScalar DL_ACL(aclCreateScalar)
 #define aclCreateTensor DL_ACL(aclCreateTensor)
 #define aclCreateTensorList DL_ACL(aclCreateTensorList)
@@ -182,5 +184,15 @@ static inline void* DlAclFind(const char* name) {
 #define aclnnSoftmaxGetWorkspaceSize DL_ACL(aclnnSoftmaxGetWorkspaceSize)
 #define aclnnSub DL_ACL(aclnnSub)
 #define aclnnSubGetWorkspaceSize DL_ACL(aclnnSubGetWorkspaceSize)
+#define aclnnMm DL_ACL(aclnnMm)
+#define aclnnMmGetWorkspaceSize DL_ACL(aclnnMmGetWorkspaceSize)
+#define aclnnMatmulWeightNz DL_ACL(aclnnMatmulWeightNz)
+#define aclnnMatmulWeightNzGetWorkspaceSize DL_ACL(aclnnMatmulWeightNzGetWorkspaceSize)
+#define aclnnInplaceCopy DL_ACL(aclnnInplaceCopy)
+#define aclnnInplaceCopyGetWorkspaceSize DL_ACL(aclnnInplaceCopyGetWorkspaceSize)
+#define aclnnTransMatmulWeight DL_ACL(aclnnTransMatmulWeight)
+#define aclnnTransMatmulWeightGetWorkspaceSize DL_ACL(aclnnTransMatmulWeightGetWorkspaceSize)
+#define aclnnNpuFormatCastCalculateSizeAndFormat DL_ACL(aclnnNpuFormatCastCalculateSizeAndFormat)
+#define aclnnCalculateMatmulWeightSizeV2 DL_ACL(aclnnCalculateMatmulWeightSizeV2)
 
 #endif /* DL_ACL_H_ */

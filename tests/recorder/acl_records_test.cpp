@@ -5,6 +5,7 @@
 #include "recorder/collector/argument_decoder.h"
 #include "recorder/collector/handle_lives.h"
 #include "recorder/collector/op_schema.h"
+#include "storage/blocked_format.h"
 #include "storage/writer.h"
 #include "tests/recorder/producer.h"
 #include "tests/recorder/record_fixture.h"
@@ -104,14 +105,36 @@ TEST(AclArguments, ATensorWithAFormatNamesIt) {
   Signature signature;
   signature.Put(ArgumentTag::kTensor).Put(DType::kFloat16).Put(uint8_t{1});
   signature.Put(static_cast<uint8_t>(wire::kTensorFormat)).Put(uint16_t{0}).Put(int64_t{64});
-  signature.Put(int64_t{8}).Put(int64_t{1}).Put(int32_t{29});
+  signature.Put(int64_t{8}).Put(int64_t{1}).Put(int32_t{3});
   const auto arguments = Decoded(signature.Int(3).bytes);
   ASSERT_EQ(arguments.size(), 2u);
   ASSERT_EQ(arguments[0].layouts.size(), 1u);
-  EXPECT_EQ(arguments[0].layouts[0].format, "FRACTAL_NZ");
+  EXPECT_EQ(arguments[0].layouts[0].format, "NC1HWC0");
   EXPECT_EQ(arguments[0].layouts[0].flags, 0u);
   EXPECT_EQ(arguments[0].layouts[0].byte_offset, 64);
   EXPECT_EQ(arguments[1].value.integer, 3);
+}
+
+// The layout is that of the blocks, and the format tells the matrix: here the transposed view of
+// one of 33 x 50.
+TEST(AclArguments, ATensorInBlocksHasTheLayoutOfItsStorage) {
+  Signature signature;
+  signature.Put(ArgumentTag::kTensor).Put(DType::kFloat16).Put(uint8_t{4});
+  signature.Put(static_cast<uint8_t>(wire::kTensorFormat)).Put(uint16_t{0}).Put(int64_t{64});
+  for (const int64_t size : {4, 3, 16, 16}) signature.Put(size);
+  for (const int64_t stride : {768, 256, 16, 1}) signature.Put(stride);
+  signature.Put(int32_t{29}).Put(uint8_t{2});
+  for (const int64_t number : {50, 33, 1, 50}) signature.Put(number);
+  const auto arguments = Decoded(signature.Int(3).bytes);
+  ASSERT_EQ(arguments.size(), 2u);
+  const storage::Layout& layout = arguments[0].layouts.at(0);
+  EXPECT_EQ(layout.shape, std::vector<int64_t>({4, 3, 16, 16}));
+  EXPECT_EQ(layout.format, "FRACTAL_NZ of [50, 33] by [1, 50]");
+  EXPECT_EQ(arguments[1].value.integer, 3);
+  const auto view = storage::ParseBlockedFormat(layout.format);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->sizes, std::vector<int64_t>({50, 33}));
+  EXPECT_EQ(view->strides, std::vector<int64_t>({1, 50}));
 }
 
 TEST(AclSchema, DirectionsAreSaidInSoManyWords) {

@@ -53,14 +53,14 @@ class Adapter : public SoftDevice {
 TEST_F(Adapter, AFormatCastKeepsTheElementsAndFillsUpWithZeros) {
   for (const char* name : {"Identity", "TransData"}) {
     Tensor plain = Make({3, 5}, ACL_FORMAT_ND, {3, 5}, 1.0f);
-    Tensor fractal = Make({3, 5}, ACL_FORMAT_FRACTAL_NZ, {1, 1, 16, 16}, 100.0f);
+    Tensor blocked = Make({3, 5}, ACL_FORMAT_NC1HWC0, {1, 1, 16, 16}, 100.0f);
     Tensor again = Make({3, 5}, ACL_FORMAT_ND, {3, 5}, 200.0f);
-    ASSERT_OK(Run(name, plain, fractal));
-    ASSERT_OK(Run(name, fractal, again));
+    ASSERT_OK(Run(name, plain, blocked));
+    ASSERT_OK(Run(name, blocked, again));
     ASSERT_OK(aclrtSynchronizeStream(stream_));
     for (size_t i = 0; i < 15; ++i) EXPECT_EQ(again.memory[i], plain.memory[i]) << name << i;
-    for (size_t i = 15; i < 256; ++i) EXPECT_EQ(fractal.memory[i], 0.0f) << name << i;
-    for (const Tensor& tensor : {plain, fractal, again}) Free(tensor);
+    for (size_t i = 15; i < 256; ++i) EXPECT_EQ(blocked.memory[i], 0.0f) << name << i;
+    for (const Tensor& tensor : {plain, blocked, again}) Free(tensor);
   }
 }
 

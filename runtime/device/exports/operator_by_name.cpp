@@ -2,10 +2,12 @@
 // products that take a weight of such a format, and what an adapter calls by name alone.
 //
 // Note [Formats of tensors]
-// Tensors of every format lie in the order of their original shape: an ND matrix that was cast to
-// FRACTAL_NZ keeps its rows, and what the format adds to it at the end is zero. So each operator
-// takes a tensor of any format, and a cast there and back gives the same bytes. What a program
-// sees that reads such memory itself is therefore not what a device would show.
+// A matrix in FRACTAL_NZ lies in blocks, as on a device (acl/invoke/blocked_layout.h). Operators of
+// libopapi.so read and write them, so a cast is a copy between two such descriptions.
+// Tensors of all other formats lie in the order of their original shape, and what the format adds
+// to them at the end is zero. So each operator takes a tensor of any format, and a cast there and
+// back gives the same bytes. What a program sees that reads such memory itself is not what a device
+// shows.
 #include <cstdlib>
 #include <functional>
 #include <numeric>
@@ -13,6 +15,7 @@
 
 #include "acl/acl_op_compiler.h"
 #include "aclnnop/aclnn_cdist_backward.h"
+#include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "runtime/device/named_call.h"
 #include "runtime/device/plain_object.h"
@@ -29,11 +32,23 @@ F Public(const char* name, F own) {
   return found != nullptr ? reinterpret_cast<F>(found) : own;
 }
 
+aclError CopyBlocks(const NamedCall& call) {
+  OperatorArguments own;
+  aclTensor* from = own.Dense(call.inputs, 0, call.inputs.Shape(0));
+  aclTensor* to = own.Dense(call.outputs, 0, call.outputs.Shape(0));
+  return RunOperator<decltype(&aclnnInplaceCopyGetWorkspaceSize)>(call, "aclnnInplaceCopy", to,
+                                                                  from);
+}
+
 // The bytes of the input that mean something, then zeros up to the end of the output.
 aclError CopyElements(const NamedCall& call) {
   if (call.inputs.count < 1 || call.outputs.count < 1) {
     return Fail(ACL_ERROR_INVALID_PARAM, "aclop %s: it takes one input and gives one output",
                 call.name);
+  }
+  if (call.inputs.Has(0) && call.outputs.Has(0) &&
+      (call.inputs.InBlocks(0) || call.outputs.InBlocks(0))) {
+    return CopyBlocks(call);
   }
   const aclDataBuffer* from = call.inputs.buffers[0];
   const aclDataBuffer* to = call.outputs.buffers[0];

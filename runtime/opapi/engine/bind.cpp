@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/engine/kernel_library.h"
 #include "runtime/opapi/engine/kernel_table.h"
 
@@ -85,10 +86,12 @@ std::unique_ptr<Kernel> BindOrThrow(const OperatorInfo& op, const acl::ArgValue*
   CheckNulls(op, *row, args);
   try {
     c10::InferenceMode inference;
-    const Call call(op, args, row->widen);
+    BlockedArguments blocked(op, args);
+    const bool plain = !blocked.any();
+    const Call call(op, plain ? args : blocked.values(), row->widen);
     std::unique_ptr<Kernel> kernel = row->bind(call);
-    if (SoftFlipsBits(op.name.data())) return WithFlippedBits(call, std::move(kernel));
-    return kernel;
+    if (SoftFlipsBits(op.name.data())) kernel = WithFlippedBits(call, std::move(kernel));
+    return plain ? std::move(kernel) : blocked.Around(std::move(kernel));
   } catch (const c10::Error& error) {
     throw RejectedCall{kParamInvalid, std::string(op.name) + ": " + error.what_without_backtrace()};
   } catch (const std::exception& error) {

@@ -106,7 +106,8 @@ at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
   if (!dtype) {
     RejectArg(i, "has dtype " + std::to_string(tensor->dtype) + ", which the soft device lacks");
   }
-  // Any format is taken: elements lie in the order of the view (Note [Formats of tensors]).
+  // Any format is taken: elements lie in the order of the view (Note [Formats of tensors]). Those
+  // in FRACTAL_NZ were replaced before (engine/blocked.h).
   if (std::any_of(tensor->strides.begin(), tensor->strides.end(),
                   [](int64_t stride) { return stride < 0; })) {
     RejectArg(i, "has a negative stride");

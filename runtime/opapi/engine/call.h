@@ -62,6 +62,8 @@ class Call {
   at::Tensor OptionalOut(int i) const;  // undefined when NULL
   // The kernel reports the shape of output `i` here, and aclGetViewShape then gives it.
   std::shared_ptr<ReportedShape> Reported(int i) const;
+  // The argument's tensor as the caller described it.
+  aclTensor& Described(int i) const { return *acl::Unpack<aclTensor*>(args_[i]); }
   std::vector<at::Tensor> Views(int i) const;  // members of a tensor list
   std::vector<Operand> Ins(int i) const;
   std::vector<at::Tensor> Outs(int i) const;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "generated/kit/stamp.h"
@@ -38,7 +39,11 @@ std::string OwnFolder() {
 
 std::string Places() {
   if (const char* given = std::getenv(kit::kPlacesVariable)) return given;
-  std::string places = OwnFolder() + "/kits/%";
+  std::string own = OwnFolder();
+  // The form of this library with fewer exports lies one folder deeper.
+  constexpr std::string_view kDeeper = "/kernels";
+  if (own.ends_with(kDeeper)) own.resize(own.size() - kDeeper.size());
+  std::string places = own + "/kits/%";
   if (const kit::Path cache = kit::CacheFolder(); cache.text[0] != '\0') {
     places += std::string(":") + cache.text + "/torch/%-" ACLTAPE_KIT_STAMP;
   }

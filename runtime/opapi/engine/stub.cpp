@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "acl/invoke/blocked_layout.h"
 #include "runtime/kernel_memory.h"
 #include "runtime/opapi/base/dtype.h"
 #include "runtime/opapi/base/live.h"
@@ -69,8 +70,17 @@ struct PreparedKernel : BoundTask {
   std::unique_ptr<DumpedCall> dumped;  // null while no dump is on
 };
 
-// Bytes from the first to the last element of a view; 0 for a view without elements.
+// Bytes from the first to the last element of a view; 0 for a view without elements. A tensor in
+// FRACTAL_NZ has those of its blocks.
 uint64_t SpanOf(const aclTensor& tensor) {
+  acl::BlockedLayout blocks;
+  if (tensor.format == ACL_FORMAT_FRACTAL_NZ &&
+      acl::BlockedLayoutOf(tensor.sizes.data(), tensor.strides.data(),
+                           static_cast<uint32_t>(tensor.sizes.size()), tensor.storage_dims.data(),
+                           static_cast<uint32_t>(tensor.storage_dims.size()),
+                           static_cast<uint32_t>(ItemSize(tensor.dtype)), &blocks)) {
+    return static_cast<uint64_t>(blocks.elements()) * ItemSize(tensor.dtype);
+  }
   uint64_t elements = 1;
   for (size_t i = 0; i < tensor.sizes.size(); ++i) {
     if (tensor.sizes[i] == 0) return 0;

@@ -231,7 +231,6 @@ KernelRows GroupedMatmulRows() {
       {"aclnnGroupedMatmul", on_host(kFirst)},
       {"aclnnGroupedMatmulV2", on_host(kV2)},
       {"aclnnGroupedMatmulV3", version(kV3)},
-      // The weights' elements lie in the order of the view, whatever their format says.
       {"aclnnGroupedMatmulWeightNz", version(kWeightNz)},
       {"aclnnGroupedMatmulV4", version(kV4), Widen::kNever, {17, 18}},
       {"aclnnGroupedMatmulV5", version(kV5), Widen::kNever, {18, 19}},

@@ -3,6 +3,7 @@
 #include <ATen/CPUFunctions.h>
 #include <ATen/ExpandUtils.h>
 
+#include "runtime/opapi/engine/blocked.h"
 #include "runtime/opapi/kernels/elementwise.h"
 
 namespace acltape::opapi {
@@ -274,10 +275,36 @@ std::unique_ptr<Kernel> BindTrace(const Call& call) {
   return MakeKernel([=] { out.copy_(f::trace(counts ? self().to(at::kLong) : self())); });
 }
 
-// (mmWeightRef): a weight may stay in its plain order, which is what the products here read.
+// (mmWeightRef): moves a weight into blocks, in its own memory. From this phase on its handle says
+// that it lies there in FRACTAL_NZ, as on a device.
 std::unique_ptr<Kernel> BindTransMatmulWeight(const Call& call) {
-  call.Out(0);
-  return MakeKernel([] {});
+  const Tensor weight = call.Out(0);
+  aclTensor& described = call.Described(0);
+  if (described.format != ACL_FORMAT_ND && described.format != ACL_FORMAT_UNDEFINED) {
+    call.RejectArg(0, "is not in the format ND");
+  }
+  if (weight.scalar_type() != at::kHalf && weight.scalar_type() != at::kBFloat16 &&
+      weight.scalar_type() != at::kChar) {
+    call.RejectArg(0, std::string("has dtype ") + at::toString(weight.scalar_type()) +
+                          ", expected float16, bfloat16 or int8");
+  }
+  if (weight.dim() < 2 || weight.dim() > 6) call.RejectArg(0, "must have 2 to 6 dims");
+  if (weight.numel() == 0) call.RejectArg(0, "is empty");
+  aclTensor blocked = described;
+  blocked.format = ACL_FORMAT_FRACTAL_NZ;
+  blocked.strides.assign(weight.dim(), 1);
+  for (int64_t i = weight.dim() - 1; i > 0; --i) {
+    blocked.strides[i - 1] = blocked.strides[i] * weight.size(i);
+  }
+  acl::BlockedLayout layout;
+  if (!IsBlocked(blocked, &layout)) call.RejectArg(0, "does not fit into blocks");
+  blocked.storage_dims.assign(layout.dims, layout.dims + layout.rank);
+  described = blocked;
+  return MakeKernel([=] {
+    const at::ScalarType bits = weight.element_size() == 1 ? at::kByte : at::kShort;
+    const Tensor dense = weight.contiguous().clone().view(bits);
+    WriteBlocks(weight.data_ptr(), layout, dense.view({layout.batch, layout.rows, layout.columns}));
+  });
 }
 
 // Writes `bind`'s out into argument `out_index`.
@@ -309,7 +336,6 @@ KernelRows MatmulRows() {
       {"aclnnLinalgCross", BindCross, kHalf},
       {"aclnnTrace", BindTrace, Widen::kHalfAndBfloat16},
       {"aclnnTransMatmulWeight", BindTransMatmulWeight},
-      // The weight's elements lie in the order of the view, whatever its format says.
       {"aclnnMatmulWeightNz", BindMatmul, kHalf},
       {"aclnnBatchMatMulWeightNz", BindBatchMatMul, kHalf},
       {"aclnnAddmmWeightNz", Into(BindAddmm, 5), kHalf},

@@ -231,7 +231,6 @@ KernelRows QuantizedMatmulRows() {
   return {
       {"aclnnWeightQuantBatchMatmulV2", weight_quant(8), kBoth},
       {"aclnnWeightQuantBatchMatmulV3", weight_quant(9), kBoth},
-      // The weight's elements lie in the order of the view, whatever its format says.
       {"aclnnWeightQuantBatchMatmulNz", weight_quant(8), kBoth},
       {"aclnnQuantMatmulV3", quant(kQuantV3)},
       {"aclnnQuantMatmulV4", quant(kQuantV4)},

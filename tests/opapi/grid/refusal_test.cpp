@@ -126,6 +126,7 @@ const std::map<std::string, std::set<uint32_t>> kAcceptNull = {
     {"aclnnConvDepthwise2d", {3}},
     {"aclnnCrossEntropyLoss", {3, 10, 11}},
     {"aclnnCrossEntropyLossGrad", {6}},
+    {"aclnnDynamicQuantV2", {6}},
     {"aclnnEmbeddingBag", {6}},
     {"aclnnFlashAttentionScore", {18}},
     {"aclnnFlashAttentionScoreGrad", {24}},
