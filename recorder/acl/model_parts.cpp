@@ -91,7 +91,9 @@ void AddSubGraphs(Thread& thread, uint64_t params, uint64_t model_id) {
   for (uint32_t i = 0; i < task.size; ++i) {
     const auto handle = reinterpret_cast<uint64_t>(task.modelRIArray[i]);
     const uint64_t id = AddHandle(thread, HandleKind::kModel, handle, 0);
-    if (g_roots.Put(KeyOf(id), RootGraph(model_id))) g_root_count.fetch_add(1);
+    if (g_roots.Put(KeyOf(id), RootGraph(model_id)) == agent::PutResult::kAdded) {
+      g_root_count.fetch_add(1);
+    }
   }
 }
 
