@@ -91,12 +91,14 @@ class ModelPrograms(recorded_test.RecordedTest):
         self.expect_equal(trace, ALL_WAYS, 5)
         done, evidence = self.replay(trace)
         summary = {row["quantity"]: row["value"] for row in json.loads(done.stdout)["summary"]}
-        self.assertLess(summary["device memory"], 64 << 20, evidence)
+        self.assertLess(summary["device memory, bytes"], 64 << 20, evidence)
 
     def test_a_wait_that_nothing_recorded_releases_is_named_and_passed(self):
         for payload in ("all", "inputs"):
             trace = self.record_program("value_waits", payload)
             for mode, streams in ALL_WAYS:
+                if payload == "inputs" and mode == "eager":
+                    continue  # there is nothing to compare with
                 with self.subTest(payload=payload, mode=mode, streams=streams):
                     done, evidence = self.replay(trace, "--mode", mode, "--streams", streams)
                     self.assertEqual(done.returncode, 0, evidence)
