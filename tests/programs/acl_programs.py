@@ -42,6 +42,11 @@ RUNS = (
     Run("workload", "workload.cpp", ("--capture",)),
 )
 
+# Programs of which a test of their own knows more: several processes, planted faults.
+SHARED_MEMORY = Run("shared_memory", "shared_memory.cpp")
+EXCEPTION_INFO = Run("exception_info", "exception_info.cpp", (),
+                     {"ACLTAPE_SOFT_FAULTS": "aclnnMuls #2 fail=507015"})
+
 # Functions that a program needs and that the SDK exports only once they work.
 TASK_UPDATES = ("aclmdlRICaptureTaskGrpBegin", "aclmdlRICaptureTaskGrpEnd",
                 "aclmdlRICaptureTaskUpdateBegin", "aclmdlRICaptureTaskUpdateEnd")

@@ -106,6 +106,16 @@ class Clang(ProgramTest):
     """The plain line with the other compiler: each program in the first of its ways to run."""
 
 
+class Several(ProgramTest):
+    """Programs of several processes, or with a planted fault."""
+
+    def test_two_processes_share_memory_and_notifies(self):
+        self.check(acl_programs.SHARED_MEMORY)
+
+    def test_a_callback_learns_which_kernel_failed(self):
+        self.check(acl_programs.EXCEPTION_INFO)
+
+
 class Sdk(ProgramTest):
     """Headers and libraries as those of a toolkit."""
 

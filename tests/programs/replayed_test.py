@@ -55,6 +55,34 @@ class Replayed(recorded_test.RecordedTest):
                     self.assertGreater(summary["outputs equal"], 0, evidence)
                     self.assertEqual(summary["  unknown, left out"], 0, evidence)
 
+    def test_memory_and_notifies_of_two_processes_replay_for_each_alone(self):
+        trace = self.record(acl_programs.SHARED_MEMORY)
+        processes = self.processes(trace)
+        self.assertEqual(len(processes), 2)
+        for process in processes:
+            for mode, streams in WAYS:
+                with self.subTest(mode=mode, streams=streams, process=process):
+                    code, summary, evidence = self.replay(trace, mode, streams, *process)
+                    self.assertEqual(code, 0, evidence)
+                    self.assertEqual(summary["outputs equal"], 2, evidence)
+                    self.assertEqual(summary["outputs without a reference"], 0, evidence)
+                    self.assertEqual(summary["  unknown, left out"], 0, evidence)
+
+    def test_what_another_process_wrote_is_an_input_each_time(self):
+        trace = self.record(acl_programs.SHARED_MEMORY)
+        # The parent copies from the shared block, which its own operator wrote before the child did.
+        kept = self.scalar(trace, "SELECT count(*) FROM snapshot JOIN call USING (call_id) "
+                           "WHERE op = 'aclrtMemcpyAsync' AND moment = 'before' AND position = -1")
+        self.assertEqual(kept, 1)
+
+    def test_a_program_with_a_failed_kernel_replays(self):
+        trace = self.record(acl_programs.EXCEPTION_INFO)
+        for mode, streams in WAYS:
+            code, summary, evidence = self.replay(trace, mode, streams)
+            self.assertEqual(code, 0, evidence)
+            self.assertGreater(summary["outputs equal"], 0, evidence)
+            self.assertEqual(summary["  unknown, left out"], 0, evidence)
+
     def test_inputs_alone_are_enough_to_compare_captured_with_eager(self):
         trace = self.record(run_of("workload", "--capture"), payload="inputs")
         for streams in ("recorded", "flat"):
