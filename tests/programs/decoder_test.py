@@ -4,7 +4,6 @@ eager and as a captured graph, with the same bits. Recorded it replays in every 
 environment is that of recorded_test.py.
 """
 import json
-import os
 import subprocess
 import unittest
 
