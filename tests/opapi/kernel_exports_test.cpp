@@ -32,7 +32,9 @@ TEST(KernelExports, OPI_10_AnOperatorIsExportedThereWhereItHasAKernel) {
     for (const std::string& symbol : {name, name + "GetWorkspaceSize"}) {
       EXPECT_EQ(dlsym(fewer, symbol.c_str()) != nullptr, kernel) << symbol;
     }
-    if (kernel) EXPECT_NE(dlsym(all, name.c_str()), nullptr) << name;
+    if (kernel) {
+      EXPECT_NE(dlsym(all, name.c_str()), nullptr) << name;
+    }
     kernel ? ++with : ++without;
   }
   EXPECT_GE(with, 700);

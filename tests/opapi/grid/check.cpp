@@ -299,6 +299,7 @@ class Call {
 
   void Compare(const Written& written) {
     const bool floating = at::isFloatingType(written.actual.scalar_type());
+    if (floating) Measure(written);
     if (floating && Tolerated()) {
       if (!Near(written)) return;
       written.expected.copy_(written.actual);
@@ -313,6 +314,18 @@ class Call {
     const testing::AssertionResult same = SameBits(written.actual, written.expected);
     Fail(std::string(op_.args[written.position].name) + ": " +
          (same ? "bytes outside of the view were written" : same.message()));
+  }
+
+  // Numbers that are finite on both sides; others are compared one by one.
+  void Measure(const Written& written) {
+    const Tensor a = written.actual.to(at::kDouble), b = written.expected.to(at::kDouble);
+    const Tensor finite = a.isfinite().logical_and(b.isfinite());
+    if (!finite.any().item<bool>()) return;
+    const Tensor distance = (a - b).abs().masked_fill(finite.logical_not(), 0);
+    const double magnitude = b.abs().masked_fill(finite.logical_not(), 0).max().item<double>();
+    const double error = distance.max().item<double>() / std::max(magnitude, 1e-30);
+    double& greatest = outcome_.errors[written.actual.scalar_type()];
+    greatest = std::max(greatest, error);
   }
 
   bool Near(const Written& written) {
@@ -471,24 +484,63 @@ Outcome Run(const Row& row) {
   return outcome;
 }
 
-const Rows& AllRows() {
-  static const Rows* rows = [] {
-    auto* all = new Rows;
-    for (auto family :
-         {ElementwiseRows, ActivationRows, ReduceRows, MatrixRows, LayerRows, AttentionRows,
-          IndexRows, ShapeRows, ForeachRows, VisionRows, SearchRows, GradientRows, VolumeRows,
-          PositionRows, QuantizedRows, FusedNormRows, AdapterRows, BlockSparseRows}) {
-      for (Row& row : family()) {
+namespace {
+
+struct Family {
+  const char* name;
+  Rows (*rows)();
+};
+constexpr Family kFamilies[] = {
+    {"element by element", ElementwiseRows},
+    {"activations", ActivationRows},
+    {"reductions", ReduceRows},
+    {"matrices", MatrixRows},
+    {"layers and losses", LayerRows},
+    {"attention", AttentionRows},
+    {"indices", IndexRows},
+    {"shapes and fills", ShapeRows},
+    {"lists of tensors", ForeachRows},
+    {"vision", VisionRows},
+    {"search and sort", SearchRows},
+    {"gradients", GradientRows},
+    {"volumes", VolumeRows},
+    {"positions and caches", PositionRows},
+    {"quantisation", QuantizedRows},
+    {"fused norms", FusedNormRows},
+    {"what adapters call", AdapterRows},
+    {"attention over blocks", BlockSparseRows},
+};
+
+struct Table {
+  Rows rows;
+  std::map<std::string, std::string> families;
+};
+
+const Table& WholeTable() {
+  static const Table* table = [] {
+    auto* all = new Table;
+    for (const Family& family : kFamilies) {
+      for (Row& row : family.rows()) {
         const std::string inplace = "aclnnInplace" + row.op.substr(5);
         const bool derived = row.inplace && SoftOperatorHasKernel(inplace.c_str()) != 0;
-        if (derived) all->push_back(InplaceForm(row, inplace));
-        all->push_back(std::move(row));
+        if (derived) {
+          all->families.emplace(inplace, family.name);
+          all->rows.push_back(InplaceForm(row, inplace));
+        }
+        all->families.emplace(row.op, family.name);
+        all->rows.push_back(std::move(row));
       }
     }
     return all;
   }();
-  return *rows;
+  return *table;
 }
+
+}  // namespace
+
+const Rows& AllRows() { return WholeTable().rows; }
+
+const std::map<std::string, std::string>& FamilyOfOperator() { return WholeTable().families; }
 
 std::vector<Args> ValidCalls(const Row& row) {
   const OperatorInfo& op = *acl::FindOperator(row.op);

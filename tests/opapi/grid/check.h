@@ -1,6 +1,10 @@
 // Runs the rows of the operator grid and compares.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tests/opapi/grid/row.h"
 
 namespace acltape::opapi::grid {
@@ -9,6 +13,9 @@ struct Outcome {
   int cases = 0;                      // calls whose results were compared
   int refusals = 0;                   // calls that the library refuses, and phase one too
   std::vector<std::string> failures;  // with what is needed to repeat them
+  // The greatest distance of an element from the library's, in parts of the greatest magnitude in
+  // its tensor, by the dtype of the results.
+  std::map<at::ScalarType, double> errors;
 };
 
 // Tries all inputs of the row.
@@ -16,6 +23,8 @@ Outcome Run(const Row& row);
 
 // The rows of all families, and those of the in-place forms that follow from them.
 const Rows& AllRows();
+// The name of the family of each operator with a row.
+const std::map<std::string, std::string>& FamilyOfOperator();
 
 // The arguments of the row's calls that the library accepts, outputs included, of the first dtype
 // that has any.

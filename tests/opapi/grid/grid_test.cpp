@@ -77,6 +77,37 @@ TEST(GridCoverage, HasAtLeast80OperatorsAnd4000Cases) {
   EXPECT_GE(cases, 4000);
 }
 
+// The table of docs/soft_device.md: print it with --gtest_filter='GridErrors.*'.
+TEST(GridErrors, AreWithinTheirTypeByFamily) {
+  struct Sum {
+    int operators = 0, cases = 0;
+    double single = 0, half = 0, other = 0;  // greatest errors: float32, halves, float64
+  };
+  std::map<std::string, Sum> families;
+  std::set<std::string> counted;
+  for (const Row& row : AllRows()) {
+    const Outcome& outcome = OutcomeOf(row);
+    Sum& sum = families[FamilyOfOperator().at(row.op)];
+    sum.operators += counted.insert(row.op).second ? 1 : 0;
+    sum.cases += outcome.cases;
+    for (const auto& [dtype, error] : outcome.errors) {
+      double& greatest = dtype == at::kFloat    ? sum.single
+                         : dtype == at::kDouble ? sum.other
+                                                : sum.half;
+      greatest = std::max(greatest, error);
+    }
+  }
+  std::printf("| family | operators | cases | float32 | float16, bfloat16 | float64 |\n");
+  std::printf("|---|---|---|---|---|---|\n");
+  for (const auto& [name, sum] : families) {
+    std::printf("| %s | %d | %d | %.1e | %.1e | %.1e |\n", name.c_str(), sum.operators, sum.cases,
+                sum.single, sum.half, sum.other);
+    EXPECT_LT(sum.single, 1e-4) << name;
+    EXPECT_LT(sum.half, 1.6e-2) << name;
+    EXPECT_LT(sum.other, 1e-4) << name;
+  }
+}
+
 TEST(GridCoverage, HoldsTheOperatorsThatProgramsNeedFirst) {
   std::set<std::string> rows;
   for (const Row& row : AllRows()) rows.insert(row.op);
