@@ -169,7 +169,7 @@ def record(kind, steps, seconds, payload, base, folder):
     counted = sqlite3.connect(trace).execute("SELECT count(*) FROM call").fetchone()[0]
     print(f"end: exit code {recorder.returncode}, {end:.1f} s after the program; greatest memory: program {peak[0]:.0f} MiB, "
           f"collector {peak[1]:.0f} MiB; the trace holds {counted:,} calls in {os.path.getsize(trace) / MIB:,.0f} MiB")
-    for name in ("top_ops", "step_summary", "host_gaps"):
+    for name in ("top_ops", "steps", "host_gaps"):
         seconds, done = timed([binary, "query", trace, "--name", name])
         print(f"query --name {name}: {seconds:.2f} s, exit code {done.returncode}")
     seconds, done = timed([binary, "info", trace])

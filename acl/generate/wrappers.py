@@ -98,13 +98,13 @@ def rule(known, function, index, enums, structs):
 
 
 def stream_position(known, function):
+    """Of the stream on which the call works; a stream that the call creates is none yet."""
+    streams = [index for index, param in enumerate(function["params"]) if plain(param["type"]) == "aclrtStream"]
     said = known.row(function["name"]).get("stream")
-    if said:
-        return known.position(function["name"], said)
-    for index, param in enumerate(function["params"]):
-        if plain(param["type"]) == "aclrtStream":
-            return index
-    return -1
+    position = known.position(function["name"], said) if said else -1
+    if position in streams:
+        return position
+    return streams[0] if streams else -1
 
 
 def is_lasting(known, name, argument_rules, stream):
