@@ -11,6 +11,7 @@
 #include "recorder/acl/memory_work.h"
 #include "recorder/acl/model_parts.h"
 #include "recorder/acl/objects.h"
+#include "recorder/acl/pending.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
@@ -365,6 +366,7 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     case Effect::kExecute:
       if (WantsAnything(thread) && !thread.muted) {
         KeepAfterExecution(thread, open.call_id, IdOf(thread, HandleKind::kModel, at(0)), stream);
+        if (info.stream < 0) WaitForCopiesOf(thread, open.call_id);
       }
       break;
     default:
@@ -455,6 +457,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       if (WantsInputs(*thread) && !open->muted) {
         KeepBeforeExecution(*thread, open->call_id,
                             IdOf(*thread, HandleKind::kModel, values[info.at[0]]), stream);
+        if (info.stream < 0) WaitForCopiesOf(*thread, open->call_id);
       }
       break;
     case Effect::kMemoryWork:

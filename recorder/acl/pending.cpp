@@ -213,6 +213,17 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   g_count.fetch_add(1);
 }
 
+void WaitForCopiesOf(Thread& thread, uint64_t call_id) {
+  if (g_count.load(std::memory_order_relaxed) == 0) return;
+  const Inside inside(thread);
+  agent::Lock lock(g_mutex);
+  const agent::KeepErrno keep;
+  for (const Copy* copy = g_first; copy != nullptr; copy = copy->next) {
+    if (copy->content.call_id != call_id || copy->refused) continue;
+    TheLibrary().wait(copy->event, kPatienceMs);
+  }
+}
+
 void TellFinished(Thread& thread, bool all) {
   if (g_count.load(std::memory_order_relaxed) == 0) return;
   const Inside inside(thread);

@@ -16,6 +16,10 @@ struct Thread;
 // Starts a copy of content.bytes bytes at `address` behind the work of `stream`.
 void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64_t stream);
 
+// Waits for the copies that were made for a call. For a call whose work is on no stream of the
+// program's: the copies are on the default stream then, which later work does not wait for.
+void WaitForCopiesOf(Thread& thread, uint64_t call_id);
+
 // Sends a content and its snapshot; `data` is packed. Defined in values.cpp.
 void TellContent(Thread& thread, const Content& content, const void* data);
 
