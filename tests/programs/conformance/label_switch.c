@@ -17,6 +17,7 @@ int main(void) {
   CHECK_ACL(aclrtCreateLabelList(&labels[2], 1, &end));
   int32_t* zero = (int32_t*)MallocDevice(4);
   CHECK_ACL(aclrtMemset(zero, 4, 0, 4));
+  CHECK_ACL(aclrtMemset(block, 32, 9, 32));
 
   CHECK_ACL(aclrtSwitchLabelByIndex(choice, 2, ways, head));
   CHECK_ACL(aclrtSetLabel(labels[0], head));
