@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "tests/runtime/soft_device_test.h"
 
@@ -36,9 +37,15 @@ class Binaries : public SoftDevice {
     ASSERT_OK(aclrtMemset(to_, 64, 0, 64));
   }
 
+  void TearDown() override {
+    for (aclrtBinHandle binary : loaded_) aclrtBinaryUnLoad(binary);  // unless a test has done it
+    SoftDevice::TearDown();
+  }
+
   aclrtBinHandle LoadFile() {
     aclrtBinHandle binary = nullptr;
     EXPECT_OK(aclrtBinaryLoadFromFile((kFolder / "host_kernels.json").c_str(), nullptr, &binary));
+    loaded_.push_back(binary);
     return binary;
   }
   aclrtFuncHandle Kernel(aclrtBinHandle binary, const char* name) {
@@ -64,6 +71,7 @@ class Binaries : public SoftDevice {
     return to_[15];
   }
 
+  std::vector<aclrtBinHandle> loaded_;
   float* from_ = nullptr;
   float* to_ = nullptr;
   aclrtParamHandle to_parameter_ = nullptr;
