@@ -80,7 +80,6 @@ bool AclSession::CheckWait(const CallResult& result) {
 bool AclSession::WaitFor(int64_t stream) {
   const bool good = CheckWait(device.work().WaitForStream(handles.Stream(stream)));
   in_flight.Synced(stream);
-  held_streams.erase(stream);
   return good;
 }
 
@@ -90,7 +89,6 @@ bool AclSession::SynchronizeAll() {
   const int limit_ms = program.waits_for_later_work ? kTimeoutMs : kNoLimit;
   const bool good = CheckWait(device.work().WaitForDevice(limit_ms));
   in_flight.SyncedAll();
-  held_streams.clear();
   return good;
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -62,11 +61,6 @@ class AclSession {
   // Captures of the program that are open, by the id of their stream. Meanwhile the host must not
   // wait for the device.
   std::map<int64_t, Capture> captures;
-
-  // Streams that may wait for something that the program does later, and that the host has not seen
-  // idle since. Work of other streams must not be made to wait for them, because it may be what
-  // releases them.
-  std::set<int64_t> held_streams;
 
   // Issues a task on a stream. With kOwn no other call gets the workspace of an operator, as a
   // graph needs it.

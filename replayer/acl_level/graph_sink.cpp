@@ -63,9 +63,6 @@ void GraphSink::Submit(int64_t stream, AclTask task) {
     EagerSink(session_).Submit(stream, std::move(task));
     return;
   }
-  // A graph makes its streams wait for each other.
-  const bool other = !items_.empty() && items_.back().stream != stream;
-  if (other && !session_.held_streams.empty()) Flush();
   const size_t bytes = PinnedBytes(task);
   if (!items_.empty() && pinned_bytes_ + bytes > kPinnedLimit) Flush();
   // Where a stream may wait for a value that another stream writes later, a graph over both would

@@ -86,16 +86,6 @@ aclmdlRI ModelParts::Graph(const AclCall& call, int64_t id) const {
   return SubGraph(call, id);
 }
 
-void* ModelParts::Address(const AclCall& call, int position) const {
-  const analyzer::AclUse* use = call.Use(position);
-  if (use == nullptr) {
-    throw Error(ErrorKind::kTrace, session_.program.Describe(call) +
-                                       " reads memory that no recorded call allocated; a replay "
-                                       "cannot place it");
-  }
-  return session_.rooms.Address(use->tensor.buffer_id, use->layout->FirstByte());
-}
-
 void ModelParts::CreateCondition(const AclCall& call) {
   aclmdlRICondHandle condition = nullptr;
   Ask("aclmdlRICondHandleCreate", api().aclmdlRICondHandleCreate, Graph(call, call.Integer(0)),
@@ -179,7 +169,7 @@ void ModelParts::DestroyLabelList(const AclCall& call) {
 }
 
 void ModelParts::SwitchLabel(const AclCall& call) {
-  Ask("aclrtSwitchLabelByIndex", api().aclrtSwitchLabelByIndex, Address(call, 0),
+  Ask("aclrtSwitchLabelByIndex", api().aclrtSwitchLabelByIndex, session_.binder.AddressAt(call, 0),
       static_cast<uint32_t>(call.Integer(1)), label_lists_[ObjectOf(call)],
       session_.handles.Stream(call.stream()));
 }
@@ -191,8 +181,8 @@ void ModelParts::ActivateStream(const AclCall& call) {
 
 void ModelParts::SwitchStream(const AclCall& call) {
   constexpr int kLeft = 0, kCompare = 1, kRight = 2, kDataType = 3;
-  Ask("aclrtSwitchStream", api().aclrtSwitchStream, Address(call, kLeft),
-      static_cast<aclrtCondition>(call.Integer(kCompare)), Address(call, kRight),
+  Ask("aclrtSwitchStream", api().aclrtSwitchStream, session_.binder.AddressAt(call, kLeft),
+      static_cast<aclrtCondition>(call.Integer(kCompare)), session_.binder.AddressAt(call, kRight),
       static_cast<aclrtCompareDataType>(call.Integer(kDataType)),
       session_.handles.Stream(ObjectOf(call)), aclrtStream{nullptr},
       session_.handles.Stream(call.stream()));

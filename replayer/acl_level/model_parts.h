@@ -44,7 +44,6 @@ class ModelParts {
 
   // The graph with this id: one that exists, a sub-graph, or one that is being captured.
   aclmdlRI Graph(const Call& call, int64_t id) const;
-  void* Address(const Call& call, int position) const;
   template <typename Function, typename... Arguments>
   void Ask(const char* name, Function function, Arguments... arguments) const {
     session_.device.work().Ask(name, function, arguments...).Check();

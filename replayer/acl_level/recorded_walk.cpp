@@ -110,7 +110,6 @@ void RecordedWalk::EventWork(const AclCall& call) {
   }
   sink_.Flush();
   if (call.Integer(call.function->detail) == analyzer::kExternalWait) task.flag = kExternalEvent;
-  if (call.kind() == AclCallKind::kEventWait && session_.program.IsExternal(call)) Hold(call);
   IssueDirectly(call, task);
 }
 
@@ -154,7 +153,6 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
       work.RecordNotify(session_.handles.Notify(object), stream).Check();
       return;
     case AclCallKind::kNotifyWait:
-      Hold(call);
       work.WaitNotify(session_.handles.Notify(object), stream).Check();
       return;
     case AclCallKind::kValueWait:
@@ -190,7 +188,6 @@ void RecordedWalk::OnStream(const AclCall& call, aclrtStream stream) {
 void RecordedWalk::WaitForValue(const AclCall& call, aclrtStream stream) {
   const analyzer::AclUse* at = call.Use(0);
   if (at == nullptr || session_.program.unreleased_waits.count(call.index) != 0) return;
-  Hold(call);
   session_.device.work()
       .WaitForValue(session_.rooms.Address(at->tensor.buffer_id, at->layout->FirstByte()),
                     static_cast<uint64_t>(call.Integer(1)), static_cast<uint32_t>(call.Integer(2)),
@@ -238,20 +235,10 @@ void RecordedWalk::ExecuteNow(const AclCall& call) {
   }
 }
 
-void RecordedWalk::Hold(const AclCall& wait) {
-  if (wait.call.model_id == 0) {
-    session_.held_streams.insert(wait.stream());
-  } else {
-    holding_models_.insert(wait.call.model_id);
-  }
-}
-
 void RecordedWalk::Execute(const AclCall& call) {
   aclrtStream stream = session_.handles.Stream(call.stream());
   GraphOf(call).Execute(stream);
-  const int64_t model = call.Integer(call.function->object);
-  running_[model] = call.stream();
-  if (holding_models_.count(model) != 0) session_.held_streams.insert(call.stream());
+  running_[call.Integer(call.function->object)] = call.stream();
   for (const Take& take : TakesAfterExecution(call)) {
     session_.Download(call.stream(), stream, take);
   }

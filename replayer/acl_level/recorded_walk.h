@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 
 #include "replayer/acl_level/acl_walk.h"
 #include "replayer/acl_level/model_parts.h"
@@ -35,8 +34,6 @@ class RecordedWalk final : public AclWalk {
   void WaitForValue(const Call& call, aclrtStream stream);
   void Execute(const Call& call);
   void ExecuteNow(const Call& call);
-  // The stream of a wait, or the executions of its graph, may wait for something that comes later.
-  void Hold(const Call& wait);
   const CapturedGraph& GraphOf(const Call& call) const;
   void WaitOnHost(const Call& call);
   // Makes the host wait for a stream (0: for all streams), or for an event.
@@ -49,7 +46,6 @@ class RecordedWalk final : public AclWalk {
   // The stream on which each graph of the program runs. The graph may still read pinned memory
   // there.
   std::map<int64_t, int64_t> running_;  // model to stream
-  std::set<int64_t> holding_models_;    // with waits for what comes later
 };
 
 }  // namespace acltape::replayer::acl_level

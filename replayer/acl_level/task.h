@@ -98,6 +98,10 @@ class TaskBinder {
   // Returns the tasks of a captured call of a graph. Copies from the host read pinned memory.
   std::vector<AclTask> BindStored(const analyzer::AclCall& call);
 
+  // The address of the memory that an argument of the call names. Throws Error kTrace if no
+  // recorded call allocated it.
+  uint8_t* AddressAt(const analyzer::AclCall& call, int position) const;
+
   // Asks the device for every operator if it can run it. A refused operator is replaced by its
   // recorded results. Throws Error kTrace if the trace lacks them.
   void Probe();
@@ -120,7 +124,6 @@ class TaskBinder {
   AclTask BindFill(const analyzer::AclCall& call) const;
   AclTask BindReduce(const analyzer::AclCall& call) const;
   AclTask BindRandom(const analyzer::AclCall& call) const;
-  uint8_t* AddressAt(const analyzer::AclCall& call, int position) const;
   uint8_t* AddressOf(const analyzer::AclUse& use) const;
 
   Device& device_;
