@@ -32,6 +32,7 @@ import time
 
 from recorder_overhead import ROOT, find_python
 
+BINARY = os.environ.get("ACLTAPE_BINARY", os.path.join(ROOT, "build", "bin", "acltape"))
 MIB = 1 << 20
 ROWS = 10
 
@@ -118,13 +119,13 @@ def child_of(pid):
     return int(children[0]) if children else None
 
 
-def calls_of_a_step(python, binary, kind, folder):
+def calls_of_a_step(python, kind, folder):
     """Calls of one step, from a short recording, and the cost of a step unrecorded."""
     words = [python, __file__, "run", kind]
     counts = []
     for steps in (100, 200):
         trace = os.path.join(folder, "short.db")
-        subprocess.run([binary, "record", "--quiet", "--force", "--payload", "none", "-o", trace, "--", *words,
+        subprocess.run([BINARY, "record", "--quiet", "--force", "--payload", "none", "-o", trace, "--", *words,
                         str(steps), "0", os.path.join(folder, "short")], check=True)
         counts.append(sqlite3.connect(trace).execute("SELECT count(*) FROM call").fetchone()[0])
     alone = os.path.join(folder, "alone")
@@ -132,10 +133,9 @@ def calls_of_a_step(python, binary, kind, folder):
     return (counts[1] - counts[0]) / 100, statistics.median(cost for _, cost in lines_of(alone))
 
 
-def record(kind, steps, seconds, payload, base, folder):
-    python, binary = find_python(), os.environ.get("ACLTAPE_BINARY", os.path.join(ROOT, "build", "bin", "acltape"))
+def record(python, kind, steps, seconds, payload, base, folder):
     trace, progress = os.path.join(folder, "long.db"), os.path.join(folder, "progress")
-    recorder = subprocess.Popen([binary, "record", "--force", "--payload", payload, "-o", trace, "--",
+    recorder = subprocess.Popen([BINARY, "record", "--force", "--payload", payload, "-o", trace, "--",
                                  python, __file__, "run", kind, str(steps), str(seconds), progress],
                                 stderr=open(os.path.join(folder, "recorder.err"), "w"))
     print(f"{'steps':>9} {'us/step':>8} {'ratio':>6} {'program MB':>10} {'collector MB':>12} {'trace MB':>9} "
@@ -157,8 +157,8 @@ def record(kind, steps, seconds, payload, base, folder):
             continue
         shown = done * ROWS // steps
         costs, said = [cost for _, cost in lines[said:]], len(lines)
-        info, _ = timed([binary, "info", trace])
-        query, answer = timed([binary, "query", trace, "SELECT count(*) FROM call", "--format", "csv"])
+        info, _ = timed([BINARY, "info", trace])
+        query, answer = timed([BINARY, "query", trace, "SELECT count(*) FROM call", "--format", "csv"])
         seen = answer.stdout.split()[-1] if answer.returncode == 0 and answer.stdout else f"code {answer.returncode}"
         cost = statistics.median(costs)
         print(f"{done:9} {cost:8.1f} {cost / base:6.2f} {private_mib(program) or 0:10.0f} "
@@ -170,10 +170,10 @@ def record(kind, steps, seconds, payload, base, folder):
     print(f"end: exit code {recorder.returncode}, {end:.1f} s after the program; greatest memory: program {peak[0]:.0f} MiB, "
           f"collector {peak[1]:.0f} MiB; the trace holds {counted:,} calls in {os.path.getsize(trace) / MIB:,.0f} MiB")
     for name in ("top_ops", "steps", "host_gaps"):
-        seconds, done = timed([binary, "query", trace, "--name", name])
-        print(f"query --name {name}: {seconds:.2f} s, exit code {done.returncode}")
-    seconds, done = timed([binary, "info", trace])
-    print(f"info: {seconds:.2f} s, exit code {done.returncode}")
+        took, done = timed([BINARY, "query", trace, "--name", name])
+        print(f"query --name {name}: {took:.2f} s, exit code {done.returncode}")
+    took, done = timed([BINARY, "info", trace])
+    print(f"info: {took:.2f} s, exit code {done.returncode}")
     return recorder.returncode
 
 
@@ -196,12 +196,12 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or temporary
         os.makedirs(folder, exist_ok=True)
-        binary = os.environ.get("ACLTAPE_BINARY", os.path.join(ROOT, "build", "bin", "acltape"))
-        each, base = calls_of_a_step(find_python(), binary, args.kind, folder)
+        python = find_python()
+        each, base = calls_of_a_step(python, args.kind, folder)
         print(f"{each:.0f} calls in a step, which takes {base:.1f} us of processor time unrecorded", flush=True)
         if args.kind == "calls":
-            return record("calls", int(args.calls / each), args.minutes * 60, "none", base, folder)
-        return record("values", args.bytes // MIB, 0, "all", base, folder)
+            return record(python, "calls", int(args.calls / each), args.minutes * 60, "none", base, folder)
+        return record(python, "values", args.bytes // MIB, 0, "all", base, folder)
 
 
 if __name__ == "__main__":
