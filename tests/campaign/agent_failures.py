@@ -161,6 +161,7 @@ class Campaign:
         self.failed = collections.Counter()
         self.findings = []
         self.slowest = 0.0
+        self.progress = recordings.Progress()
 
     def fail_once(self, name, kind, number, follow):
         fail = f"{kind}:{number}" + (":on" if follow else "")
@@ -173,6 +174,7 @@ class Campaign:
             self.runs[name] += 1
             self.failed[name, kind] += 1 if failed else 0
             self.slowest = max(self.slowest, run.seconds)
+            self.progress.at(f"{name}:{fail}", sum(self.runs.values()), len(self.findings))
             if wrong:
                 self.findings.append((name, fail, wrong))
                 shown = run.err.decode("utf-8", "replace").strip()[:600].replace("\n", "\n    ")
@@ -180,9 +182,9 @@ class Campaign:
                       f"  again: {sys.executable} -B {os.path.abspath(__file__)} --only {name}:{fail}", flush=True)
 
 
-def runs_of_all(expected, kinds):
+def runs_of_all(expected, kinds, first):
     for (name, whole), kind in itertools.product(expected.items(), kinds):
-        for number in range(1, whole.calls[kind] + whole.calls[kind] // 20 + 2):
+        for number in range(first, whole.calls[kind] + whole.calls[kind] // 20 + 2):
             for follow in (False, True):
                 yield name, kind, number, follow
 
@@ -206,6 +208,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--hours", type=float, default=0)
     parser.add_argument("--all", action="store_true", help="every number instead of a sample")
+    parser.add_argument("--first", type=int, default=1, help="with --all, the number to begin with (to go on after an end)")
     parser.add_argument("--program", action="append", choices=PROGRAMS, help="this program alone")
     parser.add_argument("--kind", action="append", choices=KINDS, help="this kind alone")
     parser.add_argument("--only", help="this failure alone")
@@ -220,7 +223,8 @@ def main():
     for name, whole in campaign.expected.items():
         print(f"{name}: the agent's calls: " + ", ".join(f"{kind} {count}" for kind, count in whole.calls.items()), flush=True)
     kinds = options.kind or KINDS
-    wanted = runs_of_all(campaign.expected, kinds) if options.all else runs_of_sample(campaign.expected, kinds, options.seed)
+    wanted = (runs_of_all(campaign.expected, kinds, options.first) if options.all
+              else runs_of_sample(campaign.expected, kinds, options.seed))
     begin = time.monotonic()
     limit = 3600 * options.hours or (0 if options.all else options.seconds)
 

@@ -88,8 +88,10 @@ def make_journal(binary, trace):
                      "AND leaf = 1 ORDER BY 1 DESC LIMIT 8", "--format", "csv").stdout.split()[1:]
         planted = ""
         for call in listed:
-            subprocess.run([binary, "bisect", trace, "--plant", f"wrong_bits@{call}", "--journal", journal, "--restart",
-                            "--budget", "60s"], capture_output=True, text=True, timeout=300)
+            done = subprocess.run([binary, "bisect", trace, "--plant", f"wrong_bits@{call}", "--journal", journal, "--restart",
+                                   "--budget", "60s"], capture_output=True, text=True, timeout=300)
+            if not os.path.exists(journal):
+                raise SystemExit(f"no journal of a bisection of {trace} can be made with {binary}:\n{done.stderr}")
             with open(journal) as file:
                 if len(file.readlines()) > 1:
                     planted = f"wrong_bits@{call}"

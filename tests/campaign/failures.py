@@ -109,6 +109,7 @@ class Campaign:
         self.runs = collections.Counter()
         self.findings = []
         self.slowest = 0.0
+        self.progress = recordings.Progress()
 
     def fail_once(self, kind, number, follow):
         """One run; returns how many calls failed in it."""
@@ -122,6 +123,7 @@ class Campaign:
         with self.lock:
             self.runs[kind] += 1
             self.slowest = max(self.slowest, run.seconds)
+            self.progress.at(name, sum(self.runs.values()), len(self.findings))
             if wrong:
                 self.findings.append((name, wrong))
                 shown = run.err.decode("utf-8", "replace").strip()[:400].replace("\n", "\n    ")
@@ -138,10 +140,10 @@ class Campaign:
         return {kind: counts[GROUP_OF[kind]] for kind in KINDS}
 
 
-def runs_of_all(campaign, kinds, numbers):
+def runs_of_all(campaign, kinds, numbers, first):
     """Every number, until no call of that number is made: some calls more than in the first run."""
     for kind in kinds:
-        for number in range(1, numbers[kind] + numbers[kind] // 5 + 3):
+        for number in range(first, numbers[kind] + numbers[kind] // 5 + 3):
             for follow in (False, True):
                 yield kind, number, follow
 
@@ -161,6 +163,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--hours", type=float, default=0)
     parser.add_argument("--all", action="store_true", help="every number instead of a sample")
+    parser.add_argument("--first", type=int, default=1, help="with --all, the number to begin with (to go on after an end)")
     parser.add_argument("--kind", action="append", choices=KINDS, help="this kind alone")
     parser.add_argument("--only", help="this failure alone")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -173,7 +176,7 @@ def main():
     numbers = campaign.numbers()
     print("calls of a recording: " + ", ".join(f"{kind} {count}" for kind, count in numbers.items()), flush=True)
     kinds = options.kind or KINDS
-    wanted = (runs_of_all(campaign, kinds, numbers) if options.all
+    wanted = (runs_of_all(campaign, kinds, numbers, options.first) if options.all
               else runs_of_sample(campaign, kinds, numbers, options.seed))
     begin = time.monotonic()
     limit = 3600 * options.hours or (0 if options.all else options.seconds)
