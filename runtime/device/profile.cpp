@@ -23,6 +23,9 @@ struct Setting {
 
 constexpr uint64_t kCounts = uint64_t{1} << 20;
 
+// What the setting `toolkit` can say, in the order of its words.
+constexpr Version kToolkits[] = {{"9", "0", "0"}, {"9", "1", "0"}};
+
 constexpr Setting kSettings[] = {
     {"devices", [](Profile& p, uint64_t v) { p.devices = static_cast<uint32_t>(v); }, 1, 64},
     {"streams", [](Profile& p, uint64_t v) { p.streams = static_cast<uint32_t>(v); }, 1, kCounts},
@@ -72,6 +75,7 @@ constexpr Setting kSettings[] = {
      0,
      0,
      {"refuse", "task_error", "allow"}},
+    {"toolkit", [](Profile& p, uint64_t v) { p.toolkit = kToolkits[v]; }, 0, 0, {"9.0.0", "9.1.0"}},
     // Which libopapi.so the program gets. The command that starts it chooses the folder.
     {"exports", [](Profile&, uint64_t) {}, 0, 0, {"all", "kernels"}},
     {"capture_info",

@@ -19,8 +19,17 @@ namespace acltape::device {
 // Rule CPY-12: what a copy between devices does without enabled peer access.
 enum class PeerCopy : uint8_t { kRefuse, kTaskError, kAllow };
 
+// A release of the toolkit or of the driver. Programs choose their ways by these numbers, so each
+// names a release that exists.
+struct Version {
+  const char* major;
+  const char* minor;
+  const char* release;
+};
+
 struct Profile {
   std::string soc_name = "Ascend910B1";
+  Version toolkit = {"9", "0", "0"};
   uint32_t devices = 1;
   uint32_t streams = 1984;      // per device, hidden streams of captures included (STR-05)
   uint32_t events = 65536;      // per device (EVT-17)

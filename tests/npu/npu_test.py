@@ -69,6 +69,10 @@ class Formats(harness.NpuTest):
             with self.subTest(queue=level):
                 self.program("formats.py", environment={"TASK_QUEUE_ENABLE": level})
 
+    def test_a_newer_toolkit_has_casts_as_an_operator_and_the_adapters_mistake(self):
+        # docs/soft_device.md, "What adapters of frameworks need", says where it lies.
+        self.program("format_operator.py", environment={"ACLTAPE_SOFT_TOOLKIT": "9.1.0"})
+
 
 class Queue(harness.NpuTest):
     def test_each_level_of_the_task_queue(self):

@@ -113,12 +113,17 @@ TEST(BlockedFormat, FMT_01_ACastThereShowsTheBlocksAndBackTheMatrix) {
       EXPECT_EQ(storage, StorageDims(sizes, ColumnsOf(dtype)));
       const Tensor blocks = Unwritten(at::empty(storage, dense.options()));
       aclTensor* cast = Describe(blocks, sizes, RowMajor(sizes), storage);
-      ASSERT_EQ(RunWith("aclnnInplaceCopy", {dense.clone(), dense}, 0, cast), 0) << TakeMessage();
-      EXPECT_TRUE(SameBits(blocks, InBlocks(dense, ColumnsOf(dtype))))
-          << dtype << at::IntArrayRef(sizes);
-      const Tensor back = Unwritten(dense);
-      ASSERT_EQ(RunWith("aclnnInplaceCopy", {back, dense}, 1, cast), 0) << TakeMessage();
-      EXPECT_TRUE(SameBits(back, dense));
+      // (to, from) of a copy, (from, to) of a cast.
+      for (const auto& [name, to] : {std::pair{"aclnnInplaceCopy", 0}, {"aclnnNpuFormatCast", 1}}) {
+        blocks.copy_(Unwritten(blocks));
+        ASSERT_EQ(RunWith(name, {dense, dense}, to, cast), 0) << TakeMessage();
+        EXPECT_TRUE(SameBits(blocks, InBlocks(dense, ColumnsOf(dtype))))
+            << name << dtype << at::IntArrayRef(sizes);
+        const Tensor back = Unwritten(dense);
+        const Args there = to == 0 ? Args{back, dense} : Args{dense, back};
+        ASSERT_EQ(RunWith(name, there, 1 - to, cast), 0) << TakeMessage();
+        EXPECT_TRUE(SameBits(back, dense)) << name;
+      }
       // Every operator reads such a tensor.
       const Tensor sum = Unwritten(dense);
       ASSERT_EQ(RunWith("aclnnAdd", {dense, dense, 1, sum}, 0, cast), 0) << TakeMessage();
@@ -137,7 +142,20 @@ TEST(BlockedFormat, FMT_01_AHandleWithTheDimsOfTheStorageIsTheSameMemory) {
   const Tensor x = Random({4, 33}, at::kHalf), product = at::empty({4, 50}, at::kHalf);
   ASSERT_EQ(RunWith("aclnnMatmulWeightNz", {x, dense, product, 0}, 1, cast), 0) << TakeMessage();
   EXPECT_TRUE(SameBits(product, at::mm(x.to(at::kFloat), dense.to(at::kFloat)).to(at::kHalf)));
+  const Tensor back = Unwritten(dense);
+  ASSERT_EQ(RunWith("aclnnNpuFormatCast", {dense, back}, 0, cast), 0) << TakeMessage();
+  EXPECT_TRUE(SameBits(back, dense));
   aclDestroyTensor(cast);
+}
+
+TEST(BlockedFormat, FMT_01_ACastKeepsDtypeAndShape) {
+  const Tensor dense = Random({33, 50}, at::kHalf), plain = at::empty({33, 50}, at::kHalf);
+  ASSERT_EQ(RunOperator("aclnnNpuFormatCast", {dense, plain}), 0) << LastMessage();
+  EXPECT_TRUE(SameBits(plain, dense));
+  EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense, at::empty({33, 50}, at::kFloat)}), kReject);
+  EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense, at::empty({33, 51}, at::kHalf)}), kReject);
+  EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense.t(), at::empty({50, 33}, at::kHalf)}), kReject);
+  EXPECT_NE(LastMessage().find("srcTensor is not contiguous"), std::string::npos) << LastMessage();
 }
 
 TEST(BlockedFormat, FMT_02_ProductsReadWeightsInBlocks) {

@@ -123,7 +123,7 @@ void CastElsewhere(aclrtStream stream, aclTensor* input, aclTensor* out, void* r
                                     storage, rank, blocks);
   CHECK(cast != nullptr);
   delete[] storage;
-  RUN_OP(stream, aclnnInplaceCopy, cast, source);
+  RUN_OP(stream, aclnnNpuFormatCast, source, cast);
   const int64_t count = kColumns * kInner;
   aclTensor* weight =
       aclCreateTensor(view, 2, ACL_FLOAT16, turned, 0, ACL_FORMAT_FRACTAL_NZ, &count, 1, blocks);

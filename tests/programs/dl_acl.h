@@ -190,6 +190,8 @@ static inline void* DlAclFind(const char* name) {
 #define aclnnMatmulWeightNzGetWorkspaceSize DL_ACL(aclnnMatmulWeightNzGetWorkspaceSize)
 #define aclnnInplaceCopy DL_ACL(aclnnInplaceCopy)
 #define aclnnInplaceCopyGetWorkspaceSize DL_ACL(aclnnInplaceCopyGetWorkspaceSize)
+#define aclnnNpuFormatCast DL_ACL(aclnnNpuFormatCast)
+#define aclnnNpuFormatCastGetWorkspaceSize DL_ACL(aclnnNpuFormatCastGetWorkspaceSize)
 #define aclnnTransMatmulWeight DL_ACL(aclnnTransMatmulWeight)
 #define aclnnTransMatmulWeightGetWorkspaceSize DL_ACL(aclnnTransMatmulWeightGetWorkspaceSize)
 #define aclnnNpuFormatCastCalculateSizeAndFormat DL_ACL(aclnnNpuFormatCastCalculateSizeAndFormat)

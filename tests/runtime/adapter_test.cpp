@@ -190,12 +190,12 @@ TEST_F(Adapter, NumbersOverflowToInfinity) {
 TEST_F(Adapter, TheProductSaysItsVersionAndItsAbilities) {
   aclCANNPackageVersion version;
   ASSERT_OK(aclsysGetCANNVersion(ACL_PKG_NAME_RUNTIME, &version));
-  EXPECT_STREQ(version.version, "9.1.0");
-  EXPECT_STREQ(version.minorVersion, "1");
+  EXPECT_STREQ(version.version, "9.0.0");
+  EXPECT_STREQ(version.minorVersion, "0");
   char name[] = "ops_math";
   char text[128];
   ASSERT_OK(aclsysGetVersionStr(name, text));
-  EXPECT_STREQ(text, "9.1.0");
+  EXPECT_STREQ(text, "9.0.0");
   int64_t cores = 0;
   ASSERT_OK(aclGetDeviceCapability(0, ACL_DEVICE_INFO_VECTOR_CORE_NUM, &cores));
   EXPECT_EQ(cores, 48);

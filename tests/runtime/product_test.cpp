@@ -36,8 +36,8 @@ class Product : public SoftDevice {
 };
 
 TEST_F(Product, PRD_01_VersionsAreOrderedNumbers) {
-  EXPECT_EQ(VersionOf("runtime"), 90100000);
-  EXPECT_EQ(VersionOf("ops_math"), 90100000);
+  EXPECT_EQ(VersionOf("runtime"), 90000000);
+  EXPECT_EQ(VersionOf("ops_math"), 90000000);
   EXPECT_EQ(VersionOf("driver"), 250500000);
   char name[] = "runtime";
   int32_t number = 0;

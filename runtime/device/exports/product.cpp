@@ -12,15 +12,7 @@ using namespace acltape::device;
 
 namespace {
 
-// The release of the interface that is offered here, and a driver that fits to it. Programs choose
-// their ways by these numbers, so they name one release that exists.
-struct Version {
-  const char* major;
-  const char* minor;
-  const char* release;
-};
-
-constexpr Version kToolkit = {"9", "1", "0"};
+// A driver that fits to the toolkits that can be chosen.
 constexpr Version kDriver = {"25", "5", "0"};
 
 // 9.1.0 is 90100000, so that a newer version is a greater number.
@@ -30,7 +22,7 @@ int32_t NumberOf(const Version& version) {
 }
 
 const Version& VersionOf(const char* package) {
-  return std::strcmp(package, "driver") == 0 ? kDriver : kToolkit;
+  return std::strcmp(package, "driver") == 0 ? kDriver : GetProfile().toolkit;
 }
 
 // Products by how their names begin, and the architecture of their cores. A program that was
@@ -85,7 +77,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* ve
     return Fail(ACL_ERROR_INVALID_PARAM, "%s: there is no package %d", kCall,
                 static_cast<int>(name));
   }
-  const Version& own = name == ACL_PKG_NAME_DRIVER ? kDriver : kToolkit;
+  const Version& own = name == ACL_PKG_NAME_DRIVER ? kDriver : GetProfile().toolkit;
   *version = {};
   std::snprintf(version->version, sizeof(version->version), "%s.%s.%s", own.major, own.minor,
                 own.release);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "runtime/opapi/base/dtype.h"
 
@@ -89,6 +90,9 @@ constexpr Weight kWeights[] = {
     {"aclnnGroupedMatmulWeightNz", 1, 0, 18},
 };
 
+// Operators between two tensors of one shape: there the other one says it.
+constexpr std::string_view kCasts[] = {"aclnnNpuFormatCast", "aclnnInplaceCopy"};
+
 const aclTensor* FirstTensor(const acl::OperatorInfo& op, const acl::ArgValue* args, int i) {
   if (args[i].pointer == nullptr) return nullptr;
   if (op.args[i].kind == acl::ArgKind::kTensor) return acl::Unpack<const aclTensor*>(args[i]);
@@ -113,6 +117,11 @@ void TrimTo(int64_t rows, int64_t columns, BlockedLayout* layout) {
 
 void TrimStorage(const acl::OperatorInfo& op, const acl::ArgValue* args, uint32_t argument,
                  BlockedLayout* layout) {
+  if (argument < 2 && std::find(std::begin(kCasts), std::end(kCasts), op.name) != std::end(kCasts)) {
+    const aclTensor* other = FirstTensor(op, args, 1 - static_cast<int>(argument));
+    TrimTo(SizeOf(other, 2), SizeOf(other, 1), layout);
+    return;
+  }
   for (const Weight& row : kWeights) {
     if (op.name != row.op || argument != static_cast<uint32_t>(row.weight)) continue;
     const auto set = [&](int flag) { return flag >= 0 && args[flag].integer != 0; };
@@ -250,16 +259,16 @@ BlockedArguments::BlockedArguments(const acl::OperatorInfo& op, const acl::ArgVa
   const auto blocked = [](const aclTensor* tensor) {
     return tensor != nullptr && tensor->format == ACL_FORMAT_FRACTAL_NZ;
   };
-  if (op.name == "aclnnTransMatmulWeight") return;  // makes blocks of a plain tensor itself
   for (uint32_t i = 0; i < op.arg_count; ++i) {
     const bool list = op.args[i].kind == acl::ArgKind::kTensorList;
     if ((!list && op.args[i].kind != acl::ArgKind::kTensor) || args[i].pointer == nullptr) continue;
     if (!list && !blocked(acl::Unpack<const aclTensor*>(args[i]))) continue;
-    aclTensorList replaced;
     if (list) {
-      replaced = *acl::Unpack<const aclTensorList*>(args[i]);
-      if (std::none_of(replaced.tensors.begin(), replaced.tensors.end(), blocked)) continue;
+      const auto& members = acl::Unpack<const aclTensorList*>(args[i])->tensors;
+      if (std::none_of(members.begin(), members.end(), blocked)) continue;
     }
+    // It makes blocks of a plain tensor itself.
+    if (op.name == "aclnnTransMatmulWeight") return;
     if (found_ == nullptr) {
       found_ = std::make_unique<Found>();
       found_->values.assign(args, args + op.arg_count);
@@ -269,6 +278,7 @@ BlockedArguments::BlockedArguments(const acl::OperatorInfo& op, const acl::ArgVa
       if (made != nullptr) found_->values[i] = acl::Pack(made);
       continue;
     }
+    aclTensorList replaced = *acl::Unpack<const aclTensorList*>(args[i]);
     for (aclTensor*& member : replaced.tensors) {
       if (!blocked(member)) continue;
       if (aclTensor* made = found_->Replace(op, args, i, *member)) member = made;

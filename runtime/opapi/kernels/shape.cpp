@@ -30,6 +30,19 @@ std::unique_ptr<Kernel> BindInplaceCopy(const Call& call) {
   return BindCopy(self, source);
 }
 
+// (srcTensor, dstTensor): the same elements in another format. What lies in blocks is a plain matrix
+// here (engine/blocked.h).
+std::unique_ptr<Kernel> BindFormatCast(const Call& call) {
+  const Tensor source = call.View(0), out = call.Out(1);
+  if (!source.is_contiguous()) call.RejectArg(0, "is not contiguous");
+  if (!out.is_contiguous()) call.RejectArg(1, "is not contiguous");
+  if (out.scalar_type() != source.scalar_type()) {
+    call.RejectArg(1, "has another dtype than srcTensor");
+  }
+  call.ExpectSizes(1, out, source.sizes());
+  return BindCopy(out, source);
+}
+
 // (self, dtype, out)
 std::unique_ptr<Kernel> BindCast(const Call& call) {
   const Tensor self = call.View(0), out = call.Out(2);
@@ -448,6 +461,7 @@ KernelRows ShapeRows() {
   };
   return {
       {"aclnnInplaceCopy", BindInplaceCopy},
+      {"aclnnNpuFormatCast", BindFormatCast},
       {"aclnnCast", BindCast},
       {"aclnnPermute", CopyOf(Permuted, 2)},
       {"aclnnExpand", CopyOf(Expanded, 2)},
