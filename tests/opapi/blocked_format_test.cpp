@@ -56,6 +56,8 @@ aclDataType TypeOf(at::ScalarType dtype) {
       return ACL_BF16;
     case at::kChar:
       return ACL_INT8;
+    case at::kInt:
+      return ACL_INT32;
     default:
       return ACL_FLOAT;
   }
@@ -154,7 +156,8 @@ TEST(BlockedFormat, FMT_01_ACastKeepsDtypeAndShape) {
   EXPECT_TRUE(SameBits(plain, dense));
   EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense, at::empty({33, 50}, at::kFloat)}), kReject);
   EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense, at::empty({33, 51}, at::kHalf)}), kReject);
-  EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense.t(), at::empty({50, 33}, at::kHalf)}), kReject);
+  EXPECT_EQ(RunOperator("aclnnNpuFormatCast", {dense.t(), at::empty({50, 33}, at::kHalf)}),
+            kReject);
   EXPECT_NE(LastMessage().find("srcTensor is not contiguous"), std::string::npos) << LastMessage();
 }
 
@@ -218,6 +221,57 @@ TEST(BlockedFormat, FMT_02_QuantisedProductsReadWeightsInBlocksOf32Columns) {
       aclDestroyTensor(nz);
     }
   }
+}
+
+// Eight integers of 4 bits in one of 32, the first one lowest.
+Tensor PackedInt4(const Tensor& whole) {
+  Dims sizes = whole.sizes().vec();
+  sizes.back() /= 8;
+  const Tensor flat = whole.contiguous(), packed = at::empty(sizes, at::kInt);
+  const auto* from = flat.data_ptr<int32_t>();
+  auto* to = packed.data_ptr<int32_t>();
+  for (int64_t word = 0; word < packed.numel(); ++word) {
+    uint32_t bits = 0;
+    for (int i = 0; i < 8; ++i) {
+      bits |= (static_cast<uint32_t>(from[word * 8 + i]) & 15u) << (4 * i);
+    }
+    to[word] = static_cast<int32_t>(bits);
+  }
+  return packed;
+}
+
+TEST(BlockedFormat, FMT_05_WeightsOf4BitsArePackedAndMayLieInBlocks) {
+  for (const Dims& sizes : {Dims{64, 64}, Dims{37, 72}, Dims{2, 16, 8}}) {
+    const Tensor whole = Random(sizes, at::kFloat, -8, 7).round().to(at::kInt);
+    const Tensor packed = PackedInt4(whole), out = Unwritten(packed);
+    ASSERT_EQ(RunOperator("aclnnConvertWeightToINT4Pack", {whole, out}), 0) << LastMessage();
+    EXPECT_TRUE(SameBits(out, packed)) << at::IntArrayRef(sizes);
+    const Tensor expected = InBlocks(packed, 8), blocks = Unwritten(expected);
+    aclTensor* nz = Describe(blocks, packed.sizes().vec(), RowMajor(packed.sizes().vec()),
+                             blocks.sizes().vec());
+    ASSERT_EQ(RunWith("aclnnConvertWeightToINT4Pack", {whole, out}, 1, nz), 0) << TakeMessage();
+    EXPECT_TRUE(SameBits(blocks, expected)) << at::IntArrayRef(sizes);
+    if (sizes.size() == 2) {
+      const Tensor x = Random({5, sizes[0]}, at::kHalf);
+      const Tensor scale = Random({sizes[1]}, at::kHalf, 0.1, 1);
+      const Tensor plain = at::empty({5, sizes[1]}, at::kHalf), product = Unwritten(plain);
+      const auto call = [&](const Tensor& y) {
+        return Args{x, packed, scale, Null{}, Null{}, Null{}, Null{}, int64_t{0}, y};
+      };
+      ASSERT_EQ(RunOperator("aclnnWeightQuantBatchMatmulV2", call(plain)), 0) << LastMessage();
+      ASSERT_EQ(RunWith("aclnnWeightQuantBatchMatmulV2", call(product), 1, nz), 0) << TakeMessage();
+      EXPECT_TRUE(SameBits(product, plain)) << at::IntArrayRef(sizes);
+    }
+    aclDestroyTensor(nz);
+  }
+  const Tensor odd = at::zeros({4, 12}, at::kInt);
+  EXPECT_EQ(RunOperator("aclnnConvertWeightToINT4Pack", {odd, at::zeros({4, 1}, at::kInt)}),
+            kReject);
+  EXPECT_NE(LastMessage().find("no multiple of 8"), std::string::npos) << LastMessage();
+  aclTensor* int4 = aclCreateTensor(odd.sizes().data(), 2, ACL_INT4, odd.strides().data(), 0,
+                                    ACL_FORMAT_ND, odd.sizes().data(), 2, odd.data_ptr());
+  EXPECT_EQ(RunWith("aclnnConvertWeightToINT4Pack", {odd, odd}, 1, int4), kReject);
+  aclDestroyTensor(int4);
 }
 
 TEST(BlockedFormat, FMT_03_AWeightMovesIntoBlocksInItsOwnMemory) {

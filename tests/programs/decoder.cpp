@@ -1,6 +1,7 @@
 // A decoder of the shape that an inference library gives it: rotary positions, a cache in half
-// precision, half weights times float rows, a half weight in the device's blocked order, weights of
-// 4 and 8 bits in groups, and flash attention. 16 greedy tokens follow a prompt of 4.
+// precision, half weights times float rows, flash attention, and weights in the device's blocked
+// order: of half precision, of 4 bits in groups and of 8 bits. 16 greedy tokens follow a prompt
+// of 4.
 //
 // Each step the host gives token and place; the length of the cache is a host argument of the
 // attention. So the captured form rewrites one task group in each layer for each execution. All
@@ -13,6 +14,7 @@
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_argmax.h"
 #include "aclnnop/aclnn_cast.h"
+#include "aclnnop/aclnn_convert_weight_to_int4_pack.h"
 #include "aclnnop/aclnn_embedding.h"
 #include "aclnnop/aclnn_fused_infer_attention_score_v3.h"
 #include "aclnnop/aclnn_index_select.h"
@@ -61,6 +63,20 @@ class Tensor {
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
+  // The matrix of 32 bit integers shall lie in blocks of 16 rows and 8 columns, which fit into it.
+  void LieInBlocks() {
+    int64_t* sizes = nullptr;
+    uint64_t rank = 0;
+    CHECK_ACL(aclGetViewShape(tensor_, &sizes, &rank));
+    CHECK(rank == 2 && sizes[0] % 16 == 0 && sizes[1] % 8 == 0);
+    const int64_t strides[] = {sizes[1], 1}, storage[] = {sizes[1] / 8, sizes[0] / 16, 16, 8};
+    CHECK_ACL(aclDestroyTensor(tensor_));
+    tensor_ = aclCreateTensor(sizes, 2, ACL_INT32, strides, 0, ACL_FORMAT_FRACTAL_NZ, storage, 4,
+                              address_);
+    CHECK(tensor_ != nullptr);
+    delete[] sizes;
+  }
+
   operator aclTensor*() const { return tensor_; }
   void* address() const { return address_; }
   size_t bytes() const { return bytes_; }
@@ -90,16 +106,17 @@ constexpr size_t kWorkspaceBytes = 1 << 20;
     CHECK_ACL(op(workspace_.address(), submit_bytes, submit_executor, on));        \
   } while (0)
 
-// The weights of a quantised product on the device.
+// The weights of a quantised product on the device. Eight integers of 4 bits lie in one of 32.
 struct QuantisedTensors {
-  QuantisedTensors(const QuantisedMatrix& from)
-      : weight(from.packed.empty() ? ACL_INT8 : ACL_INT32,
-               {from.rows, from.packed.empty() ? from.columns : from.columns / 8},
-               from.packed.empty() ? static_cast<const void*>(from.whole.data())
-                                   : static_cast<const void*>(from.packed.data())),
-        scales(ACL_FLOAT16, {from.rows / kGroup, from.columns}, from.scales.data()),
-        offsets(ACL_FLOAT16, {from.rows / kGroup, from.columns}, from.offsets.data()) {}
-  Tensor weight, scales, offsets;
+  QuantisedTensors(const QuantisedMatrix& from, int bits)
+      : group(bits == 4 ? from.group : 0),
+        whole(ACL_INT32, {from.rows, from.columns}, from.whole.data()),
+        weight(bits == 4 ? ACL_INT32 : ACL_INT8,
+               {from.rows, bits == 4 ? from.columns / 8 : from.columns}),
+        scales(ACL_FLOAT16, {from.rows / from.group, from.columns}, from.scales.data()),
+        offsets(ACL_FLOAT16, {from.rows / from.group, from.columns}, from.offsets.data()) {}
+  int64_t group;  // 0: a scale for each column
+  Tensor whole, weight, scales, offsets;
 };
 
 struct LayerTensors {
@@ -108,8 +125,8 @@ struct LayerTensors {
         before_feed(ACL_FLOAT, {kHidden}, from.before_feed.data()),
         project(ACL_FLOAT16, {kHidden, kProjected}, from.project.bits.data()),
         collect(ACL_FLOAT16, {kHeads * kWidth, kHidden}, from.collect.bits.data()),
-        widen(from.widen),
-        narrow(from.narrow),
+        widen(from.widen, 4),
+        narrow(from.narrow, 8),
         keys(ACL_FLOAT16, {1, kPlaces, kKeyHeads, kWidth}),
         values(ACL_FLOAT16, {1, kPlaces, kKeyHeads, kWidth}) {
     for (const Tensor* cache : {&keys, &values}) {
@@ -151,8 +168,13 @@ class Decoder {
         head_(ACL_FLOAT16, {kHidden, kVocabulary}, weights.head.bits.data()) {
     for (const Layer& layer : weights.layers) {
       layers_.push_back(std::make_unique<LayerTensors>(layer));
-      // From here on the device keeps this weight in its own order.
-      SUBMIT(aclnnTransMatmulWeight, stream_, layers_.back()->collect);
+      // From here on the device keeps these weights in its own order.
+      LayerTensors& made = *layers_.back();
+      SUBMIT(aclnnTransMatmulWeight, stream_, made.collect);
+      SUBMIT(aclnnCast, stream_, made.narrow.whole, ACL_INT8, made.narrow.weight);
+      SUBMIT(aclnnTransMatmulWeight, stream_, made.narrow.weight);
+      made.widen.weight.LieInBlocks();
+      SUBMIT(aclnnConvertWeightToINT4Pack, stream_, made.widen.whole, made.widen.weight);
     }
     CHECK_ACL(aclrtSynchronizeStream(stream_));
   }
@@ -231,7 +253,7 @@ class Decoder {
   void Quantised(const Tensor& x, const QuantisedTensors& weight, bool offsets, const Tensor& out) {
     SUBMIT(aclnnWeightQuantBatchMatmulV2, stream_, x, weight.weight, weight.scales,
            offsets ? static_cast<aclTensor*>(weight.offsets) : nullptr, nullptr, nullptr, nullptr,
-           static_cast<int>(kGroup), out);
+           static_cast<int>(weight.group), out);
   }
 
   void AddHalfHidden() {

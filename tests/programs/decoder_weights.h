@@ -15,7 +15,7 @@ constexpr int64_t kVocabulary = 96, kHidden = 64, kLayers = 2;
 constexpr int64_t kHeads = 4, kKeyHeads = 2, kWidth = 16;  // grouped queries
 constexpr int64_t kProjected = (kHeads + 2 * kKeyHeads) * kWidth;
 constexpr int64_t kInner = 96, kPlaces = 32;  // of the feed-forward part; of the cache
-constexpr int64_t kGroup = 32;                // rows of a quantised weight that share a scale
+constexpr int64_t kGroup = 64;                // rows of a weight of 4 bits that share a scale
 constexpr double kEpsilon = 1e-6;
 
 // The same numbers on every machine: a linear congruence, its upper bits, in [-1, 1).
@@ -38,10 +38,9 @@ struct HalfMatrix {
   std::vector<double> values;
 };
 struct QuantisedMatrix {
-  int64_t rows, columns;
-  std::vector<int8_t> whole;       // [rows, columns], of 8 bits
-  std::vector<int32_t> packed;     // [rows, columns / 8], eight of 4 bits, the lowest first
-  std::vector<aclFloat16> scales;  // [rows / kGroup, columns]
+  int64_t rows, columns, group;    // group: rows that share a scale
+  std::vector<int32_t> whole;      // [rows, columns]
+  std::vector<aclFloat16> scales;  // [rows / group, columns]
   std::vector<aclFloat16> offsets;
   std::vector<double> values;  // (whole + offset) * scale
 };
@@ -55,31 +54,24 @@ inline HalfMatrix MakeHalf(int64_t rows, int64_t columns, double size, Numbers& 
   return made;
 }
 
-// Integers of `bits` (4 or 8) in groups, with offsets for those of 8.
+// Integers of 4 bits in groups, or of 8 bits with a scale and an offset for each column.
 inline QuantisedMatrix MakeQuantised(int64_t rows, int64_t columns, int bits, double size,
                                      Numbers& numbers) {
-  QuantisedMatrix made{rows, columns, {}, {}, {}, {}, {}};
+  QuantisedMatrix made{rows, columns, bits == 4 ? kGroup : rows, {}, {}, {}, {}};
   const int limit = 1 << (bits - 1);
-  for (int64_t i = 0; i < rows / kGroup * columns; ++i) {
+  for (int64_t i = 0; i < rows / made.group * columns; ++i) {
     const double scale = size / limit * (1 + 0.25 * numbers.Next());
     made.scales.push_back(aclFloatToFloat16(static_cast<float>(scale)));
     const double offset = bits == 8 ? std::floor(4 * numbers.Next()) : 0;
     made.offsets.push_back(aclFloatToFloat16(static_cast<float>(offset)));
   }
-  made.packed.resize(static_cast<size_t>(bits == 4 ? rows * columns / 8 : 0));
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t column = 0; column < columns; ++column) {
       const int whole = static_cast<int>(std::floor(limit * numbers.Next()));
-      const auto group = static_cast<size_t>(row / kGroup * columns + column);
-      const auto at = static_cast<size_t>(row * columns + column);
-      made.whole.push_back(static_cast<int8_t>(whole));
+      const auto group = static_cast<size_t>(row / made.group * columns + column);
+      made.whole.push_back(whole);
       made.values.push_back((whole + aclFloat16ToFloat(made.offsets[group])) *
                             static_cast<double>(aclFloat16ToFloat(made.scales[group])));
-      if (bits == 4) {
-        auto& word = made.packed[at / 8];
-        word = static_cast<int32_t>(static_cast<uint32_t>(word) |
-                                    (static_cast<uint32_t>(whole) & 15u) << (at % 8 * 4));
-      }
     }
   }
   return made;
@@ -88,9 +80,9 @@ inline QuantisedMatrix MakeQuantised(int64_t rows, int64_t columns, int bits, do
 struct Layer {
   std::vector<float> before_attention, before_feed;  // factors of the norms
   HalfMatrix project;                                // queries, keys and values: mixed product
-  HalfMatrix collect;                                // heads to hidden: blocked half weight
-  QuantisedMatrix widen;                             // gate and inner part, 4 bits
-  QuantisedMatrix narrow;                            // 8 bits
+  HalfMatrix collect;                                // heads to hidden: blocked
+  QuantisedMatrix widen;                             // gate and inner part: 4 bits, blocked
+  QuantisedMatrix narrow;                            // 8 bits, blocked
 };
 
 struct Weights {

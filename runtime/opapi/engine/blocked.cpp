@@ -117,7 +117,8 @@ void TrimTo(int64_t rows, int64_t columns, BlockedLayout* layout) {
 
 void TrimStorage(const acl::OperatorInfo& op, const acl::ArgValue* args, uint32_t argument,
                  BlockedLayout* layout) {
-  if (argument < 2 && std::find(std::begin(kCasts), std::end(kCasts), op.name) != std::end(kCasts)) {
+  if (argument < 2 &&
+      std::find(std::begin(kCasts), std::end(kCasts), op.name) != std::end(kCasts)) {
     const aclTensor* other = FirstTensor(op, args, 1 - static_cast<int>(argument));
     TrimTo(SizeOf(other, 2), SizeOf(other, 1), layout);
     return;

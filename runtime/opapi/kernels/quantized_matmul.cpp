@@ -87,6 +87,25 @@ IntegerMatrix ReadIntegerMatrix(const Call& call, int i, int64_t inner) {
   return matrix;
 }
 
+// (weight, weightInt4Pack): integers of 4 bits, each in one of 32, become eight in one.
+std::unique_ptr<Kernel> BindPackInt4(const Call& call) {
+  const Tensor weight = call.View(0), out = call.Out(1);
+  if (weight.scalar_type() != at::kInt) call.RejectArg(0, "is not int32");
+  if (out.scalar_type() != at::kInt) {
+    call.RejectArg(1, "is not int32, which packs eight integers of 4 bits");
+  }
+  if (weight.dim() < 2 || weight.dim() > 3) call.RejectArg(0, "has not 2 or 3 dims");
+  if (weight.size(-1) % 8 != 0) call.RejectArg(0, "has a last dim that is no multiple of 8");
+  std::vector<int64_t> sizes = weight.sizes().vec();
+  sizes.back() /= 8;
+  call.ExpectSizes(1, out, sizes);
+  return MakeKernel([=] {
+    const Tensor shifts = at::arange(0, 32, 4, at::TensorOptions(at::kLong));
+    const Tensor bits = weight.to(at::kLong).bitwise_and(15).unflatten(-1, {-1, 8});
+    out.copy_(bits.bitwise_left_shift(shifts).sum(-1));
+  });
+}
+
 // Factors or offsets of a matrix of [inner, columns]: one for all, one for each column, or one for
 // each column and each group of rows.
 Tensor Spread(const Tensor& values, int64_t inner, int64_t group) {
@@ -232,6 +251,7 @@ KernelRows QuantizedMatmulRows() {
       {"aclnnWeightQuantBatchMatmulV2", weight_quant(8), kBoth},
       {"aclnnWeightQuantBatchMatmulV3", weight_quant(9), kBoth},
       {"aclnnWeightQuantBatchMatmulNz", weight_quant(8), kBoth},
+      {"aclnnConvertWeightToINT4Pack", BindPackInt4},
       {"aclnnQuantMatmulV3", quant(kQuantV3)},
       {"aclnnQuantMatmulV4", quant(kQuantV4)},
       {"aclnnQuantMatmulV5", quant(kQuantV5)},

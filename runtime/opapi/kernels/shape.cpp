@@ -30,8 +30,8 @@ std::unique_ptr<Kernel> BindInplaceCopy(const Call& call) {
   return BindCopy(self, source);
 }
 
-// (srcTensor, dstTensor): the same elements in another format. What lies in blocks is a plain matrix
-// here (engine/blocked.h).
+// (srcTensor, dstTensor): the same elements in another format. What lies in blocks is a plain
+// matrix here (engine/blocked.h).
 std::unique_ptr<Kernel> BindFormatCast(const Call& call) {
   const Tensor source = call.View(0), out = call.Out(1);
   if (!source.is_contiguous()) call.RejectArg(0, "is not contiguous");
