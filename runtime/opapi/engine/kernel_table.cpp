@@ -44,6 +44,7 @@ constexpr KernelRows (*kFamilies[])() = {
     ScatterRows,
     FusedNormRows,
     QuantizedActivationRows,
+    MlaPrologRows,
 };
 
 // Rows by operator index, made once and kept until the process ends.

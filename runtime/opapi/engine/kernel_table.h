@@ -64,6 +64,7 @@ KernelRows QuantizedActivationRows();
 KernelRows DistanceRows();
 KernelRows ScatterRows();
 KernelRows FusedNormRows();
+KernelRows MlaPrologRows();
 
 // Sorts the rows of all families by operator; a row of an operator that the table lacks is left out
 // (the grid test asks for every row by name). Two rows of one operator are a mistake in a family's
