@@ -2,6 +2,8 @@
 // list; entries do not broadcast.
 #include <ATen/CPUFunctions.h>
 
+#include <array>
+
 #include "runtime/opapi/kernels/elementwise.h"
 
 namespace acltape::opapi {
@@ -230,43 +232,45 @@ void LerpEach(Tensor& out, const Tensor& x, const Tensor& y, const at::Scalar& w
   f::lerp_out(out, x, y, weight);
 }
 
-// Rounds as the number of the mode says.
-void RoundEach(Tensor& out, const Tensor& x, int64_t mode) {
-  switch (mode) {
-    case 2:
-      f::floor_out(out, x);
-      return;
-    case 3:
-      f::ceil_out(out, x);
-      return;
-    case 4:
-      f::round_out(out, x);
-      return;
-    case 5:
-      f::trunc_out(out, x);
-      return;
-    default:
-      TORCH_CHECK(mode == 7, "rounding mode ", mode, " is unknown");
-      at::frac_out(out, x);
-  }
+// To the nearest integer, halves away from zero.
+Tensor RoundAway(const Tensor& x) {
+  const Tensor whole = at::trunc(x);
+  return at::where((x - whole).abs() >= 0.5, whole + at::sign(x), whole);
 }
 
-// (x, mode, out): floor 2, ceil 3, round 4, trunc 5, frac 7; the mode on the host or in a tensor
+// To the odd neighbour; integers stay.
+Tensor RoundToOdd(const Tensor& x) {
+  return at::where(x == at::floor(x), x, 2 * at::floor(x / 2) + 1);
+}
+
+// The modes of the operator's documentation, and 7, which torch_npu passes for the fraction.
+constexpr std::array<Tensor (*)(const Tensor&), 8> kRoundings = {
+    nullptr, at::round, at::floor, at::ceil, RoundAway, at::trunc, RoundToOdd, at::frac,
+};
+
+bool IsRounding(int64_t mode) {
+  return mode >= 1 && mode < static_cast<int64_t>(kRoundings.size());
+}
+
+// (x, mode, out): the mode on the host or in a tensor
 std::unique_ptr<Kernel> BindEachRound(const Call& call) {
   const std::vector<Operand> x = call.Ins(0);
   const Tensor mode = TensorOrNumber(call, 1).view();
   if (mode.numel() != 1) call.RejectArg(1, "must have one element");
-  if (call.op().args[1].kind == acl::ArgKind::kScalar) {
-    const int64_t number = call.Number(1).toLong();
-    if (number < 2 || number == 6 || number > 7) {
-      call.RejectArg(1, "must be 2 (floor), 3 (ceil), 4 (round), 5 (trunc) or 7 (frac)");
-    }
+  if (call.op().args[1].kind == acl::ArgKind::kScalar && !IsRounding(call.Number(1).toLong())) {
+    call.RejectArg(1,
+                   "must be 1 (to the nearest, halves to even), 2 (floor), 3 (ceil), 4 (to the "
+                   "nearest, halves away from zero), 5 (trunc), 6 (to odd) or 7 (frac)");
   }
   const std::vector<Target> targets = TargetsFor(OutsLike(call, 2, x), x);
   return MakeKernel([=] {
     const int64_t number = mode.item().toLong();
+    TORCH_CHECK(IsRounding(number), "rounding mode ", number, " is unknown");
     for (size_t k = 0; k < x.size(); ++k) {
-      targets[k].Write([&](Tensor& out) { RoundEach(out, x[k](), number); });
+      targets[k].Write([&](Tensor& out) {
+        const Tensor result = kRoundings[number](x[k]());
+        out.resize_(result.sizes()).copy_(result);
+      });
     }
   });
 }
@@ -324,14 +328,14 @@ void ExpEach(Tensor& out, const Tensor& x) {
 }  // namespace
 
 KernelRows ForeachRows() {
-  constexpr Widen kHalf = Widen::kHalf;
+  constexpr Widen kHalf = Widen::kHalf, kBoth = Widen::kHalfAndBfloat16;
   return {
       {"aclnnForeachAddScalar", EachWithScalar(AddEach)},
       {"aclnnForeachAddScalarV2", EachWithScalar(AddEach)},
       {"aclnnForeachAddScalarList", EachWithScalars(AddEach)},
-      {"aclnnForeachAddListV2", EachPairWithNumber(AddScaled)},
+      {"aclnnForeachAddListV2", EachPairWithNumber(AddScaled), kBoth},
       {"aclnnForeachSubScalarV2", EachWithScalar(SubEach)},
-      {"aclnnForeachSubListV2", EachPairWithNumber(SubScaled)},
+      {"aclnnForeachSubListV2", EachPairWithNumber(SubScaled), kBoth},
       {"aclnnForeachMulScalar", EachWithScalar(MulEach)},
       {"aclnnForeachMulScalarV2", EachWithScalar(MulEach)},
       {"aclnnForeachMulScalarList", EachWithScalars(MulEach)},
@@ -347,8 +351,8 @@ KernelRows ForeachRows() {
       {"aclnnForeachAddcdivScalar", EachTripleWithTensor(f::addcdiv_out, false), kHalf},
       {"aclnnForeachAddcmulScalarList", EachTripleWithTensor(f::addcmul_out, true), kHalf},
       {"aclnnForeachAddcdivScalarList", EachTripleWithTensor(f::addcdiv_out, true), kHalf},
-      {"aclnnForeachAddList", EachPairWithTensor(AddScaled)},
-      {"aclnnForeachSubList", EachPairWithTensor(SubScaled)},
+      {"aclnnForeachAddList", EachPairWithTensor(AddScaled), kBoth},
+      {"aclnnForeachSubList", EachPairWithTensor(SubScaled), kBoth},
       {"aclnnForeachSubScalar", EachWithScalar(SubEach)},
       {"aclnnForeachSubScalarList", EachWithScalars(SubEach)},
       {"aclnnForeachDivScalar", EachWithScalar(DivEach)},

@@ -492,7 +492,9 @@ struct Family {
 };
 constexpr Family kFamilies[] = {
     {"element by element", ElementwiseRows},
+    {"element by element", ElementFormulaRows},
     {"activations", ActivationRows},
+    {"activations", ActivationFormulaRows},
     {"reductions", ReduceRows},
     {"matrices", MatrixRows},
     {"layers and losses", LayerRows},

@@ -1,6 +1,6 @@
 // One row of the operator grid: an operator, the inputs to try it on, and how to call libtorch's
-// own operator for the same result. To put an operator into the grid, add a row; nothing else names
-// it.
+// own operator for the same result, or a formula of it (formula.h). To put an operator into the
+// grid, add a row; nothing else names it.
 #pragma once
 
 #include <functional>
@@ -94,7 +94,9 @@ using Rows = std::vector<Row>;
 
 // The families, each in the file of its name.
 Rows ElementwiseRows();
+Rows ElementFormulaRows();
 Rows ActivationRows();
+Rows ActivationFormulaRows();
 Rows ReduceRows();
 Rows MatrixRows();
 Rows LayerRows();

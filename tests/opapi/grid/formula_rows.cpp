@@ -1,0 +1,179 @@
+// Operators that work element by element, against formulas of doubles.
+#include <cmath>
+
+#include "tests/opapi/grid/formula.h"
+
+namespace acltape::opapi::grid {
+namespace {
+
+// sin(pi x) near an integer is the rounding of pi x.
+const Tolerance kNearZero = {4, 5e-7, false, "pi x is rounded to the type before its sine"};
+
+// fn of the input, in its floating type.
+template <typename Fn>
+Reference FormulaOfOne(Fn fn) {
+  return [fn](const In& in) { return Formula(fn, in[0]).to(FloatFor(in[0].scalar_type())); };
+}
+
+// fn of two tensors of one dtype.
+template <typename Fn>
+Reference FormulaOfTwo(Fn fn) {
+  return [fn](const In& in) { return Formula(fn, in[0], in[1]).to(FloatFor(in[0].scalar_type())); };
+}
+
+// fn of a tensor and the number behind it.
+template <typename Fn>
+Reference FormulaWithNumber(Fn fn) {
+  return [fn](const In& in) {
+    const double number = in.real(1);
+    return Formula([=](double x) { return fn(x, number); }, in[0])
+        .to(FloatFor(in[0].scalar_type()));
+  };
+}
+
+// fn of gradient, self and the number behind them.
+template <typename Fn>
+Reference GradientWithNumber(Fn fn) {
+  return [fn](const In& in) {
+    const double number = in.real(2);
+    return Formula([=](double dy, double x) { return fn(dy, x, number); }, in[0], in[1])
+        .to(in[1].scalar_type());
+  };
+}
+
+double XTimesLogY(double x, double y) {
+  if (std::isnan(y)) return NAN;
+  return x == 0 ? 0 : x * std::log(y);
+}
+
+double LogOfSumOfPowers(double x, double y) {
+  const double most = std::fmax(x, y), least = std::fmin(x, y);
+  if (std::isnan(x) || std::isnan(y)) return NAN;
+  if (std::isinf(most)) return most;
+  return most + std::log2(1 + std::exp2(least - most));
+}
+
+double SineCardinal(double x) { return x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x); }
+
+double FastGeluOf(double x) { return x / (1 + std::exp(-1.702 * x)); }
+
+double FastGeluSlope(double dy, double x) {
+  const double s = 1 / (1 + std::exp(-1.702 * x));
+  return dy * s * (1 + 1.702 * x * (1 - s));
+}
+
+// At the two kinks the slope on the right counts, as in libtorch.
+double HardswishSlope(double dy, double x) { return x < -3 ? 0 : x < 3 ? dy * (x / 3 + 0.5) : dy; }
+
+// A gradient and what the forward call read, of one shape; without NaN and infinities, at which the
+// documentation says nothing.
+Inputs FiniteGradients(Args extra = {}) {
+  return [extra](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs;
+    Tensors views = source.Views(dtype);
+    views.pop_back();
+    for (const Tensor& view : views) {
+      inputs.push_back({source.Random(view.sizes(), dtype), view});
+      inputs.back().insert(inputs.back().end(), extra.begin(), extra.end());
+    }
+    return inputs;
+  };
+}
+
+Inputs FiniteTensors(Args extra = {}) {
+  return [extra](Source& source, at::ScalarType dtype) {
+    std::vector<Args> inputs = OneTensor(extra)(source, dtype);
+    inputs.pop_back();
+    return inputs;
+  };
+}
+
+}  // namespace
+
+Rows ElementFormulaRows() {
+  const auto is = [](double sign) {
+    return Reference([sign](const In& in) {
+      return Formula([=](double x) { return std::isinf(x) && x * sign > 0; }, in[0]).to(at::kBool);
+    });
+  };
+  return {
+      {"aclnnAcosh", OneTensor(), kAll, FormulaOfOne([](double x) { return std::acosh(x); }),
+       kFormula, 0.5, 20},
+      // Of integers the result is what is left of the rounding of pi.
+      {"aclnnSinc", FiniteTensors(), kFloats, FormulaOfOne(SineCardinal), kNearZero},
+      {"aclnnIsPosInf", OneTensor(), kAll, is(1)},
+      {"aclnnIsNegInf", OneTensor(), kAll, is(-1)},
+      {"aclnnLogAddExp2", TwoTensors({}, false), kFloats, FormulaOfTwo(LogOfSumOfPowers), kFormula},
+      {"aclnnXLogYTensor", TwoTensors({}, false), kAll, FormulaOfTwo(XTimesLogY), kFormula, 0, 5},
+      {"aclnnXLogYScalarOther", TensorAndNumbers(), kAll, FormulaWithNumber(XTimesLogY), kFormula},
+      {"aclnnXLogYScalarSelf",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const Tensor& view : source.Views(dtype)) {
+           inputs.push_back({at::Scalar(inputs.size() % 2 == 0 ? 0.0 : 1.5), view});
+         }
+         return inputs;
+       },
+       kAll,
+       [](const In& in) {
+         const double number = in.real(0);
+         return Formula([=](double y) { return XTimesLogY(number, y); }, in[1])
+             .to(FloatFor(in[1].scalar_type()));
+       },
+       kFormula, 0, 5},
+  };
+}
+
+Rows ActivationFormulaRows() {
+  const at::Scalar half(0.5);
+  const Dtypes loss_dtypes = {at::kFloat, at::kHalf, at::kBFloat16};
+  Rows rows = {
+      {"aclnnFastGelu", OneTensor(), kFloats, FormulaOfOne(FastGeluOf), kFormula, -8, 8},
+      {"aclnnFastGeluV2", OneTensor(), kFloats, FormulaOfOne(FastGeluOf), kFormula, -8, 8},
+      {"aclnnFastGeluBackward",
+       FiniteGradients(),
+       kFloats,
+       FormulaOfTwo(FastGeluSlope),
+       {4, 1e-6, false, "a difference of terms that are rounded to the type"}},
+      {"aclnnHardshrink", OneTensor({half}), kFloats,
+       FormulaWithNumber([](double x, double l) { return std::fabs(x) <= l ? 0 : x; }), kFormula},
+      {"aclnnHardshrinkBackward", FiniteGradients({half}), kFloats,
+       GradientWithNumber([](double dy, double x, double l) { return std::fabs(x) <= l ? 0 : dy; }),
+       kFormula},
+      {"aclnnSoftshrink", FiniteTensors({half}), kFloats, FormulaWithNumber([](double x, double l) {
+         return x > l ? x - l : x < -l ? x + l : 0;
+       }),
+       kFormula},
+      {"aclnnSoftshrinkBackward", FiniteGradients({half}), kFloats,
+       GradientWithNumber([](double dy, double x, double l) { return std::fabs(x) <= l ? 0 : dy; }),
+       kFormula},
+      {"aclnnHardswishBackwardV2", FiniteGradients(), kFloats, FormulaOfTwo(HardswishSlope),
+       kFormula, -5, 5},
+      // (self, target, reduction): reduction 0 none, 1 mean, 2 sum
+      {"aclnnSoftMarginLoss",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (int64_t reduction : {0, 1, 2}) {
+           const Tensor signs = source.Random({4, 5}, dtype).sign();
+           inputs.push_back({source.Random({4, 5}, dtype), signs, reduction});
+           inputs.push_back({source.Random({5, 4}, dtype).t(), signs, reduction});
+         }
+         return inputs;
+       },
+       loss_dtypes,
+       [](const In& in) {
+         const Tensor each =
+             Formula([](double x, double y) { return std::log1p(std::exp(-x * y)); }, in[0], in[1]);
+         const int64_t reduction = in.integer(2);
+         return (reduction == 0   ? each
+                 : reduction == 1 ? each.mean()
+                                  : each.sum())
+             .to(in[0].scalar_type());
+       },
+       kFormula},
+  };
+  for (Row& row : rows) row.inplace = false;
+  return rows;
+}
+
+}  // namespace acltape::opapi::grid
