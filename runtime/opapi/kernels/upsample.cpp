@@ -19,7 +19,16 @@ struct UpsampleForm {
   bool backward;
   bool aligned;
   int scales;  // 0 or as many as spatial dims
+  bool linear = false;
 };
+
+// Linear interpolation reads the pixel of its place. The output's size is documented as the input's
+// times the scale, rounded down; a smaller scale puts the last place behind the image.
+void ExpectScaleOfSizes(const Call& call, int i, double scale, int64_t from, int64_t to) {
+  const double last = (static_cast<double>(to) - 0.5) / scale - 0.5;
+  if (scale > 0 && last < static_cast<double>(from)) return;
+  call.RejectArg(i, "leads to pixels behind the last of " + std::to_string(from));
+}
 
 // fn(self, size, align, scales), and fn(gradient, size, input size, align, scales) of gradients
 using UpsampleFn = Tensor (*)(const Tensor&, IntArrayRef, IntArrayRef, bool, const Scales&);
@@ -60,7 +69,10 @@ Binder Upsample(UpsampleForm form, UpsampleFn fn) {
     if (form.aligned) ++next;
     Scales scales;
     for (int i = 0; i < form.scales; ++i) {
-      if (call.Real(next + i) != 0) scales[i] = call.Real(next + i);
+      if (call.Real(next + i) == 0) continue;
+      scales[i] = call.Real(next + i);
+      const int64_t from = form.backward ? sizes[i + 2] : self.sizes()[i + 2];
+      if (form.linear && !align) ExpectScaleOfSizes(call, next + i, *scales[i], from, size[i]);
     }
     return BindWhole(call, next + form.scales, sizes,
                      [=] { return fn(self(), size, sizes, align, scales); });
@@ -235,7 +247,7 @@ std::unique_ptr<Kernel> BindAffineGrid(const Call& call) {
 
 KernelRows UpsampleRows() {
   constexpr Widen kHalf = Widen::kHalfAndBfloat16;
-  constexpr bool kForward = false, kBackward = true, kPlain = false, kAlign = true;
+  constexpr bool kForward = false, kBackward = true, kPlain = false, kAlign = true, kLinear = true;
   return {
       {"aclnnUpsampleNearest1d", Upsample({1, kForward, kPlain, 0}, Nearest1d), kHalf},
       {"aclnnUpsampleNearest1dV2", Upsample({1, kForward, kPlain, 1}, Nearest1d), kHalf},
@@ -245,12 +257,12 @@ KernelRows UpsampleRows() {
       {"aclnnUpsampleNearestExact1d", Upsample({1, kForward, kPlain, 1}, Exact1d), kHalf},
       {"aclnnUpsampleNearestExact2d", Upsample({2, kForward, kPlain, 2}, Exact2d), kHalf},
       {"aclnnUpsampleNearestExact3d", Upsample({3, kForward, kPlain, 3}, Exact3d), kHalf},
-      {"aclnnUpsampleLinear1d", Upsample({1, kForward, kAlign, 1}, Linear1d), kHalf},
-      {"aclnnUpsampleBilinear2d", Upsample({2, kForward, kAlign, 2}, Bilinear2d), kHalf},
+      {"aclnnUpsampleLinear1d", Upsample({1, kForward, kAlign, 1, kLinear}, Linear1d), kHalf},
+      {"aclnnUpsampleBilinear2d", Upsample({2, kForward, kAlign, 2, kLinear}, Bilinear2d), kHalf},
       {"aclnnUpsampleBilinear2dAA", Upsample({2, kForward, kAlign, 2}, BilinearAA2d), kHalf},
       {"aclnnUpsampleBicubic2d", Upsample({2, kForward, kAlign, 2}, Bicubic2d), kHalf},
       {"aclnnUpsampleBicubic2dAA", Upsample({2, kForward, kAlign, 2}, BicubicAA2d), kHalf},
-      {"aclnnUpsampleTrilinear3d", Upsample({3, kForward, kAlign, 3}, Trilinear3d), kHalf},
+      {"aclnnUpsampleTrilinear3d", Upsample({3, kForward, kAlign, 3, kLinear}, Trilinear3d), kHalf},
       {"aclnnUpsampleNearest1dBackward", Upsample({1, kBackward, kPlain, 1}, Nearest1dGrad), kHalf},
       {"aclnnUpsampleNearest2dBackward", Upsample({2, kBackward, kPlain, 2}, Nearest2dGrad), kHalf},
       {"aclnnUpsampleNearest3dBackward", Upsample({3, kBackward, kPlain, 3}, Nearest3dGrad), kHalf},
@@ -260,17 +272,18 @@ KernelRows UpsampleRows() {
        kHalf},
       {"aclnnUpsampleNearestExact3dBackward", Upsample({3, kBackward, kPlain, 3}, Exact3dGrad),
        kHalf},
-      {"aclnnUpsampleLinear1dBackward", Upsample({1, kBackward, kAlign, 1}, Linear1dGrad), kHalf},
-      {"aclnnUpsampleBilinear2dBackward", Upsample({2, kBackward, kAlign, 2}, Bilinear2dGrad),
+      {"aclnnUpsampleLinear1dBackward", Upsample({1, kBackward, kAlign, 1, kLinear}, Linear1dGrad),
        kHalf},
-      {"aclnnUpsampleBilinear2dBackwardV2", Upsample({2, kBackward, kAlign, 2}, Bilinear2dGrad),
-       kHalf},
+      {"aclnnUpsampleBilinear2dBackward",
+       Upsample({2, kBackward, kAlign, 2, kLinear}, Bilinear2dGrad), kHalf},
+      {"aclnnUpsampleBilinear2dBackwardV2",
+       Upsample({2, kBackward, kAlign, 2, kLinear}, Bilinear2dGrad), kHalf},
       {"aclnnUpsampleBilinear2dAABackward", Upsample({2, kBackward, kAlign, 2}, BilinearAA2dGrad),
        kHalf},
       {"aclnnUpsampleBicubic2dBackward", Upsample({2, kBackward, kAlign, 2}, Bicubic2dGrad), kHalf},
       {"aclnnUpsampleBicubic2dAAGrad", Upsample({2, kBackward, kAlign, 2}, BicubicAA2dGrad), kHalf},
-      {"aclnnUpsampleTrilinear3dBackward", Upsample({3, kBackward, kAlign, 3}, Trilinear3dGrad),
-       kHalf},
+      {"aclnnUpsampleTrilinear3dBackward",
+       Upsample({3, kBackward, kAlign, 3, kLinear}, Trilinear3dGrad), kHalf},
       {"aclnnAffineGrid", BindAffineGrid, kHalf},
       {"aclnnGridSampler2D", GridSample(2), kHalf},
       {"aclnnGridSampler3D", GridSample(3), kHalf},

@@ -503,6 +503,7 @@ constexpr Family kFamilies[] = {
     {"shapes and fills", ShapeRows},
     {"lists of tensors", ForeachRows},
     {"vision", VisionRows},
+    {"vision", ResampleRows},
     {"search and sort", SearchRows},
     {"gradients", GradientRows},
     {"volumes", VolumeRows},

@@ -106,6 +106,7 @@ Rows IndexRows();
 Rows ShapeRows();
 Rows ForeachRows();
 Rows VisionRows();
+Rows ResampleRows();
 Rows SearchRows();
 Rows GradientRows();
 Rows VolumeRows();
