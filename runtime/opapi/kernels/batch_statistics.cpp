@@ -144,7 +144,9 @@ std::unique_ptr<Kernel> BindReduceBackward(const Call& call) {
   const Operand gradient = call.In(0), input = call.In(1), mean = call.In(2), invstd = call.In(3);
   const int64_t channels = ChannelCount(call, 1, input);
   call.ExpectSizes(0, gradient.view(), input.sizes());
-  for (int i : {2, 3}) call.ExpectSizes(i, call.View(i), {channels});
+  for (int i : {2, 3, 4}) {
+    if (!call.IsAbsent(i)) call.ExpectSizes(i, call.View(i), {channels});
+  }
   const bool wanted[] = {call.Bool(5), call.Bool(5), call.Bool(6), call.Bool(7)};
   std::array<Tensor, 4> outs;
   for (int k = 0; k < 4; ++k) {
