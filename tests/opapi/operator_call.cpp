@@ -204,11 +204,32 @@ CallWatcher*& Watcher() {
 
 namespace {
 
+Shapes last_shapes;
+
+Shapes ShapesBehind(const PackedCall& call, const Args& args) {
+  Shapes shapes;
+  for (uint32_t i = 0; i < call.op().arg_count; ++i) {
+    const acl::ArgInfo& info = call.op().args[i];
+    const auto* given = std::get_if<at::Tensor>(&args[i]);
+    if (given == nullptr || info.direction == acl::Direction::kIn) continue;
+    int64_t* sizes = nullptr;
+    uint64_t count = 0;
+    EXPECT_EQ(aclGetViewShape(call.tensor(static_cast<int>(i)), &sizes, &count), OK);
+    const std::vector<int64_t> shape(sizes, sizes + count);
+    delete[] sizes;
+    if (at::IntArrayRef(shape) != given->sizes()) shapes[static_cast<int>(i)] = shape;
+  }
+  return shapes;
+}
+
 int RunOnStream(const char* name, const Args& args, aclrtStream stream) {
   PackedCall call(name, args);
+  last_shapes.clear();
   if (const aclnnStatus status = call.Prepare(); status != OK) return Remember(status);
   if (const aclnnStatus status = call.Launch(stream); status != OK) return Remember(status);
-  return Remember(aclrtSynchronizeStream(stream));
+  const int status = Remember(aclrtSynchronizeStream(stream));
+  if (status == OK) last_shapes = ShapesBehind(call, args);
+  return status;
 }
 
 }  // namespace
@@ -218,11 +239,13 @@ int RunOperator(const char* name, const Args& args) {
   if (BeforeEachCall() != nullptr) BeforeEachCall()(name, args);
   if (Watcher() != nullptr) Watcher()->Before(name, args);
   const int status = RunOnStream(name, args, stream);
-  if (Watcher() != nullptr) Watcher()->Behind(status);
+  if (Watcher() != nullptr) Watcher()->Behind(status, last_shapes);
   return status;
 }
 
 std::string LastMessage() { return last_message; }
+
+const Shapes& ReportedShapes() { return last_shapes; }
 
 testing::AssertionResult SameBits(const at::Tensor& actual, const at::Tensor& expected) {
   if (actual.scalar_type() != expected.scalar_type()) {

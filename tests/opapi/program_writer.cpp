@@ -29,8 +29,10 @@ struct Memory {
 struct Sample {
   std::string types;
   std::vector<Memory> memory;
-  std::string arguments;  // "a0, a1, 3"
-  std::string objects;    // how a0 and a1 are made
+  std::string arguments;           // "a0, a1, 3"
+  std::string objects;             // how a0 and a1 are made
+  std::vector<std::string> names;  // of each argument: "a0", "3"
+  Shapes reported;
 };
 
 Bytes BytesOf(const at::Tensor& tensor) {
@@ -80,7 +82,8 @@ class CallText {
     for (uint32_t i = 0; i < op.arg_count; ++i) {
       kind_ = op.args[i].kind;
       written_ = op.args[i].direction != Direction::kIn;
-      sample_.arguments += (i == 0 ? "" : ", ") + std::visit(*this, args[i]);
+      sample_.names.push_back(std::visit(*this, args[i]));
+      sample_.arguments += (i == 0 ? "" : ", ") + sample_.names.back();
     }
   }
 
@@ -183,12 +186,13 @@ class ProgramWriter : public CallWatcher, public testing::Environment {
     current_ = &samples;
   }
 
-  void Behind(int status) override {
+  void Behind(int status, const Shapes& reported) override {
     if (current_ == nullptr || status != 0) return;
     for (Memory& memory : sample_.memory) {
       if (memory.written) memory.behind = BytesOf(memory.model);
       memory.model = at::Tensor();
     }
+    sample_.reported = reported;
     current_->push_back(std::move(sample_));
     current_ = nullptr;
   }
@@ -235,6 +239,11 @@ class ProgramWriter : public CallWatcher, public testing::Environment {
           if (!memory.written) continue;
           checks += fmt::format("  Expect(\"{}\", block[{}], {}, {});\n", name, i,
                                 append(memory.behind), memory.behind.size());
+        }
+        for (const auto& [position, shape] : sample.reported) {
+          checks +=
+              fmt::format("  ExpectSizes(\"{}\", {}, {}, {});\n", name, sample.names[position],
+                          shape.size(), Array("int64_t", shape, Whole));
         }
         calls += fmt::format(
             "/*{} */\nstatic void {}_{}(void) {{\n  void* block[] = {{{}}};\n{}"

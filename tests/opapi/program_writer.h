@@ -1,5 +1,6 @@
 // Writes calls of operators that the tests made, and that gave what the tests' references say, as C
 // programs: plain two-phase calls through the public headers, and the bytes that must come out.
+// Where the number of results depends on the data, the program asks the output for its size.
 //
 // The folder is named by the environment variable ACLTAPE_WRITE_PROGRAMS; without it nothing is
 // written. The programs are a consequence of tests that passed, so the folder counts only when the
@@ -15,7 +16,7 @@ class CallWatcher {
  public:
   virtual ~CallWatcher() = default;
   virtual void Before(const char* name, const Args& args) = 0;
-  virtual void Behind(int status) = 0;
+  virtual void Behind(int status, const Shapes& reported) = 0;
 };
 
 // The one that RunOperator tells; null at first.

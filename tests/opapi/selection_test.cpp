@@ -55,16 +55,99 @@ TEST(CountedResults, MaskedSelectBroadcasts) {
   }
 }
 
-TEST(CountedResults, UniqueReportsValuesAndCounts) {
-  const Tensor self = Indices({40}, 7);
-  const auto [values, inverse, counts] = at::_unique2(self, true, true, true);
-  const Tensor out = at::empty({40}, at::kLong), where = at::empty({40}, at::kLong);
-  const Tensor count = at::empty({40}, at::kLong);
-  PackedCall call("aclnnUnique2", {self, true, true, true, out, where, count});
-  RunCall(call);
-  ExpectResult(call, 4, out, values);
-  ExpectResult(call, 6, count, counts);
-  EXPECT_TRUE(SameBits(where, inverse));
+// Distinct entries: their values, where each entry's value stands among them, and how often it
+// comes.
+struct Distinct {
+  Tensor values, inverse, counts;
+};
+
+// Of the slices of `dim`, or of all elements without one: sorted, or as runs of equal neighbours.
+Distinct DistinctSlices(const Tensor& self, c10::optional<int64_t> dim, bool runs) {
+  const Tensor rows = dim ? self.movedim(*dim, 0) : self.flatten();
+  const Tensor flat = rows.to(at::kDouble).reshape({rows.size(0), -1}).contiguous();
+  std::vector<std::vector<double>> keys;
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    const auto* first = flat.data_ptr<double>() + i * flat.size(1);
+    keys.emplace_back(first, first + flat.size(1));
+  }
+  std::map<std::vector<double>, int64_t> sorted;  // the position of each value
+  for (const auto& key : keys) sorted.emplace(key, 0);
+  int64_t count = 0;
+  for (auto& entry : sorted) entry.second = count++;
+  std::vector<int64_t> inverse, firsts(sorted.size()), counts(sorted.size());
+  if (runs) firsts.clear(), counts.clear();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (runs && (i == 0 || keys[i] != keys[i - 1])) {
+      firsts.push_back(static_cast<int64_t>(i));
+      counts.push_back(0);
+    }
+    const int64_t place = runs ? static_cast<int64_t>(firsts.size()) - 1 : sorted.at(keys[i]);
+    if (!runs && counts[place] == 0) firsts[place] = static_cast<int64_t>(i);
+    ++counts[place];
+    inverse.push_back(place);
+  }
+  const Tensor values = rows.index_select(0, at::tensor(firsts, at::kLong));
+  return {
+      (dim ? values.movedim(0, *dim) : values).contiguous(),
+      at::tensor(inverse, at::kLong).reshape(dim ? at::IntArrayRef({rows.size(0)}) : self.sizes()),
+      at::tensor(counts, at::kLong)};
+}
+
+// Runs the operator, whose outputs from `first` on have room for as many results as self has
+// entries, and compares what they hold and report.
+void ExpectDistinct(const char* name, Args args, c10::optional<int64_t> dim,
+                    const Distinct& distinct, bool counted) {
+  const auto self = std::get<Tensor>(args[0]);
+  const int64_t entries = dim ? self.size(*dim) : self.numel();
+  const Tensor values = Unwritten(dim ? at::empty(self.sizes(), self.options())
+                                      : at::empty({entries}, self.options()));
+  const Tensor inverse = Unwritten(distinct.inverse);
+  const Tensor counts = Unwritten(at::empty({entries}, at::kLong));
+  const auto first = static_cast<int>(args.size());
+  args.push_back(values);
+  args.push_back(inverse);
+  if (counted) args.push_back(counts);
+  ASSERT_EQ(RunOperator(name, args), 0) << LastMessage();
+  const auto holds = [&](int i, const Tensor& out, const Tensor& expected) {
+    const auto shape = ReportedShapes().find(i);
+    EXPECT_EQ(shape == ReportedShapes().end() ? out.sizes() : at::IntArrayRef(shape->second),
+              expected.sizes())
+        << name << ", output " << i;
+    EXPECT_TRUE(SameBits(at::from_blob(out.data_ptr(), expected.sizes(), out.options()), expected))
+        << name << ", output " << i;
+  };
+  holds(first, values, distinct.values);
+  EXPECT_TRUE(SameBits(inverse, distinct.inverse)) << name;
+  if (counted) holds(first + 2, counts, distinct.counts);
+}
+
+constexpr int64_t kWhole = 1000;  // in place of a dim: of all elements
+
+TEST(CountedResults, DistinctValuesReportHowManyThereAre) {
+  for (at::ScalarType dtype :
+       {at::kFloat, at::kLong, at::kHalf, at::kBFloat16, at::kInt, at::kByte, at::kBool}) {
+    for (const Tensor& self : {Indices({6, 5}, 7, dtype).t(), Indices({40}, 9, dtype)}) {
+      const Distinct sorted = DistinctSlices(self, {}, false),
+                     runs = DistinctSlices(self, {}, true);
+      ExpectDistinct("aclnnUnique", {self, true, true}, {}, sorted, false);
+      ExpectDistinct("aclnnUnique2", {self, true, true, true}, {}, sorted, true);
+      ExpectDistinct("aclnnUniqueConsecutive", {self, true, true, kWhole}, {}, runs, true);
+    }
+  }
+}
+
+TEST(CountedResults, DistinctSlicesReportHowManyThereAre) {
+  for (at::ScalarType dtype : {at::kFloat, at::kHalf, at::kLong, at::kInt}) {
+    for (int64_t dim : {0, 1}) {
+      const Tensor self = Indices({8, 8}, 2, dtype);
+      self.select(dim, 3).copy_(self.select(dim, 2));
+      self.select(dim, 6).copy_(self.select(dim, 0));
+      ExpectDistinct("aclnnUniqueDim", {self, true, true, dim}, dim,
+                     DistinctSlices(self, dim, false), true);
+      ExpectDistinct("aclnnUniqueConsecutive", {self, true, true, dim}, dim,
+                     DistinctSlices(self, dim, true), true);
+    }
+  }
 }
 
 TEST(CountedResults, TheHandleMayGoBeforeTheTaskHasRun) {

@@ -107,6 +107,34 @@ TEST(RandomNumbers, OfAllFormsRepeat) {
   EXPECT_TRUE(SameBits(a, b));
 }
 
+// Means and deviations of the elements scale the draws that a seed gives.
+TEST(RandomNumbers, OfTensorsOfMeansAndDeviationsScaleOneSequence) {
+  for (at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    const double error = dtype == at::kFloat ? 1e-6 : dtype == at::kHalf ? 4e-3 : 4e-2;
+    const Tensor mean = Random({30, 1}, dtype, -2, 2), deviation = Random({40}, dtype, 0, 3);
+    const Tensor standard = at::zeros({30, 40}, dtype);
+    ASSERT_EQ(RunOperator("aclnnNormalFloatFloat", {0.0, 1.0, 11, 6, standard}), 0);
+    const Tensor z = standard.to(at::kDouble);
+    EXPECT_NEAR(z.mean().item<double>(), 0, 0.1);
+    EXPECT_NEAR(z.std().item<double>(), 1, 0.1);
+    const auto scaled = [&](const char* name, const Arg& of_mean, const Arg& of_deviation,
+                            int64_t seed, const Tensor& expected) {
+      const Tensor out = Unwritten(standard);
+      EXPECT_EQ(RunOperator(name, {of_mean, of_deviation, seed, 6, out}), 0) << LastMessage();
+      EXPECT_EQ(at::allclose(out.to(at::kDouble), expected, error, error), seed == 11) << name;
+      return out;
+    };
+    const Tensor m = mean.to(at::kDouble), d = deviation.to(at::kDouble);
+    for (int64_t seed : {11, 12}) {
+      const Tensor both = scaled("aclnnNormalTensorTensor", mean, deviation, seed, m + d * z);
+      EXPECT_TRUE(
+          SameBits(scaled("aclnnNormalTensorTensor", mean, deviation, seed, m + d * z), both));
+      scaled("aclnnNormalTensorFloat", mean, 1.5, seed, m + 1.5 * z);
+      scaled("aclnnNormalFloatTensor", -0.5, deviation, seed, d * z - 0.5);
+    }
+  }
+}
+
 TEST(RandomNumbers, RepeatForASeedAndAdvanceByTheOffset) {
   const auto draw = [](int64_t seed, int64_t offset) {
     const Tensor out = at::zeros({1000});

@@ -147,6 +147,19 @@ static inline void Expect(const char* op, const void* block, size_t from, size_t
   free(found);
 }
 
+/* The handle of an output reports how many results there are. The array comes from C++'s new, so a
+ * program in C leaves it. */
+static inline void ExpectSizes(const char* op, const aclTensor* tensor, int rank,
+                               const int64_t* sizes) {
+  int64_t* found = NULL;
+  uint64_t count = 0;
+  if (strcmp(failed_call, op) == 0) return;
+  Must(aclGetViewShape(tensor, &found, &count), "aclGetViewShape");
+  if ((int)count == rank && memcmp(found, sizes, count * sizeof(*sizes)) == 0) return;
+  printf("%s: an output of %d dims reports other sizes than expected\n", op, (int)count);
+  ++failures;
+}
+
 static inline void EndCall(void) {
   while (tensor_count > 0) Must(aclDestroyTensor(tensors[--tensor_count]), "aclDestroyTensor");
   while (list_count > 0)

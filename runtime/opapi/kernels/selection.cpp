@@ -65,6 +65,12 @@ std::unique_ptr<Kernel> BindMaskedSelect(const Call& call) {
   return MakeKernel([=] { out.Write(f::masked_select(self, mask.to(at::kBool))); });
 }
 
+// The library compares no halves; float32 holds each of them.
+Tensor Comparable(const Tensor& self) {
+  const bool half = self.scalar_type() == at::kHalf || self.scalar_type() == at::kBFloat16;
+  return half ? self.to(at::kFloat) : self;
+}
+
 // (self, sorted, returnInverse, returnCounts, values, inverse, counts)
 std::unique_ptr<Kernel> BindUnique(const Call& call) {
   const Tensor self = call.View(0);
@@ -78,7 +84,7 @@ std::unique_ptr<Kernel> BindUnique(const Call& call) {
   std::vector<CountedOut> counts;
   if (with_counts) counts.emplace_back(call, 6, at::IntArrayRef({self.numel()}));
   return MakeKernel([=] {
-    const auto result = at::_unique2(self, sorted, with_inverse, with_counts);
+    const auto result = at::_unique2(Comparable(self), sorted, with_inverse, with_counts);
     values.Write(std::get<0>(result));
     if (with_inverse) inverse.copy_(std::get<1>(result));
     for (const CountedOut& out : counts) out.Write(std::get<2>(result));
@@ -109,7 +115,7 @@ std::unique_ptr<Kernel> BindDistinct(const Call& call, c10::optional<int64_t> di
   std::vector<CountedOut> counts;
   if (at.with_counts) counts.emplace_back(call, at.counts, at::IntArrayRef({entries}));
   return MakeKernel([=] {
-    const Distinct result = fn(self);
+    const Distinct result = fn(Comparable(self));
     values.Write(std::get<0>(result));
     for (const Tensor& out : inverse) out.copy_(std::get<1>(result));
     for (const CountedOut& out : counts) out.Write(std::get<2>(result));
