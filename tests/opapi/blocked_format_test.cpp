@@ -312,6 +312,15 @@ TEST(BlockedFormat, FMT_03_AWeightMovesIntoBlocksInItsOwnMemory) {
   EXPECT_EQ(RunOperator("aclnnTransMatmulWeight", {Random({4, 4})}), kReject);
 }
 
+// Whole blocks fill the memory of the matrix, so the tensor holds all of them.
+TEST(BlockedFormat, FMT_03_AMatrixOfWholeBlocksKeepsItsSize) {
+  for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kChar}) {
+    const Tensor weight = Integers({32, 64}, dtype);
+    const Tensor blocks = InBlocks(weight, ColumnsOf(dtype)).reshape({32, 64});
+    EXPECT_TRUE(Gives("aclnnTransMatmulWeight", {weight}, {{0, blocks}}));
+  }
+}
+
 TEST(BlockedFormat, FMT_02_StridesThatNoBlocksHaveAreRefused) {
   const Tensor blocks = at::zeros({1, 1, 16, 16}, at::kHalf), x = Random({2, 8}, at::kHalf);
   aclTensor* slice = Describe(blocks, {8, 4}, {16, 2}, {1, 1, 16, 16});

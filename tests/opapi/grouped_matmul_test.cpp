@@ -18,13 +18,24 @@ Args GroupedCall(const Tensors& x, const Tensors& weight, const Arg& bias, const
           groups, none,   none, none, 3,    type, list_type, 0};
 }
 
+// Newer versions have more arguments in front of the outputs: how to tune, and the size of a group
+// of quantised weights.
 void ExpectProducts(const Args& args, const Tensors& expected) {
-  Args all = args;
-  Tensors outs;
-  for (const Tensor& tensor : expected) outs.push_back(at::empty_like(tensor));
-  all.insert(all.end(), {outs, Null{}, Null{}});
-  ASSERT_EQ(RunOperator("aclnnGroupedMatmulV4", all), 0) << LastMessage();
-  for (size_t i = 0; i < outs.size(); ++i) EXPECT_TRUE(SameBits(outs[i], expected[i])) << i;
+  const std::pair<const char*, Args> versions[] = {
+      {"aclnnGroupedMatmulV4", {}},
+      {"aclnnGroupedMatmulV5", {Null{}}},
+      {"aclnnGroupedMatmulWeightNz", {Null{}, int64_t{0}}}};
+  for (const auto& [name, more] : versions) {
+    Args all = args;
+    Tensors outs;
+    for (const Tensor& tensor : expected) outs.push_back(at::empty_like(tensor));
+    all.insert(all.end(), more.begin(), more.end());
+    all.insert(all.end(), {outs, Null{}, Null{}});
+    ASSERT_EQ(RunOperator(name, all), 0) << LastMessage();
+    for (size_t i = 0; i < outs.size(); ++i) {
+      EXPECT_TRUE(SameBits(outs[i], expected[i])) << name << ", output " << i;
+    }
+  }
 }
 
 TEST(GroupedMatmul, RowsMeetTheMatrixOfTheirGroup) {

@@ -153,6 +153,23 @@ TEST(MoeRouting, TheThirdFormRoutesARangeOfExperts) {
   EXPECT_EQ(RunOperator("aclnnMoeInitRoutingV3", quantised), kReject);
 }
 
+// Runs all versions of the operator. The newer ones have experts without weights behind the experts
+// of the tokens, and the last one the number of experts for each token.
+void ExpectFinalized(const Args& first, int64_t mode, const Tensor& expected) {
+  for (int version : {2, 3, 4}) {
+    const Tensor out = at::empty_like(expected);
+    Args args = first;
+    if (version > 2) args.insert(args.end(), 4, Null{});
+    args.push_back(mode);
+    if (version > 2) args.insert(args.end(), 3, Null{});
+    if (version == 4) args.push_back(int64_t{2});
+    args.push_back(out);
+    const std::string name = "aclnnMoeFinalizeRoutingV" + std::to_string(version);
+    ASSERT_EQ(RunOperator(name.c_str(), args), 0) << LastMessage();
+    EXPECT_TRUE(at::allclose(out, expected, 1e-5, 1e-6)) << name << ", mode " << mode;
+  }
+}
+
 TEST(MoeRouting, ResultsOfExpertsAreSummedForEachToken) {
   const Tensor rows = Random({8, 5}), scales = Random({4, 2}), shared = Random({4, 5});
   const Tensor bias = Random({3, 5}), expected = at::zeros({4, 5});
@@ -163,12 +180,8 @@ TEST(MoeRouting, ResultsOfExpertsAreSummedForEachToken) {
     }
   }
   const auto expect_sum = [&](const Ints& where, int64_t mode) {
-    const Tensor out = at::empty({4, 5});
-    ASSERT_EQ(RunOperator("aclnnMoeFinalizeRoutingV2",
-                          {rows, Int32(where), shared, Null{}, bias, scales, Experts(), mode, out}),
-              0)
-        << LastMessage();
-    EXPECT_TRUE(at::allclose(out, expected + shared, 1e-5, 1e-6)) << mode;
+    ExpectFinalized({rows, Int32(where), shared, Null{}, bias, scales, Experts()}, mode,
+                    expected + shared);
   };
   expect_sum(kWhere, 2);
   expect_sum({5, 3, 1, 7, 0, 6, 4, 2}, 0);  // the same, choice by choice
@@ -180,12 +193,7 @@ TEST(MoeRouting, DroppedTokensAddNothing) {
   for (int64_t flat = 0; flat < 6; ++flat) {
     expected[flat / 2].add_(rows.reshape({8, 5})[where[flat]] * scales[flat / 2][flat % 2]);
   }
-  const Tensor out = at::empty({4, 5});
-  ASSERT_EQ(RunOperator("aclnnMoeFinalizeRoutingV2", {rows, Int32(where), Null{}, Null{}, Null{},
-                                                      scales, Null{}, int64_t{3}, out}),
-            0)
-      << LastMessage();
-  EXPECT_TRUE(at::allclose(out, expected, 1e-5, 1e-6));
+  ExpectFinalized({rows, Int32(where), Null{}, Null{}, Null{}, scales, Null{}}, 3, expected);
 }
 
 TEST(MoeRouting, PermutedTokensComeBackAndTheirGradientsToo) {

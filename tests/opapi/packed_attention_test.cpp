@@ -58,6 +58,14 @@ Tensor AttendEach(const Tensor& q, const Tensor& k, const Tensor& v, bool causal
   return at::cat(parts);
 }
 
+// The second versions have the starts of queries and keys behind the lengths, and the type of the
+// bias behind the sparse mode.
+Args WithStarts(Args args, size_t behind_lengths, size_t behind_mode) {
+  args.insert(args.begin() + static_cast<int64_t>(behind_mode), int64_t{0});
+  args.insert(args.begin() + static_cast<int64_t>(behind_lengths), 2, Null{});
+  return args;
+}
+
 TEST(PackedAttention, EachSequenceAttendsToItsOwnKeys) {
   const at::AutoGradMode enabled(true);
   for (const Masked& m : Masks()) {
@@ -72,26 +80,36 @@ TEST(PackedAttention, EachSequenceAttendsToItsOwnKeys) {
     const Tensor plain_q = q.detach(), plain_k = k.detach(), plain_v = v.detach();
     const Tensor maximum = at::empty({kQueryRows, kHeads, 8}), sum = at::empty_like(maximum);
     const Tensor out = at::empty_like(plain_q);
-    ASSERT_EQ(RunOperator("aclnnFlashAttentionVarLenScore",
-                          {plain_q,    plain_k, plain_v, Null{}, Null{}, Null{}, m.mask, Null{},
-                           kQueries,   kKeys,   0.3,     1.0,    kAll,   kAll,   kHeads, "TND",
-                           int64_t{0}, m.mode,  maximum, sum,    Null{}, out}),
-              0)
-        << LastMessage();
-    EXPECT_TRUE(at::allclose(out, expected.detach(), 1e-5, 1e-6)) << m.what;
+    const Args forward = {plain_q,    plain_k, plain_v, Null{}, Null{}, Null{}, m.mask, Null{},
+                          kQueries,   kKeys,   0.3,     1.0,    kAll,   kAll,   kHeads, "TND",
+                          int64_t{0}, m.mode,  maximum, sum,    Null{}, out};
+    for (bool second : {true, false}) {
+      out.fill_(-1);
+      ASSERT_EQ(second
+                    ? RunOperator("aclnnFlashAttentionVarLenScoreV2", WithStarts(forward, 10, 18))
+                    : RunOperator("aclnnFlashAttentionVarLenScore", forward),
+                0)
+          << LastMessage();
+      EXPECT_TRUE(at::allclose(out, expected.detach(), 1e-5, 1e-6)) << m.what;
+    }
 
     const Tensor dq = at::empty_like(plain_q), dk = at::empty_like(plain_k),
                  dv = at::empty_like(plain_v);
-    ASSERT_EQ(RunOperator("aclnnFlashAttentionUnpaddingScoreGrad",
-                          {plain_q,    plain_k, plain_v, dy,     Null{}, Null{}, Null{},
+    const Args backward = {plain_q,    plain_k, plain_v, dy,     Null{}, Null{}, Null{},
                            m.mask,     maximum, sum,     Null{}, out,    Null{}, kQueries,
                            kKeys,      0.3,     1.0,     kAll,   kAll,   kHeads, "TND",
-                           int64_t{0}, m.mode,  dq,      dk,     dv,     Null{}}),
-              0)
-        << LastMessage();
-    EXPECT_TRUE(at::allclose(dq, q.grad(), 1e-4, 1e-5)) << m.what;
-    EXPECT_TRUE(at::allclose(dk, k.grad(), 1e-4, 1e-5)) << m.what;
-    EXPECT_TRUE(at::allclose(dv, v.grad(), 1e-4, 1e-5)) << m.what;
+                           int64_t{0}, m.mode,  dq,      dk,     dv,     Null{}};
+    for (bool second : {true, false}) {
+      for (const Tensor& gradient : {dq, dk, dv}) gradient.fill_(-1);
+      ASSERT_EQ(second ? RunOperator("aclnnFlashAttentionUnpaddingScoreGradV2",
+                                     WithStarts(backward, 15, 23))
+                       : RunOperator("aclnnFlashAttentionUnpaddingScoreGrad", backward),
+                0)
+          << LastMessage();
+      EXPECT_TRUE(at::allclose(dq, q.grad(), 1e-4, 1e-5)) << m.what;
+      EXPECT_TRUE(at::allclose(dk, k.grad(), 1e-4, 1e-5)) << m.what;
+      EXPECT_TRUE(at::allclose(dv, v.grad(), 1e-4, 1e-5)) << m.what;
+    }
   }
 }
 

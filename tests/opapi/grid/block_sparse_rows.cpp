@@ -40,6 +40,7 @@ const std::vector<Problem> kProblems = {
     {"TND", 6, 1, 128, {2, 128}, {6}, {128}},
     {"BNSD", 4, 2, 64, {16, 128}, {3, 19}, {129, 260}, 19, 260},
     {"TND", 2, 2, 64, {5, 128}, {8, 11}, {40, 129}},
+    {"TND", 2, 1, 128, {2, 128}, {3}, {8}},
 };
 
 int64_t Longest(const Ints& lengths) { return *std::max_element(lengths.begin(), lengths.end()); }

@@ -500,6 +500,7 @@ constexpr Family kFamilies[] = {
     {"matrices", LinalgRows},
     {"layers and losses", LayerRows},
     {"attention", AttentionRows},
+    {"attention", InferenceRows},
     {"indices", IndexRows},
     {"indices", IndexFormulaRows},
     {"shapes and fills", ShapeRows},

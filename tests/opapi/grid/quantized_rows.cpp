@@ -13,6 +13,17 @@ std::tuple<Tensor, Tensor> ByRows(const Tensor& values) {
   return {ToInt8(values / scale), scale.squeeze(-1).to(at::kFloat)};
 }
 
+// (x, scale, offset?, squared, mode): x times the scale plus the offset, rounded as the mode says.
+Tensor Quantized(const In& in, const Tensor& scale, const Tensor& offset) {
+  const Tensor values = Wide(in[0]) * (in.flag(3) ? scale * scale : scale) + offset;
+  const std::string mode = in.text(4);
+  const Tensor whole = mode == "round"   ? values.round()
+                       : mode == "floor" ? values.floor()
+                       : mode == "ceil"  ? values.ceil()
+                                         : values.trunc();
+  return whole.clamp(-128, 127).to(at::kChar);
+}
+
 Rows Elements() {
   return {
       {"aclnnAscendQuant",
@@ -27,16 +38,25 @@ Rows Elements() {
          return inputs;
        },
        {at::kFloat, at::kHalf, at::kBFloat16},
+       [](const In& in) { return Quantized(in, Wide(in[1]), WideOr(in, 2, 0)); }},
+      // One factor and offset for each entry of the axis, which stands behind the type.
+      {"aclnnAscendQuantV3",
+       [](Source& source, at::ScalarType dtype) {
+         std::vector<Args> inputs;
+         for (const char* mode : {"round", "floor", "ceil", "trunc"}) {
+           inputs.push_back({source.Random({5, 6}, dtype), source.Random({6}, dtype, 5, 20),
+                             source.Random({6}, dtype), false, mode, int64_t{2}, int64_t{-1}});
+           inputs.push_back({source.Random({6, 5}, dtype).t(), source.Random({5}, dtype, 2, 9),
+                             Null{}, true, mode, int64_t{2}, int64_t{0}});
+         }
+         return inputs;
+       },
+       {at::kFloat, at::kHalf, at::kBFloat16},
        [](const In& in) {
-         Tensor scale = Wide(in[1]);
-         if (in.flag(3)) scale = scale * scale;
-         const Tensor values = Wide(in[0]) * scale + WideOr(in, 2, 0);
-         const std::string mode = in.text(4);
-         const Tensor whole = mode == "round"   ? values.round()
-                              : mode == "floor" ? values.floor()
-                              : mode == "ceil"  ? values.ceil()
-                                                : values.trunc();
-         return whole.clamp(-128, 127).to(at::kChar);
+         const auto along_axis = [&](const Tensor& values) {
+           return in.integer(6) == 0 ? values.unsqueeze(-1) : values;
+         };
+         return Quantized(in, along_axis(Wide(in[1])), along_axis(WideOr(in, 2, 0)));
        }},
       {"aclnnAscendAntiQuant",
        [](Source& source, at::ScalarType dtype) {

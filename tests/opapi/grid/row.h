@@ -101,6 +101,7 @@ Rows ReduceRows();
 Rows MatrixRows();
 Rows LayerRows();
 Rows AttentionRows();
+Rows InferenceRows();
 Rows BlockSparseRows();
 Rows IndexRows();
 Rows IndexFormulaRows();
