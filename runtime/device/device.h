@@ -33,7 +33,12 @@ struct Device {
 
   std::atomic<aclError> fault{ACL_SUCCESS};
   std::atomic<uint64_t> memory_used{0};
-  std::atomic<uint64_t> memory_peak{0};      // the most that was in use
+  std::atomic<uint64_t> memory_peak{0};  // the most that was in use
+  void NoteMemoryPeak(uint64_t used) {
+    uint64_t peak = memory_peak.load(std::memory_order_relaxed);
+    while (peak < used && !memory_peak.compare_exchange_weak(peak, used)) {
+    }
+  }
   std::atomic<uint32_t> pending_updates{0};  // launched task updates that have not run (UPD-08)
   std::atomic<uint64_t> peers{0};            // bit n: may access device n (DEV-14)
   std::atomic<uint32_t> cube_core_limit;

@@ -201,6 +201,8 @@ aclError Event::Record(Stream& stream) {
     newest_ = point;
   }
   newest_is_recorded_ = true;
+  if (StreamOrder::Wanted()) [[unlikely]]
+    point->told = stream.order.At(stream.Position());
   if (host_view_ != nullptr) host_view_->Set(point);
   point->Retain();
   Task task = MakeTask(TaskKind::kEventRecord, "EVENT_RECORD", RecordPayload{point}, RunRecord);
@@ -212,6 +214,7 @@ aclError Event::Wait(Stream& stream, int64_t timeout_ns) {
   if (type_ == EventType::kExternal) return stream.Submit(ExternalWaitTask(timeout_ns));
   if (type_ == EventType::kIpc) return stream.Submit(ipc_cell_->WaitTask(timeout_ns));
   Task task;
+  std::shared_ptr<const StreamOrder::Known> told;
   {
     std::lock_guard lock(mutex_);
     if (newest_ == nullptr) {
@@ -220,6 +223,7 @@ aclError Event::Wait(Stream& stream, int64_t timeout_ns) {
       newest_is_recorded_ = false;
     }
     newest_->Retain();
+    told = newest_->told;
     if (waits_ != nullptr) {
       waits_->Retain();
       waits_->outstanding.fetch_add(1);
@@ -228,7 +232,10 @@ aclError Event::Wait(Stream& stream, int64_t timeout_ns) {
                     RunWait);
     task.drop = DropWait;
   }
-  return stream.Submit(std::move(task));
+  const aclError code = stream.Submit(std::move(task));
+  // A wait that may give up orders nothing.
+  if (code == ACL_SUCCESS && told != nullptr && timeout_ns == 0) stream.order.Learn(*told);
+  return code;
 }
 
 aclError Event::Reset(Stream& stream) {

@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "runtime/device/context.h"
+#include "runtime/device/stream_order.h"
 
 namespace acltape::device {
 
@@ -40,6 +41,9 @@ class EventPoint : public Shared<EventPoint> {
   int64_t time_ns() const { return time_ns_; }
   // Waits until done, `deadline_ns` (0: none), or the runner's interruption; returns done().
   bool Wait(int64_t deadline_ns);
+
+  // What the record's stream told by it (stream_order.h), or null; guarded by the event's mutex.
+  std::shared_ptr<const StreamOrder::Known> told;
 
  private:
   std::atomic<uint32_t> done_{0};

@@ -29,6 +29,7 @@ enum class HandleKind : uint32_t {
   kLabelList,
   kBinary,
   kBinaryData,
+  kMemoryPool,
 };
 
 struct alignas(16) HandleBlock {

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 
 #include "runtime/device/device_heap.h"
 #include "runtime/device/error.h"
@@ -42,7 +43,13 @@ struct Blocks {
   // Blocks of the heap keep their bytes while they rest, large ones only their addresses.
   Resting resting_heap{1024, size_t{64} << 20};
   Resting resting_pages{64, size_t{16} << 30};
+  // Addresses of pools, and the blocks of them that tasks see (Note [Memory in stream order]).
+  std::map<const char*, size_t> pools;
+  std::map<const char*, MemoryBlock> in_stream_order;
+  Resting resting_pools{16, size_t{1} << 42};
 };
+
+enum class View : uint8_t { kCall, kTask };
 
 // Grows whenever memory that could be used cannot be used any longer.
 std::atomic<uint64_t> generation{1};
@@ -91,19 +98,30 @@ std::string NameOf(const MemoryBlock& block) {
   return text;
 }
 
+// With poison, what is in a new block, and its guard.
+void PoisonNew(MemoryBlock& block, uint64_t number) {
+  if (!GetProfile().poison) return;
+  std::memset(block.begin, kPoisonNew, block.bytes);
+  if (!kGuardsAreOurs) return;
+  block.number = number;
+  Guard(block).Set();
+}
+
+// Tells of a write behind a block that ends, if nothing else has told it.
+void TellOfOverrun(const MemoryBlock& block) {
+  if (HasGuard(block) && !Guard(block).IsWhole(/*whole=*/true)) {
+    std::fprintf(
+        stderr,
+        "acltape soft device: something wrote behind the end of %s; found when it was freed\n",
+        NameOf(block).c_str());
+  }
+}
+
 // Takes memory from the heap and tracks it; null when there is none.
 void* AllocateBlock(MemoryBlock block) {
-  static std::atomic<uint64_t> allocations{0};
   block.begin = GetHeap().Allocate(block.bytes);
   if (block.begin == nullptr) return nullptr;
-  const uint64_t number = allocations.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (GetProfile().poison) {
-    std::memset(block.begin, kPoisonNew, block.bytes);
-    if (kGuardsAreOurs) {
-      block.number = number;
-      Guard(block).Set();
-    }
-  }
+  PoisonNew(block, CountAllocation());
   TrackMemory(block);
   return block.begin;
 }
@@ -136,10 +154,13 @@ void TakeOutOfFile(MemoryBlock& block) {
 // Lets a block rest that was taken out of the table, and gives the host what has rested enough.
 // Under the lock.
 void Rest(Blocks& blocks, const MemoryBlock& block) {
-  const bool pages = DeviceHeap::IsLarge(block.bytes);
+  const bool pooled = block.kind == MemoryKind::kPooled;
+  const bool pages = pooled || DeviceHeap::IsLarge(block.bytes);
   // The pages go at once. The addresses stay mapped, so a kernel that runs meanwhile reads zeros.
   if (pages) madvise(block.begin, block.bytes, MADV_DONTNEED);
-  Resting& resting = pages ? blocks.resting_pages : blocks.resting_heap;
+  Resting& resting = pooled  ? blocks.resting_pools
+                     : pages ? blocks.resting_pages
+                             : blocks.resting_heap;
   blocks.freed[block.begin] = block;
   resting.blocks.push_back(block.begin);
   resting.bytes += block.bytes;
@@ -166,7 +187,12 @@ const MemoryBlock* BlockAt(const std::map<const char*, MemoryBlock>& blocks, con
 }
 
 bool HoldsDevice(MemoryKind kind) {
-  return kind == MemoryKind::kDevice || kind == MemoryKind::kMapped;
+  return kind == MemoryKind::kDevice || kind == MemoryKind::kMapped || kind == MemoryKind::kPooled;
+}
+
+bool InRange(const std::map<const char*, size_t>& ranges, const char* at) {
+  const auto* range = EntryBefore(ranges, at);
+  return range != nullptr && at < range->first + range->second;
 }
 
 // Bytes from `at` to the end of its device memory. Mapped ranges may follow each other: memory that
@@ -190,25 +216,40 @@ bool IsNoAddress(uintptr_t address) {
 
 // Why `bytes` bytes at `address` cannot be used; empty when they can. Ends the sentence that begins
 // with the address.
-std::string WhyUnusable(const void* address, size_t bytes) {
+std::string WhyUnusable(const void* address, size_t bytes, View view) {
   const auto* at = static_cast<const char*>(address);
   Blocks& blocks = GetBlocks();
   std::shared_lock lock(blocks.mutex);
-  if (const MemoryBlock* block = BlockAt(blocks.by_begin, at)) {
+  const bool pooled = InRange(blocks.pools, at);
+  const bool in_stream_order = pooled && view == View::kTask;
+  if (const MemoryBlock* block =
+          BlockAt(in_stream_order ? blocks.in_stream_order : blocks.by_begin, at)) {
     if (!HoldsDevice(block->kind)) return "";
+    if (block->leaving && view == View::kCall) return "lies in memory that a stream frees";
     const size_t left = BytesLeft(blocks, *block, at);
     if (bytes <= left) return "";
     return "has " + std::to_string(left) + " bytes of device memory left in its block, not " +
            std::to_string(bytes);
   }
+  if (in_stream_order) return "lies in a pool where no stream has memory allocated now";
+  if (pooled) return "lies in memory of a pool that is not allocated, or was freed";
   if (const MemoryBlock* block = BlockAt(blocks.freed, at)) {
     return "lies in memory of " + std::to_string(block->bytes) + " bytes that was freed";
   }
-  const auto* range = EntryBefore(blocks.reserved, at);
-  if (range != nullptr && at < range->first + range->second) {
-    return "is a reserved address that nothing is mapped to";
-  }
+  if (InRange(blocks.reserved, at)) return "is a reserved address that nothing is mapped to";
   return IsNoAddress(reinterpret_cast<uintptr_t>(address)) ? "is no address" : "";
+}
+
+// Ends a block in use. Under the lock.
+void Free(Blocks& blocks, std::map<const char*, MemoryBlock>::iterator found) {
+  MemoryBlock block = found->second;
+  if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
+  TellOfOverrun(block);
+  blocks.by_begin.erase(found);
+  generation.fetch_add(1, std::memory_order_release);
+  TakeOutOfFile(block);
+  if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
+  Rest(blocks, block);
 }
 
 // Ranges that this thread has found good, by their address.
@@ -233,7 +274,7 @@ aclError CheckUse(GoodRanges& known, uint64_t now, const SoftMemoryUse& use, acl
   if (good.first == use.first && good.bytes >= use.bytes && good.generation == now) [[likely]] {
     return ACL_SUCCESS;
   }
-  const std::string why = WhyUnusable(use.first, use.bytes);
+  const std::string why = WhyUnusable(use.first, use.bytes, View::kTask);
   if (!why.empty()) return Fail(code, "%s: %s %p %s", task, use.name, use.first, why.c_str());
   good = {use.first, use.bytes, now};
   return ACL_SUCCESS;
@@ -254,9 +295,7 @@ void* AllocateDeviceMemory(Device& device, size_t bytes, size_t padding, const c
     device.memory_used.fetch_sub(accounted);
     return nullptr;
   }
-  uint64_t peak = device.memory_peak.load(std::memory_order_relaxed);
-  while (peak < used && !device.memory_peak.compare_exchange_weak(peak, used)) {
-  }
+  device.NoteMemoryPeak(used);
   return memory;
 }
 
@@ -269,20 +308,63 @@ bool FreeMemory(void* address, MemoryKind kind) {
   std::unique_lock lock(blocks.mutex);
   auto found = blocks.by_begin.find(static_cast<char*>(address));
   if (found == blocks.by_begin.end() || found->second.kind != kind) return false;
-  MemoryBlock block = found->second;
-  if (Device* device = DeviceAt(block.device)) device->memory_used.fetch_sub(block.accounted);
-  if (HasGuard(block) && !Guard(block).IsWhole(/*whole=*/true)) {
-    std::fprintf(
-        stderr,
-        "acltape soft device: something wrote behind the end of %s; found when it was freed\n",
-        NameOf(block).c_str());
-  }
-  blocks.by_begin.erase(found);
-  generation.fetch_add(1, std::memory_order_release);
-  TakeOutOfFile(block);
-  if (GetProfile().poison) std::memset(block.begin, kPoisonFreed, block.bytes);
-  Rest(blocks, block);
+  if (found->second.leaving) return false;
+  Free(blocks, found);
   return true;
+}
+
+bool BeginLeaving(void* address) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  auto found = blocks.by_begin.find(static_cast<char*>(address));
+  if (found == blocks.by_begin.end() || found->second.kind != MemoryKind::kDevice) return false;
+  return !std::exchange(found->second.leaving, true);
+}
+
+void FreeLeaving(void* address) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  Free(blocks, blocks.by_begin.find(static_cast<char*>(address)));
+}
+
+uint64_t CountAllocation() {
+  static std::atomic<uint64_t> allocations{0};
+  return allocations.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+char* ReservePoolAddresses(size_t bytes) {
+  char* begin = GetHeap().Allocate(bytes);
+  if (begin == nullptr) return nullptr;
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  blocks.pools[begin] = bytes;
+  generation.fetch_add(1, std::memory_order_release);
+  return begin;
+}
+
+void ReleasePoolAddresses(char* begin, size_t bytes) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  blocks.pools.erase(begin);
+  generation.fetch_add(1, std::memory_order_release);
+  Rest(blocks, {begin, bytes, 0, MemoryKind::kPooled, -1});
+}
+
+void BeginInStreamOrder(MemoryBlock block, uint64_t number) {
+  PoisonNew(block, number);
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  blocks.in_stream_order[block.begin] = block;
+}
+
+void EndInStreamOrder(const MemoryBlock& ended) {
+  Blocks& blocks = GetBlocks();
+  std::unique_lock lock(blocks.mutex);
+  auto found = blocks.in_stream_order.find(ended.begin);
+  TellOfOverrun(found->second);
+  blocks.in_stream_order.erase(found);
+  generation.fetch_add(1, std::memory_order_release);
+  if (GetProfile().poison) std::memset(ended.begin, kPoisonFreed, ended.bytes);
 }
 
 void TrackMemory(const MemoryBlock& block) {
@@ -351,8 +433,7 @@ bool IsReserved(const void* address) {
   Blocks& blocks = GetBlocks();
   std::shared_lock lock(blocks.mutex);
   const auto* at = static_cast<const char*>(address);
-  const auto* range = EntryBefore(blocks.reserved, at);
-  return range != nullptr && at < range->first + range->second;
+  return InRange(blocks.reserved, at);
 }
 
 std::optional<MemoryBlock> FindMemory(const void* address) {
@@ -363,7 +444,7 @@ std::optional<MemoryBlock> FindMemory(const void* address) {
 }
 
 aclError CheckMemory(const void* address, size_t bytes, const char* call, const char* name) {
-  const std::string why = WhyUnusable(address, bytes);
+  const std::string why = WhyUnusable(address, bytes, View::kCall);
   if (why.empty()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s %p %s", call, name, address, why.c_str());
 }
@@ -388,11 +469,13 @@ aclError CheckTaskMemory(const SoftMemoryUse* uses, size_t count, aclError code,
 aclError CheckGuards(const char* task) {
   Blocks& blocks = GetBlocks();
   std::unique_lock lock(blocks.mutex);
-  for (const auto& [begin, block] : blocks.by_begin) {
-    if (!HasGuard(block) || Guard(block).IsWhole(/*whole=*/false)) continue;
-    Guard(block).Set();
-    return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s wrote behind the end of %s", task,
-                NameOf(block).c_str());
+  for (const auto* table : {&blocks.by_begin, &blocks.in_stream_order}) {
+    for (const auto& [begin, block] : *table) {
+      if (!HasGuard(block) || Guard(block).IsWhole(/*whole=*/false)) continue;
+      Guard(block).Set();
+      return Fail(ACL_ERROR_RT_AICORE_EXCEPTION, "%s wrote behind the end of %s", task,
+                  NameOf(block).c_str());
+    }
   }
   return ACL_SUCCESS;
 }

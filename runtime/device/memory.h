@@ -13,6 +13,13 @@
 // function has run, the patterns are looked at: one that changed fails that task, with a message
 // that names the block and the call that allocated it. A kernel of another stream that ran at the
 // same time may be the one that wrote.
+//
+// Note [Memory in stream order]
+// Memory of a pool is allocated and freed in the order of a stream (memory_pool.h), so calls and
+// tasks do not see the same blocks. A call sees a block from the call that allocated it to the call
+// that frees it. A task sees it from the moment at which a stream reached the allocation to the one
+// at which a stream reached the free. So work of another stream that nothing orders behind the
+// allocation, or before the free, is found when it runs.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +39,7 @@ enum class MemoryKind : uint8_t {
   kPinned,      // aclrtMallocHost
   kRegistered,  // the program's own memory, registered with aclrtHostRegister
   kMapped,      // device memory mapped to a reserved address
+  kPooled,      // device memory of a pool
 };
 
 struct MemoryBlock {
@@ -42,6 +50,7 @@ struct MemoryBlock {
   int32_t device;         // -1 for host memory
   const char* call = "";  // that allocated it, and its number among all allocations of the process
   uint64_t number = 0;    // 0: it has no guard
+  bool leaving = false;   // a stream frees it when it gets there (POOL-06)
   SharedFile* shared = nullptr;  // its bytes, when other processes may use them; the block owns it
 };
 
@@ -52,6 +61,10 @@ void* AllocatePinnedMemory(size_t bytes, const char* call);
 
 // Frees a block of this kind that begins at `address`; false when there is none.
 bool FreeMemory(void* address, MemoryKind kind);
+// POOL-06: from now on no call finds the block of device memory that begins at `address`, and
+// FreeLeaving frees it; false when there is none.
+bool BeginLeaving(void* address);
+void FreeLeaving(void* address);
 
 // False when the range overlaps a registered or pinned one.
 bool RegisterHostMemory(void* address, size_t bytes);
@@ -60,6 +73,18 @@ bool UnregisterHostMemory(void* address);
 // Tracks memory that was obtained in another way (mapped ranges); Untrack takes it back.
 void TrackMemory(const MemoryBlock& block);
 std::optional<MemoryBlock> UntrackMemory(void* address);
+
+// The number of the next allocation of the process (Note [Guards]).
+uint64_t CountAllocation();
+
+// Memory of pools (Note [Memory in stream order]). All addresses of a pool, which have no memory
+// until a block is there; null when the host has no more. Calls see what TrackMemory was told.
+char* ReservePoolAddresses(size_t bytes);
+// The addresses rest as those of freed blocks do.
+void ReleasePoolAddresses(char* begin, size_t bytes);
+// A stream has reached the allocation of a block that TrackMemory was told of, or its free.
+void BeginInStreamOrder(MemoryBlock block, uint64_t number);
+void EndInStreamOrder(const MemoryBlock& block);
 
 // A part of a block whose bytes other processes may use (IPC-01).
 struct SharedPart {

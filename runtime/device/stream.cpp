@@ -25,6 +25,7 @@ constexpr int64_t kSliceNs = 100000000;
 
 std::atomic<bool> exiting{false};
 std::atomic<uint32_t> running_workers{0};
+std::atomic<uint64_t> newest_serial{0};
 
 // Registered when the first worker starts, so it runs before the destructors of whatever libraries
 // the kernels need: those were loaded earlier.
@@ -38,6 +39,8 @@ void RegisterExit() {
 }
 
 }  // namespace
+
+std::atomic<uint32_t> StreamOrder::wanted{0};
 
 bool Exiting() { return exiting.load(std::memory_order_relaxed); }
 
@@ -56,6 +59,7 @@ Stream::Stream(Context& context, uint32_t id, uint32_t flags, uint32_t priority,
     : context_(context),
       handle_(AllocateHandle(HandleKind::kStream, this)),
       id_(id),
+      serial_(newest_serial.fetch_add(1) + 1),
       flags_(flags),
       priority_(priority),
       is_default_(is_default),

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/device/handle.h"
+#include "runtime/device/stream_order.h"
 #include "runtime/device/task.h"
 
 namespace acltape::device {
@@ -74,6 +75,11 @@ class Stream {
   Context& context() const { return context_; }
   HandleBlock* handle() const { return handle_; }
   uint32_t id() const { return id_; }
+  // A number that no other stream of the process has or had.
+  uint64_t serial() const { return serial_; }
+  // The place behind all tasks that were submitted so far.
+  StreamPosition Position() const { return {serial_, submitted_.load(std::memory_order_acquire)}; }
+  StreamOrder order;
   uint32_t flags() const { return flags_; }
   uint32_t priority() const { return priority_; }
   void set_priority(uint32_t priority) { priority_ = priority; }
@@ -133,6 +139,7 @@ class Stream {
   Context& context_;
   HandleBlock* handle_;
   const uint32_t id_;
+  const uint64_t serial_;
   const uint32_t flags_;
   uint32_t priority_;
   const bool is_default_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "acl/acl_rt_memory_soma.h"
 #include "runtime/kernel_launch.h"
 #include "tests/runtime/soft_device_test.h"
 
@@ -96,6 +97,43 @@ TEST_F(Guard, MEM_13_AReplayThatWritesBehindABlockFailsAtThatKernel) {
   }
   ASSERT_OK(aclmdlRIDestroy(model));
   ASSERT_OK(aclrtFree(block));
+}
+
+TEST_F(Guard, POOL_12_AWriteBehindMemoryOfAPoolIsNamedAndWhatEndedReadsAsPoison) {
+  aclrtMemPoolProps properties{};
+  properties.location = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
+  properties.maxSize = size_t{8} << 20;
+  aclrtMemPool pool = nullptr;
+  ASSERT_OK(aclrtMemPoolCreate(&pool, &properties));
+  for (const size_t bytes : {size_t{100}, size_t{2} << 20}) {
+    SCOPED_TRACE(bytes);
+    void* memory = nullptr;
+    ASSERT_OK(aclrtMemPoolMallocAsync(&memory, bytes, pool, stream_));
+    auto* block = static_cast<unsigned char*>(memory);
+    unsigned char first = 0;
+    ASSERT_OK(aclrtSynchronizeStream(stream_));
+    ASSERT_OK(aclrtMemcpy(&first, 1, block, 1, ACL_MEMCPY_DEVICE_TO_HOST));
+    EXPECT_EQ(first, 0xFF) << "new memory reads as NaN";
+    LaunchWrite(static_cast<char*>(memory), bytes + 1);
+    EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
+    const std::string message = Message();
+    EXPECT_NE(message.find("overrun wrote behind the end of the block of " + std::to_string(bytes) +
+                           " bytes"),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("by aclrtMemPoolMallocAsync)"), std::string::npos) << message;
+    LaunchWrite(static_cast<char*>(memory), bytes);
+    ASSERT_OK(aclrtMemPoolFreeAsync(memory, stream_));
+    // The next allocation has the same memory, in the order of the stream.
+    void* next = nullptr;
+    ASSERT_OK(aclrtMemPoolMallocAsync(&next, bytes, pool, stream_));
+    EXPECT_EQ(next, memory);
+    ASSERT_OK(aclrtSynchronizeStream(stream_));
+    EXPECT_EQ(block[0], 0xFF) << "not what the former block held";
+    ASSERT_OK(aclrtMemPoolFreeAsync(next, stream_));
+    ASSERT_OK(aclrtSynchronizeStream(stream_));
+  }
+  ASSERT_OK(aclrtMemPoolDestroy(pool));
 }
 
 TEST_F(Guard, MEM_13_WritesInsideOfBlocksAreNoOverrun) {

@@ -412,5 +412,173 @@ TEST_F(Random, RND_04_WhatIsWrongWhenTheTaskRunsFailsIt) {
   EXPECT_CODE(507015, aclrtSynchronizeStream(stream_));
 }
 
+// A built model whose task draws `kDrawn` numbers, and an update that another stream brings.
+class RandomUpdate : public Random {
+ protected:
+  static constexpr size_t kDrawn = 8;
+
+  void SetUp() override {
+    Random::SetUp();
+    ASSERT_OK(aclrtMalloc(&source_, sizeof(aclrtRandomNumTaskInfo), ACL_MEM_MALLOC_HUGE_FIRST));
+    ASSERT_OK(aclmdlRIBuildBegin(&model_, 0));
+    ASSERT_OK(aclrtCreateStreamWithConfig(&bound_, 0, ACL_STREAM_PERSISTENT));
+    ASSERT_OK(aclmdlRIBindStream(model_, bound_, 0));
+    ASSERT_OK(aclrtMemsetAsync(result_, 4, 0, 4, bound_));
+    ASSERT_OK(aclrtGetThreadLastTaskId(&fill_));
+    const aclrtRandomNumTaskInfo info = Floats(kDrawn);
+    ASSERT_OK(aclrtRandomNumAsync(&info, bound_, nullptr));
+    ASSERT_OK(aclrtGetThreadLastTaskId(&task_));
+    ASSERT_OK(aclmdlRIEndTask(model_, bound_));
+    ASSERT_OK(aclmdlRIBuildEnd(model_, nullptr));
+  }
+  void TearDown() override {
+    if (model_ != nullptr) aclmdlRIDestroy(model_);
+    aclrtFree(source_);
+    Random::TearDown();
+  }
+
+  void Write(const aclrtRandomNumTaskInfo& info) {
+    ASSERT_OK(aclrtMemcpy(source_, sizeof(info), &info, sizeof(info), ACL_MEMCPY_HOST_TO_DEVICE));
+  }
+  aclrtTaskUpdateInfo Update() {
+    aclrtTaskUpdateInfo update{};
+    update.id = ACL_RT_UPDATE_RANDOM_TASK;
+    update.val.randomTaskAttr.srcAddr = source_;
+    update.val.randomTaskAttr.size = sizeof(aclrtRandomNumTaskInfo);
+    return update;
+  }
+  aclError Send(aclrtTaskUpdateInfo update) {
+    return aclrtTaskUpdateAsync(bound_, task_, &update, stream_);
+  }
+  std::vector<float> Execute() {
+    std::memset(result_, 0, kBytes);
+    ResetCounter();
+    EXPECT_OK(aclmdlRIExecuteAsync(model_, stream_));
+    EXPECT_OK(aclrtSynchronizeStream(stream_));
+    return Results(kDrawn);
+  }
+  // What a task with these parameters draws by itself.
+  std::vector<float> Expected(const aclrtRandomNumTaskInfo& info) {
+    ResetCounter();
+    Run(info);
+    return Results(kDrawn);
+  }
+
+  void* source_ = nullptr;
+  aclmdlRI model_ = nullptr;
+  aclrtStream bound_ = nullptr;
+  uint32_t fill_ = 0;
+  uint32_t task_ = 0;
+};
+
+TEST_F(RandomUpdate, RND_05_AnUpdateFindsTheTaskByItsStreamAndNumber) {
+  const std::vector<float> first = Execute();
+  aclrtRandomNumTaskInfo info = Floats(kDrawn);
+  info.randomSeed = Value(uint64_t{77});
+  const std::vector<float> expected = Expected(info);
+  ASSERT_NE(first, expected);
+  Write(info);
+  ASSERT_OK(Send(Update()));
+  EXPECT_EQ(Execute(), expected);
+  EXPECT_EQ(Execute(), expected) << "it stays";
+
+  aclrtTaskUpdateInfo update = Update();
+  EXPECT_CODE(107000, aclrtTaskUpdateAsync(bound_, fill_, &update, stream_));
+  EXPECT_CODE(107000, aclrtTaskUpdateAsync(bound_, 1000, &update, stream_));
+  EXPECT_CODE(107005, aclrtTaskUpdateAsync(other_, task_, &update, stream_));
+}
+
+TEST_F(RandomUpdate, RND_06_AnUpdateIsWorkOfItsStream) {
+  const std::vector<float> first = Execute();
+  aclrtRandomNumTaskInfo info = Floats(kDrawn);
+  info.randomSeed = Value(uint64_t{78});
+  const std::vector<float> expected = Expected(info);
+  Gate gate;
+  Launch(stream_, gate);
+  ASSERT_OK(Send(Update()));
+  Write(info);  // read when the update runs
+  ASSERT_OK(aclmdlRIExecuteAsync(model_, other_));
+  ResetCounter();
+  ASSERT_OK(aclrtSynchronizeStream(other_));
+  EXPECT_EQ(Results(kDrawn), first) << "the update has not run";
+  gate.Open();
+  EXPECT_EQ(Execute(), expected);
+}
+
+TEST_F(RandomUpdate, RND_06_ItBringsAddressesSeedAndNumberAndNoDistribution) {
+  void* elsewhere = nullptr;
+  void* counter = nullptr;
+  ASSERT_OK(aclrtMalloc(&elsewhere, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  ASSERT_OK(aclrtMalloc(&counter, 16, ACL_MEM_MALLOC_HUGE_FIRST));
+  std::memset(elsewhere, 0, 64);
+  std::memset(counter, 0, 16);
+  const std::vector<float> first = Execute();
+  aclrtRandomNumTaskInfo info =
+      Info(kNormal, ACL_FLOAT16, Number(ACL_FLOAT16, 100), Number(ACL_FLOAT16, 1), 4);
+  info.randomResultAddr = elsewhere;
+  info.randomCounterAddr = counter;
+  Write(info);
+  ASSERT_OK(Send(Update()));
+  std::memset(result_, 0, kBytes);
+  ASSERT_OK(aclmdlRIExecuteAsync(model_, stream_));
+  ASSERT_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(Results(kDrawn), std::vector<float>(kDrawn)) << "nothing is drawn there any more";
+  const auto* drawn = static_cast<const float*>(elsewhere);
+  EXPECT_EQ(std::vector<float>(drawn, drawn + 4),
+            std::vector<float>(first.begin(), first.begin() + 4))
+      << "four numbers of the former distribution, with the same seed";
+  EXPECT_EQ(drawn[4], 0);
+  EXPECT_NE(*static_cast<uint32_t*>(counter), 0u);
+  ASSERT_OK(aclrtFree(elsewhere));
+  ASSERT_OK(aclrtFree(counter));
+}
+
+TEST_F(RandomUpdate, RND_06_AnUpdateMayOutliveItsModel) {
+  Write(Floats(kDrawn));
+  Gate gate;
+  Launch(stream_, gate);
+  ASSERT_OK(Send(Update()));
+  ASSERT_OK(aclmdlRIDestroy(model_));
+  model_ = nullptr;
+  gate.Open();
+  EXPECT_OK(aclrtSynchronizeStream(stream_));
+}
+
+TEST_F(RandomUpdate, RND_07_Refusals) {
+  Write(Floats(kDrawn));
+  aclrtTaskUpdateInfo update = Update();
+  EXPECT_CODE(100000, aclrtTaskUpdateAsync(bound_, task_, nullptr, stream_));
+  EXPECT_CODE(100000, aclrtTaskUpdateAsync(nullptr, task_, &update, stream_));
+  const auto with = [&](auto change) {
+    aclrtTaskUpdateInfo changed = Update();
+    change(changed);
+    return Send(changed);
+  };
+  EXPECT_CODE(207000, with([](auto& u) { u.id = ACL_RT_UPDATE_AIC_AIV_TASK; }));
+  EXPECT_CODE(107000, with([](auto& u) { u.id = static_cast<aclrtUpdateTaskAttrId>(3); }));
+  EXPECT_CODE(107000, with([](auto& u) { u.val.randomTaskAttr.srcAddr = nullptr; }));
+  EXPECT_CODE(107000, with([](auto& u) { u.val.randomTaskAttr.size = 40; }));
+  EXPECT_CODE(107000, with([&](auto& u) { u.val.randomTaskAttr.srcAddr = &update; }));
+  Begin(stream_);
+  EXPECT_CODE(107027, Send(update));
+  Log log;
+  Launch(stream_, log, "a");
+  ASSERT_OK(aclmdlRIDestroy(End(stream_)));
+  EXPECT_OK(aclrtTaskUpdateAsync(bound_, task_, &update, nullptr)) << "the default stream";
+  EXPECT_OK(aclrtSynchronizeDevice());
+}
+
+TEST_F(RandomUpdate, RND_07_ParametersThatMakeNoSenseFailTheUpdateAndChangeNothing) {
+  const std::vector<float> first = Execute();
+  aclrtRandomNumTaskInfo info = Floats(kDrawn);
+  info.randomSeed.size = 9;
+  Write(info);
+  ASSERT_OK(Send(Update()));
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), 507015);
+  const std::string message = aclGetRecentErrMsg();
+  EXPECT_NE(message.find("size of randomSeed is 9"), std::string::npos) << message;
+  EXPECT_EQ(Execute(), first);
+}
+
 }  // namespace
 }  // namespace acltape::device

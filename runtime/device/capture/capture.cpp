@@ -266,7 +266,8 @@ aclError StoreBuiltTask(Stream& stream, Task& task) {
                 "task %s: stream %u is bound to model %u, which is complete; unbind the stream",
                 name, stream.id(), model.id());
   }
-  model.Append(stream.built_member, task);  // bound streams take any number
+  // Bound streams take any number.
+  thread_state.last_task_id = model.Append(stream.built_member, task)->sequence;
   return ACL_SUCCESS;
 }
 

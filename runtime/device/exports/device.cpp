@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/device/call.h"
+#include "runtime/device/memory_pool.h"
 #include "runtime/device/thread_state.h"
 
 using namespace acltape::device;
@@ -72,6 +73,12 @@ aclError CheckLimit(aclrtDevResLimitType type, uint32_t value, const char* call)
   return ACL_SUCCESS;
 }
 
+aclError Synchronize(Context& context, int64_t timeout_ns) {
+  ACLTAPE_RETURN_IF_FAILED(context.Synchronize(timeout_ns));
+  TrimPools();
+  return ACL_SUCCESS;
+}
+
 }  // namespace
 
 aclError aclrtGetDevice(int32_t* deviceId) {
@@ -102,14 +109,14 @@ aclError aclrtGetRunMode(aclrtRunMode* runMode) {
 aclError aclrtSynchronizeDevice(void) {
   ACLTAPE_CALL("aclrtSynchronizeDevice");
   Context* context = CurrentContext(kCall);
-  return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : context->Synchronize(-1);
+  return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : Synchronize(*context, -1);
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   ACLTAPE_CALL("aclrtSynchronizeDeviceWithTimeout");
   ACLTAPE_RETURN_IF_FAILED(CheckTimeout(timeout, kCall));
   Context* context = CurrentContext(kCall);
-  return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : context->Synchronize(TimeoutNs(timeout));
+  return context == nullptr ? ACL_ERROR_RT_CONTEXT_NULL : Synchronize(*context, TimeoutNs(timeout));
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {

@@ -6,6 +6,7 @@
 #include "runtime/device/call.h"
 #include "runtime/device/futex.h"
 #include "runtime/device/ipc_cell.h"
+#include "runtime/device/memory_pool.h"
 
 using namespace acltape::device;
 
@@ -119,6 +120,7 @@ aclError SynchronizeEvent(aclrtEvent handle, int64_t timeout_ns, const char* cal
   if (aclError refusal = event->context().Refusal(); refusal != ACL_SUCCESS) {
     return Fail(refusal, "%s: a task of the context failed", call);
   }
+  TrimPools();
   return ACL_SUCCESS;
 }
 

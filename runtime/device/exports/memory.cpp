@@ -2,6 +2,7 @@
 #include "runtime/device/memory.h"
 
 #include "runtime/device/call.h"
+#include "runtime/device/memory_pool.h"
 
 using namespace acltape::device;
 
@@ -18,6 +19,10 @@ aclError Allocate(void** pointer, size_t size, size_t padding, const char* call)
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
   Device& device = context->device();
   *pointer = AllocateDeviceMemory(device, size, padding, call);
+  if (*pointer == nullptr) {
+    EmptyPools(device);  // POOL-07
+    *pointer = AllocateDeviceMemory(device, size, padding, call);
+  }
   if (*pointer != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
               "%s: no room for %zu bytes; device %d has %llu bytes, of which %llu are in use", call,
@@ -46,6 +51,7 @@ aclError AllocateHost(void** pointer, size_t size, const char* call) {
 aclError Free(void* pointer, MemoryKind kind, const char* call) {
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(pointer, call, "the address"));
   if (FreeMemory(pointer, kind)) return ACL_SUCCESS;
+  if (kind == MemoryKind::kDevice && FreePooledNow(pointer)) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not the beginning of %s memory in use", call,
               pointer, kind == MemoryKind::kDevice ? "device" : "pinned host");
 }

@@ -1,7 +1,10 @@
-// Random numbers by a task of the stream (RND-01 to RND-04).
+// Random numbers by a task of the stream (RND-01 to RND-04), and new parameters for such a task of
+// a built model (RND-05 to RND-07).
 //
 // The counter of the generator lies in device memory, and the task moves it behind the blocks that
 // it used. So equal seeds and counters give equal numbers, and tasks in a row give different ones.
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "runtime/device/call.h"
@@ -143,9 +146,34 @@ aclError FailTask(const char* problem) {
   return ACL_ERROR_RT_AICORE_EXCEPTION;
 }
 
+// What a task of the program draws; an update may change it while the model runs.
+class SharedRandom {
+ public:
+  explicit SharedRandom(const RandomTask& task) : task_(task) {}
+  RandomTask Now() const {
+    std::lock_guard lock(mutex_);
+    return task_;
+  }
+  // RND-06: all else stays.
+  void Update(const aclrtRandomNumTaskInfo& info) {
+    std::lock_guard lock(mutex_);
+    task_.info.randomParaAddr = info.randomParaAddr;
+    task_.info.randomResultAddr = info.randomResultAddr;
+    task_.info.randomCounterAddr = info.randomCounterAddr;
+    task_.info.randomSeed = info.randomSeed;
+    task_.info.randomNum = info.randomNum;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  RandomTask task_;
+};
+
+using Random = std::shared_ptr<SharedRandom>;
+
 // Parameters that lie in memory are known when the task runs, so all is checked again.
 aclError RunRandom(void* argument) {
-  const auto& task = *static_cast<const RandomTask*>(argument);
+  const RandomTask task = (*static_cast<Random*>(argument))->Now();
   for (const Parameter& parameter : {task.Seed(), task.Number(), task.First(), task.Second()}) {
     if (parameter.name == nullptr || parameter.info->isAddr == 0) continue;
     ACLTAPE_RETURN_IF_FAILED(
@@ -169,18 +197,23 @@ aclError RunRandom(void* argument) {
 }
 
 // RND-03: the size of a value is that of what it says, and the size of an address is at most eight.
+std::string ProblemOf(const Parameter& parameter) {
+  const aclrtRandomParaInfo& info = *parameter.info;
+  if (info.isAddr > 1) {
+    return std::string("isAddr of ") + parameter.name + " is " + std::to_string(info.isAddr) +
+           ", not 0 or 1";
+  }
+  const uint64_t most = info.isAddr != 0 ? sizeof(void*) : parameter.bytes;
+  if (info.size != 0 && info.size <= most) return "";
+  return std::string("size of ") + parameter.name + " is " + std::to_string(info.size) +
+         ", not 1 to " + std::to_string(most);
+}
+
 aclError CheckParameter(const Parameter& parameter, const char* call) {
   if (parameter.name == nullptr) return ACL_SUCCESS;
   const aclrtRandomParaInfo& info = *parameter.info;
-  if (info.isAddr > 1) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: isAddr of %s is %u, not 0 or 1", call,
-                parameter.name, info.isAddr);
-  }
-  const uint64_t most = info.isAddr != 0 ? sizeof(void*) : parameter.bytes;
-  if (info.size == 0 || info.size > most) {
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: size of %s is %u, not 1 to %llu", call,
-                parameter.name, info.size, static_cast<unsigned long long>(most));
-  }
+  const std::string problem = ProblemOf(parameter);
+  if (!problem.empty()) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s", call, problem.c_str());
   if (info.isAddr == 0) return ACL_SUCCESS;
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(AddressOf(info), call, parameter.name));
   return CheckMemory(AddressOf(info), parameter.bytes, call, parameter.name);
@@ -218,6 +251,72 @@ aclError CheckRandomTask(const RandomTask& task, const char* call) {
   return CheckValues(task, call);
 }
 
+// An update that its stream has not reached.
+struct RandomUpdate {
+  Random random;
+  const void* source;
+};
+
+// RND-06. What is written there is known when the update runs.
+aclError RunUpdate(void* argument) {
+  const auto& update = *static_cast<const RandomUpdate*>(argument);
+  RandomTask task = update.random->Now();
+  ACLTAPE_RETURN_IF_FAILED(CheckMemoryOfTask(update.source, sizeof(task.info), "srcAddr"));
+  std::memcpy(&task.info, update.source, sizeof(task.info));
+  for (const Parameter& parameter : {task.Seed(), task.Number()}) {
+    const std::string problem = ProblemOf(parameter);
+    if (!problem.empty()) return FailTask(problem.c_str());
+  }
+  update.random->Update(task.info);
+  return ACL_SUCCESS;
+}
+
+// RND-05: the random task of a bound stream that the number names.
+aclError FindRandom(const Stream& stream, uint32_t number, const char* call, Random* random) {
+  std::lock_guard lock(CaptureLock());
+  if (stream.built == nullptr) {
+    return Fail(ACL_ERROR_RT_STREAM_MODEL, "%s: stream %u is not bound to a model", call,
+                stream.id());
+  }
+  const auto& nodes = stream.built->nodes;
+  if (number >= nodes.size() || nodes[number].member != stream.built_member) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: stream %u has no task %u", call, stream.id(),
+                number);
+  }
+  const Task& task = nodes[number].task;
+  if (task.run != RunRandom) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: task %u of stream %u is %s, which draws no numbers", call, number, stream.id(),
+                task.name);
+  }
+  *random = *static_cast<const Random*>(task.argument);
+  return ACL_SUCCESS;
+}
+
+// RND-07.
+aclError CheckUpdate(const aclrtTaskUpdateInfo& info, const char* call) {
+  if (info.id == ACL_RT_UPDATE_AIC_AIV_TASK) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                "%s: kernels of the cube and vector cores cannot run here", call);
+  }
+  if (info.id != ACL_RT_UPDATE_RANDOM_TASK) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no update %d", call,
+                static_cast<int>(info.id));
+  }
+  const aclrtRandomTaskUpdateAttr& attribute = info.val.randomTaskAttr;
+  if (attribute.srcAddr == nullptr || attribute.size != sizeof(aclrtRandomNumTaskInfo)) {
+    return Fail(
+        ACL_ERROR_RT_PARAM_INVALID,
+        "%s: srcAddr %p and size %zu are not those of an aclrtRandomNumTaskInfo of %zu bytes", call,
+        attribute.srcAddr, attribute.size, sizeof(aclrtRandomNumTaskInfo));
+  }
+  if (!IsDevice(FindMemory(attribute.srcAddr))) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: srcAddr %p is not device memory", call,
+                attribute.srcAddr);
+  }
+  return CheckMemory(attribute.srcAddr, attribute.size, call, "srcAddr");
+}
+
 }  // namespace
 
 aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrtStream stream,
@@ -235,9 +334,31 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrt
   ACLTAPE_RETURN_IF_FAILED(FindStream(stream, kCall, &found));
   Task task;
   task.run = RunRandom;
-  task.drop = [](void* argument) { delete static_cast<RandomTask*>(argument); };
-  task.argument = new RandomTask(random);
+  task.drop = [](void* argument) { delete static_cast<Random*>(argument); };
+  task.argument = new Random(std::make_shared<SharedRandom>(random));
   task.name = "RANDOM_NUM";
   task.kind = TaskKind::kRandom;
+  return SubmitTask(*found, std::move(task));
+}
+
+aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo* info,
+                              aclrtStream execStream) {
+  ACLTAPE_CALL("aclrtTaskUpdateAsync");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(info, kCall, "info"));
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(taskStream, kCall, "taskStream"));
+  Stream* updated = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(taskStream, kCall, &updated));
+  Stream* found = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindStream(execStream, kCall, &found));
+  ACLTAPE_RETURN_IF_FAILED(CheckUpdate(*info, kCall));
+  Random random;
+  ACLTAPE_RETURN_IF_FAILED(FindRandom(*updated, taskId, kCall, &random));
+  ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, kCall));
+  Task task;
+  task.run = RunUpdate;
+  task.drop = [](void* argument) { delete static_cast<RandomUpdate*>(argument); };
+  task.argument = new RandomUpdate{std::move(random), info->val.randomTaskAttr.srcAddr};
+  task.name = "TASK_UPDATE";
+  task.kind = TaskKind::kInternal;
   return SubmitTask(*found, std::move(task));
 }

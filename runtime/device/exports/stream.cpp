@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/device/built_model.h"
+#include "runtime/device/memory_pool.h"
 #include "runtime/device/plain_object.h"
 #include "runtime/device/thread_state.h"
 #include "runtime/device/value_task.h"
@@ -62,7 +63,9 @@ aclError SynchronizeStream(aclrtStream stream, int64_t timeout_ns, const char* c
   Stream* found = nullptr;
   ACLTAPE_RETURN_IF_FAILED(FindAnyStream(stream, call, &found));
   ACLTAPE_RETURN_IF_FAILED(CheckNotCapturing(*found, call));
-  return found->Synchronize(timeout_ns);
+  ACLTAPE_RETURN_IF_FAILED(found->Synchronize(timeout_ns));
+  TrimPools();
+  return ACL_SUCCESS;
 }
 
 // STR-15 to STR-17.

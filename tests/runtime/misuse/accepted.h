@@ -29,6 +29,7 @@ inline constexpr Accepted kAccepted[] = {
     {"aclDestroyAclOpExecutor", "", "twice", "executors need operators: tests/opapi"},
 
     {"aclrt*", "stream", "null", "the default stream: GEN-04"},
+    {"aclrtTaskUpdateAsync", "execStream", "null", "the default stream: GEN-04"},
     {"aclmdlRIExecuteAsync", "stream", "null", "the default stream: GEN-04"},
     {"aclopCompileAndExecute*", "stream", "null", "the default stream: GEN-04"},
     {"aclprofGetStepTimestamp", "stream", "null", "the default stream: GEN-04"},

@@ -16,6 +16,7 @@
 #include "acl/acl_op.h"
 #include "acl/acl_op_compiler.h"
 #include "acl/acl_prof.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "acl/acl_tdt.h"
 #include "acl/acl_tdt_queue.h"
 #include "aclnn/acl_meta.h"
@@ -194,6 +195,26 @@ Argument Physical() {
   aclrtDrvMemHandle handle = nullptr;
   Need(aclrtMallocPhysical(&handle, kGranularity, &prop, 0));
   return At(handle);
+}
+
+Argument PoolProperties() {
+  auto* properties = static_cast<aclrtMemPoolProps*>(Scratch());
+  properties->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  properties->maxSize = 4 * kGranularity;
+  return At(properties);
+}
+
+Argument MemoryPool() {
+  aclrtMemPool pool = nullptr;
+  Need(aclrtMemPoolCreate(&pool, reinterpret_cast<aclrtMemPoolProps*>(PoolProperties())));
+  return At(pool);
+}
+
+Argument MemoryOfAPool() {
+  void* memory = nullptr;
+  Need(aclrtMemPoolMallocAsync(&memory, kBytes, reinterpret_cast<aclrtMemPool>(MemoryPool()),
+                               NewStream()));
+  return At(memory);
 }
 
 void* Reserved() {
@@ -393,6 +414,7 @@ const HandleType kHandleTypes[] = {
      Ended<aclrtDestroyLabel, aclrtLabel>},
     {"aclrtLabelList", LabelList, Ended<aclrtDestroyLabelList, aclrtLabelList>},
     {"aclrtDrvMemHandle", Physical, Ended<aclrtFreePhysical, aclrtDrvMemHandle>},
+    {"aclrtMemPool", MemoryPool, Ended<aclrtMemPoolDestroy, aclrtMemPool>},
     {"aclrtAllocatorDesc", [] { return At(aclrtAllocatorCreateDesc()); },
      Ended<aclrtAllocatorDestroyDesc, aclrtAllocatorDesc>},
     {"aclrtStreamConfigHandle*", [] { return At(aclrtCreateStreamConfigHandle()); },
@@ -546,6 +568,26 @@ Argument RandomNumbers() {
   return At(info);
 }
 
+// A task of a bound stream that draws a number, and other parameters for it.
+uint32_t RandomTaskOfModel() {
+  uint32_t number = 0;
+  BoundStream();
+  Need(aclrtRandomNumAsync(reinterpret_cast<aclrtRandomNumTaskInfo*>(RandomNumbers()), bound_stream,
+                           nullptr));
+  Need(aclrtGetThreadLastTaskId(&number));
+  return number;
+}
+
+Argument RandomUpdate() {
+  auto* update = static_cast<aclrtTaskUpdateInfo*>(Scratch());
+  update->id = ACL_RT_UPDATE_RANDOM_TASK;
+  auto& attribute = update->val.randomTaskAttr;
+  attribute.srcAddr = DeviceMemory();
+  attribute.size = sizeof(aclrtRandomNumTaskInfo);
+  std::memcpy(attribute.srcAddr, reinterpret_cast<void*>(RandomNumbers()), attribute.size);
+  return At(update);
+}
+
 struct Right {
   const char* function;   // "" for every one; a final * stands for any rest
   const char* parameter;  // "" for every one
@@ -613,6 +655,13 @@ const Right kRight[] = {
     {"aclrtReduceAsync", "reserve", "", Number<0>},
     {"aclrtRandomNumAsync", "taskInfo", "", RandomNumbers},
     {"aclrtRandomNumAsync", "reserve", "", Number<0>},
+    {"aclrtTaskUpdateAsync", "taskStream", "", BoundStream},
+    {"aclrtTaskUpdateAsync", "taskId", "", [] { return Argument{RandomTaskOfModel()}; }},
+    {"aclrtTaskUpdateAsync", "info", "", RandomUpdate},
+    {"aclrtMemPoolCreate", "poolProps", "", PoolProperties},
+    {"aclrtMemPool*", "attr", "", Number<ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD>},
+    {"aclrtMemPool*", "value", "", [] { return At(Scratch()); }},
+    {"aclrtMemPoolFreeAsync", "ptr", "", MemoryOfAPool},
     {"aclrtAllocatorGetByStream", "stream", "", AllocatorStream},
     {"aclrtAllocatorUnregister", "stream", "", AllocatorStream},
     {"aclrtUnSubscribeReport", "stream", "", SubscribedStream},
@@ -1033,6 +1082,7 @@ const AddressRow kAddresses[] = {
     {"aclrtMemInvalidate", "devPtr"},
     {"aclrtMemGetAddressRange", "ptr"},
     {"aclrtFree*", "devPtr"},
+    {"aclrtMemPoolFreeAsync", "ptr"},
     {"acltdt*queueData", "data"},
     {"aclrtFreeHost*", "hostPtr"},
     {"aclrtHostUnregister", "ptr"},
