@@ -254,6 +254,27 @@ TEST_F(Limits, DEV_14_PeerAccessIsPerDirection) {
   EXPECT_CODE(100000, aclrtDeviceDisablePeerAccess(0));
 }
 
+TEST_F(Limits, DEV_20_MappingMemoryForAPeerNeedsItsAccess) {
+  void* memory = nullptr;
+  ASSERT_OK(aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));  // of device 0
+  EXPECT_OK(aclrtMemP2PMap(memory, 4096, 0, 0)) << "its own";
+  EXPECT_CODE(107000, aclrtMemP2PMap(memory, 4096, 1, 0));
+  ASSERT_OK(aclrtSetDevice(1));
+  ASSERT_OK(aclrtDeviceEnablePeerAccess(0, 0));
+  EXPECT_OK(aclrtMemP2PMap(memory, 4096, 1, 0));
+  EXPECT_CODE(107000, aclrtMemP2PMap(memory, 4097, 1, 0)) << "longer than the block";
+  EXPECT_CODE(100000, aclrtMemP2PMap(nullptr, 4096, 1, 0));
+  EXPECT_CODE(100000, aclrtMemP2PMap(memory, 0, 1, 0));
+  EXPECT_CODE(100000, aclrtMemP2PMap(memory, 4096, 1, 1));
+  EXPECT_CODE(107001, aclrtMemP2PMap(memory, 4096, 2, 0));
+  int mine = 0;
+  EXPECT_CODE(107000, aclrtMemP2PMap(&mine, 4, 1, 0));
+  ASSERT_OK(aclrtDeviceDisablePeerAccess(0));
+  ASSERT_OK(aclrtResetDevice(1));
+  ASSERT_OK(aclrtSetDevice(0));
+  ASSERT_OK(aclrtFree(memory));
+}
+
 TEST_F(Limits, CTX_03_SettingAContextChangesTheDevice) {
   aclrtContext of_first = nullptr;
   ASSERT_OK(aclrtGetCurrentContext(&of_first));

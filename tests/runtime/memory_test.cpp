@@ -110,6 +110,20 @@ TEST_F(Memory, MEM_07_HostRegistration) {
   ASSERT_OK(aclrtFree(device));
 }
 
+TEST_F(Memory, MEM_16_WhichUnitsReachRegisteredMemory) {
+  for (int unit = ACL_RT_HAC_TYPE_STARS; unit <= ACL_RT_HAC_TYPE_CCU; ++unit) {
+    auto told = static_cast<aclrtHostMemMapCapability>(9);
+    ASSERT_OK(aclrtHostMemMapCapabilities(0, static_cast<aclrtHacType>(unit), &told));
+    EXPECT_EQ(told, unit < ACL_RT_HAC_TYPE_UDMA ? ACL_RT_HOST_MEM_MAP_SUPPORTED
+                                                : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED)
+        << unit;
+  }
+  aclrtHostMemMapCapability told{};
+  EXPECT_CODE(100000, aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_AIC, nullptr));
+  EXPECT_CODE(107001, aclrtHostMemMapCapabilities(99, ACL_RT_HAC_TYPE_AIC, &told));
+  EXPECT_CODE(107000, aclrtHostMemMapCapabilities(0, static_cast<aclrtHacType>(10), &told));
+}
+
 TEST_F(Memory, MEM_08_VirtualMemory) {
   aclrtPhysicalMemProp prop{};
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;

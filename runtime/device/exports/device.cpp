@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/device/call.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/memory_pool.h"
 #include "runtime/device/thread_state.h"
 
@@ -164,6 +165,28 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
   ACLTAPE_RETURN_IF_FAILED(CheckPeer(context->device().id, peerDeviceId, kCall));
   context->device().peers.fetch_and(~(uint64_t{1} << peerDeviceId));
   return ACL_SUCCESS;
+}
+
+// DEV-20: all memory is reachable without a fault here, so only the arguments matter.
+aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
+  ACLTAPE_CALL("aclrtMemP2PMap");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(devPtr, kCall, "devPtr"));
+  if (size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: the size is 0", kCall);
+  if (flags != 0) return Fail(ACL_ERROR_INVALID_PARAM, "%s: flags must be 0", kCall);
+  Device* user = nullptr;
+  ACLTAPE_RETURN_IF_FAILED(FindDevice(dstDevId, kCall, &user));
+  const std::optional<MemoryBlock> block = FindMemory(devPtr);
+  if (!IsDevice(block)) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory", kCall, devPtr);
+  }
+  ACLTAPE_RETURN_IF_FAILED(CheckMemory(devPtr, size, kCall, "devPtr"));
+  if (block->device == dstDevId || (user->peers.load() >> block->device & 1) != 0) {
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: device %d may not access the memory of device %d; call "
+              "aclrtDeviceEnablePeerAccess first",
+              kCall, dstDevId, block->device);
 }
 
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) {

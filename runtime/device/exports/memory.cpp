@@ -177,6 +177,23 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
   return ACL_SUCCESS;
 }
 
+// MEM-16: units that this product has reach registered memory; the last two belong to newer ones.
+aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
+                                     aclrtHostMemMapCapability* capabilities) {
+  ACLTAPE_CALL("aclrtHostMemMapCapabilities");
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(capabilities, kCall, "capabilities"));
+  if (DeviceAt(static_cast<int32_t>(deviceId)) == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: there is no device %u", kCall, deviceId);
+  }
+  if (hacType > ACL_RT_HAC_TYPE_CCU) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: there is no unit %d", kCall,
+                static_cast<int>(hacType));
+  }
+  *capabilities = hacType < ACL_RT_HAC_TYPE_UDMA ? ACL_RT_HOST_MEM_MAP_SUPPORTED
+                                                 : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
+  return ACL_SUCCESS;
+}
+
 aclError aclrtHostUnregister(void* ptr) {
   ACLTAPE_CALL("aclrtHostUnregister");
   ACLTAPE_RETURN_IF_FAILED(CheckPointer(ptr, kCall, "ptr"));
