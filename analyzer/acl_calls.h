@@ -64,12 +64,20 @@ enum class AclCallKind : uint8_t {
   kHostFunction,
   // Memory. A replay plans all of it before it starts.
   kMemory,
+  // Memory that begins, or ends, in the order of a stream.
+  kPoolAllocate,
+  kPoolFree,
   // Calls that change neither values nor order: getters, settings, objects of the operator library.
   kNoEffect,
   // The replay leaves it out, for the reason that its row names.
   kLeftOut,
   kUnknown
 };
+
+constexpr bool IsMemoryCall(AclCallKind kind) {
+  return kind == AclCallKind::kMemory || kind == AclCallKind::kPoolAllocate ||
+         kind == AclCallKind::kPoolFree;
+}
 
 // Tells functions of one kind apart where that matters.
 enum class AclVariant : uint8_t {

@@ -15,7 +15,7 @@ constexpr LintRule kRules[] = {
      "record an event behind the stream's last task and let the origin wait for it", L::kAclStretch,
      CheckUnjoinedFork},
     {"LINT-02", 2, S::kError, "the host waits for a capturing stream, or asks for it",
-     "CAP-62, CAP-63, CAP-69, DEV-12", InEveryMode(107027), F::kCall,
+     "CAP-62, CAP-63, CAP-69, DEV-12, POOL-11", InEveryMode(107027), F::kCall,
      "make the call before the capture begins or behind its end", L::kAclStretch, CheckHostWait},
     {"LINT-03", 3, S::kError, "a synchronous copy or fill while a capture is open",
      "CAP-30 to CAP-35", InEveryMode(107030), F::kCall,

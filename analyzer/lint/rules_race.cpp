@@ -15,6 +15,19 @@ namespace {
 using K = AclCallKind;
 using Refers = WaitOfEvent::Refers;
 
+// Buffers that calls use, by the call that began and the one that ended them.
+struct PooledBuffers {
+  explicit PooledBuffers(const Work& work) {
+    for (const int64_t id : work.all_buffers) {
+      const storage::Buffer& buffer = work.trace->GetBuffer(id);
+      if (buffer.alloc_call != 0) begun.emplace(buffer.alloc_call, &buffer);
+      if (buffer.free_call != 0) ended.emplace(buffer.free_call, &buffer);
+    }
+  }
+  std::unordered_map<int64_t, const storage::Buffer*> begun;
+  std::unordered_map<int64_t, const storage::Buffer*> ended;
+};
+
 void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& accesses) {
   accesses.clear();
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
@@ -123,6 +136,21 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
   Tell(scene, checker, " in the graph", found);
 }
 
+// The bytes that begin or end by a call in the order of its stream; none if it is no such call.
+// Work that touches them has to be ordered behind the begin and before the end.
+std::vector<ByteAccess> PooledBytes(const Work& work, size_t call, const PooledBuffers& pooled) {
+  const K kind = work.form(call).acl_kind();
+  if (kind != K::kPoolAllocate && kind != K::kPoolFree) return {};
+  const auto& by_call = kind == K::kPoolAllocate ? pooled.begun : pooled.ended;
+  const auto found = by_call.find(work.calls[call].call_id);
+  if (found == by_call.end()) return {};
+  ByteAccess access;
+  access.buffer = found->second->buffer_id;
+  access.end = found->second->bytes;
+  access.write = true;
+  return {access};
+}
+
 // Checks the program as it ran, outside of captures, with the order of streams, events and host
 // waits.
 void CheckEagerRace(const Scene& scene, Found& found) {
@@ -137,11 +165,16 @@ void CheckEagerRace(const Scene& scene, Found& found) {
   if (!several) return;
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
+  const PooledBuffers pooled(work);
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
     const WorkCall& call = work.calls[i];
     if (call.status != 0 || call.model_id != 0 || form.function == nullptr) continue;
-    if (AddOrder(work, i, checker) || !form.active()) continue;
+    if (AddOrder(work, i, checker)) continue;
+    if (const auto bytes = PooledBytes(work, i, pooled); !bytes.empty()) {
+      checker.Work(static_cast<int64_t>(i), call.stream_id, bytes);
+    }
+    if (!form.active()) continue;
     CollectAccesses(work, i, accesses);
     checker.Work(static_cast<int64_t>(i),
                  call.stream_id == 0 ? streams::RaceChecker::kHost : call.stream_id, accesses);

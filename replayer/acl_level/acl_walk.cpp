@@ -18,7 +18,7 @@ void CountCalls(const analyzer::AclProgram& program, AclReport& counts) {
       ++counts.without_effect;
     } else if (kind == AclCallKind::kHostFunction) {
       ++counts.host_functions;
-    } else if (kind == AclCallKind::kMemory) {
+    } else if (analyzer::IsMemoryCall(kind)) {
       ++counts.memory_calls;
     } else if (kind == AclCallKind::kLeftOut) {
       ++counts.left_out[call.op->FullName()];

@@ -120,6 +120,9 @@ Issuer::Code Issuer::Issue(const Call& call) {
       return work.CallHost(DoNothing, call.stream).code();
     case K::kMemory:
       return Memory(call);
+    case K::kPoolAllocate:
+    case K::kPoolFree:
+      return PoolMemory(call);
     case K::kNoEffect:
       return ExchangeMode(call);
     default:
@@ -226,6 +229,30 @@ Issuer::Code Issuer::Memory(const Call& call) {
     return code;
   }
   return 0;  // frees happen behind the probe
+}
+
+// Whether the stream takes the call does not depend on the pool, so each call has one of its own.
+// Like other memory, that of the stretch stays where it is.
+Issuer::Code Issuer::PoolMemory(const Call& call) {
+  const acl::Api& api = device_.api();
+  if (api.aclrtMemPoolMallocAsync == nullptr || api.aclrtMemPoolFreeAsync == nullptr) {
+    return std::nullopt;
+  }
+  aclrtMemPoolProps properties = {};
+  properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  aclrtMemPool pool = nullptr;
+  if (const int32_t code = api.aclrtMemPoolCreate(&pool, &properties); code != 0) return code;
+  void* memory = nullptr;
+  int32_t code = 0;
+  if (call.form->acl_kind() == K::kPoolAllocate) {
+    code = api.aclrtMemPoolMallocAsync(&memory, Size(call.Integer(1)), pool, call.stream);
+    if (code == 0) code = api.aclrtMemPoolFreeAsync(memory, call.stream);
+  } else if (code = api.aclrtMalloc(&memory, 1, ACL_MEM_MALLOC_HUGE_FIRST); code == 0) {
+    code = api.aclrtMemPoolFreeAsync(memory, call.stream);
+    if (code != 0) api.aclrtFree(memory);
+  }
+  api.aclrtMemPoolDestroy(pool);
+  return code;
 }
 
 Issuer::Code Issuer::ExchangeMode(const Call& call) {

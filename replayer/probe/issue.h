@@ -54,6 +54,7 @@ class Issuer {
   Code EventTime(const Call& call);
   Code UpdateBegin(const Call& call);
   Code Memory(const Call& call);
+  Code PoolMemory(const Call& call);
   Code ExchangeMode(const Call& call);
   aclrtEvent EventOf(const Call& call) { return objects_.EventOf(call.object()).get(); }
 

@@ -59,6 +59,8 @@ CASES = (
     Case("copy_in_task_group", {"LINT-37": everywhere(507009)}),
     Case("many_graphs", {"LINT-08": everywhere(207008)}, ("--stream-limit", "40")),
     Case("freed_address", {"LINT-10": everywhere(507015)}),
+    Case("pool_allocation", {"LINT-02": everywhere(107027)}),
+    Case("pool_free_race", {"LINT-19": NOWHERE}),
     Case("shared_memory", {"LINT-18": NOWHERE}),
     Case("shared_memory_of_two_streams", {"LINT-18": NOWHERE}),
     # A stream without an event is outside of the capture too.

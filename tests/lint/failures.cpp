@@ -11,6 +11,7 @@
 #include <initializer_list>
 
 #include "acl/acl.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_abs.h"
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_mm.h"
@@ -358,6 +359,48 @@ void FreedAddress(const Bench& b, bool clean) {
   CHECK_ACL(aclDestroyTensor(tensor));
 }
 
+aclrtMemPool NewPool() {
+  aclrtMemPoolProps properties{};
+  properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  properties.maxSize = size_t{16} << 20;
+  aclrtMemPool pool = nullptr;
+  CHECK_ACL(aclrtMemPoolCreate(&pool, &properties));
+  return pool;
+}
+
+// Memory of a pool is allocated between the work that would be captured.
+void PoolAllocation(const Bench& b, bool clean) {
+  aclrtMemPool pool = NewPool();
+  void* block = nullptr;
+  if (clean) CHECK_ACL(aclrtMemPoolMallocAsync(&block, kBytes, pool, b.main));
+  Relu(b, b.main, 0, 1);
+  if (!clean) CHECK_ACL(aclrtMemPoolMallocAsync(&block, kBytes, pool, b.main));
+  CHECK_ACL(
+      aclrtMemcpyAsync(block, kBytes, b.blocks[1], kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, b.main));
+  Relu(b, b.main, 1, 2);
+  CHECK_ACL(aclrtSynchronizeStream(b.main));
+  CHECK_ACL(aclrtMemPoolFreeAsync(block, b.main));
+  CHECK_ACL(aclrtMemPoolDestroy(pool));
+}
+
+// A stream frees memory of a pool that another stream may still read.
+void PoolFreeRace(const Bench& b, bool clean) {
+  Relu(b, b.main, 0, 2);
+  aclrtMemPool pool = NewPool();
+  void* block = nullptr;
+  CHECK_ACL(aclrtMemPoolMallocAsync(&block, kBytes, pool, b.main));
+  CHECK_ACL(aclrtMemsetAsync(block, kBytes, 0, kBytes, b.main));
+  Order(b.fork, b.main, b.side);
+  CHECK_ACL(
+      aclrtMemcpyAsync(b.blocks[1], kBytes, block, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, b.side));
+  if (clean) Order(b.join, b.side, b.main);
+  CHECK_ACL(aclrtMemPoolFreeAsync(block, b.main));
+  CHECK_ACL(aclrtSynchronizeStream(b.main));
+  // The soft device fails the copy when the free comes first.
+  CHECK(aclrtSynchronizeStream(b.side) == ACL_SUCCESS || !clean);
+  CHECK_ACL(aclrtMemPoolDestroy(pool));
+}
+
 // Two graphs. The second one reads what the first one writes.
 void CaptureTwoGraphs(const Bench& b, aclmdlRI (&models)[2]) {
   for (int i = 0; i < 2; ++i) {
@@ -500,6 +543,8 @@ constexpr Case kCases[] = {
     {"copy_in_task_group", CopyInTaskGroup},
     {"many_graphs", ManyGraphs},
     {"freed_address", FreedAddress},
+    {"pool_allocation", PoolAllocation},
+    {"pool_free_race", PoolFreeRace},
     {"shared_memory", SharedMemory},
     {"shared_memory_of_two_streams", SharedMemoryOfTwoStreams},
     {"eager_race", EagerRace},
