@@ -309,10 +309,10 @@ TEST_F(MemoryPools, POOL_05_AStreamWaitsForAnothersMemoryWhenThereIsNoOther) {
   EXPECT_EQ(log.text(), "b");
   EXPECT_EQ(large[0], 2);
   Switch(ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0);
-  Free(large, other_);
-  void* none = nullptr;
   Gate second;
   Launch(other_, second);
+  Free(large, other_);
+  void* none = nullptr;
   EXPECT_CODE(207001, aclrtMemPoolMallocAsync(&none, 60 * kUnit, pool_, stream_));
 }
 
