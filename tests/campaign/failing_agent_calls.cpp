@@ -97,12 +97,35 @@ Owner OwnerOf(const void* address) {
   return Owner::kOther;
 }
 
-// True for a function of the agent that passes the program's own call on.
-bool PassesOn(const void* address) {
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_sname == nullptr) return false;
+// The agent's functions that pass the program's own call on. They are looked up once, at the start:
+// the loader's lock, which a look-up takes, may be held by a thread that waits for the caller.
+struct Code {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+};
+Code g_passing_on[3];
+
+void FindPassingOn() {
+  Code* next = g_passing_on;
   for (const char* name : {"dlopen", "pthread_create", "prctl"}) {
-    if (strcmp(info.dli_sname, name) == 0) return true;
+    const void* function = dlsym(RTLD_DEFAULT, name);
+    Dl_info info;
+    const ElfW(Sym)* symbol = nullptr;
+    if (function != nullptr && OwnerOf(function) == Owner::kAgent &&
+        dladdr1(function, &info, const_cast<void**>(reinterpret_cast<const void**>(&symbol)),
+                RTLD_DL_SYMENT) != 0 &&
+        symbol != nullptr) {
+      const auto* begin = static_cast<const char*>(function);
+      *next++ = {begin, begin + symbol->st_size};
+    }
+  }
+}
+
+// True for an address in one of them.
+bool PassesOn(const void* address) {
+  const auto* at = static_cast<const char*>(address);
+  for (const Code& code : g_passing_on) {
+    if (at >= code.begin && at < code.end) return true;
   }
   return false;
 }
@@ -172,6 +195,7 @@ __attribute__((constructor(101))) void Begin() {
     }
     close(file);
   }
+  FindPassingOn();
   Walk walk;
   _Unwind_Backtrace(Visit, &walk);  // what it loads, it loads now
   g_ready.store(true, std::memory_order_release);
