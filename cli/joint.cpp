@@ -109,7 +109,7 @@ class JointCommand final : public Command {
     if (!work.steps.empty() || !analyzer::joint::HasBackward(work, 0, work.size())) {
       throw refuse("");
     }
-    return {0, 0, work.size(), "the whole trace"};
+    return {0, 0, static_cast<int64_t>(work.size()), "the whole trace"};
   }
 
   Table Facts(const Work& work, const StepRange& step, const JointStep& joint) const {
