@@ -141,6 +141,10 @@ class DeviceWork {
 
   // The host waits. A library without waits of limited time waits without a limit.
   CallResult WaitForStream(aclrtStream stream, int timeout_ms = kNoLimit) const;
+  // Drops the work of a stream that will not end.
+  CallResult Abort(aclrtStream stream) const {
+    return Ask("aclrtStreamAbort", api_.aclrtStreamAbort, stream);
+  }
   CallResult WaitForEvent(aclrtEvent event, int timeout_ms = kNoLimit) const;
   CallResult WaitForDevice(int timeout_ms = kNoLimit) const;
 
