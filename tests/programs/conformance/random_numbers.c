@@ -1,31 +1,13 @@
 /* Random numbers of the device: equal seeds and counters give equal numbers. */
 #include "acl/acl.h"
+#include "random_task.h"
 #include "session.h"
 
 enum { kCount = 1000 };
 
-static aclrtRandomParaInfo Value(const void* from, uint8_t bytes) {
-  aclrtRandomParaInfo made;
-  memset(&made, 0, sizeof(made));
-  made.size = bytes;
-  memcpy(made.valueOrAddr, from, bytes);
-  return made;
-}
-
 static void Draw(void* counter, float* to, aclrtStream stream) {
-  const float low = -1, high = 3;
-  const uint64_t seed = 42, count = kCount;
   void* result = MallocDevice(kCount * 4);
-  aclrtRandomNumTaskInfo task;
-  memset(&task, 0, sizeof(task));
-  task.dataType = ACL_FLOAT;
-  task.randomNumFuncParaInfo.funcType = ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS;
-  task.randomNumFuncParaInfo.paramInfo.uniformDisInfo.min = Value(&low, 4);
-  task.randomNumFuncParaInfo.paramInfo.uniformDisInfo.max = Value(&high, 4);
-  task.randomResultAddr = result;
-  task.randomCounterAddr = counter;
-  task.randomSeed = Value(&seed, 8);
-  task.randomNum = Value(&count, 8);
+  const aclrtRandomNumTaskInfo task = Uniform(-1, 3, 42, kCount, counter, result);
   CHECK_ACL(aclrtRandomNumAsync(&task, stream, NULL));
   DownloadFloats(to, result, kCount, stream);
   CHECK_ACL(aclrtFree(result));

@@ -1,33 +1,9 @@
 /* A built model that draws numbers, and new parameters for its task, which a stream brings. */
 #include "acl/acl.h"
+#include "random_task.h"
 #include "session.h"
 
 enum { kCount = 100, kBytes = kCount * 4 };
-
-static aclrtRandomParaInfo Value(const void* from, uint8_t bytes) {
-  aclrtRandomParaInfo made;
-  memset(&made, 0, sizeof(made));
-  made.size = bytes;
-  memcpy(made.valueOrAddr, from, bytes);
-  return made;
-}
-
-/* Numbers from 0 to below 1. */
-static aclrtRandomNumTaskInfo Uniform(uint64_t seed, void* counter, void* result) {
-  const float low = 0, high = 1;
-  const uint64_t count = kCount;
-  aclrtRandomNumTaskInfo task;
-  memset(&task, 0, sizeof(task));
-  task.dataType = ACL_FLOAT;
-  task.randomNumFuncParaInfo.funcType = ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS;
-  task.randomNumFuncParaInfo.paramInfo.uniformDisInfo.min = Value(&low, 4);
-  task.randomNumFuncParaInfo.paramInfo.uniformDisInfo.max = Value(&high, 4);
-  task.randomResultAddr = result;
-  task.randomCounterAddr = counter;
-  task.randomSeed = Value(&seed, 8);
-  task.randomNum = Value(&count, 8);
-  return task;
-}
 
 static void Execute(aclmdlRI model, void* counter, void* result, float* to, aclrtStream stream) {
   CHECK_ACL(aclrtMemsetAsync(counter, 16, 0, 16, stream));
@@ -44,7 +20,7 @@ int main(void) {
   CHECK_ACL(aclmdlRIBuildBegin(&model, 0));
   CHECK_ACL(aclrtCreateStreamWithConfig(&bound, 0, ACL_STREAM_PERSISTENT));
   CHECK_ACL(aclmdlRIBindStream(model, bound, ACL_MODEL_STREAM_FLAG_HEAD));
-  const aclrtRandomNumTaskInfo first_task = Uniform(1, counter, result);
+  const aclrtRandomNumTaskInfo first_task = Uniform(0, 1, 1, kCount, counter, result);
   uint32_t number = 0;
   CHECK_ACL(aclrtRandomNumAsync(&first_task, bound, NULL));
   CHECK_ACL(aclrtGetThreadLastTaskId(&number));
@@ -55,7 +31,7 @@ int main(void) {
   Execute(model, counter, result, again, stream);
   CHECK(memcmp(first, again, sizeof(first)) == 0);
 
-  const aclrtRandomNumTaskInfo second_task = Uniform(2, counter, elsewhere);
+  const aclrtRandomNumTaskInfo second_task = Uniform(0, 1, 2, kCount, counter, elsewhere);
   void* parameters = Upload(&second_task, sizeof(second_task));
   aclrtTaskUpdateInfo update;
   memset(&update, 0, sizeof(update));
