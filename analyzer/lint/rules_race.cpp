@@ -1,6 +1,7 @@
 // Rules about streams that touch the same bytes without an order: inside a captured graph, in eager
 // work, and between executions of graphs and what concerns them.
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -15,7 +16,8 @@ namespace {
 using K = AclCallKind;
 using Refers = WaitOfEvent::Refers;
 
-// Buffers that calls use, by the call that began and the one that ended them.
+// Buffers that calls use, by the call that began and the one that ended them. Made at the first
+// call of a pool: most traces have none.
 struct PooledBuffers {
   explicit PooledBuffers(const Work& work) {
     for (const int64_t id : work.all_buffers) {
@@ -138,10 +140,12 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
 
 // The bytes that begin or end by a call in the order of its stream; none if it is no such call.
 // Work that touches them has to be ordered behind the begin and before the end.
-std::vector<ByteAccess> PooledBytes(const Work& work, size_t call, const PooledBuffers& pooled) {
+std::vector<ByteAccess> PooledBytes(const Work& work, size_t call,
+                                    std::optional<PooledBuffers>& pooled) {
   const K kind = work.form(call).acl_kind();
   if (kind != K::kPoolAllocate && kind != K::kPoolFree) return {};
-  const auto& by_call = kind == K::kPoolAllocate ? pooled.begun : pooled.ended;
+  if (!pooled) pooled.emplace(work);
+  const auto& by_call = kind == K::kPoolAllocate ? pooled->begun : pooled->ended;
   const auto found = by_call.find(work.calls[call].call_id);
   if (found == by_call.end()) return {};
   ByteAccess access;
@@ -165,7 +169,7 @@ void CheckEagerRace(const Scene& scene, Found& found) {
   if (!several) return;
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
-  const PooledBuffers pooled(work);
+  std::optional<PooledBuffers> pooled;
   for (size_t i = 0; i < work.size(); ++i) {
     const WorkForm& form = work.form(i);
     const WorkCall& call = work.calls[i];
