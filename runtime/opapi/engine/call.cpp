@@ -126,6 +126,15 @@ at::Tensor Call::MakeView(int i, const aclTensor* tensor) const {
   return ViewAt(first, tensor->sizes, tensor->strides, *dtype);
 }
 
+c10::optional<at::ScalarType> Call::SharedDtype(int i, int j) const {
+  if (op_.args[i].kind != acl::ArgKind::kTensor || op_.args[j].kind != acl::ArgKind::kTensor ||
+      IsNull(i) || IsNull(j)) {
+    return c10::nullopt;
+  }
+  const aclDataType dtype = Described(i).dtype;
+  return Described(j).dtype == dtype ? FindDtype(dtype) : c10::nullopt;
+}
+
 at::Tensor Call::View(int i) const { return MakeView(i, acl::Unpack<const aclTensor*>(args_[i])); }
 
 Operand Call::In(int i) const { return Operand(View(i), widen_); }

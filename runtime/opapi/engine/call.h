@@ -75,6 +75,9 @@ class Call {
   double Real(int i) const { return args_[i].real; }
   std::string Text(int i) const;
   at::ScalarType Dtype(int i) const;
+  // The dtype of arguments `i` and `j` when both are tensors and have the same one. Needs no views,
+  // which are most of the cost of a first phase.
+  c10::optional<at::ScalarType> SharedDtype(int i, int j) const;
   std::vector<int64_t> Ints(int i) const;  // NULL counts as empty
   std::vector<bool> Bools(int i) const;
   bool IsNull(int i) const { return args_[i].pointer == nullptr; }

@@ -9,6 +9,7 @@ namespace {
 namespace f = at::cpu;
 
 at::ScalarType Promoted(const Call& call) {
+  if (const auto shared = call.SharedDtype(0, 1)) return *shared;
   return at::result_type(TensorOrNumber(call, 0).view(), TensorOrNumber(call, 1).view());
 }
 
@@ -37,6 +38,7 @@ auto AddWith(int alpha_index) {
 }
 
 void RejectBools(const Call& call, const char* operation) {
+  if (const auto shared = call.SharedDtype(0, 1); shared && *shared != at::kBool) return;
   for (int i : {0, 1}) {
     if (TensorOrNumber(call, i).view().scalar_type() == at::kBool) {
       call.RejectArg(i, std::string("is a bool, for which ") + operation + " is not defined");

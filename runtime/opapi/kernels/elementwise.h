@@ -107,12 +107,21 @@ Binder InplaceUnary(Fn fn, Promote promote = Promote::kUsual) {
   return InplaceUnaryWith([fn](const Call&) { return fn; }, promote);
 }
 
+// at::result_type. Of two tensors of one dtype it is that dtype, unless they stand for numbers.
+inline at::ScalarType PromotedDtype(const at::Tensor& a, const at::Tensor& b) {
+  const auto number = [](const at::Tensor& t) {
+    return t.unsafeGetTensorImpl()->is_wrapped_number();
+  };
+  const bool same = a.scalar_type() == b.scalar_type() && !number(a) && !number(b);
+  return same ? a.scalar_type() : at::result_type(a, b);
+}
+
 // Binds an elementwise fn(out, a, b); an in-place operand is not broadcast.
 template <typename Fn>
 std::unique_ptr<Kernel> BindBinary(const Call& call, int out_index, at::Tensor out, Operand a,
                                    Operand b, Promote promote, Fn fn) {
   call.ExpectSizes(out_index, out, call.Broadcast({a.sizes(), b.sizes()}));
-  const at::ScalarType computed = ComputedDtype(call, at::result_type(a.view(), b.view()), promote);
+  const at::ScalarType computed = ComputedDtype(call, PromotedDtype(a.view(), b.view()), promote);
   ExpectCast(call, out_index, out, computed);
   Target target(std::move(out), computed, Access::kElementwise, {&a.view(), &b.view()});
   return MakeKernel(
