@@ -47,7 +47,7 @@ Block::~Block() {
   if (data_ == nullptr) return;
   // aclrtFree does not wait for queued tasks that use the memory (rule MEM-04). After an exception
   // there may be such tasks.
-  device_->work().WaitForStream(device_->stream()).Ignore();
+  device_->work().EndStream(device_->stream());
   if (kind_ == Kind::kDevice) {
     device_->api().aclrtFree(data_);
   } else {
@@ -96,9 +96,9 @@ Device::Device(const std::string& library) : library_(OpenLibrary(library)), wor
 }
 
 Device::~Device() {
-  for (const OwnedStream& stream : side_streams_) work_.WaitForStream(stream.get()).Ignore();
+  for (const OwnedStream& stream : side_streams_) work_.EndStream(stream.get());
   side_streams_.clear();
-  work_.WaitForStream(stream()).Ignore();
+  work_.EndStream(stream());
   stream_ = {};
   api().aclrtResetDevice(0);
 }

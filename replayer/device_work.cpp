@@ -75,6 +75,17 @@ CallResult DeviceWork::WaitForDevice(int timeout_ms) const {
              timeout_ms);
 }
 
+void DeviceWork::EndStream(aclrtStream stream, int timeout_ms) const {
+  if (WaitForStream(stream, timeout_ms).code() != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) return;
+  Ask("aclrtStreamAbort", api_.aclrtStreamAbort, stream).Ignore();
+}
+
+void DeviceWork::EndDevice(int timeout_ms) const {
+  if (WaitForDevice(timeout_ms).code() != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) return;
+  Ask("aclrtDeviceTaskAbort", api_.aclrtDeviceTaskAbort, 0, static_cast<uint32_t>(timeout_ms))
+      .Ignore();
+}
+
 CallResult DeviceWork::CreateStream(std::optional<uint32_t> flags, aclrtStream* stream) const {
   if (!flags || api_.aclrtCreateStreamWithConfig == nullptr) {
     return Ask("aclrtCreateStream", api_.aclrtCreateStream, stream);

@@ -55,6 +55,7 @@ using OnStream = std::optional<aclrtStream>;
 inline constexpr std::nullopt_t kNow = std::nullopt;
 
 inline constexpr int kNoLimit = -1;  // of the time of a wait
+inline constexpr int kEndLimitMs = 10000;
 
 // Flags of events: 0x1 lets streams wait for one, 0x8 gives it a time stamp (rules EVT-03, EVT-14,
 // EVT-22).
@@ -141,12 +142,14 @@ class DeviceWork {
 
   // The host waits. A library without waits of limited time waits without a limit.
   CallResult WaitForStream(aclrtStream stream, int timeout_ms = kNoLimit) const;
-  // Drops the work of a stream that will not end.
-  CallResult Abort(aclrtStream stream) const {
-    return Ask("aclrtStreamAbort", api_.aclrtStreamAbort, stream);
-  }
   CallResult WaitForEvent(aclrtEvent event, int timeout_ms = kNoLimit) const;
   CallResult WaitForDevice(int timeout_ms = kNoLimit) const;
+
+  // Called before what the work of a stream, or of all streams of the device, uses is destroyed. A
+  // replay that failed may leave work that waits for what never comes: it is dropped when the time
+  // is over. Errors are ignored.
+  void EndStream(aclrtStream stream, int timeout_ms = kEndLimitMs) const;
+  void EndDevice(int timeout_ms = kEndLimitMs) const;
 
   // Without flags: aclrtCreateStream. Libraries that know no flags ignore them.
   CallResult CreateStream(std::optional<uint32_t> flags, aclrtStream* stream) const;

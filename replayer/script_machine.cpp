@@ -281,7 +281,7 @@ void ScriptMachine::Synchronize() {
 
 // Waits for all streams and ignores errors.
 void ScriptMachine::Drain() {
-  for (const aclrtStream stream : streams_) work_.WaitForStream(stream).Ignore();
+  for (const aclrtStream stream : streams_) work_.EndStream(stream);
 }
 
 }  // namespace acltape::replayer

@@ -44,7 +44,7 @@ double TimedGraph::MedianDeviceTime(int repetitions) const {
 }
 
 TimedGraph::~TimedGraph() {
-  if (graph_) device_.work().WaitForStream(device_.stream()).Ignore();
+  if (graph_) device_.work().EndStream(device_.stream());
 }
 
 SavedRanges::SavedRanges(Device& device, const std::vector<MemoryRange>& ranges) : device_(device) {

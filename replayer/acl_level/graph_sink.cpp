@@ -51,7 +51,7 @@ struct GraphSink::Graph {
 GraphSink::GraphSink(AclSession& session) : session_(session) {}
 
 GraphSink::~GraphSink() {
-  session_.device.work().WaitForDevice().Ignore();
+  session_.device.work().EndDevice();
   graphs_.clear();
 }
 

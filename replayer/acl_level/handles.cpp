@@ -15,13 +15,7 @@ constexpr uint32_t kPlainStreamFlags = 0x3;
 }  // namespace
 
 Handles::~Handles() {
-  // A replay that failed may leave work that waits for what never comes.
-  constexpr int kTimeoutMs = 10000;
-  const DeviceWork& work = device_.work();
-  for (const auto& [id, stream] : streams_) {
-    const CallResult waited = work.WaitForStream(stream.get(), kTimeoutMs);
-    if (waited.code() == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) work.Abort(stream.get()).Ignore();
-  }
+  for (const auto& [id, stream] : streams_) device_.work().EndStream(stream.get());
   models.clear();  // before the events and streams
 }
 

@@ -20,7 +20,7 @@ ProbeObjects::ProbeObjects(Device& device, const Work& work, const Stretch& stre
 }
 
 ProbeObjects::~ProbeObjects() {
-  device_.work().WaitForDevice().Ignore();
+  device_.work().EndDevice();
   captures_.clear();
   captured.clear();
   models_.clear();
