@@ -29,6 +29,7 @@ import time
 
 import bases
 import mutations
+import recordings
 
 CODES = {0, 1, 2, 3, 4, 125}
 REFUSALS = {2, 3, 4, 125}
@@ -188,32 +189,11 @@ class Campaign:
                     shutil.copyfile(files[key] + suffix, places[key] + suffix)
         words = [word.format(**places) for word in re.findall(r"'[^']*'|\S+", COMMANDS[name])]
         words = [self.binary] + [word.strip("'") for word in words]
-        begin = time.monotonic()
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env=dict(os.environ, **ENVIRONMENT), cwd=pristine, start_new_session=True)
-        out, err, code = self.wait_for(process)
-        seconds = time.monotonic() - begin
-        wrong = what_is_wrong(code, out, err, SECONDS)
+        run = recordings.run(words, SECONDS, env=dict(os.environ, **ENVIRONMENT), cwd=pristine)
+        wrong = what_is_wrong(run.code, run.out, run.err, SECONDS)
         shutil.rmtree(pristine, ignore_errors=True)
         command = " ".join(words).replace(pristine, folder)
-        return Verdict(name, command, wrong, err, seconds), code
-
-    @staticmethod
-    def wait_for(process):
-        """What the process printed and its code; no code when it had to be killed. On a machine that is
-        busy with other work it gets more time, but no more of a processor."""
-        for seconds in (SECONDS, 3 * SECONDS):
-            try:
-                out, err = process.communicate(timeout=seconds)
-                return out, err, process.returncode
-            except subprocess.TimeoutExpired:
-                with open(f"/proc/{process.pid}/stat") as file:
-                    fields = file.read().rsplit(")", 1)[1].split()
-                if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 0.8 * SECONDS:
-                    break
-        os.killpg(process.pid, 9)
-        out, err = process.communicate()
-        return out, err, None
+        return Verdict(name, command, wrong, run.err, run.seconds), run.code
 
     def run_mutant(self, seed, everything=False):
         folder = tempfile.mkdtemp(prefix=f"acltape_mutant_{seed}_")
