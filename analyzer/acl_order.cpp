@@ -252,29 +252,17 @@ class OrderFinder {
   void NoteValue(const AclCall& call) {
     const AclUse* to = call.Use(0);
     if (to == nullptr) return;
-    const auto value = static_cast<uint64_t>(call.Integer(call.kind() == K::kValueWrite ? 1 : 2));
+    const bool write = call.kind() == K::kValueWrite;
+    const std::optional<uint64_t> value =
+        ValueLeftBy(call.kind(), static_cast<uint64_t>(call.Integer(write ? 1 : 2)));
+    if (!value) return;
     const std::pair<int64_t, int64_t> first{to->tensor.buffer_id, to->layout->FirstByte()};
-    switch (call.kind()) {
-      case K::kValueWrite:
-        values_[first] = value;
-        return;
-      case K::kFill:
-      case K::kFillAsync:
-      case K::kFill32:
-      case K::kFill32Async: {
-        const bool words = call.kind() == K::kFill32 || call.kind() == K::kFill32Async;
-        const uint64_t word = value & 0xffffffffu;
-        const uint64_t pattern = words ? word << 32 | word : 0x0101010101010101u * (value & 0xff);
-        for (auto at = values_.lower_bound(first);
-             at != values_.end() && at->first.first == first.first &&
-             at->first.second < to->layout->EndByte();
-             ++at) {
-          at->second = pattern;
-        }
-        return;
-      }
-      default:
-        return;
+    if (write) values_[first] = *value;
+    for (auto at = values_.lower_bound(first);
+         at != values_.end() && at->first.first == first.first &&
+         at->first.second < to->layout->EndByte();
+         ++at) {
+      at->second = *value;
     }
   }
 
@@ -304,9 +292,8 @@ class OrderFinder {
 
 }  // namespace
 
-bool IsValueReached(const AclCall& wait, uint64_t memory) {
-  const auto value = static_cast<uint64_t>(wait.Integer(1));
-  switch (wait.Integer(2)) {
+bool IsValueReached(uint64_t memory, uint64_t value, int64_t condition) {
+  switch (condition) {
     case 0:
       return static_cast<int64_t>(memory - value) >= 0;
     case 1:
@@ -315,6 +302,25 @@ bool IsValueReached(const AclCall& wait, uint64_t memory) {
       return (memory & value) != 0;
     default:
       return ~(memory | value) != 0;
+  }
+}
+
+bool IsValueReached(const AclCall& wait, uint64_t memory) {
+  return IsValueReached(memory, static_cast<uint64_t>(wait.Integer(1)), wait.Integer(2));
+}
+
+std::optional<uint64_t> ValueLeftBy(AclCallKind kind, uint64_t number) {
+  switch (kind) {
+    case K::kValueWrite:
+      return number;
+    case K::kFill:
+    case K::kFillAsync:
+      return 0x0101010101010101u * (number & 0xff);
+    case K::kFill32:
+    case K::kFill32Async:
+      return (number & 0xffffffffu) * 0x0000000100000001u;
+    default:
+      return std::nullopt;
   }
 }
 

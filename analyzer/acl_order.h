@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analyzer/acl_program.h"
@@ -30,7 +31,12 @@ struct AclTurn {
 // trace releases, or when the trace does not hold the capture of an executed graph.
 std::vector<AclTurn> OrderOfWork(const AclProgram& program);
 
-// True if the memory that a value wait looks at lets it go on (rule STR-21).
+// True if memory lets a wait for `value` go on, under the condition of its flag (rule STR-21).
+bool IsValueReached(uint64_t memory, uint64_t value, int64_t condition);
 bool IsValueReached(const AclCall& wait, uint64_t memory);
+
+// The 8 bytes that a value write or a fill leaves; none for other work. `number` is the value that
+// is written or repeated.
+std::optional<uint64_t> ValueLeftBy(AclCallKind kind, uint64_t number);
 
 }  // namespace acltape::analyzer

@@ -61,14 +61,11 @@ class OrderFinder {
       const auto [last, first_of_stream] = last_of_stream_.try_emplace(stream, at_);
       if (!first_of_stream) Add(std::exchange(last->second, at_), OrderKind::kStream);
       if (call.model_id == 0) AddHostWait(call);
-      const int64_t event = form.Integer(form.function->object);
-      if (form.acl_kind() == K::kEventRecord) {
-        last_record_[event] = at_;
-      } else if (form.acl_kind() == K::kEventWait) {
-        if (const auto record = last_record_.find(event); record != last_record_.end()) {
-          Add(record->second, OrderKind::kEvent);
-        }
-      }
+      const int64_t object = form.Integer(form.function->object);
+      if (form.acl_kind() == K::kEventRecord) last_record_[object] = at_;
+      if (form.acl_kind() == K::kEventWait) AddWait(last_record_, object);
+      if (form.acl_kind() == K::kNotifyRecord) last_notify_[object] = at_;
+      if (form.acl_kind() == K::kNotifyWait) AddWait(last_notify_, object);
     } else if (WaitsOnHost(form.acl_kind()) && Ended(form)) {
       switch (form.acl_kind()) {
         case K::kEventSync:
@@ -98,6 +95,13 @@ class OrderFinder {
     }
   }
 
+  using Records = std::unordered_map<int64_t, uint32_t>;
+
+  void AddWait(const Records& records, int64_t object) {
+    const auto record = records.find(object);
+    if (record != records.end()) Add(record->second, OrderKind::kEvent);
+  }
+
   // True if the call waits in any case, or if it is a query that found the work ended.
   static bool Ended(const WorkForm& form) {
     const bool query = form.acl_kind() == K::kStreamQuery || form.acl_kind() == K::kEventQuery;
@@ -120,7 +124,8 @@ class OrderFinder {
   uint32_t at_ = 0;
   int64_t host_read_ = -1;
   std::map<std::pair<int64_t, int64_t>, uint32_t> last_of_stream_;  // by stream and model
-  std::unordered_map<int64_t, uint32_t> last_record_;               // by event
+  Records last_record_;                                             // by event
+  Records last_notify_;                                             // by notify
   std::unordered_map<int32_t, uint32_t> last_wait_;                 // by thread
   std::map<std::pair<int32_t, int64_t>, int64_t> seen_wait_;        // by thread and stream
 };

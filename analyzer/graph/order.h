@@ -2,7 +2,7 @@
 // analyzer/graph/hazards.h.
 //
 //   stream  the target follows the source on its stream
-//   event   the target waits for the event that the source recorded
+//   event   the target waits for the event or the notify that the source recorded
 //   host    the host waited in between. Edges lead from the last awaited work to the wait, and
 //           from the wait to the next work of each stream that the thread issues. In a PyTorch
 //           program an edge leads from a host read to the next active call.

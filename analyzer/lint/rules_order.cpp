@@ -268,6 +268,8 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
   std::unordered_map<int64_t, Use> captured;  // by buffer: the first captured use or write
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     if (!scene.facts->IsCapturing(stretch, i)) continue;
+    // A value that a graph waits for is written outside of it.
+    if (scene.work.form(i).acl_kind() == K::kValueWait) continue;
     scene.work.VisitAccesses(i, [&](const ByteAccess& access) {
       Use& use = captured[access.buffer];
       if (use.call < 0 || (access.write && !use.write)) {
@@ -279,7 +281,8 @@ void CheckUncapturedWork(const Scene& scene, Found& found) {
   for (size_t i = stretch.first; i < stretch.end; ++i) {
     const WorkCall& call = scene.work.calls[i];
     const K kind = scene.work.form(i).acl_kind();
-    if (call.stream_id == 0 || !IsStreamTask(kind) || scene.facts->IsCapturing(stretch, i)) {
+    if (call.stream_id == 0 || !IsStreamTask(kind) || kind == K::kValueWait ||
+        scene.facts->IsCapturing(stretch, i)) {
       continue;
     }
     if (call.model_id != 0 && call.model_id != stretch.model_id) continue;  // of another capture

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyzer/lint/ordered_walk.h"
 #include "analyzer/lint/rule.h"
 #include "analyzer/memory/reuse.h"
 #include "analyzer/streams/race_checker.h"
@@ -33,42 +34,6 @@ struct PooledBuffers {
 void CollectAccesses(const Work& work, size_t call, std::vector<ByteAccess>& accesses) {
   accesses.clear();
   work.VisitAccesses(call, [&](const ByteAccess& access) { accesses.push_back(access); });
-}
-
-// Adds what a call outside of captures says about order: events, waits, what the host waits for.
-// False: it says nothing.
-bool AddOrder(const Work& work, size_t index, streams::RaceChecker& checker) {
-  const WorkForm& form = work.form(index);
-  const WorkCall& call = work.calls[index];
-  const int64_t object = form.Integer(form.function->object);
-  const bool ended = form.Integer(form.function->detail) == form.function->done;
-  switch (form.acl_kind()) {
-    case K::kEventRecord:
-      checker.Record(call.stream_id, object);
-      return true;
-    case K::kEventWait:
-      checker.Wait(call.stream_id, object);
-      return true;
-    case K::kDeviceSync:
-      checker.SynchronizeDevice();
-      return true;
-    case K::kStreamQuery:
-      if (ended) checker.SynchronizeStream(call.stream_id);
-      return true;
-    case K::kStreamSync:
-    case K::kStreamDestroy:
-      checker.SynchronizeStream(call.stream_id);
-      return true;
-    case K::kEventQuery:
-      if (ended) checker.SynchronizeEvent(object);
-      return true;
-    case K::kEventSync:
-    case K::kEventTime:
-      checker.SynchronizeEvent(object);
-      return true;
-    default:
-      return false;
-  }
 }
 
 void Tell(const Scene& scene, const streams::RaceChecker& checker, const std::string& where,
@@ -117,24 +82,22 @@ void CheckCapturedRace(const Scene& scene, Found& found) {
   const Work& work = scene.work;
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
+  OrderedWalk walk(work, checker, [&](size_t call) {
+    const WorkForm& form = work.form(call);
+    if (!form.active() || !IsStreamTask(form.acl_kind())) return;
+    CollectAccesses(work, call, accesses);
+    checker.Work(static_cast<int64_t>(call), work.calls[call].stream_id, accesses);
+  });
   size_t wait = 0;  // next in facts.waits
   for (size_t i = stretch.first; i < stretch.end; ++i) {
-    const WorkForm& form = work.form(i);
-    const int64_t stream = work.calls[i].stream_id;
-    const K kind = form.acl_kind();
-    if (kind == K::kEventWait) {
+    if (work.form(i).acl_kind() == K::kEventWait) {
       while (facts.waits[wait].call != i) ++wait;
-      if (facts.waits[wait].refers == Refers::kCaptured) {
-        checker.Wait(stream, form.Integer(form.function->object));
-      }
-      continue;
+      if (facts.waits[wait].refers == Refers::kCaptured) walk.Call(i);
+    } else if (facts.IsCapturing(stretch, i)) {
+      walk.Call(i);
     }
-    if (!facts.IsCapturing(stretch, i)) continue;
-    if (kind == K::kEventRecord) checker.Record(stream, form.Integer(form.function->object));
-    if (!form.active() || !IsStreamTask(kind)) continue;
-    CollectAccesses(work, i, accesses);
-    checker.Work(static_cast<int64_t>(i), stream, accesses);
   }
+  walk.End();
   Tell(scene, checker, " in the graph", found);
 }
 
@@ -170,19 +133,22 @@ void CheckEagerRace(const Scene& scene, Found& found) {
   streams::RaceChecker checker;
   std::vector<ByteAccess> accesses;
   std::optional<PooledBuffers> pooled;
-  for (size_t i = 0; i < work.size(); ++i) {
-    const WorkForm& form = work.form(i);
-    const WorkCall& call = work.calls[i];
-    if (call.status != 0 || call.model_id != 0 || form.function == nullptr) continue;
-    if (AddOrder(work, i, checker)) continue;
+  OrderedWalk walk(work, checker, [&](size_t i) {
+    const int64_t stream = work.calls[i].stream_id;
     if (const auto bytes = PooledBytes(work, i, pooled); !bytes.empty()) {
-      checker.Work(static_cast<int64_t>(i), call.stream_id, bytes);
+      checker.Work(static_cast<int64_t>(i), stream, bytes);
     }
-    if (!form.active()) continue;
+    if (!work.form(i).active()) return;
     CollectAccesses(work, i, accesses);
-    checker.Work(static_cast<int64_t>(i),
-                 call.stream_id == 0 ? streams::RaceChecker::kHost : call.stream_id, accesses);
+    checker.Work(static_cast<int64_t>(i), stream == 0 ? streams::RaceChecker::kHost : stream,
+                 accesses);
+  });
+  for (size_t i = 0; i < work.size(); ++i) {
+    const WorkCall& call = work.calls[i];
+    if (call.status != 0 || call.model_id != 0 || work.form(i).function == nullptr) continue;
+    walk.Call(i);
   }
+  walk.End();
   Tell(scene, checker, " as the program ran", found);
 }
 
@@ -202,13 +168,11 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
   std::unordered_map<int64_t, Graph> graphs;
   streams::RaceChecker checker;
   bool any = false;
-  for (size_t i = 0; i < work.size(); ++i) {
+  const auto take = [&](size_t i) {
     const WorkForm& form = work.form(i);
     const WorkCall& call = work.calls[i];
-    if (call.status != 0 || form.function == nullptr) continue;
     const int64_t object = form.Integer(form.function->object);
     const K kind = form.acl_kind();
-    if (call.model_id == 0 && AddOrder(work, i, checker)) continue;
     ByteAccess access;
     if (kind == K::kEventWait) {
       const bool outside =
@@ -230,11 +194,18 @@ void CheckUpdateRace(const Scene& scene, Found& found) {
       access.first = graph.from;
       access.end = graph.executions - (graph.waits_outside ? 1 : 0);
       access.write = true;
-      if (access.first >= access.end) continue;
+      if (access.first >= access.end) return;
       graph.updated = access.end;
       checker.Work(static_cast<int64_t>(i), call.stream_id, {&access, 1});
     }
+  };
+  OrderedWalk walk(work, checker, take);
+  for (size_t i = 0; i < work.size(); ++i) {
+    const WorkCall& call = work.calls[i];
+    if (call.status != 0 || work.form(i).function == nullptr) continue;
+    call.model_id == 0 ? walk.Call(i) : take(i);
   }
+  walk.End();
   if (!any) return;
   for (const streams::Race& race : checker.races()) {
     if (race.kind != graph::HazardKind::kWar) continue;  // only if the execution came first
@@ -283,15 +254,19 @@ void CheckSharedPool(const Scene& scene, Found& found) {
     accesses[pair.second_model].push_back(access);
   }
   streams::RaceChecker checker;
-  for (size_t i = 0; i < work.size(); ++i) {
+  OrderedWalk walk(work, checker, [&](size_t i) {
     const WorkForm& form = work.form(i);
-    const WorkCall& call = work.calls[i];
-    if (call.status != 0 || call.model_id != 0 || form.function == nullptr) continue;
-    if (AddOrder(work, i, checker) || form.acl_kind() != K::kExecute) continue;
+    if (form.acl_kind() != K::kExecute) return;
     const auto of_graph = accesses.find(form.Integer(form.function->object));
-    if (of_graph == accesses.end()) continue;
-    checker.Work(static_cast<int64_t>(i), call.stream_id, of_graph->second);
+    if (of_graph == accesses.end()) return;
+    checker.Work(static_cast<int64_t>(i), work.calls[i].stream_id, of_graph->second);
+  });
+  for (size_t i = 0; i < work.size(); ++i) {
+    const WorkCall& call = work.calls[i];
+    if (call.status != 0 || call.model_id != 0 || work.form(i).function == nullptr) continue;
+    walk.Call(i);
   }
+  walk.End();
   std::unordered_set<int64_t> told;  // pairs
   for (const streams::Race& race : checker.races()) {
     if (!told.insert(race.buffer).second) continue;

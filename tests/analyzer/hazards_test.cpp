@@ -143,6 +143,26 @@ TEST(WorkOrder, FollowsStreamsEventsAndHostWaits) {
                           "exp>device host", "abs>device host"}));
 }
 
+TEST(WorkOrder, ANotifyLeadsFromItsRecordToItsWait) {
+  TemporaryTrace file("order-notify");
+  AclTraceBuilder trace(file.path());
+  const int64_t main = trace.NewStream(), side = trace.NewStream();
+  trace.Interface("aclrtRecordNotify", {Int("notify", 7), Int("stream", main)}, main);
+  const int64_t record = trace.last_call();
+  for (const int64_t notify : {7, 8}) {  // nobody recorded 8
+    trace.Interface("aclrtWaitAndResetNotify",
+                    {Int("notify", notify), Int("stream", side), Int("timeout", 0)}, side);
+  }
+  trace.Finish();
+  const storage::Reader reader(file.path());
+  const Work work = LoadWork(reader);
+  const std::vector<graph::OrderEdge> edges = graph::FindOrder(work, 0, work.size());
+  ASSERT_EQ(edges.size(), 2u);
+  EXPECT_EQ(work.calls[edges[0].source].call_id, record);
+  EXPECT_EQ(edges[0].kind, graph::OrderKind::kEvent);
+  EXPECT_EQ(edges[1].kind, graph::OrderKind::kStream);
+}
+
 TEST(WorkOrder, OfACaptureIsItsOwn) {
   TemporaryTrace file("order-capture");
   AclTraceBuilder trace(file.path());

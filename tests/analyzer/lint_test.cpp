@@ -299,6 +299,187 @@ TEST_F(LintTest, TheWaitThatIsMissingIsProposed) {
             std::vector<lint::Edit>{lint::WaitEdit(race.evidence[1], race.evidence[0])});
 }
 
+// Streams that are ordered by what one sets and the other waits for: values in memory and notifies.
+class SignalsTest : public LintTest {
+ protected:
+  static constexpr int kGreaterOrEqual = 0, kEqual = 1;
+  SignalsTest() { flag = trace.Device({2}, storage::DType::kInt64); }
+
+  void Write(int64_t stream, int64_t value) {
+    trace.Interface(
+        "aclrtValueWrite",
+        {Out("devAddr", flag), Int("value", value), Int("flag", 0), Int("stream", stream)}, stream);
+  }
+  void WaitFor(int64_t stream, int64_t value, int condition = kEqual) {
+    trace.Interface(
+        "aclrtValueWait",
+        {In("devAddr", flag), Int("value", value), Int("flag", condition), Int("stream", stream)},
+        stream);
+  }
+  void RecordNotify(int64_t stream) {
+    trace.Interface("aclrtRecordNotify", {Int("notify", 77), Int("stream", stream)}, stream);
+  }
+  void WaitForNotify(int64_t stream) {
+    trace.Interface("aclrtWaitAndResetNotify",
+                    {Int("notify", 77), Int("stream", stream), Int("timeout", 0)}, stream);
+  }
+  // Findings of work without an order; in a capture, also of that.
+  int Races() {
+    int count = 0;
+    for (const lint::Finding& finding : Run().findings) {
+      count += finding.rule->id == "LINT-19" || finding.rule->id == "LINT-20";
+    }
+    return count;
+  }
+  Tensor flag;
+};
+
+TEST_F(SignalsTest, AValueThatIsWrittenOrdersTheStreamsAndIsNoRaceItself) {
+  Relu(main, a, b);
+  Write(main, 1);
+  WaitFor(side, 1);
+  Relu(side, b, c);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, TheWaitMayBeIssuedBeforeTheWrite) {
+  WaitFor(side, 1);
+  Relu(side, b, c);
+  const int64_t event = trace.NewEvent();
+  trace.Record(event, side);
+  trace.Wait(third, event);
+  Relu(third, c, d);  // behind what side does, which is behind the write
+  Relu(main, a, b);
+  Write(main, 1);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, AnotherValueOrdersNothing) {
+  Relu(main, a, b);
+  Write(main, 1);
+  WaitFor(side, 2);
+  Relu(side, b, c);
+  EXPECT_EQ(Races(), 1);
+}
+
+TEST_F(SignalsTest, TheEarliestWriteThatSufficesMayHaveReleasedTheWait) {
+  Relu(main, a, b);
+  Write(main, 1);
+  Relu(main, a, c);
+  Write(main, 2);
+  WaitFor(side, 1, kGreaterOrEqual);
+  Relu(side, b, d);  // ordered
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, WhatComesBehindTheEarliestWriteIsNotOrdered) {
+  Relu(main, a, b);
+  Write(main, 1);
+  Relu(main, a, c);
+  Write(main, 2);
+  WaitFor(side, 1, kGreaterOrEqual);
+  Relu(side, c, d);
+  EXPECT_EQ(Races(), 1);
+}
+
+TEST_F(SignalsTest, AFillTakesTheValueBack) {
+  Relu(main, a, b);
+  Write(main, 1);
+  WaitFor(side, 1);
+  trace.Interface("aclrtMemsetAsync",
+                  {Out("devPtr", flag), Int("maxCount", 16), Int("value", 0), Int("count", 16),
+                   Int("stream", side)},
+                  side);
+  WaitFor(third, 1);  // of the second round
+  Relu(third, b, c);
+  EXPECT_EQ(Races(), 1);
+}
+
+TEST_F(SignalsTest, MemoryThatHoldsTheValueFromTheStartOrdersNothing) {
+  Relu(main, a, b);
+  WaitFor(side, 0, kGreaterOrEqual);
+  Relu(side, b, c);
+  EXPECT_EQ(Races(), 1);
+}
+
+TEST_F(SignalsTest, ACopyOverTheFlagMayBeWhatIsWaitedFor) {
+  Relu(main, a, b);
+  trace.Copy(Out("dst", flag), In("src", trace.Device({2}, storage::DType::kInt64)), 16, 3, main);
+  WaitFor(side, 1);
+  Relu(side, b, c);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, ANotifyOrdersTheStreamsInBothOrdersOfIssue) {
+  Relu(main, a, b);
+  RecordNotify(main);
+  WaitForNotify(side);
+  Relu(side, b, c);
+  WaitForNotify(third);
+  Relu(third, c, d);
+  RecordNotify(side);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, AWaitTakesTheNotifyBack) {
+  Relu(main, a, b);
+  RecordNotify(main);
+  WaitForNotify(third);
+  WaitForNotify(side);
+  Relu(side, b, c);
+  EXPECT_EQ(Races(), 1);
+}
+
+TEST_F(SignalsTest, AGraphThatSetsANotifyOrdersWhatWaitsForIt) {
+  trace.BeginCapture(main);
+  Relu(main, a, b);
+  RecordNotify(main);
+  const int64_t model = trace.EndCapture(main);
+  trace.Execute(model, main);
+  Relu(main, a, d);
+  WaitForNotify(side);
+  Relu(side, a, c);
+  Relu(main, a, d);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, ManyRoundsOfACounterAndANotifyAreOrdered) {
+  for (int round = 1; round <= 100; ++round) {
+    Relu(main, a, b);
+    Write(main, round);
+    WaitFor(side, round, kGreaterOrEqual);
+    Relu(side, b, c);
+    RecordNotify(side);
+    WaitForNotify(main);
+  }
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, AValueOrdersTheStreamsOfAGraph) {
+  const int64_t fork = trace.NewEvent(), join = trace.NewEvent();
+  trace.BeginCapture(main);
+  Order(fork, main, side);
+  Relu(main, a, b);
+  Write(main, 1);
+  WaitFor(side, 1);
+  Relu(side, b, c);
+  Order(join, side, main);
+  trace.Execute(trace.EndCapture(main), main);
+  EXPECT_EQ(Races(), 0);
+}
+
+TEST_F(SignalsTest, WithoutTheWaitTheStreamsOfTheGraphRace) {
+  const int64_t fork = trace.NewEvent(), join = trace.NewEvent();
+  trace.BeginCapture(main);
+  Order(fork, main, side);
+  Relu(main, a, b);
+  Write(main, 1);
+  Relu(side, b, c);
+  Order(join, side, main);
+  trace.Execute(trace.EndCapture(main), main);
+  EXPECT_EQ(Races(), 1);
+}
+
 // A scalar that each run of the same three launches has another value of; captured at the end.
 class BakedInCapture : public LintTest {
  protected:
