@@ -62,6 +62,7 @@ class Model {
     int64_t record = kNoNode;  // of a wait: the node of the record it waits for
     bool internal = false;
     bool disabled = false;     // ENUM-13
+    std::string note;          // JSON-09
     uint32_t next_stream = 0;  // of a cascade link: the number of the next hidden stream
     EventUse event;
     TaskGroup* group = nullptr;  // TG-02

@@ -103,6 +103,7 @@ aclError Stream::Submit(Task&& task) {
   }
   slots_[position % depth_].task = task;
   thread_state.last_task_id = static_cast<uint32_t>(position);
+  thread_state.last_model = {};
   // Sequentially consistent against the worker's "sleep, then look again".
   submitted_.store(position + 1, std::memory_order_seq_cst);
   if (sleeping_.load(std::memory_order_seq_cst) != 0) {

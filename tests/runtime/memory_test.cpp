@@ -124,6 +124,26 @@ TEST_F(Memory, MEM_16_WhichUnitsReachRegisteredMemory) {
   EXPECT_CODE(107000, aclrtHostMemMapCapabilities(0, static_cast<aclrtHacType>(10), &told));
 }
 
+TEST_F(Memory, MEM_17_ManagedMemoryIsRefusedAsOnTheProduct) {
+  void* memory = nullptr;
+  EXPECT_CODE(100000, aclrtMemAllocManaged(nullptr, 64, 1));
+  EXPECT_CODE(100000, aclrtMemAllocManaged(&memory, 64, 0));
+  EXPECT_CODE(207000, aclrtMemAllocManaged(&memory, 64, 1));
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_NE(std::string(aclGetRecentErrMsg()).find("use aclrtMalloc or"), std::string::npos);
+  const aclrtMemManagedLocation here{ACL_MEM_LOCATIONTYPE_DEVICE, 0};
+  void* device = Device(64);
+  EXPECT_CODE(207000, aclrtMemManagedAdvise(device, 64, ACL_MEM_ADVISE_SET_READ_MOSTLY, here));
+  int32_t told = 0;
+  EXPECT_CODE(207000, aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, device, 64, &told,
+                                             sizeof told));
+  EXPECT_CODE(207000, aclrtMemManagedGetAttrs(nullptr, 0, device, 64, nullptr, nullptr));
+  EXPECT_CODE(207000, aclrtMemManagedPrefetchAsync(device, 64, here, 0, stream_));
+  EXPECT_CODE(207000, aclrtMemManagedPrefetchBatchAsync(nullptr, nullptr, 0, nullptr, nullptr, 0, 0,
+                                                        stream_));
+  ASSERT_OK(aclrtFree(device));
+}
+
 TEST_F(Memory, MEM_08_VirtualMemory) {
   aclrtPhysicalMemProp prop{};
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;

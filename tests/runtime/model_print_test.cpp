@@ -172,6 +172,36 @@ TEST_F(ModelPrint, JSON_07_ACascadeNamesTheStreamThatItActivates) {
   EXPECT_EQ(links, 1);
 }
 
+TEST_F(ModelPrint, JSON_09_ATaskHasTheTextThatTheProgramGaveIt) {
+  const auto note = [](const std::string& text) {
+    return aclrtCacheLastTaskExtendInfo(text.data(), text.size());
+  };
+  Begin(stream_);
+  ASSERT_OK(aclrtMemsetAsync(cell_, 8, 0, 8, stream_));
+  ASSERT_OK(note("first"));
+  ASSERT_OK(note("{\"tag\": \"after\\nfill\"}"));  // the later text is kept
+  ASSERT_OK(aclrtMemsetAsync(cell_, 8, 0, 8, stream_));
+  ASSERT_OK(aclrtMemsetAsync(cell_, 8, 0, 8, stream_));
+  ASSERT_OK(note(std::string(5000, 'x')));  // 4 KiB of it are kept
+  EXPECT_CODE(100000, aclrtCacheLastTaskExtendInfo(nullptr, 4));
+  EXPECT_CODE(107000, aclrtCacheLastTaskExtendInfo("text", 0));
+  aclmdlRI model = End(stream_);
+  EXPECT_CODE(107000, note("too late"));
+  json events = json::parse(Print(model, 0));
+  EXPECT_EQ(events[0]["args"]["ExtendInfo"], "{\"tag\": \"after\\nfill\"}");
+  EXPECT_FALSE(events[1]["args"].contains("ExtendInfo"));
+  EXPECT_EQ(events[2]["args"]["ExtendInfo"], std::string(4096, 'x'));
+}
+
+TEST_F(ModelPrint, JSON_09_ATextNeedsATaskOfAModel) {
+  ASSERT_OK(aclrtMemsetAsync(cell_, 8, 0, 8, stream_));
+  EXPECT_CODE(107000, aclrtCacheLastTaskExtendInfo("text", 4));
+  Begin(stream_);
+  ASSERT_OK(aclrtMemsetAsync(cell_, 8, 0, 8, stream_));
+  ASSERT_OK(aclmdlRIDestroy(End(stream_)));
+  EXPECT_CODE(107000, aclrtCacheLastTaskExtendInfo("text", 4));  // its model is gone
+}
+
 TEST_F(ModelPrint, JSON_08_DebugPrintWritesASummaryToTheLog) {
   Begin(stream_);
   LaunchArgs(stream_, {1});

@@ -228,6 +228,15 @@ void DiscardSubGraphCaptures(Model& model) {
   }
 }
 
+namespace {
+
+void NoteLastTask(const Model::Node& node) {
+  thread_state.last_model = HandleRef::To(node.model->handle());
+  thread_state.last_node = node.sequence;
+}
+
+}  // namespace
+
 aclError StoreTask(Stream& stream, Task& task, int64_t record, Model::Node** stored) {
   Model& model = *stream.capture;
   if (aclError code = CheckTaskGroup(stream, task); code != ACL_SUCCESS) {
@@ -241,6 +250,7 @@ aclError StoreTask(Stream& stream, Task& task, int64_t record, Model::Node** sto
   TaskGroup* group = model.open_group;
   Model::Node* node = model.Append(stream.capture_member, task, record);
   if (node != nullptr) {
+    NoteLastTask(*node);
     if (group != nullptr) {
       node->group = group;
       node->task = group->Adopt(task);
@@ -267,7 +277,9 @@ aclError StoreBuiltTask(Stream& stream, Task& task) {
                 name, stream.id(), model.id());
   }
   // Bound streams take any number.
-  thread_state.last_task_id = model.Append(stream.built_member, task)->sequence;
+  const Model::Node& node = *model.Append(stream.built_member, task);
+  thread_state.last_task_id = node.sequence;
+  NoteLastTask(node);
   return ACL_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 // Debug output of models (section 22 of the rules).
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
@@ -10,6 +11,7 @@
 #include "runtime/device/capture/task_group.h"
 #include "runtime/device/changes.h"
 #include "runtime/device/control.h"
+#include "runtime/device/thread_state.h"
 #include "runtime/device/value_task.h"
 
 using namespace acltape::device;
@@ -100,7 +102,9 @@ std::string ArgumentsOf(const Model& model, const Model::Node& node, const Task&
                      ", \"Task Id\": " + std::to_string(node.sequence) +
                      ", \"Task Type\": " + Quoted(TypeName(node));
   if (node.next_stream != 0) text += ", \"Active Stream Id\": " + std::to_string(node.next_stream);
-  if (node.disabled) text += ", \"ExtendInfo\": \"disabled\"";
+  if (node.disabled || !node.note.empty()) {
+    text += ", \"ExtendInfo\": " + Quoted(node.disabled ? "disabled" : node.note);
+  }
   if (task.kind != TaskKind::kKernel) return text;
   uint32_t blocks = node.attributes != nullptr ? node.attributes->blocks : 1;
   aclrtLaunchKernelAttrValue mode{};
@@ -137,6 +141,23 @@ void AppendTasks(const Model& model, bool with_kernel_args, std::string* json) {
 }
 
 }  // namespace
+
+// JSON-09.
+aclError aclrtCacheLastTaskExtendInfo(const char* const extendInfoPtr, const size_t infoSize) {
+  ACLTAPE_CALL("aclrtCacheLastTaskExtendInfo");
+  constexpr size_t kMostBytes = 4096;
+  ACLTAPE_RETURN_IF_FAILED(CheckPointer(extendInfoPtr, kCall, "extendInfoPtr"));
+  if (infoSize == 0) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: infoSize is 0", kCall);
+  std::lock_guard lock(CaptureLock());
+  auto* model = thread_state.last_model.Get<Model>(HandleKind::kModel);
+  if (model == nullptr || model->state() != Model::State::kCapturing) {
+    return Fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: the newest task of this thread is in no model that is captured or built",
+                kCall);
+  }
+  model->nodes[thread_state.last_node].note.assign(extendInfoPtr, std::min(infoSize, kMostBytes));
+  return ACL_SUCCESS;
+}
 
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags) {
   ACLTAPE_CALL("aclmdlRIDebugJsonPrint");

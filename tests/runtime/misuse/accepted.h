@@ -23,6 +23,7 @@ inline constexpr Accepted kAccepted[] = {
     {"aclrtMemImportFromShareableHandle*", "", "right", "handles are for other processes: IPC-05"},
     {"aclrtBinaryLoad", "", "right", "code of the device is refused: KRN-03"},
     {"aclrtBinaryLoadFromData", "", "right", "code of the device is refused: KRN-03"},
+    {"aclrtMem*Managed*", "", "right", "the product has no such memory: MEM-17"},
     {"aclrtGet*FromExceptionInfo", "", "right", "only a callback that runs has one: ERR-07"},
     {"aclSetAclOpExecutorRepeatable", "", "right", "executors need operators: tests/opapi"},
     {"aclSet*TensorAddr", "", "right", "executors need operators: tests/opapi"},

@@ -656,6 +656,16 @@ const Right kRight[] = {
     {"aclrtRandomNumAsync", "taskInfo", "", RandomNumbers},
     {"aclrtRandomNumAsync", "reserve", "", Number<0>},
     {"aclrtMemP2PMap", "dstDevId", "", Number<0>},
+    {"aclrtMemAllocManaged", "flag", "", Number<1>},
+    {"aclrtMemManaged*", "location", "", [] { return At(Scratch()); }},
+    {"aclrtMemManaged*", "attribute", "", Number<ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY>},
+    {"aclrtMemManaged*", "advise", "", Number<ACL_MEM_ADVISE_SET_READ_MOSTLY>},
+    {"aclrtCacheLastTaskExtendInfo", "extendInfoPtr", "",
+     [] {
+       RandomTaskOfModel();
+       return Text("text");
+     }},
+    {"aclrtCacheLastTaskExtendInfo", "infoSize", "", Number<4>},
     {"aclrtTaskUpdateAsync", "taskStream", "", BoundStream},
     {"aclrtTaskUpdateAsync", "taskId", "", [] { return Argument{RandomTaskOfModel()}; }},
     {"aclrtTaskUpdateAsync", "info", "", RandomUpdate},
