@@ -140,7 +140,7 @@ class ModelPrograms(recorded_test.RecordedTest):
             self.assertIn("--streams recorded", done.stderr, evidence)
 
     def test_lint_finds_no_mistake_in_programs_that_make_none(self):
-        for name in ("memory_tasks", "virtual_memory", "conditional_graph"):
+        for name in ("memory_tasks", "virtual_memory", "conditional_graph", "value_waits"):
             with self.subTest(name=name):
                 command = [ACLTAPE, "lint", self.record_program(name)]
                 done = subprocess.run(command, capture_output=True, text=True, timeout=300,
