@@ -14,12 +14,12 @@ import tempfile
 
 import acl_programs
 
-# In which way each program runs: the name of the pass, and what the environment adds. Two settings that
+# In which way each program runs: the name of the pass, and what the environment adds. The settings that
 # show mistakes share a pass, because a start of the kernels is most of its time.
 PASSES = (
     ("plain", {}),
-    ("poison and jitter", {"ACLTAPE_SOFT_POISON": "1", "ACLTAPE_SOFT_JITTER": "7"}),
-    ("small", {"ACLTAPE_SOFT_PROFILE": "small"}),
+    ("poison, jitter, small", {"ACLTAPE_SOFT_POISON": "1", "ACLTAPE_SOFT_JITTER": "7",
+                               "ACLTAPE_SOFT_PROFILE": "small"}),
 )
 REPLAYS = ("eager", "captured")
 

@@ -55,10 +55,11 @@ class Conformance(recorded_test.RecordedTest):
 
     def check(self, program):
         binary = self.build(program.source)
+        run = acl_programs.Run(conformance.title(program).replace(" ", "_"), program.source, program.options,
+                               program.environment)
         shown = {}
         for name, settings in PASSES:
-            done = subprocess.run([binary, *program.options], capture_output=True, text=True, timeout=300,
-                                  env=acl_programs.environment({**program.environment, **settings}))
+            done = self.run_alone(binary, run._replace(environment={**program.environment, **settings}))
             evidence = f"{name}: {settings} {binary} {' '.join(program.options)}\n{done.stdout}{done.stderr}"
             self.assertEqual(done.returncode, 0, evidence)
             if program.source.startswith("conformance/"):
@@ -66,8 +67,6 @@ class Conformance(recorded_test.RecordedTest):
             shown[name] = done.stdout
             self.assertEqual(shown[name], shown["plain"], evidence)
             COUNTS[name] += 1
-        run = acl_programs.Run(conformance.title(program).replace(" ", "_"), program.source, program.options,
-                               program.environment)
         trace = self.record(run)
         COUNTS["recorded"] += 1
         for mode in REPLAYS:

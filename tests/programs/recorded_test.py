@@ -27,6 +27,7 @@ class RecordedTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="acltape_recorded_programs_")
         cls.binaries = {}
+        cls.alone = {}
         cls.failed = False
 
     @classmethod
@@ -54,12 +55,19 @@ class RecordedTest(unittest.TestCase):
             self.binaries[binary] = True
         return binary
 
+    def run_alone(self, binary, run):
+        """The finished program without acltape; it is started once, since it prints the same in each run."""
+        key = (binary, run.options, tuple(sorted(run.environment.items())))
+        if key not in self.alone:
+            self.alone[key] = subprocess.run([binary, *run.options], capture_output=True, text=True, timeout=300,
+                                             env=acl_programs.environment(run.environment))
+        return self.alone[key]
+
     def record(self, run, payload="all", dlopen=False, level="acl", options=()):
         """The trace; the program printed and returned the same without recording."""
         binary = self.build(run.source, dlopen)
         environment = acl_programs.environment(run.environment)
-        bare = subprocess.run([binary, *run.options], capture_output=True, text=True,
-                              env=environment, timeout=120)
+        bare = self.run_alone(binary, run)
         trace = os.path.join(self.folder, f"{self.id().split('.')[-1]}_{run.name}_{payload}.db")
         command = [ACLTAPE, "record", "--force", "--quiet", "--level", level, "--payload", payload,
                    "-o", trace, *options, "--", binary, *run.options]
