@@ -279,7 +279,7 @@ void ScriptMachine::Synchronize() {
   }
 }
 
-// Waits for all streams and ignores errors.
+// Waits for all streams, drops what does not end, and ignores errors.
 void ScriptMachine::Drain() {
   for (const aclrtStream stream : streams_) work_.EndStream(stream);
 }

@@ -134,6 +134,14 @@ void OrderedWalk::Call(size_t call) {
   if (!held_.empty()) DoHeld();
 }
 
+void OrderedWalk::CallAllOutsideOfCaptures() {
+  for (size_t i = 0; i < work_.size(); ++i) {
+    const WorkCall& call = work_.calls[i];
+    if (call.status == 0 && call.model_id == 0 && work_.form(i).function != nullptr) Call(i);
+  }
+  End();
+}
+
 void OrderedWalk::Do(size_t call) {
   const WorkForm& form = work_.form(call);
   const int64_t stream = work_.calls[call].stream_id;

@@ -30,6 +30,8 @@ class OrderedWalk {
   OrderedWalk(const Work& work, streams::RaceChecker& checker, std::function<void(size_t)> take);
 
   void Call(size_t call);
+  // Every call that succeeded and is in no capture, and the end.
+  void CallAllOutsideOfCaptures();
   // What still waits for something that nothing sets, or that only a thread sets which the host
   // has waited for in the meantime, is taken as if nothing held it back.
   void End();

@@ -143,12 +143,7 @@ void CheckEagerRace(const Scene& scene, Found& found) {
     checker.Work(static_cast<int64_t>(i), stream == 0 ? streams::RaceChecker::kHost : stream,
                  accesses);
   });
-  for (size_t i = 0; i < work.size(); ++i) {
-    const WorkCall& call = work.calls[i];
-    if (call.status != 0 || call.model_id != 0 || work.form(i).function == nullptr) continue;
-    walk.Call(i);
-  }
-  walk.End();
+  walk.CallAllOutsideOfCaptures();
   Tell(scene, checker, " as the program ran", found);
 }
 
@@ -261,12 +256,7 @@ void CheckSharedPool(const Scene& scene, Found& found) {
     if (of_graph == accesses.end()) return;
     checker.Work(static_cast<int64_t>(i), work.calls[i].stream_id, of_graph->second);
   });
-  for (size_t i = 0; i < work.size(); ++i) {
-    const WorkCall& call = work.calls[i];
-    if (call.status != 0 || call.model_id != 0 || work.form(i).function == nullptr) continue;
-    walk.Call(i);
-  }
-  walk.End();
+  walk.CallAllOutsideOfCaptures();
   std::unordered_set<int64_t> told;  // pairs
   for (const streams::Race& race : checker.races()) {
     if (!told.insert(race.buffer).second) continue;

@@ -323,6 +323,14 @@ class SignalsTest : public LintTest {
     trace.Interface("aclrtWaitAndResetNotify",
                     {Int("notify", 77), Int("stream", stream), Int("timeout", 0)}, stream);
   }
+  // Behind the first write there is b, behind the second c.
+  void WriteTwiceAndWaitForTheFirst() {
+    Relu(main, a, b);
+    Write(main, 1);
+    Relu(main, a, c);
+    Write(main, 2);
+    WaitFor(side, 1, kGreaterOrEqual);
+  }
   // Findings of work without an order; in a capture, also of that.
   int Races() {
     int count = 0;
@@ -363,21 +371,13 @@ TEST_F(SignalsTest, AnotherValueOrdersNothing) {
 }
 
 TEST_F(SignalsTest, TheEarliestWriteThatSufficesMayHaveReleasedTheWait) {
-  Relu(main, a, b);
-  Write(main, 1);
-  Relu(main, a, c);
-  Write(main, 2);
-  WaitFor(side, 1, kGreaterOrEqual);
+  WriteTwiceAndWaitForTheFirst();
   Relu(side, b, d);  // ordered
   EXPECT_EQ(Races(), 0);
 }
 
 TEST_F(SignalsTest, WhatComesBehindTheEarliestWriteIsNotOrdered) {
-  Relu(main, a, b);
-  Write(main, 1);
-  Relu(main, a, c);
-  Write(main, 2);
-  WaitFor(side, 1, kGreaterOrEqual);
+  WriteTwiceAndWaitForTheFirst();
   Relu(side, c, d);
   EXPECT_EQ(Races(), 1);
 }

@@ -59,7 +59,7 @@ class Conformance(recorded_test.RecordedTest):
                                program.environment)
         shown = {}
         for name, settings in PASSES:
-            done = self.run_alone(binary, run._replace(environment={**program.environment, **settings}))
+            done = self.run_alone(binary, run._replace(environment={**program.environment, **settings}), timeout=300)
             evidence = f"{name}: {settings} {binary} {' '.join(program.options)}\n{done.stdout}{done.stderr}"
             self.assertEqual(done.returncode, 0, evidence)
             if program.source.startswith("conformance/"):

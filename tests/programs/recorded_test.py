@@ -55,11 +55,11 @@ class RecordedTest(unittest.TestCase):
             self.binaries[binary] = True
         return binary
 
-    def run_alone(self, binary, run):
+    def run_alone(self, binary, run, timeout=120):
         """The finished program without acltape; it is started once, since it prints the same in each run."""
         key = (binary, run.options, tuple(sorted(run.environment.items())))
         if key not in self.alone:
-            self.alone[key] = subprocess.run([binary, *run.options], capture_output=True, text=True, timeout=300,
+            self.alone[key] = subprocess.run([binary, *run.options], capture_output=True, text=True, timeout=timeout,
                                              env=acl_programs.environment(run.environment))
         return self.alone[key]
 
