@@ -285,6 +285,14 @@ void AfterCopy(Thread& thread, const CallInfo& info, const uint64_t* values, con
   }
 }
 
+// When a call returns whose work is on no stream, the program may free the memory, or write to it,
+// without waiting for any stream: the recorder's copies have to be done then.
+void AwaitCopies(Thread& thread, const CallInfo& info, uint64_t call_id) {
+  const bool makes_copies = info.effect == Effect::kCopy || info.effect == Effect::kCopy2d ||
+                            info.effect == Effect::kExecute;
+  if (makes_copies && info.stream < 0) WaitForCopiesOf(thread, call_id);
+}
+
 void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
                   const OpenCall& open, uint64_t stream, uint64_t model_id) {
   const auto at = [&](int i) { return values[info.at[i]]; };
@@ -366,12 +374,12 @@ void AfterSuccess(Thread& thread, const CallInfo& info, const uint64_t* values,
     case Effect::kExecute:
       if (WantsAnything(thread) && !thread.muted) {
         KeepAfterExecution(thread, open.call_id, IdOf(thread, HandleKind::kModel, at(0)), stream);
-        if (info.stream < 0) WaitForCopiesOf(thread, open.call_id);
       }
       break;
     default:
       break;
   }
+  AwaitCopies(thread, info, open.call_id);
 }
 
 // True when a call ends a handle; `*kind` is then the kind of the handle.
@@ -409,8 +417,8 @@ bool BoundsAGraph(Effect effect) {
 }
 
 // A copy of pageable host memory on a stream that is bound to a model is made at once.
-bool CopiesAtOnce(const CallInfo& info, const uint64_t* values, uint64_t stream) {
-  if (info.effect != Effect::kCopy || BoundModel(stream) == 0) return false;
+bool CopiesAtOnce(Thread& thread, const CallInfo& info, const uint64_t* values, uint64_t stream) {
+  if (info.effect != Effect::kCopy || BoundModel(thread, stream) == 0) return false;
   const CopyEnds ends = EndsOf(info, values);
   return ends.source.buffer_id == 0 || ends.destination.buffer_id == 0;
 }
@@ -457,7 +465,7 @@ bool BeginCall(uint32_t number, const uint64_t* values, const void* caller, Open
       if (WantsInputs(*thread) && !open->muted) {
         KeepBeforeExecution(*thread, open->call_id,
                             IdOf(*thread, HandleKind::kModel, values[info.at[0]]), stream);
-        if (info.stream < 0) WaitForCopiesOf(*thread, open->call_id);
+        AwaitCopies(*thread, info, open->call_id);
       }
       break;
     case Effect::kMemoryWork:
@@ -509,7 +517,7 @@ void EndCall(uint32_t number, const uint64_t* values, OpenCall* open, int32_t st
   thread.muted = open->muted;  // a call inside this one may have changed it
   uint64_t model_id = 0;
   if (succeeded && info.stream >= 0 && !bounds) model_id = CaptureOf(thread, stream);
-  if (model_id != 0 && CopiesAtOnce(info, values, stream)) model_id = 0;
+  if (model_id != 0 && CopiesAtOnce(thread, info, values, stream)) model_id = 0;
   if (model_id != 0) thread.muted = false;
   if (open->stream_id == 0) open->stream_id = StreamId(thread, info, values, succeeded);
   if (info.effect == Effect::kDeviceChange || info.effect == Effect::kDeviceEnd) thread.device = -1;

@@ -171,7 +171,7 @@ uint64_t ModelHandleOf(Thread& thread, uint64_t stream) {
 
 uint64_t CaptureOf(Thread& thread, uint64_t stream) {
   if (__builtin_expect(ActiveCaptures() == 0, 1)) return 0;
-  if (const uint64_t bound = BoundModel(stream); bound != 0) return bound;
+  if (const uint64_t bound = BoundModel(thread, stream); bound != 0) return bound;
   return IdOf(thread, wire::HandleKind::kModel, ModelHandleOf(thread, stream));
 }
 

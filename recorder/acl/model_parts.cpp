@@ -1,17 +1,18 @@
 #include "recorder/acl/model_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
 
 #include "acl/acl.h"
+#include "recorder/acl/event_calls.h"
 #include "recorder/acl/handles.h"
 #include "recorder/acl/memory.h"
 #include "recorder/acl/objects.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/agent/lock.h"
+#include "recorder/agent/memory.h"
 #include "recorder/agent/pointer_map.h"
 
 namespace acltape::acl_agent {
@@ -34,6 +35,8 @@ agent::Mutex g_bindings_mutex;
 Binding* g_bindings = nullptr;
 size_t g_binding_capacity = 0;
 std::atomic<size_t> g_binding_count{0};
+// The newest model with a stream that there was no memory to remember, 0: none.
+std::atomic<uint64_t> g_model_of_forgotten{0};
 
 const void* KeyOf(uint64_t id) { return reinterpret_cast<const void*>(id << 4); }
 
@@ -49,6 +52,27 @@ uint64_t CellOf(Thread& thread, uint64_t condition) {
   const bool known =
       get_cell(reinterpret_cast<aclmdlRICondHandle>(condition), &cell) == ACL_SUCCESS;
   return known ? reinterpret_cast<uint64_t>(cell) : 0;
+}
+
+// Room for one more. The lock is held.
+bool GrowBindings() {
+  const size_t capacity = g_binding_capacity == 0 ? 16 : 2 * g_binding_capacity;
+  void* larger = agent::Resize(g_bindings, capacity * sizeof(Binding), wire::LeftOut::kIdentities);
+  if (larger == nullptr) return false;
+  g_bindings = static_cast<Binding*>(larger);
+  g_binding_capacity = capacity;
+  return true;
+}
+
+// Streams whose tasks run only as part of a built model are made for it (rules STR-08, BLD-02).
+bool MayBeBound(Thread& thread, uint64_t stream) {
+  const auto get_flags = TheEventFunctions().flags;
+  if (stream == 0) return false;
+  uint32_t flags = 0;
+  OwnCalls own(thread);
+  return get_flags == nullptr ||
+         !own.Succeeded(get_flags(reinterpret_cast<aclrtStream>(stream), &flags)) ||
+         (flags & ACL_STREAM_PERSISTENT) != 0;
 }
 
 // Removes the bindings that `ends` names.
@@ -91,9 +115,9 @@ void AddSubGraphs(Thread& thread, uint64_t params, uint64_t model_id) {
   for (uint32_t i = 0; i < task.size; ++i) {
     const auto handle = reinterpret_cast<uint64_t>(task.modelRIArray[i]);
     const uint64_t id = AddHandle(thread, HandleKind::kModel, handle, 0);
-    if (g_roots.Put(KeyOf(id), RootGraph(model_id)) == agent::PutResult::kAdded) {
-      g_root_count.fetch_add(1);
-    }
+    const agent::PutResult result = g_roots.Put(KeyOf(id), RootGraph(model_id));
+    if (result == agent::PutResult::kAdded) g_root_count.fetch_add(1);
+    if (result == agent::PutResult::kNoMemory) agent::LeaveOut(wire::LeftOut::kIdentities);
   }
 }
 
@@ -119,20 +143,18 @@ uint64_t RootGraph(uint64_t model_id) {
 }
 
 void BindToModel(uint64_t stream, uint64_t model_id) {
+  bool kept = false;
   {
     agent::Lock lock(g_bindings_mutex);
     const size_t count = g_binding_count.load();
-    if (count == g_binding_capacity) {
-      const size_t capacity = count == 0 ? 16 : 2 * count;
-      void* larger = realloc(static_cast<void*>(g_bindings), capacity * sizeof(Binding));
-      if (larger == nullptr) return;
-      g_bindings = static_cast<Binding*>(larger);
-      g_binding_capacity = capacity;
+    kept = count < g_binding_capacity || GrowBindings();
+    if (kept) {
+      g_bindings[count] = {stream, model_id};
+      g_binding_count.store(count + 1);
     }
-    g_bindings[count] = {stream, model_id};
-    g_binding_count.store(count + 1);
   }
-  CountCapture(1);
+  // Streams that are forgotten count once, and are never unbound.
+  if (kept || g_model_of_forgotten.exchange(model_id) == 0) CountCapture(1);
 }
 
 void UnbindFromModel(uint64_t stream) {
@@ -143,13 +165,15 @@ void ForgetBindings(uint64_t model_id) {
   RemoveBindings([&](const Binding& binding) { return binding.model_id == model_id; });
 }
 
-uint64_t BoundModel(uint64_t stream) {
-  if (g_binding_count.load(std::memory_order_relaxed) == 0) return 0;
-  agent::Lock lock(g_bindings_mutex);
-  for (size_t i = 0; i < g_binding_count.load(); ++i) {
-    if (g_bindings[i].stream == stream) return g_bindings[i].model_id;
+uint64_t BoundModel(Thread& thread, uint64_t stream) {
+  if (g_binding_count.load(std::memory_order_relaxed) != 0) {
+    agent::Lock lock(g_bindings_mutex);
+    for (size_t i = 0; i < g_binding_count.load(); ++i) {
+      if (g_bindings[i].stream == stream) return g_bindings[i].model_id;
+    }
   }
-  return 0;
+  const uint64_t model_id = g_model_of_forgotten.load(std::memory_order_relaxed);
+  return model_id != 0 && MayBeBound(thread, stream) ? model_id : 0;
 }
 
 void ForgetModelPartLocks() {

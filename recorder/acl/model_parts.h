@@ -24,8 +24,10 @@ uint64_t RootGraph(uint64_t model_id);
 void BindToModel(uint64_t stream, uint64_t model_id);
 void UnbindFromModel(uint64_t stream);
 void ForgetBindings(uint64_t model_id);
-// The model that the stream is bound to, 0: none.
-uint64_t BoundModel(uint64_t stream);
+// The model that the stream is bound to, 0: none. A stream that there was no memory to remember has
+// some model, so that nothing of the recorder's own is put on it: it would become a part of the
+// program's model.
+uint64_t BoundModel(Thread& thread, uint64_t stream);
 
 void ForgetModelPartLocks();
 

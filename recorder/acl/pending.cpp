@@ -19,6 +19,8 @@ namespace {
 
 constexpr uint64_t kArenaBytes = uint64_t{64} << 20;
 constexpr int32_t kPatienceMs = 20000;
+constexpr char kDidNotEnd[] =
+    "a copy behind a call did not end in 20 s, and none was made after it";
 
 struct Copy {
   Copy* next;
@@ -52,6 +54,9 @@ uint64_t g_tail = 0;  // and given back
 aclrtEvent g_events[64];
 uint32_t g_event_count = 0;
 bool g_at_exit = false;
+// A copy did not end, and may still write to the pinned memory: that is never used again nor given
+// back, and no more is copied.
+bool g_lost = false;
 
 const Library& TheLibrary() {
   static Library library{};
@@ -111,7 +116,8 @@ void Release(Copy* copy) {
   free(copy);
 }
 
-// Tells the oldest copy when it has been done, or waits for it. False when it has not.
+// Tells the oldest copy when it has been done; waits for it where `wait` says so, and as long as
+// all have ended that were waited for. False when it has not been done and none is waited for.
 bool TellOldest(Thread& thread, bool wait) {
   const Library& library = TheLibrary();
   Copy* copy = g_first;
@@ -120,7 +126,7 @@ bool TellOldest(Thread& thread, bool wait) {
   bool done = library.query(copy->event, &status) == ACL_SUCCESS &&
               status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
   if (!done && !wait) return false;
-  if (!done) done = library.wait(copy->event, kPatienceMs) == ACL_SUCCESS;
+  if (!done && !g_lost) done = library.wait(copy->event, kPatienceMs) == ACL_SUCCESS;
   g_first = copy->next;
   if (g_first == nullptr) g_last = nullptr;
   g_count.fetch_sub(1);
@@ -128,9 +134,8 @@ bool TellOldest(Thread& thread, bool wait) {
     if (!copy->refused) Tell(thread, copy);
     Release(copy);
   } else {
-    // The copy may still write to its memory, so the memory is never used again.
-    Lose(thread, "a copy behind a call did not end");
-    g_tail += copy->taken;
+    Lose(thread, kDidNotEnd);
+    g_lost = true;
     free(copy);
   }
   return true;
@@ -155,7 +160,7 @@ bool TakeRoom(Thread& thread, uint64_t bytes, Copy* copy) {
   const uint64_t at = g_head % kArenaBytes;
   const uint64_t skipped = at + rounded > kArenaBytes ? kArenaBytes - at : 0;
   while (g_head + skipped + rounded - g_tail > kArenaBytes) {
-    if (!TellOldest(thread, true)) return false;
+    if (!TellOldest(thread, true) || g_lost) return false;
   }
   copy->data = g_arena + (g_head + skipped) % kArenaBytes;
   copy->taken = skipped + rounded;
@@ -182,6 +187,7 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   }
   agent::Lock lock(g_mutex);
   const agent::KeepErrno keep;
+  if (g_lost) return Lose(thread, kDidNotEnd);
   if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
   // Nobody would ask for the copy at the program's end.
   if (!g_at_exit) return agent::LeaveOut(wire::LeftOut::kContents);
@@ -220,7 +226,10 @@ void WaitForCopiesOf(Thread& thread, uint64_t call_id) {
   const agent::KeepErrno keep;
   for (const Copy* copy = g_first; copy != nullptr; copy = copy->next) {
     if (copy->content.call_id != call_id || copy->refused) continue;
-    TheLibrary().wait(copy->event, kPatienceMs);
+    if (g_lost || TheLibrary().wait(copy->event, kPatienceMs) != ACL_SUCCESS) {
+      g_lost = true;
+      return;
+    }
   }
 }
 
@@ -234,7 +243,7 @@ void TellFinished(Thread& thread, bool all) {
   // The device may be about to end: nothing of it is kept.
   const Library& library = TheLibrary();
   while (g_event_count > 0) library.destroy_event(g_events[--g_event_count]);
-  if (g_arena != nullptr) library.free_host(g_arena);
+  if (g_arena != nullptr && !g_lost) library.free_host(g_arena);
   g_arena = nullptr;
   g_head = g_tail = 0;
 }
@@ -246,6 +255,7 @@ void ForgetPendingLocks() {
   g_arena = nullptr;
   g_head = g_tail = 0;
   g_event_count = 0;
+  g_lost = false;
 }
 
 }  // namespace acltape::acl_agent

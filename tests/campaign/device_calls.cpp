@@ -1,7 +1,7 @@
 // A program over the ACL interface that meets what the recorder's agent keeps memory for: two
 // threads with streams, events and blocks of their own, operators with every kind of argument, a
-// repeatable executor whose tensor is moved, a captured graph, pinned memory, copies of planes,
-// marks, a child by fork.
+// repeatable executor whose tensor is moved, a captured graph with a branch, a built model, pinned
+// memory, copies of planes, marks, memory that is freed as soon as it was read, a child by fork.
 //
 //   device_calls CODE    says what it computed and ends with CODE
 #include <sys/wait.h>
@@ -25,6 +25,47 @@ namespace {
 
 constexpr int64_t kCount = 256;
 constexpr size_t kBytes = kCount * sizeof(float);
+
+// Doubles a tensor in a graph, in the branch of a condition that holds.
+void Branch(aclrtStream stream, aclTensor* tensor, aclScalar* two) {
+  aclrtStream branch = nullptr;
+  CHECK_ACL(aclrtCreateStream(&branch));
+  CHECK_ACL(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+  aclmdlRICaptureStatus status;
+  aclmdlRI graph = nullptr, taken = nullptr;
+  CHECK_ACL(aclmdlRICaptureGetInfo(stream, &status, &graph));
+  aclmdlRICondTaskParams task = {};
+  CHECK_ACL(
+      aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &task.handle));
+  task.type = ACL_MODEL_RI_COND_TYPE_IF;
+  task.size = 1;
+  task.modelRIArray = &taken;
+  CHECK_ACL(aclmdlRIAddCondTask(task, stream, 0));
+  CHECK_ACL(aclmdlRICaptureToModelRIBegin(branch, taken, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+  RUN_OP(branch, aclnnInplaceMuls, tensor, two);
+  CHECK_ACL(aclmdlRICaptureEnd(branch, nullptr));
+  CHECK_ACL(aclmdlRICaptureEnd(stream, &graph));
+  CHECK_ACL(aclmdlRIExecuteAsync(graph, stream));
+  CHECK_ACL(aclrtSynchronizeStream(stream));
+  CHECK_ACL(aclmdlRIDestroy(graph));
+  CHECK_ACL(aclrtDestroyStream(branch));
+}
+
+// Doubles a tensor in a model that is built without a capture.
+void BuiltModel(aclTensor* tensor, aclScalar* two) {
+  aclmdlRI model = nullptr;
+  aclrtStream bound = nullptr;
+  CHECK_ACL(aclmdlRIBuildBegin(&model, 0));
+  CHECK_ACL(aclrtCreateStreamWithConfig(&bound, 0, ACL_STREAM_PERSISTENT));
+  CHECK_ACL(aclmdlRIBindStream(model, bound, ACL_MODEL_STREAM_FLAG_HEAD));
+  RUN_OP(bound, aclnnInplaceMuls, tensor, two);
+  CHECK_ACL(aclmdlRIEndTask(model, bound));
+  CHECK_ACL(aclmdlRIBuildEnd(model, nullptr));
+  CHECK_ACL(aclmdlRIExecute(model, -1));
+  CHECK_ACL(aclmdlRIUnbindStream(model, bound));
+  CHECK_ACL(aclmdlRIDestroy(model));
+  CHECK_ACL(aclrtDestroyStream(bound));
+}
 
 // The sum of what a stream computed.
 double Work(int number) {
@@ -85,6 +126,8 @@ double Work(int number) {
   CHECK_ACL(aclrtRecordEvent(done, stream));
   CHECK_ACL(aclrtSynchronizeEvent(done));
   CHECK_ACL(aclmdlRIDestroy(model));
+  Branch(stream, tensors[3], two);
+  BuiltModel(tensors[3], two);
 
   CHECK_ACL(aclrtMemcpy(host, kBytes, blocks[3], kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
   CHECK_ACL(aclrtMemcpy(host + kCount, kBytes, blocks[4], kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
@@ -118,6 +161,17 @@ void ForkedWork() {
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
+// Memory that no call wrote is read while the default stream has work, and freed at once.
+void ReadAndFree() {
+  CHECK_ACL(aclrtLaunchHostFunc(
+      nullptr, [](void*) { usleep(100000); }, nullptr));
+  void* fresh = MallocDevice(64);
+  char host[64];
+  CHECK_ACL(aclrtMemcpy(host, 64, fresh, 64, ACL_MEMCPY_DEVICE_TO_HOST));
+  CHECK_ACL(aclrtFree(fresh));
+  CHECK_ACL(aclrtSynchronizeStream(nullptr));
+}
+
 // Calls that succeed leave errno as it was.
 void KeepsErrno() {
   for (int i = 0; i < 64; ++i) {
@@ -141,6 +195,7 @@ int main(int argc, char** argv) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) threads.emplace_back([i, &sums] { sums[i] = Work(i); });
   for (std::thread& thread : threads) thread.join();
+  ReadAndFree();
   KeepsErrno();
   FreeWorkspaces();
   CHECK_ACL(aclrtResetDevice(0));

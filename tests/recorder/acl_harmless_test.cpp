@@ -1,0 +1,206 @@
+// What the recorder puts on the program's streams must not harm the program: nothing becomes a part
+// of a model that it builds, and no memory is given back that the device may still write to. Over a
+// device that this file makes up.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "acl/acl.h"
+#include "recorder/acl/handles.h"
+#include "recorder/acl/memory.h"
+#include "recorder/acl/model_parts.h"
+#include "recorder/acl/objects.h"
+#include "recorder/acl/pending.h"
+#include "recorder/acl/real.h"
+#include "recorder/acl/thread.h"
+#include "recorder/acl/values.h"
+
+namespace {
+
+bool g_refuse_memory = false;
+
+}  // namespace
+
+extern "C" {
+void* __real_realloc(void* before, size_t bytes);
+void* __wrap_realloc(void* before, size_t bytes) {
+  return g_refuse_memory ? nullptr : __real_realloc(before, bytes);
+}
+}
+
+namespace acltape::acl_agent {
+namespace {
+
+constexpr uint64_t kPersistent = 0x1000, kPlain = 0x2000;
+
+struct Device {
+  bool done = true;  // what is on its streams
+  int copies = 0;
+  int waits = 0;
+  std::vector<void*> freed;
+  std::vector<char> pinned;
+};
+Device g_device;
+int g_captures = 0;
+int g_told = 0;
+__thread Thread* t_recorded = nullptr;
+
+}  // namespace
+
+// What the agent's other files would say.
+void* RealByName(const char* name) {
+  static const std::map<std::string, void*> functions = {
+      {"aclrtMallocHost", reinterpret_cast<void*>(+[](void** memory, size_t bytes) {
+         g_device.pinned.resize(bytes);
+         *memory = g_device.pinned.data();
+         return aclError{ACL_SUCCESS};
+       })},
+      {"aclrtFreeHost", reinterpret_cast<void*>(+[](void* memory) {
+         g_device.freed.push_back(memory);
+         return aclError{ACL_SUCCESS};
+       })},
+      {"aclrtMemcpyAsync", reinterpret_cast<void*>(+[](void* to, size_t, const void* from,
+                                                       size_t bytes, aclrtMemcpyKind, aclrtStream) {
+         ++g_device.copies;
+         memcpy(to, from, bytes);
+         return aclError{ACL_SUCCESS};
+       })},
+      {"aclrtCreateEventExWithFlag", reinterpret_cast<void*>(+[](aclrtEvent* event, uint32_t) {
+         *event = &g_device;
+         return aclError{ACL_SUCCESS};
+       })},
+      {"aclrtDestroyEvent",
+       reinterpret_cast<void*>(+[](aclrtEvent) { return aclError{ACL_SUCCESS}; })},
+      {"aclrtRecordEvent",
+       reinterpret_cast<void*>(+[](aclrtEvent, aclrtStream) { return aclError{ACL_SUCCESS}; })},
+      {"aclrtQueryEventStatus",
+       reinterpret_cast<void*>(+[](aclrtEvent, aclrtEventRecordedStatus* status) {
+         *status = g_device.done ? ACL_EVENT_RECORDED_STATUS_COMPLETE
+                                 : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+         return aclError{ACL_SUCCESS};
+       })},
+      {"aclrtSynchronizeEventWithTimeout", reinterpret_cast<void*>(+[](aclrtEvent, int32_t) {
+         ++g_device.waits;
+         return g_device.done ? aclError{ACL_SUCCESS} : aclError{507046};
+       })},
+      {"aclrtStreamGetFlags", reinterpret_cast<void*>(+[](aclrtStream stream, uint32_t* flags) {
+         const bool persistent = reinterpret_cast<uint64_t>(stream) == kPersistent;
+         *flags = persistent ? ACL_STREAM_PERSISTENT : 0;
+         return aclError{ACL_SUCCESS};
+       })},
+  };
+  const auto found = functions.find(name);
+  return found == functions.end() ? nullptr : found->second;
+}
+uint64_t IdOf(Thread&, wire::HandleKind, uint64_t handle, bool) { return handle; }
+uint64_t AddHandle(Thread&, wire::HandleKind, uint64_t handle, uint32_t) { return handle; }
+int32_t CurrentDevice(Thread& thread) { return thread.device = 0; }
+void CountCapture(int change) { g_captures += change; }
+bool EncodeMemory(Thread&, uint64_t, uint64_t) { return true; }
+Thread* Enter() { return t_recorded; }
+bool Bytes::Reserve(size_t) { return false; }
+void TellContent(Thread&, const Content&, const void*) { ++g_told; }
+
+namespace {
+
+// One recorded thread with a ring of its own.
+class Harmless : public ::testing::Test {
+ protected:
+  Harmless() : ring_(1 << 20) {
+    tape_.arena = &arena_;
+    tape_.ring = wire::RingProducer(&slot_, ring_.data(), ring_.size());
+    thread_.tape = &tape_;
+    t_recorded = &thread_;
+    g_device = Device();
+    g_captures = g_told = 0;
+  }
+  ~Harmless() override {
+    g_refuse_memory = false;
+    ForgetPendingLocks();
+    t_recorded = nullptr;
+  }
+
+  void Copy(uint64_t call_id) {
+    Content content{};
+    content.call_id = call_id;
+    content.bytes = sizeof(value_);
+    EncodeBytes(0, content.bytes, &content);
+    CopyBehind(thread_, content, reinterpret_cast<uint64_t>(&value_), kPlain);
+  }
+  // Values that are missing, by the ledger.
+  uint64_t Missing() const {
+    uint64_t missing = 0;
+    for (uint64_t at = 0; at < slot_.head.load();) {
+      const auto* header = reinterpret_cast<const wire::RecordHeader*>(ring_.data() + at);
+      if (header->kind == wire::RecordKind::kLedger) {
+        const auto* record = reinterpret_cast<const wire::LedgerRecord*>(header);
+        EXPECT_STREQ(reinterpret_cast<const char*>(record + 1), "value_not_kept");
+        missing += record->count;
+      }
+      at += header->bytes;
+    }
+    return missing;
+  }
+
+  Thread thread_;
+
+ private:
+  std::vector<std::byte> ring_;
+  wire::ArenaHeader arena_{};
+  wire::Slot slot_{};
+  agent::Tape tape_;
+  uint64_t value_ = 7;
+};
+
+TEST_F(Harmless, PinnedMemoryIsGivenBackWhenAllCopiesHaveEnded) {
+  Copy(1);
+  Copy(2);
+  TellFinished(thread_, true);
+  EXPECT_EQ(g_told, 2);
+  EXPECT_EQ(g_device.freed.size(), 1u);
+  EXPECT_EQ(Missing(), 0u);
+}
+
+TEST_F(Harmless, PinnedMemoryOfACopyThatDidNotEndIsNeverUsedAgainNorGivenBack) {
+  g_device.done = false;
+  Copy(1);
+  Copy(2);
+  TellFinished(thread_, true);
+  EXPECT_EQ(g_device.waits, 1) << "the second copy is behind the first, or as lost as it";
+  EXPECT_TRUE(g_device.freed.empty());
+  EXPECT_EQ(Missing(), 2u);
+  g_device.done = true;
+  Copy(3);
+  EXPECT_EQ(g_device.copies, 2);
+  EXPECT_EQ(Missing(), 3u);
+  EXPECT_EQ(g_told, 0);
+}
+
+TEST_F(Harmless, ABoundStreamHasItsModelUntilItIsUnbound) {
+  EXPECT_EQ(BoundModel(thread_, kPersistent), 0u);
+  BindToModel(kPersistent, 5);
+  EXPECT_EQ(BoundModel(thread_, kPersistent), 5u);
+  EXPECT_EQ(g_captures, 1);
+  UnbindFromModel(kPersistent);
+  EXPECT_EQ(BoundModel(thread_, kPersistent), 0u);
+  EXPECT_EQ(g_captures, 0);
+}
+
+// The last of this file: what was forgotten stays so.
+TEST_F(Harmless, AStreamThatThereWasNoMemoryToRememberHasAModelAllTheSame) {
+  constexpr uint64_t kMore = 40;  // than have room
+  g_refuse_memory = true;
+  for (uint64_t stream = 1; stream <= kMore; ++stream) BindToModel(stream << 20, 6);
+  g_refuse_memory = false;
+  EXPECT_EQ(BoundModel(thread_, kPersistent), 6u);
+  EXPECT_EQ(BoundModel(thread_, kPlain), 0u) << "a stream that can be bound to no model";
+  EXPECT_EQ(BoundModel(thread_, 0), 0u);
+  EXPECT_GE(g_captures, 1) << "streams are asked for their models";
+}
+
+}  // namespace
+}  // namespace acltape::acl_agent
