@@ -52,15 +52,21 @@ int64_t TraceBuilder::AddThread(const LogOrigin& origin) {
 }
 
 void TraceBuilder::SetRank(int64_t thread_id, const std::string& rank) {
-  const Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
+  Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
   const std::optional<int64_t> number = ParseRank(rank);
   if (!number) return;
+  thread.origin.rank = number;
   writer_.AddProcess(thread.process_id, thread.origin.pid, thread.origin.process_name, number);
 }
 
 void TraceBuilder::NameThread(int64_t thread_id, const std::string& name) {
-  const Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
+  Thread& thread = threads_[static_cast<size_t>(thread_id) - 1];
   writer_.AddThread(thread_id, thread.process_id, thread.origin.tid, name);
+  // A process that ended before the collector saw it has the name of its first thread, as in
+  // proc(5).
+  if (!thread.origin.process_name.empty() || thread.origin.tid != thread.origin.pid) return;
+  thread.origin.process_name = name;
+  writer_.AddProcess(thread.process_id, thread.origin.pid, name, thread.origin.rank);
 }
 
 KnownOp TraceBuilder::AddOp(uint32_t dialect, std::string_view name, std::string_view overload,

@@ -170,6 +170,25 @@ class RingLogTest : public RecordTest {
   std::unique_ptr<collector::TraceBuilder> trace_;
 };
 
+TEST_F(RingLogTest, AProcessThatEndedUnseenHasTheNameOfItsFirstThread) {
+  const int64_t main = trace_->AddThread({7, 7, "", {}});
+  const int64_t worker = trace_->AddThread({7, 8, "", {}});
+  const int64_t seen = trace_->AddThread({9, 9, "python3", {}});
+  trace_->SetRank(main, "3");
+  trace_->NameThread(main, "child");
+  trace_->NameThread(worker, "pool");
+  trace_->NameThread(seen, "renamed");
+  trace_->Finish();
+  writer_->Finish("complete");
+  const storage::Reader reader(Path());
+  EXPECT_EQ(reader.database().Integer(
+                "SELECT count(*) FROM process WHERE pid = 7 AND name = 'child' AND rank = 3"),
+            1);
+  EXPECT_EQ(
+      reader.database().Integer("SELECT count(*) FROM process WHERE pid = 9 AND name = 'python3'"),
+      1);
+}
+
 TEST_F(RingLogTest, SoundRecordsOfEveryKindAreTaken) {
   const auto bytes = SoundRecords();
   collector::RingLog log(*trace_, 0, {1, 1, "program", {}});
