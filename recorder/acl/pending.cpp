@@ -101,6 +101,16 @@ void Tell(Thread& thread, Copy* copy) {
   }
 }
 
+// Waits for a copy. False: it may still write to its memory.
+bool Await(const Copy* copy, aclError* ended) {
+  *ended = TheLibrary().wait(copy->event, kPatienceMs);
+  const bool in_time =
+      *ended != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT && *ended != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+  // Codes from here on tell that the device's work has failed, so that nothing runs any more.
+  constexpr aclError kFailuresOfTheDevice = 500000;
+  return *ended == ACL_SUCCESS || (*ended >= kFailuresOfTheDevice && in_time);
+}
+
 void Release(Copy* copy) {
   const Library& library = TheLibrary();
   if (copy->taken != 0) {
@@ -126,15 +136,23 @@ bool TellOldest(Thread& thread, bool wait) {
   bool done = library.query(copy->event, &status) == ACL_SUCCESS &&
               status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
   if (!done && !wait) return false;
-  if (!done && !g_lost) done = library.wait(copy->event, kPatienceMs) == ACL_SUCCESS;
+  bool over = done;
+  if (!done && !g_lost) {
+    aclError ended = ACL_SUCCESS;
+    over = Await(copy, &ended);
+    done = ended == ACL_SUCCESS;
+  }
   g_first = copy->next;
   if (g_first == nullptr) g_last = nullptr;
   g_count.fetch_sub(1);
   if (done) {
     if (!copy->refused) Tell(thread, copy);
+  } else {
+    Lose(thread, over ? "the device failed before a copy behind a call" : kDidNotEnd);
+  }
+  if (over) {
     Release(copy);
   } else {
-    Lose(thread, kDidNotEnd);
     g_lost = true;
     free(copy);
   }
@@ -226,10 +244,9 @@ void WaitForCopiesOf(Thread& thread, uint64_t call_id) {
   const agent::KeepErrno keep;
   for (const Copy* copy = g_first; copy != nullptr; copy = copy->next) {
     if (copy->content.call_id != call_id || copy->refused) continue;
-    if (g_lost || TheLibrary().wait(copy->event, kPatienceMs) != ACL_SUCCESS) {
-      g_lost = true;
-      return;
-    }
+    aclError ended = ACL_SUCCESS;
+    g_lost = g_lost || !Await(copy, &ended);
+    if (g_lost) return;
   }
 }
 

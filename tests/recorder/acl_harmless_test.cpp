@@ -38,7 +38,8 @@ namespace {
 constexpr uint64_t kPersistent = 0x1000, kPlain = 0x2000;
 
 struct Device {
-  bool done = true;  // what is on its streams
+  bool done = true;                                     // what is on its streams
+  aclError not_done = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;  // what a wait for it tells then
   int copies = 0;
   int waits = 0;
   std::vector<void*> freed;
@@ -85,7 +86,7 @@ void* RealByName(const char* name) {
        })},
       {"aclrtSynchronizeEventWithTimeout", reinterpret_cast<void*>(+[](aclrtEvent, int32_t) {
          ++g_device.waits;
-         return g_device.done ? aclError{ACL_SUCCESS} : aclError{507046};
+         return g_device.done ? aclError{ACL_SUCCESS} : g_device.not_done;
        })},
       {"aclrtStreamGetFlags", reinterpret_cast<void*>(+[](aclrtStream stream, uint32_t* flags) {
          const bool persistent = reinterpret_cast<uint64_t>(stream) == kPersistent;
@@ -178,6 +179,19 @@ TEST_F(Harmless, PinnedMemoryOfACopyThatDidNotEndIsNeverUsedAgainNorGivenBack) {
   EXPECT_EQ(g_device.copies, 2);
   EXPECT_EQ(Missing(), 3u);
   EXPECT_EQ(g_told, 0);
+}
+
+TEST_F(Harmless, AFailureOfTheDeviceLosesTheValueAlone) {
+  g_device.done = false;
+  g_device.not_done = ACL_ERROR_RT_AICORE_EXCEPTION;
+  Copy(1);
+  TellFinished(thread_, true);
+  EXPECT_EQ(Missing(), 1u);
+  EXPECT_EQ(g_device.freed.size(), 1u);
+  g_device.done = true;
+  Copy(2);
+  TellFinished(thread_, true);
+  EXPECT_EQ(g_told, 1);
 }
 
 TEST_F(Harmless, ABoundStreamHasItsModelUntilItIsUnbound) {
