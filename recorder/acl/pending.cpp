@@ -7,6 +7,7 @@
 
 #include "acl/acl.h"
 #include "meaning/options.h"
+#include "recorder/acl/event_calls.h"
 #include "recorder/acl/real.h"
 #include "recorder/acl/thread.h"
 #include "recorder/acl/values.h"
@@ -19,6 +20,8 @@ namespace {
 
 constexpr uint64_t kArenaBytes = uint64_t{64} << 20;
 constexpr int32_t kPatienceMs = 20000;
+// Each has an event. Products have 1023 of them or more (rule EVT-17), which are the program's.
+constexpr int64_t kMostCopies = 512;
 constexpr char kDidNotEnd[] =
     "a copy behind a call did not end in 20 s, and none was made after it";
 
@@ -186,18 +189,28 @@ bool TakeRoom(Thread& thread, uint64_t bytes, Copy* copy) {
   return true;
 }
 
-bool TakeEvent(aclrtEvent* event) {
-  if (g_event_count > 0) {
-    *event = g_events[--g_event_count];
-    return true;
+// Makes a call that needs an event of the device. Where it is refused the oldest copies are waited
+// for, which gives their events back.
+template <typename Call>
+bool WithEvent(Thread& thread, OwnCalls& own, const Call& call) {
+  while (!own.Succeeded(call())) {
+    if (g_lost || !TellOldest(thread, true)) return false;
   }
-  return TheLibrary().create_event(event, ACL_EVENT_SYNC) == ACL_SUCCESS;
+  return true;
+}
+
+bool TakeEvent(Thread& thread, OwnCalls& own, aclrtEvent* event) {
+  return WithEvent(thread, own, [&]() -> aclError {
+    if (g_event_count == 0) return TheLibrary().create_event(event, ACL_EVENT_SYNC);
+    *event = g_events[--g_event_count];
+    return ACL_SUCCESS;
+  });
 }
 
 }  // namespace
 
 void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64_t stream) {
-  const Inside inside(thread);
+  OwnCalls own(thread);
   const Library& library = TheLibrary();
   if (!library.complete) {
     Lose(thread, "the library lacks functions that copying in stream order needs");
@@ -205,10 +218,12 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   }
   agent::Lock lock(g_mutex);
   const agent::KeepErrno keep;
-  if (g_lost) return Lose(thread, kDidNotEnd);
   if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
   // Nobody would ask for the copy at the program's end.
   if (!g_at_exit) return agent::LeaveOut(wire::LeftOut::kContents);
+  while (TellOldest(thread, g_count.load() >= kMostCopies)) {
+  }
+  if (g_lost) return Lose(thread, kDidNotEnd);
   auto* copy = static_cast<Copy*>(agent::Allocate(sizeof(Copy), wire::LeftOut::kContents));
   if (copy == nullptr) return;
   if (!TakeRoom(thread, content.bytes, copy)) {
@@ -220,17 +235,21 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   copy->refused = false;
   copy->content = content;
   auto* handle = reinterpret_cast<aclrtStream>(stream);
-  if (!TakeEvent(&copy->event)) {
+  if (!TakeEvent(thread, own, &copy->event)) {
     Lose(thread, "there was no event for a copy");
     g_tail += copy->taken;
     free(copy);
     return;
   }
-  if (library.copy(copy->data, content.bytes, reinterpret_cast<const void*>(address), content.bytes,
-                   ACL_MEMCPY_DEVICE_TO_HOST, handle) != ACL_SUCCESS ||
-      library.record(copy->event, handle) != ACL_SUCCESS) {
+  if (!own.Succeeded(library.copy(copy->data, content.bytes, reinterpret_cast<const void*>(address),
+                                  content.bytes, ACL_MEMCPY_DEVICE_TO_HOST, handle))) {
     Lose(thread, "a copy behind a call was refused");
     copy->refused = true;
+  } else if (!WithEvent(thread, own, [&] { return library.record(copy->event, handle); })) {
+    // Nobody can tell when the copy has been done.
+    Lose(thread, "there was no event for a copy");
+    copy->refused = true;
+    g_lost = true;
   }
   (g_last == nullptr ? g_first : g_last->next) = copy;
   g_last = copy;

@@ -41,7 +41,10 @@ struct Device {
   bool done = true;                                     // what is on its streams
   aclError not_done = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;  // what a wait for it tells then
   int copies = 0;
+  int records = 0;         // of events that are in use
+  int most_records = 512;  // before one is refused
   int waits = 0;
+  bool ends_when_waited_for = false;
   std::vector<void*> freed;
   std::vector<char> pinned;
 };
@@ -76,8 +79,13 @@ void* RealByName(const char* name) {
        })},
       {"aclrtDestroyEvent",
        reinterpret_cast<void*>(+[](aclrtEvent) { return aclError{ACL_SUCCESS}; })},
-      {"aclrtRecordEvent",
-       reinterpret_cast<void*>(+[](aclrtEvent, aclrtStream) { return aclError{ACL_SUCCESS}; })},
+      {"aclrtRecordEvent", reinterpret_cast<void*>(+[](aclrtEvent, aclrtStream) {
+         if (g_device.records >= g_device.most_records) {
+           return aclError{ACL_ERROR_RT_NO_EVENT_RESOURCE};
+         }
+         ++g_device.records;
+         return aclError{ACL_SUCCESS};
+       })},
       {"aclrtQueryEventStatus",
        reinterpret_cast<void*>(+[](aclrtEvent, aclrtEventRecordedStatus* status) {
          *status = g_device.done ? ACL_EVENT_RECORDED_STATUS_COMPLETE
@@ -86,6 +94,10 @@ void* RealByName(const char* name) {
        })},
       {"aclrtSynchronizeEventWithTimeout", reinterpret_cast<void*>(+[](aclrtEvent, int32_t) {
          ++g_device.waits;
+         if (g_device.ends_when_waited_for) {
+           --g_device.records;
+           return aclError{ACL_SUCCESS};
+         }
          return g_device.done ? aclError{ACL_SUCCESS} : g_device.not_done;
        })},
       {"aclrtStreamGetFlags", reinterpret_cast<void*>(+[](aclrtStream stream, uint32_t* flags) {
@@ -179,6 +191,20 @@ TEST_F(Harmless, PinnedMemoryOfACopyThatDidNotEndIsNeverUsedAgainNorGivenBack) {
   EXPECT_EQ(g_device.copies, 2);
   EXPECT_EQ(Missing(), 3u);
   EXPECT_EQ(g_told, 0);
+}
+
+TEST_F(Harmless, FewEventsAreInUseHoweverManyCopiesThereAre) {
+  g_device.done = false;
+  g_device.ends_when_waited_for = true;
+  for (const int most : {512, 100}) {  // the recorder's own bound, and the device's
+    SCOPED_TRACE(most);
+    g_device.most_records = most;
+    for (uint64_t call_id = 0; call_id < 2000; ++call_id) Copy(call_id);
+    EXPECT_LE(g_device.records, most);
+    TellFinished(thread_, true);
+  }
+  EXPECT_EQ(g_told, 4000);
+  EXPECT_EQ(Missing(), 0u);
 }
 
 TEST_F(Harmless, AFailureOfTheDeviceLosesTheValueAlone) {
