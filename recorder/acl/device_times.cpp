@@ -38,8 +38,7 @@ struct DeviceTask {
 
 namespace {
 
-// Two events each: 4096 events of the process at most.
-constexpr int64_t kMostTasks = 2048;
+constexpr int64_t kEventsOfTask = 2;
 // Tasks of a stream that wait before the recorder looks whether some are done, and how often it
 // looks then.
 constexpr uint32_t kManyWaiting = 128;
@@ -89,7 +88,7 @@ struct MissingText {
   const char* remedy;
 };
 constexpr MissingText kMissingTexts[kMissingKinds] = {
-    {"events", "4096 events of the recorder were on their way, or the device had none left",
+    {"events", "as many events were on their way as the recorder uses, or the device had none left",
      "synchronise more often, or record fewer calls"},
     {"refused events", "the device refused to record an event or to give its time",
      "see the program's own errors; record without @device-times"_cli},
@@ -335,17 +334,21 @@ StreamTimes* AddStreamTimes(Thread& thread, uint64_t handle, uint64_t stream_id)
   return nullptr;
 }
 
+int64_t MostTasks(Thread& thread) {
+  OwnCalls own(thread);
+  return EventsToUse(own) / kEventsOfTask;
+}
+
 // A task with its events; null when there may be no more. The stream's lock is held.
 DeviceTask* TakeTask(Thread& thread, StreamTimes& stream) {
-  if (stream.spare == nullptr && stream.waiting != 0 && g_tasks.load() >= kMostTasks) {
-    TellDone(thread, stream);
-  }
+  const bool none = stream.spare == nullptr;
+  if (none && stream.waiting != 0 && g_tasks.load() >= MostTasks(thread)) TellDone(thread, stream);
   if (DeviceTask* task = stream.spare) {
     stream.spare = task->next;
     return task;
   }
   bool no_memory = false;
-  if (g_tasks.fetch_add(1) < kMostTasks) {
+  if (g_tasks.fetch_add(1) < MostTasks(thread)) {
     OwnCalls own(thread);
     auto* task = static_cast<DeviceTask*>(agent::TryAllocateZeros(1, sizeof(DeviceTask)));
     no_memory = task == nullptr;

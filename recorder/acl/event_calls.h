@@ -14,6 +14,7 @@ struct EventFunctions {
   decltype(&aclrtEventGetTimestamp) time;
   decltype(&aclrtEventElapsedTime) elapsed;
   decltype(&aclrtStreamGetFlags) flags;        // may be null
+  decltype(&aclrtGetEventAvailNum) available;  // may be null
   decltype(&aclrtPeekAtLastError) peek_error;  // may be null
   decltype(&aclrtGetLastError) take_error;     // may be null
   decltype(&aclGetRecentErrMsg) take_message;  // may be null
@@ -46,6 +47,11 @@ class OwnCalls {
   const EventFunctions& functions_;
   aclError before_ = ACL_SUCCESS;
 };
+
+// How many events of the device the recorder may use at a time, for values and for times each: a
+// quarter of those that were free when it asked first, 4096 at most. Products have 65536, 65535 or
+// 1023 (rule EVT-17), and the program needs some too.
+int64_t EventsToUse(OwnCalls& own);
 
 void ForgetEventCallLocks();
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "acl/acl.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr uint64_t kArenaBytes = uint64_t{64} << 20;
 constexpr int32_t kPatienceMs = 20000;
-// Each has an event. Products have 1023 of them or more (rule EVT-17), which are the program's.
+// Each has an event.
 constexpr int64_t kMostCopies = 512;
 constexpr char kDidNotEnd[] =
     "a copy behind a call did not end in 20 s, and none was made after it";
@@ -221,7 +222,8 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
   if (!g_at_exit) g_at_exit = atexit(TellAtExit) == 0;
   // Nobody would ask for the copy at the program's end.
   if (!g_at_exit) return agent::LeaveOut(wire::LeftOut::kContents);
-  while (TellOldest(thread, g_count.load() >= kMostCopies)) {
+  const int64_t most = std::min(kMostCopies, EventsToUse(own));
+  while (TellOldest(thread, g_count.load() >= most)) {
   }
   if (g_lost) return Lose(thread, kDidNotEnd);
   auto* copy = static_cast<Copy*>(agent::Allocate(sizeof(Copy), wire::LeftOut::kContents));
