@@ -248,10 +248,11 @@ void CopyBehind(Thread& thread, const Content& content, uint64_t address, uint64
     Lose(thread, "a copy behind a call was refused");
     copy->refused = true;
   } else if (!WithEvent(thread, own, [&] { return library.record(copy->event, handle); })) {
-    // Nobody can tell when the copy has been done.
+    // Nobody can tell when the copy has been done, so its memory stays as it is.
     Lose(thread, "there was no event for a copy");
-    copy->refused = true;
     g_lost = true;
+    free(copy);
+    return;
   }
   (g_last == nullptr ? g_first : g_last->next) = copy;
   g_last = copy;

@@ -141,12 +141,13 @@ class Harmless : public ::testing::Test {
     t_recorded = nullptr;
   }
 
-  void Copy(uint64_t call_id) {
+  void Copy(uint64_t call_id, uint64_t bytes = 8) {
+    memory_.resize(bytes);
     Content content{};
     content.call_id = call_id;
-    content.bytes = sizeof(value_);
-    EncodeBytes(0, content.bytes, &content);
-    CopyBehind(thread_, content, reinterpret_cast<uint64_t>(&value_), kPlain);
+    content.bytes = bytes;
+    EncodeBytes(0, bytes, &content);
+    CopyBehind(thread_, content, reinterpret_cast<uint64_t>(memory_.data()), kPlain);
   }
   // Values that are missing, by the ledger.
   uint64_t Missing() const {
@@ -170,7 +171,7 @@ class Harmless : public ::testing::Test {
   wire::ArenaHeader arena_{};
   wire::Slot slot_{};
   agent::Tape tape_;
-  uint64_t value_ = 7;
+  std::vector<char> memory_;  // of the device
 };
 
 TEST_F(Harmless, PinnedMemoryIsGivenBackWhenAllCopiesHaveEnded) {
@@ -213,6 +214,16 @@ TEST_F(Harmless, FewEventsAreInUseHoweverManyCopiesThereAre) {
   }
   EXPECT_EQ(g_told, 4000);
   EXPECT_EQ(Missing(), 0u);
+}
+
+TEST_F(Harmless, MemoryOfACopyWithoutAnEventIsNotGivenBack) {
+  g_device.most_records = 0;
+  Copy(1, uint64_t{33} << 20);  // more than half of the recorder's pinned memory: has its own
+  Copy(2);
+  TellFinished(thread_, true);
+  EXPECT_EQ(g_device.copies, 1);
+  EXPECT_TRUE(g_device.freed.empty());
+  EXPECT_EQ(Missing(), 2u);
 }
 
 TEST_F(Harmless, AFailureOfTheDeviceLosesTheValueAlone) {
